@@ -26,23 +26,21 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from lore import clock
+from lore.capture.adapter_protocol import LineAdapter
 from lore.capture.adapters.registry import find_adapter
-from lore.capture.files import FileReading
-from lore.capture.gathering import Found, capture_files
-from lore.capture.messages import prepare_all
+from lore.capture.file_capture import TranscriptFile, capture_files
+from lore.capture.message_capture import prepare_all
 from lore.capture.staging import BATCH_MESSAGES
-from lore.capture.transcript_files import open_file
-from lore.capture.transcript_lines import parse, read_lines
-from lore.capture.transcripts import LineAdapter
+from lore.capture.transcript_files import open_file, parse, read_lines
+from lore.capture.transcript_reader import ReadOptions
 from lore.memory import Memory
-from lore.projects import Projects
+from lore.projects import ProjectFinder
 from lore.records import NewMessage
-from lore.redaction import UNKEPT
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
 from lore.settings import Settings
 from lore.store import keywords, messages, sessions
-from lore.store.db import Connection, Database, open_database
+from lore.store.database import Connection, Database, open_database
 from lore.store.keywords import NewMessageText
-from lore.text.secrets import Redactor
 
 T = TypeVar("T")
 
@@ -146,8 +144,8 @@ def open_fresh(folder: Path) -> Database:
 def whole_path(folder: Path, files: list[Path], redactor: Redactor) -> int:
     """Capture every file into a new database; count the messages."""
     database = open_fresh(folder)
-    reading = FileReading(database, find_adapter, Projects(), redactor)
-    found = [Found(path, path.stat().st_size, named=True) for path in files]
+    reading = ReadOptions(database, find_adapter, ProjectFinder(), redactor)
+    found = [TranscriptFile(path, path.stat().st_size, named=True) for path in files]
     captured = capture_files(reading, found)
     database.close()
     return captured.added
@@ -160,11 +158,11 @@ def told(files: list[Path], *, tells: bool) -> Iterator[list[NewMessage]]:
         with open_file(path) as opened:
             adapter = find_adapter(path, opened.head)
             assert isinstance(adapter, LineAdapter)
-            context = adapter.begin(path)
+            context = adapter.initial_context(path)
             for line in read_lines(opened.stream, 0):
                 value = parse(line.raw)
                 if tells:
-                    found = adapter.tell(value, context)
+                    found = adapter.parse_line(value, context)
                     context = found.context
                     said += found.messages
         yield said
@@ -186,7 +184,9 @@ def stages(folder: Path, files: list[Path]) -> dict[str, float]:
     parsing, _ = cpu_s(lambda: list(told(files, tells=False)))
     telling, said = cpu_s(lambda: list(told(files, tells=True)))
     plain, _ = cpu_s(lambda: [prepare_all(each, redactor=UNREDACTED) for each in said])
-    both, prepared = cpu_s(lambda: [prepare_all(each, redactor=UNKEPT) for each in said])
+    both, prepared = cpu_s(
+        lambda: [prepare_all(each, redactor=EPHEMERAL_REDACTOR) for each in said]
+    )
     database = open_fresh(folder)
 
     def store(db: Connection, together: Sequence[int]) -> None:
@@ -195,7 +195,7 @@ def stages(folder: Path, files: list[Path]) -> dict[str, float]:
             n = sessions.ensure_session(
                 db, f"s{number}", agent="x", project_n=None, started_at=clock.now()
             )
-            messages.add(
+            messages.add_messages(
                 db, n, prepared[number], now=clock.now(), channel="file", unindexed=unindexed
             )
         keywords.add_messages(db, unindexed)
@@ -238,7 +238,7 @@ def time_to_findable(folder: Path) -> dict[str, float]:
                 match = f"heron{i}"
                 assert db.find("SELECT 1 FROM message_words WHERE message_words MATCH :m", m=match)
             spans["by words"].append(time.perf_counter() - begun)
-            memory.embed_waiting()
+            memory.maintenance.embed_waiting()
             spans["by meaning"].append(time.perf_counter() - begun)
     return {name: sorted(each)[len(each) // 2] * 1e3 for name, each in spans.items()}
 
@@ -265,7 +265,7 @@ def measure(folder: Path, megabytes: float, rounds: int) -> None:
     for _ in range(rounds):
         took, lines = spent(lambda: plain_loop(files))
         loops.append(took)
-        took, added = spent(lambda: whole_path(folder, files, UNKEPT))
+        took, added = spent(lambda: whole_path(folder, files, EPHEMERAL_REDACTOR))
         wholes.append(took)
     loop, whole = best(loops), best(wholes)
     print(f"{size / 1e6:.0f} MB, {len(files)} files, {lines:,} lines, {added:,} messages")

@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore import clock
-from lore.digest.consolidation import near
+from lore.digest.consolidation import pairs
 from lore.digest.consolidation.cycle import run_cycle
-from lore.digest.consolidation.phase import Means
-from lore.llm.offline.digester import OfflineDigester
+from lore.digest.consolidation.phase import CycleContext
+from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.records import CycleReport
-from lore.store import edges, fragments, sessions, vectors
-from lore.store.db import Connection, Database, open_database
+from lore.store import fragments, graph, project_rows, vectors
+from lore.store.database import Connection, Database, open_database
 
 Matrix = NDArray[np.float32]
 
@@ -101,7 +101,7 @@ def fill(database: Database, count: int, first: int, draw: np.random.Generator) 
     roots = max(2, count // (CHILDREN + 1))
     above = root_vectors(roots, draw)
     embedder_n = database.write(lambda db: vectors.ensure_embedder(db, "drawn", DIMENSION))
-    database.write(lambda db: vectors.adopt(db, "drawn", DIMENSION))
+    database.write(lambda db: vectors.set_active_embedder(db, "drawn", DIMENSION))
 
     def store(db: Connection, start: int, end: int) -> None:
         ns: list[int] = []
@@ -115,7 +115,7 @@ def fill(database: Database, count: int, first: int, draw: np.random.Generator) 
             if len(ns) > CHILDREN + 1:
                 earlier = ns[draw.integers(0, len(ns) - CHILDREN - 1)]
                 weight = float(draw.uniform(0.2, 0.75))
-                edges.put(db, root, earlier, "associative", now=now, weight=weight)
+                graph.put_edge(db, root, earlier, "associative", now=now, weight=weight)
         vectors.put(db, embedder_n, ns, np.concatenate(rows))
 
     for start in range(0, roots, BATCH):
@@ -142,7 +142,7 @@ def add_tree(
 ) -> int:
     """Store a root with its children and return its number."""
     # All in one project: what belongs to different ones is not even compared.
-    project_n = sessions.ensure_project(db, "/code/app", now=now)
+    project_n = project_rows.ensure_project(db, "/code/app", now=now)
     at = now - timedelta(days=float(draw.choice(AGES_DAYS)))
     root = 0
     for child in range(CHILDREN + 1):
@@ -164,7 +164,7 @@ def add_tree(
             now=now,
         )
         if child:
-            edges.put(db, root, n, "hierarchical", now=at)
+            graph.put_edge(db, root, n, "hierarchical", now=at)
         else:
             root = n
         ns.append(n)
@@ -181,7 +181,7 @@ def measure(count: int) -> dict[str, Any]:
         started = time.monotonic()
         fill(database, count, 0, draw)
         filled = time.monotonic() - started
-        means = Means(OfflineDigester())
+        means = CycleContext(OfflineSummarizer())
         first = timed(database, means)
         stands.moment += timedelta(hours=2)
         fill(database, 100, 10_000_000, draw)
@@ -198,7 +198,7 @@ def measure(count: int) -> dict[str, Any]:
     }
 
 
-def timed(database: Database, means: Means) -> dict[str, Any]:
+def timed(database: Database, means: CycleContext) -> dict[str, Any]:
     """Run a cycle and return its times, by the clock and by the processor."""
     wall, cpu = time.monotonic(), time.process_time()
     report = run_cycle(database, means)
@@ -224,7 +224,7 @@ def recall(count: int, above: float) -> tuple[float, int]:
     """
     draw = np.random.default_rng(5)
     matrix = root_vectors(count, draw)
-    found = near.near_pairs(matrix, np.ones(count, bool), above=above)
+    found = pairs.similar_pairs(matrix, np.ones(count, bool), above=above)
     known = set(zip(found.a.tolist(), found.b.tolist(), strict=True))
     total = hit = 0
     for row in draw.choice(count, size=2_000, replace=False):

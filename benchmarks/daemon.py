@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.daemon.lock import find_holder
+from lore.daemon.daemon_lock import find_holder
 from lore.embed import open_embedder
-from lore.embed.none import NoEmbedder
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
 from lore.proxy.address import find_address
 from lore.records import NewMessage, Part
@@ -89,7 +89,7 @@ def fill(config: Settings, count: int) -> None:
                 for i in range(first, min(first + SESSION, count))
             ]
             memory.capture(f"filled-{first}", said, project="/code/filled")
-        memory.embed_waiting()
+        memory.maintenance.embed_waiting()
 
 
 def line(rng: random.Random, session: str, text: str = "") -> bytes:

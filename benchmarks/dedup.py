@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from lore.curate import merging
+from lore.digest import placement
 from lore.embed import open_embedder
-from lore.evals.trials import Raw, rows
+from lore.evals.datasets import Raw, read_rows
 from lore.settings import load
-from lore.text import values
+from lore.text import entities
 
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
 PAIRS = Path(__file__).with_name("dedup_pairs.jsonl")
@@ -44,11 +44,11 @@ class Pair:
 def texts() -> dict[tuple[str, str], str]:
     """Return every message of the evaluation data, by conversation and place."""
     found: dict[tuple[str, str], str] = {}
-    for raw in rows(BENCH / "beam-100k.jsonl.gz"):
+    for raw in read_rows(BENCH / "beam-100k.jsonl.gz"):
         found |= {(raw["id"], str(m["id"])): m["content"] for m in raw["messages"]}
-    for raw in rows(BENCH / "locomo.jsonl.gz"):
+    for raw in read_rows(BENCH / "locomo.jsonl.gz"):
         found |= {(raw["id"], turn["id"]): turn["text"] for turn in raw["turns"]}
-    for raw in rows(BENCH / "coding-sessions.jsonl.gz"):
+    for raw in read_rows(BENCH / "coding-sessions.jsonl.gz"):
         found |= {(raw["sid"], str(n)): text for n, (_, text, _) in enumerate(raw["turns"])}
     return found
 
@@ -81,7 +81,7 @@ def table(pairs: list[Pair], *, guarded: bool) -> None:
     for line in THRESHOLDS:
         merged = [p for p in pairs if p.cosine >= line]
         if guarded:
-            merged = [p for p in merged if values.agree(p.one, p.other)]
+            merged = [p for p in merged if entities.values_agree(p.one, p.other)]
         right = sum(pair.label == "same" for pair in merged)
         precision = f"{right / len(merged):.3f}" if merged else "  –  "
         recall = f"{right / total:.3f}" if total else "  –  "
@@ -108,11 +108,11 @@ def main() -> None:
         table(group, guarded=False)
         print("  and no value differs")
         table(group, guarded=True)
-    thresholds = {str(kind): line for kind, line in merging.THRESHOLDS.items()}
+    thresholds = {str(kind): line for kind, line in placement.THRESHOLDS.items()}
     if chosen.wrong:
         for pair in pairs:
-            line = thresholds.get(pair.kind, merging.USUAL_THRESHOLD)
-            is_merged = pair.cosine >= line and values.agree(pair.one, pair.other)
+            line = thresholds.get(pair.kind, placement.DEFAULT_THRESHOLD)
+            is_merged = pair.cosine >= line and entities.values_agree(pair.one, pair.other)
             if is_merged != (pair.label == "same") and pair.cosine > 0.75:
                 print(f"{pair.label} {pair.cosine:.3f} {pair.kind}\n   {pair.one}\n   {pair.other}")
 

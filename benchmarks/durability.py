@@ -26,11 +26,11 @@ from typing import Any, Protocol
 
 import apsw
 
-from lore.embed.none import NoEmbedder
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.settings import Settings
-from lore.store import checks
+from lore.store import maintenance
 
 RESULTS = Path(__file__).parent / "results" / "durability.json"
 QUIET = {
@@ -75,7 +75,7 @@ class Lore:
 
     def count(self) -> int:
         """Count the fragments."""
-        return self.memory.stats().fragments
+        return self.memory.maintenance.stats().fragments
 
     def close(self) -> None:
         """Close the memory."""
@@ -414,8 +414,8 @@ def kill_writers(root: Path, seconds: float) -> Report:
     store = Lore(home)
     with store.memory.database.read() as db:
         there = {row[0] for row in db.rows("SELECT content FROM fragments")}
-        damage = [finding.what for finding in checks.integrity(db)]
-    damage += [f.what for f in store.memory.database.write(checks.keyword_agreement)]
+        damage = [finding.what for finding in maintenance.check_integrity(db)]
+    damage += [f.what for f in store.memory.database.write(maintenance.compare_keyword_index)]
     store.close()
     lost = len(acknowledged - there)
     print(

@@ -24,9 +24,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.embed.catalogue import find_model
 from lore.embed.local import LocalEmbedder
-from lore.embed.weights import find_weights
+from lore.embed.models import find_model, find_weights
 from lore.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]

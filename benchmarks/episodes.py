@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from lore.evals.trials import rows
+from lore.evals.datasets import read_rows
 from lore.records import Episode, Message, Origin, Part, Role
 from lore.text import episodes, tokens
 
@@ -70,7 +70,7 @@ def _moment(text: str) -> datetime:
 
 def _show(sid: str, episode: Episode) -> None:
     print(f"\n--- {sid}")
-    print(episodes.readable(episode))
+    print(episodes.format_episode(episode))
 
 
 def main() -> None:
@@ -85,17 +85,17 @@ def main() -> None:
     told: dict[str, Episode] = {}
     count = turns = 0
     spent_s = 0.0
-    for raw in rows(SESSIONS):
+    for raw in read_rows(SESSIONS):
         messages, title = messages_of(raw)
         count += 1
         turns += len(messages)
         started = time.thread_time()
-        episode = episodes.derive(messages, agent=raw["agent"] or "", title=title)
+        episode = episodes.derive_episode(messages, agent=raw["agent"] or "", title=title)
         spent_s += time.thread_time() - started
         if episode:
             told[raw["sid"]] = episode
     found = list(told.values())
-    sizes = sorted(tokens.count(episodes.readable(episode)) for episode in found)
+    sizes = sorted(tokens.count(episodes.format_episode(episode)) for episode in found)
     print(f"sessions               {count}")
     print(f"with an episode        {len(found)}")
     print(f"with a goal            {sum(bool(e.goal) for e in found)}")

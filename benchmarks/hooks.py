@@ -28,13 +28,13 @@ from pathlib import Path
 from corpus import Corpus, ask
 from daemon import RandomVectors, append, daemon, environment, status, wait_until, write_files
 from latency_memory import messages_of
-from lore.daemon import lock
-from lore.daemon.doors import Doors
+from lore.daemon import daemon_lock
+from lore.daemon.http_server import HttpServer
 from lore.embed import open_embedder
 from lore.memory import Memory
 from lore.proxy.address import Address, find_address
-from lore.proxy.hook import PATH
-from lore.proxy.wire import Call
+from lore.proxy.daemon_client import DaemonCall
+from lore.proxy.hook_client import HOOK_PATH
 from lore.settings import Settings, load
 
 PROJECT = "/code/benchmark"
@@ -57,7 +57,7 @@ def fill(config: Settings, count: int) -> list[str]:
         for talk in Corpus().talks(count):
             memory.capture(talk.name, messages_of(talk), agent="benchmark", project=PROJECT)
             said += talk.texts
-        memory.embed_waiting()
+        memory.maintenance.embed_waiting()
     return said
 
 
@@ -89,7 +89,7 @@ def answers(address: Address, said: Sequence[bytes]) -> dict[str, object]:
     took, told, failed = [], 0, 0
     for body in said:
         began = time.perf_counter()
-        code, answer = Call().post(address, f"{PATH}UserPromptSubmit", body, {}, 30.0)
+        code, answer = DaemonCall().post(address, f"{HOOK_PATH}UserPromptSubmit", body, {}, 30.0)
         took.append((time.perf_counter() - began) * 1000)
         told += b"additionalContext" in answer
         failed += code != HTTPStatus.OK
@@ -139,8 +139,8 @@ def beginnings(home: Path, count: int) -> dict[str, object]:
 def serve(home: Path) -> None:
     """Serve a memory as a daemon does that has no chores, until it is ended."""
     with Memory.open(home) as memory:
-        lock.take(home, now=datetime.now(UTC), version="benchmark")
-        Doors(memory, lambda _url, _notice: None).open()
+        daemon_lock.take_lock(home, now=datetime.now(UTC), version="benchmark")
+        HttpServer(memory, lambda _url, _notice: None).open()
         signal.pause()
 
 

@@ -20,15 +20,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from episodes import messages_of
-from lore.capture.messages import Conversation, capture
-from lore.curate import curating
-from lore.curate.means import CurationMeans
-from lore.evals.trials import beam_talks, locomo_talks, rows
-from lore.llm.offline.digester import OfflineDigester
+from lore.capture.message_capture import Conversation, capture
+from lore.digest import extraction
+from lore.digest.drafts import CurationContext
+from lore.evals.datasets import beam_sessions, locomo_sessions, read_rows
+from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 from lore.records import Fragment, NewMessage
 from lore.store import fragments, items, messages, sessions
-from lore.text import parts, tokens
+from lore.text import message_features, tokens
 
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
 CONTEXT_CHARS = 300
@@ -39,7 +39,7 @@ Numbered = tuple[int, Fragment]
 
 def coding_talks(path: Path, most: int) -> Iterator[tuple[Conversation, list[NewMessage]]]:
     """Yield the coding sessions with their tool traffic."""
-    for raw in list(rows(path))[:most]:
+    for raw in list(read_rows(path))[:most]:
         found, title = messages_of(raw)
         new = [
             NewMessage(m.role, m.parts, m.created_at, key=m.id, origin=m.origin)
@@ -53,19 +53,19 @@ def coding_talks(path: Path, most: int) -> Iterator[tuple[Conversation, list[New
 def talks(chosen: argparse.Namespace) -> Iterator[tuple[Conversation, list[NewMessage]]]:
     """Yield every conversation of the evaluation data."""
     yield from coding_talks(BENCH / "coding-sessions.jsonl.gz", chosen.sessions)
-    for place, raw in enumerate(rows(BENCH / "beam-100k.jsonl.gz")):
+    for place, raw in enumerate(read_rows(BENCH / "beam-100k.jsonl.gz")):
         if place < chosen.beam:
-            for name, new in beam_talks(raw):
+            for name, new in beam_sessions(raw):
                 yield Conversation(name, agent="beam", project=f"/code/{raw['id']}"), new
-    for raw in rows(BENCH / "locomo.jsonl.gz"):
-        for name, new in locomo_talks(raw):
+    for raw in read_rows(BENCH / "locomo.jsonl.gz"):
+        for name, new in locomo_sessions(raw):
             yield Conversation(name, agent="locomo", project=f"/code/{raw['id']}"), new
 
 
 def fill(memory: Memory, chosen: argparse.Namespace) -> int:
     """Capture and curate everything; return how many tokens were said."""
-    means = CurationMeans(
-        OfflineDigester(memory.sources.embedder.embed),
+    means = CurationContext(
+        OfflineSummarizer(memory.sources.embedder.embed),
         memory.sources.embedder,
         memory.sources.nearest,
     )
@@ -74,9 +74,9 @@ def fill(memory: Memory, chosen: argparse.Namespace) -> int:
     spent_s = 0.0
     for talk, new in talks(chosen):
         capture(memory.database, talk, new)
-        told += sum(tokens.count(parts.whole(message.parts)) for message in new)
+        told += sum(tokens.count(message_features.full_text(message.parts)) for message in new)
         started = time.thread_time()
-        made = curating.curate(memory.database, talk.session, means)
+        made = extraction.curate_session(memory.database, talk.session, means)
         spent_s += time.thread_time() - started
         counts[f"{talk.agent} sessions"] += 1
         counts[f"{talk.agent} fragments"] += len(made.stored)
@@ -91,14 +91,16 @@ def fill(memory: Memory, chosen: argparse.Namespace) -> int:
 def everything(memory: Memory) -> list[Numbered]:
     """Return all fragments that stand, in the order in which they were learned."""
     with memory.database.read() as db:
-        ns = fragments.visible(db, fragments.FragmentFilter())
+        ns = fragments.filter_visible(db, fragments.FragmentFilter())
         return sorted(fragments.by_number(db, sorted(ns)).items())
 
 
 def of_agent(memory: Memory, found: list[Numbered], agent: str) -> list[Numbered]:
     """Return the fragments that come from one of the data sets."""
     with memory.database.read() as db:
-        known = {session.id: session.agent for session in sessions.recent(db, limit=10_000)}
+        known = {
+            session.id: session.agent for session in sessions.recent_sessions(db, limit=10_000)
+        }
     return [(n, one) for n, one in found if known.get(one.session_id or "") == agent]
 
 
@@ -115,7 +117,7 @@ def show(memory: Memory, place: int, fragment: Fragment) -> None:
     """Print a fragment with where it came from."""
     with memory.database.read() as db:
         source = items.resolve(db, fragment.source_messages[0])
-        said = parts.said(messages.get(db, source.n).parts)
+        said = message_features.spoken_text(messages.get_message(db, source.n).parts)
         total = len(fragment.source_messages)
     head = f"{fragment.kind} {fragment.importance:.2f} {fragment.origin} d{fragment.depth} s{total}"
     print(f"\n{place}. [{head}] {fragment.content}")

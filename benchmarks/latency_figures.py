@@ -26,7 +26,7 @@ from latency_memory import (
     open_memory,
 )
 from lore.embed import Embedder
-from lore.embed.none import NoEmbedder
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
 from lore.text import words
 
@@ -105,7 +105,7 @@ def measure(place: Place) -> Figures:
             "recall_unlogged": (len(asked), lambda q: memory.recall(q, log=False)),
             "search": (len(asked), lambda q: memory.search(q, log=False)),
             "deep": (DEEP_QUERIES, lambda q: memory.search(q, deep=True, log=False)),
-            "sessions": (DEEP_QUERIES, memory.find_sessions),
+            "sessions": (DEEP_QUERIES, memory.search.find_sessions),
             "vector_arm": (
                 len(asked),
                 lambda q: memory.sources.nearest(memory.sources.embed_query(q), TOP),
@@ -223,7 +223,7 @@ def measure_size(place: Place) -> Figures:
     """Measure the files against the raw text and the vectors."""
     built: Figures = json.loads(place.built.read_text())
     with open_memory(place.home, NoEmbedder()) as memory:
-        path, count = memory.database.path, memory.stats().vectors
+        path, count = memory.database.path, memory.maintenance.stats().vectors
     index = sum(file.stat().st_size for file in place.home.glob("*.vectors/*"))
     database, vector_bytes = path.stat().st_size, count * 2 * WordVectors.dimension
     return built | {
@@ -248,7 +248,7 @@ def measure_baselines(place: Place) -> Figures:
     calls = [partial(_brute_force, matrix, query) for query in queries]
     plain = apsw.Connection(str(place.plain), flags=apsw.SQLITE_OPEN_READONLY)
     plain.execute(f"PRAGMA mmap_size = {1 << 28}").fetchall()
-    matches = [words.match_any(words.terms(question)) for question in questions]
+    matches = [words.match_any(words.search_terms(question)) for question in questions]
     keyword_calls = [partial(_search_plain, plain, match) for match in matches]
     for call in keyword_calls[:WARM_UP]:
         call()

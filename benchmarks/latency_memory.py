@@ -22,7 +22,7 @@ from lore.memory import Memory
 from lore.records import FRAGMENT_KINDS, Draft, NewMessage, Part, Role
 from lore.settings import Settings
 from lore.store import vectors
-from lore.store.db import Database
+from lore.store.database import Database
 
 FRAGMENT_SHARE = 0.05
 EMBED_BATCH, EMBED_LAST = 4_096, 2_000
@@ -158,12 +158,12 @@ def store_notes(memory: Memory, notes: Sequence[tuple[str, str]]) -> None:
             kind = FRAGMENT_KINDS[at % len(FRAGMENT_KINDS)]
             parent = chance.choice(roots) if below else ""
             drafts.append(Draft(text, kind=kind, parent_id=parent, project=project))
-        ids = memory.store_all(drafts)
+        ids = memory.knowledge.store_all(drafts)
         roots += [id_ for id_, draft in zip(ids, drafts, strict=True) if not draft.parent_id]
         for id_ in ids[::LINK_EVERY]:
             other = chance.choice(roots)
             if other != id_:
-                memory.link(id_, other, "associative")
+                memory.knowledge.link(id_, other, "associative")
         done += len(chunk)
         _show("stored", done, len(notes))
 
@@ -175,18 +175,18 @@ def embed_all(memory: Memory, embedder: WordVectors) -> Figures:
         lambda db: vectors.ensure_embedder(db, embedder.identity, embedder.dimension)
     )
     with database.read() as db:
-        total = vectors.count_waiting(db)
+        total = vectors.count_pending(db)
     for done in range(0, max(0, total - EMBED_LAST), EMBED_BATCH):
         with database.read() as db:
-            waiting = vectors.waiting(db, limit=min(EMBED_BATCH, total - EMBED_LAST - done))
+            waiting = vectors.pending_items(db, limit=min(EMBED_BATCH, total - EMBED_LAST - done))
         keep_vectors(database, embedder, number, waiting)
         _show("embedded", done + len(waiting), total)
     with database.read() as db:
         started = time.process_time()
-        fed = vectors.feed(db, memory.sources.vector_index(), number, embedder.dimension)
+        fed = vectors.update_index(db, memory.sources.vector_index(), number, embedder.dimension)
         feeding = time.process_time() - started
     started = time.process_time() - embedder.spent_s
-    small = memory.embed_waiting()
+    small = memory.maintenance.embed_waiting()
     spent = time.process_time() - embedder.spent_s - started
     _show("embedded", total, total)
     return {
@@ -196,7 +196,7 @@ def embed_all(memory: Memory, embedder: WordVectors) -> Figures:
 
 
 def keep_vectors(
-    database: Database, embedder: WordVectors, number: int, waiting: Sequence[vectors.Waiting]
+    database: Database, embedder: WordVectors, number: int, waiting: Sequence[vectors.PendingItem]
 ) -> None:
     """Store the vectors of some items in one transaction."""
     ns, matrix = [item.n for item in waiting], embedder.embed([item.text for item in waiting])

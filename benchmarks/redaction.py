@@ -1,35 +1,34 @@
-"""How many secrets are caught, how many benign lines are touched, and how quick is it?
+"""Measure redaction: recall, false positives on benign lines, and speed.
 
-The corpora: the project's own, four that were held out and then opened to mend what they
-showed, and one that the rules' author has not seen; each is used when it is there. A secret
-counts as caught when less than half of it can still be read. Speed is measured over real
-transcripts when they are there, and over text that is made to be slow.
+The corpora are in `data/redaction-corpora.jsonl.gz`: the project's own, and five that were held
+out from the rules' author. Four of those were opened later to mend what they showed; the fifth
+was not, so its recall is the honest one. A secret counts as caught when less than half of it can
+still be read. Speed is measured over real transcripts where there are any, and over text that is
+made to be slow. With --families each family of rules is switched off in turn.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import importlib
-import importlib.util
 import json
 import random
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from lore.text.secrets import Redactor
-from redaction_heldout import leaks
+from lore.redaction.assignment_rules import FAMILIES
+from lore.redaction.redactor import Redactor
 
 ROOT = Path(__file__).resolve().parents[1]
+ARCHIVE = ROOT / "benchmarks" / "data" / "redaction-corpora.jsonl.gz"
 TRANSCRIPTS = ROOT.parent / "shared" / "bench" / "transcripts"
-CORPORA = {
-    "own": "redaction_corpus", "opened": "redaction_heldout", "second": "redaction_second",
-    "third": "redaction_third", "fourth": "redaction_fourth", "unseen": "fifth",
-}  # fmt: skip
+CORPORA = ("own", "first", "second", "third", "fourth", "fifth")
+SHORTEST_LEAK = 6
+"""Fewer characters of a secret than this occur in any text by chance."""
+
 HOSTILE_BYTES = 1_000_000
 HOSTILE = (
     "token=", "API_KEY=", "password: ", '"token":"', '\\\\"token\\\\":\\\\"', '"', "'", "\\", ":",
@@ -38,13 +37,13 @@ HOSTILE = (
     "a:b1c2d3e4@", "Cookie: a=", " -p", "curl -u a:", "echo a | ", "Bearer ", "[secret:",
     "password is ", "Passwort ", "login('a', ", " is the password", "chpasswd ",
 )  # fmt: skip
-"""What repeats a beginning without its end, or a name without its value."""
+"""Beginnings that repeat without an end, and names without a value."""
 
 VARIED = (
     "password token key secret is the for set to login bob admin api Passwort clave auth = : -p ( '"
     ' " , value -u a: fill |'
 )
-"""Words that make a place with almost any other; no two lines of them are the same."""
+"""Words that form a candidate with almost any other word."""
 
 SEED = 20261115
 ROUNDS = 3
@@ -52,18 +51,42 @@ KEY = b"a key that is only for measuring"
 PLAIN = "The deploy script reads its settings, builds the image and runs the tests.\n" * 40
 
 
-def measure(redactor: Redactor, corpus: ModuleType) -> dict[str, Any]:
-    """Return recall and benign lines touched, as a whole and for each kind."""
+class Line(NamedTuple):
+    """A line of a corpus; a benign one has no secret."""
+
+    corpus: str
+    kind: str
+    text: str
+    secret: str = ""
+
+
+def read_lines(corpus: str) -> list[Line]:
+    """Return the lines of one corpus."""
+    with gzip.open(ARCHIVE, "rt", encoding="utf-8", errors="surrogatepass") as stream:
+        lines = [Line(**json.loads(row)) for row in stream]
+    return [line for line in lines if line.corpus == corpus]
+
+
+def leaks(secret: str, redacted: str) -> bool:
+    """Return whether half of a secret or more can still be read."""
+    size = max(SHORTEST_LEAK, len(secret) // 2)
+    return any(secret[at : at + size] in redacted for at in range(len(secret) - size + 1))
+
+
+def measure(redactor: Redactor, corpus: str) -> dict[str, Any]:
+    """Return recall and the share of benign lines touched, in all and for each kind."""
     total: Counter[str] = Counter()
     caught: Counter[str] = Counter()
-    for kind, line, secret in corpus.secrets(SEED):
-        total[kind] += 1
-        caught[kind] += not leaks(secret, redactor.redact(line))
     lines: Counter[str] = Counter()
     touched: Counter[str] = Counter()
-    for kind, line in corpus.benign(SEED):
-        lines[kind] += 1
-        touched[kind] += redactor.redact(line) != line
+    for line in read_lines(corpus):
+        redacted = redactor.redact(line.text)
+        if line.secret:
+            total[line.kind] += 1
+            caught[line.kind] += not leaks(line.secret, redacted)
+        else:
+            lines[line.kind] += 1
+            touched[line.kind] += redacted != line.text
     return {
         "secret_kinds": len(total),
         "benign_kinds": len(lines),
@@ -76,18 +99,31 @@ def measure(redactor: Redactor, corpus: ModuleType) -> dict[str, Any]:
     }
 
 
+def measure_families(corpus: str) -> dict[str, dict[str, float]]:
+    """Return the figures of a corpus with each family of rules switched off in turn."""
+    figures = {}
+    for family in ("", *FAMILIES, "lines", "context"):
+        result = measure(Redactor(KEY, without=(family,)), corpus)
+        figures[family or "none"] = {name: result[name] for name in ("recall", "benign_touched")}
+        print(
+            f"  without {family or 'none':<14}recall {result['recall']:.4f}"
+            f"   benign touched {result['benign_touched']:.4f}"
+        )
+    return figures
+
+
 def texts() -> Iterator[str]:
-    """Yield the lines of the transcripts, or made-up ones where there are none."""
-    found = sorted(TRANSCRIPTS.glob("*.gz"))
-    for path in found:
+    """Yield the lines of the transcripts, or plain text where there are none."""
+    paths = sorted(TRANSCRIPTS.glob("*.gz"))
+    for path in paths:
         with gzip.open(path, "rt", encoding="utf-8", errors="replace") as stream:
             yield from stream
-    if not found:
+    if not paths:
         yield from [PLAIN] * 2_000
 
 
 def speed(redactor: Redactor) -> dict[str, float]:
-    """Return megabytes a CPU second, best of some rounds, and texts with a secret in them."""
+    """Return megabytes per CPU second (best of some rounds) and the lines with a secret."""
     lines = list(texts())
     size = sum(len(line.encode("utf-8", "surrogatepass")) for line in lines)
     best = float("inf")
@@ -105,7 +141,7 @@ def speed(redactor: Redactor) -> dict[str, float]:
 
 
 def hostile(redactor: Redactor) -> dict[str, float]:
-    """Return megabytes a CPU second for each text that is made to be slow."""
+    """Return megabytes per CPU second for each text that is made to be slow."""
     speeds = {}
     made = {piece: piece * (HOSTILE_BYTES // len(piece)) for piece in HOSTILE}
     for name, text in {**made, "varied words": varied()}.items():
@@ -116,7 +152,7 @@ def hostile(redactor: Redactor) -> dict[str, float]:
 
 
 def varied() -> str:
-    """Return text of places for secrets that does not repeat itself."""
+    """Return text that is full of candidates and does not repeat itself."""
     chance = random.Random(SEED)
     words: list[str] = []
     while len(words) * 6 < HOSTILE_BYTES:
@@ -125,18 +161,18 @@ def varied() -> str:
     return " ".join(words)
 
 
-def print_corpus(name: str, found: dict[str, Any]) -> None:
-    """Print what was found in one corpus; kinds that are not perfect are named."""
-    print(f"\n{name}: {found['secret_kinds']} kinds of secrets, {found['benign_kinds']} benign")
-    for kind, share in found["recall_by_kind"].items():
+def print_corpus(name: str, result: dict[str, Any]) -> None:
+    """Print the figures of one corpus, and mark the kinds that are not perfect."""
+    print(f"\n{name}: {result['secret_kinds']} kinds of secrets, {result['benign_kinds']} benign")
+    for kind, share in result["recall_by_kind"].items():
         print(f"  {kind:<24}{share:>8.1%}{'' if share == 1 else '   <- missed'}")
-    for kind, share in found["touched_by_kind"].items():
+    for kind, share in result["touched_by_kind"].items():
         print(f"  {kind:<24}{share:>8.1%}{'' if share == 0 else '   <- touched'}")
-    print(f"  recall {found['recall']:.4f}   benign touched {found['benign_touched']:.4f}")
+    print(f"  recall {result['recall']:.4f}   benign touched {result['benign_touched']:.4f}")
 
 
 def main() -> None:
-    """Measure the corpora that are there, and the speed."""
+    """Measure the corpora and the speed."""
     parser = argparse.ArgumentParser(description=__doc__)
     results = ROOT / "benchmarks" / "results" / "redaction.json"
     parser.add_argument("--json", type=Path, default=results, metavar="FILE")
@@ -144,23 +180,28 @@ def main() -> None:
         "--part", choices=CORPORA, action="append", help="only this corpus; can be repeated"
     )
     parser.add_argument("--hostile", action="store_true", help="also text that is made to be slow")
-    chosen = parser.parse_args()
+    parser.add_argument(
+        "--families", action="store_true", help="only: switch off one family of rules at a time"
+    )
+    options = parser.parse_args()
     redactor = Redactor(KEY)
-    report: dict[str, Any] = {"seed": SEED}
-    for part in chosen.part or CORPORA:
-        if importlib.util.find_spec(CORPORA[part]) is None:
-            print(f"\n{part}: {CORPORA[part]} is not here.")
+    report: dict[str, Any] = {}
+    for part in options.part or CORPORA:
+        if options.families:
+            print(f"\n{part}")
+            report[part] = measure_families(part)
             continue
-        report[part] = measure(redactor, importlib.import_module(CORPORA[part]))
+        report[part] = measure(redactor, part)
         print_corpus(part, report[part])
-    report["speed"] = speed(redactor)
-    print(f"\n{report['speed']['megabytes_per_s']:.1f} MB/s", report["speed"])
-    if chosen.hostile:
+    if not options.families:
+        report["speed"] = speed(redactor)
+        print(f"\n{report['speed']['megabytes_per_s']:.1f} MB/s", report["speed"])
+    if options.hostile:
         report["hostile"] = hostile(redactor)
         for piece, rate in report["hostile"].items():
             print(f"  {piece!r:<64}{rate:>8.2f} MB/s")
-    chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    chosen.json.write_text(json.dumps(report, indent=1) + "\n")
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from daemon import cpu_s, fill, lore, resident, sentence, wait_until
-from lore.daemon.lock import find_holder
+from lore.daemon.daemon_lock import find_holder
 from lore.memory import Memory
 from lore.proxy.address import find_address
 from lore.settings import load

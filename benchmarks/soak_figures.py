@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import cpu_s
-from lore.embed.none import NoEmbedder
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
 from lore.records import Spend
 from lore.settings import load
@@ -141,7 +141,7 @@ def stored_marks(home: Path) -> Counter[str]:
     found: Counter[str] = Counter()
     with Memory.open(config=config, embedder=NoEmbedder()) as memory:
         for session in memory.sessions(limit=10_000):
-            for message in memory.messages(session.id):
+            for message in memory.sessions.messages(session.id):
                 text = "\n".join(part.text for part in message.parts)
                 found.update(set(MARK.findall(text)))
     return found
@@ -171,10 +171,10 @@ def entries_of(home: Path) -> tuple[list[Spend], float]:
     cursor = ""
     with Memory.open(config=config, embedder=NoEmbedder()) as memory:
         while True:
-            page = memory.page_of_spend(limit=200, cursor=cursor)
+            page = memory.budget.page_of_spend(limit=200, cursor=cursor)
             entries += page.items
             if not page.next:
-                return entries, memory.day_budget().reserved_usd
+                return entries, memory.budget.day_budget().reserved_usd
             cursor = page.next
 
 

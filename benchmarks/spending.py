@@ -14,9 +14,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from lore.embed.none import NoEmbedder
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
-from lore.records import Course, TokenUse
+from lore.records import RequestOutcome, TokenUse
 from lore.settings import Settings
 
 PRICES = ("m input=3 output=15 cache_read=0.3 cache_write=3.75 window=200000",)
@@ -27,11 +27,11 @@ def measure(home: Path, budget_usd: float | None, requests: int) -> tuple[float,
     """Return CPU us of a request in its thread and in all, and ms that it waits."""
     config = replace(Settings(), home=home, prices=PRICES, daily_budget=budget_usd)
     with Memory.open(config=config, embedder=NoEmbedder()) as memory:
-        memory.settle_request(memory.reserve_request("m", USED), USED)
+        memory.budget.settle_request(memory.budget.reserve_request("m", USED), USED)
         thread, process, wall = time.thread_time(), time.process_time(), time.perf_counter()
         for _ in range(requests):
-            reserved = memory.reserve_request("m", USED, session="s", project="/code/app")
-            memory.settle_request(reserved, USED, Course(1, without=USED))
+            reserved = memory.budget.reserve_request("m", USED, session="s", project="/code/app")
+            memory.budget.settle_request(reserved, USED, RequestOutcome(1, without=USED))
         took = time.thread_time() - thread, time.perf_counter() - wall
         memory.database.write(lambda _: None)
         whole = time.process_time() - process

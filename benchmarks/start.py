@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from daemon import daemon, environment, lore
-from lore.proxy.greeting import GREETING_FILE
+from lore.proxy.cached_handshake import HANDSHAKE_FILE
 
 PROGRAM = (sys.executable, "-c", "from lore.cli import main; main()")
 """As the installed command does it."""
@@ -118,7 +118,7 @@ def measure(home: Path, rounds: int) -> dict[str, dict[str, float]]:
 def ask_cold(home: Path, *, kept: bool) -> dict[str, float]:
     """Start `lore mcp` where no daemon runs; return how long it took to its answers, ms."""
     if not kept:
-        (home / ".lore" / GREETING_FILE).unlink()
+        (home / ".lore" / HANDSHAKE_FILE).unlink()
     started = time.perf_counter()
     took = {}
     with subprocess.Popen(

@@ -22,11 +22,11 @@ from scipy.optimize import minimize
 
 from lore import settings
 from lore.embed import open_embedder
-from lore.evals.cached import CachedEmbedder
-from lore.evals.trials import Ask, Trial, trials_of
+from lore.evals.datasets import Query, RetrievalTask, read_tasks
+from lore.evals.embedding_cache import CachedEmbedder
 from lore.memory import Memory
-from lore.recall import log_lines
-from lore.recall.pool import Bounds
+from lore.recall import features, hit_selection
+from lore.recall.candidates import Bounds
 from lore.recall.question import parse
 from lore.recall.ranking import rank
 from lore.records import ItemType
@@ -84,20 +84,22 @@ def main() -> None:
 def _collect(data: Path, embedder: CachedEmbedder) -> Iterator[Example]:
     for name in SHARES:
         for path in sorted(data.glob(f"{name}*.jsonl.gz")):
-            for place, trial in enumerate(trials_of(path, None)):
+            for place, trial in enumerate(read_tasks(path, None)):
                 yield from _play(trial, embedder, name, place % 2)
 
 
-def _play(trial: Trial, embedder: CachedEmbedder, name: str, half: int) -> Iterator[Example]:
+def _play(
+    trial: RetrievalTask, embedder: CachedEmbedder, name: str, half: int
+) -> Iterator[Example]:
     with (
         tempfile.TemporaryDirectory(prefix="lore-train-") as home,
         Memory.open(home=home, embedder=embedder) as memory,
     ):
         units = trial.fill(memory)
-        memory.embed_waiting()
+        memory.maintenance.embed_waiting()
         memory.digest(knowledge=False)
-        for ask in trial.asks:
-            if ask.category not in trial.apart:
+        for ask in trial.queries:
+            if ask.category not in trial.separate_categories:
                 for types in (_BOTH, _ALONE):
                     yield _example(memory, ask, units, types, name, half)
 
@@ -108,7 +110,7 @@ _ALONE: tuple[ItemType, ...] = ("distillation",)
 
 def _example(
     memory: Memory,
-    ask: Ask,
+    ask: Query,
     units: dict[str, str],
     types: tuple[ItemType, ...],
     name: str,
@@ -121,18 +123,21 @@ def _example(
         ids = items.ids_of(db, pool.ns.tolist())
         logs = pool.rows.types == items.type_number("distillation")
         ns = pool.ns[logs].tolist()
-        told, records = distillations.told_by(db, ns), distillations.by_number(db, ns)
+        told, records = (
+            distillations.source_messages_by_line(db, ns),
+            distillations.get_distillations(db, ns),
+        )
         names = items.ids_of(db, sorted({m for line in told.values() for x in line for m in x}))
     assert ranked.model is not None
     found = []
     for n, is_log in zip(pool.ns.tolist(), logs.tolist(), strict=True):
         if is_log:
-            shown = log_lines.choose(
+            shown = hit_selection.select_lines(
                 records[n].text,
                 [[names[m] for m in line] for line in told[n]],
                 question,
                 pool.rarity,
-                most_tokens=log_lines.EXCERPT_TOKENS,
+                most_tokens=features.EXCERPT_TOKENS,
             )
             found.append(frozenset(units[id_] for id_ in shown.sources if id_ in units))
         else:

@@ -21,14 +21,15 @@ from scipy.optimize import minimize
 
 from lore import settings
 from lore.embed import open_embedder
-from lore.evals.cached import CachedEmbedder
-from lore.evals.trials import Ask, Trial, trials_of
+from lore.evals.datasets import Query, RetrievalTask, read_tasks
+from lore.evals.embedding_cache import CachedEmbedder
 from lore.memory import Memory
-from lore.recall import searching, session_search
-from lore.recall.pool import Bounds
+from lore.recall import search
+from lore.recall.candidates import Bounds
 from lore.recall.question import parse
 from lore.recall.ranking import rank
 from lore.store import items, sessions
+from lore.store.fragments import FragmentFilter
 
 Floats = NDArray[np.float64]
 
@@ -125,17 +126,17 @@ def _collect(data: Path, embedder: CachedEmbedder, what: str) -> Table:
     examples: list[Example] = []
     for pattern in patterns[what]:
         for path in sorted(data.glob(pattern)):
-            for trial in trials_of(path, None):
+            for trial in read_tasks(path, None):
                 names, found = _play(trial, path.name, embedder, describe[what])
                 examples += found
     return Table(names, examples)
 
 
-Describe = Callable[[Memory, Ask], tuple[list[str], dict[str, Floats]]]
+Describe = Callable[[Memory, Query], tuple[list[str], dict[str, Floats]]]
 
 
 def _play(
-    trial: Trial, file: str, embedder: CachedEmbedder, describe: Describe
+    trial: RetrievalTask, file: str, embedder: CachedEmbedder, describe: Describe
 ) -> tuple[tuple[str, ...], list[Example]]:
     names: tuple[str, ...] = ()
     examples = []
@@ -144,11 +145,11 @@ def _play(
         Memory.open(home=home, embedder=embedder) as memory,
     ):
         units = trial.fill(memory)
-        memory.embed_waiting()
-        for place, ask in enumerate(trial.asks):
+        memory.maintenance.embed_waiting()
+        for place, ask in enumerate(trial.queries):
             ids, found = describe(memory, ask)
             names = tuple(found)
-            group = trial.name if len(trial.asks) < 200 or "locomo" in file else f"{place}"
+            group = trial.name if len(trial.queries) < 200 or "locomo" in file else f"{place}"
             kind = file.split("-")[0].split(".")[0]
             examples.append(
                 Example(
@@ -163,7 +164,7 @@ def _play(
     return names, examples
 
 
-def _describe_recall(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, Floats]]:
+def _describe_recall(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Floats]]:
     question = parse(ask.text, ask.now or memory.database.now())
     with memory.database.read() as db:
         ranked = rank(memory.sources, db, question, Bounds(), "learned", COSTLY)
@@ -171,33 +172,32 @@ def _describe_recall(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, Flo
         return [ids[int(n)] for n in ranked.pool.ns], ranked.features
 
 
-def _describe_commits(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, Floats]]:
+def _describe_commits(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Floats]]:
     """Describe messages where the session that they belong to is the unit."""
     question = parse(ask.text, ask.now or memory.database.now())
     with memory.database.read() as db:
         ranked = rank(memory.sources, db, question, Bounds(types=("message",)), "learned", COSTLY)
         of = ranked.pool.rows.sessions.tolist()
-        found = sessions.by_number(db, sorted(set(of)))
+        found = sessions.get_sessions(db, sorted(set(of)))
         return [found[n].id for n in of], ranked.features
 
 
-def _describe_sessions(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, Floats]]:
+def _describe_sessions(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Floats]]:
     assert ask.now is not None
     question = parse(ask.text, ask.now)
     with memory.database.read() as db:
         ranked = rank(memory.sources, db, question, Bounds(types=("message",)), "learned")
-        ns, found = session_search.describe(memory.sources, db, question, ranked, ask.now)
-        ids = {n: session.id for n, session in sessions.by_number(db, ns.tolist()).items()}
+        ns, found = search.describe_sessions(memory.sources, db, question, ranked, ask.now)
+        ids = {n: session.id for n, session in sessions.get_sessions(db, ns.tolist()).items()}
         return [ids[int(n)] for n in ns], found
 
 
-def _describe_deep(memory: Memory, ask: Ask) -> tuple[list[str], dict[str, Floats]]:
-    request = searching.SearchRequest(ask.text, now=memory.database.now())
-    question = parse(request.query, memory.database.now())
+def _describe_deep(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Floats]]:
+    question = parse(ask.text, memory.database.now())
     query = memory.sources.embed_query(question.text)
     with memory.database.read() as db:
-        direct = searching.direct_hits(memory.sources, db, question, query, request)
-        found = searching.find_deep(memory.sources, db, question, query, direct)
+        direct = search.find_direct(memory.sources, db, question, query, FragmentFilter())
+        found = search.find_deep(memory.sources, db, question, query, direct)
         ids = items.ids_of(db, found.ns.tolist())
         return [ids[int(n)] for n in found.ns], found.features
 

@@ -6,7 +6,7 @@ import signal
 import pytest
 from hypothesis import settings
 
-from lore.store.db import open_database
+from lore.store.database import open_database
 from tests.fakes import FixedClock
 
 # The same examples each time, so that only a change makes a test fail, and no limit of time, since

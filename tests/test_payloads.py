@@ -21,7 +21,10 @@ from lore.records import FragmentKind
     ],
 )
 def test_a_payload_that_fits_its_kind_is_kept_as_it_is(kind, payload):
-    assert payloads.check(kind, payload, summary="s") == (kind, {"summary": "s", **payload})
+    assert payloads.validate_payload(kind, payload, summary="s") == (
+        kind,
+        {"summary": "s", **payload},
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,19 +43,19 @@ def test_a_payload_that_fits_its_kind_is_kept_as_it_is(kind, payload):
     ],
 )
 def test_a_wrong_payload_becomes_a_fact(kind, payload):
-    assert payloads.check(kind, payload, summary="s") == ("fact", {"summary": "s"})
+    assert payloads.validate_payload(kind, payload, summary="s") == ("fact", {"summary": "s"})
 
 
 def test_what_every_payload_has_survives_in_the_fact():
     given = {"symptom": "it hangs", "keywords": ["a"], "details": "more"}
-    assert payloads.check("bug_fix", given, summary="s") == (
+    assert payloads.validate_payload("bug_fix", given, summary="s") == (
         "fact",
         {"summary": "s", "details": "more", "keywords": ["a"]},
     )
 
 
 def test_without_a_summary_there_is_nothing_to_keep():
-    assert payloads.check("fact", {}, summary=" ") is None
+    assert payloads.validate_payload("fact", {}, summary=" ") is None
 
 
 def test_every_kind_that_may_be_extracted_has_a_schema():

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lore import projects
-from lore.capture.messages import Conversation, capture, message_of
-from lore.projects import Projects, normalised
-from lore.store import places, sessions
-from lore.store.places import Place
+from lore.capture.message_capture import Conversation, capture, message_of
+from lore.projects import ProjectFinder, normalize_remote
+from lore.store import project_rows
+from lore.store.project_rows import ProjectLocation
 from tests.fakes import NOON
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git makes the samples")
@@ -37,15 +37,15 @@ def repository(folder: Path, remote: str = "") -> Path:
     return folder
 
 
-def place(folder: Path | str, home: Path | None = None) -> Place:
-    found = Projects(home or Path("/nowhere")).find(str(folder))
+def place(folder: Path | str, home: Path | None = None) -> ProjectLocation:
+    found = ProjectFinder(home or Path("/nowhere")).find(str(folder))
     assert found is not None
     return found
 
 
 def number(database, folder: Path | str) -> int:
     found = place(folder)
-    return int(database.write(lambda db: places.ensure(db, found, now=NOON)))
+    return int(database.write(lambda db: project_rows.ensure_project_at(db, found, now=NOON)))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def number(database, folder: Path | str) -> int:
     ],
 )
 def test_the_forms_of_one_address_are_one(url: str):
-    assert normalised(url) == "github.com/ada/engine"
+    assert normalize_remote(url) == "github.com/ada/engine"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_forms_of_one_address_are_one(url: str):
     ],
 )
 def test_other_addresses_are_others(url: str):
-    assert normalised(url) != "github.com/ada/engine"
+    assert normalize_remote(url) != "github.com/ada/engine"
 
 
 @needs_git
@@ -104,7 +104,7 @@ def test_clones_with_one_remote_share_and_forks_do_not(tmp_path, database):
     assert number(database, one) == number(database, two)
     assert number(database, fork) != number(database, one)
     with database.read() as db:
-        assert sessions.find_project(db, str(two)) == sessions.find_project(db, str(one))
+        assert project_rows.find_project(db, str(two)) == project_rows.find_project(db, str(one))
 
 
 @needs_git
@@ -164,7 +164,7 @@ def test_another_repository_in_a_former_one_s_folder_is_another_project(tmp_path
     now = number(database, repository(tmp_path / "app", "https://host/new"))
     assert now != former
     with database.read() as db:
-        assert sessions.find_project(db, str(tmp_path / "app")) == now
+        assert project_rows.find_project(db, str(tmp_path / "app")) == now
 
 
 @needs_git
@@ -198,7 +198,7 @@ def test_folders_without_git_are_themselves_and_share_nothing(tmp_path, database
 def test_the_home_folder_and_the_root_are_no_projects(tmp_path):
     home = repository(tmp_path / "home", "https://host/dotfiles")
     (home / "notes").mkdir()
-    seen = Projects(home)
+    seen = ProjectFinder(home)
     assert seen.find(str(home)) is None
     assert seen.find("/") is None
     assert seen.find("") is None
@@ -224,7 +224,7 @@ def test_a_pipe_in_place_of_the_configuration_is_not_read(tmp_path):
     (tmp_path / ".git" / "refs").mkdir(parents=True)
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main")
     os.mkfifo(tmp_path / ".git" / "config")
-    assert place(tmp_path) == Place(str(tmp_path), "", tmp_path.name)
+    assert place(tmp_path) == ProjectLocation(str(tmp_path), "", tmp_path.name)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_configuration_is_read_as_git_reads_it(tmp_path, text):
 
 
 def test_a_folder_is_looked_up_once(tmp_path):
-    seen = Projects(Path("/nowhere"))
+    seen = ProjectFinder(Path("/nowhere"))
     first = seen.find(str(tmp_path))
     (tmp_path / ".git" / "refs").mkdir(parents=True)
     (tmp_path / ".git" / "HEAD").write_text("")
@@ -252,10 +252,10 @@ def test_a_folder_is_looked_up_once(tmp_path):
 
 
 def test_a_name_is_a_project_too(database):
-    assert database.write(lambda db: projects.ensure(db, "", None, now=NOON)) is None
-    n = database.write(lambda db: projects.ensure(db, "engine", None, now=NOON))
+    assert database.write(lambda db: projects.ensure_project(db, "", None, now=NOON)) is None
+    n = database.write(lambda db: projects.ensure_project(db, "engine", None, now=NOON))
     with database.read() as db:
-        assert sessions.find_project(db, "engine") == n
+        assert project_rows.find_project(db, "engine") == n
 
 
 @needs_git
@@ -266,4 +266,4 @@ def test_messages_of_a_worktree_belong_to_the_repository(tmp_path, database):
         talk = Conversation(session, project=str(folder))
         capture(database, talk, [message_of("user", "hi", NOON)])
     with database.read() as db:
-        assert [p.path for p in sessions.projects(db).values()] == [str(main)]
+        assert [p.path for p in project_rows.all_projects(db).values()] == [str(main)]

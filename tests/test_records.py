@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lore import records
-from lore.records import Answer, Curated, Hit, NewMessage, Part
+from lore.records import Answer, CurationResult, Hit, NewMessage, Part
 
 NOON = datetime(2026, 5, 13, 12, tzinfo=UTC)
 RECORDS = [found for _, found in inspect.getmembers(records, dataclasses.is_dataclass)]
@@ -67,7 +67,7 @@ def test_an_answer_without_hits_is_empty():
 
 
 def test_what_exchanges_brought_adds_up_to_what_their_session_brought():
-    first = Curated("s", exchanges=1, stored=("a",), merged=1)
-    second = Curated(exchanges=1, stored=("b", "c"), merged=2, refused=1)
-    assert first + second == Curated("s", 2, ("a", "b", "c"), merged=3, refused=1)
-    assert Curated("s") + Curated("s") == Curated("s")
+    first = CurationResult("s", exchanges=1, stored=("a",), merged=1)
+    second = CurationResult(exchanges=1, stored=("b", "c"), merged=2, refused=1)
+    assert first + second == CurationResult("s", 2, ("a", "b", "c"), merged=3, refused=1)
+    assert CurationResult("s") + CurationResult("s") == CurationResult("s")

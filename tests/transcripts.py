@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lore.capture.transcripts import Context, Stretch, Told
+from lore.capture.adapter_protocol import Context, ParsedLine, SessionChunk
 from lore.records import NewMessage, Part
 from tests.fakes import NOON
 
@@ -27,11 +27,11 @@ class TinyAgent:
         """Tell by the name alone."""
         return path.suffix == ".jsonl"
 
-    def begin(self, path: Path) -> Context:
+    def initial_context(self, path: Path) -> Context:
         """Return a session that is called like the file."""
         return Context(session=path.stem, state={"lines": "0"})
 
-    def tell(self, line: Any, context: Context) -> Told:
+    def parse_line(self, line: Any, context: Context) -> ParsedLine:
         """Return the message of a line."""
         count = int(context.state["lines"]) + 1
         context = replace(context, state={"lines": str(count)})
@@ -39,11 +39,11 @@ class TinyAgent:
             names = ("session", "parent", "title", "folder", "branch")
             context = replace(context, **{name: line[name] for name in names if name in line})
         if not isinstance(line, dict) or "role" not in line:
-            return Told(context, unknown="no message")
+            return ParsedLine(context, unknown="no message")
         at = NOON + timedelta(seconds=count)
         key = str(line.get("id", count))
         said = NewMessage(line["role"], (Part("text", str(line["content"])),), at, key)
-        return Told(context, (said,))
+        return ParsedLine(context, (said,))
 
 
 class TinyArchive:
@@ -63,7 +63,7 @@ class TinyArchive:
         """Tell by the name alone."""
         return path.suffix == ".archive"
 
-    def read(self, path: Path, position: int) -> Iterator[Stretch]:
+    def read(self, path: Path, position: int) -> Iterator[SessionChunk]:
         """Return the sessions after a position."""
         for place, texts in enumerate(json.loads(path.read_text())):
             if place == self.breaks_at:
@@ -73,7 +73,7 @@ class TinyArchive:
                     NewMessage("user", (Part("text", text),), NOON, key=str(i))
                     for i, text in enumerate(texts)
                 )
-                yield Stretch(Context(session=f"s{place}"), said, place + 1, {"odd": 1})
+                yield SessionChunk(Context(session=f"s{place}"), said, place + 1, {"odd": 1})
 
 
 def find_tiny(path: Path, head: bytes) -> TinyAgent | TinyArchive | None:

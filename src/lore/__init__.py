@@ -10,138 +10,83 @@ if TYPE_CHECKING:
     from lore.errors import LoreError
     from lore.memory import Memory
     from lore.records import (
-        AccessKey,
         Answer,
-        Captured,
-        CaptureEstimate,
-        Conflict,
-        Course,
-        Curated,
-        CycleReport,
-        DayBudget,
-        Digested,
+        CaptureResult,
         Distillation,
         Draft,
         Edge,
         Episode,
-        Fit,
-        Forgettable,
         Fragment,
-        FragmentVersion,
-        Happening,
         Hit,
-        Imported,
         Injection,
-        Job,
-        KeptEpisode,
         Message,
-        ModelPrice,
-        Names,
         NewMessage,
-        Occurrence,
-        Offer,
-        Outline,
-        Page,
         Part,
-        PastTurns,
         Project,
-        Provenance,
-        Queues,
-        Reading,
-        Remembered,
-        Reserved,
-        Revocation,
+        RememberResult,
         Session,
-        SessionHit,
-        Setback,
-        SharedChange,
-        SharedPage,
-        Spend,
-        SpendCounter,
-        SpendLine,
-        SpendPressure,
-        SpendReport,
-        SpentToday,
         Stats,
-        Title,
-        TokenUse,
-        UndoneCycle,
     )
     from lore.settings import Settings
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AccessKey",
     "Answer",
-    "CaptureEstimate",
-    "Captured",
-    "Conflict",
-    "Course",
-    "Curated",
-    "CycleReport",
-    "DayBudget",
-    "Digested",
+    "CaptureResult",
     "Distillation",
     "Draft",
     "Edge",
     "Episode",
-    "Fit",
-    "Forgettable",
     "Fragment",
-    "FragmentVersion",
-    "Happening",
     "Hit",
-    "Imported",
     "Injection",
-    "Job",
-    "KeptEpisode",
     "LoreError",
     "Memory",
     "Message",
-    "ModelPrice",
-    "Names",
     "NewMessage",
-    "Occurrence",
-    "Offer",
-    "Outline",
-    "Page",
     "Part",
-    "PastTurns",
     "Project",
-    "Provenance",
-    "Queues",
-    "Reading",
-    "Remembered",
-    "Reserved",
-    "Revocation",
+    "RememberResult",
     "Session",
-    "SessionHit",
-    "Setback",
     "Settings",
-    "SharedChange",
-    "SharedPage",
-    "Spend",
-    "SpendCounter",
-    "SpendLine",
-    "SpendPressure",
-    "SpendReport",
-    "SpentToday",
     "Stats",
-    "Title",
-    "TokenUse",
-    "UndoneCycle",
     "__version__",
 ]
 
-_ROOMS = {"LoreError": "lore.errors", "Memory": "lore.memory", "Settings": "lore.settings"}
+_MODULES = {"LoreError": "lore.errors", "Memory": "lore.memory", "Settings": "lore.settings"}
+
+_RENAMED = {
+    "Captured": "CaptureResult",
+    "Course": "RequestOutcome",
+    "Curated": "CurationResult",
+    "Digested": "DigestResult",
+    "Fit": "PromptCandidate",
+    "Forgettable": "ForgetPreview",
+    "Happening": "FragmentEvent",
+    "Imported": "ImportResult",
+    "KeptEpisode": "StoredEpisode",
+    "Names": "NameMatches",
+    "Occurrence": "TimelineEntry",
+    "Offer": "PromotionOffer",
+    "Remembered": "RememberResult",
+    "Reserved": "RequestHold",
+    "Setback": "JobFailure",
+    "UndoneCycle": "CycleUndo",
+}
+"""Former names of records, which programs may still import."""
 
 
 def __getattr__(name: str) -> Any:
-    """Bring a public name in when it is first used: `import lore` itself stays quick."""
+    """Import a public name when it is first used, so that `import lore` stays quick.
+
+    Other records are found here too, for programs that import them from `lore`.
+    """
     from importlib import import_module
 
-    if name not in __all__:
+    new_name = _RENAMED.get(name, name)
+    module = import_module(_MODULES.get(name, "lore.records"))
+    if name.startswith("_") or not hasattr(module, new_name):
         msg = f"module 'lore' has no attribute {name!r}"
         raise AttributeError(msg)
-    return getattr(import_module(_ROOMS.get(name, "lore.records")), name)
+    return getattr(module, new_name)

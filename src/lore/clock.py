@@ -1,4 +1,4 @@
-"""Time and ids: the only reader of the clock, so that tests can hold it still."""
+"""Time and ids: the only module that reads the clock, so that tests can replace it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 _COUNTER_BITS = 26
-"""Twelve beside the time and fourteen more: at 100,000 ids a second it starts over hourly."""
+"""12 bits beside the time and 14 more: at 100,000 ids a second it wraps around hourly."""
 
 _CHANCE_BYTES = 6
-"""What is left of an id beside its time and its count."""
+"""The random bytes of an id beside its time and counter."""
 
 _counter_lock = threading.Lock()
 _counter = secrets.randbits(_COUNTER_BITS - 1)
@@ -29,28 +29,27 @@ def now() -> datetime:
 
 
 def to_us(moment: datetime) -> int:
-    """Return a moment as microseconds since 1970, the form in which the store keeps it."""
+    """Return a datetime as microseconds since 1970, the form in the store."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def from_us(us: int) -> datetime:
-    """Return the moment that `to_us` made into a number."""
+    """Return the datetime of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def new_id(moment: datetime) -> str:
-    """Return a UUIDv7 for something that happened at `moment`: ids sort by time.
+    """Return a UUIDv7 for `moment`; ids sort by time.
 
-    The bits after the time count up, so ids made in one process for the same millisecond
-    keep their order.
+    A counter follows the time, so that ids of one process in one millisecond stay in order.
     """
     return new_ids([moment])[0]
 
 
 def new_ids(moments: Sequence[datetime]) -> list[str]:
-    """Return as many ids as `new_id` would, asking the system for chance only once."""
+    """Return an id for each moment with a single request for random bytes."""
     global _counter  # noqa: PLW0603 - one counter for the process, under its lock
     with _counter_lock:
         first = _counter + 1
@@ -66,7 +65,7 @@ def new_ids(moments: Sequence[datetime]) -> list[str]:
 
 
 def id_bounds(start_us: int, end_us: int) -> tuple[str, str]:
-    """Return the lowest and the highest id that `new_id` can give for a stretch of time."""
+    """Return the lowest and the highest id of a time span."""
     low, high = (max(0, us // 1000) & 0xFFFF_FFFF_FFFF for us in (start_us, end_us))
     return _spelled(low << 80), _spelled((high << 80) | ((1 << 80) - 1))
 

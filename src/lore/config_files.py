@@ -1,12 +1,13 @@
-"""Configuration files: TOML and JSON as flat tables of settings, read whole and written whole."""
+"""Read and write small files safely: configuration in TOML and JSON, and the home's keys."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
+import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,7 @@ _LARGEST_FILE = 1_000_000
 def flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Return groups as dotted keys: no setting lies deeper than one group.
 
-    The tables of `prices`, one for each model, are texts: `[prices.m]` with `input = 3` is
-    `m input=3`.
+    Each table of `prices` becomes a text: `[prices.m]` with `input = 3` is `m input=3`.
     """
     flat: dict[str, Any] = {}
     for key, value in tree.items():
@@ -28,18 +28,18 @@ def flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
             flat[key] = [_row(model, named) for model, named in value.items()]
             continue
         inner = value if isinstance(value, Mapping) else {"": value}
-        flat |= {f"{key}.{leaf}" if leaf else key: kept for leaf, kept in inner.items()}
+        flat |= {f"{key}.{leaf}" if leaf else key: item for leaf, item in inner.items()}
     return flat
 
 
 def _row(model: str, named: object) -> str:
-    told = named.items() if isinstance(named, Mapping) else [("", named)]
-    return " ".join([model, *(f"{name}={value}" for name, value in told)])
+    pairs = named.items() if isinstance(named, Mapping) else [("", named)]
+    return " ".join([model, *(f"{name}={value}" for name, value in pairs)])
 
 
 def _read(path: Path) -> str | None:
     try:
-        _refuse_endless(path)
+        _refuse_special_file(path)
         return path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -51,8 +51,8 @@ def _read(path: Path) -> str | None:
         raise InvalidInput(msg) from error
 
 
-def _refuse_endless(path: Path) -> None:
-    """Refuse a pipe or a device in place of a file: reading it would not end."""
+def _refuse_special_file(path: Path) -> None:
+    """Refuse a pipe or a device, which could be read forever."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         msg = f"{path} is no ordinary file."
         raise InvalidInput(msg, hint="Remove it.")
@@ -62,7 +62,7 @@ def _refuse_endless(path: Path) -> None:
 
 
 def read_toml(path: Path) -> Mapping[str, Any]:
-    """Return what a TOML file holds; nothing where there is none."""
+    """Parse a TOML file; return nothing if it does not exist."""
     text = _read(path)
     try:
         return tomllib.loads(text) if text else {}
@@ -72,7 +72,7 @@ def read_toml(path: Path) -> Mapping[str, Any]:
 
 
 def read_json(path: Path) -> Mapping[str, Any]:
-    """Return the object that a JSON file holds; nothing where there is none."""
+    """Parse a JSON file that holds an object; return nothing if it does not exist."""
     text = _read(path)
     try:
         tree = json.loads(text) if text else {}
@@ -85,15 +85,15 @@ def read_json(path: Path) -> Mapping[str, Any]:
     return tree
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a file; nothing where there is none."""
+def read_text_or_empty(path: Path) -> str:
+    """Return the text of a file; empty if it does not exist."""
     with suppress(FileNotFoundError):
         return path.read_text("utf-8")
     return ""
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Put a text in the place of a file, all of it or nothing."""
+def write_atomic(path: Path, text: str) -> None:
+    """Replace a file atomically."""
     part = path.with_name(f"{path.name}.part-{os.getpid()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,3 +107,39 @@ def write_whole(path: Path, text: str) -> None:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def ensure_key(
+    path: Path, *, make: Callable[[], bytes], is_sound: Callable[[bytes], bool]
+) -> bytes:
+    """Return the key in a file; create it if it is missing or invalid."""
+    return _read_key(path, is_sound) or _make_key(path, make, is_sound)
+
+
+def _read_key(path: Path, is_sound: Callable[[bytes], bool]) -> bytes:
+    with suppress(FileNotFoundError):
+        key = path.read_bytes()
+        return key if is_sound(key) else b""
+    return b""
+
+
+def _make_key(path: Path, make: Callable[[], bytes], is_sound: Callable[[bytes], bool]) -> bytes:
+    """Create a key file atomically; of two writers the first one wins."""
+    if not path.parent.exists():
+        path.parent.mkdir(mode=0o700, parents=True)
+        path.parent.chmod(0o700)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            os.fchmod(handle, 0o600)
+            opened.write(make())
+            opened.flush()
+            os.fsync(handle)
+        if path.exists() and not _read_key(path, is_sound):
+            Path(name).replace(path)
+        else:
+            with suppress(FileExistsError):
+                os.link(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return path.read_bytes()

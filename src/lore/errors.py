@@ -65,7 +65,7 @@ __all__ = [
 
 
 class LoreError(Exception):
-    """Anything Lore reports to its caller; `hint` says what to do about it."""
+    """Base class of all errors that Lore reports; `hint` says what to do next."""
 
     exit_code = 1
 
@@ -76,9 +76,9 @@ class LoreError(Exception):
         self.hint = self.hint_by("'lore {}'".format)
 
     def hint_by(self, naming: Callable[[str], str]) -> str:
-        """Return the hint with what can be called named as a door names it.
+        """Return the hint with command names in the form of an interface.
 
-        That is one of `calls`, and stands in the hint in braces; `hint` names it as a command.
+        Names of `calls` stand in the hint in braces; `hint` shows them as commands.
         """
         if not self._calls:
             return self._hint
@@ -100,7 +100,7 @@ class AmbiguousId(InvalidInput):
 
 
 class NotFound(LoreError):
-    """What was named is not there: an id, a file, a session, a former version."""
+    """An id, a file, a session or a version does not exist."""
 
     exit_code = 3
 
@@ -140,13 +140,13 @@ class SchemaTooNew(StoreError):
 
 
 class EmbedderError(LoreError):
-    """An embedder that was asked for by name cannot serve."""
+    """The configured embedder does not work."""
 
     exit_code = 9
 
 
 class WeightsRejected(EmbedderError):
-    """A model file does not have the SHA-256 it should."""
+    """A model file has the wrong SHA-256."""
 
 
 class EvaluationError(LoreError):
@@ -172,16 +172,16 @@ class AlreadyRunning(DaemonError):
 
 
 class ProviderError(LoreError):
-    """A chat that was asked gave no answer of use."""
+    """A chat model gave no useful response."""
 
     exit_code = 13
 
     usage: object = None
-    """What the call took all the same, as the chat counts it; none if nothing is known of it."""
+    """The token usage of the failed call, if it is known."""
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider cannot be reached or refuses; `billed` if it may charge for it all the same."""
+    """The provider cannot be reached or refuses; `billed` if it may charge anyway."""
 
     def __init__(self, message: str, *, hint: str = "", billed: bool = False) -> None:
         super().__init__(message, hint=hint)
@@ -189,7 +189,7 @@ class ProviderUnavailable(ProviderError):
 
 
 class RateLimited(ProviderError):
-    """The provider wants to be asked later; `retry_after_s` is 0 where it does not say when."""
+    """The provider asks to retry later; `retry_after_s` is 0 if it does not say when."""
 
     def __init__(self, message: str, *, hint: str = "", retry_after_s: float = 0.0) -> None:
         super().__init__(message, hint=hint)
@@ -197,15 +197,15 @@ class RateLimited(ProviderError):
 
 
 class PromptTooLong(ProviderError):
-    """The provider does not take so much text at once."""
+    """The prompt exceeds the limit of the provider."""
 
 
 class BadReply(ProviderError):
-    """The provider's answer cannot be used, and neither can the one to the same question again."""
+    """The response is invalid, and so was the one to a retry."""
 
 
 class BudgetSpent(LoreError):
-    """The budget of the day allows for no more; `until` is when it may again."""
+    """The daily budget is spent; `until` is when requests may resume."""
 
     exit_code = 14
 
@@ -215,19 +215,19 @@ class BudgetSpent(LoreError):
 
 
 class CycleRunning(LoreError):
-    """Another process runs a cycle of consolidation on the same memory."""
+    """Another process runs a consolidation cycle on this memory."""
 
     exit_code = 15
 
 
-def told(error: Exception) -> str:
-    """Return what may be shown of an error: only Lore's own messages are known to quote nothing."""
+def describe_error(error: Exception) -> str:
+    """Return a message for an error; those of foreign errors are hidden: they may quote secrets."""
     if not isinstance(error, LoreError):
-        return f"{type(error).__name__} in {place_of(error)}"
+        return f"{type(error).__name__} in {error_location(error)}"
     return f"{error} {error.hint}" if error.hint else str(error)
 
 
-def place_of(error: BaseException) -> str:
+def error_location(error: BaseException) -> str:
     """Return the file and line in which an error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

@@ -1,7 +1,6 @@
-"""Payloads: the strict schemas of what extraction gives, by kind of fragment.
+"""Schemas of the payloads that extraction returns, by kind of fragment.
 
-Whoever asks for payloads and whoever stores them goes by these. They need pydantic, which takes
-its time to load: only what digests imports them.
+They need pydantic, which is slow to import: only the digest imports this module.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lore.records import FragmentKind
 
 LONGEST_TEXT, MOST_WORDS = 4_000, 40
-"""A field says one thing; a longer one is a document in the wrong place."""
+"""A field says one thing; a longer text is a document in the wrong place."""
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Needed = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
@@ -22,7 +21,7 @@ Texts = Annotated[list[Text], Field(max_length=MOST_WORDS)]
 
 
 class Payload(BaseModel):
-    """What every payload has."""
+    """Fields of every payload."""
 
     model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=True)
 
@@ -34,7 +33,7 @@ class Payload(BaseModel):
 
 
 class Workflow(Payload):
-    """A command that works, and when it is used."""
+    """A command that works, and when to use it."""
 
     command: Text = ""
     trigger: Text = ""
@@ -49,7 +48,7 @@ class Preference(Payload):
 
 
 class BugFix(Payload):
-    """What went wrong, why, and what mended it."""
+    """An error, its cause and its fix."""
 
     symptom: Needed
     root_cause: Text = ""
@@ -58,7 +57,7 @@ class BugFix(Payload):
 
 
 class Architecture(Payload):
-    """What was decided, and against what."""
+    """A decision and its alternatives."""
 
     decision: Needed
     rationale: Text = ""
@@ -67,7 +66,7 @@ class Architecture(Payload):
 
 
 class Config(Payload):
-    """A setting with its value and place."""
+    """A setting with its value and location."""
 
     setting: Needed
     location: Text = ""
@@ -76,7 +75,7 @@ class Config(Payload):
 
 
 class Fact(Payload):
-    """Nothing beside what every payload has."""
+    """No further fields."""
 
 
 SCHEMAS: Mapping[str, type[Payload]] = {
@@ -87,7 +86,7 @@ SCHEMAS: Mapping[str, type[Payload]] = {
     "config": Config,
     "fact": Fact,
 }
-"""The six schemas by their names."""
+"""The six schemas by name."""
 
 SCHEMA_OF: Mapping[FragmentKind, str] = {
     "workflow": "workflow",
@@ -101,22 +100,22 @@ SCHEMA_OF: Mapping[FragmentKind, str] = {
     "pattern": "fact",
     "anti_pattern": "fact",
 }
-"""The schema of each kind that extraction may give; episodes and insights are made elsewhere."""
+"""The schema of each kind that extraction may return; episodes and insights have none."""
 
 
-def check(
+def validate_payload(
     kind: FragmentKind, payload: Mapping[str, Any], *, summary: str
 ) -> tuple[FragmentKind, dict[str, Any]] | None:
-    """Return a kind with its payload as it may be stored: a wrong one becomes a fact.
+    """Validate a payload; return kind and payload, as a fact if the payload is invalid.
 
-    None if not even a fact can be made of it.
+    Return None if it cannot even be a fact.
     """
-    given = {"summary": summary, **payload}
+    fields = {"summary": summary, **payload}
     name = SCHEMA_OF.get(kind)
-    checked = None if name is None else _checked(SCHEMAS[name], given)
+    checked = None if name is None else _checked(SCHEMAS[name], fields)
     if checked is not None:
         return kind, checked
-    plain = {name: given[name] for name in Fact.model_fields if name in given}
+    plain = {name: fields[name] for name in Fact.model_fields if name in fields}
     fact = _checked(Fact, plain) or _checked(Fact, {"summary": summary})
     return None if fact is None else ("fact", fact)
 

@@ -1,7 +1,6 @@
-"""Projects: which repository or folder a conversation took place in, told without running git.
+"""Projects: find the repository or folder of a session, without running git.
 
-Worktrees and clones of one repository are one project; folders that have nothing to do with
-each other never are.
+Worktrees and clones of one repository are one project; unrelated folders never are.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from lore.store import places, sessions
-from lore.store.db import Connection
-from lore.store.places import Place
+from lore.store import project_rows
+from lore.store.database import Connection
+from lore.store.project_rows import ProjectLocation
 
 _LARGEST_FILE = 1_000_000
-"""A configuration of git is a few kilobytes; what is larger is not read."""
+"""A git configuration has a few kilobytes; larger files are not read."""
 
 _LONGEST_CHAIN = 4
-"""A clone of a clone of a local repository is the first one; a ring of them ends here."""
+"""The limit for clones of local clones, which may form a ring."""
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ssh": "22", "git": "9418"}
 
@@ -33,20 +32,20 @@ _SHORT_SSH = re.compile(r"^(?:[^@/\\]*@)?(?P<host>[^@:/\\]{2,}|\[[^\]]+\]):(?P<p
 
 
 @dataclass(slots=True)
-class Projects:
-    """The projects of folders, each looked up once; `home` itself is none."""
+class ProjectFinder:
+    """Finds the projects of folders and caches them; the home folder is no project."""
 
     home: Path | None = None
-    _found: dict[str, Place | None] = field(default_factory=dict)
+    _found: dict[str, ProjectLocation | None] = field(default_factory=dict)
 
-    def find(self, folder: str) -> Place | None:
-        """Return the project that a folder belongs to, or None if it belongs to none."""
+    def find(self, folder: str) -> ProjectLocation | None:
+        """Return the project of a folder, or None."""
         if folder not in self._found:
             self._found[folder] = _place_of(folder, self._homes())
         return self._found[folder]
 
     def find_repository(self, folder: str) -> str:
-        """Return a folder if it lies in a repository, or nothing if it is a folder like any."""
+        """Return a folder if it lies in a repository, else an empty text."""
         homes = self._homes()
         path = os.path.realpath(folder)
         for above in (path, *map(str, Path(path).parents)):
@@ -61,19 +60,25 @@ class Projects:
         return frozenset(("/", home, os.path.realpath(home)))
 
 
-def ensure(db: Connection, project: str, place: Place | None, *, now: datetime) -> int | None:
-    """Return the number of the project at a place, or else of this path, name or id."""
+def ensure_project(
+    db: Connection, project: str, place: ProjectLocation | None, *, now: datetime
+) -> int | None:
+    """Return the number of the project at a place, or of a path, name or id; create it."""
     if place is not None:
-        return places.ensure(db, place, now=now)
-    return sessions.ensure_project(db, project, now=now) if project else None
+        return project_rows.ensure_project_at(db, place, now=now)
+    return project_rows.ensure_project(db, project, now=now) if project else None
 
 
-def find(db: Connection, project: str, place: Place | None) -> int | None:
-    """Return the number of the project at a place, or of this path, name or id, if it is known."""
-    return places.find(db, place) if place is not None else sessions.find_project(db, project)
+def find_project_number(db: Connection, project: str, place: ProjectLocation | None) -> int | None:
+    """Return the number of the project at a place or of this path, name or id, if it is stored."""
+    return (
+        project_rows.find_project_at(db, place)
+        if place is not None
+        else project_rows.find_project(db, project)
+    )
 
 
-def _place_of(folder: str, homes: frozenset[str]) -> Place | None:
+def _place_of(folder: str, homes: frozenset[str]) -> ProjectLocation | None:
     if not folder.startswith("/") or "\0" in folder:
         return None
     path = os.path.realpath(folder)
@@ -84,11 +89,11 @@ def _place_of(folder: str, homes: frozenset[str]) -> Place | None:
             break
         common = _common_folder(Path(above))
         if common is not None:
-            found = _repository(common)
-            if found.path not in homes:
-                return replace(found, aliases=_others(found.path, above, path, folder))
-    gone = not Path(path).is_dir()
-    return Place(path, "", Path(path).name, _others(path, folder), gone)
+            repository = _repository(common)
+            if repository.path not in homes:
+                return replace(repository, aliases=_others(repository.path, above, path, folder))
+    is_missing = not Path(path).is_dir()
+    return ProjectLocation(path, "", Path(path).name, _others(path, folder), is_missing)
 
 
 def _others(own: str, *paths: str) -> tuple[str, ...]:
@@ -97,7 +102,7 @@ def _others(own: str, *paths: str) -> tuple[str, ...]:
 
 
 def _common_folder(folder: Path) -> Path | None:
-    """Return the folder in which git keeps what all worktrees of a repository share."""
+    """Return the git folder that all worktrees of a repository share."""
     link = folder / ".git"
     if link.is_dir():
         inner: Path | None = link
@@ -113,9 +118,9 @@ def _common_folder(folder: Path) -> Path | None:
 
 
 def _linked(link: Path) -> Path | None:
-    """Return where the file '.git' of a worktree or submodule points to."""
-    told, _, target = _text(link).strip().partition("gitdir:")
-    if told or not target.strip():
+    """Return the target of the file '.git' in a worktree or submodule."""
+    before_key, _, target = _text(link).strip().partition("gitdir:")
+    if before_key or not target.strip():
         return None
     inner = link.parent / target.strip()
     if inner.is_dir():
@@ -128,7 +133,7 @@ def _is_repository(folder: Path) -> bool:
     return (folder / "HEAD").is_file() and (folder / "refs").is_dir()
 
 
-def _repository(common: Path, chain: int = 0) -> Place:
+def _repository(common: Path, chain: int = 0) -> ProjectLocation:
     settings = _settings_of(_text(common / "config"))
     worktree = settings.get("core.worktree", "")
     if worktree:
@@ -141,12 +146,12 @@ def _repository(common: Path, chain: int = 0) -> Place:
     origin = _common_folder(Path(local)) if local and chain < _LONGEST_CHAIN else None
     if origin is not None:
         return _repository(origin, chain + 1)
-    return Place(path, local or normalised(url), name)
+    return ProjectLocation(path, local or normalize_remote(url), name)
 
 
 def _settings_of(text: str) -> dict[str, str]:
-    """Return the values of a configuration of git; of several with one name, the first."""
-    found: dict[str, str] = {}
+    """Parse a git configuration; the first of several values wins."""
+    values: dict[str, str] = {}
     section = ""
     for raw in text.splitlines():
         line = raw.strip()
@@ -157,8 +162,8 @@ def _settings_of(text: str) -> dict[str, str]:
             line = line[header.end() :].strip()
         key, equals, value = line.partition("=")
         if equals and line[0] not in "#;":
-            found.setdefault(f"{section}.{key.strip().lower()}", _bare(value))
-    return found
+            values.setdefault(f"{section}.{key.strip().lower()}", _bare(value))
+    return values
 
 
 def _bare(value: str) -> str:
@@ -169,7 +174,7 @@ def _bare(value: str) -> str:
 
 
 def _remote_of(settings: dict[str, str]) -> str:
-    """Return the address of 'origin', or of the only remote there is."""
+    """Return the address of 'origin', or of the only remote."""
     if "remote.origin.url" in settings:
         return settings["remote.origin.url"]
     urls = [
@@ -181,7 +186,7 @@ def _remote_of(settings: dict[str, str]) -> str:
 
 
 def _local_path(url: str, base: str) -> str:
-    """Return the path of a remote that is a folder of this machine, or nothing."""
+    """Return the path of a remote that is a local folder, else an empty text."""
     if url.lower().startswith("file://"):
         return "/" + url[7:].partition("/")[2]
     if _URL.match(url) or _SHORT_SSH.match(url) or not url or re.match(r"^[A-Za-z]:[/\\]", url):
@@ -189,8 +194,8 @@ def _local_path(url: str, base: str) -> str:
     return posixpath.normpath(posixpath.join(base, url))
 
 
-def normalised(url: str) -> str:
-    """Return the one spelling of a remote's address: host and path, no secrets."""
+def normalize_remote(url: str) -> str:
+    """Return the canonical form of a remote's address: host and path, without credentials."""
     short = None if _URL.match(url) else _SHORT_SSH.match(url)
     if short:
         return _joined(short["host"], short["path"])
@@ -211,7 +216,7 @@ def _joined(host: str, path: str) -> str:
 
 
 def _text(path: Path) -> str:
-    """Return what an ordinary, small file says; nothing for all others."""
+    """Return the text of a small regular file, else an empty text."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -1,48 +1,147 @@
-"""Settings: what can be configured, and the reader of environment and configuration files.
+"""Settings: what can be configured, read from environment and configuration files.
 
-A value comes from the environment (`LORE_…`), else the project's `.lore.json`, else the
-user's `config.toml`, else the default. A project file may not set what reaches outside the
-project, and comes with the project: what is wrong in it is told and left out, never an error.
+A value comes from the environment (`LORE_…`), else the project's `.lore.json`, else the user's
+`config.toml`, else the default. A project file may not set what reaches outside the project. Errors
+in it are reported and ignored, because it comes with the project.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
-from lore import config_files, toml_lines
+from lore import config_files, toml_edit
 from lore.errors import InvalidInput, NotFound, UnknownSetting
-from lore.rules import (
-    ADDRESS,
-    BODY,
-    CHATS,
-    NO_RULE,
-    NOT_NEGATIVE,
-    PATTERNS,
-    PORT,
-    PRECISIONS,
-    PRICES,
-    SEGMENT,
-    THREE_NUMBERS,
-    UNWRITABLE,
-    WITHIN_A_DAY,
-    WITHIN_A_MONTH,
-    Rule,
-    Value,
-    named,
-    parse,
+
+Value = str | int | float | bool | tuple[str, ...] | None
+"""None is the default of a setting without a value."""
+
+_MAYBE_FLOAT = float | None
+
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+"""Characters that neither UTF-8 text nor a path can hold."""
+
+
+class Rule(NamedTuple):
+    """Constraints on a value beyond its type."""
+
+    choices: tuple[str, ...] = ()
+    least: float = -math.inf
+    most: float = math.inf
+    pattern: str = ""
+    form: str = ""
+
+    def violation(self, value: Value) -> str:
+        """Return what is wrong with a value, or an empty text."""
+        if self.choices and value not in self.choices:
+            return f"is none of {', '.join(self.choices)}"
+        texts = value if isinstance(value, tuple) else (str(value),)
+        if self.pattern and not all(re.fullmatch(self.pattern, text) for text in texts):
+            return f"is not {self.form}"
+        if isinstance(value, int | float) and not self.least <= value <= self.most:
+            return f"is not {self.span()}"
+        return ""
+
+    def span(self) -> str:
+        """Return the range of a number for a message."""
+        if self.most < math.inf:
+            return f"between {self.least:g} and {self.most:g}"
+        return f"at least {self.least:g}" if self.least > -math.inf else ""
+
+
+NO_RULE = Rule()
+NOT_NEGATIVE = Rule(least=0)
+WITHIN_A_DAY = Rule(least=0, most=86_400)
+WITHIN_A_MONTH = Rule(least=60, most=2_592_000)
+SEGMENT = Rule(least=1_024, most=16_384)
+PORT = Rule(least=0, most=65_535)
+BODY = Rule(least=1_000, most=1_000_000_000)
+ADDRESS = Rule(pattern=r"https?://[^\s?#]+", form="an address that begins with http")
+PRECISIONS = Rule(choices=("float32", "int8"))
+PATTERNS = Rule(form="a list of re2 patterns")
+
+CHATS = Rule(
+    choices=(
+        "offline",
+        "anthropic",
+        "openai",
+        "openrouter",
+        "ollama",
+        "vllm",
+        "gemini",
+        "claude-cli",
+    )
 )
+THREE_NUMBERS = Rule(
+    pattern=r"\d+(\.\d+)?(,\d+(\.\d+)?){2}", form="three numbers with commas between them"
+)
+PRICES = Rule(
+    pattern=r"\S+( (input|output|cache_read|cache_write|cache_write_1h|window)=\d+(\.\d+)?)+",
+    form='texts such as "my-model input=3 output=15 cache_read=0.3 window=200000"',
+)
+"""In US dollars per million tokens; the window in tokens."""
+
+
+def parse_value(kind: type, raw: object) -> Value:
+    """Parse a raw value as a type; raise `TypeError` or `ValueError` if that fails."""
+    if kind is bool:
+        lowered = str(raw).lower()
+        if lowered in ("1", "true", "yes", "on"):
+            return True
+        if lowered in ("0", "false", "no", "off"):
+            return False
+        raise ValueError
+    if kind is int:
+        return int(str(raw))
+    if kind is float or kind == _MAYBE_FLOAT:
+        number = float(str(raw))
+        if not math.isfinite(number):
+            raise ValueError
+        return number
+    if kind not in (str, Path):
+        return tuple(_texts(raw))
+    return _text(raw)
+
+
+def _text(raw: object) -> str:
+    if not isinstance(raw, str) or UNWRITABLE.search(raw):
+        raise ValueError
+    return raw
+
+
+def _texts(raw: object) -> list[str]:
+    """Parse a list of texts; a text that is no JSON list becomes a list of one."""
+    if isinstance(raw, str):
+        with suppress(ValueError, RecursionError):
+            parsed = json.loads(raw)
+            raw = parsed if isinstance(parsed, list) else raw
+    listed = [raw] if isinstance(raw, str) else raw
+    if not isinstance(listed, list):
+        raise TypeError
+    return [_text(text) for text in listed if text]
+
+
+def describe_type(kind: type) -> str:
+    """Return the name of a type for a message."""
+    if kind == _MAYBE_FLOAT:
+        return describe_type(float)
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    return names.get(kind, "a list of texts")
+
 
 PROJECT_FILE = ".lore.json"
 USER_FILE = "config.toml"
 
 _MOST_WARNINGS = 3
-"""Who mends these sees the next."""
+"""The most warnings at once; the next appear when these are fixed."""
 
 USUAL_KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -50,16 +149,16 @@ USUAL_KEYS = {
     "openai": "OPENAI_API_KEY",
     "openrouter": "OPENROUTER_API_KEY",
 }
-"""Where the key of a provider usually lies; it is looked for only once that one was chosen."""
+"""The usual environment variables of API keys, read only for the chosen provider."""
 
 _BLAS_TIMEOUT, _AT_ONCE = "OPENBLAS_THREAD_TIMEOUT", "4"
-"""How numpy's OpenBLAS is told after how many clock ticks, as a power of two, to stop spinning."""
+"""The variable for how long threads of numpy's OpenBLAS spin, in clock ticks as a power of two."""
 
 _WITHOUT_GROUP = ("db_path", "daily_budget")
 
 
 def _setting(default: Value, doc: str, rule: Rule = NO_RULE, *, project: bool = False) -> Any:
-    """Describe one setting; `project` says that a project file may set it."""
+    """Return the field of one setting; `project` allows project files to set it."""
     return field(default=default, metadata={"doc": doc, "project": project, "rule": rule})
 
 
@@ -251,7 +350,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """One setting as it stands: its value, where that came from, and what it may be."""
+    """A setting with its value, the source of the value, and its constraints."""
 
     key: str
     value: Value
@@ -264,13 +363,13 @@ class SettingValue:
 
     @property
     def secret(self) -> bool:
-        """Tell whether the value must not be shown."""
+        """Return whether the value must not be shown."""
         return self.key.endswith("api_key")
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings in force, with the source of each value."""
+    """The current settings, with the source of each value."""
 
     settings: Settings
     values: tuple[SettingValue, ...]
@@ -289,7 +388,7 @@ def load(
     home: Path | None = None,
     project_dir: Path | None = None,
 ) -> Loaded:
-    """Read all sources and return the settings in force."""
+    """Read all sources and return the current settings."""
     environ = os.environ if environ is None else environ
     chosen_home = _expanded(home or environ.get("LORE_HOME") or "~/.lore").absolute()
     user = config_files.flatten(config_files.read_toml(chosen_home / USER_FILE))
@@ -316,14 +415,14 @@ def load(
 
 
 def _usual_key(provider: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the key of the chosen provider where its own tools look for it, and that place."""
+    """Return the API key of the chosen provider from its usual variable, with that variable."""
     variable = USUAL_KEYS.get(provider, "")
     key = environ.get(variable, "").strip()
     return (key, variable) if key else None
 
 
 def _read_project(path: Path) -> tuple[dict[str, Value], str]:
-    """Return what a project file may set, and what is wrong with the rest of it."""
+    """Return the valid settings of a project file and a warning about the others."""
     try:
         flat = config_files.flatten(config_files.read_json(path))
     except InvalidInput as error:
@@ -362,13 +461,13 @@ def _described(name: str, spec: Field[Any], value: Value, source: str) -> Settin
 
 
 def wants_colour(environ: Mapping[str, str] | None = None) -> bool:
-    """Tell whether a terminal may be given colour."""
+    """Return whether a terminal may get color."""
     environ = os.environ if environ is None else environ
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
 def runs_by_uv(environ: Mapping[str, str] | None = None) -> bool:
-    """Tell whether `uv run` started this process."""
+    """Return whether `uv run` started this process."""
     environ = os.environ if environ is None else environ
     return "UV_RUN_RECURSION_DEPTH" in environ
 
@@ -392,7 +491,7 @@ def resting_threads(environ: MutableMapping[str, str] | None = None) -> Iterator
 
 
 def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
-    """Set one key in the user's file, or remove it; the other lines stay as they are."""
+    """Set or remove one key in the user's file; other lines stay as they are."""
     name = _field_name(key)
     if name == "home":
         msg = f"'{key}' is set by the environment only ({_env(name)})."
@@ -403,7 +502,7 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     wanted = {other: kept for other, kept in before.items() if other != key}
     if value is not None:
         wanted[key] = list(value) if isinstance(value, tuple) else value
-    text = toml_lines.edited(config_files.text_of(path), key, value)
+    text = toml_edit.set_line(config_files.read_text_or_empty(path), key, value)
     try:
         understood = config_files.flatten(tomllib.loads(text)) == wanted
     except ValueError:
@@ -411,7 +510,7 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     if not understood:
         msg = f"{path} is written in a way that leaves no single line for '{key}' to change."
         raise InvalidInput(msg, hint="Edit the file by hand.")
-    config_files.write_whole(path, text)
+    config_files.write_atomic(path, text)
     return path
 
 
@@ -433,7 +532,7 @@ def _env(name: str) -> str:
 
 
 def _expanded(path: Path | str) -> Path:
-    """Return a path with `~` filled in; refuse one that no database could be opened at."""
+    """Return a path with `~` expanded; refuse one that cannot hold a database."""
     if UNWRITABLE.search(str(path)):
         msg = "The path of the memory is not UTF-8 text."
         raise InvalidInput(msg, hint="LORE_HOME names another folder.")
@@ -443,7 +542,7 @@ def _expanded(path: Path | str) -> Path:
         expanded = None if is_below_none else named.expanduser()
     except RuntimeError:
         expanded = None
-    if expanded is None:  # without a name, a home folder would be the root of all files
+    if expanded is None:  # without a name the home folder would be the root folder
         msg = f"{path} cannot be found: this user has no home folder."
         raise NotFound(msg, hint="LORE_HOME names the folder that Lore should use.")
     return expanded
@@ -473,12 +572,12 @@ def _convert(name: str, raw: object, where: str) -> Value:
     kind = get_type_hints(Settings)[name]
     shown = "the given value" if name.endswith("api_key") else f"'{str(raw)[:60]}'"
     try:
-        value = parse(kind, raw)
+        value = parse_value(kind, raw)
     except (TypeError, ValueError) as error:
-        msg = f"{where}: {shown} is not {named(kind)}."
+        msg = f"{where}: {shown} is not {describe_type(kind)}."
         raise InvalidInput(msg) from error
     rule: Rule = _fields()[name].metadata["rule"]
-    wrong = rule.broken_by(value)
+    wrong = rule.violation(value)
     if wrong:
         msg = f"{where}: {shown} {wrong}."
         raise InvalidInput(msg)
@@ -486,11 +585,11 @@ def _convert(name: str, raw: object, where: str) -> Value:
 
 
 def _refuse_unknown(keys: Iterable[str], where: str) -> None:
-    known = {key_of(name) for name in _fields()} - {"home"}
+    names = {key_of(name) for name in _fields()} - {"home"}
     for key in keys:
         if key == "home":
             msg = f"{where} sets 'home', which only the environment can (LORE_HOME)."
             raise UnknownSetting(msg)
-        if key not in known:
+        if key not in names:
             msg = f"{where} sets '{key}', which is no setting."
             raise UnknownSetting(msg, hint="'lore config' lists them all.")

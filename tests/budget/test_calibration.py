@@ -5,8 +5,8 @@ from statistics import median
 
 import pytest
 
-from lore.budget.calibration import WINDOW, Calibration, calibrate
-from lore.records.dialogues import ModelPrice, TokenUse
+from lore.budget.calibration import WINDOW, Calibration, add_turn
+from lore.records.gateway import ModelPrice, TokenUse
 
 SONNET = ModelPrice(3.0, 15.0, 0.30, 3.75, 6.0)
 
@@ -15,7 +15,7 @@ def after(*turns):
     """Return what is known after turns of (characters, what was reported)."""
     known = Calibration()
     for chars, use in turns:
-        known = calibrate(known, chars, use)
+        known = add_turn(known, chars, use)
     return known
 
 
@@ -50,7 +50,7 @@ def test_tokens_are_those_reported_and_the_tail_by_its_own_ratio(turns, chars, t
 
 def test_a_turn_without_a_reported_prompt_tells_nothing():
     known = after((30_000, TokenUse(10_000)))
-    assert calibrate(known, 40_000, TokenUse(output_tokens=5)) == known
+    assert add_turn(known, 40_000, TokenUse(output_tokens=5)) == known
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_over_a_session_estimates_are_off_by_less_than_four_characters_a_token()
         if known.calibrated:
             ours.append(abs(tokens_of(known, chars) - tokens) / tokens)
             plain.append(abs(chars / 4 - tokens) / tokens)
-        known = calibrate(known, chars, TokenUse(round(tokens)))
+        known = add_turn(known, chars, TokenUse(round(tokens)))
     assert median(ours) < 0.019
     assert median(ours) < median(plain) / 3

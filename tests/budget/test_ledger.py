@@ -1,17 +1,24 @@
+"""Whose money is set aside, and what becomes of it."""
+
 from __future__ import annotations
 
 import multiprocessing
+import os
+import subprocess
+import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from lore.budget import SpendLedger
-from lore.budget.holders import HELD_FOR
+from lore.budget import BackgroundLedger
+from lore.budget.ledger import HOLD_TIMEOUT, process_key, settle_dead_processes
 from lore.errors import BudgetSpent
 from lore.llm.chat import Usage
 from lore.store import spend
-from lore.store.db import open_database
+from lore.store.database import open_database
 from tests.fakes import NOON, FixedClock
+from tests.store.samples import newest_spend
 
 CALL = Usage(1000, 100)
 
@@ -23,12 +30,12 @@ def by_tokens(_identity, usage, _at):
 
 @pytest.fixture
 def ledger(database):
-    return SpendLedger(database, 0.002, price=by_tokens)
+    return BackgroundLedger(database, 0.002, price=by_tokens)
 
 
 def entries(database):
     with database.read() as db:
-        return spend.newest(db, limit=1000)
+        return newest_spend(db, limit=1000)
 
 
 def test_a_call_is_entered_with_its_question_and_its_price(database, ledger):
@@ -79,7 +86,7 @@ def test_what_is_set_aside_for_longer_than_any_call_takes_comes_back(ledger, clo
     ledger.reserve("observe", "openai:m", Usage(5000, 0))
     with pytest.raises(BudgetSpent):
         ledger.reserve("observe", "openai:m", CALL)
-    clock.advance(seconds=HELD_FOR.total_seconds() + 1)
+    clock.advance(seconds=HOLD_TIMEOUT.total_seconds() + 1)
     ledger.release(ledger.reserve("observe", "openai:m", CALL))
     assert ledger.today().reserved_usd == 0
 
@@ -94,7 +101,7 @@ def test_a_call_that_outlives_what_was_set_aside_is_still_entered(database, ledg
 
 
 def test_an_unknown_price_is_entered_as_such(database):
-    ledger = SpendLedger(database, 1.0, price=lambda *_: None)
+    ledger = BackgroundLedger(database, 1.0, price=lambda *_: None)
     ledger.settle(ledger.reserve("observe", "openai:m", CALL), CALL)
     (entry,) = entries(database)
     assert (entry.usd, entry.usage["unpriced"]) == (0.0, 1)
@@ -103,10 +110,10 @@ def test_an_unknown_price_is_entered_as_such(database):
 
 def test_without_a_budget_only_what_is_free_is_done(database):
     with pytest.raises(BudgetSpent):
-        SpendLedger(database, 0.0, price=by_tokens).reserve("observe", "openai:m", CALL)
+        BackgroundLedger(database, 0.0, price=by_tokens).reserve("observe", "openai:m", CALL)
     with pytest.raises(BudgetSpent):
-        SpendLedger(database, 0.0, price=lambda *_: None).reserve("observe", "openai:m", CALL)
-    SpendLedger(database, 0.0, price=lambda *_: 0.0).reserve("observe", "ollama:m", CALL)
+        BackgroundLedger(database, 0.0, price=lambda *_: None).reserve("observe", "openai:m", CALL)
+    BackgroundLedger(database, 0.0, price=lambda *_: 0.0).reserve("observe", "ollama:m", CALL)
 
 
 def test_what_was_spent_in_the_foreground_is_not_counted(database, ledger):
@@ -118,7 +125,7 @@ def test_what_was_spent_in_the_foreground_is_not_counted(database, ledger):
 
 def spend_all(path: Path, begun: multiprocessing.Queue) -> None:  # type: ignore[type-arg]
     database = open_database(path, busy_timeout_s=30, backups=None, now=FixedClock())
-    ledger = SpendLedger(database, 0.02, price=by_tokens)
+    ledger = BackgroundLedger(database, 0.02, price=by_tokens)
     count = 0
     try:
         while True:
@@ -139,6 +146,45 @@ def test_processes_beside_each_other_share_one_budget(database, tmp_path):
     counts = [begun.get(timeout=120) for _ in workers]
     for worker in workers:
         worker.join()
-    spent = SpendLedger(database, 0.02, price=by_tokens).today().spent_usd
+    spent = BackgroundLedger(database, 0.02, price=by_tokens).today().spent_usd
     assert sum(counts) == len(entries(database))
     assert 0.02 <= spent <= 0.02 + 0.0011
+
+
+def gone() -> str:
+    """Return a process that was there."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    return f"{process.pid}.before"
+
+
+@pytest.mark.parametrize(
+    ("process", "left", "entered"),
+    [
+        (process_key, ["k"], []),
+        (lambda: f"{os.getppid()}.other", ["k"], []),
+        # In a container the next daemon has the number of the one that was killed.
+        (lambda: f"{os.getpid()}.before", [], [0.25]),
+        (gone, [], [0.25]),
+        # As it was written before processes were named.
+        (lambda: "", ["k"], []),
+    ],
+)
+def test_what_was_set_aside_is_settled_once_its_process_is_gone(database, process, left, entered):
+    held = spend.SpendReservation("k", NOON, "request:turn", 1.0, process(), "m", 0.25)
+    database.write(lambda db: spend.add_reservation(db, held))
+    database.write(lambda db: settle_dead_processes(db, NOON))
+    with database.read() as db:
+        assert [one.key for one in spend.list_reservations(db)] == left
+        assert [entry.usd for entry in newest_spend(db)] == entered
+
+
+@pytest.mark.parametrize("away", [HOLD_TIMEOUT, -HOLD_TIMEOUT])
+def test_what_is_set_aside_for_longer_than_any_call_takes_is_given_back(database, away):
+    held = spend.SpendReservation("k", NOON, "request:turn", 1.0, process_key(), "m", 0.25)
+    database.write(lambda db: spend.add_reservation(db, held))
+    later = NOON + away + (away / abs(away)) * timedelta(seconds=1)
+    database.write(lambda db: settle_dead_processes(db, later))
+    with database.read() as db:
+        assert spend.list_reservations(db) == []
+        assert newest_spend(db) == []

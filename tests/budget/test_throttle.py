@@ -11,9 +11,9 @@ from lore.budget.throttle import (
     Pace,
     Quota,
     budget_delay_s,
-    delay_s,
+    parse_quotas,
     quota_delay_s,
-    quotas_of,
+    request_delay_s,
 )
 from tests.fakes import NOON
 
@@ -102,14 +102,14 @@ def test_a_quota_that_is_reset_soon_is_waited_for_no_longer():
 def test_the_larger_delay_within_half_of_what_the_cache_still_lives(
     budget, quota, cache_left, seconds
 ):
-    assert delay_s(budget, quota, cache_left_s=cache_left) == pytest.approx(seconds)
+    assert request_delay_s(budget, quota, cache_left_s=cache_left) == pytest.approx(seconds)
 
 
 @given(
     st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 24), st.floats(0, 4_000)
 )
 def test_no_delay_is_longer_than_it_may_be(budget, spent, rate, hours, left):
-    found = delay_s(budget_delay_s(Pace(budget, spent, rate, hours)), 0, cache_left_s=left)
+    found = request_delay_s(budget_delay_s(Pace(budget, spent, rate, hours)), 0, cache_left_s=left)
     assert found == 0 or 0.5 <= found <= min(60, left / 2)
 
 
@@ -171,7 +171,7 @@ def test_no_delay_is_longer_than_it_may_be(budget, spent, rate, hours, left):
     ],
 )
 def test_quotas_are_read_from_the_headers_of_an_answer(headers, quotas):
-    found = quotas_of(headers, NOON)
+    found = parse_quotas(headers, NOON)
     assert [quota.resets_at for quota in found] == [quota.resets_at for quota in quotas]
     assert [quota.utilisation for quota in found] == pytest.approx([
         quota.utilisation for quota in quotas
@@ -180,7 +180,7 @@ def test_quotas_are_read_from_the_headers_of_an_answer(headers, quotas):
 
 @given(st.text(max_size=30))
 def test_no_header_breaks_the_reading(text):
-    quotas_of(
+    parse_quotas(
         {
             "x-ratelimit-limit": "100",
             "x-ratelimit-remaining": text,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lore.capture.files import FileReading, read_file
-from lore.capture.gathering import capture_files, find_files
-from lore.store.db import open_database
+from lore.capture.file_capture import capture_files, find_files
+from lore.capture.transcript_reader import ReadOptions, read_file
+from lore.store.database import open_database
 from tests.transcripts import find_tiny
 
 
@@ -19,7 +19,7 @@ def main(home: Path, file: Path) -> None:
         sys.stdout.write("batch\n")
         sys.stdout.flush()
 
-    reading = FileReading(database, find_tiny, progress=tell, batch_messages=5)
+    reading = ReadOptions(database, find_tiny, progress=tell, batch_messages=5)
     if file.is_dir():
         found = find_files([file], (), home)
         capture_files(reading, found, progress=lambda done, _total: tell(done))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lore.capture.dialogues import tell
+from lore.capture.dialogues import to_messages
 from lore.records import Block, Entry, Voice
-from lore.text import marks
+from lore.text import memory_tags
 from tests.fakes import NOON
 
 
@@ -26,7 +26,7 @@ TALK = [
 
 
 def test_each_block_is_a_message_of_its_entry():
-    told = tell(TALK, NOON, model="m")
+    told = to_messages(TALK, NOON, model="m")
     assert [message.role for message in told.messages] == [
         "user", "assistant", "assistant", "tool", "user",
     ]  # fmt: skip
@@ -35,28 +35,30 @@ def test_each_block_is_a_message_of_its_entry():
 
 
 def test_a_result_has_the_name_of_the_tool_that_was_called():
-    found = tell(TALK, NOON).messages[3]
+    found = to_messages(TALK, NOON).messages[3]
     assert found.parts[0].name == "Read"
     assert (found.key, found.parts[0].call_id) == ("result:c1", "c1")
 
 
 def test_what_was_told_before_is_left_out_and_changes_no_key():
-    whole, rest = tell(TALK, NOON), tell(TALK, NOON, first=2)
+    whole, rest = to_messages(TALK, NOON), to_messages(TALK, NOON, first=2)
     assert rest.keys == whole.keys[3:]
 
 
 def test_nobody_in_the_session_of_a_helper_is_a_person():
-    asked = tell(TALK, NOON, helper=True).messages[0]
+    asked = to_messages(TALK, NOON, helper=True).messages[0]
     assert (asked.speaker, asked.origin) == ("agent", "assistant")
 
 
 def test_a_reminder_is_an_aside_and_a_program_says_it():
-    told = tell([entry("user", words("<system-reminder>x</system-reminder>"), key="k")], NOON)
+    told = to_messages(
+        [entry("user", words("<system-reminder>x</system-reminder>"), key="k")], NOON
+    )
     assert [(message.role, message.origin) for message in told.messages] == [("system", "tool")]
 
 
 def origins(*blocks: Block, joined: bool = True) -> list[str | None]:
-    told = tell([entry("user", *blocks, key="k")], NOON, joined=joined)
+    told = to_messages([entry("user", *blocks, key="k")], NOON, joined=joined)
     return [part.origin for one in told.messages for part in one.parts if part.kind == "text"]
 
 
@@ -80,8 +82,8 @@ def test_what_was_attached_is_not_a_persons_own_word():
 
 
 def test_an_answer_with_a_marker_is_told_in_the_answers_that_it_was_made_of():
-    joined = f"I look.\n\n{marks.searched('0123456789abcdef')}\n\nIt is so."
-    told = tell([*TALK[:1], entry("assistant", words(joined), CALL, key="k2")], NOON)
+    joined = f"I look.\n\n{memory_tags.search_mark('0123456789abcdef')}\n\nIt is so."
+    told = to_messages([*TALK[:1], entry("assistant", words(joined), CALL, key="k2")], NOON)
     assert [message.parts[0].text for message in told.messages[:3]] == [
         "Look.", "I look.", "It is so.",
     ]  # fmt: skip

@@ -14,10 +14,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from lore.capture.adapters import registry
-from lore.capture.files import FileReading, read_file
-from lore.projects import Projects
+from lore.capture.transcript_reader import ReadOptions, read_file
+from lore.projects import ProjectFinder
 from lore.store import forgetting, messages, sessions
-from lore.store.db import Database, open_database
+from lore.store.database import Database, open_database
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import NOON, FixedClock
 
@@ -40,16 +40,16 @@ class Folder:
 
     def read(self, session: str) -> int:
         """Read the transcript of a session and count what was new."""
-        reading = FileReading(
-            self.database, registry.find_adapter, Projects(Path("/nowhere")),
+        reading = ReadOptions(
+            self.database, registry.find_adapter, ProjectFinder(Path("/nowhere")),
             batch_messages=self.batch_messages,
         )  # fmt: skip
         return read_file(reading, self.path / f"{session}.jsonl").added
 
     def rehearse(self, *sessions: str) -> list[int]:
         """Count what would be new in the transcripts of sessions, without storing it."""
-        reading = FileReading(
-            self.database, registry.find_adapter, Projects(Path("/nowhere")),
+        reading = ReadOptions(
+            self.database, registry.find_adapter, ProjectFinder(Path("/nowhere")),
             batch_messages=self.batch_messages, dry_run=True,
         )  # fmt: skip
         return [read_file(reading, self.path / f"{name}.jsonl").added for name in sessions]
@@ -57,14 +57,14 @@ class Folder:
     def numbers(self, session: str) -> list[int]:
         """Return what is stored of a session, in order."""
         with self.database.read() as db:
-            n = sessions.find_number(db, session, agent="claude-code")
-            stored = messages.of_session(db, n) if n is not None else []
+            n = sessions.find_session(db, session, agent="claude-code")
+            stored = messages.messages_of_session(db, n) if n is not None else []
         return [int(message.parts[0].text.removeprefix("Line ")) for message in stored]
 
     def parent(self, session: str) -> str:
         """Return the session that another one comes from."""
         with self.database.read() as db:
-            found = {one.id: one for one in sessions.recent(db, limit=1_000)}
+            found = {one.id: one for one in sessions.recent_sessions(db, limit=1_000)}
         own = next(one for one in found.values() if one.external_id == session)
         return found[own.parent_id].external_id if own.parent_id else ""
 
@@ -72,7 +72,7 @@ class Folder:
         """Forget a session or all that says a text."""
         self.database.write(
             lambda db: forgetting.forget(
-                db, forgetting.collect(db, "", session, "", text), text=text, now=NOON
+                db, forgetting.select(db, "", session, "", text), text=text, now=NOON
             )
         )
 
@@ -213,7 +213,9 @@ def test_a_dry_run_counts_nothing_that_was_forgotten(folder):
 def test_without_a_database_a_dry_run_counts_no_copies_either(folder):
     folder.write("first", 1, 2)
     folder.write("fork", 1, 2, 7)
-    reading = FileReading(None, registry.find_adapter, Projects(Path("/nowhere")), dry_run=True)
+    reading = ReadOptions(
+        None, registry.find_adapter, ProjectFinder(Path("/nowhere")), dry_run=True
+    )
     counts = [read_file(reading, folder.path / f"{name}.jsonl") for name in ("first", "fork")]
     assert [count.added for count in counts] == [2, 1]
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from lore.store import messages, sessions
-from lore.store.db import open_database
+from lore.store.database import open_database
 from tests.transcripts import line
 
 ROOT = Path(__file__).parents[2]
@@ -28,8 +28,8 @@ def start(home: Path, talk: Path) -> subprocess.Popen[str]:
 def stored(home: Path) -> list[str]:
     database = open_database(home / "memory.db", busy_timeout_s=30, backups=None)
     with database.read() as db:
-        n = sessions.find_number(db, "talk", agent="tiny")
-        found = messages.of_session(db, n) if n else []
+        n = sessions.find_session(db, "talk", agent="tiny")
+        found = messages.messages_of_session(db, n) if n else []
         assert db.value("PRAGMA integrity_check") == "ok"
     database.close()
     assert [message.ordinal for message in found] == list(range(len(found)))

@@ -131,7 +131,7 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Seeded:
     with Memory.open(config=config) as memory:
         parent = memory.store("Deploys go through ops/deploy.sh on Tuesdays", kind="workflow")
         child = memory.store("The staging server is called heron", parent_id=parent)
-        memory.update(parent, "Deploys go through ops/deploy.sh on Thursdays")
+        memory.knowledge.update(parent, "Deploys go through ops/deploy.sh on Thursdays")
     return Seeded(home, parent, child)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import lock
+from lore.daemon import daemon_lock
 from lore.errors import DaemonError, InvalidInput, NotFound
 from lore.proxy.address import SERVER_FILE, find_address
 from tests.cli.conftest import Lore, run_process
@@ -30,7 +30,7 @@ def up(tmp_path: Path) -> Iterator[Path]:
     env = {"HOME": str(tmp_path), "LORE_SERVER_PORT": "0"}
     run_process("up", "--detach", home=home, env=env).works()
     yield home
-    holder = lock.find_holder(home)
+    holder = daemon_lock.find_holder(home)
     if holder is not None:
         os.kill(holder.pid, signal.SIGKILL)
 
@@ -116,11 +116,11 @@ def test_a_daemon_stops_with_connections_open_and_leaves_no_address(up: Path):
 
 
 def test_the_address_of_a_killed_daemon_is_not_believed(up: Path):
-    holder = lock.find_holder(up)
+    holder = daemon_lock.find_holder(up)
     assert holder
     os.kill(holder.pid, signal.SIGKILL)
     lore = Lore(up)
-    while lock.find_holder(up) is not None:
+    while daemon_lock.find_holder(up) is not None:
         pass
     assert (up / SERVER_FILE).exists()
     lore("open", "--print").fails_with(DaemonError.exit_code)

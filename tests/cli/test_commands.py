@@ -101,7 +101,7 @@ def test_a_prefix_that_fits_several_is_refused_with_the_choice(seeded: Seeded):
     if len(common) < 8:
         pytest.skip("the two ids differ too early")
     outcome = seeded("read", common).fails_with(2)
-    assert "fits several ids" in outcome.err
+    assert "matches several ids" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lore.embed.catalogue import find_model
-from lore.embed.weights import find_weights
+from lore.embed.models import find_model, find_weights
 from lore.settings import Settings
 
 BUSY = """
 import sys, threading
 from pathlib import Path
-from lore.cli.ending import leave_threads
+from lore.cli.agent_commands import leave_threads
 from lore.embed import open_embedder
 from lore.settings import load
 

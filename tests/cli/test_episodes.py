@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lore.cli.output import lasting
+from lore.cli.output import format_duration
 from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.settings import load
@@ -62,7 +62,7 @@ def test_the_tasks_of_a_session_are_told_apart(worked: Lore):
 
 
 def test_times_are_told_for_people():
-    told = [lasting(seconds) for seconds in (0, 40, 720, 3_600, 4_180, 273_600)]
+    told = [format_duration(seconds) for seconds in (0, 40, 720, 3_600, 4_180, 273_600)]
     assert told == ["0 s", "40 s", "12 min", "1 h", "1 h 9 min", "3 d 4 h"]
 
 

@@ -15,13 +15,14 @@ import pytest
 from mcp.client.stdio import stdio_client
 
 from lore import __version__
-from lore.cli import quick
-from lore.daemon import background, lock
-from lore.mcp import greeting as greetings
+from lore.cli import fast_path
+from lore.daemon import daemon_lock
+from lore.daemon import process as background
+from lore.mcp import handshake_builder as greetings
 from lore.memory import Memory
-from lore.proxy import address, greeting
-from lore.proxy.greeting import GREETING_FILE
-from lore.proxy.hook import WAKING_FILE
+from lore.proxy import address, cached_handshake
+from lore.proxy.cached_handshake import HANDSHAKE_FILE
+from lore.proxy.hook_client import START_LOCK_FILE
 from lore.settings import load
 from mcp import Client, StdioServerParameters
 from tests.cli.conftest import environment
@@ -66,7 +67,7 @@ def bridge(home, **more):
 
 
 def holder_of(home):
-    holder = lock.find_holder(home)
+    holder = daemon_lock.find_holder(home)
     assert holder
     return holder.pid
 
@@ -92,7 +93,7 @@ def test_the_official_client_is_served_over_standard_streams(home, mode):
             return await client.call_tool("recall", {"query": "how do we deploy?"})
 
     assert "ops/deploy.sh" in asyncio.run(run()).content[0].text
-    assert lock.find_holder(home)
+    assert daemon_lock.find_holder(home)
 
 
 def test_a_daemon_that_was_killed_is_started_again(home):
@@ -100,7 +101,7 @@ def test_a_daemon_that_was_killed_is_started_again(home):
         assert "result" in ask(process, INITIALIZE)
         first = holder_of(home)
         os.kill(first, signal.SIGKILL)
-        while lock.find_holder(home):
+        while daemon_lock.find_holder(home):
             pass
         answer = ask(process, recall(2))
         assert "ops/deploy.sh" in answer["result"]["content"][0]["text"]
@@ -117,7 +118,7 @@ def test_of_many_agents_that_begin_at_once_one_starts_the_daemon(home):
 
 
 def test_who_waited_for_another_to_start_the_daemon_starts_it_in_what_is_left_of_its_time(home):
-    turn = os.open(home / WAKING_FILE, os.O_WRONLY | os.O_CREAT, 0o600)
+    turn = os.open(home / START_LOCK_FILE, os.O_WRONLY | os.O_CREAT, 0o600)
     fcntl.flock(turn, fcntl.LOCK_EX)
     paused: list[float] = []
     told: list[tuple[str, float]] = []
@@ -130,22 +131,22 @@ def test_who_waited_for_another_to_start_the_daemon_starts_it_in_what_is_left_of
             os.close(turn)  # as the end of the one that started it
 
     begun = time.monotonic()
-    assert quick.start(str(home), lambda *given: told.append(given), pause) is None
+    assert fast_path.start_daemon(str(home), lambda *given: told.append(given), pause) is None
     assert len(paused) == 3
     [(started, until)] = told
     assert started == str(home)
-    assert begun + quick._WHOLE_S <= until <= paused[0] + quick._WHOLE_S
+    assert begun + fast_path._WHOLE_S <= until <= paused[0] + fast_path._WHOLE_S
 
 
 def test_who_has_no_time_left_starts_no_daemon(home):
-    assert quick.start_by(str(home), time.monotonic()) is None
-    assert lock.find_holder(home) is None
+    assert fast_path.start_daemon_process(str(home), time.monotonic()) is None
+    assert daemon_lock.find_holder(home) is None
 
 
 def test_a_pipe_in_the_place_of_the_turn_is_not_waited_for(home):
     told: list[object] = []
-    os.mkfifo(home / WAKING_FILE)
-    assert quick.start(str(home), lambda *given: told.append(given)) is None
+    os.mkfifo(home / START_LOCK_FILE)
+    assert fast_path.start_daemon(str(home), lambda *given: told.append(given)) is None
     assert len(told) == 1
 
 
@@ -154,7 +155,7 @@ def test_where_no_daemon_may_be_started_the_process_serves_itself(home):
         assert ask(process, INITIALIZE)["result"]["serverInfo"]["name"] == "lore"
         answer = ask(process, recall(2))
         assert "ops/deploy.sh" in answer["result"]["content"][0]["text"]
-    assert lock.find_holder(home) is None
+    assert daemon_lock.find_holder(home) is None
 
 
 def occupy(home):
@@ -222,7 +223,7 @@ LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/li
 
 def keep_greeting(home, **changes):
     settings = replace(load({}, home=home).settings, **changes)
-    return greetings.keep(settings)
+    return greetings.ensure_saved(settings)
 
 
 def tools(process):
@@ -232,7 +233,7 @@ def tools(process):
 
 def test_an_agent_has_its_first_answers_before_there_is_a_daemon(home):
     keep_greeting(home)
-    held = lock.take(home, now=NOON, version="test")  # so that none can be there
+    held = daemon_lock.take_lock(home, now=NOON, version="test")  # so that none can be there
     with bridge(home) as process:
         assert ask(process, INITIALIZE)["result"]["serverInfo"]["name"] == "lore"
         for method in LISTS:
@@ -276,7 +277,7 @@ def test_the_greeting_of_the_daemon_that_runs_is_the_one_that_is_served(home):
     found = address.find_address(str(home))
     assert found
     settings = replace(load({}, home=home).settings, mcp_aliases=True)
-    assert found.greeting == greeting.mark_of(__version__, settings)
+    assert found.handshake_mark == cached_handshake.fingerprint(__version__, settings)
     with bridge(home) as process:
         ask(process, INITIALIZE)
         assert "query_memory" in tools(process)
@@ -298,14 +299,14 @@ def test_a_daemon_that_hangs_is_told_and_not_waited_for(home):
 
 def test_a_promise_that_cannot_be_kept_is_not_made_again(home):
     keep_greeting(home)
-    held = lock.take(home, now=NOON, version="test")
+    held = daemon_lock.take_lock(home, now=NOON, version="test")
     try:
         with bridge(home) as process:
             assert "result" in ask(process, INITIALIZE)
             assert "lore status" in ask(process, recall(2))["error"]["message"]
     finally:
         held.release()
-    assert not (home / GREETING_FILE).exists()
+    assert not (home / HANDSHAKE_FILE).exists()
 
 
 @pytest.mark.parametrize(
@@ -319,12 +320,12 @@ def test_a_promise_that_cannot_be_kept_is_not_made_again(home):
     ],
 )
 def test_the_home_is_an_option_before_the_command(arguments, home, rest):
-    assert quick.home_of(arguments) == (home, rest)
+    assert fast_path.home_of(arguments) == (home, rest)
 
 
 def test_the_bridge_loads_nothing_but_the_standard_library(home):
     script = (
-        "import sys; before = set(sys.modules); import lore.proxy.mcp, lore.cli.quick;"
+        "import sys; before = set(sys.modules); import lore.proxy.stdio_proxy, lore.cli.fast_path;"
         " print([n for n in sys.modules if n not in before and not n.startswith('lore')"
         " and n.split('.')[0] not in sys.stdlib_module_names])"
     )

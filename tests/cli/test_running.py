@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lore.daemon import lock
+from lore.daemon import daemon_lock
 from lore.errors import AlreadyRunning, StoreDamaged
 from tests.cli.conftest import PROGRAM, Outcome, environment, run_process
 from tests.waiting import PATIENCE_S, eventually
@@ -43,7 +43,7 @@ class Running:
         return told
 
     def pid(self) -> int:
-        holder = lock.find_holder(self.home)
+        holder = daemon_lock.find_holder(self.home)
         assert holder
         return holder.pid
 
@@ -52,7 +52,7 @@ class Running:
 def lore(tmp_path: Path) -> Iterator[Running]:
     running = Running(tmp_path)
     yield running
-    holder = lock.find_holder(running.home)
+    holder = daemon_lock.find_holder(running.home)
     if holder is not None:
         os.kill(holder.pid, signal.SIGKILL)
 
@@ -158,7 +158,7 @@ def test_a_killed_daemon_is_no_obstacle_to_the_next(lore: Running):
     lore("up", "--detach").works()
     eventually(lambda: lore.status()["today"].get("messages"))
     os.kill(lore.pid(), signal.SIGKILL)
-    eventually(lambda: lock.find_holder(lore.home) is None)
+    eventually(lambda: daemon_lock.find_holder(lore.home) is None)
     assert lore.status()["running"] is False
     say(lore.person, "and the otter sleeps", 2)
     lore("up", "--detach").works()
@@ -181,7 +181,7 @@ def test_a_signal_ends_a_daemon_in_the_foreground_cleanly(lore: Running, number:
     process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (0, "")
-    assert lock.find_holder(lore.home) is None
+    assert daemon_lock.find_holder(lore.home) is None
 
 
 def test_a_daemon_in_the_background_holds_on_to_nothing_of_its_starter(lore: Running):

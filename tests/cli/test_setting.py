@@ -4,7 +4,7 @@ import json
 import tomllib
 from pathlib import Path
 
-from lore.daemon import lock
+from lore.daemon import daemon_lock
 from tests.cli.conftest import Lore, Seeded, run_process
 from tests.fakes import NOON
 
@@ -33,7 +33,7 @@ def test_a_value_is_written_and_in_force(lore: Lore):
 
 def test_who_changes_a_setting_is_told_that_a_daemon_has_the_former_value(lore: Lore):
     assert "daemon" not in lore("config", "recall.max_hits", "3").works().err
-    held = lock.take(lore.home, now=NOON, version="1")
+    held = daemon_lock.take_lock(lore.home, now=NOON, version="1")
     try:
         assert "'lore down'" in lore("config", "recall.max_hits", "4").works().err
         assert "'lore down'" in lore("config", "recall.max_hits", "--unset").works().err

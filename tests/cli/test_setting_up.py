@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lore import __version__
-from lore.proxy.greeting import GREETING_FILE, find, mark_of
+from lore.proxy.cached_handshake import HANDSHAKE_FILE, fingerprint, load_handshake
 from lore.settings import load
 from tests.cli.conftest import PROGRAM, environment
 from tests.setup.files import FILES, turn_plugin_on, write
@@ -61,10 +61,10 @@ def test_what_is_done_to_an_agent_needs_one(here, person, option):
 def test_setup_keeps_what_the_agent_will_ask_first(here, lore, person):
     write(person, ["codex"])
     here("setup", "codex", "--dry-run").works()
-    assert not (lore.home / GREETING_FILE).exists()
+    assert not (lore.home / HANDSHAKE_FILE).exists()
     here("setup", "codex").works()
     settings = load({}, home=lore.home).settings
-    assert find(str(lore.home), mark_of(__version__, settings))
+    assert load_handshake(str(lore.home), fingerprint(__version__, settings))
 
 
 def test_setup_shows_what_it_adds_and_is_done_once(here, person):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lore.memory import Memory
-from lore.records import Course, TokenUse
+from lore.records import RequestOutcome, TokenUse
 from lore.settings import load
 from tests.cli.conftest import Lore
 
@@ -18,9 +18,11 @@ def spent(lore: Lore) -> Lore:
     environ = {"LORE_EMBED_PROVIDER": "none", "LORE_PRICES": PRICES}
     with Memory.open(config=load(environ, home=lore.home).settings) as memory:
         used, without = TokenUse(1_000, 50_000, 0, 0, 100), TokenUse(1_000, 150_000, 0, 0, 100)
-        reserved = memory.reserve_request("m", used)
-        memory.settle_request(reserved, used, Course(1, delay_s=1.5, without=without))
-        memory.settle_request(memory.reserve_request("no-such-model", used), used)
+        reserved = memory.budget.reserve_request("m", used)
+        memory.budget.settle_request(
+            reserved, used, RequestOutcome(1, delay_s=1.5, without=without)
+        )
+        memory.budget.settle_request(memory.budget.reserve_request("no-such-model", used), used)
     return lore
 
 
@@ -81,7 +83,9 @@ def test_what_lore_cost_more_is_told_with_its_sign_before_the_dollars(lore: Lore
     environ = {"LORE_EMBED_PROVIDER": "none", "LORE_PRICES": PRICES, "LORE_DAILY_BUDGET": "0.42"}
     with Memory.open(config=load(environ, home=lore.home).settings) as memory:
         used, without = TokenUse(2_200), TokenUse(1_000)
-        memory.settle_request(memory.reserve_request("m", used), used, Course(without=without))
+        memory.budget.settle_request(
+            memory.budget.reserve_request("m", used), used, RequestOutcome(without=without)
+        )
     out = lore("spend", "--by", "session", env={"LORE_DAILY_BUDGET": "0.42"}).works().out
     assert "-$0.0012" in out
     assert "Lore cost $0.0012 more" in out

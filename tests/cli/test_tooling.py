@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-from lore.tools import catalogue
+from lore.tools import registry
 from tests.cli.conftest import Lore
 
 
 def test_the_tools_of_agents_are_listed(lore: Lore):
     told = json.loads(lore("tool", "--json").works().out)
-    assert list(told) == [tool.name for tool in catalogue.TOOLS]
+    assert list(told) == [tool.name for tool in registry.TOOLS]
 
 
 def test_a_tool_stores_and_another_finds_it(lore: Lore):

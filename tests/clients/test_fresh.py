@@ -12,7 +12,7 @@ import pytest
 
 from lore.capture.adapters import registry
 from lore.memory import Memory
-from lore.records import Captured, Message, Session
+from lore.records import CaptureResult, Message, Session
 from tests.clients import claude_code, codex, opencode
 from tests.clients.client import COLLECTED_VARIABLE, PREFIX_VARIABLE, find_command
 from tests.clients.comparing import differences, order_differences
@@ -51,7 +51,7 @@ class Stored:
     memory: Memory
     home: Path
     paths: list[Path]
-    captured: Captured
+    captured: CaptureResult
     sessions: dict[str, Session]
     messages: dict[str, list[Message]]
 
@@ -68,7 +68,7 @@ def stored(fresh, tmp_path_factory) -> Iterator[Stored]:
     with Memory.open(home, embedder=FakeEmbedder()) as memory:
         captured = memory.capture_files(paths)
         sessions = {one.external_id: one for one in memory.sessions(limit=100)}
-        messages = {name: memory.messages(one.id) for name, one in sessions.items()}
+        messages = {name: memory.sessions.messages(one.id) for name, one in sessions.items()}
         yield Stored(memory, home, paths, captured, sessions, messages)
 
 

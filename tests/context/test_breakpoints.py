@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from lore.context.breakpoints import LOOKED_BACK, MOST, PREFIX, breakpoints
-from lore.records.dialogues import Block, Distilled, Entry, Pins, Plan
-from tests.context.talks import dialogue, plain_talk
+from lore.context.breakpoints import LOOKBACK_BLOCKS, MAX_BREAKPOINTS, PREFIX, choose_breakpoints
+from lore.records.gateway import Block, Distilled, Entry, Plan, PromptState
+from tests.context.dialogues import dialogue, plain_talk
 
 TOLD = Distilled("s", "told", 10, 8)
 
 
 def made(start: int = 0, *prefix: Distilled) -> Plan:
-    return Plan(1, Pins(), start, prefix)
+    return Plan(1, PromptState(), start, prefix)
 
 
 def test_the_end_comes_first_then_the_distillations_then_the_last_end():
     entries = plain_talk(3)[:-1]
-    found = [breakpoints(dialogue(entries, breakpoints=n), made(6, TOLD)) for n in range(5)]
+    found = [choose_breakpoints(dialogue(entries, breakpoints=n), made(6, TOLD)) for n in range(5)]
     last = len(entries) - 1
     assert found[0] == found[1] == (last, PREFIX, last - 2)
     assert found[2] == (last, PREFIX)
@@ -27,32 +27,32 @@ def test_the_end_comes_first_then_the_distillations_then_the_last_end():
 def test_the_last_end_comes_before_the_distillations_where_nobody_looks_for_it():
     entries = plain_talk(3)[:-1]
     last = len(entries) - 1
-    many = tuple(Block("result", 9, "x", f"c{n}") for n in range(LOOKED_BACK))
+    many = tuple(Block("result", 9, "x", f"c{n}") for n in range(LOOKBACK_BLOCKS))
     entries[last] = Entry("user", many, "many")
-    found = breakpoints(dialogue(entries, breakpoints=2), made(6, TOLD))
+    found = choose_breakpoints(dialogue(entries, breakpoints=2), made(6, TOLD))
     assert found == (last, last - 2)
 
 
 @pytest.mark.parametrize("own", range(6))
 def test_there_are_never_more_than_four_and_one_at_least_is_ours(own):
-    found = breakpoints(dialogue(plain_talk(4), breakpoints=own), made(6, TOLD))
-    assert 1 <= len(found) <= max(1, MOST - own)
+    found = choose_breakpoints(dialogue(plain_talk(4), breakpoints=own), made(6, TOLD))
+    assert 1 <= len(found) <= max(1, MAX_BREAKPOINTS - own)
 
 
 def test_a_prompt_without_distillations_marks_where_the_last_one_ended():
     entries = plain_talk(2)[:-1]
-    found = breakpoints(dialogue(entries, breakpoints=2), made())
+    found = choose_breakpoints(dialogue(entries, breakpoints=2), made())
     assert found == (len(entries) - 1, len(entries) - 3)
 
 
 def test_what_a_program_says_at_the_end_is_not_marked():
     entries = plain_talk(2)[:-1]
     told = Entry("system", (Block("text", 5, "Hello"),), "told")
-    found = breakpoints(dialogue([*entries, told], breakpoints=2), made())
+    found = choose_breakpoints(dialogue([*entries, told], breakpoints=2), made())
     assert found == (len(entries) - 1, len(entries) - 3)
 
 
 def test_where_nothing_was_said_only_the_distillations_are_marked():
     told = Entry("system", (Block("text", 5, "Hello"),), "told")
-    assert breakpoints(dialogue([told]), made()) == ()
-    assert breakpoints(dialogue([told]), made(0, TOLD)) == (PREFIX,)
+    assert choose_breakpoints(dialogue([told]), made()) == ()
+    assert choose_breakpoints(dialogue([told]), made(0, TOLD)) == (PREFIX,)

@@ -9,15 +9,12 @@ from itertools import islice, pairwise
 import pytest
 from hypothesis import given, settings
 
-from lore.context.layers import Room
-from lore.context.planning import Terms, plan_whole
-from lore.context.sizing import Measure
-from lore.context.tiers import MADE, plan_tiers
+from lore.context.layers import PromptRoom, TokenMeasure
+from lore.context.planner import PlanTerms, plan_whole_prompt
+from lore.context.tiers import TIER_ID_PREFIX, plan_tiers
 from lore.context.turns import turn_starts
-from lore.records.dialogues import Distilled, Pins
-from tests.context.playing import assert_follows, assert_legal, play
-from tests.context.sessions import sessions
-from tests.context.talks import (
+from lore.records.gateway import Distilled, PromptState
+from tests.context.dialogues import (
     SESSIONS,
     condensed,
     dialogue,
@@ -25,6 +22,8 @@ from tests.context.talks import (
     plain_turn,
     recorded_talks,
 )
+from tests.context.prompt_replay import assert_follows, assert_legal, play
+from tests.context.session_simulation import sessions
 
 
 def shorten(texts, limit_tokens):
@@ -44,7 +43,7 @@ class Keeping:
 
     def __call__(self, sent, pins, distilled, terms):
         made = self._plan(sent, pins, [*distilled, *self.made.values()], terms)
-        self.made |= {one.id: one for one in made.prefix if one.id.startswith(MADE)}
+        self.made |= {one.id: one for one in made.prefix if one.id.startswith(TIER_ID_PREFIX)}
         return made
 
 
@@ -57,9 +56,9 @@ def known(entries, *, each=3, share=0.05):
 
 
 def decide(entries, *, window=4_000, condense=shorten, pins=None):
-    terms = Terms(Room(window), Measure(0.25))
+    terms = PlanTerms(PromptRoom(window), TokenMeasure(0.25))
     told = known(entries)
-    return plan_tiers(dialogue(entries), pins or Pins(), told, terms, condense=condense)
+    return plan_tiers(dialogue(entries), pins or PromptState(), told, terms, condense=condense)
 
 
 def test_nothing_happens_below_seventy_percent_of_the_window():
@@ -89,7 +88,7 @@ def test_topics_that_are_too_many_become_bulks_which_stand_first():
 
 def test_a_distillation_that_was_made_here_is_known_by_its_name():
     made = decide(plain_talk(60, chars=900))
-    assert {one.id.startswith(MADE) for one in made.prefix if one.generation} == {True}
+    assert {one.id.startswith(TIER_ID_PREFIX) for one in made.prefix if one.generation} == {True}
 
 
 def test_a_distillation_that_is_not_shorter_is_refused():
@@ -111,25 +110,25 @@ def tokens_before(entries, until):
 
 
 def test_topics_that_are_longer_than_what_they_tell_of_are_refused():
-    entries, terms = plain_talk(30, chars=100), Terms(Room(4_400), Measure(0.25))
+    entries, terms = plain_talk(30, chars=100), PlanTerms(PromptRoom(4_400), TokenMeasure(0.25))
     told = told_of_turns(entries, [300] * 30)
     assert tokens_before(entries, told[0].until) < 300
-    made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)
+    made = plan_tiers(dialogue(entries), PromptState(), told, terms, condense=shorten)
     assert not made.prefix
 
 
 def test_a_topic_that_is_too_long_goes_with_others_that_are_short():
-    entries, terms = plain_talk(30, chars=100), Terms(Room(4_000), Measure(0.25))
+    entries, terms = plain_talk(30, chars=100), PlanTerms(PromptRoom(4_000), TokenMeasure(0.25))
     told = told_of_turns(entries, [300, *[10] * 29])
-    made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)
+    made = plan_tiers(dialogue(entries), PromptState(), told, terms, condense=shorten)
     assert made.prefix[0] == told[0]
     assert sum(one.tokens for one in made.prefix) < tokens_before(entries, made.start)
 
 
 def test_topics_take_three_tenths_and_bulks_a_fifth():
-    entries, terms = plain_talk(160, chars=900), Terms(Room(20_000), Measure(0.25))
+    entries, terms = plain_talk(160, chars=900), PlanTerms(PromptRoom(20_000), TokenMeasure(0.25))
     told = told_of_turns(entries, [100] * 160)
-    made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)
+    made = plan_tiers(dialogue(entries), PromptState(), told, terms, condense=shorten)
     topics = sum(one.tokens for one in made.prefix if not one.generation)
     bulks = sum(one.tokens for one in made.prefix if one.generation)
     raw = tokens_before(entries, len(entries)) - tokens_before(entries, made.start)
@@ -141,20 +140,23 @@ def test_a_refused_prompt_begins_earlier():
     entries = plain_talk(8, chars=900)
     size = sum(one.chars for one in entries) / 4
     assert decide(entries, window=int(size / 0.5)).layer == 0
-    assert decide(entries, window=int(size / 0.5), pins=Pins(floor=2)).layer == 1
+    assert decide(entries, window=int(size / 0.5), pins=PromptState(floor=2)).layer == 1
 
 
 def test_what_was_made_is_kept_and_few_turns_bust():
-    steps = list(play(plain_talk(60, chars=900), known, Room(4_000), planner=Keeping()))
-    assert any(one.id.startswith(MADE) for one in steps[-1].plan.prefix)
+    steps = list(play(plain_talk(60, chars=900), known, PromptRoom(4_000), planner=Keeping()))
+    assert any(one.id.startswith(TIER_ID_PREFIX) for one in steps[-1].plan.prefix)
     assert sum(step.plan.busts for step in steps) < len(steps) / 3
 
 
 @pytest.mark.parametrize("until", [0, 5, 40])
 def test_what_no_distillation_tells_of_yet_is_annotated_before_the_window_overflows(until):
-    entries, terms = plain_talk(40, steps=3, chars=3_000), Terms(Room(36_000), Measure(0.25))
+    entries, terms = (
+        plain_talk(40, steps=3, chars=3_000),
+        PlanTerms(PromptRoom(36_000), TokenMeasure(0.25)),
+    )
     told = [one for one in known(entries) if one.until <= until]
-    made = plan_tiers(dialogue(entries), Pins(), told, terms, condense=shorten)
+    made = plan_tiers(dialogue(entries), PromptState(), told, terms, condense=shorten)
     assert made.tokens <= 0.75 * 36_000
     assert made.layer > 1
     assert made.annotated
@@ -166,10 +168,14 @@ def test_a_prompt_that_cannot_be_made_to_fit_says_why():
     entries = [*plain_talk(2), *plain_turn(9, steps=20, chars=4_000)]
     made = decide(entries)
     assert "current turn" in made.notes[-1]
-    whole = plan_whole(dialogue(plain_talk(40)), Pins(), Terms(Room(4_000), Measure(0.25)))
+    whole = plan_whole_prompt(
+        dialogue(plain_talk(40)), PromptState(), PlanTerms(PromptRoom(4_000), TokenMeasure(0.25))
+    )
     assert whole.notes == ("the prompt may be longer than the model can read",)
     fixed = dialogue(plain_talk(2), fixed_chars=90_000)
-    made = plan_tiers(fixed, Pins(), (), Terms(Room(4_000), Measure(0.25)), condense=shorten)
+    made = plan_tiers(
+        fixed, PromptState(), (), PlanTerms(PromptRoom(4_000), TokenMeasure(0.25)), condense=shorten
+    )
     assert "system prompt" in made.notes[-1]
 
 
@@ -190,7 +196,7 @@ def test_every_invariant_holds_in_recorded_sessions(window):
     shortened = 0
     for _, entries in islice(recorded_talks(), 0, None, 4):
         told = partial(known, each=6, share=0.1)
-        steps = list(play(entries[:120], told, Room(window), planner=Keeping()))
+        steps = list(play(entries[:120], told, PromptRoom(window), planner=Keeping()))
         for step in steps:
             assert_legal(step)
         for before, after in pairwise(steps):

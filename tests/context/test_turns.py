@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from lore.context.turns import find_named, name_of, turn_starts, whole_starts
+from lore.context.turns import entry_name, find_entry, safe_turn_starts, turn_starts
 from lore.records import Block
-from tests.context.talks import call, entry, plain_talk, reminder, result, talks, text
+from tests.context.dialogues import call, entry, plain_talk, reminder, result, talks, text
 
 
 def test_a_turn_begins_with_what_a_person_says():
@@ -25,7 +25,7 @@ def test_results_and_reminders_go_on_with_a_turn():
 
 
 def test_a_picture_alone_is_something_that_is_said():
-    from lore.records.dialogues import Block
+    from lore.records.gateway import Block
 
     assert entry("user", Block("other", 1_000)).begins_turn
 
@@ -51,7 +51,7 @@ def test_no_window_begins_between_a_call_and_its_result():
         entry("user", text("two")),
     ]
     assert turn_starts(entries) == (0, 3, 6)
-    assert whole_starts(entries) == (0, 6)
+    assert safe_turn_starts(entries) == (0, 6)
 
 
 def test_a_call_that_was_never_answered_keeps_no_window_from_beginning():
@@ -61,20 +61,20 @@ def test_a_call_that_was_never_answered_keeps_no_window_from_beginning():
         entry("user", text("stop")),
         entry("assistant", text("yes")),
     ]
-    assert whole_starts(entries) == (0, 2)
+    assert safe_turn_starts(entries) == (0, 2)
 
 
 @given(talks())
 def test_an_entry_is_known_again_by_its_name(entries):
-    names = [name_of(entries, number) for number in range(len(entries))]
+    names = [entry_name(entries, number) for number in range(len(entries))]
     assert len(set(names)) == len(names)
-    assert [find_named(entries, name) for name in names] == list(range(len(entries)))
-    assert find_named(entries[:-1], names[-1]) is None
+    assert [find_entry(entries, name) for name in names] == list(range(len(entries)))
+    assert find_entry(entries[:-1], names[-1]) is None
 
 
 def test_a_name_that_is_none_is_not_found():
-    assert find_named(plain_talk(1), "") is None
-    assert find_named(plain_talk(1), "abc#x") is None
+    assert find_entry(plain_talk(1), "") is None
+    assert find_entry(plain_talk(1), "abc#x") is None
 
 
 def test_what_gemini_cli_says_first_is_no_persons_word():

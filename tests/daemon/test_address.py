@@ -5,57 +5,57 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import address, lock
-from lore.daemon.address import PORT_FILE, Listening
+from lore.daemon import daemon_lock, server_address
+from lore.daemon.server_address import PORT_FILE, ServerAddress
 from lore.proxy.address import KEY_FILE, SERVER_FILE, find_address
 from tests.fakes import NOON
 
-HERE = Listening("127.0.0.1", 3207, os.getpid(), "0.1.0", hook_ms=250, greeting="m")
+HERE = ServerAddress("127.0.0.1", 3207, os.getpid(), "0.1.0", hook_ms=250, greeting="m")
 
 
 def test_an_address_is_told_to_the_owner_only_and_taken_back(tmp_path: Path):
-    address.write(tmp_path, HERE)
+    server_address.write(tmp_path, HERE)
     assert (tmp_path / SERVER_FILE).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == [SERVER_FILE]
-    address.remove(tmp_path)
+    server_address.remove(tmp_path)
     assert not (tmp_path / SERVER_FILE).exists()
-    address.remove(tmp_path)
+    server_address.remove(tmp_path)
 
 
 def test_an_address_is_found_only_while_its_daemon_has_the_lock(tmp_path: Path):
     (tmp_path / KEY_FILE).write_text("k" * 50)
-    address.write(tmp_path, HERE)
+    server_address.write(tmp_path, HERE)
     assert find_address(str(tmp_path)) is None
-    held = lock.take(tmp_path, now=NOON, version="0.1.0")
+    held = daemon_lock.take_lock(tmp_path, now=NOON, version="0.1.0")
     found = find_address(str(tmp_path))
     assert found
-    told = (found.url, found.hook_s, found.greeting)
+    told = (found.url, found.hook_s, found.handshake_mark)
     assert told == (HERE.url, HERE.hook_ms / 1000, HERE.greeting)
-    address.write(tmp_path, Listening("127.0.0.1", 3207, 1, "0.1.0"))
+    server_address.write(tmp_path, ServerAddress("127.0.0.1", 3207, 1, "0.1.0"))
     assert find_address(str(tmp_path)) is None
     held.release()
 
 
 def test_what_another_daemon_has_written_stays(tmp_path: Path):
-    address.write(tmp_path, Listening("127.0.0.1", 3207, 1, "0.1.0"))
-    address.remove(tmp_path)
+    server_address.write(tmp_path, ServerAddress("127.0.0.1", 3207, 1, "0.1.0"))
+    server_address.remove(tmp_path)
     assert (tmp_path / SERVER_FILE).exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"host": 1}', '{"port": "x"}', "null"])
 def test_what_cannot_be_an_address_is_left_where_it_is(tmp_path: Path, content: str):
     (tmp_path / SERVER_FILE).write_text(content)
-    address.remove(tmp_path)
+    server_address.remove(tmp_path)
     assert (tmp_path / SERVER_FILE).exists()
 
 
 def test_a_port_is_remembered(tmp_path: Path):
-    assert address.find_last_port(tmp_path, 3207) is None
-    address.keep_port(tmp_path, 3207, 4711)
-    assert address.find_last_port(tmp_path, 3207) == 4711
-    assert address.find_last_port(tmp_path, 3208) is None
+    assert server_address.find_last_port(tmp_path, 3207) is None
+    server_address.store_port(tmp_path, 3207, 4711)
+    assert server_address.find_last_port(tmp_path, 3207) == 4711
+    assert server_address.find_last_port(tmp_path, 3208) is None
     assert [path.name for path in tmp_path.iterdir()] == [PORT_FILE]
-    address.keep_port(tmp_path / "gone", 3207, 4711)
+    server_address.store_port(tmp_path / "gone", 3207, 4711)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_a_port_is_remembered(tmp_path: Path):
 )
 def test_what_cannot_be_a_port_is_none(tmp_path: Path, content: bytes):
     (tmp_path / PORT_FILE).write_bytes(content)
-    assert address.find_last_port(tmp_path, 3207) is None
+    assert server_address.find_last_port(tmp_path, 3207) is None
 
 
 def test_an_address_of_six_is_spelt_for_a_browser():
-    assert Listening("::1", 80, 1, "").url == "http://[::1]:80"
+    assert ServerAddress("::1", 80, 1, "").url == "http://[::1]:80"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import chores
-from lore.digest.consolidation import lock
-from lore.embed.none import NoEmbedder
+from lore.daemon import periodic_tasks
+from lore.digest.consolidation import cycle
+from lore.embed.embedder import NoEmbedder
 from lore.errors import BadReply, BudgetSpent, LoreError, ProviderUnavailable
-from lore.llm.offline.digester import OfflineDigester
+from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 from lore.records import Extract, Log, NewMessage, Part, Segment
 from tests.fakes import NOON, FixedClock
@@ -27,7 +27,7 @@ SAID = (
 )
 
 
-class Broken(OfflineDigester):
+class Broken(OfflineSummarizer):
     """A digester whose provider fails."""
 
     def __init__(self, error: LoreError) -> None:
@@ -72,17 +72,23 @@ def test_a_session_is_distilled_after_a_minute_and_curated_after_five(
     memory: Memory, clock: FixedClock
 ):
     talk(memory)
-    chores.digest(memory, go_on)
-    assert memory.stats().distillations == 0
+    periodic_tasks.digest(memory, go_on)
+    assert memory.maintenance.stats().distillations == 0
     clock.advance(seconds=90)
-    chores.digest(memory, go_on)
-    assert (memory.stats().distillations, memory.stats().fragments) == (1, 0)
+    periodic_tasks.digest(memory, go_on)
+    assert (memory.maintenance.stats().distillations, memory.maintenance.stats().fragments) == (
+        1,
+        0,
+    )
     clock.advance(seconds=300)
-    chores.digest(memory, go_on)
-    made = memory.stats().fragments
+    periodic_tasks.digest(memory, go_on)
+    made = memory.maintenance.stats().fragments
     assert made >= 1
-    chores.digest(memory, go_on)
-    assert (memory.stats().distillations, memory.stats().fragments) == (1, made)
+    periodic_tasks.digest(memory, go_on)
+    assert (memory.maintenance.stats().distillations, memory.maintenance.stats().fragments) == (
+        1,
+        made,
+    )
 
 
 def test_after_many_turns_all_is_curated_but_the_exchange_that_is_under_way(
@@ -91,20 +97,20 @@ def test_after_many_turns_all_is_curated_but_the_exchange_that_is_under_way(
     small_talk = ["go on", "Done."] * 20
     talk(memory, [*SAID[:2], *small_talk, SAID[2]])
     clock.advance(seconds=55)
-    assert memory.queue_digest(limit=10) == 1
-    chores.digest(memory, go_on)
-    told = " ".join(one.title for one in memory.roots())
+    assert memory.digest.queue_digest(limit=10) == 1
+    periodic_tasks.digest(memory, go_on)
+    told = " ".join(one.title for one in memory.search.roots())
     assert "queue in Postgres" in told
     assert "make check" not in told
     clock.advance(minutes=6)
-    chores.digest(memory, go_on)
-    assert "make check" in " ".join(one.title for one in memory.roots())
+    periodic_tasks.digest(memory, go_on)
+    assert "make check" in " ".join(one.title for one in memory.search.roots())
 
 
 def test_a_person_who_asks_gets_all_of_a_session_that_goes_on(memory: Memory):
     talk(memory)
     assert memory.digest(["talk"]).fragments >= 1
-    assert any("push to main" in one.title for one in memory.roots())
+    assert any("push to main" in one.title for one in memory.search.roots())
 
 
 def test_a_spent_budget_is_nobodys_fault_and_the_work_goes_on_tomorrow(
@@ -113,14 +119,14 @@ def test_a_spent_budget_is_nobodys_fault_and_the_work_goes_on_tomorrow(
     talk(memory)
     clock.advance(seconds=90)
     until = clock() + timedelta(hours=2)
-    memory.digester = Broken(BudgetSpent("All spent.", until=until))
-    chores.digest(memory, go_on)
-    [job] = memory.jobs()
+    memory.context.digester = Broken(BudgetSpent("All spent.", until=until))
+    periodic_tasks.digest(memory, go_on)
+    [job] = memory.digest.jobs()
     assert (job.state, job.attempts, job.due_at) == ("pending", 0, until)
-    memory.digester.error = None
+    memory.context.digester.error = None
     clock.advance(hours=2, seconds=1)
-    chores.digest(memory, go_on)
-    assert memory.stats().distillations == 1
+    periodic_tasks.digest(memory, go_on)
+    assert memory.maintenance.stats().distillations == 1
 
 
 def test_a_reply_that_is_bad_twice_parks_the_job_and_loses_nothing(
@@ -128,14 +134,14 @@ def test_a_reply_that_is_bad_twice_parks_the_job_and_loses_nothing(
 ):
     talk(memory)
     clock.advance(seconds=90)
-    memory.digester = Broken(BadReply("No JSON."))
-    chores.digest(memory, go_on)
-    [job] = memory.jobs()
+    memory.context.digester = Broken(BadReply("No JSON."))
+    periodic_tasks.digest(memory, go_on)
+    [job] = memory.digest.jobs()
     assert (job.state, job.last_error) == ("parked", "No JSON.")
-    memory.digester.error = None
-    memory.retry_jobs()
-    chores.digest(memory, go_on)
-    assert memory.stats().distillations == 1
+    memory.context.digester.error = None
+    memory.digest.retry_jobs()
+    periodic_tasks.digest(memory, go_on)
+    assert memory.maintenance.stats().distillations == 1
 
 
 def test_a_provider_that_is_away_is_asked_again_and_the_job_parked_after_five_attempts(
@@ -143,29 +149,32 @@ def test_a_provider_that_is_away_is_asked_again_and_the_job_parked_after_five_at
 ):
     talk(memory)
     clock.advance(seconds=90)
-    memory.digester = Broken(ProviderUnavailable("Nobody answers."))
+    memory.context.digester = Broken(ProviderUnavailable("Nobody answers."))
     for _ in range(6):
-        chores.digest(memory, go_on)
+        periodic_tasks.digest(memory, go_on)
         clock.advance(hours=5)
-    states = {job.kind: (job.state, job.attempts) for job in memory.jobs()}
+    states = {job.kind: (job.state, job.attempts) for job in memory.digest.jobs()}
     assert states["distill"] == ("parked", 5)
-    assert len(memory.messages("talk")) == len(SAID)
+    assert len(memory.sessions.messages("talk")) == len(SAID)
 
 
 def test_a_cycle_leaves_a_session_alone_whose_job_is_parked(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(minutes=10)
-    memory.digester = Broken(BadReply("No JSON."))
-    chores.digest(memory, go_on)
-    assert {job.state for job in memory.jobs()} == {"parked"}
-    memory.digester.error = None
-    assert chores.consolidate(memory, go_on).counts == {"cycles": 1}
-    assert (memory.stats().distillations, memory.stats().fragments) == (0, 0)
-    memory.retry_jobs()
+    memory.context.digester = Broken(BadReply("No JSON."))
+    periodic_tasks.digest(memory, go_on)
+    assert {job.state for job in memory.digest.jobs()} == {"parked"}
+    memory.context.digester.error = None
+    assert periodic_tasks.consolidate(memory, go_on).counts == {"cycles": 1}
+    assert (memory.maintenance.stats().distillations, memory.maintenance.stats().fragments) == (
+        0,
+        0,
+    )
+    memory.digest.retry_jobs()
     clock.advance(hours=2)
-    chores.consolidate(memory, go_on)
-    assert memory.stats().distillations == 1
-    assert memory.jobs() == []
+    periodic_tasks.consolidate(memory, go_on)
+    assert memory.maintenance.stats().distillations == 1
+    assert memory.digest.jobs() == []
 
 
 def test_a_cycle_runs_when_it_is_due_and_one_that_was_stopped_goes_on(
@@ -173,28 +182,30 @@ def test_a_cycle_runs_when_it_is_due_and_one_that_was_stopped_goes_on(
 ):
     talk(memory)
     clock.advance(minutes=10)
-    assert chores.consolidate(memory, lambda: True).counts == {}
-    [stopped] = memory.cycles()
+    assert periodic_tasks.consolidate(memory, lambda: True).counts == {}
+    [stopped] = memory.digest.cycles()
     assert stopped.ended_at is None
-    assert chores.consolidate(memory, go_on).counts == {"cycles": 1}
-    [ended] = memory.cycles()
+    assert periodic_tasks.consolidate(memory, go_on).counts == {"cycles": 1}
+    [ended] = memory.digest.cycles()
     assert (ended.id, ended.ended_at) == (stopped.id, clock())
     clock.advance(hours=1)
-    assert chores.consolidate(memory, go_on).counts == {}
+    assert periodic_tasks.consolidate(memory, go_on).counts == {}
     clock.advance(hours=1)
-    assert chores.consolidate(memory, go_on).counts == {"cycles": 1}
+    assert periodic_tasks.consolidate(memory, go_on).counts == {"cycles": 1}
 
 
 def test_a_forgotten_session_is_no_failure(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(seconds=90)
-    memory.queue_digest(limit=10)
+    memory.digest.queue_digest(limit=10)
     memory.forget(session="talk")
-    chores.digest(memory, go_on)
-    assert memory.jobs() == []
+    periodic_tasks.digest(memory, go_on)
+    assert memory.digest.jobs() == []
 
 
 def test_a_cycle_beside_one_of_another_process_is_left_for_later(memory: Memory):
-    with lock.hold(memory.settings.database):
-        assert chores.consolidate(memory, lambda: False) == chores.Done()
-    assert chores.consolidate(memory, lambda: False) == chores.Done({"cycles": 1})
+    with cycle.hold_lock(memory.settings.database):
+        assert periodic_tasks.consolidate(memory, lambda: False) == periodic_tasks.TaskResult()
+    assert periodic_tasks.consolidate(memory, lambda: False) == periodic_tasks.TaskResult({
+        "cycles": 1
+    })

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import logfile
-from lore.daemon.doors import Doors
-from lore.embed.none import NoEmbedder
-from lore.http.serving import bind
+from lore.daemon import log_file
+from lore.daemon.http_server import HttpServer
+from lore.embed.embedder import NoEmbedder
+from lore.http.server import bind
 from lore.memory import Memory
 from lore.proxy.address import SERVER_FILE
 from lore.settings import load
@@ -72,7 +72,7 @@ class Opened:
 def opened(tmp_path_factory) -> Iterator[Opened]:
     home, told = tmp_path_factory.mktemp("home"), Told()
     with memory_at(home) as memory:
-        doors = Doors(memory, told)
+        doors = HttpServer(memory, told)
         doors.open()
         yield Opened(memory, told.url, (home / "access.key").read_text().strip())
         assert doors.close()
@@ -81,7 +81,7 @@ def opened(tmp_path_factory) -> Iterator[Opened]:
 def test_open_doors_are_told_and_closed_ones_are_taken_back(tmp_path: Path):
     told = Told()
     with memory_at(tmp_path) as memory:
-        doors = Doors(memory, told)
+        doors = HttpServer(memory, told)
         doors.open()
         assert told.notice == ""
         assert status_at(told.url) == 200
@@ -98,10 +98,10 @@ def test_doors_open_once_the_first_request_has_nothing_to_wait_for(tmp_path: Pat
     settings = replace(load({}, home=tmp_path).settings, server_port=0)
     embedder = FakeEmbedder(before=lambda _texts: time.sleep(0.5))
     with Memory.open(config=settings, embedder=embedder) as memory:
-        doors = Doors(memory, Told())
+        doors = HttpServer(memory, Told())
         doors.open()
         assert embedder.asked
-        assert memory.load_prices()
+        assert memory.budget.load_prices()
         assert doors.close()
 
 
@@ -110,7 +110,7 @@ def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with memory_at(tmp_path, port=port) as memory:
-            doors = Doors(memory, told)
+            doors = HttpServer(memory, told)
             doors.open()
             assert f"Port {port} was taken" in told.notice
             assert status_at(told.url) == 200
@@ -123,7 +123,7 @@ def test_a_server_whose_port_is_taken_keeps_the_other_one_that_it_found(tmp_path
         for _ in range(3):
             told = Told()
             with memory_at(tmp_path, port=other.getsockname()[1]) as memory:
-                doors = Doors(memory, told)
+                doors = HttpServer(memory, told)
                 doors.open()
                 assert doors.close()
             urls.append(told.url)
@@ -144,19 +144,19 @@ def test_a_server_whose_port_is_taken_keeps_the_other_one_that_it_found(tmp_path
 def test_a_server_that_cannot_start_says_why_and_stops_nobody(tmp_path: Path, host: str):
     told = Told()
     with memory_at(tmp_path, host=host) as memory:
-        doors = Doors(memory, told)
+        doors = HttpServer(memory, told)
         doors.open()
         assert told.url == ""
         assert told.notice.startswith("The server does not run: ")
         assert not (tmp_path / SERVER_FILE).exists()
-        assert memory.stats().messages == 0
+        assert memory.maintenance.stats().messages == 0
         assert doors.close()
 
 
 def test_bound_to_every_address_it_is_told_by_one_that_can_be_reached(tmp_path: Path):
     told = Told()
     with memory_at(tmp_path, host="0.0.0.0") as memory:
-        doors = Doors(memory, told)
+        doors = HttpServer(memory, told)
         doors.open()
         assert told.url.startswith("http://127.0.0.1:")
         assert status_at(told.url) == 200
@@ -167,7 +167,7 @@ def test_bound_to_every_address_it_is_told_by_one_that_can_be_reached(tmp_path: 
 def test_an_open_stream_of_mcp_does_not_hold_up_the_end(tmp_path: Path):
     told = Told()
     with memory_at(tmp_path) as memory:
-        doors = Doors(memory, told)
+        doors = HttpServer(memory, told)
         doors.open()
         host, port = told.url.removeprefix("http://").split(":")
         key = (tmp_path / "access.key").read_text().strip()
@@ -182,7 +182,7 @@ def test_an_open_stream_of_mcp_does_not_hold_up_the_end(tmp_path: Path):
 @pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages/", "/messages/x", "/mcp/"])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_mcp_needs_a_key_that_may_read(opened: Opened, method: str, path: str):
-    pusher, _ = opened.memory.create_key("pusher", scopes=["push", "write"])
+    pusher, _ = opened.memory.access.create_key("pusher", scopes=["push", "write"])
     assert opened.ask(method, path) == 401
     assert opened.ask(method, path, host="evil.example", x_lore_key=opened.key) == 403
     if path != "/mcp/":
@@ -202,14 +202,14 @@ def test_no_body_breaks_mcp(opened: Opened, body: bytes):
 
 def test_doors_that_were_never_opened_can_be_closed(tmp_path: Path):
     with memory_at(tmp_path) as memory:
-        assert Doors(memory, Told()).close()
+        assert HttpServer(memory, Told()).close()
 
 
 def test_what_is_sent_to_mcp_does_not_come_into_the_log(opened: Opened, tmp_path: Path):
     known = {"authorization": f"Bearer {opened.key}", "content_type": "application/json"}
     both = {**known, "accept": "application/json, text/event-stream"}
     canary = "heron-7731"
-    close = logfile.open_log(tmp_path, echo=False)
+    close = log_file.open_log(tmp_path, echo=False)
     try:
         opened.ask("POST", f"/messages/?session_id={canary}%0A2026", b"{}", **known)
         opened.ask("POST", f"/messages/?session_id={'0' * 32}", canary.encode(), **known)
@@ -221,7 +221,7 @@ def test_what_is_sent_to_mcp_does_not_come_into_the_log(opened: Opened, tmp_path
                 body.pop("id", None)
     finally:
         close()
-    said = (tmp_path / logfile.LOG_FILE).read_text()
+    said = (tmp_path / log_file.LOG_FILE).read_text()
     assert "mcp.server" in said
     assert canary not in said
     assert opened.key not in said
@@ -232,8 +232,8 @@ ASKED = """
 import json, sys, time
 from dataclasses import replace
 from pathlib import Path
-from lore.daemon.doors import Doors
-from lore.embed.none import NoEmbedder
+from lore.daemon.http_server import Doors
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
 from lore.settings import load
 import urllib.request

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import jobs
-from lore.embed.none import NoEmbedder
+from lore.daemon import job_runner
+from lore.embed.embedder import NoEmbedder
 from lore.errors import LoreError, NotFound
 from lore.memory import Memory
 from lore.records import Job
@@ -51,40 +51,40 @@ def test_a_failing_job_does_not_block_the_others(memory: Memory):
     queue(memory, "good", "1", "2")
     done: list[str] = []
     kinds = {"bad": fail, "good": lambda _memory, job: done.append(job.subject)}
-    assert jobs.run_due(memory, kinds, never) == jobs.Ran(2, 2, more=False)
+    assert job_runner.run_due_jobs(memory, kinds, never) == job_runner.JobCounts(2, 2, more=False)
     assert done == ["1", "2"]
-    assert [(job.kind, job.attempts) for job in memory.jobs()] == [("bad", 1), ("bad", 1)]
+    assert [(job.kind, job.attempts) for job in memory.digest.jobs()] == [("bad", 1), ("bad", 1)]
 
 
 def test_the_delay_grows_and_the_fifth_failure_parks(memory: Memory, clock: FixedClock):
     queue(memory, "bad", "1")
     waited = []
     for attempt in range(1, 6):
-        assert jobs.run_due(memory, {"bad": fail}, never).failed == 1
-        (job,) = memory.jobs()
+        assert job_runner.run_due_jobs(memory, {"bad": fail}, never).failed == 1
+        (job,) = memory.digest.jobs()
         assert (job.attempts, job.state) == (attempt, "parked" if attempt == 5 else "pending")
         waited.append((job.due_at - clock()).total_seconds())
-        assert jobs.run_due(memory, {"bad": fail}, never).failed == 0
+        assert job_runner.run_due_jobs(memory, {"bad": fail}, never).failed == 0
         clock.moment = job.due_at
     for exact, found in zip((30, 120, 480, 1920), waited, strict=False):
         assert 0.8 * exact <= found <= 1.2 * exact
     clock.advance(days=365)
-    assert jobs.run_due(memory, {"bad": fail}, never).failed == 0
+    assert job_runner.run_due_jobs(memory, {"bad": fail}, never).failed == 0
 
 
 def test_a_parked_job_is_tried_again_on_request(memory: Memory, clock: FixedClock):
     queue(memory, "bad", "1", "2")
     for _ in range(5):
-        jobs.run_due(memory, {"bad": fail}, never)
+        job_runner.run_due_jobs(memory, {"bad": fail}, never)
         clock.advance(hours=5)
-    first, _ = memory.jobs()
-    assert memory.retry_jobs(first.id) == 1
-    assert [job.state for job in memory.jobs()] == ["pending", "parked"]
-    assert memory.retry_jobs() == 1
-    assert jobs.run_due(memory, {"bad": lambda _memory, _job: None}, never).done == 2
-    assert memory.jobs() == []
+    first, _ = memory.digest.jobs()
+    assert memory.digest.retry_jobs(first.id) == 1
+    assert [job.state for job in memory.digest.jobs()] == ["pending", "parked"]
+    assert memory.digest.retry_jobs() == 1
+    assert job_runner.run_due_jobs(memory, {"bad": lambda _memory, _job: None}, never).done == 2
+    assert memory.digest.jobs() == []
     with pytest.raises(NotFound):
-        memory.retry_jobs(999)
+        memory.digest.retry_jobs(999)
 
 
 def test_a_job_that_kills_its_process_counts_as_failed(memory: Memory):
@@ -96,17 +96,17 @@ def test_a_job_that_kills_its_process_counts_as_failed(memory: Memory):
 
     queue(memory, "deadly", "1")
     with pytest.raises(Killed):
-        jobs.run_due(memory, {"deadly": kill}, never)
-    (job,) = memory.jobs()
+        job_runner.run_due_jobs(memory, {"deadly": kill}, never)
+    (job,) = memory.digest.jobs()
     assert (job.attempts, job.last_error) == (1, "It was begun and did not end.")
 
 
 def test_a_clock_that_was_set_back_does_not_make_a_job_wait(memory: Memory, clock: FixedClock):
     clock.advance(days=400)
     queue(memory, "bad", "1")
-    jobs.run_due(memory, {"bad": fail}, never)
+    job_runner.run_due_jobs(memory, {"bad": fail}, never)
     clock.advance(days=-400)
-    assert jobs.run_due(memory, {"bad": lambda _memory, _job: None}, never).done == 1
+    assert job_runner.run_due_jobs(memory, {"bad": lambda _memory, _job: None}, never).done == 1
 
 
 def test_only_messages_of_lores_own_are_kept_as_reasons(memory: Memory, caplog):
@@ -116,8 +116,8 @@ def test_only_messages_of_lores_own_are_kept_as_reasons(memory: Memory, caplog):
 
     queue(memory, "foreign", "1")
     queue(memory, "own", "1")
-    jobs.run_due(memory, {"foreign": fail, "own": refuse}, never)
-    foreign, own = memory.jobs()
+    job_runner.run_due_jobs(memory, {"foreign": fail, "own": refuse}, never)
+    foreign, own = memory.digest.jobs()
     assert foreign.last_error.startswith("ValueError in test_jobs.py:")
     assert own.last_error == "The service is away. Try later."
     assert SECRET not in caplog.text
@@ -127,19 +127,19 @@ def test_it_stops_between_jobs_and_says_that_there_are_more(memory: Memory):
     queue(memory, "good", "1", "2", "3")
     done: list[str] = []
     kinds = {"good": lambda _memory, job: done.append(job.subject)}
-    ran = jobs.run_due(memory, kinds, lambda: len(done) == 2)
+    ran = job_runner.run_due_jobs(memory, kinds, lambda: len(done) == 2)
     assert (ran.done, ran.more, done) == (2, True, ["1", "2"])
 
 
 def test_a_job_of_a_kind_that_nobody_knows_stays_where_it_is(memory: Memory):
     queue(memory, "future", "1")
-    assert jobs.run_due(memory, {}, never) == jobs.Ran(0, 0, more=False)
-    assert [job.kind for job in memory.jobs()] == ["future"]
+    assert job_runner.run_due_jobs(memory, {}, never) == job_runner.JobCounts(0, 0, more=False)
+    assert [job.kind for job in memory.digest.jobs()] == ["future"]
 
 
 def test_a_job_is_queued_once_and_again_when_it_was_done(memory: Memory):
     queue(memory, "good", "1", "1")
-    assert len(memory.jobs()) == 1
-    assert jobs.run_due(memory, {"good": lambda _memory, _job: None}, never).done == 1
+    assert len(memory.digest.jobs()) == 1
+    assert job_runner.run_due_jobs(memory, {"good": lambda _memory, _job: None}, never).done == 1
     queue(memory, "good", "1")
-    assert len(memory.jobs()) == 1
+    assert len(memory.digest.jobs()) == 1

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import logfile
+from lore.daemon import log_file
 
 log = logging.getLogger("lore.test")
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    close = logfile.open_log(tmp_path, echo=False)
+    close = log_file.open_log(tmp_path, echo=False)
     yield tmp_path
     close()
 
 
 def test_an_event_is_one_line_with_its_fields(home: Path):
     log.info("chore done", extra={"chore": "embed", "took_s": 0.12345, "file": "a b\nc"})
-    (line,) = logfile.last_lines(home, 10)
+    (line,) = log_file.last_lines(home, 10)
     assert line.endswith('info    lore.test: chore done chore=embed took_s=0.123 file="a b\\nc"')
     assert line[:2] == "20"
 
@@ -39,7 +39,7 @@ def test_what_a_library_says_is_told_by_its_place_alone(home: Path):
     except ValueError:
         other.exception("Failed to parse %s", forged)
     logging.warning(forged)  # noqa: LOG015 - some libraries do that
-    lines = logfile.last_lines(home, 10)
+    lines = log_file.last_lines(home, 10)
     assert [" ".join(line.split()[1:4]) for line in lines] == [
         "warning mcp.server.sse: said", "error mcp.server.sse: said", "warning root: said",
     ]  # fmt: skip
@@ -53,12 +53,12 @@ def test_no_library_gets_an_output_of_its_own(home: Path):
     logging.basicConfig()
     logging.debug("hunter2")  # noqa: LOG015 - makes an output where there is none
     assert logging.getLogger().handlers == before
-    assert logfile.last_lines(home, 10) == []
+    assert log_file.last_lines(home, 10) == []
 
 
 def test_an_event_of_several_lines_is_one(home: Path):
     log.warning("a\nb \x1b[31m")
-    (line,) = logfile.last_lines(home, 10)
+    (line,) = log_file.last_lines(home, 10)
     assert line.endswith('"a\\nb \\u001b[31m"')
 
 
@@ -72,27 +72,27 @@ def test_errors_that_nobody_catches_are_events_without_what_they_quote(home: Pat
     thread.start()
     thread.join()
     warnings.showwarning("hunter2", ResourceWarning, "somewhere.py", 1)
-    (first, second) = logfile.last_lines(home, 10)
+    (first, second) = log_file.last_lines(home, 10)
     assert "thread failed error=ValueError place=test_logfile.py:" in first
     assert "py.warnings: said something" in second
     assert "hunter2" not in first + second
 
 
 def test_the_log_is_for_its_owner_only_and_is_renewed(home: Path):
-    for number in range(logfile.LARGEST_BYTES // 10_000 * 4):
+    for number in range(log_file.LARGEST_BYTES // 10_000 * 4):
         log.info("x" * 9_900, extra={"number": number})
     sizes = {path.name: path.stat() for path in home.iterdir()}
     assert sorted(sizes) == ["lore.log", "lore.log.1", "lore.log.2"]
-    assert all(found.st_size <= logfile.LARGEST_BYTES for found in sizes.values())
+    assert all(found.st_size <= log_file.LARGEST_BYTES for found in sizes.values())
     assert all(found.st_mode & 0o777 == 0o600 for found in sizes.values())
 
 
 def test_the_last_lines_reach_into_an_old_log(tmp_path: Path):
     (tmp_path / "lore.log.1").write_text("one\ntwo\n")
     (tmp_path / "lore.log").write_text("three\n")
-    assert logfile.last_lines(tmp_path, 2) == ["two", "three"]
-    assert logfile.last_lines(tmp_path, 0) == []
-    assert logfile.last_lines(tmp_path / "none", 5) == []
+    assert log_file.last_lines(tmp_path, 2) == ["two", "three"]
+    assert log_file.last_lines(tmp_path, 0) == []
+    assert log_file.last_lines(tmp_path / "none", 5) == []
 
 
 def test_a_log_is_followed_through_its_renewal(tmp_path: Path):
@@ -104,11 +104,11 @@ def test_a_log_is_followed_through_its_renewal(tmp_path: Path):
         lambda: path.rename(tmp_path / "lore.log.1"),
         lambda: path.write_text("three\n"),
     ])
-    lines = logfile.follow(tmp_path, lambda _seconds: next(steps)())
+    lines = log_file.follow(tmp_path, lambda _seconds: next(steps)())
     assert [next(lines) for _ in range(3)] == ["one", "half", "three"]
 
 
 def test_nothing_is_logged_once_the_log_is_closed(tmp_path: Path):
-    logfile.open_log(tmp_path, echo=False)()
+    log_file.open_log(tmp_path, echo=False)()
     log.info("late")
-    assert logfile.last_lines(tmp_path, 5) == []
+    assert log_file.last_lines(tmp_path, 5) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from lore.daemon.loglines import REPEATS, REPEATS_S, Repeats
+from lore.daemon.log_file import REPEATS, REPEATS_S, RepeatFilter
 
 
 class Ticks:
@@ -27,7 +27,7 @@ def event(level: int = logging.WARNING, name: str = "lore.http", **fields: objec
 
 def test_the_same_trouble_is_told_some_times_and_then_counted():
     ticks = Ticks()
-    repeats = Repeats(ticks)
+    repeats = RepeatFilter(ticks)
     let_through = [repeats.filter(event(error="OSError")) for _ in range(100)]
     assert let_through == [True] * REPEATS + [False] * (100 - REPEATS)
     ticks.now_s = REPEATS_S + 1
@@ -37,7 +37,7 @@ def test_the_same_trouble_is_told_some_times_and_then_counted():
 
 
 def test_other_trouble_is_told_and_so_is_what_is_none():
-    repeats = Repeats(Ticks())
+    repeats = RepeatFilter(Ticks())
     for _ in range(100):
         repeats.filter(event(error="OSError"))
     assert repeats.filter(event(error="ValueError"))
@@ -45,6 +45,6 @@ def test_other_trouble_is_told_and_so_is_what_is_none():
 
 
 def test_trouble_without_number_is_not_all_remembered():
-    repeats = Repeats(Ticks())
+    repeats = RepeatFilter(Ticks())
     assert all(repeats.filter(event(number=number)) for number in range(5_000))
     assert len(repeats._seen) <= 200

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon.passing import Passing, find_trouble, mark_of, open_writable
+from lore.daemon.degraded_mode import DegradedServer, file_state, open_error, open_writable
 from lore.errors import LoreError, StoreDamaged, StoreError, StoreFull, StoreReadOnly
 from lore.settings import Settings, load
 
@@ -28,37 +28,37 @@ def settings(tmp_path: Path) -> Settings:
     ],
 )
 def test_an_error_of_the_system_is_told_as_one_of_the_store(number: int, kind: type[LoreError]):
-    told = find_trouble(OSError(number, os.strerror(number)), Path("/code/memory.db"))
+    told = open_error(OSError(number, os.strerror(number)), Path("/code/memory.db"))
     assert type(told) is kind
     assert "lore doctor" in told.hint
 
 
 def test_an_error_of_lore_is_told_as_it_is():
     error = StoreDamaged("It is damaged.")
-    assert find_trouble(error, Path("memory.db")) is error
+    assert open_error(error, Path("memory.db")) is error
 
 
 def test_a_sound_memory_is_opened_for_work(settings: Settings):
     with open_writable(settings) as memory:
-        assert memory.stats().messages == 0
+        assert memory.maintenance.stats().messages == 0
 
 
 def test_a_file_that_is_put_back_makes_another_mark(tmp_path: Path):
     path = tmp_path / "memory.db"
-    missing = mark_of(path)
+    missing = file_state(path)
     path.write_bytes(b"bad")
-    bad = mark_of(path)
+    bad = file_state(path)
     (tmp_path / "good.db").write_bytes(b"good")
     (tmp_path / "good.db").replace(path)
-    assert len({missing, bad, mark_of(path)}) == 3
-    assert mark_of(path) == mark_of(path)
+    assert len({missing, bad, file_state(path)}) == 3
+    assert file_state(path) == file_state(path)
 
 
 def test_it_stops_when_asked_or_when_its_lock_is_gone(settings: Settings):
     settings.home.mkdir()
     why, told = StoreDamaged("It is damaged."), list[str]()
-    assert Passing(settings, why).run(lambda _s: True, lambda: True, told.append) is None
-    assert Passing(settings, why).run(lambda _s: False, lambda: False, told.append) is None
+    assert DegradedServer(settings, why).run(lambda _s: True, lambda: True, told.append) is None
+    assert DegradedServer(settings, why).run(lambda _s: False, lambda: False, told.append) is None
     assert all(one.startswith("It is damaged. ") for one in told)
     assert len(told) == 2
 
@@ -67,6 +67,6 @@ def test_where_it_cannot_listen_it_says_what_is_wrong_with_the_memory(settings: 
     settings.home.mkdir()
     why = StoreDamaged("It is damaged.")
     with pytest.raises(StoreDamaged):
-        Passing(replace(settings, server_host="192.0.2.7"), why).run(
+        DegradedServer(replace(settings, server_host="192.0.2.7"), why).run(
             lambda _s: True, lambda: True, lambda _told: None
         )

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import address, status
-from lore.daemon.address import Listening
-from lore.daemon.chores import Chore, Done, chores_of
-from lore.daemon.running import Clocks, Daemon, _locked
-from lore.embed.none import NoEmbedder
+from lore.daemon import server_address, status_file
+from lore.daemon.main_loop import Clocks, Daemon, _take_lock
+from lore.daemon.periodic_tasks import PeriodicTask, TaskResult, periodic_tasks
+from lore.daemon.server_address import ServerAddress
+from lore.embed.embedder import NoEmbedder
 from lore.errors import StoreFull
 from lore.memory import Memory
 from lore.proxy.address import KEY_FILE, find_address
@@ -41,19 +41,19 @@ def memory(tmp_path: Path):
         yield opened
 
 
-def counting(name: str, counts: list[str], every_s: float = 10.0) -> Chore:
-    def run(_memory: Memory, _stopping: object) -> Done:
+def counting(name: str, counts: list[str], every_s: float = 10.0) -> PeriodicTask:
+    def run(_memory: Memory, _stopping: object) -> TaskResult:
         counts.append(name)
-        return Done({"things": 2})
+        return TaskResult({"things": 2})
 
-    return Chore(name, "counting", every_s, run)
+    return PeriodicTask(name, "counting", every_s, run)
 
 
-def failing(name: str = "broken") -> Chore:
-    def run(_memory: Memory, _stopping: object) -> Done:
+def failing(name: str = "broken") -> PeriodicTask:
+    def run(_memory: Memory, _stopping: object) -> TaskResult:
         raise ValueError(PRIVATE)
 
-    return Chore(name, "failing", 10.0, run)
+    return PeriodicTask(name, "failing", 10.0, run)
 
 
 def take_due_turns(daemon: Daemon) -> None:
@@ -70,7 +70,7 @@ def test_a_chore_that_fails_each_time_stops_no_other_and_is_shown(memory: Memory
         take_due_turns(daemon)
         ticks.now_s += 10
     daemon.tell()
-    told = status._read(tmp_path)
+    told = status_file._read(tmp_path)
     assert ran == ["steady"] * 6
     broken, steady = told.chores
     assert 1 < broken.failures < 6
@@ -87,7 +87,7 @@ def test_contents_reach_neither_log_nor_status(memory: Memory, tmp_path: Path, c
     daemon.tell()
     assert "chore failed" in caplog.text
     assert PRIVATE not in caplog.text
-    assert PRIVATE not in (tmp_path / status.STATUS_FILE).read_text()
+    assert PRIVATE not in (tmp_path / status_file.STATUS_FILE).read_text()
 
 
 @pytest.mark.parametrize("by", [{"days": 400}, {"days": -400}, {"hours": 9}])
@@ -121,22 +121,22 @@ def test_a_jump_of_the_clock_is_logged(memory: Memory, tmp_path: Path, caplog):
 def test_the_days_upkeep_is_done_even_if_the_clock_was_once_far_ahead(tmp_path: Path):
     wall = FixedClock()
     wall.advance(days=900)
-    (upkeep,) = [chore for chore in chores_of(Settings()) if chore.name == "upkeep"]
+    (upkeep,) = [chore for chore in periodic_tasks(Settings()) if chore.name == "upkeep"]
     with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=wall) as memory:
         memory.database.write(lambda _db: None)
-        assert upkeep.run(memory, lambda: False) == Done()
+        assert upkeep.run(memory, lambda: False) == TaskResult()
         wall.advance(days=-900)
-        assert upkeep.run(memory, lambda: False) == Done({"upkeeps": 1})
-        assert upkeep.run(memory, lambda: False) == Done()
+        assert upkeep.run(memory, lambda: False) == TaskResult({"upkeeps": 1})
+        assert upkeep.run(memory, lambda: False) == TaskResult()
         wall.advance(days=1)
-        assert upkeep.run(memory, lambda: False) == Done({"upkeeps": 1})
+        assert upkeep.run(memory, lambda: False) == TaskResult({"upkeeps": 1})
 
 
 def test_it_stops_when_told_and_closes_the_memory(memory: Memory, tmp_path: Path):
     ran: list[str] = []
     daemon = Daemon(memory, (counting("steady", ran),), tmp_path)
     assert daemon.run(lambda _timeout_s: bool(ran))
-    told = status.read(tmp_path)
+    told = status_file.read(tmp_path)
     assert (told.running, told.state) == (False, "stopped")
     with pytest.raises(Exception, match="closed"), memory.database.read():
         pass
@@ -146,12 +146,12 @@ def test_what_does_not_end_is_cut_off(memory: Memory, tmp_path: Path):
     stuck = threading.Event()
     begun = threading.Event()
 
-    def hang(_memory: Memory, _stopping: object) -> Done:
+    def hang(_memory: Memory, _stopping: object) -> TaskResult:
         begun.set()
         stuck.wait()
-        return Done()
+        return TaskResult()
 
-    daemon = Daemon(memory, (Chore("stuck", "hanging", 1.0, hang),), tmp_path)
+    daemon = Daemon(memory, (PeriodicTask("stuck", "hanging", 1.0, hang),), tmp_path)
     assert not daemon.run(lambda _timeout_s: begun.wait(10))
     stuck.set()
 
@@ -165,7 +165,7 @@ def test_it_stops_when_its_lock_file_is_gone(memory: Memory, tmp_path: Path):
 
 
 def test_what_waits_is_embedded_and_counted_over_a_restart(tmp_path: Path):
-    chores = [chore for chore in chores_of(Settings()) if chore.name == "embed"]
+    chores = [chore for chore in periodic_tasks(Settings()) if chore.name == "embed"]
     for expected in (70, 140):
         with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
             said = [new_message(f"word{expected} and {i}", i, key=str(i)) for i in range(70)]
@@ -174,13 +174,13 @@ def test_what_waits_is_embedded_and_counted_over_a_restart(tmp_path: Path):
             take_due_turns(daemon)
             daemon._count_queues()
             daemon.tell()
-            told = status._read(tmp_path)
+            told = status_file._read(tmp_path)
             assert (told.today, told.waiting) == ({"embedded": expected}, 0)
 
 
 def test_a_session_that_went_quiet_is_told_once_and_again_when_it_went_on(tmp_path: Path):
     wall = FixedClock()
-    chores = {chore.name: chore for chore in chores_of(Settings())}
+    chores = {chore.name: chore for chore in periodic_tasks(Settings())}
 
     def work(memory: Memory) -> tuple[int, int]:
         queued = chores["episodes"].run(memory, lambda: False).counts["episodes queued"]
@@ -189,7 +189,7 @@ def test_a_session_that_went_quiet_is_told_once_and_again_when_it_went_on(tmp_pa
     with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=wall) as memory:
         memory.capture("talk", [new_message("Please mend the lock file test", 0, key="1")])
         assert work(memory) == (1, 1)
-        assert [kept.episode.goal for kept in memory.episodes()] == [
+        assert [kept.episode.goal for kept in memory.sessions.episodes()] == [
             "Please mend the lock file test"
         ]
         assert work(memory) == (0, 0)
@@ -201,21 +201,21 @@ def test_a_session_that_went_quiet_is_told_once_and_again_when_it_went_on(tmp_pa
 def test_a_full_disk_is_told_and_outlived(memory: Memory, tmp_path: Path):
     room: list[bool] = []
 
-    def write(_memory: Memory, _stopping: object) -> Done:
+    def write(_memory: Memory, _stopping: object) -> TaskResult:
         if not room:
             msg = "There is no space left."
             raise StoreFull(msg)
-        return Done({"things": 1})
+        return TaskResult({"things": 1})
 
     ticks = Ticks()
-    chores = (Chore("write", "writing", 10.0, write),)
+    chores = (PeriodicTask("write", "writing", 10.0, write),)
     daemon = Daemon(memory, chores, tmp_path, Clocks(monotonic=ticks))
     take_due_turns(daemon)
     room.append(True)
     ticks.now_s += 20
     take_due_turns(daemon)
     daemon.tell()
-    told = status._read(tmp_path)
+    told = status_file._read(tmp_path)
     assert told.last_error == "write: There is no space left."
     assert (told.chores[0].failures, told.chores[0].last_error) == (0, "")
 
@@ -223,10 +223,10 @@ def test_a_full_disk_is_told_and_outlived(memory: Memory, tmp_path: Path):
 def test_what_a_killed_daemon_said_of_its_server_is_gone_with_the_lock(
     memory: Memory, tmp_path: Path
 ):
-    same_pid = Listening("127.0.0.1", 3207, os.getpid(), "0.1.0")
+    same_pid = ServerAddress("127.0.0.1", 3207, os.getpid(), "0.1.0")
     (tmp_path / KEY_FILE).write_text("k" * 50)
-    address.write(tmp_path, same_pid)
-    with _locked(tmp_path, memory):
+    server_address.write(tmp_path, same_pid)
+    with _take_lock(tmp_path, memory):
         assert find_address(str(tmp_path)) is None
-        address.write(tmp_path, same_pid)
+        server_address.write(tmp_path, same_pid)
         assert find_address(str(tmp_path))

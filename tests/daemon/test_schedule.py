@@ -5,12 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.daemon.chores import Chore, Done
-from lore.daemon.schedule import LONGEST_DELAY_S, Schedule
+from lore.daemon.periodic_tasks import LONGEST_DELAY_S, PeriodicTask, Schedule, TaskResult
 
 
-def chore(name: str = "sweep", every_s: float = 30.0) -> Chore:
-    return Chore(name, "sweeping", every_s, lambda _memory, _stopping: Done())
+def chore(name: str = "sweep", every_s: float = 30.0) -> PeriodicTask:
+    return PeriodicTask(name, "sweeping", every_s, lambda _memory, _stopping: TaskResult())
 
 
 def test_every_chore_is_due_at_the_start_in_the_given_order():

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import lock, status
-from lore.daemon.status import ChoreStatus, Status, check_gateway
+from lore.daemon import daemon_lock, status_file
+from lore.daemon.status_file import Status, TaskStatus, check_gateway
 from tests.fakes import NOON
 
 TOLD = Status(
@@ -21,28 +21,28 @@ TOLD = Status(
     last_error_at=NOON,
     today={"messages": 3},
     hooks={"answered": 2, "nothing": 1_000, "late": 0, "told": 4},
-    chores=(ChoreStatus("embed", 5.0, NOON, NOON, 0.1, 2, "no model"),),
+    chores=(TaskStatus("embed", 5.0, NOON, NOON, 0.1, 2, "no model"),),
 )
 
 
 def test_a_status_is_read_as_it_was_written(tmp_path: Path):
-    assert status.write(tmp_path, TOLD)
-    assert status._read(tmp_path) == TOLD
-    assert (tmp_path / status.STATUS_FILE).stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == [status.STATUS_FILE]
+    assert status_file.write(tmp_path, TOLD)
+    assert status_file._read(tmp_path) == TOLD
+    assert (tmp_path / status_file.STATUS_FILE).stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == [status_file.STATUS_FILE]
 
 
 def test_what_a_dead_daemon_wrote_is_the_past(tmp_path: Path):
-    status.write(tmp_path, TOLD)
-    read = status.read(tmp_path)
+    status_file.write(tmp_path, TOLD)
+    read = status_file.read(tmp_path)
     assert (read.running, read.state, read.pid) == (False, "stopped", None)
     assert read.last_error == "embed: no model"
 
 
 def test_a_daemon_that_has_not_told_anything_yet_is_starting(tmp_path: Path):
-    status.write(tmp_path, replace(TOLD, pid=-1))
-    held = lock.take(tmp_path, now=NOON, version="1.2")
-    read = status.read(tmp_path)
+    status_file.write(tmp_path, replace(TOLD, pid=-1))
+    held = daemon_lock.take_lock(tmp_path, now=NOON, version="1.2")
+    read = status_file.read(tmp_path)
     held.release()
     assert (read.running, read.state, read.since, read.chores) == (True, "starting", NOON, ())
 
@@ -52,34 +52,34 @@ def test_a_daemon_that_has_not_told_anything_yet_is_starting(tmp_path: Path):
     ["", "no json", "[]", '{"chores": 3}', '{"chores": [{"x": 1}]}', '{"since": "long ago"}'],
 )
 def test_a_garbled_status_is_none(tmp_path: Path, content: str):
-    (tmp_path / status.STATUS_FILE).write_text(content)
-    assert status.read(tmp_path) == Status()
+    (tmp_path / status_file.STATUS_FILE).write_text(content)
+    assert status_file.read(tmp_path) == Status()
 
 
 def test_fields_of_another_version_are_passed_over(tmp_path: Path):
-    (tmp_path / status.STATUS_FILE).write_text('{"waiting": 4, "moon": "full"}')
-    assert status.read(tmp_path).waiting == 4
+    (tmp_path / status_file.STATUS_FILE).write_text('{"waiting": 4, "moon": "full"}')
+    assert status_file.read(tmp_path).waiting == 4
 
 
 def test_a_status_that_cannot_be_written_is_no_error(tmp_path: Path):
-    assert not status.write(tmp_path / "gone", TOLD)
+    assert not status_file.write(tmp_path / "gone", TOLD)
 
 
 def test_hooks_are_told_in_words_once_there_was_one():
-    words = status.told_hooks(TOLD)
+    words = status_file.describe_hooks(TOLD)
     assert words == "2 answered, 1,000 with nothing to say, 0 too late, 4 told something"
-    assert status.told_hooks(Status(hooks={"answered": 0})) == ""
+    assert status_file.describe_hooks(Status(hooks={"answered": 0})) == ""
 
 
 def test_a_daemon_that_starts_has_met_no_hooks(tmp_path: Path):
-    status.write(tmp_path, replace(TOLD, pid=-1))
-    held = lock.take(tmp_path, now=NOON, version="1.2")
-    assert status.read(tmp_path).hooks == {}
+    status_file.write(tmp_path, replace(TOLD, pid=-1))
+    held = daemon_lock.take_lock(tmp_path, now=NOON, version="1.2")
+    assert status_file.read(tmp_path).hooks == {}
     held.release()
 
 
 def test_the_memory_of_this_process_is_known():
-    assert 5 < status.resident_mb() < 5_000
+    assert 5 < status_file.resident_mb() < 5_000
 
 
 @pytest.mark.parametrize(("late", "state"), [(0, "ok"), (5, "ok"), (6, "degraded")])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon.units import MARK, Unit, install, uninstall, unit_of
+from lore.daemon.systemd_units import MARK, Unit, install, uninstall, unit_of
 from lore.errors import InvalidInput, NotFound
 
 ODD = '/code/my "home" 100%/$HOME \\ é'

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lore.daemon import background, lock
+from lore.daemon import daemon_lock, process
 from lore.proxy import address
 from tests.cli.conftest import environment
 from tests.clients.client import PREFIX_VARIABLE, Client, find_command
@@ -83,12 +83,12 @@ class Machine:
 
     def stop(self) -> None:
         """End whatever Lore runs here."""
-        background.stop(self.lore_home, force=True)
+        process.stop(self.lore_home, force=True)
 
     @property
     def pid(self) -> int:
         """Return the process of Lore."""
-        holder = lock.find_holder(self.lore_home)
+        holder = daemon_lock.find_holder(self.lore_home)
         assert holder
         return holder.pid
 

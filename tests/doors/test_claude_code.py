@@ -150,7 +150,7 @@ def test_the_tools_are_in_the_request(story):
 
 
 def test_the_instructions_reach_the_model_whole(story):
-    from lore.mcp.describing import INSTRUCTIONS
+    from lore.mcp.server import INSTRUCTIONS
 
     body = story.machine.asked(ASK)[0].body
     assert INSTRUCTIONS.strip() in "\n".join(texts_of(body))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lore.daemon import lock
+from lore.daemon import daemon_lock
 from tests.clients import claude_code
 from tests.clients.script import Call, Reply, Scene
 from tests.clients.upstream import running_upstream
@@ -25,7 +25,7 @@ def test_an_impatient_agent_has_its_tools_and_its_first_call_is_answered(tmp_pat
         almanac = write_folder(machine.home / "code" / "almanac")
         machine.lore("remember", KNOWN, "--everywhere")
         machine.lore("setup", "claude-code")
-        assert lock.find_holder(machine.lore_home) is None
+        assert daemon_lock.find_holder(machine.lore_home) is None
         try:
             client = machine.client("claude", claude_code, almanac, patient=False)
             done = client.run("-p", "--output-format", "json", "--allowedTools", TOOL, given=ASK)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lore.proxy.address import SERVER_FILE
-from lore.proxy.events import EVENTS
+from lore.proxy.hook_client import HOOK_EVENTS
 from tests.clients import claude_code
 from tests.clients.script import Reply, Scene
 from tests.clients.upstream import running_upstream
@@ -81,7 +81,7 @@ def silent(done: subprocess.CompletedProcess[bytes]) -> bool:
 @pytest.mark.parametrize("harm", [kill, spoil], ids=["killed", "unopenable"])
 def test_a_hook_ends_well_and_says_nothing(machine, harm):
     harm(machine)
-    assert all(silent(hook(machine, event)) for event in EVENTS)
+    assert all(silent(hook(machine, event)) for event in HOOK_EVENTS)
 
 
 def test_a_hook_does_not_wait_for_a_lore_that_hangs(machine):
@@ -89,7 +89,7 @@ def test_a_hook_does_not_wait_for_a_lore_that_hangs(machine):
     machine.start()
     os.kill(machine.pid, signal.SIGSTOP)
     try:
-        assert all(silent(hook(machine, event)) for event in EVENTS)
+        assert all(silent(hook(machine, event)) for event in HOOK_EVENTS)
     finally:
         os.kill(machine.pid, signal.SIGCONT)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.mcp.describing import INSTRUCTIONS
+from lore.mcp.server import INSTRUCTIONS
 from tests.clients import claude_code, codex, opencode
 from tests.clients.client import Client, Run
 from tests.clients.script import Call, Reply, Scene

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lore.daemon import lock
+from lore.daemon import daemon_lock
 from tests.clients import claude_code, codex, opencode
 from tests.clients.script import Reply, Scene
 from tests.clients.upstream import running_upstream
@@ -111,4 +111,4 @@ def test_the_page_on_taking_lore_out_leaves_agents_as_they_were_and_nothing_runn
         if command.startswith("lore ") and command != "lore service uninstall":  # none was made
             run(command, machine, machine.environment())
     assert {path: path.read_bytes() for path in before} == before
-    assert lock.find_holder(machine.lore_home) is None
+    assert daemon_lock.find_holder(machine.lore_home) is None

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from lore.embed.catalogue import Model, find_model
 from lore.embed.local import LocalEmbedder
-from lore.embed.weights import find_weights
+from lore.embed.models import Model, find_model, find_weights
 from lore.settings import Settings
 
 if TYPE_CHECKING:

@@ -1,21 +1,27 @@
+"""TODO."""
+
+import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lore
-from lore.embed.catalogue import Model
-from lore.embed.conversion import converted_graph, graph_name
-from lore.embed.weights import STAMPS
+from lore.embed.conversion import converted_graph, graph_name, quantize, read_tensors
+from lore.embed.models import STAMPS, Model
 from lore.errors import WeightsRejected
 
 SOURCE = Path(lore.__file__).parents[1]
 CONVERT = """
 import sys
 from pathlib import Path
-from lore.embed.catalogue import find_model
+from lore.embed.models import find_model
 from lore.embed.conversion import converted_graph
 sys.stdin.readline()
 model = find_model("local", "all-MiniLM-L6-v2")
@@ -93,3 +99,35 @@ def test_rejected_weights_are_not_converted(tmp_path: Path, weights: Path, minil
     ):
         pass
     assert not (tmp_path / "cache").exists()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-4, 1.0, 50.0]))
+def test_no_weight_moves_by_more_than_half_a_step(seed: int, size: float) -> None:
+    weight = (np.random.default_rng(seed).standard_normal((8, 5)) * size).astype(np.float32)
+    levels, scales = quantize(weight)
+    assert levels.dtype == np.int8
+    assert scales.shape == (5,)
+    assert np.all(np.abs(levels * scales - weight) <= scales * 0.5001)
+
+
+def test_a_column_of_zeros_stays_zero() -> None:
+    levels, scales = quantize(np.zeros((4, 2), np.float32))
+    assert not levels.any()
+    assert np.isfinite(scales).all()
+
+
+def test_float_tensors_are_read_by_name_and_others_left(tmp_path: Path) -> None:
+    numbers = np.arange(6, dtype=np.float32)
+    header = json.dumps({
+        "__metadata__": {"format": "pt"},
+        "a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+        "b": {"dtype": "F32", "shape": [2], "data_offsets": [16, 24]},
+        "places": {"dtype": "I64", "shape": [1], "data_offsets": [24, 32]},
+    }).encode()
+    header += b" " * (-len(header) % 8)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + numbers.tobytes() + b"\0" * 8)
+    tensors = read_tensors(path)
+    assert sorted(tensors) == ["a", "b"]
+    np.testing.assert_array_equal(tensors["a"], [[0, 1], [2, 3]])
+    np.testing.assert_array_equal(tensors["b"], [4, 5])

@@ -1,10 +1,13 @@
+"""TODO."""
+
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 
-from lore.embed.catalogue import Model
 from lore.embed.conversion import graph_name
-from lore.embed.encoder import REFUSALS, Encoder, EncoderOptions
+from lore.embed.encoder import RUNTIME_ERRORS, Encoder, EncoderOptions, WindowTokenizer, first_ids
+from lore.embed.models import Model
 from lore.errors import EmbedderError
 
 
@@ -21,5 +24,71 @@ def test_a_damaged_graph_is_reported_with_what_to_remove(
 
 
 def test_the_errors_of_the_runtime_are_known() -> None:
-    names = {refusal.__name__ for refusal in REFUSALS}
+    names = {refusal.__name__ for refusal in RUNTIME_ERRORS}
     assert names >= {"Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoSuchFile"}
+
+
+CLS, SEP = 101, 102
+
+
+@pytest.fixture(scope="module")
+def tokens(weights: Path) -> WindowTokenizer:
+    return WindowTokenizer(weights / "tokenizer.json", 256, 1)
+
+
+def test_a_window_is_marked_at_both_ends(tokens: WindowTokenizer) -> None:
+    assert tokens.windows("hello world") == [[CLS, 7592, 2088, SEP]]
+
+
+@pytest.mark.parametrize("text", ["", " \n\t ", "\0"])
+def test_a_text_without_words_has_one_empty_window(tokens: WindowTokenizer, text: str) -> None:
+    assert tokens.windows(text) == [[CLS, SEP]]
+
+
+def test_nul_bytes_and_lone_surrogates_are_harmless(tokens: WindowTokenizer) -> None:
+    assert tokens.windows("hello\0 world") == tokens.windows("hello world")
+    assert tokens.windows("hello \ud800 world") == tokens.windows("hello ? world")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The quick brown fox jumps over the lazy dog. " * 200,
+        "    return value\n" * 400,
+        "x" * 5000 + " and then the words " * 300,
+        " " * 9000 + "late words " * 300,
+        "naïve café 数据库 " * 300,
+        "a1b2c3d4e5f6" * 8 + " " + "antidisestablishmentarianism " * 150,
+    ],
+    ids=["prose", "code", "one long word", "blank start", "accents", "long words"],
+)
+def test_reading_a_part_gives_the_tokens_of_the_whole(
+    tokens: WindowTokenizer, weights: Path, text: str
+) -> None:
+    whole = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    whole.no_padding()
+    whole.enable_truncation(256)
+    assert tokens.windows(text) == [whole.encode(text).ids]
+
+
+def test_further_windows_go_on_where_the_last_one_ended(weights: Path) -> None:
+    three = WindowTokenizer(weights / "tokenizer.json", 256, 3)
+    text = " ".join(str(number % 10) for number in range(600))
+    windows = three.windows(text)
+    assert [len(window) for window in windows] == [256, 256, 600 - 2 * 254 + 2]
+    assert len(three.windows(text * 20)) == 3
+
+
+@pytest.mark.parametrize("text", ["word " * 2_000_000, "x" * 10_000_000, " " * 10_000_000])
+def test_ten_megabytes_cost_no_more_than_a_page(weights: Path, text: str) -> None:
+    whole = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    whole.no_truncation()
+    whole.no_padding()
+    read: list[int] = []
+
+    def encode(part: str) -> list[int]:
+        read.append(len(part))
+        return whole.encode(part, add_special_tokens=False).ids
+
+    assert len(first_ids(encode, text, 254)) <= 254
+    assert sum(read) < 2_000_000

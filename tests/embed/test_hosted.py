@@ -4,9 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lore.embed.catalogue import Model
-from lore.embed.hosted import SERVICES, HostedEmbedder, open_hosted
-from lore.embed.request import Endpoint
+from lore.embed.hosted import SERVICES, Endpoint, HostedEmbedder, open_hosted
+from lore.embed.models import Model
 from lore.errors import EmbedderError
 from lore.settings import Settings
 

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from lore.embed import install_model
-from lore.embed.catalogue import Model
-from lore.embed.weights import find_weights
+from lore.embed.models import Model, find_weights
 from lore.errors import EmbedderError, WeightsRejected
 from lore.settings import Settings
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lore.embed.catalogue import Model
 from lore.embed.local import LocalEmbedder
+from lore.embed.models import Model
 from lore.errors import EmbedderError
 from lore.settings import Settings
 from tests.waiting import eventually

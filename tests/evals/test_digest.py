@@ -8,7 +8,7 @@ import pytest
 
 from lore.errors import EvaluationError
 from lore.evals import digest
-from lore.evals.digest import Found, Shown
+from lore.evals.digest import QueryResult, ShownItem
 
 
 def _write(folder: Path, name: str, *rows: object) -> None:
@@ -92,8 +92,8 @@ def test_sets_are_chosen_by_how_their_names_begin(data: Path, tmp_path: Path):
 
 
 def test_the_first_ten_units_and_those_within_a_budget_count():
-    shown = tuple(Shown(100, (str(i), f"{i}b")) for i in range(10))
-    found = Found(0, frozenset({"0b", "4", "9b"}), shown)
+    shown = tuple(ShownItem(100, (str(i), f"{i}b")) for i in range(10))
+    found = QueryResult(0, frozenset({"0b", "4", "9b"}), shown)
     assert found.at_top() == pytest.approx(2 / 3)
     assert found.within(500) == pytest.approx(2 / 3)
     assert found.within(99) == 0

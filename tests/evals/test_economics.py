@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lore.capture.messages import message_of
+from lore.capture.message_capture import message_of
 from lore.errors import EvaluationError
-from lore.evals import economics, layers_picture
-from lore.evals.strategies import STRATEGIES
+from lore.evals import economics, layers_chart
+from lore.evals.replay import STRATEGIES
 from lore.memory import Memory
 from lore.settings import load
-from tests.evals.harbour import write
+from tests.evals.sample_session import write
 from tests.fakes import NOON, FakeEmbedder
 
 
@@ -29,7 +29,7 @@ def test_the_whole_evaluation_runs_and_draws(tmp_path: Path):
     }  # fmt: skip
     assert found["gradient_horizon"]["available"] == 1
     assert "long-session-harbour" in result.as_table()
-    ET.fromstring(layers_picture.draw(result))
+    ET.fromstring(layers_chart.draw(result))
 
 
 def test_a_captured_session_of_a_home_is_replayed_by_its_name_alone(tmp_path: Path):

@@ -11,7 +11,7 @@ import pytest
 
 from lore.errors import EvaluationError
 from lore.evals import injection
-from lore.evals.recordings import read_links, read_recordings
+from lore.evals.datasets import read_links, read_recordings
 
 FINDING = "TokenCache in auth/cache.py keeps expired tokens since get has no TTL check: added one"
 PROMPT = "why does TokenCache in auth/cache.py keep expired tokens, and where is the TTL checked?"

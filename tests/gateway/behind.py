@@ -10,9 +10,9 @@ from typing import Any
 import anthropic
 import openai
 
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
 from tests.fakes import FakeEmbedder
 from tests.gateway.proxied import proxied
 from tests.gateway.upstream import Asked, Upstream
@@ -45,7 +45,7 @@ class Behind:
         return [
             part.text
             for session in self.memory.sessions()
-            for message in self.memory.messages(session.id)
+            for message in self.memory.sessions.messages(session.id)
             for part in message.parts
         ]
 
@@ -62,9 +62,9 @@ def behind(home: Path, *, window_tokens: int = 200_000) -> Iterator[Behind]:
         scripted(window_tokens=window_tokens) as up,
         Memory.open(home, embedder=FakeEmbedder()) as memory,
     ):
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
+        with proxied(home, up.url, plugin=plugin, within_s=PATIENCE_S) as gateway:
             held = Behind(memory, gateway.url, up)
             with held.claude, held.bearer, held.gpt:
                 yield held
-        turning.close()
+        plugin.close()

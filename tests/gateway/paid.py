@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
 from lore.records import SpendLine
 from lore.settings import load
 from tests.fakes import FakeEmbedder
@@ -27,19 +27,19 @@ PRICES = ("dear input=1000 output=1000",)
 def paying(
     home: Path,
     url: str,
-    turning_class: type[MemoryTurning] = MemoryTurning,
+    turning_class: type[MemoryPlugin] = MemoryPlugin,
     *,
     within_s: float = PATIENCE_S,
     **settings: Any,
 ) -> Iterator[tuple[Memory, Proxied]]:
     config = replace(load({}, home=home).settings, prices=PRICES, **settings)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = turning_class(memory, Composer(memory))
-        with proxied(home, url, turning=turning, within_s=within_s) as gateway:
+        plugin = turning_class(memory, PromptComposer(memory))
+        with proxied(home, url, plugin=plugin, within_s=within_s) as gateway:
             yield memory, gateway
-        turning.close()
+        plugin.close()
 
 
 def total(memory: Memory) -> SpendLine:
     memory.database.write(lambda _: None)
-    return memory.spend_report().total
+    return memory.budget.spend_report().total

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from lore.gateway.app import Gateway
-from lore.gateway.exchanges import Turning
-from lore.gateway.peers import Owner
-from lore.gateway.routing import Upstreams
-from lore.http.app import Mount
-from lore.memory.passing import Passing
-from tests.http_api.served import Served, serving
+from lore.gateway.connection_owner import Owner
+from lore.gateway.plugin_protocol import RequestPlugin
+from lore.gateway.request_head import Upstreams
+from lore.http.app import MountedApp
+from lore.memory.context import GatewayStats
+from tests.http_api.live_server import Served, serving
 from tests.waiting import PATIENCE_S
 
 Pairs = Sequence[tuple[str, str | bytes]]
@@ -98,24 +98,24 @@ def proxied(
     home: Path,
     upstream_url: str,
     *,
-    turning: Turning | None = None,
-    most_bytes: int = MOST_BYTES,
+    plugin: RequestPlugin | None = None,
+    max_bytes: int = MOST_BYTES,
     owner: Owner | None = None,
     host: str = "127.0.0.1",
     within_s: float = PATIENCE_S,
-    passing: Passing | None = None,
+    stats: GatewayStats | None = None,
 ) -> Iterator[Proxied]:
     """Serve a gateway, with all else that the daemon serves, until the block ends."""
     upstreams = Upstreams(upstream_url, upstream_url, upstream_url)
     gateway = Gateway(
         upstreams,
-        turning=turning,
-        most_bytes=most_bytes,
+        plugin=plugin,
+        max_bytes=max_bytes,
         owner=owner,
         within_s=within_s,
-        passing=passing,
+        stats=stats,
     )
-    with serving(home, host=host, rest=Mount("/", gateway, lifespan=gateway.run)) as served:
+    with serving(home, host=host, rest=MountedApp("/", gateway, lifespan=gateway.run)) as served:
         yield Proxied(served)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.gateway.proxied import HELLO, Proxied
 from tests.gateway.upstream import Upstream
-from tests.http_api.served import serving
+from tests.http_api.live_server import serving
 
 
 def test_the_first_thing_that_claude_code_asks_is_answered(gateway: Proxied, up: Upstream):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
-from lore.gateway.bodies import Unpacking, can_decode, decoded
+from lore.gateway.http_body import BodyDecoder, can_decode, decode_body
 
 ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -28,7 +28,7 @@ EVERY = pytest.mark.parametrize("name", ENCODERS)
 
 @given(st.sampled_from(sorted(ENCODERS)), st.binary(max_size=5_000))
 def test_what_was_encoded_is_decoded(name: str, body: bytes):
-    assert decoded(ENCODERS[name](body), name, MOST) == body
+    assert decode_body(ENCODERS[name](body), name, MOST) == body
 
 
 @given(st.lists(st.sampled_from(sorted(ENCODERS)), max_size=3), st.binary(max_size=500))
@@ -36,24 +36,24 @@ def test_encodings_are_undone_in_their_order(names: list[str], body: bytes):
     encoded = body
     for name in names:
         encoded = ENCODERS[name](encoded)
-    assert decoded(encoded, ", ".join(names), MOST) == body
+    assert decode_body(encoded, ", ".join(names), MOST) == body
 
 
 @EVERY
 def test_a_small_body_that_becomes_a_huge_one_is_refused(name: str):
     with pytest.raises(InvalidInput):
-        decoded(ENCODERS[name](b"\0" * 20_000_000), name, MOST)
+        decode_body(ENCODERS[name](b"\0" * 20_000_000), name, MOST)
 
 
 @EVERY
 def test_a_body_as_long_as_it_may_be_is_taken(name: str):
-    assert decoded(ENCODERS[name](b"\0" * MOST), name, MOST) == b"\0" * MOST
+    assert decode_body(ENCODERS[name](b"\0" * MOST), name, MOST) == b"\0" * MOST
 
 
 @given(st.sampled_from(sorted(ENCODERS)), st.binary(min_size=1, max_size=300))
 def test_garbage_is_refused_or_read_and_never_an_accident(name: str, body: bytes):
     try:
-        decoded(body, name, MOST)
+        decode_body(body, name, MOST)
     except InvalidInput:
         return
 
@@ -62,13 +62,13 @@ def test_garbage_is_refused_or_read_and_never_an_accident(name: str, body: bytes
 def test_a_body_that_was_cut_off_is_refused(name: str):
     encoded = ENCODERS[name](bytes(range(256)) * 50)
     with pytest.raises(InvalidInput):
-        decoded(encoded[: len(encoded) // 2], name, MOST)
+        decode_body(encoded[: len(encoded) // 2], name, MOST)
 
 
 def test_several_members_and_frames_are_one_body():
-    assert decoded(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", MOST) == b"ab"
+    assert decode_body(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", MOST) == b"ab"
     frame = zstandard.ZstdCompressor().compress
-    assert decoded(frame(b"a") + frame(b"b"), "zstd", MOST) == b"ab"
+    assert decode_body(frame(b"a") + frame(b"b"), "zstd", MOST) == b"ab"
 
 
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
@@ -77,7 +77,7 @@ def test_many_members_are_held_to_the_same_limit_as_one(name: str):
     tracemalloc.start()
     try:
         with pytest.raises(InvalidInput):
-            decoded(bomb, name, MOST)
+            decode_body(bomb, name, MOST)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -85,17 +85,17 @@ def test_many_members_are_held_to_the_same_limit_as_one(name: str):
 
 
 def test_members_that_together_are_as_long_as_a_body_may_be_are_taken():
-    assert decoded(gzip.compress(b"\0" * (MOST // 2)) * 2, "gzip", MOST) == b"\0" * MOST
+    assert decode_body(gzip.compress(b"\0" * (MOST // 2)) * 2, "gzip", MOST) == b"\0" * MOST
 
 
 def test_an_unknown_encoding_is_refused_and_none_is_none():
     with pytest.raises(InvalidInput):
-        decoded(b"x", "rot13", MOST)
-    assert decoded(b"x", "", MOST) == decoded(b"x", "identity", MOST) == b"x"
+        decode_body(b"x", "rot13", MOST)
+    assert decode_body(b"x", "", MOST) == decode_body(b"x", "identity", MOST) == b"x"
 
 
-def _unpacked(encoded: bytes, names: str, at_once: int, most_bytes: int = MOST) -> bytes:
-    unpacking = Unpacking(names, most_bytes)
+def _unpacked(encoded: bytes, names: str, at_once: int, max_bytes: int = MOST) -> bytes:
+    unpacking = BodyDecoder(names, max_bytes)
     pieces = [encoded[at : at + at_once] for at in range(0, len(encoded), at_once)]
     return b"".join(map(unpacking.feed, pieces))
 
@@ -119,7 +119,7 @@ def test_several_members_are_unpacked_as_one(name: str):
 
 
 def test_what_was_said_is_told_before_the_body_ends():
-    packing, unpacking = zlib.compressobj(), Unpacking("deflate")
+    packing, unpacking = zlib.compressobj(), BodyDecoder("deflate")
     for said in (b"data: 1\n\n", b"data: 2\n\n"):
         piece = packing.compress(said) + packing.flush(zlib.Z_SYNC_FLUSH)
         assert unpacking.feed(piece) == said
@@ -154,20 +154,20 @@ class _Brotli:
 @EVERY
 def test_a_piece_that_holds_very_much_is_unpacked_in_steps_of_a_few_megabytes(name: str):
     packed, before = _bomb(name), _peak_kb()
-    unpacking, longest, whole = Unpacking(name, 1_000_000_000), 0, 0
+    unpacking, longest, whole = BodyDecoder(name, 1_000_000_000), 0, 0
     for step in unpacking.steps(packed):
         longest, whole = max(longest, len(step)), whole + len(step)
     assert whole == 500_000_000
     assert longest < 5_000_000
     assert _peak_kb() - before < 60_000
-    assert unpacking.is_whole
+    assert unpacking.is_complete
 
 
 @EVERY
 def test_a_piece_that_holds_too_much_is_refused_before_it_is_unpacked(name: str):
     packed, before = _bomb(name), _peak_kb()
     with pytest.raises(InvalidInput):
-        Unpacking(name, 5_000_000).feed(packed)
+        BodyDecoder(name, 5_000_000).feed(packed)
     assert _peak_kb() - before < 60_000
 
 
@@ -179,7 +179,7 @@ def _peak_kb() -> int:
 def test_no_encoding_hides_much_behind_little():
     hidden = gzip.compress(gzip.compress(b"\0" * 100) + b"".join([gzip.compress(b"")] * 10_000))
     with pytest.raises(InvalidInput):
-        Unpacking("gzip, gzip", MOST).feed(hidden)
+        BodyDecoder("gzip, gzip", MOST).feed(hidden)
 
 
 @EVERY
@@ -192,4 +192,4 @@ def test_an_encoding_that_is_not_known_cannot_be_unpacked():
     assert can_decode("gzip, identity")
     assert not can_decode("gzip, compress")
     with pytest.raises(InvalidInput):
-        Unpacking("compress")
+        BodyDecoder("compress")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lore.errors import EmbedderError, StoreBusy
-from lore.gateway.exchanges import Command, Incoming, Prepared
-from lore.memory.passing import Passing
-from lore.store import dialogues
+from lore.gateway.plugin_protocol import ClientRequest, Command, RequestPlan
+from lore.memory.context import GatewayStats
+from lore.store import dialogue_state
 from tests.fakes import FakeEmbedder
 from tests.gateway.locking import locked
 from tests.gateway.proxied import HELLO, proxied
@@ -84,13 +84,13 @@ def test_while_the_store_is_locked_commands_are_answered_and_amnesia_begins(
             assert "5436" not in talk.prompt()
             assert "Amnesia is on" in talk.ask("/lore:status")["content"][0]["text"]
         talk.ask("And again, the ninth.")
-        eventually(lambda: _is_amnesic(talk))
+        eventually(lambda: _is_private(talk))
         assert "ninth" not in " ".join(talk.stored())
 
 
-def _is_amnesic(talk: Life) -> bool:
+def _is_private(talk: Life) -> bool:
     with talk.memory.database.read() as db:
-        return dialogues.is_amnesic(db, "s-1")
+        return dialogue_state.is_private(db, "s-1")
 
 
 def test_a_command_that_memory_cannot_carry_out_is_answered_with_that(tmp_path: Path, up: Upstream):
@@ -158,11 +158,11 @@ def test_with_a_budget_and_a_locked_store_requests_pass_and_are_counted(
     tmp_path: Path, up: Upstream
 ):
     with life(tmp_path, up, within_s=0.05, daily_budget=100.0) as talk:
-        assert talk.memory.load_prices(wait_s=PATIENCE_S)
+        assert talk.memory.budget.load_prices(wait_s=PATIENCE_S)
         with locked(talk.memory.database.path):
             for n in range(3):
                 talk.ask(f"Hello {n}.")
-        eventually(lambda: talk.memory.spend_report().total.requests == 3)
+        eventually(lambda: talk.memory.budget.spend_report().total.requests == 3)
 
 
 class Stuck:
@@ -171,13 +171,13 @@ class Stuck:
     def __init__(self) -> None:
         self.release, self.noting = threading.Event(), Noting()
 
-    def prepare(self, incoming: Incoming) -> Prepared:
+    def plan(self, incoming: ClientRequest) -> RequestPlan:
         raise StoreBusy(incoming.path)
 
-    def go_on(self, incoming: Incoming) -> Prepared | None:
+    def plan_from_cache(self, incoming: ClientRequest) -> RequestPlan | None:
         raise StoreBusy(incoming.path)
 
-    def find_command(self, incoming: Incoming) -> Command | None:
+    def find_command(self, incoming: ClientRequest) -> Command | None:
         raise AssertionError(incoming.path)
 
     def may_wait(self) -> bool:
@@ -186,15 +186,15 @@ class Stuck:
     def is_limited(self) -> bool:
         return False
 
-    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+    def passthrough(self, incoming: ClientRequest, until_s: float) -> RequestPlan:
         del incoming, until_s
         self.release.wait(PATIENCE_S)
-        return Prepared(observer=self.noting)
+        return RequestPlan(observer=self.noting)
 
 
 def test_what_is_not_admitted_in_time_passes_and_is_counted_later(tmp_path: Path, up: Upstream):
     stuck = Stuck()
-    with proxied(tmp_path, up.url, turning=stuck, within_s=0.15) as gateway:
+    with proxied(tmp_path, up.url, plugin=stuck, within_s=0.15) as gateway:
         got = gateway.ask(PATH, HELLO, HEADERS)
         assert (got.status, got.header("x-lore-degraded")) == (200, "StoreBusy")
         assert not stuck.noting.outcomes
@@ -206,10 +206,10 @@ def test_what_is_not_admitted_in_time_passes_and_is_counted_later(tmp_path: Path
 def test_requests_without_memory_are_counted_and_told_now_and_then(
     tmp_path: Path, up: Upstream, caplog: pytest.LogCaptureFixture
 ):
-    passing, stuck = Passing(), Stuck()
+    stats, stuck = GatewayStats(), Stuck()
     stuck.release.set()
-    with proxied(tmp_path, up.url, turning=stuck, passing=passing) as gateway:
+    with proxied(tmp_path, up.url, plugin=stuck, stats=stats) as gateway:
         for _ in range(3):
             gateway.ask(PATH, HELLO, HEADERS)
-    assert (passing.requests, passing.degraded()) == (3, {"StoreBusy": 3})
+    assert (stats.requests, stats.degraded()) == (3, {"StoreBusy": 3})
     assert [record.message for record in caplog.records].count("without memory") == 1

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.exchanges import Incoming, Prepared
-from lore.gateway.paying import Observing
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.billing import BillingObserver
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.plugin_protocol import ClientRequest, RequestPlan
+from lore.gateway.session.prompt_composer import PromptComposer
+from lore.gateway.session.session_state import ComposedPrompt
 from lore.memory import Memory
-from lore.memory.composing import Composer
-from lore.memory.holding import Composed
-from lore.records import Dialogue, Speaker, Spend
+from lore.records import ClientSession, Dialogue, Spend
 from lore.settings import load
 from lore.store import spend
 from tests.fakes import FakeEmbedder, FixedClock
@@ -44,104 +44,104 @@ def asking(text: str, **more: Any) -> dict[str, Any]:
     return {**HELLO, "model": "dear", "messages": [{"role": "user", "content": text}], **more}
 
 
-class Unable(Composer):
+class Unable(PromptComposer):
     """Cannot look up what a summary is made of."""
 
-    def compose_whole(self, speaker: Speaker, dialogue: Dialogue) -> Composed:
-        raise StoreBusy(speaker.session, hint=dialogue.model)
+    def compose_full(self, client: ClientSession, dialogue: Dialogue) -> ComposedPrompt:
+        raise StoreBusy(client.session, hint=dialogue.model)
 
 
 def test_a_summary_that_fails_leaves_no_money_set_aside(tmp_path: Path, up: Upstream):
     config = replace(load({}, home=tmp_path).settings, prices=PRICES, daily_budget=50.0)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Unable(memory))
-        with proxied(tmp_path, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+        plugin = MemoryPlugin(memory, Unable(memory))
+        with proxied(tmp_path, up.url, plugin=plugin, within_s=PATIENCE_S) as gateway:
             for _ in range(3):
                 got = gateway.ask(PATH, asking(SUMMARY), HEADERS)
                 assert (got.status, got.header("x-lore-degraded")) == (200, "StoreBusy")
             eventually(lambda: total(memory).requests == 3)
             memory.database.write(lambda _: None)
-            assert memory.day_budget().reserved_usd == 0
-        turning.close()
+            assert memory.budget.day_budget().reserved_usd == 0
+        plugin.close()
 
 
-class Failing(MemoryTurning):
+class Failing(MemoryPlugin):
     """Lets all requests pass without memory."""
 
-    def prepare(self, incoming: Incoming) -> Prepared:
+    def plan(self, incoming: ClientRequest) -> RequestPlan:
         raise StoreBusy(incoming.path)
 
-    def go_on(self, incoming: Incoming) -> Prepared | None:
+    def plan_from_cache(self, incoming: ClientRequest) -> RequestPlan | None:
         raise StoreBusy(incoming.path)
 
 
-class Bare(MemoryTurning):
+class Bare(MemoryPlugin):
     """Has nothing at hand."""
 
-    def prepare(self, incoming: Incoming) -> Prepared:
+    def plan(self, incoming: ClientRequest) -> RequestPlan:
         raise StoreBusy(incoming.path)
 
 
 @pytest.mark.parametrize("turning_class", [Failing, Bare])
 def test_a_turn_that_went_out_without_memory_is_stored(
-    tmp_path: Path, up: Upstream, turning_class: type[MemoryTurning]
+    tmp_path: Path, up: Upstream, turning_class: type[MemoryPlugin]
 ):
     up.reply_with(Says(Text("In the harbour.")))
     with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
-        turning = turning_class(memory, Composer(memory))
-        with proxied(tmp_path, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+        plugin = turning_class(memory, PromptComposer(memory))
+        with proxied(tmp_path, up.url, plugin=plugin, within_s=PATIENCE_S) as gateway:
             got = gateway.ask(PATH, asking("Where is the lamp?"), HEADERS)
             assert got.header("x-lore-degraded") == "StoreBusy"
             eventually(lambda: total(memory).requests == 1)
-        told = [part.text for one in memory.messages("s-1") for part in one.parts]
+        told = [part.text for one in memory.sessions.messages("s-1") for part in one.parts]
         assert told == ["Where is the lamp?", "In the harbour."]
-        turning.close()
+        plugin.close()
 
 
 @pytest.mark.parametrize("why", ["summary", "amnesia", "amnesia that ended", "subagent", "off"])
 def test_what_may_not_be_stored_is_not_though_it_went_out_without_memory(
     tmp_path: Path, up: Upstream, why: str
 ):
-    speaker = Speaker("s-1", "claude-code", HERE)
+    client = ClientSession("s-1", "claude-code", HERE)
     config = replace(load({}, home=tmp_path).settings, gateway_memory=why != "off")
     helper = {"x-claude-code-agent-id": "h"} if why == "subagent" else {}
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        composer = Composer(memory)
+        composer = PromptComposer(memory)
         if why.startswith("amnesia"):
-            composer.begin_amnesia(speaker)
+            composer.begin_private_mode(client)
         if why == "amnesia that ended":
-            composer.end_amnesia(speaker, Dialogue("m", ()))
-        turning = (MemoryTurning if why == "off" else Failing)(memory, composer)
-        with proxied(tmp_path, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+            composer.end_private_mode(client, Dialogue("m", ()))
+        plugin = (MemoryPlugin if why == "off" else Failing)(memory, composer)
+        with proxied(tmp_path, up.url, plugin=plugin, within_s=PATIENCE_S) as gateway:
             asked = SUMMARY if why == "summary" else "Where is the lamp?"
             gateway.ask(PATH, asking(asked), {**HEADERS, **helper})
             eventually(lambda: total(memory).requests == 1)
         assert not memory.sessions()
-        turning.close()
+        plugin.close()
 
 
 @pytest.mark.parametrize(
     ("turning_class", "remembers", "asked"),
     [
-        (MemoryTurning, False, "Hello?"),
+        (MemoryPlugin, False, "Hello?"),
         (Failing, True, "Hello?"),
-        (MemoryTurning, True, SUMMARY),
+        (MemoryPlugin, True, SUMMARY),
     ],
     ids=["without memory", "degraded", "summary"],
 )
 def test_every_request_waits_for_the_quota_of_its_provider(
-    tmp_path: Path, up: Upstream, turning_class: type[MemoryTurning], remembers: bool, asked: str
+    tmp_path: Path, up: Upstream, turning_class: type[MemoryPlugin], remembers: bool, asked: str
 ):
     up.reply_with(Says(Text("Yes."), headers=NEARLY), Says(Text("No.")))
     config = replace(load({}, home=tmp_path).settings, prices=PRICES, gateway_memory=remembers)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = turning_class(memory, Composer(memory))
-        with proxied(tmp_path, up.url, turning=turning) as gateway:
+        plugin = turning_class(memory, PromptComposer(memory))
+        with proxied(tmp_path, up.url, plugin=plugin) as gateway:
             assert not gateway.ask(PATH, asking(asked), HEADERS).header("x-lore-delay-s")
             eventually(lambda: total(memory).requests == 1)
             assert gateway.ask(PATH, asking(asked), HEADERS).header("x-lore-delay-s") == "0.7"
             eventually(lambda: total(memory).delayed == 1)
-        turning.close()
+        plugin.close()
 
 
 def test_without_memory_requests_wait_for_the_budget_of_the_day(
@@ -152,20 +152,20 @@ def test_without_memory_requests_wait_for_the_budget_of_the_day(
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         spent = Spend("a", clock(), "request:turn", "dear", {}, 5.6)
         memory.database.write(lambda db: spend.add(db, spent))
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(tmp_path, up.url, turning=turning) as gateway:
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
+        with proxied(tmp_path, up.url, plugin=plugin) as gateway:
             got = gateway.ask(PATH, asking("Hello?"), HEADERS)
             assert 0.5 <= float(got.header("x-lore-delay-s")) < 1
             eventually(lambda: total(memory).delayed == 1)
-        turning.close()
+        plugin.close()
 
 
 def test_what_memory_was_late_for_is_paid_by_its_session(tmp_path: Path):
     with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
         raw = json.dumps(asking("Hello?")).encode()
-        admitted = turning.admit(Incoming("anthropic", PATH, "", HEADERS, raw, 1_000_000))
-        assert isinstance(admitted.observer, Observing)
-        reserved = admitted.observer.bill.reserved
+        admitted = plugin.passthrough(ClientRequest("anthropic", PATH, "", HEADERS, raw, 1_000_000))
+        assert isinstance(admitted.observer, BillingObserver)
+        reserved = admitted.observer.reservation.reserved
         assert (reserved.session, reserved.project) == ("s-1", HERE)
-        turning.close()
+        plugin.close()

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.gateway.events import Event, EventReader, documents, end_of_last, write
+from lore.gateway.sse import Event, EventReader, documents, end_of_last, write
 
 ENDS = ("\n", "\r\n", "\r")
 lines = st.text(st.sampled_from("abc: {}é"), max_size=8)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.exchanges import Incoming, Prepared
-from lore.gateway.fetching import Awaited
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.plugin_protocol import ClientRequest, RequestPlan
+from lore.gateway.turn_recorder import PendingTurn
 from lore.memory import Memory
 from lore.records import SpendLine, TokenUse
 from tests.gateway.paid import paying, total
@@ -96,7 +96,7 @@ def stored(memory: Memory) -> list[str]:
     return [
         part.text
         for session in memory.sessions()
-        for message in memory.messages(session.id)
+        for message in memory.sessions.messages(session.id)
         for part in message.parts
     ]
 
@@ -115,7 +115,7 @@ def test_what_was_written_in_the_background_costs_what_it_took_once_it_is_fetche
         assert (total(memory).requests, total(memory).estimated) == (1, 0)
         assert total(memory).usd == pytest.approx(0.1 + 0.2)
         assert total(memory).without_usd == pytest.approx(0.1 + 0.2)
-        (counted,) = memory.spend_counters()
+        (counted,) = memory.budget.spend_counters()
         assert (counted.requests, counted.tokens) == (1, TOOK)
         assert counted.usd == pytest.approx(0.1 + 0.2)
 
@@ -154,7 +154,7 @@ def test_what_is_fetched_after_a_restart_is_corrected_too(tmp_path: Path, up: Up
 def test_the_budget_of_a_day_has_back_what_was_not_taken(tmp_path: Path, up: Upstream):
     with paying(tmp_path, up.url, daily_budget=2.0) as (memory, gateway):
         begin(up, memory, gateway)
-        assert memory.day_budget().spent_usd > 2.0
+        assert memory.budget.day_budget().spent_usd > 2.0
         assert gateway.ask("/v1/responses", ASKED, HEADERS).status == 402
         assert fetch(up, gateway, told(WHOLE)).tree == WHOLE
         eventually(lambda: total(memory).tokens == TOOK)
@@ -222,26 +222,26 @@ def test_what_was_written_in_the_background_is_remembered_once(tmp_path: Path, u
         assert sum("Tell me all about tides" in one for one in stored(memory)) == 1
 
 
-class Late(MemoryTurning):
+class Late(MemoryPlugin):
     """Lets all requests pass without memory."""
 
-    def prepare(self, incoming: Incoming) -> Prepared:
+    def plan(self, incoming: ClientRequest) -> RequestPlan:
         raise StoreBusy(incoming.path)
 
-    def go_on(self, incoming: Incoming) -> Prepared | None:
+    def plan_from_cache(self, incoming: ClientRequest) -> RequestPlan | None:
         raise StoreBusy(incoming.path)
 
 
-TURNINGS = pytest.mark.parametrize("turning", [MemoryTurning, Late], ids=["in time", "late"])
+TURNINGS = pytest.mark.parametrize("turning", [MemoryPlugin, Late], ids=["in time", "late"])
 SESSION = {**HEADERS, "session_id": "s-1", "originator": "codex_cli_rs"}
 
 
 @TURNINGS
 @pytest.mark.parametrize("headers", [HEADERS, SESSION], ids=["unnamed", "named"])
 def test_what_was_written_in_the_background_is_remembered_though_others_are_forgotten(
-    tmp_path: Path, up: Upstream, headers: dict[str, str], turning: type[MemoryTurning]
+    tmp_path: Path, up: Upstream, headers: dict[str, str], plugin: type[MemoryPlugin]
 ):
-    with paying(tmp_path, up.url, turning) as (memory, gateway):
+    with paying(tmp_path, up.url, plugin) as (memory, gateway):
         begin(up, memory, gateway, headers)
         memory.forget(id=memory.remember("The staging port is 5436").id)
         fetch(up, gateway, told(WHOLE))
@@ -252,9 +252,9 @@ def test_what_was_written_in_the_background_is_remembered_though_others_are_forg
 @TURNINGS
 @pytest.mark.parametrize("forgets", ["session", "words"])
 def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
-    tmp_path: Path, up: Upstream, forgets: str, turning: type[MemoryTurning]
+    tmp_path: Path, up: Upstream, forgets: str, plugin: type[MemoryPlugin]
 ):
-    with paying(tmp_path, up.url, turning) as (memory, gateway):
+    with paying(tmp_path, up.url, plugin) as (memory, gateway):
         begin(up, memory, gateway, SESSION)
         eventually(lambda: stored(memory))
         how = {"session": "s-1"} if forgets == "session" else {"match": "all about tides"}
@@ -267,17 +267,17 @@ def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
 
 @TURNINGS
 def test_what_was_asked_in_amnesia_is_not_awaited(
-    tmp_path: Path, up: Upstream, turning: type[MemoryTurning]
+    tmp_path: Path, up: Upstream, plugin: type[MemoryPlugin]
 ):
     said = [
         {"role": "user", "content": "/lore:amnesia on"},
         {"role": "assistant", "content": "Done."},
         {"role": "user", "content": "The staging port is 5436."},
     ]
-    with paying(tmp_path, up.url, turning) as (memory, gateway):
+    with paying(tmp_path, up.url, plugin) as (memory, gateway):
         begin(up, memory, gateway, SESSION, input=said)
         assert not any(
-            "5436" in str(one.entries) for one in gc.get_objects() if type(one) is Awaited
+            "5436" in str(one.entries) for one in gc.get_objects() if type(one) is PendingTurn
         )
         fetch(up, gateway, told(WHOLE))
         eventually(lambda: total(memory).tokens == TOOK)

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.apis import anthropic, remembered
-from lore.gateway.apis.remembered import Remembered
-from lore.gateway.exchanges import Incoming, Prepared
-from lore.gateway.forgetting import Forgetting
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.apis import anthropic, parse_cache
+from lore.gateway.apis.parse_cache import ParseCache
+from lore.gateway.cache_invalidation import CacheInvalidator
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.plugin_protocol import ClientRequest, RequestPlan
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
-from lore.records import Speaker
+from lore.records import ClientSession
 from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.proxied import HELLO
@@ -46,23 +46,23 @@ class Eras:
 
 def test_all_is_let_go_of_once_in_an_era():
     eras = Eras()
-    forgetting = Forgetting(eras.find, eras.gone.append)
+    invalidator = CacheInvalidator(eras.find, eras.gone.append)
     for eras.now in "aabb":
-        forgetting.look()
+        invalidator.check()
     assert eras.gone == ["a", "b"]
 
 
 def test_it_is_looked_again_and_again_though_the_store_is_busy():
     eras = Eras()
     eras.fails = True
-    forgetting = Forgetting(eras.find, eras.gone.append, every_s=0.001)
-    forgetting.watch()
+    invalidator = CacheInvalidator(eras.find, eras.gone.append, every_s=0.001)
+    invalidator.start()
     eventually(lambda: eras.failed)
     eras.fails = False
     eventually(lambda: eras.gone == ["a"])
     eras.now = "b"
     eventually(lambda: eras.gone == ["a", "b"])
-    forgetting.close()
+    invalidator.close()
 
 
 def test_what_could_not_be_let_go_of_is_tried_again():
@@ -73,11 +73,11 @@ def test_what_could_not_be_let_go_of_is_tried_again():
         if len(eras.gone) == 1:
             raise StoreBusy(era)
 
-    forgetting = Forgetting(eras.find, fail_once)
+    invalidator = CacheInvalidator(eras.find, fail_once)
     with pytest.raises(StoreBusy):
-        forgetting.look()
-    forgetting.look()
-    forgetting.look()
+        invalidator.check()
+    invalidator.check()
+    invalidator.check()
     assert eras.gone == ["a", "a"]
 
 
@@ -88,31 +88,31 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield opened
 
 
-def asked(*said: str, **more: Any) -> Incoming:
+def asked(*said: str, **more: Any) -> ClientRequest:
     speakers = ("user", "assistant")
     told = [{"role": speakers[n % 2], "content": one} for n, one in enumerate(said)]
     body = json.dumps({**HELLO, "messages": told, **more}).encode()
-    return Incoming("anthropic", "/v1/messages", "", HEADERS, body, 1_000_000)
+    return ClientRequest("anthropic", "/v1/messages", "", HEADERS, body, 1_000_000)
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another process"])
 def test_requests_are_not_in_mind_once_anything_is_forgotten(memory: Memory, elsewhere: bool):
-    turning = MemoryTurning(memory, Composer(memory))
+    plugin = MemoryPlugin(memory, PromptComposer(memory))
     incoming = asked("The staging port is 5436.")
-    turning.forgetting.look()
-    turning.prepare(incoming)
-    before = anthropic.read(incoming.raw).dialogue.entries[0].blocks
-    turning.forgetting.look()
-    assert anthropic.read(incoming.raw).dialogue.entries[0].blocks is before
+    plugin.invalidator.check()
+    plugin.plan(incoming)
+    before = anthropic.parse_request(incoming.raw).dialogue.entries[0].blocks
+    plugin.invalidator.check()
+    assert anthropic.parse_request(incoming.raw).dialogue.entries[0].blocks is before
     kept = memory.remember("The staging port is 5436")
     if elsewhere:
         with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as other:
             other.forget(id=kept.id)
     else:
         memory.forget(id=kept.id)
-    turning.forgetting.look()
-    assert anthropic.read(incoming.raw).dialogue.entries[0].blocks is not before
-    turning.close()
+    plugin.invalidator.check()
+    assert anthropic.parse_request(incoming.raw).dialogue.entries[0].blocks is not before
+    plugin.close()
 
 
 SECRET = "The staging port is 5436."
@@ -134,12 +134,12 @@ ERRANDS: dict[str, dict[str, Any]] = {
 
 def are_in_mind(words: str) -> bool:
     """Tell whether any cache of requests has some words."""
-    held = [one for one in gc.get_objects() if type(one) is Remembered]
+    held = [one for one in gc.get_objects() if type(one) is ParseCache]
     assert held
     return any(words in repr(vars(one)) for one in held)
 
 
-def end(prepared: Prepared | None) -> None:
+def end(prepared: RequestPlan | None) -> None:
     """Let a request be answered."""
     if prepared is not None:
         assert prepared.observer is not None
@@ -148,8 +148,8 @@ def end(prepared: Prepared | None) -> None:
         prepared.observer.end("complete")
 
 
-def way_of(turning: MemoryTurning, name: str) -> Callable[[Incoming], Prepared | None]:
-    ways = {"prepare": turning.prepare, "go_on": turning.go_on, "admit": turning.admit}
+def way_of(plugin: MemoryPlugin, name: str) -> Callable[[ClientRequest], RequestPlan | None]:
+    ways = {"prepare": plugin.plan, "go_on": plugin.plan_from_cache, "admit": plugin.passthrough}
     return ways[name]
 
 
@@ -157,37 +157,37 @@ def way_of(turning: MemoryTurning, name: str) -> Callable[[Incoming], Prepared |
 @pytest.mark.parametrize("way", ["prepare", "go_on", "admit"])
 @pytest.mark.parametrize("told_by", HISTORIES)
 def test_requests_in_amnesia_are_not_in_mind(memory: Memory, told_by: str, way: str, asks: str):
-    composer = Composer(memory)
-    turning = MemoryTurning(memory, composer)
+    composer = PromptComposer(memory)
+    plugin = MemoryPlugin(memory, composer)
     if told_by == "store":
-        composer.begin_amnesia(Speaker("s-1", "claude-code"))
-        turning.prepare(asked("Hello."))
+        composer.begin_private_mode(ClientSession("s-1", "claude-code"))
+        plugin.plan(asked("Hello."))
     incoming = asked(*HISTORIES[told_by], asks, **ERRANDS[asks])
-    remembered.let_go()
-    prepared = way_of(turning, way)(incoming)
+    parse_cache.clear_caches()
+    prepared = way_of(plugin, way)(incoming)
     end(prepared)
     if prepared is None:  # It is no turn, and goes out as it came.
-        end(turning.admit(incoming))
+        end(plugin.passthrough(incoming))
     assert not are_in_mind(SECRET)
-    turning.close()
+    plugin.close()
 
 
 def test_a_command_in_amnesia_leaves_nothing_in_mind(memory: Memory):
-    composer = Composer(memory)
-    turning = MemoryTurning(memory, composer)
-    composer.begin_amnesia(Speaker("s-1", "claude-code"))
+    composer = PromptComposer(memory)
+    plugin = MemoryPlugin(memory, composer)
+    composer.begin_private_mode(ClientSession("s-1", "claude-code"))
     incoming = asked(SECRET, "Well.", "/lore:status")
-    for find in (turning.prepare, turning.find_command):
-        remembered.let_go()
+    for find in (plugin.plan, plugin.find_command):
+        parse_cache.clear_caches()
         assert find(incoming)
         assert not are_in_mind(SECRET)
-    turning.close()
+    plugin.close()
 
 
 @pytest.mark.parametrize("way", ["prepare", "admit"])
 def test_requests_that_only_speak_of_amnesia_are_in_mind(memory: Memory, way: str):
-    turning = MemoryTurning(memory, Composer(memory))
-    remembered.let_go()
-    end(way_of(turning, way)(asked(SECRET, "Well.", f"What does {ON} do?")))
+    plugin = MemoryPlugin(memory, PromptComposer(memory))
+    parse_cache.clear_caches()
+    end(way_of(plugin, way)(asked(SECRET, "Well.", f"What does {ON} do?")))
     assert are_in_mind(SECRET)
-    turning.close()
+    plugin.close()

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from lore.errors import ProviderUnavailable
-from lore.gateway.forwarding import PAUSES_S, Body, Forwarding
+from lore.gateway.upstream_client import RETRY_BACKOFF_S, Body, UpstreamClient
 
 ADDRESS = "http://127.0.0.1:9/v1/messages"
 UNREACHED = "The provider cannot be reached at http://127.0.0.1:9."
@@ -34,10 +34,10 @@ def asked(error: Exception, body: Body | None = b"{}", address: str = ADDRESS) -
 
     async def ask() -> tuple[int, str]:
         connector = Unreached(error)
-        forwarding = Forwarding(connector)
+        forwarding = UpstreamClient(connector)
         try:
             with pytest.raises(ProviderUnavailable) as told:
-                await forwarding.ask("POST", address, [], body)
+                await forwarding.send("POST", address, [], body)
         finally:
             await forwarding.close()
         return connector.asked, str(told.value)
@@ -55,7 +55,7 @@ def refused() -> aiohttp.ClientConnectorError:
 
 
 def test_a_connection_that_is_refused_is_tried_twice_again():
-    assert asked(refused()) == (1 + len(PAUSES_S), UNREACHED)
+    assert asked(refused()) == (1 + len(RETRY_BACKOFF_S), UNREACHED)
 
 
 def test_a_body_that_is_still_to_come_is_sent_once():

@@ -9,12 +9,12 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.gateway.exchanges import Incoming
-from lore.gateway.glancing import glance, may_be_command
+from lore.gateway.peek import may_be_command, peek_cost
+from lore.gateway.plugin_protocol import ClientRequest
 
 
-def incoming(raw: bytes, path: str = "/v1/messages", encoding: str = "") -> Incoming:
-    return Incoming("anthropic", path, "", {"content-encoding": encoding}, raw, 1_000)
+def incoming(raw: bytes, path: str = "/v1/messages", encoding: str = "") -> ClientRequest:
+    return ClientRequest("anthropic", path, "", {"content-encoding": encoding}, raw, 1_000)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def incoming(raw: bytes, path: str = "/v1/messages", encoding: str = "") -> Inco
     ],
 )
 def test_the_model_of_a_request_is_found_without_reading_it(path: str, raw: bytes, model: str):
-    assert glance(incoming(raw, path)).model == model
+    assert peek_cost(incoming(raw, path)).model == model
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_the_model_of_a_request_is_found_without_reading_it(path: str, raw: byte
 )
 def test_a_request_says_the_same_in_any_encoding(encoding, encode):
     body = json.dumps({"model": "claude-x", "stream": True, "max_tokens": 9}).encode()
-    assert glance(incoming(encode(body), encoding=encoding)) == glance(incoming(body))
+    assert peek_cost(incoming(encode(body), encoding=encoding)) == peek_cost(incoming(body))
 
 
 def test_what_cannot_be_decoded_is_taken_as_it_came():
-    seen = glance(incoming(b"x" * 30, encoding="secret"))
+    seen = peek_cost(incoming(b"x" * 30, encoding="secret"))
     assert (seen.model, seen.streams, seen.length) == ("", False, 30)
 
 
@@ -62,7 +62,7 @@ def test_what_cannot_be_decoded_is_taken_as_it_came():
     ],
 )
 def test_whether_an_answer_streams_is_found(path: str, raw: bytes, streams: bool):
-    assert glance(incoming(raw, path)).streams is streams
+    assert peek_cost(incoming(raw, path)).streams is streams
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_whether_an_answer_streams_is_found(path: str, raw: bytes, streams: bool
     ],
 )
 def test_whether_anything_is_cached_for_an_hour_is_found(raw: bytes, long: bool):
-    assert glance(incoming(raw)).long is long
+    assert peek_cost(incoming(raw)).long is long
 
 
 def test_how_many_answers_are_asked_for_is_found():
-    assert glance(incoming(b'{"n": 100}')).asks["n"] == 100
+    assert peek_cost(incoming(b'{"n": 100}')).asks["n"] == 100
 
 
 def said(*texts: str, under: str = "messages", last: bool = True) -> bytes:
@@ -123,13 +123,13 @@ DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
     ids=["deep first", "deep last", "no number", "text", "mark", "two", "twice"],
 )
 def test_a_body_of_any_depth_and_shape_says_the_same(raw: bytes):
-    seen = glance(incoming(raw))
+    seen = peek_cost(incoming(raw))
     assert (seen.model, seen.asks["n"], seen.streams) == ("dear", 3, True)
 
 
 def test_the_limits_of_gemini_are_found_in_a_body_of_any_depth():
     raw = b'{"generationConfig": {"maxOutputTokens": 9, "candidateCount": 2}, "x": %s}' % DEEP
-    seen = glance(incoming(raw, "/v1beta/models/m:generateContent"))
+    seen = peek_cost(incoming(raw, "/v1beta/models/m:generateContent"))
     assert seen.asks["generationConfig"] == {"maxOutputTokens": 9, "candidateCount": 2}
 
 
@@ -150,7 +150,7 @@ def test_the_limits_of_gemini_are_found_in_a_body_of_any_depth():
     ids=range(10),
 )
 def test_nothing_that_comes_is_too_odd_for_a_glance(raw: bytes):
-    seen = glance(Incoming("anthropic", "/v1/messages", "", {}, raw, 1_000_000))
+    seen = peek_cost(ClientRequest("anthropic", "/v1/messages", "", {}, raw, 1_000_000))
     assert seen.length == len(raw)
 
 
@@ -159,9 +159,9 @@ def test_nothing_that_comes_is_too_odd_for_a_glance(raw: bytes):
 )
 def test_a_number_is_taken_whole_or_not_at_all(written: str, told: int | None):
     raw = f'{{"x": NaN, "max_tokens": {written}}}'.encode()
-    assert glance(incoming(raw)).asks.get("max_tokens") == told
+    assert peek_cost(incoming(raw)).asks.get("max_tokens") == told
 
 
 @given(st.one_of(st.binary(), st.text('{}[]":, \\modelstrn1').map(str.encode)))
 def test_a_glance_never_fails(raw: bytes):
-    assert glance(incoming(raw)).length == len(raw)
+    assert peek_cost(incoming(raw)).length == len(raw)

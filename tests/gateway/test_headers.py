@@ -6,26 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.gateway import headers, speakers
-from lore.gateway.exchanges import Incoming
+from lore.gateway import client_session, request_head
+from lore.gateway.plugin_protocol import ClientRequest
 
 
 def test_what_concerns_one_connection_goes_no_further():
-    given_ones = [(name, b"x") for name in headers.HOP_BY_HOP]
-    assert headers.for_upstream(given_ones, identity=False) == []
-    assert headers.for_client(given_ones) == []
+    given_ones = [(name, b"x") for name in request_head.HOP_BY_HOP]
+    assert request_head.upstream_headers(given_ones, identity=False) == []
+    assert request_head.client_headers(given_ones) == []
 
 
 def test_what_a_connection_header_names_goes_no_further():
     came = [(b"connection", b"keep-alive, X-Hop"), (b"x-hop", b"1"), (b"x-else", b"2")]
-    assert headers.for_upstream(came, identity=False) == [("x-else", "2")]
-    assert headers.for_client(came) == [(b"x-else", b"2")]
+    assert request_head.upstream_headers(came, identity=False) == [("x-else", "2")]
+    assert request_head.client_headers(came) == [(b"x-else", b"2")]
 
 
 def test_an_answer_that_is_read_is_asked_for_as_it_is():
     came = [(b"accept-encoding", b"gzip"), (b"accept-encoding", b"br")]
-    assert headers.for_upstream(came, identity=True) == [("accept-encoding", "identity")]
-    assert headers.for_upstream(came, identity=False) == [
+    assert request_head.upstream_headers(came, identity=True) == [("accept-encoding", "identity")]
+    assert request_head.upstream_headers(came, identity=False) == [
         ("accept-encoding", "gzip"),
         ("accept-encoding", "br"),
     ]
@@ -33,14 +33,14 @@ def test_an_answer_that_is_read_is_asked_for_as_it_is():
 
 def test_a_body_that_was_changed_has_no_encoding():
     came = [(b"content-encoding", b"zstd"), (b"content-type", b"application/json")]
-    kept = headers.for_upstream(came, identity=False, changed=True)
+    kept = request_head.upstream_headers(came, identity=False, changed=True)
     assert kept == [("content-type", "application/json")]
 
 
 def test_an_answer_that_is_spliced_has_no_length():
     came = [(b"Content-Length", b"5"), (b"X-Request-Id", b"1")]
-    assert headers.for_client(came, spliced=True) == [(b"x-request-id", b"1")]
-    assert headers.for_client(came) == [(b"content-length", b"5"), (b"x-request-id", b"1")]
+    assert request_head.client_headers(came, rewritten=True) == [(b"x-request-id", b"1")]
+    assert request_head.client_headers(came) == [(b"content-length", b"5"), (b"x-request-id", b"1")]
 
 
 def test_only_cookies_of_others_go_on():
@@ -50,24 +50,28 @@ def test_only_cookies_of_others_go_on():
         ("lore_3207=s", []),
         ("a=1; b=2", [("cookie", "a=1; b=2")]),
     ):
-        assert headers.for_upstream([(b"cookie", cookies.encode())], identity=False) == kept
+        assert (
+            request_head.upstream_headers([(b"cookie", cookies.encode())], identity=False) == kept
+        )
 
 
 @given(st.text(st.characters(min_codepoint=0x20, exclude_characters="\x7f", codec="utf-8")))
 def test_a_value_that_is_utf_8_keeps_its_bytes(value: str):
     came = [(b"x-title", value.encode())]
-    ((_, told),) = headers.for_upstream(came, identity=False)
+    ((_, told),) = request_head.upstream_headers(came, identity=False)
     assert told.encode() == value.encode()
 
 
-NAMES = st.one_of(st.sampled_from(sorted(headers.SHOWN)), st.text("abc-", min_size=1))
+NAMES = st.one_of(
+    st.sampled_from(sorted(request_head.VISIBLE_HEADERS)), st.text("abc-", min_size=1)
+)
 
 
 @given(st.dictionaries(NAMES, st.text("abc")))
 def test_nothing_is_shown_but_what_tells_who_asks(given_ones: dict[str, str]):
-    shown = headers.to_show(given_ones)
+    shown = request_head.visible_headers(given_ones)
     assert shown.items() <= given_ones.items()
-    assert set(shown) == set(given_ones) & headers.SHOWN
+    assert set(shown) == set(given_ones) & request_head.VISIBLE_HEADERS
 
 
 class Noting(dict[str, str]):
@@ -89,13 +93,13 @@ def test_whatever_tells_who_asks_is_shown():
         Noting(originator="codex"),
         Noting(user_agent="opencode", x_session_id="s"),
     ):
-        said = speakers.Said(told, {}, ())
-        speakers.find_speaker(said)
-        speakers.folder_of(said)
-        speakers.is_errand(said)
-        Incoming("gemini", "/", "", told, b"", 1).body()
+        said = client_session.RequestInfo(told, {}, ())
+        client_session.find_client_session(said)
+        client_session.folder_of(said)
+        client_session.is_auxiliary(said)
+        ClientRequest("gemini", "/", "", told, b"", 1).body()
         asked |= told.asked
-    assert asked == headers.SHOWN
+    assert asked == request_head.VISIBLE_HEADERS
 
 
 @pytest.mark.parametrize(
@@ -109,10 +113,10 @@ def test_whatever_tells_who_asks_is_shown():
     ],
 )
 def test_of_a_query_only_the_form_of_the_answer_is_shown(query: str, shown: str):
-    assert headers.query_to_show(query) == shown
+    assert request_head.visible_query(query) == shown
 
 
 @given(st.lists(st.tuples(st.binary(max_size=8), st.binary(max_size=8)), max_size=10))
 def test_any_header_can_be_read(pairs: list[tuple[bytes, bytes]]):
-    headers.for_upstream(pairs, identity=True)
-    headers.for_client(pairs)
+    request_head.upstream_headers(pairs, identity=True)
+    request_head.client_headers(pairs)

@@ -10,7 +10,13 @@ import pytest
 import zstandard
 
 from lore.errors import InvalidInput
-from lore.gateway.keeping import KEPT_END_BYTES, MOST_KEPT_BYTES, MOST_WHOLE_BYTES, Kept, is_stream
+from lore.gateway.observer import (
+    MAX_DOCUMENT_BYTES,
+    MAX_STREAM_BYTES,
+    STREAM_TAIL_BYTES,
+    ResponseBuffer,
+    is_stream,
+)
 
 BODY = b'{"usage": {}}'
 
@@ -31,7 +37,7 @@ def test_an_answer_says_whether_it_is_a_stream(form: str, streams: bool | None):
 
 @pytest.mark.parametrize(("status", "streams"), [(200, True), (206, True), (404, False)])
 def test_a_refusal_is_no_stream_though_one_was_asked_for(status: int, streams: bool):
-    assert Kept.of(status, {}, streams=True).streams is streams
+    assert ResponseBuffer.of(status, {}, streams=True).streams is streams
 
 
 @pytest.mark.parametrize(
@@ -48,7 +54,7 @@ def test_a_refusal_is_no_stream_though_one_was_asked_for(status: int, streams: b
 )
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
 def test_what_is_packed_is_unpacked(encodings: str, pack: Callable[[bytes], bytes], mark: bytes):
-    kept = Kept.of(200, {"content-encoding": encodings}, streams=False)
+    kept = ResponseBuffer.of(200, {"content-encoding": encodings}, streams=False)
     packed = pack(mark + BODY)
     for at in range(len(packed)):
         kept.add(packed[at : at + 1])
@@ -62,20 +68,20 @@ def test_what_is_packed_is_unpacked(encodings: str, pack: Callable[[bytes], byte
         ("gzip", BODY),
         ("gzip", gzip.compress(BODY)[:-9]),
         ("secret", BODY),
-        ("gzip", gzip.compress(bytes(MOST_WHOLE_BYTES + KEPT_END_BYTES + 1))),
+        ("gzip", gzip.compress(bytes(MAX_DOCUMENT_BYTES + STREAM_TAIL_BYTES + 1))),
     ],
     ids=["no gzip", "torn", "unknown", "too long"],
 )
 def test_what_cannot_be_unpacked_is_refused(encodings: str, packed: bytes):
-    kept = Kept.of(200, {"content-encoding": encodings}, streams=False)
+    kept = ResponseBuffer.of(200, {"content-encoding": encodings}, streams=False)
     kept.add(packed)
     with pytest.raises(InvalidInput):
         kept.body()
 
 
 def test_of_a_long_stream_the_middle_is_left_out():
-    kept = Kept.of(200, {}, streams=True)
-    kept.add(b"a" * MOST_KEPT_BYTES)
+    kept = ResponseBuffer.of(200, {}, streams=True)
+    kept.add(b"a" * MAX_STREAM_BYTES)
     for _ in range(10):
-        kept.add(b"b" * KEPT_END_BYTES)
-    assert kept.body() == b"a" * MOST_KEPT_BYTES + b"\n\n" + b"b" * KEPT_END_BYTES
+        kept.add(b"b" * STREAM_TAIL_BYTES)
+    assert kept.body() == b"a" * MAX_STREAM_BYTES + b"\n\n" + b"b" * STREAM_TAIL_BYTES

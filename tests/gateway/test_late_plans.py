@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from lore.gateway.exchanges import Incoming, Prepared
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.plugin_protocol import ClientRequest, RequestPlan
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
 from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.test_turning import HEADERS, HERE, PATH
@@ -31,15 +31,15 @@ class Talk:
         self.sent: list[Any] = []
         self.busts: list[str] = []
 
-    def incoming(self) -> Incoming:
+    def incoming(self) -> ClientRequest:
         body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": self.messages}
-        return Incoming("anthropic", PATH, "", HEADERS, json.dumps(body).encode(), 10_000_000)
+        return ClientRequest("anthropic", PATH, "", HEADERS, json.dumps(body).encode(), 10_000_000)
 
-    def say(self, text: str) -> Incoming:
+    def say(self, text: str) -> ClientRequest:
         self.messages.append({"role": "user", "content": text})
         return self.incoming()
 
-    def answer(self, prepared: Prepared, text: str) -> None:
+    def answer(self, prepared: RequestPlan, text: str) -> None:
         """Let a prompt go out and be answered."""
         incoming = self.incoming()
         told = json.loads(prepared.body or incoming.raw)
@@ -77,24 +77,24 @@ def bare(message: Any) -> Any:
     return [bare(one) for one in message] if isinstance(message, list) else message
 
 
-def refuse(prepared: Prepared, status: int) -> None:
+def refuse(prepared: RequestPlan, status: int) -> None:
     assert prepared.observer is not None
     prepared.observer.begin(status, {})
     prepared.observer.end("complete")
 
 
-def give_back(prepared: Prepared) -> None:
+def give_back(prepared: RequestPlan) -> None:
     assert prepared.observer is not None
     prepared.observer.end("unused")
 
 
 @contextmanager
-def turned(home: Path) -> Iterator[tuple[Memory, MemoryTurning]]:
+def turned(home: Path) -> Iterator[tuple[Memory, MemoryPlugin]]:
     config = replace(load({}, home=home).settings, **SETTINGS)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
-        yield memory, turning
-        turning.close()
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
+        yield memory, plugin
+        plugin.close()
 
 
 def settled(memory: Memory) -> None:
@@ -114,24 +114,24 @@ def test_prompts_go_on_as_those_that_were_sent_whatever_became_of_others(tmp_pat
     chance, talk = random.Random(seed), Talk()
     asked = 0
     while asked < 24:
-        with turned(tmp_path) as (memory, turning):
+        with turned(tmp_path) as (memory, plugin):
             fate = ""
             while asked < 24 and "restarted" not in fate:
                 fate = chance.choice(FATES) if asked else "used"
                 memory.remember(f"Wheel {asked} of the engine turns left", project=HERE)
                 incoming = talk.say(f"Describe part {asked} of the engine with its wheel, please.")
-                prepared = turning.prepare(incoming)
+                prepared = plugin.plan(incoming)
                 if fate == "refused":
                     refuse(prepared, 529)
-                    prepared = turning.prepare(incoming)
+                    prepared = plugin.plan(incoming)
                 elif fate == "said otherwise":
                     give_back(prepared)
                     talk.messages.pop()
-                    prepared = turning.prepare(talk.say(f"No, describe part {asked + 100}."))
+                    prepared = plugin.plan(talk.say(f"No, describe part {asked + 100}."))
                 elif fate.startswith("late"):
                     give_back(prepared)
-                    held = turning.go_on(incoming)
-                    prepared = held if held is not None else turning.prepare(incoming)
+                    held = plugin.plan_from_cache(incoming)
+                    prepared = held if held is not None else plugin.plan(incoming)
                 talk.answer(prepared, describe(asked))
                 assert asked == 0 or talk.busts[-1] or talk.goes_on, (asked, fate)
                 asked += 1
@@ -144,14 +144,14 @@ def test_what_could_not_be_put_into_a_prompt_does_not_count_as_told(tmp_path: Pa
     body = {"model": "gpt-5", "input": asked, "previous_response_id": "r-1"}
     headers = {**HEADERS, "x-session-id": "s-1", "user-agent": "opencode/1.18"}
     raw = json.dumps(body).encode()
-    with turned(tmp_path) as (memory, turning):
+    with turned(tmp_path) as (memory, plugin):
         memory.remember(fact, project=HERE)
-        prepared = turning.prepare(
-            Incoming("responses", "/v1/responses", "", headers, raw, 10_000_000)
+        prepared = plugin.plan(
+            ClientRequest("responses", "/v1/responses", "", headers, raw, 10_000_000)
         )
         assert prepared.body is None
         assert prepared.observer is not None
         prepared.observer.begin(200, {})
         prepared.observer.end("aborted")
         memory.database.write(lambda db: db.rows("SELECT 1"))
-        assert fact in memory.for_prompt(asked, session="s-1", project=HERE).text
+        assert fact in memory.prompts.for_prompt(asked, session="s-1", project=HERE).text

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from lore.gateway.latest import LatestMarkers
+from lore.gateway.cache_invalidation import RecentMarkers
 
 
 def test_the_latest_markers_are_known_and_older_ones_are_not():
-    latest = LatestMarkers(most=2)
+    latest = RecentMarkers(max_size=2)
     for name in "abc":
-        latest.keep({name: f"call {name}"})
+        latest.add({name: f"call {name}"})
     assert [latest.find(name) for name in "abc"] == [None, "call b", "call c"]
     latest.clear()
     assert latest.find("c") is None

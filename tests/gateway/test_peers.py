@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lore.gateway import peers
-from lore.http.serving import CONNECTION
+from lore.gateway import connection_owner
+from lore.http.server import CONNECTION_STATE
 from tests.gateway.proxied import HELLO, proxied
 from tests.gateway.upstream import Upstream, upstream
 
@@ -34,11 +34,11 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not
     ],
 )
 def test_loopback_is_known_by_its_address(address: str, loopback: bool):
-    assert peers.is_loopback(address) is loopback
+    assert connection_owner.is_loopback(address) is loopback
 
 
 def test_both_rooms_call_the_place_of_a_connection_the_same():
-    assert peers.CONNECTION == CONNECTION
+    assert connection_owner.CONNECTION == CONNECTION_STATE
 
 
 def other(_client: Any, _server: Any) -> int:
@@ -59,7 +59,7 @@ def test_another_user_of_the_machine_needs_a_key(tmp_path: Path, up: Upstream, o
         for key in ("", "wrong", "lore_0123456789_x"):
             assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": key}).status == 401
         assert len(up.asked) == came
-        reader, _ = gateway.served.memory.create_key("reader", scopes=["read"])
+        reader, _ = gateway.served.memory.access.create_key("reader", scopes=["read"])
         assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": reader}).status == 403
         assert len(up.asked) == came
         assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": gateway.served.key}).status == 200
@@ -148,6 +148,6 @@ def _own_address() -> str:
         except OSError:
             pytest.skip("this machine has no address but loopback")
         address: str = probe.getsockname()[0]
-    if peers.is_loopback(address):
+    if connection_owner.is_loopback(address):
         pytest.skip("this machine has no address but loopback")
     return address

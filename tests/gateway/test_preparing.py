@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from lore.errors import StoreBusy
-from lore.gateway.exchanges import Answer, Command, Incoming, Outcome, Prepared
-from lore.gateway.keeping import MOST_KEPT_BYTES
-from lore.gateway.preparing import (
-    ADMITTING_SHARE,
-    DEGRADED,
-    MOST_WAITING_BYTES,
+from lore.gateway.observer import MAX_STREAM_BYTES
+from lore.gateway.plugin_protocol import ClientRequest, Command, LocalResponse, Outcome, RequestPlan
+from lore.gateway.request_planner import (
+    DEGRADED_HEADER,
+    MAX_QUEUED_BYTES,
+    PASSTHROUGH_SHARE,
     PLANNING_SHARE,
-    WITHIN_S,
-    Preparing,
+    REQUEST_DEADLINE_S,
+    RequestPlanner,
 )
 from tests.gateway.faulty import HEAD, Peer, chunk, faulty
 from tests.gateway.proxied import HELLO, Proxied, proxied
@@ -30,7 +30,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 BODY = json.dumps(HELLO).encode()
 ZIPPED = gzip.compress(BODY)
-INCOMING = Incoming("anthropic", "/v1/messages", "", {}, BODY, 1_000)
+INCOMING = ClientRequest("anthropic", "/v1/messages", "", {}, BODY, 1_000)
 PIECE = b"x" * 100_000
 OTHER = json.dumps({**HELLO, "messages": [{"role": "user", "content": "Else"}]}).encode()
 
@@ -38,27 +38,29 @@ OTHER = json.dumps({**HELLO, "messages": [{"role": "user", "content": "Else"}]})
 class Planned:
     """Does with each request what a test says, and remembers what it was shown."""
 
-    def __init__(self, plan: Callable[[Incoming], Prepared], *, limited: bool = False) -> None:
-        self.seen: list[Incoming] = []
-        self.held: Prepared | None = None
+    def __init__(
+        self, plan: Callable[[ClientRequest], RequestPlan], *, limited: bool = False
+    ) -> None:
+        self.seen: list[ClientRequest] = []
+        self.held: RequestPlan | None = None
         self.limited = limited
         self._plan = plan
 
-    def prepare(self, incoming: Incoming) -> Prepared:
+    def plan(self, incoming: ClientRequest) -> RequestPlan:
         self.seen.append(incoming)
         return self._plan(incoming)
 
-    def go_on(self, incoming: Incoming) -> Prepared | None:
+    def plan_from_cache(self, incoming: ClientRequest) -> RequestPlan | None:
         del incoming
         return self.held
 
-    def find_command(self, incoming: Incoming) -> Command | None:
+    def find_command(self, incoming: ClientRequest) -> Command | None:
         del incoming
         return None
 
-    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+    def passthrough(self, incoming: ClientRequest, until_s: float) -> RequestPlan:
         del incoming, until_s
-        return Prepared()
+        return RequestPlan()
 
     def may_wait(self) -> bool:
         return True
@@ -67,9 +69,9 @@ class Planned:
         return self.limited
 
 
-async def _prepared(preparing: Preparing) -> Prepared:
-    prepared = await preparing.prepare(INCOMING)
-    await preparing.close()
+async def _prepared(planner: RequestPlanner) -> RequestPlan:
+    prepared = await planner.plan(INCOMING)
+    await planner.close()
     return prepared
 
 
@@ -108,45 +110,45 @@ class Noting:
 @pytest.fixture(scope="module")
 def switched(up, tmp_path_factory):
     """Serve a gateway whose plan each test sets."""
-    plans: list[Callable[[Incoming], Prepared]] = [lambda _incoming: Prepared()]
-    turning = Planned(lambda incoming: plans[0](incoming))
-    with proxied(tmp_path_factory.mktemp("home"), up.url, turning=turning) as gateway:
-        yield Switched(gateway, turning, plans)
+    plans: list[Callable[[ClientRequest], RequestPlan]] = [lambda _incoming: RequestPlan()]
+    plugin = Planned(lambda incoming: plans[0](incoming))
+    with proxied(tmp_path_factory.mktemp("home"), up.url, plugin=plugin) as gateway:
+        yield Switched(gateway, plugin, plans)
 
 
 @pytest.fixture(scope="module")
 def hasty(up, tmp_path_factory):
     """Serve the same by a gateway that hardly waits for memory."""
-    plans: list[Callable[[Incoming], Prepared]] = [lambda _incoming: Prepared()]
-    turning = Planned(lambda incoming: plans[0](incoming))
+    plans: list[Callable[[ClientRequest], RequestPlan]] = [lambda _incoming: RequestPlan()]
+    plugin = Planned(lambda incoming: plans[0](incoming))
     home = tmp_path_factory.mktemp("home")
-    with proxied(home, up.url, turning=turning, within_s=0.05) as gateway:
-        yield Switched(gateway, turning, plans)
+    with proxied(home, up.url, plugin=plugin, within_s=0.05) as gateway:
+        yield Switched(gateway, plugin, plans)
 
 
 class Switched:
     """A gateway with memory that does what is set."""
 
     def __init__(
-        self, gateway: Proxied, turning: Planned, plans: list[Callable[[Incoming], Prepared]]
+        self, gateway: Proxied, plugin: Planned, plans: list[Callable[[ClientRequest], RequestPlan]]
     ) -> None:
         self.gateway = gateway
-        self.turning = turning
+        self.plugin = plugin
         self._plans = plans
 
-    def plan(self, plan: Callable[[Incoming], Prepared]) -> None:
+    def plan(self, plan: Callable[[ClientRequest], RequestPlan]) -> None:
         self._plans[0] = plan
 
 
 def test_a_plan_that_changes_nothing_passes_the_original_bytes(switched: Switched, up: Upstream):
-    switched.plan(lambda _incoming: Prepared())
+    switched.plan(lambda _incoming: RequestPlan())
     body = b" " + BODY + b"\n"
     assert switched.gateway.ask("/v1/messages", body).status == 200
     assert up.asked[-1].body == body
 
 
 def test_memory_sees_the_request_without_credentials(switched: Switched, up: Upstream):
-    switched.plan(lambda _incoming: Prepared())
+    switched.plan(lambda _incoming: RequestPlan())
     secret = "sk-" + "a" * 20
     headers = {
         "authorization": f"Bearer {secret}",
@@ -160,7 +162,7 @@ def test_memory_sees_the_request_without_credentials(switched: Switched, up: Ups
     }
     query = "&".join(f"{name}={secret}" for name in ("key", "%6bey", "api_key", "access_token"))
     switched.gateway.ask(f"/v1beta/models/g:generateContent?{query}&alt=sse", BODY, headers)
-    seen = switched.turning.seen[-1]
+    seen = switched.plugin.seen[-1]
     assert secret not in repr(seen)
     assert seen.headers["x-claude-code-session-id"] == "s1"
     assert seen.headers["x-lore-project"] == "/code/shop"
@@ -171,7 +173,7 @@ def test_memory_sees_the_request_without_credentials(switched: Switched, up: Ups
 
 
 def test_another_body_goes_out_in_place_of_the_original(switched: Switched, up: Upstream):
-    switched.plan(lambda incoming: Prepared(body=incoming.body().replace(b"Hello", b"Else")))
+    switched.plan(lambda incoming: RequestPlan(body=incoming.body().replace(b"Hello", b"Else")))
     headers = {"content-encoding": "gzip", "content-type": "application/json"}
     got = switched.gateway.ask("/v1/messages", ZIPPED, headers)
     assert got.status == 200
@@ -181,10 +183,10 @@ def test_another_body_goes_out_in_place_of_the_original(switched: Switched, up: 
 
 
 def test_paths_that_are_no_wire_are_not_shown(switched: Switched):
-    before = len(switched.turning.seen)
+    before = len(switched.plugin.seen)
     switched.gateway.ask("/v1/models", headers={"x-api-key": "k"})
     switched.gateway.ask("/v1/files", b"x")
-    assert len(switched.turning.seen) == before
+    assert len(switched.plugin.seen) == before
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_paths_that_are_no_wire_are_not_shown(switched: Switched):
 def test_whatever_memory_raises_the_original_goes_out(
     switched: Switched, up: Upstream, error: Exception
 ):
-    def fail(_incoming: Incoming) -> Prepared:
+    def fail(_incoming: ClientRequest) -> RequestPlan:
         raise error
 
     switched.plan(fail)
@@ -203,7 +205,7 @@ def test_whatever_memory_raises_the_original_goes_out(
 
 
 def test_a_body_that_cannot_be_read_goes_out_as_it_came(switched: Switched, up: Upstream):
-    switched.plan(lambda incoming: Prepared(body=incoming.body()))
+    switched.plan(lambda incoming: RequestPlan(body=incoming.body()))
     switched.gateway.ask("/v1/messages", b"no gzip", {"content-encoding": "gzip"})
     assert up.asked[-1].body == b"no gzip"
     assert up.asked[-1].header("content-encoding") == "gzip"
@@ -212,9 +214,9 @@ def test_a_body_that_cannot_be_read_goes_out_as_it_came(switched: Switched, up: 
 def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(hasty: Switched, up: Upstream):
     release, noting = threading.Event(), Noting()
 
-    def wait(_incoming: Incoming) -> Prepared:
+    def wait(_incoming: ClientRequest) -> RequestPlan:
         release.wait(30)
-        return Prepared(body=OTHER, observer=noting)
+        return RequestPlan(body=OTHER, observer=noting)
 
     hasty.plan(wait)
     got = hasty.gateway.ask("/v1/messages", BODY)
@@ -228,13 +230,13 @@ def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(hasty: Switche
 def test_where_memory_is_late_a_request_goes_out_with_what_is_at_hand(tmp_path: Path):
     release, late, noting = threading.Event(), Noting(), Noting()
 
-    def wait(_incoming: Incoming) -> Prepared:
+    def wait(_incoming: ClientRequest) -> RequestPlan:
         release.wait(PATIENCE_S)
-        return Prepared(body=BODY, observer=late)
+        return RequestPlan(body=BODY, observer=late)
 
-    turning = Planned(wait)
-    turning.held = Prepared(OTHER, (("x-lore-layer", "1"),), observer=noting)
-    with upstream() as up, proxied(tmp_path, up.url, turning=turning, within_s=1.5) as gateway:
+    plugin = Planned(wait)
+    plugin.held = RequestPlan(OTHER, (("x-lore-layer", "1"),), observer=noting)
+    with upstream() as up, proxied(tmp_path, up.url, plugin=plugin, within_s=1.5) as gateway:
         got = gateway.ask("/v1/messages", BODY)
         told = got.header("x-lore-degraded"), got.header("x-lore-layer")
         assert (got.status, *told) == (200, "late", "1")
@@ -248,17 +250,17 @@ def test_what_is_at_hand_is_given_back_where_memory_comes_in_time():
     planned, held, asked = Noting(), Noting(), threading.Event()
 
     class Slow(Planned):
-        def go_on(self, incoming: Incoming) -> Prepared | None:
+        def plan_from_cache(self, incoming: ClientRequest) -> RequestPlan | None:
             asked.set()
-            return super().go_on(incoming)
+            return super().plan_from_cache(incoming)
 
-    def wait(_incoming: Incoming) -> Prepared:
+    def wait(_incoming: ClientRequest) -> RequestPlan:
         assert asked.wait(PATIENCE_S)
-        return Prepared(body=OTHER, observer=planned)
+        return RequestPlan(body=OTHER, observer=planned)
 
-    turning = Slow(wait)
-    turning.held = Prepared(observer=held)
-    prepared = asyncio.run(_prepared(Preparing(turning, PATIENCE_S, planning_share=0.001)))
+    plugin = Slow(wait)
+    plugin.held = RequestPlan(observer=held)
+    prepared = asyncio.run(_prepared(RequestPlanner(plugin, PATIENCE_S, planning_share=0.001)))
     assert (prepared.observer, prepared.headers) == (planned, ())
     assert eventually(lambda: held.settled) == ["unused"]
     assert not planned.settled
@@ -267,9 +269,9 @@ def test_what_is_at_hand_is_given_back_where_memory_comes_in_time():
 def test_every_request_passes_while_all_threads_of_memory_wait(hasty: Switched, up: Upstream):
     release = threading.Event()
 
-    def wait(_incoming: Incoming) -> Prepared:
+    def wait(_incoming: ClientRequest) -> RequestPlan:
         release.wait(60)
-        return Prepared()
+        return RequestPlan()
 
     hasty.plan(wait)
     try:
@@ -278,14 +280,14 @@ def test_every_request_passes_while_all_threads_of_memory_wait(hasty: Switched, 
             assert (got.status, got.header("x-lore-degraded")) == (200, "late")
     finally:
         release.set()
-    hasty.plan(lambda _incoming: Prepared())
+    hasty.plan(lambda _incoming: RequestPlan())
     assert eventually(lambda: not hasty.gateway.ask("/v1/messages", BODY).header("x-lore-degraded"))
 
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_an_observer_sees_all_that_the_client_gets(switched: Switched, up: Upstream, stream: bool):
     noting = Noting()
-    switched.plan(lambda _incoming: Prepared(observer=noting, headers=(("x-lore-layer", "0"),)))
+    switched.plan(lambda _incoming: RequestPlan(observer=noting, headers=(("x-lore-layer", "0"),)))
     up.reply_with(Says("Some words. " * 30))
     got = switched.gateway.ask(
         "/v1/messages", {**HELLO, "stream": stream}, {"accept-encoding": "gzip"}
@@ -299,7 +301,7 @@ def test_an_observer_sees_all_that_the_client_gets(switched: Switched, up: Upstr
 
 def test_an_observer_sees_a_refusal_too(switched: Switched, up: Upstream):
     noting = Noting()
-    switched.plan(lambda _incoming: Prepared(observer=noting))
+    switched.plan(lambda _incoming: RequestPlan(observer=noting))
     up.reply_with(Fails(429, "rate_limit_error", "Later.", {"retry-after": "9"}))
     assert switched.gateway.ask("/v1/messages", BODY).status == 429
     assert eventually(lambda: noting.outcomes) == ["complete"]
@@ -311,7 +313,7 @@ def test_an_observer_sees_a_refusal_too(switched: Switched, up: Upstream):
 @pytest.mark.parametrize("at", ["begin", "see", "end"])
 def test_an_observer_that_fails_harms_nobody(switched: Switched, up: Upstream, at: str):
     noting = Noting(fails_at=at)
-    switched.plan(lambda _incoming: Prepared(observer=noting))
+    switched.plan(lambda _incoming: RequestPlan(observer=noting))
     got = switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
     assert got.status == 200
     assert got.body.endswith(b'data: {"type": "message_stop"}\n\n')
@@ -326,8 +328,8 @@ def test_an_observer_is_told_when_the_client_left(tmp_path: Path):
         ready.set()
         peer.wait_until_left()
 
-    turning = Planned(lambda _incoming: Prepared(observer=noting))
-    with faulty(talk) as up, proxied(tmp_path, up.url, turning=turning) as gateway:
+    plugin = Planned(lambda _incoming: RequestPlan(observer=noting))
+    with faulty(talk) as up, proxied(tmp_path, up.url, plugin=plugin) as gateway:
         with gateway.connect() as client:
             client.sendall(
                 b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
@@ -344,8 +346,8 @@ def test_an_observer_is_told_when_upstream_broke_off_or_is_not_there(tmp_path: P
         peer.send(HEAD + chunk(b"data: 1\n\n"))
         peer.reset()
 
-    turning = Planned(lambda _incoming: Prepared(observer=broken))
-    with faulty(talk) as up, proxied(tmp_path / "a", up.url, turning=turning) as gateway:
+    plugin = Planned(lambda _incoming: RequestPlan(observer=broken))
+    with faulty(talk) as up, proxied(tmp_path / "a", up.url, plugin=plugin) as gateway:
         with gateway.connect() as client:
             client.sendall(
                 b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
@@ -354,25 +356,25 @@ def test_an_observer_is_told_when_upstream_broke_off_or_is_not_there(tmp_path: P
                 pass
         assert eventually(lambda: broken.outcomes) == ["failed"]
         url = up.url
-    turning = Planned(lambda _incoming: Prepared(observer=absent))
-    with proxied(tmp_path / "b", url, turning=turning) as gateway:
+    plugin = Planned(lambda _incoming: RequestPlan(observer=absent))
+    with proxied(tmp_path / "b", url, plugin=plugin) as gateway:
         assert gateway.ask("/v1/messages", BODY).status == 502
         assert eventually(lambda: absent.outcomes) == ["failed"]
 
 
 def test_a_stop_of_the_server_waits_for_what_is_recorded(tmp_path: Path):
     noting = Noting()
-    turning = Planned(lambda _incoming: Prepared(observer=noting))
+    plugin = Planned(lambda _incoming: RequestPlan(observer=noting))
     with upstream() as up:
-        with proxied(tmp_path, up.url, turning=turning) as gateway:
+        with proxied(tmp_path, up.url, plugin=plugin) as gateway:
             gateway.ask("/v1/messages", BODY)
         assert noting.outcomes == ["complete"]
 
 
 def test_an_answer_of_memory_asks_nobody(switched: Switched, up: Upstream):
     came = len(up.asked)
-    answer = Answer(200, (("content-type", "text/plain"),), b"On.")
-    switched.plan(lambda _incoming: Prepared(answer=answer, headers=(("x-lore-layer", "0"),)))
+    answer = LocalResponse(200, (("content-type", "text/plain"),), b"On.")
+    switched.plan(lambda _incoming: RequestPlan(answer=answer, headers=(("x-lore-layer", "0"),)))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert (got.status, got.body, got.header("x-lore-layer")) == (200, b"On.", "0")
     assert len(up.asked) == came
@@ -380,13 +382,13 @@ def test_an_answer_of_memory_asks_nobody(switched: Switched, up: Upstream):
 
 def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switched, up: Upstream):
     came, noting = len(up.asked), Noting()
-    switched.plan(lambda _incoming: Prepared(delay_s=60.0, observer=noting))
-    before = len(switched.turning.seen)
+    switched.plan(lambda _incoming: RequestPlan(delay_s=60.0, observer=noting))
+    before = len(switched.plugin.seen)
     with switched.gateway.connect() as client:
         client.sendall(
             b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}"
         )
-        eventually(lambda: len(switched.turning.seen) > before)
+        eventually(lambda: len(switched.plugin.seen) > before)
     assert eventually(lambda: noting.outcomes) == ["aborted"]
     assert len(up.asked) == came
 
@@ -394,11 +396,11 @@ def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switc
 def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path, up: Upstream):
     threads: list[str] = []
 
-    def plan(incoming: Incoming) -> Prepared:
+    def plan(incoming: ClientRequest) -> RequestPlan:
         threads.append(threading.current_thread().name)
         if b"fail" in incoming.raw:
             raise ZeroDivisionError
-        return Prepared(headers=(("x-told", "yes"),))
+        return RequestPlan(headers=(("x-told", "yes"),))
 
     class Quick(Planned):
         waits = False
@@ -406,19 +408,19 @@ def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path,
         def may_wait(self) -> bool:
             return self.waits
 
-        def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+        def passthrough(self, incoming: ClientRequest, until_s: float) -> RequestPlan:
             del until_s
             return plan(incoming)
 
-    turning = Quick(plan)
-    with proxied(tmp_path, up.url, turning=turning) as gateway:
+    plugin = Quick(plan)
+    with proxied(tmp_path, up.url, plugin=plugin) as gateway:
         got = gateway.ask("/v1/messages", HELLO)
         assert (got.status, got.header("x-told")) == (200, "yes")
         long = {**HELLO, "system": "x" * 1_000_000}
         assert gateway.ask("/v1/messages", long).header("x-told") == "yes"
-        turning.waits = True
+        plugin.waits = True
         assert gateway.ask("/v1/messages", HELLO).header("x-told") == "yes"
-        turning.waits = False
+        plugin.waits = False
         failed = gateway.ask("/v1/messages", {**HELLO, "model": "fail"})
         assert (failed.status, failed.header("x-lore-degraded")) == (200, "ZeroDivisionError")
     named = [name.rpartition("_")[0] for name in threads]
@@ -430,23 +432,23 @@ def test_what_a_client_did_not_wait_for_is_given_back(slow: str):
     noting, asked, left = Noting(), threading.Event(), threading.Event()
 
     class Slow(Planned):
-        def go_on(self, incoming: Incoming) -> Prepared | None:
-            return plan("go_on") if slow == "go_on" else super().go_on(incoming)
+        def plan_from_cache(self, incoming: ClientRequest) -> RequestPlan | None:
+            return plan("go_on") if slow == "go_on" else super().plan_from_cache(incoming)
 
-        def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+        def passthrough(self, incoming: ClientRequest, until_s: float) -> RequestPlan:
             del incoming, until_s
             return plan("admit")
 
-    def plan(step: str) -> Prepared:
+    def plan(step: str) -> RequestPlan:
         if step != slow:
             raise ZeroDivisionError
         asked.set()
         assert left.wait(PATIENCE_S)
-        return Prepared(observer=noting)
+        return RequestPlan(observer=noting)
 
     async def leave() -> None:
-        preparing = Preparing(Slow(lambda _incoming: plan("prepare")), PATIENCE_S)
-        waiting = asyncio.create_task(preparing.prepare(INCOMING))
+        planner = RequestPlanner(Slow(lambda _incoming: plan("prepare")), PATIENCE_S)
+        waiting = asyncio.create_task(planner.plan(INCOMING))
         assert await asyncio.to_thread(asked.wait, PATIENCE_S)
         waiting.cancel()
         await asyncio.wait((waiting,))
@@ -454,29 +456,29 @@ def test_what_a_client_did_not_wait_for_is_given_back(slow: str):
         assert not noting.settled
         left.set()
         await asyncio.to_thread(eventually, lambda: noting.settled)
-        await preparing.close()
+        await planner.close()
 
     asyncio.run(leave())
     assert (noting.settled, noting.outcomes) == (["unused"], [])
 
 
 def test_all_that_memory_and_money_take_is_within_one_limit():
-    assert WITHIN_S <= 0.150
-    assert 0 < PLANNING_SHARE < 1 - ADMITTING_SHARE < 1
+    assert REQUEST_DEADLINE_S <= 0.150
+    assert 0 < PLANNING_SHARE < 1 - PASSTHROUGH_SHARE < 1
 
 
 class Admitting(Planned):
     """Has no plan, and says only when it is let go whether there is money."""
 
-    def __init__(self, found: Prepared, *, limited: bool) -> None:
+    def __init__(self, found: RequestPlan, *, limited: bool) -> None:
         super().__init__(self._fail, limited=limited)
         self.release, self.begun = threading.Event(), threading.Event()
         self._found = found
 
-    def _fail(self, incoming: Incoming) -> Prepared:
+    def _fail(self, incoming: ClientRequest) -> RequestPlan:
         raise StoreBusy(incoming.path)
 
-    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+    def passthrough(self, incoming: ClientRequest, until_s: float) -> RequestPlan:
         del incoming, until_s
         self.begun.set()
         assert self.release.wait(PATIENCE_S)
@@ -484,60 +486,60 @@ class Admitting(Planned):
 
 
 def test_with_a_budget_no_request_goes_out_before_it_is_known_that_there_is_money():
-    refused = Prepared(answer=Answer(402, (), b"Spent."))
-    turning = Admitting(refused, limited=True)
+    refused = RequestPlan(answer=LocalResponse(402, (), b"Spent."))
+    plugin = Admitting(refused, limited=True)
 
-    async def prepare() -> Prepared:
-        preparing = Preparing(turning, 0.0)
-        waiting = asyncio.create_task(preparing.prepare(INCOMING))
-        assert await asyncio.to_thread(turning.begun.wait, PATIENCE_S)
+    async def plan() -> RequestPlan:
+        planner = RequestPlanner(plugin, 0.0)
+        waiting = asyncio.create_task(planner.plan(INCOMING))
+        assert await asyncio.to_thread(plugin.begun.wait, PATIENCE_S)
         done, _ = await asyncio.wait((waiting,), timeout=0.2)
         assert not done
-        turning.release.set()
+        plugin.release.set()
         prepared = await waiting
-        await preparing.close()
+        await planner.close()
         return prepared
 
-    assert asyncio.run(prepare()).answer == refused.answer
+    assert asyncio.run(plan()).answer == refused.answer
 
 
 def test_with_a_budget_a_request_is_refused_of_which_nobody_can_say_whether_there_is_money():
     class Failing(Planned):
-        def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+        def passthrough(self, incoming: ClientRequest, until_s: float) -> RequestPlan:
             raise ZeroDivisionError(incoming, until_s)
 
-    def fail(_incoming: Incoming) -> Prepared:
+    def fail(_incoming: ClientRequest) -> RequestPlan:
         raise ZeroDivisionError
 
     for limited, status in ((True, 503), (False, None)):
-        prepared = asyncio.run(_prepared(Preparing(Failing(fail, limited=limited))))
+        prepared = asyncio.run(_prepared(RequestPlanner(Failing(fail, limited=limited))))
         assert (prepared.answer.status if prepared.answer else None) == status
-        assert dict(prepared.headers)[DEGRADED] == "ZeroDivisionError"
+        assert dict(prepared.headers)[DEGRADED_HEADER] == "ZeroDivisionError"
 
 
 def test_what_is_admitted_late_is_counted_by_nobody_who_waits_for_it():
     noting, other = Noting(), Noting()
-    turning = Admitting(Prepared(observer=noting), limited=False)
+    plugin = Admitting(RequestPlan(observer=noting), limited=False)
 
     async def watch() -> None:
-        preparing = Preparing(turning, 0.0)
-        prepared = await preparing.prepare(INCOMING)
-        late = preparing.watch(prepared.observer)
+        planner = RequestPlanner(plugin, 0.0)
+        prepared = await planner.plan(INCOMING)
+        late = planner.observe(prepared.observer)
         late.begin(200, {"content-type": "text/event-stream"})
-        for _ in range(3 * MOST_KEPT_BYTES // len(PIECE)):
+        for _ in range(3 * MAX_STREAM_BYTES // len(PIECE)):
             late.see(PIECE)
         late.see(b"the end")
         late.end("complete")
-        preparing.watch(other).end("complete")
+        planner.observe(other).end("complete")
         await asyncio.to_thread(eventually, lambda: other.outcomes)
         assert not noting.outcomes
-        turning.release.set()
+        plugin.release.set()
         await asyncio.to_thread(eventually, lambda: noting.outcomes)
-        await preparing.close()
+        await planner.close()
 
     asyncio.run(watch())
     assert (noting.statuses, noting.outcomes) == ([200], ["complete"])
-    assert len(noting.body) < 1.2 * MOST_KEPT_BYTES
+    assert len(noting.body) < 1.2 * MAX_STREAM_BYTES
     assert noting.body.endswith(b"the end")
 
 
@@ -552,19 +554,19 @@ def test_where_too_much_waits_to_be_recorded_only_the_money_is_entered(
             super().end(outcome)
 
     async def watch() -> None:
-        preparing, stuck = Preparing(Planned(lambda _incoming: Prepared())), Stuck()
-        preparing.watch(stuck, MOST_WAITING_BYTES // 2).end("complete")
+        planner, stuck = RequestPlanner(Planned(lambda _incoming: RequestPlan())), Stuck()
+        planner.observe(stuck, MAX_QUEUED_BYTES // 2).end("complete")
         for noting in notings:
-            watched = preparing.watch(noting, MOST_WAITING_BYTES // 4)
+            watched = planner.observe(noting, MAX_QUEUED_BYTES // 4)
             watched.begin(200, {})
             watched.see(b"x")
             watched.end("complete")
         await asyncio.to_thread(eventually, lambda: notings[4].settled)
         release.set()
         await asyncio.to_thread(eventually, lambda: notings[0].outcomes)
-        preparing.watch(stuck, MOST_WAITING_BYTES // 4).end("aborted")
+        planner.observe(stuck, MAX_QUEUED_BYTES // 4).end("aborted")
         await asyncio.to_thread(eventually, lambda: stuck.outcomes == ["complete", "aborted"])
-        await preparing.close()
+        await planner.close()
 
     asyncio.run(watch())
     assert [noting.outcomes for noting in notings] == [["complete"], [], [], [], []]
@@ -597,7 +599,7 @@ class Asking:
 @pytest.mark.parametrize("times", [0, 1, 3])
 def test_a_relay_joins_several_answers_to_one(switched: Switched, up: Upstream, times: int):
     noting, came = Noting(), len(up.asked)
-    switched.plan(lambda _incoming: Prepared(relay=Asking(times), observer=noting))
+    switched.plan(lambda _incoming: RequestPlan(relay=Asking(times), observer=noting))
     headers = {"content-encoding": "gzip", "accept-encoding": "br"}
     got = switched.gateway.ask("/v1/messages", ZIPPED, headers)
     asked = up.asked[came:]
@@ -609,7 +611,7 @@ def test_a_relay_joins_several_answers_to_one(switched: Switched, up: Upstream, 
 
 
 def test_a_relay_ends_the_answer_where_upstream_refuses_to_go_on(switched: Switched, up: Upstream):
-    switched.plan(lambda _incoming: Prepared(relay=Asking(2)))
+    switched.plan(lambda _incoming: RequestPlan(relay=Asking(2)))
     up.reply_with(Says("One."), Fails(529, "overloaded_error", "Overloaded"))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert got.status == 200
@@ -617,7 +619,7 @@ def test_a_relay_ends_the_answer_where_upstream_refuses_to_go_on(switched: Switc
 
 
 def test_what_is_refused_at_first_is_not_spliced(switched: Switched, up: Upstream):
-    switched.plan(lambda _incoming: Prepared(relay=Asking(2)))
+    switched.plan(lambda _incoming: RequestPlan(relay=Asking(2)))
     up.reply_with(Fails(400, "invalid_request_error", "No."))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert (got.status, got.tree["error"]["message"]) == (400, "No.")
@@ -642,16 +644,16 @@ class Failing(Asking):
 
 
 def test_a_relay_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
-    switched.plan(lambda _incoming: Prepared(relay=Failing("follow")))
+    switched.plan(lambda _incoming: RequestPlan(relay=Failing("follow")))
     assert switched.gateway.ask("/v1/messages", BODY).body.endswith(b"refused with 500")
 
 
 def test_a_relay_that_loses_a_piece_breaks_a_stream_off(switched: Switched):
-    switched.plan(lambda _incoming: Prepared(relay=Failing("feed")))
+    switched.plan(lambda _incoming: RequestPlan(relay=Failing("feed")))
     with pytest.raises(http.client.IncompleteRead):
         switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
 
 
 def test_a_relay_that_loses_an_answer_that_has_not_begun_is_an_error(switched: Switched):
-    switched.plan(lambda _incoming: Prepared(relay=Failing("feed")))
+    switched.plan(lambda _incoming: RequestPlan(relay=Failing("feed")))
     assert switched.gateway.ask("/v1/messages", BODY).status == 502

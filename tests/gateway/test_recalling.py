@@ -14,16 +14,15 @@ import pytest
 import zstandard
 
 from lore.errors import StoreBusy, StoreFull
-from lore.gateway import events
-from lore.gateway.apis import anthropic
-from lore.gateway.apis.registry import WIRES
-from lore.gateway.apis.wire import Call, Texts, Tool
-from lore.gateway.exchanges import Command, Incoming, Prepared
-from lore.gateway.recalling import Recalling
-from lore.records.dialogues import Pins, Plan
+from lore.gateway import sse
+from lore.gateway.apis import ADAPTERS, anthropic
+from lore.gateway.apis.adapter import PromptAdditions, RecallCall, Tool
+from lore.gateway.plugin_protocol import ClientRequest, Command, RequestPlan
+from lore.gateway.tool_loop import ToolLoop
+from lore.records.gateway import Plan, PromptState
 from tests.gateway import replies
-from tests.gateway.apis import test_anthropic_splicing as messages
-from tests.gateway.apis import test_responses_splicing as responses
+from tests.gateway.apis import test_anthropic_streams as messages
+from tests.gateway.apis import test_responses_streams as responses
 from tests.gateway.faulty import Peer, faulty
 from tests.gateway.proxied import Proxied, proxied
 from tests.gateway.upstream import Answers, Fails, Says, Thought, Upstream, upstream
@@ -39,23 +38,27 @@ class Remembering:
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
-        self.search: Callable[[Call], str] = lambda call: f"found {call.arguments['query']}"
+        self.search: Callable[[RecallCall], str] = lambda call: f"found {call.arguments['query']}"
         self.keep: Callable[[Any], None] = self.kept.update
 
-    def prepare(self, incoming: Incoming) -> Prepared:
-        wire = WIRES[incoming.wire]
-        request = wire.expand(wire.read(incoming.body(), incoming.target), self.kept.get)
-        body = wire.rewrite(request, Plan(0, Pins()), Texts(recall=TOOL))
-        splice = wire.open_splice(request, body, TOOL, lambda: uuid.uuid4().hex)
-        return Prepared(body, relay=Recalling(splice, self._search, self._keep))
+    def plan(self, incoming: ClientRequest) -> RequestPlan:
+        wire = ADAPTERS[incoming.wire]
+        request = wire.expand_markers(
+            wire.parse_request(incoming.body(), incoming.target), self.kept.get
+        )
+        body = wire.rewrite_request(
+            request, Plan(0, PromptState()), PromptAdditions(recall_tool=TOOL)
+        )
+        splice = wire.open_rewriter(request, body, TOOL, lambda: uuid.uuid4().hex)
+        return RequestPlan(body, relay=ToolLoop(splice, self._search, self._keep))
 
-    def go_on(self, incoming: Incoming) -> Prepared | None:
+    def plan_from_cache(self, incoming: ClientRequest) -> RequestPlan | None:
         raise AssertionError(incoming.path)
 
-    def find_command(self, incoming: Incoming) -> Command | None:
+    def find_command(self, incoming: ClientRequest) -> Command | None:
         raise AssertionError(incoming.path)
 
-    def admit(self, incoming: Incoming, until_s: float) -> Prepared:
+    def passthrough(self, incoming: ClientRequest, until_s: float) -> RequestPlan:
         raise AssertionError(incoming.path, until_s)
 
     def may_wait(self) -> bool:
@@ -64,7 +67,7 @@ class Remembering:
     def is_limited(self) -> bool:
         return False
 
-    def _search(self, call: Call) -> str:
+    def _search(self, call: RecallCall) -> str:
         return self.search(call)
 
     def _keep(self, stored: Any) -> None:
@@ -85,7 +88,7 @@ def stage(tmp_path):
     memory = Remembering()
     with (
         upstream() as up,
-        proxied(tmp_path, up.url, turning=memory) as gateway,
+        proxied(tmp_path, up.url, plugin=memory) as gateway,
     ):
         yield Stage(gateway, up, memory)
 
@@ -228,19 +231,19 @@ def test_a_turn_goes_on_without_memory_with_the_thoughts_that_it_had(stage, know
     client.give(ask(stage, client))
     body = json.dumps(client.body()).encode()
     found = stage.memory.kept if knows else {}
-    mended = anthropic.mend(body, found.get)
+    mended = anthropic.repair_thinking(body, found.get)
     assert mended != body
-    stage.memory.prepare = lambda _incoming: Prepared(mended)
+    stage.memory.plan = lambda _incoming: RequestPlan(mended)
     ask(stage, client)
     assert stage.up.refused == []
     assert ("found printing" in mended.decode()) is knows
     client.say("Thanks.")
     later = json.dumps(client.body()).encode()
-    assert anthropic.mend(later, found.get) == later
+    assert anthropic.repair_thinking(later, found.get) == later
 
 
 def test_memory_that_fails_is_told_to_the_model(stage):
-    def fail(_call: Call) -> str:
+    def fail(_call: RecallCall) -> str:
         msg = "The store is busy."
         raise StoreBusy(msg)
 
@@ -335,7 +338,7 @@ def test_an_answer_that_is_not_streamed_and_breaks_off_is_an_error(tmp_path):
             head = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
             peer.send(head % len(said) + said)
 
-    with faulty(behave) as up, proxied(tmp_path, up.url, turning=Remembering()) as gateway:
+    with faulty(behave) as up, proxied(tmp_path, up.url, plugin=Remembering()) as gateway:
         got = gateway.ask(*asked("/v1/messages", ASKED[0][1], streams=False))
         assert len(up.requests) == 2
     assert got.status == 502
@@ -379,7 +382,7 @@ def test_a_stream_that_is_packed_all_the_same_is_unpacked_and_continued(stage, e
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
         {"type": "message_stop"},
     ]
-    stream = PACKED[encoding](b"".join(events.write(one, one["type"]) for one in told))
+    stream = PACKED[encoding](b"".join(sse.write(one, one["type"]) for one in told))
     headers = {"content-type": "text/event-stream", "content-encoding": encoding}
     stage.up.reply_with(Answers(200, headers, stream), Says("Blue."))
     client = MessagesClient(streams=True)
@@ -436,7 +439,7 @@ def whole_of(path: str, written: str) -> Json:
 @pytest.mark.parametrize("written", ['["x"]', '"x"', "null", '{"query":', DEEP])
 @pytest.mark.parametrize(("path", "tree"), ASKED)
 def test_arguments_that_are_no_table_are_a_search_that_failed(stage, path, tree, written):
-    def search(call: Call) -> str:
+    def search(call: RecallCall) -> str:
         assert call.arguments == {}
         return "query is needed"
 
@@ -465,7 +468,7 @@ def test_such_arguments_in_a_stream_are_a_search_that_failed(stage, written):
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
         {"type": "message_stop"},
     ]
-    stream = b"".join(events.write(one, one["type"]) for one in told)
+    stream = b"".join(sse.write(one, one["type"]) for one in told)
     headers = {"content-type": "text/event-stream"}
     stage.up.reply_with(Answers(200, headers, stream), Says("Then without."), Says("Bye."))
     client = MessagesClient(streams=True)
@@ -480,7 +483,7 @@ def test_such_arguments_in_a_stream_are_a_search_that_failed(stage, written):
 
 
 def test_a_search_that_breaks_is_told_to_the_model(stage):
-    def search(_call: Call) -> str:
+    def search(_call: RecallCall) -> str:
         raise RecursionError
 
     stage.memory.search = search

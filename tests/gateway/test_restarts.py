@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
 from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.proxied import Proxied, proxied
@@ -95,14 +95,14 @@ def up() -> Iterator[Upstream]:
 def started(home: Path, up: Upstream) -> Iterator[tuple[Memory, Proxied]]:
     config = replace(load({}, home=home).settings, **SETTINGS)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning, within_s=PATIENCE_S) as gateway:
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
+        with proxied(home, up.url, plugin=plugin, within_s=PATIENCE_S) as gateway:
             yield memory, gateway
-        turning.close()
+        plugin.close()
 
 
 def has_stored(memory: Memory, count: int) -> bool:
-    return sum(len(memory.messages(one.id)) for one in memory.sessions()) == count
+    return sum(len(memory.sessions.messages(one.id)) for one in memory.sessions()) == count
 
 
 @pytest.mark.parametrize("wire", DIALECTS)

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from lore.errors import InvalidInput
-from lore.gateway.exchanges import Provider
-from lore.gateway.routing import (
+from lore.gateway.plugin_protocol import Provider
+from lore.gateway.request_head import (
     Upstreams,
-    fetched_by,
-    label_of,
+    api_of,
+    background_response_id,
     may_cost,
+    normalize_path,
+    path_label,
     provider_of,
-    spelled,
-    wire_of,
 )
 
 UPSTREAMS = Upstreams(
@@ -45,7 +45,7 @@ UPSTREAMS = Upstreams(
     ],
 )
 def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
-    assert wire_of(method, path) == wire
+    assert api_of(method, path) == wire
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
     ],
 )
 def test_an_answer_is_fetched_by_its_id_alone(method: str, path: str, id_: str):
-    assert fetched_by(method, path) == id_
+    assert background_response_id(method, path) == id_
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_an_address_is_joined_with_a_path_and_its_version_not_repeated():
     ],
 )
 def test_a_path_is_looked_up_in_one_spelling(path: str, plain: str):
-    assert spelled(path) == plain
+    assert normalize_path(path) == plain
 
 
 @pytest.mark.parametrize(
@@ -207,4 +207,4 @@ def test_no_path_leads_to_another_host(provider: Provider, target: str):
     ],
 )
 def test_a_path_is_named_by_words_that_are_known(path: str, label: str):
-    assert label_of(path) == label
+    assert path_label(path) == label

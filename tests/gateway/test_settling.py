@@ -160,7 +160,7 @@ def test_a_body_in_any_encoding_is_paid_for_without_memory(
         assert got.status == 200
         eventually(lambda: total(memory).requests == 1)
         assert total(memory).usd > 0
-        assert [line.name for line in memory.spend_report().lines] == ["dear"]
+        assert [line.name for line in memory.budget.spend_report().lines] == ["dear"]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_what_nobody_reads_is_entered_as_unpriced_if_it_is_answered(
         gateway.ask("/v1/messages", {**HELLO, "model": "dear"}, HEADERS)
         eventually(lambda: total(memory).requests == 1 + entries)
         assert total(memory).unpriced == entries
-        names = {line.name for line in memory.spend_report().lines}
+        names = {line.name for line in memory.budget.spend_report().lines}
         assert names == ({"dear", "/v1/embeddings"} if entries else {"dear"})
 
 
@@ -230,7 +230,7 @@ def test_money_that_is_set_aside_for_others_is_not_there_for_any_request(
 ):
     settings: dict[str, Any] = {"daily_budget": 5.0, "gateway_memory": remembers}
     with paying(tmp_path, up.url, within_s=within_s, **settings) as (memory, gateway):
-        memory.reserve_request("dear", TokenUse(5_000))
+        memory.budget.reserve_request("dear", TokenUse(5_000))
         for _ in range(6):
             got = gateway.ask(path, {**HELLO, "model": "dear"}, HEADERS)
             assert (got.status, got.header("retry-after")) == (429, "5")

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from lore.gateway import sockets
+from lore.gateway import connection_owner
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
 
-WAYS = [sockets.find_owner, sockets._asked, sockets._looked_up]
+WAYS = [connection_owner.find_owner, connection_owner._ask_kernel, connection_owner._search_tables]
 """The kernel is asked, and its tables are read where it does not answer: both say the same."""
 
 
@@ -20,7 +20,7 @@ WAYS = [sockets.find_owner, sockets._asked, sockets._looked_up]
     ("family", "host"),
     [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")],
 )
-def test_the_owner_of_a_connection_is_found(find: sockets.Find, family: int, host: str):
+def test_the_owner_of_a_connection_is_found(find: connection_owner.Find, family: int, host: str):
     try:
         server = socket.create_server((host, 0), family=family)
     except OSError:
@@ -32,7 +32,7 @@ def test_the_owner_of_a_connection_is_found(find: sockets.Find, family: int, hos
 
 
 @pytest.mark.parametrize("find", WAYS)
-def test_the_owner_of_a_mapped_connection_is_found(find: sockets.Find):
+def test_the_owner_of_a_mapped_connection_is_found(find: connection_owner.Find):
     try:
         server = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
     except (OSError, ValueError):
@@ -47,7 +47,7 @@ def test_the_owner_of_a_mapped_connection_is_found(find: sockets.Find):
 
 
 @pytest.mark.parametrize("find", WAYS)
-def test_a_client_that_speaks_the_newer_kind_to_the_older_is_found(find: sockets.Find):
+def test_a_client_that_speaks_the_newer_kind_to_the_older_is_found(find: connection_owner.Find):
     try:
         client = socket.socket(socket.AF_INET6)
         server = socket.create_server(("127.0.0.1", 0))
@@ -63,11 +63,11 @@ def test_a_client_that_speaks_the_newer_kind_to_the_older_is_found(find: sockets
 def test_who_listens_at_the_clients_end_is_not_its_owner():
     # Asked for a connection that is none, the kernel answers with who waits for one there.
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        assert sockets.find_owner(listening.getsockname(), ("127.0.0.1", 9)) is None
+        assert connection_owner.find_owner(listening.getsockname(), ("127.0.0.1", 9)) is None
 
 
 @pytest.mark.parametrize("find", WAYS)
-def test_a_connection_that_is_over_belongs_to_nobody(find: sockets.Find):
+def test_a_connection_that_is_over_belongs_to_nobody(find: connection_owner.Find):
     # What is left of it for a while has no process, and is shown as the first user's.
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
@@ -81,7 +81,7 @@ def test_a_connection_that_is_over_belongs_to_nobody(find: sockets.Find):
 def test_an_owner_that_cannot_be_asked_for_now_is_not_nobody():
     ask = (
         "import errno, os, resource, socket\n"
-        "from lore.gateway.sockets import find_owner\n"
+        "from lore.gateway.connection_owner import find_owner\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"
         "client = socket.create_connection(server.getsockname())\n"
         "ends = client.getsockname(), client.getpeername()\n"

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from lore.gateway.speakers import (
-    Said,
+from lore.gateway.client_session import (
+    RequestInfo,
     agent_of,
-    find_speaker,
+    find_client_session,
     folder_of,
-    is_aside,
+    is_auxiliary,
     is_compaction,
-    is_errand,
+    is_side_question,
 )
-from lore.records import Block, Entry, Speaker, Voice
+from lore.records import Block, ClientSession, Entry, Voice
 
 
 def entry(voice: Voice, text: str, kind: str = "text") -> Entry:
@@ -26,8 +26,8 @@ def entry(voice: Voice, text: str, kind: str = "text") -> Entry:
 
 def said(
     headers: Mapping[str, str], document: Mapping[str, Any] | None = None, *entries: Entry
-) -> Said:
-    return Said(headers, document or {}, entries)
+) -> RequestInfo:
+    return RequestInfo(headers, document or {}, entries)
 
 
 CODEX = {"originator": "codex_exec", "session-id": "r1", "thread-id": "r1"}
@@ -39,29 +39,29 @@ OPENCODE = {"user-agent": "opencode/1.18.33 ai-sdk", "x-session-id": "ses_1"}
 @pytest.mark.parametrize(
     ("headers", "document", "speaker"),
     [
-        ({"x-claude-code-session-id": "s1"}, {}, Speaker("s1", "claude-code")),
+        ({"x-claude-code-session-id": "s1"}, {}, ClientSession("s1", "claude-code")),
         (
             {"x-claude-code-session-id": "s1", "x-claude-code-agent-id": "a7"},
             {},
-            Speaker("s1/agent-a7", "claude-code", parent="s1"),
+            ClientSession("s1/agent-a7", "claude-code", parent="s1"),
         ),
         (
             {},
             {"metadata": {"user_id": json.dumps({"device_id": "d", "session_id": "s2"})}},
-            Speaker("s2", "claude-code"),
+            ClientSession("s2", "claude-code"),
         ),
-        (CODEX, {}, Speaker("r1", "codex")),
-        (CODEX | {"thread-id": "t2"}, {}, Speaker("t2", "codex", parent="r1")),
-        (OPENCODE, {}, Speaker("ses_1", "opencode")),
+        (CODEX, {}, ClientSession("r1", "codex")),
+        (CODEX | {"thread-id": "t2"}, {}, ClientSession("t2", "codex", parent="r1")),
+        (OPENCODE, {}, ClientSession("ses_1", "opencode")),
         (
             OPENCODE | {"x-session-id": "ses_2", "x-parent-session-id": "ses_1"},
             {},
-            Speaker("ses_2", "opencode", parent="ses_1"),
+            ClientSession("ses_2", "opencode", parent="ses_1"),
         ),
     ],
 )
-def test_agents_name_their_sessions(headers, document, speaker: Speaker):
-    assert find_speaker(said(headers, document)) == speaker
+def test_agents_name_their_sessions(headers, document, client: ClientSession):
+    assert find_client_session(said(headers, document)) == client
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_agents_name_their_sessions(headers, document, speaker: Speaker):
     ],
 )
 def test_what_names_no_session_is_no_error(document):
-    assert find_speaker(said({"x-session-id": "of another program"}, document)) is None
+    assert find_client_session(said({"x-session-id": "of another program"}, document)) is None
 
 
 def test_the_header_tells_the_folder_before_the_prompt_does():
@@ -95,8 +95,8 @@ def test_first_messages_are_an_agents_prompt_too(name):
     assert folder_of(said(OPENCODE, document("Working directory: /code/almanac"))) == (
         "/code/almanac"
     )
-    assert is_errand(said(OPENCODE, document("You are a title generator. Be brief.")))
-    assert not is_errand(said(OPENCODE, document("You are an agent.")))
+    assert is_auxiliary(said(OPENCODE, document("You are a title generator. Be brief.")))
+    assert not is_auxiliary(said(OPENCODE, document("You are an agent.")))
 
 
 def test_a_result_does_not_tell_the_folder():
@@ -132,12 +132,12 @@ def test_a_result_does_not_tell_the_folder():
     ],
 )
 def test_titles_summaries_and_probes_are_no_turns(headers, document, asked: str):
-    assert is_errand(said(headers, document, entry("user", asked)))
+    assert is_auxiliary(said(headers, document, entry("user", asked)))
 
 
 def test_a_turn_is_no_errand():
     headers = {"x-codex-turn-metadata": '{"request_kind":"turn"}'}
-    assert not is_errand(said(headers, {"max_tokens": 8000}, entry("user", "Mend the login")))
+    assert not is_auxiliary(said(headers, {"max_tokens": 8000}, entry("user", "Mend the login")))
 
 
 GEMINI = {"user-agent": "GeminiCLI-tui/0.61.0/gemini-2.5-pro (linux; x64; terminal)"}
@@ -146,7 +146,7 @@ GEMINI = {"user-agent": "GeminiCLI-tui/0.61.0/gemini-2.5-pro (linux; x64; termin
 def test_gemini_cli_tells_who_it_is_and_where_and_no_session():
     told = "This is the Gemini CLI.\n- **Workspace Directories:**\n  - /code/harbor\n  - /code/x\n"
     asked = said(GEMINI, {}, entry("user", told))
-    assert find_speaker(asked) is None
+    assert find_client_session(asked) is None
     assert agent_of(asked) == "gemini"
     assert folder_of(asked) == "/code/harbor"
     assert agent_of(said({})) == "gateway"
@@ -155,14 +155,14 @@ def test_gemini_cli_tells_who_it_is_and_where_and_no_session():
 @pytest.mark.parametrize("tools", [None, [], [{"googleSearch": {}}]])
 def test_what_gemini_cli_asks_without_its_tools_is_no_turn(tools):
     asked = entry("user", "Which model is to answer?")
-    assert is_errand(said(GEMINI, {"tools": tools}, asked))
-    assert not is_errand(said({}, {"tools": tools}, asked))
+    assert is_auxiliary(said(GEMINI, {"tools": tools}, asked))
+    assert not is_auxiliary(said({}, {"tools": tools}, asked))
     declared = [{"functionDeclarations": [{"name": "read_file"}]}]
-    assert not is_errand(said(GEMINI, {"tools": declared}, asked))
+    assert not is_auxiliary(said(GEMINI, {"tools": declared}, asked))
 
 
 def test_an_aside_is_told_from_a_summary():
     aside = said(CLAUDE, {}, entry("user", "[SUGGESTION MODE: What might the user type next?]"))
     summary = said(CLAUDE, {}, entry("user", "CRITICAL: Respond with TEXT ONLY."))
-    assert (is_aside(aside), is_compaction(aside)) == (True, False)
-    assert (is_aside(summary), is_compaction(summary)) == (False, True)
+    assert (is_side_question(aside), is_compaction(aside)) == (True, False)
+    assert (is_side_question(summary), is_compaction(summary)) == (False, True)

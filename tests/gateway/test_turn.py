@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from lore.gateway.apis.registry import WIRES
-from lore.gateway.apis.wire import Request
-from lore.gateway.turn import has_own_memory, is_given
-from lore.records import Speaker
+from lore.gateway.apis import ADAPTERS
+from lore.gateway.apis.adapter import Request
+from lore.gateway.client_session import has_hook_memory, has_own_memory
+from lore.records import ClientSession
 
 OWN = {"name": "mcp__lore__recall", "input_schema": {"type": "object"}}
 
@@ -17,7 +17,7 @@ OWN = {"name": "mcp__lore__recall", "input_schema": {"type": "object"}}
 def read(text: str, *tools: object) -> Request:
     messages = [{"role": "user", "content": text}]
     document = {"model": "m", "max_tokens": 9, "messages": messages, "tools": list(tools)}
-    return WIRES["anthropic"].read(json.dumps(document).encode())
+    return ADAPTERS["anthropic"].parse_request(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def read(text: str, *tools: object) -> Request:
 def test_an_agent_with_hooks_gives_itself_memory_and_one_with_tools_alone_does_not(
     agent, text, tools, given
 ):
-    assert is_given(Speaker("s", agent), read(text, *tools)) == given
+    assert has_hook_memory(ClientSession("s", agent), read(text, *tools)) == given
 
 
 def test_tools_of_lore_are_known_by_their_names():

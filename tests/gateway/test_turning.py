@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from lore import clock
-from lore.capture.adapters import asides
+from lore.capture.adapters import injected_text
 from lore.embed import Embedder
-from lore.gateway.exchanges import Incoming
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.plugin_protocol import ClientRequest
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
-from lore.records import Speaker
+from lore.records import ClientSession
 from lore.settings import load
-from lore.store import dialogues
-from lore.text import marks
+from lore.store import dialogue_state
+from lore.text import memory_tags
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.proxied import HELLO, Proxied, proxied
 from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Thought, Upstream, upstream
@@ -61,7 +61,7 @@ class Life:
         if not found:
             return []
         return [
-            part.text for message in self.memory.messages("s-1") for part in message.parts
+            part.text for message in self.memory.sessions.messages("s-1") for part in message.parts
         ]  # fmt: skip
 
     def prompt(self, number: int = -1) -> str:
@@ -94,10 +94,10 @@ def life(
     config = replace(load({}, home=home).settings, **settings)
     embedder = embedder or FakeEmbedder(before=mood)
     with Memory.open(config=config, embedder=embedder, now=now or clock.now) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning, within_s=within_s) as gateway:
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
+        with proxied(home, up.url, plugin=plugin, within_s=within_s) as gateway:
             yield Life(memory, gateway, up)
-        turning.close()
+        plugin.close()
 
 
 @pytest.fixture
@@ -159,7 +159,12 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         later = up.asked[2].tree["messages"]
         assert [_bare(one) for one in later[: len(first)]] == [_bare(one) for one in first]
         eventually(lambda: talk.stored()[-1:] == ["As I said."])
-        assert talk.stored()[3:] == [asides.GIVEN, "It is 5436.", "Are you sure?", "As I said."]
+        assert talk.stored()[3:] == [
+            injected_text.MEMORY_PLACEHOLDER,
+            "It is 5436.",
+            "Are you sure?",
+            "As I said.",
+        ]
 
 
 def test_a_model_may_search_ten_times_for_one_answer(tmp_path: Path, up: Upstream):
@@ -205,7 +210,7 @@ def test_amnesia_leaves_the_thoughts_of_a_turn_as_they_were(tmp_path: Path, up: 
             Says(Thought("Now the file."), Call("Read", {}, id="toolu_1")),
         )
         talk.ask("Which port does staging have?", **more)
-        Composer(talk.memory).begin_amnesia(Speaker("s-1", "claude-code", HERE))
+        PromptComposer(talk.memory).begin_private_mode(ClientSession("s-1", "claude-code", HERE))
         talk.send([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "file"}], **more)
         assert not any(tool["name"] == "recall" for tool in up.asked[-1].tree["tools"])
 
@@ -262,9 +267,9 @@ def test_a_prompt_that_leaves_the_answer_no_room_raises_the_floor(tmp_path: Path
         up.reply_with(Fails(400, "invalid_request_error", message))
         body = {**HELLO, "messages": [{"role": "user", "content": "Hello"}]}
         assert talk.gateway.ask(PATH, body, HEADERS).status == 400
-        desk = Composer(talk.memory).desk
-        speaker = Speaker("s-1", "claude-code", HERE)
-        eventually(lambda: desk.held(speaker).pins.floor == 3)
+        store = PromptComposer(talk.memory).store
+        client = ClientSession("s-1", "claude-code", HERE)
+        eventually(lambda: store.load(client).pins.floor == 3)
 
 
 def test_the_summary_of_a_long_session_is_asked_for_with_every_word(tmp_path: Path, up: Upstream):
@@ -352,12 +357,14 @@ def test_a_person_can_have_something_remembered(tmp_path: Path, up: Upstream):
 
 def test_what_a_session_costs_is_in_the_ledger(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
-        talk.memory.load_prices()
-        eventually(lambda: talk.memory.find_model_price("claude-sonnet-4-5", provider="anthropic"))
+        talk.memory.budget.load_prices()
+        eventually(
+            lambda: talk.memory.budget.find_model_price("claude-sonnet-4-5", provider="anthropic")
+        )
         talk.ask("Hello?")
         talk.ask("And now?")
-        eventually(lambda: talk.memory.spend_report().total.requests == 2)
-        total = talk.memory.spend_report().total
+        eventually(lambda: talk.memory.budget.spend_report().total.requests == 2)
+        total = talk.memory.budget.spend_report().total
         assert total.usd > 0
         assert total.without_usd > 0
 
@@ -374,10 +381,10 @@ def test_a_spent_budget_refuses_and_asks_nobody(tmp_path: Path, up: Upstream):
 def test_a_spent_budget_refuses_also_what_memory_had_no_time_for(tmp_path: Path, up: Upstream):
     config = replace(load({}, home=tmp_path).settings, daily_budget=0.0)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(tmp_path, up.url, turning=turning, within_s=0.0) as gateway:
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
+        with proxied(tmp_path, up.url, plugin=plugin, within_s=0.0) as gateway:
             got = gateway.ask(PATH, HELLO, HEADERS)
-        turning.close()
+        plugin.close()
     assert got.status == 402
     assert not up.asked
 
@@ -388,7 +395,7 @@ def test_without_memory_every_byte_passes_and_is_paid_for(tmp_path: Path, up: Up
         body = json.dumps(HELLO).encode()
         talk.gateway.ask(PATH, body, HEADERS)
         assert up.asked[0].body == body
-        eventually(lambda: talk.memory.spend_report().total.requests == 1)
+        eventually(lambda: talk.memory.budget.spend_report().total.requests == 1)
         assert talk.stored() == []
 
 
@@ -594,10 +601,10 @@ def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, u
         eventually(lambda: len(talk.stored()) == 2)
         assert "5436" in _head(up.asked[0])
         with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as elsewhere:
-            elsewhere.update(port.id, content="The staging port is 6001")
+            elsewhere.knowledge.update(port.id, content="The staging port is 6001")
             new = elsewhere.remember("Releases wait for the harbour pilot", project=HERE)
-            elsewhere.supersede(day.id, new.id)
-            elsewhere.delete(old.id)
+            elsewhere.knowledge.supersede(day.id, new.id)
+            elsewhere.knowledge.delete(old.id)
             elsewhere.remember("Always use tabs in tables", kind="preference", project=HERE)
         talk.ask("Go on.")
         note = json.dumps(up.asked[1].tree["messages"][-1])
@@ -648,7 +655,7 @@ def test_what_was_said_around_a_search_stays_stored_once_after_forgetting(
 
 
 def test_what_a_hook_gave_is_stored_nowhere_once_more(tmp_path: Path, up: Upstream):
-    given = marks.wrap("The staging port is 5436")
+    given = memory_tags.wrap_memory("The staging port is 5436")
     told = f"UserPromptSubmit hook additional context: {given}"
     reminder = f"<system-reminder>\n{told}\nBe brief.\n</system-reminder>"
     with life(tmp_path, up) as talk:
@@ -656,7 +663,7 @@ def test_what_a_hook_gave_is_stored_nowhere_once_more(tmp_path: Path, up: Upstre
         eventually(lambda: len(talk.stored()) == 3)
         assert "5436" in talk.prompt()
         assert "5436" not in str(talk.stored())
-        assert asides.GIVEN in talk.stored()[1]
+        assert injected_text.MEMORY_PLACEHOLDER in talk.stored()[1]
         assert "Be brief." in talk.stored()[1]
 
 
@@ -704,7 +711,7 @@ def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
 
 def _has_unsaid(talk: Life, count: int) -> bool:
     with talk.memory.database.read() as db:
-        return len(dialogues.find_unsaid(db, "s-1")) == count
+        return len(dialogue_state.find_excluded_entries(db, "s-1")) == count
 
 
 def _ends_with(talk: Life, text: str) -> bool:
@@ -737,18 +744,18 @@ def test_a_turn_that_began_with_memory_goes_on_without(tmp_path: Path, up: Upstr
     )
     config = load({}, home=tmp_path).settings
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(tmp_path, up.url, turning=turning) as gateway:
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
+        with proxied(tmp_path, up.url, plugin=plugin) as gateway:
             talk = Life(memory, gateway, up)
             talk.ask("How do we print?", **thinking)
             result = {"type": "tool_result", "tool_use_id": "toolu_r", "content": "file"}
             talk.messages.append({"role": "user", "content": [result]})
             body = {**HELLO, **thinking, "messages": talk.messages}
             raw = json.dumps(body).encode()
-            admitted = turning.admit(Incoming("anthropic", PATH, "", {}, raw, 1_000_000))
+            admitted = plugin.passthrough(ClientRequest("anthropic", PATH, "", {}, raw, 1_000_000))
             assert admitted.body is not None
             sent = json.loads(admitted.body)["messages"]
             assert [one["role"] for one in sent] == ["user", "assistant"] * 2 + ["user"]
             assert [one["type"] for one in sent[3]["content"]] == ["thinking", "tool_use"]
             assert gateway.ask(PATH, admitted.body, HEADERS).status == 200
-        turning.close()
+        plugin.close()

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from lore.gateway.exchanges import Observer, Outcome, Prepared
-from lore.gateway.preparing import MOST_WAITING_BYTES, Preparing
-from lore.gateway.watching import Admission, Arriving
+from lore.gateway.observer import DeferredObserver, PendingPlan
+from lore.gateway.plugin_protocol import Observer, Outcome, RequestPlan
+from lore.gateway.request_planner import MAX_QUEUED_BYTES, RequestPlanner
 from tests.gateway.test_preparing import INCOMING, Admitting, Noting
 from tests.waiting import PATIENCE_S, eventually
 
@@ -40,8 +40,8 @@ class Later:
         self.held.append((observer, outcome, held_bytes))
 
 
-def arriving(later: Later, admission: Admission) -> Arriving:
-    late = Arriving(admission, later, held_bytes=10)
+def arriving(later: Later, admission: PendingPlan) -> DeferredObserver:
+    late = DeferredObserver(admission, later, buffered_bytes=10)
     late.begin(200, {})
     late.see(b"all")
     return late
@@ -49,21 +49,21 @@ def arriving(later: Later, admission: Admission) -> Arriving:
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_only_money_is_settled_of_what_arrives_where_nothing_is_to_be_stored(is_there: bool):
-    noting, later, admission = Noting(), Later(), Admission()
+    noting, later, admission = Noting(), Later(), PendingPlan()
     if is_there:
-        admission.set_result(Prepared(observer=noting))
+        admission.set_result(RequestPlan(observer=noting))
     arriving(later, admission).settle("complete")
     if not is_there:
-        admission.set_result(Prepared(observer=noting))
+        admission.set_result(RequestPlan(observer=noting))
     assert (noting.settled, noting.outcomes, noting.body) == (["complete"], [], b"all")
     assert not later.held
 
 
 def test_who_is_there_by_the_end_is_told_at_once_and_who_comes_then_later():
-    noting, later, admission = Noting(), Later(), Admission()
+    noting, later, admission = Noting(), Later(), PendingPlan()
     late = arriving(later, admission)
     late.end("complete")
-    admission.set_result(Prepared(observer=noting))
+    admission.set_result(RequestPlan(observer=noting))
     assert (noting.outcomes, noting.body) == ([], b"all")
     assert later.held == [(noting, "complete", 13)]
     late.end("aborted")
@@ -72,14 +72,14 @@ def test_who_is_there_by_the_end_is_told_at_once_and_who_comes_then_later():
 
 
 def test_who_fails_while_it_is_told_is_told_the_end_nevertheless():
-    noting, later, admission = Noting(fails_at="begin"), Later(), Admission()
-    admission.set_result(Prepared(observer=noting))
+    noting, later, admission = Noting(fails_at="begin"), Later(), PendingPlan()
+    admission.set_result(RequestPlan(observer=noting))
     arriving(later, admission).end("failed")
     assert noting.outcomes == ["failed"]
 
 
 def test_nobody_is_told_of_what_is_not_admitted():
-    later, admission = Later(), Admission()
+    later, admission = Later(), PendingPlan()
     arriving(later, admission).end("complete")
     admission.cancel()
     assert not later.held
@@ -91,7 +91,7 @@ def test_what_is_admitted_late_is_stored_where_others_are_and_within_the_same_bo
     is_full: bool, closed: bool
 ):
     noting, other = Placed(), Noting()
-    turning = Admitting(Prepared(observer=noting), limited=False)
+    plugin = Admitting(RequestPlan(observer=noting), limited=False)
     release = threading.Event()
 
     class Waiting(Noting):
@@ -100,21 +100,21 @@ def test_what_is_admitted_late_is_stored_where_others_are_and_within_the_same_bo
             super().end(outcome)
 
     async def watch() -> None:
-        preparing = Preparing(turning, 0.0)
-        late = preparing.watch((await preparing.prepare(INCOMING)).observer)
+        planner = RequestPlanner(plugin, 0.0)
+        late = planner.observe((await planner.plan(INCOMING)).observer)
         late.begin(200, {})
         late.end("complete")
-        preparing.watch(other).end("complete")
+        planner.observe(other).end("complete")
         await asyncio.to_thread(eventually, lambda: other.outcomes)
         if is_full:
-            preparing.watch(Waiting(), MOST_WAITING_BYTES).end("complete")
+            planner.observe(Waiting(), MAX_QUEUED_BYTES).end("complete")
         if closed:
-            await preparing.close()
-        turning.release.set()
+            await planner.close()
+        plugin.release.set()
         await asyncio.to_thread(eventually, lambda: noting.threads)
         release.set()
         if not closed:
-            await preparing.close()
+            await planner.close()
 
     asyncio.run(watch())
     if is_full or closed:

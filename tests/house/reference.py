@@ -11,15 +11,14 @@ import typer
 from lore import errors
 from lore.cli.app import app
 from lore.http.app import endpoints_of
-from lore.http.calling import Toolbox
-from lore.http.logins import Logins
-from lore.http.openapi import describe
-from lore.http.problems import status_of
+from lore.http.auth import Logins
+from lore.http.errors import status_code
+from lore.http.openapi import describe_api
+from lore.http.write_endpoints import Toolbox
 from lore.settings import load
-from lore.tools import catalogue
-from lore.tools.aliases import ALIASES
-from lore.tools.schemas import input_schema
-from lore.tools.tool import Tool
+from lore.tools import registry
+from lore.tools.registry import _ALIAS_SPECS
+from lore.tools.tool import Tool, input_schema
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 MADE = "<!-- Made from the code by `python -m tests.house.reference --write`. -->"
@@ -148,7 +147,7 @@ def tools() -> str:
         " again. An agent stores as `assistant`: it\ncannot change, delete, move or supersede"
         " what the person said ([trust](trust.md)).\n",
     ]
-    parts += [_tool_page(tool) for tool in catalogue.TOOLS]
+    parts += [_tool_page(tool) for tool in registry.TOOLS]
     parts += [
         "## Aliases\n",
         "Names under which other memory servers offer the same; MCP serves them with"
@@ -156,7 +155,7 @@ def tools() -> str:
         "| alias | tool | arguments |",
         "|---|---|---|",
     ]
-    for alias in ALIASES:
+    for alias in _ALIAS_SPECS:
         taken = ", ".join(
             f"`{name}`" if name == meant else f"`{name}` ({f'`{meant}`' if meant else 'not used'})"
             for name, meant in alias.takes.items()
@@ -234,8 +233,8 @@ def exit_codes() -> str:
 def http() -> str:
     """Return the page of the REST interface, from the description that is served."""
     logins = Logins("lore")
-    endpoints = endpoints_of(Toolbox(catalogue.TOOLS, catalogue.call), logins)
-    described = describe(endpoints, cookie=logins.cookie)
+    endpoints = endpoints_of(Toolbox(registry.TOOLS, registry.call_tool), logins)
+    described = describe_api(endpoints, cookie=logins.cookie)
     parts = [
         f"# HTTP\n\n{MADE}\n",
         "Paths under `/api/v1`; `/api/v1/openapi.json` has all of this for programs, with the"
@@ -264,7 +263,7 @@ def http() -> str:
     parts += ["## Errors\n", "| status | errors |", "|---|---|"]
     by_status: dict[int, list[str]] = {}
     for name in errors.__all__:
-        by_status.setdefault(status_of(getattr(errors, name)), []).append(f"`{name}`")
+        by_status.setdefault(status_code(getattr(errors, name)), []).append(f"`{name}`")
     parts += [f"| {status} | {', '.join(names)} |" for status, names in sorted(by_status.items())]
     return "\n".join(parts) + "\n"
 

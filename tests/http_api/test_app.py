@@ -18,16 +18,15 @@ from starlette.types import Receive, Scope, Send
 
 from lore import __version__
 from lore.errors import InvalidInput
-from lore.http.access import Access
-from lore.http.app import Mount, make_app
-from lore.http.calling import Toolbox
-from lore.http.gate import OPEN
+from lore.http.app import MountedApp, make_app
+from lore.http.auth import Authenticator, Logins
 from lore.http.limits import Limits
-from lore.http.logins import Logins
+from lore.http.middleware import PUBLIC_PATHS
+from lore.http.write_endpoints import Toolbox
 from lore.memory import Memory
-from lore.tools import catalogue
+from lore.tools import registry
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
-from tests.http_api.served import TOOLBOX, Served, serving
+from tests.http_api.live_server import TOOLBOX, Served, serving
 
 PRIVATE = "the colour of the safe"
 
@@ -82,14 +81,14 @@ class Life:
         self.told.append("ended")
 
 
-def doors(_memory: Memory) -> list[Mount]:
+def doors(_memory: Memory) -> list[MountedApp]:
     """Return two mounts: one of a path alone, one of all below it."""
-    return [Mount("/door/", mounted), Mount("/post", mounted)]
+    return [MountedApp("/door/", mounted), MountedApp("/post", mounted)]
 
 
 @pytest.fixture(scope="module")
 def wishing(tmp_path_factory) -> Iterator[Served]:
-    free = Limits(requests_per_minute=0, strangers_per_minute=0)
+    free = Limits(requests_per_minute=0, anonymous_per_minute=0)
     toolbox = Toolbox((WISHING,), call_wish)
     home = tmp_path_factory.mktemp("home")
     with serving(
@@ -103,12 +102,12 @@ def wishing(tmp_path_factory) -> Iterator[Served]:
 
 def routes_of(memory: Memory) -> list[tuple[str, str]]:
     """Return every method and path that the app answers."""
-    access = Access("key", memory.recognise_key, Logins("c"))
+    access = Authenticator("key", memory.access.identify_key, Logins("c"))
     app = make_app(
         memory,
         access,
         TOOLBOX,
-        names=frozenset(),
+        host_names=frozenset(),
         mounts=doors(memory),
     )
     found = []
@@ -134,7 +133,7 @@ def test_no_route_answers_without_a_key_but_health(wishing: Served):
             if reply.status == 200:
                 opened.append((method, path))
     assert set(opened) == {("GET", "/health"), ("HEAD", "/health")}
-    assert {"/health", "/login"} == OPEN
+    assert {"/health", "/login"} == PUBLIC_PATHS
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_a_tool_is_called_with_its_arguments_and_its_caller(wishing: Served):
 
 
 def test_a_tool_that_changes_something_needs_a_key_that_may(wishing: Served):
-    key, _ = wishing.memory.create_key("reader", scopes=["read"])
+    key, _ = wishing.memory.access.create_key("reader", scopes=["read"])
     headers = {"x-lore-key": key, "content-type": "application/json"}
     path = "/api/v1/tools/wish"
     assert wishing.ask("POST", path, headers=headers, body=b'{"text": "x"}').status == 403
@@ -187,13 +186,13 @@ def test_an_accident_tells_nothing_to_the_caller_and_no_contents_to_the_log(
 def test_a_mounted_door_is_behind_the_same_gate(wishing: Served):
     assert wishing.ask("GET", "/door/x").status == 401
     assert wishing.get("/door/x").body == b"behind the gate"
-    key, _ = wishing.memory.create_key("reader", scopes=["read"])
+    key, _ = wishing.memory.access.create_key("reader", scopes=["read"])
     assert wishing.ask("GET", "/door/x", headers={"x-lore-key": key}).status == 403
 
 
 def test_a_mounted_door_lives_as_long_as_the_server(tmp_path: Path):
     life = Life()
-    with serving(tmp_path, mounts_for=lambda _memory: [Mount("/door/", mounted, life)]):
+    with serving(tmp_path, mounts_for=lambda _memory: [MountedApp("/door/", mounted, life)]):
         assert life.told == ["begun"]
     assert life.told == ["begun", "ended"]
 
@@ -212,7 +211,8 @@ def test_a_body_that_is_not_declared_json_is_refused(wishing: Served):
 
 def test_a_server_stops_with_a_stream_and_an_idle_connection_open(tmp_path: Path):
     with serving(
-        tmp_path, mounts_for=lambda _memory: [Mount("/door/", mounted), Mount("/post", mounted)]
+        tmp_path,
+        mounts_for=lambda _memory: [MountedApp("/door/", mounted), MountedApp("/post", mounted)],
     ) as served:
         idle = socket.create_connection((served.host, served.port), 10)
         stream = socket.create_connection((served.host, served.port), 10)
@@ -249,9 +249,9 @@ def test_what_a_caller_waits_for_a_thread_is_taken_off_its_patience(tmp_path: Pa
 
     def call(memory: Memory, name: str, arguments: Mapping[str, object], caller: Caller) -> Outcome:
         left.append(caller.within_s)
-        return catalogue.call(memory, name, arguments, caller)
+        return registry.call_tool(memory, name, arguments, caller)
 
-    with serving(tmp_path, toolbox=Toolbox(catalogue.TOOLS, call)) as served:
+    with serving(tmp_path, toolbox=Toolbox(registry.TOOLS, call)) as served:
         for headers in ({}, {"x-lore-within-ms": "60000"}, {"x-lore-within-ms": "0"}):
             assert served.post("/api/v1/tools/list_roots", {}, **headers).status == 200
     assert (left[0], left[2]) == (None, 0.0)

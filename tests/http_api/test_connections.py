@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.http_api.line import HOST, SECOND, Line, Seen, listening, read_all, read_until, statuses
+from tests.http_api.raw_client import (
+    HOST,
+    SECOND,
+    Line,
+    Seen,
+    listening,
+    read_all,
+    read_until,
+    statuses,
+)
 from tests.waiting import eventually
 
 

@@ -9,7 +9,7 @@ from lore.errors import InvalidInput
 from lore.http import endpoint
 from lore.records import Page
 from lore.tools.tool import Arguments, Outcome, Result
-from tests.http_api.served import Served
+from tests.http_api.live_server import Served
 
 
 class Wish(Arguments):
@@ -32,36 +32,36 @@ def request(**headers: str) -> Request:
 
 
 def test_what_does_not_fit_is_told_without_quoting_it():
-    assert endpoint.validated(Wish, {"text": "peace"}).often == 1
+    assert endpoint.validate(Wish, {"text": "peace"}).often == 1
     with pytest.raises(InvalidInput, match=r"'often': .* integer") as refused:
-        endpoint.validated(Wish, {"text": "x", "often": "private words"})
+        endpoint.validate(Wish, {"text": "x", "often": "private words"})
     assert "private" not in str(refused.value)
     with pytest.raises(InvalidInput, match=r"\(2 in all\)"):
-        endpoint.validated(Wish, {"often": "x"})
+        endpoint.validate(Wish, {"often": "x"})
 
 
 def test_records_and_models_become_json():
-    assert endpoint.as_json(Outcome("a", Told(said="b"))) == b'{"text":"a","data":{"said":"b"}}'
-    assert endpoint.as_json(Page((1, 2), None)) == b'{"items":[1,2],"next":null}'
-    assert endpoint.as_json({"a": frozenset({1})}) == b'{"a":[1]}'
+    assert endpoint.to_json(Outcome("a", Told(said="b"))) == b'{"text":"a","data":{"said":"b"}}'
+    assert endpoint.to_json(Page((1, 2), None)) == b'{"items":[1,2],"next":null}'
+    assert endpoint.to_json({"a": frozenset({1})}) == b'{"a":[1]}'
 
 
 def test_what_has_no_json_is_an_accident():
     with pytest.raises(TypeError):
-        endpoint.as_json(Strange(object()))
+        endpoint.to_json(Strange(object()))
 
 
 def test_a_reader_who_has_it_already_gets_nothing_again():
-    first = endpoint.tagged(request(), b"{}")
+    first = endpoint.etag_response(request(), b"{}")
     tag = first.headers["etag"]
     for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
-        again = endpoint.tagged(request(if_none_match=known), b"{}")
+        again = endpoint.etag_response(request(if_none_match=known), b"{}")
         assert (again.status_code, again.body) == (304, b"")
-    assert endpoint.tagged(request(if_none_match=tag), b"[]").status_code == 200
+    assert endpoint.etag_response(request(if_none_match=tag), b"[]").status_code == 200
 
 
 def test_what_stands_in_the_path_stands_nowhere_else(served: Served):
     reply = served.get("/api/v1/fragments/01a1e003-d3de?id=x")
     assert reply.status == 422
-    assert "stands in the path" in reply.tree["detail"]
+    assert "only be given in the path" in reply.tree["detail"]
     assert served.get("/api/v1/fragments?limit=1&limit=2").status == 422

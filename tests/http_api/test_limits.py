@@ -11,11 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
-from lore.http.limits import BURST_S, DEEPEST_JSON, HEAD_BYTES, Limits, Rates, parsed
-from tests.http_api.served import Served, serving
+from lore.http.limits import (
+    BURST_S,
+    MAX_HEAD_BYTES,
+    MAX_JSON_DEPTH,
+    Limits,
+    RateLimiter,
+    parse_json,
+)
+from tests.http_api.live_server import Served, serving
 
 SMALL = Limits(
-    body_bytes=1_000, requests_per_minute=0, strangers_per_minute=0, head_s=0.5, body_s=0.5
+    body_bytes=1_000, requests_per_minute=0, anonymous_per_minute=0, head_s=0.5, body_s=0.5
 )
 
 
@@ -35,7 +42,7 @@ class Ticks:
 
 def test_a_caller_has_a_burst_and_then_what_comes_back_with_time():
     ticks = Ticks()
-    rates = Rates(60, ticks)
+    rates = RateLimiter(60, ticks)
     assert [rates.wait_s("a") for _ in range(int(BURST_S))] == [0.0] * int(BURST_S)
     assert rates.wait_s("a") == pytest.approx(1.0)
     assert rates.wait_s("b") == 0.0
@@ -45,12 +52,12 @@ def test_a_caller_has_a_burst_and_then_what_comes_back_with_time():
 
 
 def test_no_limit_is_no_limit():
-    rates = Rates(0)
+    rates = RateLimiter(0)
     assert not any(rates.wait_s("a") for _ in range(10_000))
 
 
 def test_callers_without_number_are_not_all_remembered():
-    rates = Rates(60, Ticks())
+    rates = RateLimiter(60, Ticks())
     for caller in range(5_000):
         rates.wait_s(str(caller))
     assert len(rates._left) <= 1_000
@@ -59,7 +66,7 @@ def test_callers_without_number_are_not_all_remembered():
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0, 3)), max_size=60))
 def test_nobody_sends_more_than_burst_and_rate_allow(steps: list[tuple[str, float]]):
     ticks = Ticks()
-    rates = Rates(60, ticks)
+    rates = RateLimiter(60, ticks)
     sent = {"a": 0, "b": 0}
     for caller, passed_s in steps:
         ticks.now_s += passed_s
@@ -72,10 +79,10 @@ def nested(levels: int) -> bytes:
 
 
 def test_json_may_be_nested_so_deep_and_no_deeper():
-    assert parsed(nested(DEEPEST_JSON)) is not None
-    for levels in (DEEPEST_JSON + 1, 1_000):
+    assert parse_json(nested(MAX_JSON_DEPTH)) is not None
+    for levels in (MAX_JSON_DEPTH + 1, 1_000):
         with pytest.raises(HTTPException) as refused:
-            parsed(nested(levels))
+            parse_json(nested(levels))
         assert refused.value.status_code == 422
 
 
@@ -86,12 +93,12 @@ def test_json_may_be_nested_so_deep_and_no_deeper():
 )  # fmt: skip
 def test_what_is_no_json_is_a_bad_request(body: bytes):
     with pytest.raises(HTTPException) as refused:
-        parsed(body)
+        parse_json(body)
     assert refused.value.status_code == 400
 
 
 def test_no_body_is_an_empty_object():
-    assert parsed(b"") == parsed(b" \n") == {}
+    assert parse_json(b"") == parse_json(b" \n") == {}
 
 
 def headers_of(served: Served, **more: str) -> dict[str, str]:
@@ -130,9 +137,9 @@ def test_who_writes_all_of_a_body_first_reads_that_it_is_too_large(small: Served
 
 
 def test_headers_that_are_too_large_are_refused(small: Served):
-    headers = headers_of(small) | {"x-padding": "x" * HEAD_BYTES}
+    headers = headers_of(small) | {"x-padding": "x" * MAX_HEAD_BYTES}
     assert small.ask("GET", "/api/v1/stats", headers=headers).status in (400, 431)
-    path = "/api/v1/stats?" + "x" * HEAD_BYTES
+    path = "/api/v1/stats?" + "x" * MAX_HEAD_BYTES
     assert small.ask("GET", path, headers=headers_of(small)).status in (400, 431)
 
 
@@ -188,13 +195,13 @@ def test_too_many_requests_of_one_key_have_to_wait_and_another_key_does_not(tmp_
         refused = [reply for reply in replies if reply.status == 429]
         assert refused
         assert all(int(reply.headers["retry-after"]) >= 1 for reply in refused)
-        other, _ = served.memory.create_key("other", scopes=["read"])
+        other, _ = served.memory.access.create_key("other", scopes=["read"])
         assert served.ask("GET", "/api/v1/stats", headers={"x-lore-key": other}).status == 200
         assert served.ask("GET", "/health").status == 200
 
 
 def test_an_address_that_guesses_keys_has_to_wait_and_one_that_has_a_key_does_not(tmp_path: Path):
-    with serving(tmp_path, limits=Limits(strangers_per_minute=60)) as served:
+    with serving(tmp_path, limits=Limits(anonymous_per_minute=60)) as served:
         tried = {served.ask("GET", "/api/v1/stats").status for _ in range(30)}
         assert tried == {401, 429}
         assert served.get("/api/v1/stats").status == 200

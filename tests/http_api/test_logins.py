@@ -4,8 +4,8 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from lore.http.logins import SESSION_S, TICKET_S, Logins
-from tests.http_api.served import Served
+from lore.http.auth import SESSION_S, TICKET_S, Logins
+from tests.http_api.live_server import Served
 
 
 class Ticks:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import re
 
-from lore.records import Course, TokenUse
-from tests.http_api.served import Served
+from lore.records import RequestOutcome, TokenUse
+from tests.http_api.live_server import Served
 from tests.waiting import eventually
 
 SAMPLE = re.compile(r'[a-z_]+(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+')
@@ -17,8 +17,10 @@ def samples(text: str) -> dict[str, float]:
 
 def test_requests_tokens_money_and_delays_are_told_by_model(served: Served):
     used, without = TokenUse(1, 2, 3, 4, 5), TokenUse(1, 20, 3, 4, 5)
-    reserved = served.memory.reserve_request("claude-haiku-4-5", used, session="secret-name")
-    usd = served.memory.settle_request(reserved, used, Course(delay_s=0.75, without=without))
+    reserved = served.memory.budget.reserve_request("claude-haiku-4-5", used, session="secret-name")
+    usd = served.memory.budget.settle_request(
+        reserved, used, RequestOutcome(delay_s=0.75, without=without)
+    )
     assert usd
     reply = served.get("/metrics")
     assert reply.status == 200
@@ -38,8 +40,8 @@ def test_requests_tokens_money_and_delays_are_told_by_model(served: Served):
 
 def test_what_is_counted_is_told_to_the_last_digit(served: Served):
     used = TokenUse(123_456_789, output_tokens=7_654_321)
-    reserved = served.memory.reserve_request("claude-sonnet-4-5", used)
-    usd = served.memory.settle_request(reserved, used)
+    reserved = served.memory.budget.reserve_request("claude-sonnet-4-5", used)
+    usd = served.memory.budget.settle_request(reserved, used)
     found = samples(served.get("/metrics").body.decode())
     assert found['lore_tokens_total{model="claude-sonnet-4-5",class="fresh"}'] == 123_456_789
     assert found['lore_spend_usd_total{model="claude-sonnet-4-5"}'] == usd
@@ -47,22 +49,22 @@ def test_what_is_counted_is_told_to_the_last_digit(served: Served):
 
 def test_a_model_can_be_called_anything(served: Served):
     name = 'ollama/a"b\\c\n# HELP {x} 1' + "y" * 500
-    reserved = served.memory.reserve_request(name, TokenUse(1))
-    served.memory.settle_request(reserved, TokenUse(1))
+    reserved = served.memory.budget.reserve_request(name, TokenUse(1))
+    served.memory.budget.settle_request(reserved, TokenUse(1))
     assert samples(served.get("/metrics").body.decode())
 
 
 def test_only_who_may_read_sees_them(served: Served):
     assert served.ask("GET", "/metrics").status == 401
-    writer, _ = served.memory.create_key("w", scopes=["write"])
+    writer, _ = served.memory.access.create_key("w", scopes=["write"])
     assert served.ask("GET", "/metrics", headers={"x-lore-key": writer}).status == 403
-    reader, _ = served.memory.create_key("r", scopes=["read"])
+    reader, _ = served.memory.access.create_key("r", scopes=["read"])
     assert served.ask("GET", "/metrics", headers={"x-lore-key": reader}).status == 200
 
 
 def test_spend_by_rest_is_a_report_and_a_page(served: Served):
-    reserved = served.memory.reserve_request("claude-opus-4-1", TokenUse(1))
-    served.memory.settle_request(reserved, TokenUse(1))
+    reserved = served.memory.budget.reserve_request("claude-opus-4-1", TokenUse(1))
+    served.memory.budget.settle_request(reserved, TokenUse(1))
     asked = "/api/v1/spend?by=day&since=last%20week"
     eventually(lambda: served.get(asked).tree["items"])  # entries share a commit, later
     tree = served.get(asked).tree
@@ -74,6 +76,6 @@ def test_spend_by_rest_is_a_report_and_a_page(served: Served):
 
 
 def test_requests_without_memory_are_told_by_reason(served: Served):
-    served.memory.passing.count("late")
+    served.memory.context.gateway_stats.count("late")
     found = samples(served.get("/metrics").body.decode())
     assert found['lore_requests_degraded_total{reason="late"}'] == 1

@@ -6,20 +6,23 @@ from typing import Any
 
 import pytest
 
-from lore.http import doing, hooking, openapi, reading
+from lore.http import hooks, openapi, read_endpoints, write_endpoints
 from lore.http.endpoint import Endpoint
 
 
 @pytest.fixture(scope="module")
 def described() -> openapi.Tree:
-    endpoints: list[Endpoint[Any]] = [*reading.ENDPOINTS, *doing.endpoints(lambda: False)]
-    endpoints += hooking.endpoints()
-    return openapi.describe(endpoints, cookie="lore_1")
+    endpoints: list[Endpoint[Any]] = [
+        *read_endpoints.READ_ENDPOINTS,
+        *write_endpoints.write_endpoints(lambda: False),
+    ]
+    endpoints += hooks.hook_endpoints()
+    return openapi.describe_api(endpoints, cookie="lore_1")
 
 
 def test_every_endpoint_says_what_access_it_needs(described: openapi.Tree):
     operations = [one for path in described["paths"].values() for one in path.values()]
-    assert len(operations) == 4 + len(reading.ENDPOINTS)
+    assert len(operations) == 4 + len(read_endpoints.READ_ENDPOINTS)
     assert {one["x-lore-scope"] for one in operations} == {"read", "write", "push", "admin"}
     assert len({one["operationId"] for one in operations}) == len(operations)
 

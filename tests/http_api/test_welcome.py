@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lore import __version__
-from tests.http_api.served import Served, serving
+from tests.http_api.live_server import Served, serving
 
 HOSTILE = "</style><script src=//evil.example></script><img src=x onerror=alert(1)>\"'&"
 
@@ -36,7 +36,7 @@ def test_the_page_tells_what_the_memory_holds_and_how_to_go_on(served: Served):
     served.memory.store("Deploys go through ops/deploy.sh")
     reply = served.get("/")
     page = Page(reply.body.decode())
-    stats = served.memory.stats()
+    stats = served.memory.maintenance.stats()
     assert reply.status == 200
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
     for told in (
@@ -50,7 +50,7 @@ def test_the_page_tells_what_the_memory_holds_and_how_to_go_on(served: Served):
 
 def test_the_page_is_closed_without_access_and_to_keys_that_may_not_read(served: Served):
     assert served.ask("GET", "/").status == 401
-    pushing, _ = served.memory.create_key("pusher", scopes=("push",))
+    pushing, _ = served.memory.access.create_key("pusher", scopes=("push",))
     headers = {"authorization": f"Bearer {pushing}"}
     assert served.ask("GET", "/", headers=headers).status == 403
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.llm.wire import running_provider
+from tests.llm.provider_server import running_provider
 
 
 @pytest.fixture

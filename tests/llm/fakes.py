@@ -7,16 +7,16 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from lore.llm.asking import ChatDigester
-from lore.llm.chat import Ask, Reply, Usage
-from lore.llm.ledger import Reservation
-from lore.llm.patience import Patience
-from lore.llm.reading import read_reply
-from lore.records import TRUST, Fragment, Origin, Said, Segment
+from lore.llm.chat import ChatRequest, ChatResponse, Usage
+from lore.llm.chat_summarizer import ChatSummarizer
+from lore.llm.ledger import CallReservation
+from lore.llm.response_parser import parse_response
+from lore.llm.retry import RetryPolicy
+from lore.records import TRUST, Fragment, MessageText, Origin, Segment
 from lore.text import tokens
 from tests.fakes import NOON
 
-Answering = Callable[[Ask], str]
+Answering = Callable[[ChatRequest], str]
 
 BOUNDARY = "b0b1b2b3b4b5b6b7b8b9babb"
 
@@ -27,18 +27,18 @@ class ScriptedChat:
     identity = "anthropic:claude-haiku-5-5"
 
     def __init__(self, *script: str | Exception, by: Answering | None = None) -> None:
-        self.asked: list[Ask] = []
+        self.asked: list[ChatRequest] = []
         self.closed = False
         self._script = list(script)
         self._by = by
 
-    def ask(self, ask: Ask) -> Reply:
+    def complete(self, request: ChatRequest) -> ChatResponse:
         """Give the next answer, read as any chat's would be."""
-        self.asked.append(ask)
-        said = self._by(ask) if self._by else self._script.pop(0)
+        self.asked.append(request)
+        said = self._by(request) if self._by else self._script.pop(0)
         if isinstance(said, Exception):
             raise said
-        return read_reply(said, Usage(100, 10), ask.schema)
+        return parse_response(said, Usage(100, 10), request.schema)
 
     def close(self) -> None:
         """Remember that it was closed."""
@@ -52,39 +52,39 @@ class CountingLedger:
         self.told: list[tuple[str, str]] = []
         self.settled: list[Usage] = []
 
-    def reserve(self, question: str, identity: str, most: Usage) -> Reservation:
+    def reserve(self, question: str, identity: str, most: Usage) -> CallReservation:
         """Write down a call."""
         self.told.append(("reserve", question))
-        return Reservation(str(len(self.told)), question, identity)
+        return CallReservation(str(len(self.told)), question, identity)
 
-    def settle(self, reservation: Reservation, usage: Usage) -> None:
+    def settle(self, reservation: CallReservation, usage: Usage) -> None:
         """Write down what it took."""
         self.told.append(("settle", reservation.question))
         self.settled.append(usage)
 
-    def release(self, reservation: Reservation) -> None:
+    def release(self, reservation: CallReservation) -> None:
         """Write down that it took nothing."""
         self.told.append(("release", reservation.question))
 
 
-def digester(chat: Any, ledger: Any = None) -> ChatDigester:
+def digester(chat: Any, ledger: Any = None) -> ChatSummarizer:
     """Return a digester that waits for nothing and has a known boundary."""
-    return ChatDigester(
+    return ChatSummarizer(
         chat,
         ledger or CountingLedger(),
-        patience=Patience(sleep=lambda _: None),
+        retry_policy=RetryPolicy(sleep=lambda _: None),
         boundary=lambda: BOUNDARY,
     )
 
 
-def said(ordinal: int, text: str, origin: Origin = "user", voice: str = "") -> Said:
+def said(ordinal: int, text: str, origin: Origin = "user", voice: str = "") -> MessageText:
     """Return a message of a segment."""
     voice = voice or (origin if origin in ("user", "assistant", "tool") else "tool")
     at = NOON + timedelta(minutes=ordinal)
-    return Said(f"id-{ordinal}", ordinal, at, voice, text, origin, tokens.count(text))
+    return MessageText(f"id-{ordinal}", ordinal, at, voice, text, origin, tokens.count(text))
 
 
-def segment(*messages: Said, title: str = "") -> Segment:
+def segment(*messages: MessageText, title: str = "") -> Segment:
     """Return a segment of messages."""
     return Segment("s", messages, title)
 

@@ -15,15 +15,15 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
-from lore.llm.chat import Ask, ChatMessage, Usage
+from lore.llm.chat import ChatMessage, ChatRequest, Usage
 from lore.llm.claude_cli import ClaudeCliChat
-from lore.llm.reading import EMPTY, REFUSED, TRUNCATED
+from lore.llm.response_parser import EMPTY, REFUSED, TRUNCATED
 from tests.clients.claude_code import SETTINGS
 from tests.clients.client import PREFIX_VARIABLE, find_command
 from tests.clients.script import Reply, Scene
 from tests.clients.upstream import running_upstream
 
-PLAIN = Ask("Be brief.", (ChatMessage("user", "How many?"),), 50)
+PLAIN = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50)
 GOOD = {
     "type": "result",
     "subtype": "success",
@@ -69,7 +69,7 @@ def printing(tmp_path: Path, result: Any) -> ClaudeCliChat:
 
 
 def test_an_answer_comes_with_what_it_took(tmp_path):
-    reply = printing(tmp_path, GOOD).ask(PLAIN)
+    reply = printing(tmp_path, GOOD).complete(PLAIN)
     assert (reply.text, reply.problem) == ("Three.", "")
     usage = reply.usage
     assert (usage.input_tokens, usage.output_tokens, usage.usd) == (60, 5, 0.25)
@@ -77,7 +77,7 @@ def test_an_answer_comes_with_what_it_took(tmp_path):
 
 
 def test_it_gets_no_tools_no_settings_and_no_session(tmp_path):
-    printing(tmp_path, GOOD).ask(PLAIN)
+    printing(tmp_path, GOOD).complete(PLAIN)
     told = json.loads((tmp_path / "claude.told").read_text())
     words = told["words"]
     assert words[words.index("--tools") + 1] == ""
@@ -91,15 +91,15 @@ def test_it_gets_no_tools_no_settings_and_no_session(tmp_path):
 
 def test_a_value_is_asked_for_in_words_and_checked(tmp_path):
     chat = printing(tmp_path, {**GOOD, "result": '```json\n{"n": 3}\n```'})
-    ask = Ask("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
-    assert chat.ask(ask).value == Number(n=3)
+    ask = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
+    assert chat.complete(ask).value == Number(n=3)
     told = json.loads((tmp_path / "claude.told").read_text())
     assert "JSON schema" in told["words"][-1]
 
 
 def test_what_was_wrong_before_is_told_in_one_prompt(tmp_path):
     messages = (ChatMessage("user", "A"), ChatMessage("assistant", "B"), ChatMessage("user", "C"))
-    printing(tmp_path, GOOD).ask(Ask("s", messages, 50))
+    printing(tmp_path, GOOD).complete(ChatRequest("s", messages, 50))
     given = json.loads((tmp_path / "claude.told").read_text())["given"]
     assert given.index("A") < given.index("B") < given.index("C")
 
@@ -117,7 +117,7 @@ def test_what_was_wrong_before_is_told_in_one_prompt(tmp_path):
     ],
 )
 def test_an_answer_of_no_use_is_a_problem(tmp_path, changed, problem):
-    assert printing(tmp_path, {**GOOD, **changed}).ask(PLAIN).problem == problem
+    assert printing(tmp_path, {**GOOD, **changed}).complete(PLAIN).problem == problem
 
 
 @pytest.mark.parametrize(
@@ -137,22 +137,22 @@ def test_an_answer_of_no_use_is_a_problem(tmp_path, changed, problem):
 )
 def test_every_failure_is_one_of_ours(tmp_path, result, kind):
     with pytest.raises(kind) as caught:
-        printing(tmp_path, result).ask(PLAIN)
+        printing(tmp_path, result).complete(PLAIN)
     assert type(caught.value) is kind
 
 
 def test_a_command_that_is_not_there_is_unavailable(tmp_path):
     with pytest.raises(ProviderUnavailable):
-        open_chat(tmp_path / "claude").ask(PLAIN)
+        open_chat(tmp_path / "claude").complete(PLAIN)
     (tmp_path / "claude").write_text("no program")
     with pytest.raises(ProviderUnavailable):
-        open_chat(tmp_path / "claude").ask(PLAIN)
+        open_chat(tmp_path / "claude").complete(PLAIN)
 
 
 def test_endless_output_is_ended(tmp_path):
     script = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
     with pytest.raises(ProviderUnavailable):
-        open_chat(command(tmp_path, script)).ask(PLAIN)
+        open_chat(command(tmp_path, script)).complete(PLAIN)
 
 
 FAMILY = """
@@ -183,7 +183,7 @@ def is_running(pid: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at")
 def test_a_slow_command_is_ended_with_all_that_it_started(tmp_path):
     with pytest.raises(ProviderUnavailable) as caught:
-        open_chat(command(tmp_path, FAMILY), timeout_s=3).ask(PLAIN)
+        open_chat(command(tmp_path, FAMILY), timeout_s=3).complete(PLAIN)
     assert caught.value.billed
     for pid in pids_of(tmp_path):
         while is_running(pid):
@@ -197,7 +197,7 @@ def test_closing_ends_the_command_with_all_that_it_started(tmp_path):
 
     def wait() -> None:
         try:
-            chat.ask(PLAIN)
+            chat.complete(PLAIN)
         except ProviderError as error:
             caught.append(error)
 
@@ -235,8 +235,8 @@ def test_the_command_itself_answers_without_tools_and_leaves_no_session(
         clean_environment.setenv("HTTPS_PROXY", upstream.url)
         clean_environment.setenv("NO_PROXY", "127.0.0.1,localhost")
         chat = ClaudeCliChat(claude, model="haiku", folder=tmp_path / "work", timeout_s=120)
-        ask = Ask("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
-        assert chat.ask(ask).value == Number(n=3)
+        ask = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
+        assert chat.complete(ask).value == Number(n=3)
         (asked,) = [one for one in upstream.exchanges if one.body]
     assert asked.body
     assert asked.body["tools"] == []
@@ -248,9 +248,9 @@ def test_the_command_itself_answers_without_tools_and_leaves_no_session(
 def test_a_failure_that_took_tokens_says_what_it_took(tmp_path):
     failed = {**GOOD, "is_error": True, "result": "API Error: 500"}
     with pytest.raises(ProviderUnavailable) as caught:
-        printing(tmp_path, failed).ask(PLAIN)
+        printing(tmp_path, failed).complete(PLAIN)
     assert caught.value.usage == Usage(60, 5, 30, 20, 0.25)
     free = {**failed, "usage": {}, "total_cost_usd": 0}
     with pytest.raises(ProviderUnavailable) as caught:
-        printing(tmp_path, free).ask(PLAIN)
+        printing(tmp_path, free).complete(PLAIN)
     assert caught.value.usage is None

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lore.llm.asking import ChatDigester
-from lore.llm.chat import Ask
+from lore.llm.chat import ChatRequest
+from lore.llm.chat_summarizer import ChatSummarizer
 from lore.records import TRUST, Extract, Origin, Segment
 from tests.llm.fakes import BOUNDARY, ScriptedChat, digester, fact, facts, fragment, said, segment
 
@@ -57,7 +57,7 @@ def poisoned(payload: str, channel: str) -> Segment:
     )
 
 
-def obedient(chat: ScriptedChat) -> ChatDigester:
+def obedient(chat: ScriptedChat) -> ChatSummarizer:
     return digester(chat)
 
 
@@ -71,7 +71,7 @@ def all_of(extracts: list[Extract] | tuple[Extract, ...]) -> list[Extract]:
     return [one for root in extracts for one in (root, *all_of(root.children))]
 
 
-def check_sent(ask: Ask, talk: Segment) -> None:
+def check_sent(ask: ChatRequest, talk: Segment) -> None:
     """See that the record holds its messages and nothing left it."""
     sent = ask.messages[0].text
     assert sent.count(BOUNDARY) == 2

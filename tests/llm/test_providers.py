@@ -22,11 +22,11 @@ from lore.errors import (
 from lore.llm import anthropic as anthropic_chat
 from lore.llm import openai as openai_chat
 from lore.llm.anthropic import AnthropicChat
-from lore.llm.bounded import LARGEST_BODY_BYTES
-from lore.llm.chat import Ask, Chat, ChatMessage, Reply, Usage
+from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Usage
+from lore.llm.http_client import MAX_BODY_BYTES
 from lore.llm.openai import OpenAIChat
-from lore.llm.reading import EMPTY, REFUSED, TRUNCATED
-from tests.llm.wire import Provider, Said, chat_body, messages_body, said
+from lore.llm.response_parser import EMPTY, REFUSED, TRUNCATED
+from tests.llm.provider_server import Provider, Said, chat_body, messages_body, said
 
 
 class Number(BaseModel):
@@ -34,8 +34,8 @@ class Number(BaseModel):
     n: int
 
 
-PLAIN = Ask("Be brief.", (ChatMessage("user", "How many?"),), 50)
-WITH_SCHEMA = Ask("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
+PLAIN = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50)
+WITH_SCHEMA = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
 BOTH = pytest.mark.parametrize("name", ["anthropic", "openai"])
 
 
@@ -49,11 +49,11 @@ def body(name: str, text: str, **changed: Any) -> dict[str, Any]:
 
 
 def ask(
-    provider: Provider, name: str, answer: Said, asked: Ask = PLAIN, timeout_s: float = 20.0
-) -> Reply:
+    provider: Provider, name: str, answer: Said, asked: ChatRequest = PLAIN, timeout_s: float = 20.0
+) -> ChatResponse:
     provider.script.append(answer)
     with closing(open_chat(provider, name, timeout_s)) as chat:
-        return chat.ask(asked)
+        return chat.complete(asked)
 
 
 @BOTH
@@ -247,8 +247,8 @@ def test_the_key_stands_in_no_error(provider, name):
         said(b'{"a": 1}', length=500),
         said(b'{"a": 1}', length=500, reset=True),
         said(gzip.compress(b"{}" * 10), headers=(("Content-Encoding", "gzip"),)),
-        said(b" " * (LARGEST_BODY_BYTES + 1)),
-        said(b" " * (LARGEST_BODY_BYTES + 1), 500),
+        said(b" " * (MAX_BODY_BYTES + 1)),
+        said(b" " * (MAX_BODY_BYTES + 1), 500),
     ],
     ids=[
         "closed",
@@ -294,7 +294,7 @@ def test_closing_ends_what_is_under_way(provider, name):
 
     def wait() -> None:
         try:
-            chat.ask(PLAIN)
+            chat.complete(PLAIN)
         except ProviderError as error:
             caught.append(error)
 
@@ -398,21 +398,21 @@ def made(kind: type[Exception], module: Any) -> Exception:
 def test_every_error_of_anthropics_sdk_has_its_place_in_our_tree(kind):
     wrong = made(kind, anthropic)
     assert isinstance(wrong, anthropic.AnthropicError)
-    assert isinstance(anthropic_chat.translated(wrong), ProviderError)
+    assert isinstance(anthropic_chat.translate_error(wrong), ProviderError)
 
 
 @pytest.mark.parametrize("kind", sdk_errors(openai.OpenAIError, openai))
 def test_every_error_of_openais_sdk_has_its_place_in_our_tree(kind):
     wrong = made(kind, openai)
     assert isinstance(wrong, openai.OpenAIError)
-    assert isinstance(openai_chat.translated(wrong), ProviderError)
+    assert isinstance(openai_chat.translate_error(wrong), ProviderError)
 
 
 def test_the_enumeration_knows_what_it_looks_for():
     assert anthropic.RateLimitError in sdk_errors(anthropic.AnthropicError, anthropic)
     assert openai.RateLimitError in sdk_errors(openai.OpenAIError, openai)
     assert isinstance(
-        anthropic_chat.translated(made(anthropic.RateLimitError, anthropic)),  # type: ignore[arg-type]
+        anthropic_chat.translate_error(made(anthropic.RateLimitError, anthropic)),  # type: ignore[arg-type]
         RateLimited,
     )
 

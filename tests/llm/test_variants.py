@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from lore.budget import SpendLedger
+from lore.budget import BackgroundLedger
 from lore.errors import BadReply, LoreError, PromptTooLong, ProviderUnavailable, RateLimited
 from lore.llm.anthropic import AnthropicChat
-from lore.llm.asking import ChatDigester
+from lore.llm.chat_summarizer import ChatSummarizer
 from lore.llm.openai import OpenAIChat
-from lore.llm.patience import Patience
+from lore.llm.retry import RetryPolicy
 from lore.memory import Memory
 from lore.records import Extract, Log, NewMessage, Part
 from lore.store import dump
-from lore.store.db import Database
+from lore.store.database import Database
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.llm.fakes import fragment, said, segment
+from tests.llm.provider_server import Provider
 from tests.llm.variants import GOOD, answer
-from tests.llm.wire import Provider
 
 SEED = 20261115
 ROUNDS = 10
@@ -34,7 +34,7 @@ TALK = segment(
 OLD, NEW = fragment("a", "Harbor uses port 8080."), fragment("b", "Harbor uses port 8443 instead.")
 
 
-def ask(digesting: ChatDigester, question: str) -> Any:
+def ask(digesting: ChatSummarizer, question: str) -> Any:
     if question == "observe":
         return digesting.observe(TALK, limit_tokens=200)
     if question == "condense":
@@ -48,7 +48,7 @@ def ask(digesting: ChatDigester, question: str) -> Any:
     return digesting.judge([(OLD, NEW)])
 
 
-def value_or_error(digesting: ChatDigester, question: str) -> Any:
+def value_or_error(digesting: ChatSummarizer, question: str) -> Any:
     try:
         return ask(digesting, question)
     except LoreError as error:
@@ -75,7 +75,7 @@ KNOWN = (ProviderUnavailable, RateLimited, PromptTooLong, BadReply)
 def held(database: Database) -> list[Any]:
     """Return all that a database holds, but for the spend."""
     with database.read() as db:
-        return [line for line in dump.everything(db) if line["record"] != "spend"]
+        return [line for line in dump.dump_records(db) if line["record"] != "spend"]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_every_variant_is_a_value_or_an_error_of_ours(memory, provider: Provider
     rng = random.Random(SEED + round_)
     database = memory.database
     before = held(database)
-    ledger = SpendLedger(database, 1e9)
+    ledger = BackgroundLedger(database, 1e9)
     outcomes: Counter[str] = Counter()
     chats = {
         name: (AnthropicChat if name == "anthropic" else OpenAIChat)(provider.choice(name, 0.5))
@@ -102,8 +102,8 @@ def test_every_variant_is_a_value_or_an_error_of_ours(memory, provider: Provider
     for _ in range(100):
         name, question = rng.choice(list(chats)), rng.choice(list(GOOD))
         provider.script[:] = [answer(rng, name, question) for _ in range(6)]
-        patience = Patience(sleep=lambda _: None, longest_wait_s=5)
-        digesting = ChatDigester(chats[name], ledger, patience=patience)
+        patience = RetryPolicy(sleep=lambda _: None, max_wait_s=5)
+        digesting = ChatSummarizer(chats[name], ledger, retry_policy=patience)
         outcome = value_or_error(digesting, question)
         if isinstance(outcome, LoreError):
             assert type(outcome) in KNOWN

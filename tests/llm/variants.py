@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.llm.fakes import fact, facts
-from tests.llm.wire import Said, chat_body, messages_body, said
+from tests.llm.provider_server import Said, chat_body, messages_body, said
 
 Rng = random.Random
 Json = dict[str, Any]

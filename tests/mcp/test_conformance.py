@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import background
+from lore.daemon import process
 from lore.memory import Memory
 from tests.cli.conftest import environment
 from tests.clients.client import find_command
-from tests.mcp.fixture import serving_fixture
-from tests.mcp.served import serving_mcp
+from tests.mcp.conformance_server import serving_fixture
+from tests.mcp.live_server import serving_mcp
 
 CONFORMANCE = find_command("conformance")
 INSPECTOR = find_command("mcp-inspector")
@@ -72,7 +72,7 @@ def home(tmp_path):
     with Memory.open(path) as memory:
         memory.store("Deploys go through ops/deploy.sh")
     yield path
-    background.stop(path, force=True)
+    process.stop(path, force=True)
 
 
 @pytest.mark.skipif(INSPECTOR is None, reason="the inspector is not installed")

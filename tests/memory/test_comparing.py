@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
-from lore.records import Dialogue, Speaker, TokenUse
+from lore.records import Dialogue, ClientSession, TokenUse
 from lore.settings import load
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.memory.test_conversing import talk
@@ -27,16 +27,16 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
         yield opened
 
 
-def answered(composer: Composer, name: str, entries: int, use: TokenUse) -> TokenUse:
-    speaker = Speaker(name, "claude-code", "/code/almanac")
+def answered(composer: PromptComposer, name: str, entries: int, use: TokenUse) -> TokenUse:
+    client = ClientSession(name, "claude-code", "/code/almanac")
     dialogue = Dialogue("claude-sonnet-4-5", tuple(talk(3)[:entries]), fixed_chars=SYSTEM_CHARS)
-    composed = composer.compose(speaker, dialogue)
-    composer.use(speaker, composed)
-    return composer.settle(speaker, dialogue, composed, use)
+    composed = composer.compose(client, dialogue)
+    composer.mark_sent(client, composed)
+    return composer.record_usage(client, dialogue, composed, use)
 
 
 def test_sessions_of_which_nothing_is_shortened_save_nothing(memory: Memory):
-    composer = Composer(memory)
+    composer = PromptComposer(memory)
     for name in ("one", "two", "three"):
         assert answered(composer, name, 1, FIRST) == FIRST
         assert answered(composer, name, 5, SECOND) == SECOND
@@ -44,7 +44,7 @@ def test_sessions_of_which_nothing_is_shortened_save_nothing(memory: Memory):
 
 def test_what_a_session_was_told_would_not_have_been_paid_for(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project="/code/almanac")
-    composer = Composer(memory)
+    composer = PromptComposer(memory)
     first = answered(composer, "one", 1, FIRST)
     assert first.cache_read_tokens == FIRST.cache_read_tokens
     assert 0 < first.cache_write_tokens < FIRST.cache_write_tokens

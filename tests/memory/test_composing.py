@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from lore.gateway.session.prompt_composer import PromptComposer
+from lore.gateway.session.session_state import ComposedPrompt
 from lore.memory import Memory
-from lore.memory.composing import Composer
-from lore.memory.holding import Composed
-from lore.records import Dialogue, Entry, Injection, Pins, Speaker, TokenUse
+from lore.records import ClientSession, Dialogue, Entry, Injection, PromptState, TokenUse
 from lore.settings import load
 from lore.text.tokens import count
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.memory.test_conversing import entry, exchange, talk, words
 
-TALK = Speaker("s-1", "claude-code", "/code/almanac")
+TALK = ClientSession("s-1", "claude-code", "/code/almanac")
 PARTS = ("clock", "tide", "moon", "press", "index", "cover", "chart", "ledger")
 USED = TokenUse(cache_write_tokens=400, output_tokens=9)
 
@@ -34,15 +34,15 @@ def said(entries: list[Entry]) -> Dialogue:
     return Dialogue("claude-sonnet-4-5", tuple(entries), fixed_chars=100)
 
 
-def used(composer: Composer, dialogue: Dialogue) -> Composed:
+def used(composer: PromptComposer, dialogue: Dialogue) -> ComposedPrompt:
     """Compose a prompt that goes out."""
     composed = composer.compose(TALK, dialogue)
-    composer.use(TALK, composed)
+    composer.mark_sent(TALK, composed)
     return composed
 
 
 def test_knowledge_is_chosen_when_a_session_begins_and_holds_while_nothing_busts(memory: Memory):
-    composer = Composer(memory)
+    composer = PromptComposer(memory)
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     first = used(composer, said(talk(1)[:1]))
     memory.remember("Deploys go through ops/other.sh now", kind="decision", project=TALK.project)
@@ -60,28 +60,28 @@ def test_knowledge_takes_a_twentieth_of_a_small_window(
         for n in range(40):
             fact = f"Rule {n}: {PARTS[n % 8]} number {n} is deployed by ops/{n}.sh, never by hand"
             memory.remember(fact, kind="decision", project=TALK.project)
-        knowledge = Composer(memory).compose(TALK, said(talk(1)[:1])).knowledge
+        knowledge = PromptComposer(memory).compose(TALK, said(talk(1)[:1])).knowledge
     assert bool(knowledge) is bool(most)
     assert count(knowledge) <= most
 
 
 def test_a_talk_that_has_gone_on_without_memory_is_not_told_any(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
-    assert not Composer(memory).compose(TALK, said(talk(250))).knowledge
+    assert not PromptComposer(memory).compose(TALK, said(talk(250))).knowledge
 
 
 def test_a_session_that_was_told_nothing_is_told_nothing_after_a_restart(memory: Memory):
-    assert not used(Composer(memory), said(talk(1)[:1])).knowledge
+    assert not used(PromptComposer(memory), said(talk(1)[:1])).knowledge
     memory.database.write(lambda db: db.rows("SELECT 1"))
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
-    assert not Composer(memory).compose(TALK, said(talk(2)[:5])).knowledge
+    assert not PromptComposer(memory).compose(TALK, said(talk(2)[:5])).knowledge
 
 
 def test_a_session_whose_cache_is_cold_is_told_what_stands_by_now(
     memory: Memory, clock: FixedClock
 ):
-    composer, dialogue = Composer(memory), said(talk(1)[:1])
-    composer.settle(TALK, dialogue, used(composer, dialogue), USED)
+    composer, dialogue = PromptComposer(memory), said(talk(1)[:1])
+    composer.record_usage(TALK, dialogue, used(composer, dialogue), USED)
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     assert not composer.compose(TALK, dialogue).knowledge
     clock.advance(seconds=301)
@@ -90,16 +90,16 @@ def test_a_session_whose_cache_is_cold_is_told_what_stands_by_now(
 
 def test_a_helper_is_told_nothing_of_its_own_accord(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
-    helper = Speaker("s-1/agent-2", "claude-code", TALK.project, "s-1")
-    assert not Composer(memory).compose(helper, said(talk(1)[:1])).knowledge
+    helper = ClientSession("s-1/agent-2", "claude-code", TALK.project, "s-1")
+    assert not PromptComposer(memory).compose(helper, said(talk(1)[:1])).knowledge
 
 
 def test_a_cache_is_cold_once_its_time_is_over(memory: Memory, clock: FixedClock):
-    composer = Composer(memory)
+    composer = PromptComposer(memory)
     dialogue = said(talk(1)[:1])
     composed = used(composer, dialogue)
     assert composer.cache_left_s(TALK) is None
-    composer.settle(TALK, dialogue, composed, USED)
+    composer.record_usage(TALK, dialogue, composed, USED)
     clock.advance(seconds=100)
     assert composer.cache_left_s(TALK) == 200.0
     assert not composer.compose(TALK, dialogue).cold
@@ -109,35 +109,35 @@ def test_a_cache_is_cold_once_its_time_is_over(memory: Memory, clock: FixedClock
 
 
 def test_a_prompt_that_was_refused_raises_the_floor_also_after_a_restart(memory: Memory):
-    Composer(memory).raise_floor(TALK, 210_345, 200_000)
+    PromptComposer(memory).raise_floor(TALK, 210_345, 200_000)
     memory.database.write(lambda db: db.rows("SELECT 1"))
-    again = Composer(memory)
+    again = PromptComposer(memory)
     again.compose(TALK, said(talk(8)))
     assert "Layer" in again.describe(TALK, said(talk(8)))
-    assert again.desk.held(TALK).pins.floor == 2
+    assert again.store.load(TALK).pins.floor == 2
 
 
 def test_what_the_whole_would_have_cost_is_no_less_than_what_was_sent(memory: Memory):
-    composer = Composer(memory)
+    composer = PromptComposer(memory)
     dialogue = said(talk(4))
     composed = composer.compose(TALK, dialogue)
-    without = composer.settle(TALK, dialogue, composed, USED)
+    without = composer.record_usage(TALK, dialogue, composed, USED)
     assert without.input_tokens >= USED.input_tokens
 
 
 def test_a_store_that_takes_nothing_costs_no_session_its_prompt(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     memory.database.full = True
-    assert "ops/deploy.sh" in Composer(memory).compose(TALK, said(talk(1)[:1])).knowledge
+    assert "ops/deploy.sh" in PromptComposer(memory).compose(TALK, said(talk(1)[:1])).knowledge
 
 
 def test_notes_on_what_is_left_out_are_let_go_of(tmp_path: Path, clock: FixedClock):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        composer, entries = Composer(memory), talk(60)
+        composer, entries = PromptComposer(memory), talk(60)
         for end, note in ((1, "An old note."), (len(entries) - 3, "A new note.")):
             noted = composer.compose(TALK, said(entries[:end]), note=Injection(note))
-            composer.use(TALK, noted)
+            composer.mark_sent(TALK, noted)
         composer.record(TALK, entries)
         memory.distill(TALK.session)
         composed = composer.compose(TALK, said(entries))
@@ -152,7 +152,7 @@ PORT = "The staging port is 5436"
 def asked_for_port(memory: Memory) -> Injection:
     """Return what a session is told of the port, if it does not count as told."""
     memory.database.write(lambda db: db.rows("SELECT 1"))
-    return memory.for_prompt(
+    return memory.prompts.for_prompt(
         "What is the staging port?",
         session=TALK.session,
         project=TALK.project,
@@ -167,25 +167,25 @@ def test_what_a_note_told_that_a_bust_drops_may_be_told_again(
 ):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        composer, entries = Composer(memory), talk(60)
+        composer, entries = PromptComposer(memory), talk(60)
         compose = partial(composer.compose, TALK, gives_memory=False)
         memory.remember(PORT, project=TALK.project)
-        composer.use(TALK, compose(said(entries[:1]), note=asked_for_port(memory)))
+        composer.mark_sent(TALK, compose(said(entries[:1]), note=asked_for_port(memory)))
         assert not asked_for_port(memory).text
         composer.record(TALK, entries)
         memory.distill(TALK.session)
         if restarts:
-            composer = Composer(memory)
+            composer = PromptComposer(memory)
             compose = partial(composer.compose, TALK, gives_memory=False)
         bust = compose(said(entries))
         assert (bust.plan.busts, bust.notes) == (True, {})
         assert not asked_for_port(memory).text  # It has not gone out yet.
-        composer.use(TALK, bust)
+        composer.mark_sent(TALK, bust)
         again = asked_for_port(memory)
         assert PORT in again.text
         more = [*entries, *exchange(60)]
         told = compose(said(more[:-3]), note=again)
-        composer.use(TALK, told)
+        composer.mark_sent(TALK, told)
         assert PORT in told.notes[more[-4].key]
         assert not asked_for_port(memory).text
 
@@ -195,13 +195,13 @@ def test_what_a_note_told_is_told_by_the_knowledge_of_a_bust_and_not_twice(
 ):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        composer, entries = Composer(memory), talk(60)
+        composer, entries = PromptComposer(memory), talk(60)
         first = said(entries[:1])
-        composer.settle(TALK, first, used(composer, first), USED)
+        composer.record_usage(TALK, first, used(composer, first), USED)
         memory.remember(PORT, kind="decision", project=TALK.project)
         end = len(entries) - 3
         noted = composer.compose(TALK, said(entries[:end]), note=asked_for_port(memory))
-        composer.use(TALK, noted)
+        composer.mark_sent(TALK, noted)
         assert PORT in noted.notes[entries[end - 1].key]
         composer.record(TALK, entries)
         memory.distill(TALK.session)
@@ -209,7 +209,7 @@ def test_what_a_note_told_is_told_by_the_knowledge_of_a_bust_and_not_twice(
         assert bust.plan.busts
         assert PORT in bust.knowledge
         assert not bust.notes
-        composer.use(TALK, bust)
+        composer.mark_sent(TALK, bust)
         assert not asked_for_port(memory).text
         after = composer.compose(TALK, said(entries))
         assert (after.knowledge, after.notes) == (bust.knowledge, {})
@@ -218,16 +218,16 @@ def test_what_a_note_told_is_told_by_the_knowledge_of_a_bust_and_not_twice(
 def test_what_stays_in_a_prompt_is_not_told_again(tmp_path: Path, clock: FixedClock):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        composer, entries = Composer(memory), talk(60)
+        composer, entries = PromptComposer(memory), talk(60)
         compose = partial(composer.compose, TALK, gives_memory=False)
-        composer.use(TALK, compose(said(entries[:1])))
+        composer.mark_sent(TALK, compose(said(entries[:1])))
         memory.remember(PORT, project=TALK.project)
         end = len(entries) - 3
-        composer.use(TALK, compose(said(entries[:end]), note=asked_for_port(memory)))
+        composer.mark_sent(TALK, compose(said(entries[:end]), note=asked_for_port(memory)))
         composer.record(TALK, entries)
         memory.distill(TALK.session)
         bust = compose(said(entries))
-        composer.use(TALK, bust)
+        composer.mark_sent(TALK, bust)
         assert bust.plan.busts
         assert PORT in bust.notes[entries[end - 1].key]
         assert not asked_for_port(memory).text
@@ -255,7 +255,7 @@ def billed(chars: int) -> TokenUse:
 
 @BOTH_SIZES
 def test_a_summary_that_an_agent_asks_for_is_made_of_the_whole(memory: Memory, tokens: int):
-    plan = Composer(memory).compose_whole(TALK, said([*long_talk(tokens), SUM_UP])).plan
+    plan = PromptComposer(memory).compose_full(TALK, said([*long_talk(tokens), SUM_UP])).plan
     assert (plan.layer, plan.start, plan.prefix, plan.annotated) == (0, 0, (), frozenset())
 
 
@@ -265,10 +265,10 @@ def test_without_a_strategy_nothing_is_ever_left_out(
 ):
     config = replace(load({}, home=tmp_path).settings, context_strategy="off")
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        composed = Composer(memory).compose(TALK, said(long_talk(tokens)), least=2)
+        composed = PromptComposer(memory).compose(TALK, said(long_talk(tokens)), min_layer=2)
     plan = composed.plan
     assert (plan.layer, plan.start, plan.prefix, plan.annotated) == (0, 0, (), frozenset())
-    assert (plan.pins, plan.busts) == (Pins(), False)
+    assert (plan.pins, plan.busts) == (PromptState(), False)
     assert composed.whole_tokens >= tokens
 
 
@@ -276,14 +276,14 @@ def test_without_a_strategy_nothing_is_ever_left_out(
 def test_under_amnesia_nothing_is_left_out_since_nothing_could_be_recalled(
     memory: Memory, tokens: int
 ):
-    composer = Composer(memory)
-    composer.begin_amnesia(TALK)
+    composer = PromptComposer(memory)
+    composer.begin_private_mode(TALK)
     for composed in (
-        composer.compose(TALK, said(long_talk(tokens)), least=2),
-        composer.compose_whole(TALK, said([*long_talk(tokens), SUM_UP])),
+        composer.compose(TALK, said(long_talk(tokens)), min_layer=2),
+        composer.compose_full(TALK, said([*long_talk(tokens), SUM_UP])),
     ):
         plan = composed.plan
-        assert composed.amnesic
+        assert composed.is_private
         assert (plan.layer, plan.start, plan.prefix, plan.annotated) == (0, 0, (), frozenset())
 
 
@@ -293,13 +293,13 @@ def test_a_summary_of_a_session_that_was_shortened_is_made_of_what_the_model_can
 ):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=20_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        composer, entries = Composer(memory), long_talk(tokens)
+        composer, entries = PromptComposer(memory), long_talk(tokens)
         composer.record(TALK, entries)
         memory.distill(TALK.session)
         last = used(composer, said(entries))
         assert last.plan.start
-        composer.settle(TALK, said(entries), last, billed(last.chars))
-        composed = composer.compose_whole(TALK, said([*entries, SUM_UP]))
+        composer.record_usage(TALK, said(entries), last, billed(last.chars))
+        composed = composer.compose_full(TALK, said([*entries, SUM_UP]))
     if tokens < 200_000:
         assert (composed.plan.layer, composed.plan.start) == (0, 0)
         return
@@ -310,50 +310,50 @@ def test_a_summary_of_a_session_that_was_shortened_is_made_of_what_the_model_can
 
 
 def test_a_turn_under_amnesia_does_not_calibrate_those_after_it(memory: Memory):
-    composer, entries = Composer(memory), long_talk(20_000)
+    composer, entries = PromptComposer(memory), long_talk(20_000)
     for end in (37, 41):
         composed = composer.compose(TALK, said(entries[:end]))
-        composer.settle(TALK, said(entries[:end]), composed, billed(composed.chars))
+        composer.record_usage(TALK, said(entries[:end]), composed, billed(composed.chars))
     before = composer.compose(TALK, said(entries)).whole_tokens
-    composer.begin_amnesia(TALK)
+    composer.begin_private_mode(TALK)
     for end in (45, 49):
         composed = composer.compose(TALK, said(entries[:end]))
-        without = composer.settle(TALK, said(entries[:end]), composed, billed(50_000))
+        without = composer.record_usage(TALK, said(entries[:end]), composed, billed(50_000))
         assert without.input_tokens >= 12_500
-    composer.end_amnesia(TALK, said(entries[:49]))
+    composer.end_private_mode(TALK, said(entries[:49]))
     after = composer.compose(TALK, said(entries))
     assert after.whole_tokens == before
-    composer.settle(TALK, said(entries), after, billed(after.chars))
+    composer.record_usage(TALK, said(entries), after, billed(after.chars))
     memory.database.write(lambda db: db.rows("SELECT 1"))
-    assert composer.desk.held(TALK).measured.tokens_per_char == pytest.approx(0.25, rel=0.1)
+    assert composer.store.load(TALK).measured.tokens_per_char == pytest.approx(0.25, rel=0.1)
 
 
 def test_a_plan_that_is_not_used_leaves_a_session_as_it_was(tmp_path: Path, clock: FixedClock):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        composer, entries = Composer(memory), talk(60)
+        composer, entries = PromptComposer(memory), talk(60)
         first = said(entries[:1])
-        composer.settle(TALK, first, used(composer, first), USED)
+        composer.record_usage(TALK, first, used(composer, first), USED)
         composer.record(TALK, entries)
         memory.distill(TALK.session)
         late = composer.compose(TALK, said(entries))
         assert (late.plan.busts, bool(late.plan.layer)) == (True, True)
         again = composer.compose(TALK, said(entries))
         assert (again.plan, again.notes) == (late.plan, late.notes)
-        held = composer.compose_held(TALK, said(entries))
-        assert held is not None
-        assert held.plan.busts
-        composer.use(TALK, held)
+        snapshot = composer.compose_from_cache(TALK, said(entries))
+        assert snapshot is not None
+        assert snapshot.plan.busts
+        composer.mark_sent(TALK, snapshot)
         after = composer.compose(TALK, said(entries))
-        assert (after.plan.busts, after.plan.start) == (False, held.plan.start)
+        assert (after.plan.busts, after.plan.start) == (False, snapshot.plan.start)
 
 
 def test_a_note_that_did_not_go_out_is_told_with_the_next_prompt_and_only_once(memory: Memory):
-    composer, entries = Composer(memory), talk(2)
+    composer, entries = PromptComposer(memory), talk(2)
     memory.remember("The staging port is 5436", project=TALK.project)
 
-    def noted(count: int) -> Composed:
-        found = memory.for_prompt(
+    def noted(count: int) -> ComposedPrompt:
+        found = memory.prompts.for_prompt(
             "What is the staging port?",
             session=TALK.session,
             project=TALK.project,
@@ -365,16 +365,16 @@ def test_a_note_that_did_not_go_out_is_told_with_the_next_prompt_and_only_once(m
     late = noted(1)
     assert "5436" in late.notes[entries[0].key]
     assert noted(1).notes == late.notes
-    held = composer.compose(TALK, said(entries[:1]), gives_memory=False)
-    assert not held.notes
-    composer.use(TALK, held)
+    snapshot = composer.compose(TALK, said(entries[:1]), gives_memory=False)
+    assert not snapshot.notes
+    composer.mark_sent(TALK, snapshot)
     assert not noted(1).notes
     told = noted(5)
     assert list(told.notes) == [entries[4].key]
-    composer.use(TALK, told)
+    composer.mark_sent(TALK, told)
     memory.database.write(lambda db: db.rows("SELECT 1"))
     assert noted(5).notes == told.notes
-    assert not memory.for_prompt(
+    assert not memory.prompts.for_prompt(
         "What is the staging port?", session=TALK.session, project=TALK.project, threshold=0.0
     ).text
 
@@ -382,25 +382,25 @@ def test_a_note_that_did_not_go_out_is_told_with_the_next_prompt_and_only_once(m
 def test_knowledge_that_did_not_go_out_may_still_be_told_in_a_note(memory: Memory):
     fact = "The staging port is 5436"
     memory.remember(fact, project=TALK.project)
-    composer = Composer(memory)
+    composer = PromptComposer(memory)
     assert fact in composer.compose(TALK, said(talk(1)[:1])).knowledge
     memory.database.write(lambda db: db.rows("SELECT 1"))
-    found = memory.for_prompt(
+    found = memory.prompts.for_prompt(
         "What is the staging port?", session=TALK.session, project=TALK.project, threshold=0.0
     )
     assert fact in found.text
 
 
 def test_a_plan_that_is_used_late_takes_nothing_back_that_came_since(memory: Memory):
-    composer, entries = Composer(memory), talk(2)
+    composer, entries = PromptComposer(memory), talk(2)
     first, second = composer.compose(TALK, said(entries[:1])), None
     composer.raise_floor(TALK, 210_345, 200_000)
     second = composer.compose(TALK, said(entries[:5]), note=Injection("A note."))
-    composer.use(TALK, second)
-    composer.begin_amnesia(TALK)
-    composer.use(TALK, first)
-    assert composer.compose(TALK, said(entries[:5])).amnesic
-    composer.end_amnesia(TALK, said(entries[:1]))
+    composer.mark_sent(TALK, second)
+    composer.begin_private_mode(TALK)
+    composer.mark_sent(TALK, first)
+    assert composer.compose(TALK, said(entries[:5])).is_private
+    composer.end_private_mode(TALK, said(entries[:1]))
     again = composer.compose(TALK, said(entries[:5]))
     assert again.notes == second.notes
     assert again.plan.pins.floor == 2
@@ -409,12 +409,14 @@ def test_a_plan_that_is_used_late_takes_nothing_back_that_came_since(memory: Mem
 LEDGER = "The ledger is closed on Fridays"
 
 
-def shortened(memory: Memory, composer: Composer, *, between: str = "") -> list[Composed]:
+def shortened(
+    memory: Memory, composer: PromptComposer, *, between: str = ""
+) -> list[ComposedPrompt]:
     """Return a session's first prompt and the one that busts, by which time it knows more."""
     entries = talk(60)
     first = replace(said(entries[:1]), fixed_chars=50_000)
     begun = used(composer, first)
-    composer.settle(TALK, first, begun, billed(begun.chars))
+    composer.record_usage(TALK, first, begun, billed(begun.chars))
     composer.record(TALK, entries)
     memory.distill(TALK.session)
     if between:
@@ -432,8 +434,8 @@ def capped(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
 
 def test_knowledge_that_comes_with_a_bust_is_measured(capped: Memory):
     capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
-    composer = Composer(capped)
-    composer.pass_bare(TALK)
+    composer = PromptComposer(capped)
+    composer.mark_passthrough(TALK)
     bare, busting = shortened(capped, composer)
     assert (bare.bare, bare.knowledge) == (True, "")
     assert busting.plan.busts
@@ -445,7 +447,7 @@ def test_knowledge_that_comes_with_a_bust_is_measured(capped: Memory):
 
 def test_knowledge_is_chosen_anew_where_a_bust_writes_all_anew(capped: Memory):
     capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
-    composer = Composer(capped)
+    composer = PromptComposer(capped)
     begun, busting = shortened(capped, composer, between=LEDGER)
     assert LEDGER not in begun.knowledge
     assert (busting.cold, busting.plan.busts) == (False, True)
@@ -453,22 +455,22 @@ def test_knowledge_is_chosen_anew_where_a_bust_writes_all_anew(capped: Memory):
     after = composer.compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
     assert (after.knowledge, after.plan.busts) == (busting.knowledge, False)
     capped.database.write(lambda db: db.rows("SELECT 1"))
-    again = Composer(capped).compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
+    again = PromptComposer(capped).compose(TALK, replace(said(talk(60)), fixed_chars=50_000))
     assert again.knowledge == busting.knowledge
 
 
 def test_knowledge_that_would_be_the_same_stays_at_a_bust(capped: Memory):
     capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
-    begun, busting = shortened(capped, Composer(capped))
+    begun, busting = shortened(capped, PromptComposer(capped))
     assert busting.plan.busts
     assert busting.knowledge == begun.knowledge
-    assert busting.step is not None
-    assert not any(one.text for one in busting.step.given)
+    assert busting.change is not None
+    assert not any(one.text for one in busting.change.given)
 
 
 def test_a_bare_session_is_bare_no_more_after_a_bust_though_nothing_is_known(capped: Memory):
-    composer = Composer(capped)
-    composer.pass_bare(TALK)
+    composer = PromptComposer(capped)
+    composer.mark_passthrough(TALK)
     bare, busting = shortened(capped, composer)
     assert [bare.bare, busting.bare] == [True, False]
     assert [bare.knowledge, busting.knowledge] == ["", ""]

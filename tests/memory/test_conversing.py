@@ -13,17 +13,27 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lore.gateway.apis import keys
-from lore.gateway.apis.keys import Piece
+from lore.gateway.apis import entry_keys
+from lore.gateway.apis.entry_keys import KeyedBlock
+from lore.gateway.session.session_store import SessionStore
 from lore.memory import Memory
-from lore.memory.conversing import Conversing
-from lore.records import Block, Distilled, Entry, Given, Held, Measured, Pins, Speaker, Voice
+from lore.records import (
+    Block,
+    ClientSession,
+    Distilled,
+    Entry,
+    InjectedItem,
+    Measured,
+    PromptState,
+    SessionSnapshot,
+    Voice,
+)
 from lore.settings import load
-from lore.store import dialogues
+from lore.store import dialogue_state
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import FakeEmbedder, FixedClock
 
-TALK = Speaker("s-1", "claude-code", "/code/almanac")
+TALK = ClientSession("s-1", "claude-code", "/code/almanac")
 
 
 @pytest.fixture
@@ -61,40 +71,40 @@ def talk(turns: int) -> list[Entry]:
 
 def texts(memory: Memory, session: str = "s-1") -> list[str]:
     """Return what is stored of a session."""
-    return [part.text for message in memory.messages(session) for part in message.parts]
+    return [part.text for message in memory.sessions.messages(session) for part in message.parts]
 
 
 def test_each_request_adds_what_it_did_not_say_before(memory: Memory):
-    Conversing(memory).record(TALK, talk(1))
+    SessionStore(memory).record(TALK, talk(1))
     first = texts(memory)
-    Conversing(memory).record(TALK, talk(2), first=4, model="m")
-    Conversing(memory).record(TALK, talk(2))
+    SessionStore(memory).record(TALK, talk(2), first=4, model="m")
+    SessionStore(memory).record(TALK, talk(2))
     assert texts(memory)[: len(first)] == first
     assert len(texts(memory)) == 2 * len(first) == 10
 
 
 def test_the_same_word_said_twice_is_two_messages(memory: Memory):
     yes = entry("user", words("yes"))
-    Conversing(memory).record(TALK, [*exchange(0), yes, *exchange(1), yes])
+    SessionStore(memory).record(TALK, [*exchange(0), yes, *exchange(1), yes])
     assert texts(memory).count("yes") == 2
 
 
 def said(voice: Voice, text: str) -> Entry:
-    return keys.entry(voice, [Piece(words(text), text)])
+    return entry_keys.make_entry(voice, [KeyedBlock(words(text), text)])
 
 
 def numbered(*told: str) -> list[Entry]:
     """Return a talk of prompts and answers in turn, with the keys that a wire gives them."""
     spoken = [said("assistant" if n % 2 else "user", text) for n, text in enumerate(told)]
-    return list(keys.numbered(spoken))
+    return list(entry_keys.number_duplicates(spoken))
 
 
 def test_prompts_that_a_client_carries_over_when_it_compacts_are_stored_once(memory: Memory):
     told = ["Count the tides.", "Six.", "And the locks?", "Two.", "Yes.", "Done."]
-    Conversing(memory).record(TALK, numbered(*told))
+    SessionStore(memory).record(TALK, numbered(*told))
     carried = [said("user", text) for text in (*told[::2], "Distilled: tides and locks.")]
     for _ in range(2):
-        Conversing(memory).record(
+        SessionStore(memory).record(
             TALK, [*carried, said("user", "Yes."), said("assistant", "Well.")]
         )
     assert texts(memory) == [*told, "Distilled: tides and locks.", "Yes.", "Well."]
@@ -110,15 +120,15 @@ def test_a_window_that_slides_over_a_talk_stores_each_word_once(
     for end in range(2, len(told) + 1, 2):
         start = max(0, end - window)
         spoken = [said("assistant" if n % 2 else "user", told[n]) for n in range(start, end)]
-        Conversing(memory).record(TALK, keys.numbered(spoken))
+        SessionStore(memory).record(TALK, entry_keys.number_duplicates(spoken))
     assert texts(memory) == told
 
 
 def test_a_window_that_begins_within_a_turn_stores_each_word_once(memory: Memory):
     entries = talk(2)
-    Conversing(memory).record(TALK, entries[:-1])
+    SessionStore(memory).record(TALK, entries[:-1])
     before = texts(memory)
-    Conversing(memory).record(TALK, entries[5:])
+    SessionStore(memory).record(TALK, entries[5:])
     assert texts(memory)[:-1] == before
     assert len(texts(memory)) == 10
 
@@ -150,7 +160,7 @@ class Client:
         self._asked.add((before, text))
         self._say("user", text)
         self._say("assistant", f"Answer {len(self.said)}.")
-        return list(keys.numbered(said(*one) for one in self.history))
+        return list(entry_keys.number_duplicates(said(*one) for one in self.history))
 
     def _say(self, voice: Voice, text: str) -> None:
         self.history.append((voice, text))
@@ -169,17 +179,17 @@ def test_each_word_is_stored_once_whatever_a_client_does_with_its_history(
     client, talk = Client(), replace(TALK, session=uuid.uuid4().hex)
     for how, at, text in steps:
         client.change(how, at)
-        Conversing(memory).record(talk, client.ask(text))
+        SessionStore(memory).record(talk, client.ask(text))
     stored = texts(memory, talk.session) if steps else []
     assert Counter(stored) == Counter(client.said)
 
 
 def test_what_is_said_again_after_going_back_is_another_message(memory: Memory):
     first = numbered("Begin.", "Well.", "Try the left.", "No way.", "Try the right.", "A door.")
-    Conversing(memory).record(TALK, first)
+    SessionStore(memory).record(TALK, first)
     back = numbered("Begin.", "Well.", "Try the right.", "A wall.")
-    Conversing(memory).record(TALK, back)
-    Conversing(memory).record(
+    SessionStore(memory).record(TALK, back)
+    SessionStore(memory).record(
         TALK, [*back, said("user", "Try the left."), said("assistant", "Ah.")]
     )
     assert texts(memory).count("Try the right.") == texts(memory).count("Try the left.") == 2
@@ -188,18 +198,18 @@ def test_what_is_said_again_after_going_back_is_another_message(memory: Memory):
 
 def test_what_was_carried_over_and_is_forgotten_does_not_come_back(memory: Memory):
     told = ["Count the tides.", "Six.", "The code of the gate is 1904.", "Noted.", "Yes.", "Done."]
-    Conversing(memory).record(TALK, numbered(*told))
+    SessionStore(memory).record(TALK, numbered(*told))
     carried = [said("user", text) for text in (*told[::2], "Go on.")]
-    Conversing(memory).record(TALK, carried)
-    secret = next(one for one in memory.messages("s-1") if "1904" in one.parts[0].text)
+    SessionStore(memory).record(TALK, carried)
+    secret = next(one for one in memory.sessions.messages("s-1") if "1904" in one.parts[0].text)
     memory.forget(id=secret.id)
     for again in (carried, numbered(*told)):
-        Conversing(memory).record(TALK, again)
+        SessionStore(memory).record(TALK, again)
     assert texts(memory) == [text for text in (*told, "Go on.") if "1904" not in text]
 
 
 def test_a_transcript_of_the_same_session_adds_nothing(memory: Memory, tmp_path: Path):
-    Conversing(memory).record(TALK, talk(1))
+    SessionStore(memory).record(TALK, talk(1))
     before = texts(memory)
     path = tmp_path / "s-1.jsonl"
     said: Sequence[tuple[str, object]] = [
@@ -225,10 +235,10 @@ def test_a_transcript_of_the_same_session_adds_nothing(memory: Memory, tmp_path:
 
 def test_what_a_program_put_into_a_prompt_is_nobodys_word(memory: Memory):
     told = "<system-reminder>Never deploy on Fridays.</system-reminder>Mend the login."
-    Conversing(memory).record(
+    SessionStore(memory).record(
         TALK, [entry("user", words(told)), entry("system", words("Be brief."))]
     )
-    found = memory.messages("s-1")
+    found = memory.sessions.messages("s-1")
     assert [(p.kind, p.origin) for p in found[0].parts if "Fridays" in p.text] == [
         ("aside", "tool")
     ]
@@ -236,9 +246,9 @@ def test_what_a_program_put_into_a_prompt_is_nobodys_word(memory: Memory):
 
 
 def test_a_parent_is_found_whose_name_is_stored_without_its_secret(memory: Memory):
-    desk, name = Conversing(memory), "ghp_" + "a1B2c3D4" * 4 + "e5F6"
-    desk.record(replace(TALK, session=name), exchange(0))
-    desk.record(replace(TALK, session="helper", parent=name), exchange(1))
+    store, name = SessionStore(memory), "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    store.record(replace(TALK, session=name), exchange(0))
+    store.record(replace(TALK, session="helper", parent=name), exchange(1))
     found = {one.external_id: one for one in memory.sessions()}
     assert name not in found
     parent = next(one for one in found.values() if one.external_id != "helper")
@@ -246,10 +256,10 @@ def test_a_parent_is_found_whose_name_is_stored_without_its_secret(memory: Memor
 
 
 def test_a_helper_is_asked_by_its_parent_and_not_by_a_person(memory: Memory):
-    Conversing(memory).record(TALK, talk(1))
+    SessionStore(memory).record(TALK, talk(1))
     helper = replace(TALK, session="s-1/agent-7", parent="s-1")
-    Conversing(memory).record(helper, [entry("user", words("Always use tabs."))])
-    [asked] = memory.messages("s-1/agent-7")
+    SessionStore(memory).record(helper, [entry("user", words("Always use tabs."))])
+    [asked] = memory.sessions.messages("s-1/agent-7")
     assert (asked.origin, asked.speaker) == ("assistant", "agent")
     found = {one.external_id: one for one in memory.sessions()}
     assert found["s-1/agent-7"].parent_id == found["s-1"].id
@@ -257,144 +267,165 @@ def test_a_helper_is_asked_by_its_parent_and_not_by_a_person(memory: Memory):
 
 def test_a_summary_says_which_entries_it_stands_for(memory: Memory):
     entries = talk(8)
-    Conversing(memory).record(TALK, entries[:24])
+    SessionStore(memory).record(TALK, entries[:24])
     memory.distill("s-1")
-    Conversing(memory).record(TALK, entries)
-    found = Conversing(memory).distilled(TALK, entries)
+    SessionStore(memory).record(TALK, entries)
+    found = SessionStore(memory).find_distillations(TALK, entries)
     assert found
     assert [one.until for one in found] == sorted(one.until for one in found)
     assert found[-1].until == 24
-    assert Conversing(memory).distilled(TALK, entries[:8])[-1].until == 8
+    assert SessionStore(memory).find_distillations(TALK, entries[:8])[-1].until == 8
 
 
 def test_a_session_that_nobody_knows_has_no_summaries(memory: Memory):
-    assert Conversing(memory).distilled(TALK, talk(1)) == []
+    assert SessionStore(memory).find_distillations(TALK, talk(1)) == []
 
 
 def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClock):
     config = load({}, home=tmp_path / "home").settings
-    pins = Pins(2, 2, "k", ("d1", "d2"), frozenset(("call-1", "call-0")), 3)
+    pins = PromptState(2, 2, "k", ("d1", "d2"), frozenset(("call-1", "call-0")), 3)
     made = (Distilled("tier-1", "All of it.", 3, 8, 1),)
-    held = Held(pins, Measured(80, 20, 0.25, 1, 2, 3, "k", 7.5), "What stands.", {"k": "a"}, made)
-    held = replace(held, told={"": (Given(1, -7),), "k": (Given(2, 2**62), Given(3, 0))})
+    snapshot = SessionSnapshot(
+        pins, Measured(80, 20, 0.25, 1, 2, 3, "k", 7.5), "What stands.", {"k": "a"}, made
+    )
+    snapshot = replace(
+        snapshot,
+        told={"": (InjectedItem(1, -7),), "k": (InjectedItem(2, 2**62), InjectedItem(3, 0))},
+    )
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        Conversing(memory).hold(TALK, held, era="")
+        SessionStore(memory).save(TALK, snapshot, generation="")
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        assert Conversing(memory).held(TALK) == held
-        assert Conversing(memory).held(replace(TALK, session="s-2")) == Held()
+        assert SessionStore(memory).load(TALK) == snapshot
+        assert SessionStore(memory).load(replace(TALK, session="s-2")) == SessionSnapshot()
 
 
 def test_that_nothing_was_chosen_is_held_too_and_takes_the_place_of_what_was(memory: Memory):
     made = (Distilled("tier-1", "All of it.", 3, 8, 1),)
-    Conversing(memory).hold(TALK, Held(Pins(1), Measured(), "Old.", {"k": "a"}, made), era="")
-    nothing = Held(Pins(1), Measured(), "", {}, (), bare=True)
-    Conversing(memory).hold(TALK, nothing, era="")
+    SessionStore(memory).save(
+        TALK, SessionSnapshot(PromptState(1), Measured(), "Old.", {"k": "a"}, made), generation=""
+    )
+    nothing = SessionSnapshot(PromptState(1), Measured(), "", {}, (), bare=True)
+    SessionStore(memory).save(TALK, nothing, generation="")
     memory.database.write(lambda db: db.rows("SELECT 1"))
-    assert Conversing(memory).held(TALK) == nothing
-    Conversing(memory).hold(TALK, Held(), era="")
+    assert SessionStore(memory).load(TALK) == nothing
+    SessionStore(memory).save(TALK, SessionSnapshot(), generation="")
     memory.database.write(lambda db: db.rows("SELECT 1"))
-    assert Conversing(memory).held(TALK) == Held()
+    assert SessionStore(memory).load(TALK) == SessionSnapshot()
 
 
 def test_markers_are_of_one_session_and_survive(memory: Memory):
-    Conversing(memory).keep_markers(TALK, {"m1": "Port 5436."})
-    assert Conversing(memory).markers(TALK) == {"m1": "Port 5436."}
-    assert Conversing(memory).markers(replace(TALK, session="s-2")) == {}
+    SessionStore(memory).save_markers(TALK, {"m1": "Port 5436."})
+    assert SessionStore(memory).load_markers(TALK) == {"m1": "Port 5436."}
+    assert SessionStore(memory).load_markers(replace(TALK, session="s-2")) == {}
 
 
 def test_forgetting_takes_all_that_quotes_memory(memory: Memory):
     id_ = memory.store("The staging port is 5436.")
-    quoting = Held(Pins(1), Measured(), "The staging port is 5436.", {"k": "Port 5436."})
-    quoting = replace(quoting, told={"k": (Given(1, 2),)})
-    era = Conversing(memory).era()
-    Conversing(memory).hold(TALK, quoting, era=era)
-    Conversing(memory).keep_markers(TALK, {"m1": "The staging port is 5436."})
+    quoting = SessionSnapshot(
+        PromptState(1), Measured(), "The staging port is 5436.", {"k": "Port 5436."}
+    )
+    quoting = replace(quoting, told={"k": (InjectedItem(1, 2),)})
+    generation = SessionStore(memory).generation()
+    SessionStore(memory).save(TALK, quoting, generation=generation)
+    SessionStore(memory).save_markers(TALK, {"m1": "The staging port is 5436."})
     memory.forget(id=id_)
-    held = Conversing(memory).held(TALK)
-    assert (held.knowledge, held.notes, held.told, held.pins.layer) == (None, {}, {}, 1)
-    assert Conversing(memory).markers(TALK) == {}
+    snapshot = SessionStore(memory).load(TALK)
+    assert (snapshot.knowledge, snapshot.notes, snapshot.told, snapshot.pins.layer) == (
+        None,
+        {},
+        {},
+        1,
+    )
+    assert SessionStore(memory).load_markers(TALK) == {}
     # Whoever did not notice brings nothing back.
-    Conversing(memory).hold(TALK, replace(quoting, pins=Pins(2)), era=era)
+    SessionStore(memory).save(TALK, replace(quoting, pins=PromptState(2)), generation=generation)
     memory.database.write(lambda db: db.rows("SELECT 1"))
-    held = Conversing(memory).held(TALK)
-    assert (held.knowledge, held.notes, held.told, held.pins.layer) == (None, {}, {}, 2)
+    snapshot = SessionStore(memory).load(TALK)
+    assert (snapshot.knowledge, snapshot.notes, snapshot.told, snapshot.pins.layer) == (
+        None,
+        {},
+        {},
+        2,
+    )
 
 
 def test_an_amnesic_session_is_not_stored_by_any_way(
     memory: Memory, clock: FixedClock, tmp_path: Path
 ):
-    Conversing(memory).record(TALK, exchange(0)[:1])
+    SessionStore(memory).record(TALK, exchange(0)[:1])
     clock.advance(seconds=10)
-    Conversing(memory).begin_amnesia(TALK)
-    assert Conversing(memory).held(TALK).amnesic
+    SessionStore(memory).private_mode.begin(TALK)
+    assert SessionStore(memory).load(TALK).is_private
     secret = "The merger is on the ninth."
-    assert Conversing(memory).record(TALK, [*exchange(0)[:1], entry("user", words(secret))]) == []
+    assert SessionStore(memory).record(TALK, [*exchange(0)[:1], entry("user", words(secret))]) == []
     path = tmp_path / "s-1.jsonl"
     line = claude_line("user", secret, uuid="u9", sessionId="s-1", timestamp=clock().isoformat())
     path.write_text(json.dumps(line) + "\n")
     clock.advance(seconds=10)
-    Conversing(memory).end_amnesia(TALK, [])
+    SessionStore(memory).end_private_mode(TALK, [])
     memory.capture_files([path])
     assert secret not in texts(memory)
-    Conversing(memory).record(TALK, [entry("user", words("Back again."))])
+    SessionStore(memory).record(TALK, [entry("user", words("Back again."))])
     assert "Back again." in texts(memory)
 
 
 def test_an_amnesic_session_is_told_nothing_by_its_hooks(memory: Memory):
     memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
-    Conversing(memory).begin_amnesia(TALK)
-    assert not memory.begin_session("s-1", project=TALK.project).text
-    assert memory.begin_session("s-2", project=TALK.project).text
+    SessionStore(memory).private_mode.begin(TALK)
+    assert not memory.prompts.begin_session("s-1", project=TALK.project).text
+    assert memory.prompts.begin_session("s-2", project=TALK.project).text
 
 
 def test_what_is_kept_of_amnesia_tells_a_guesser_nothing(memory: Memory, tmp_path: Path):
-    desk, entries = Conversing(memory), talk(1)
-    desk.begin_amnesia(TALK)
-    desk.end_amnesia(TALK, entries)
+    store, entries = SessionStore(memory), talk(1)
+    store.private_mode.begin(TALK)
+    store.end_private_mode(TALK, entries)
     with memory.database.read() as db:
-        kept = dialogues.find_unsaid(db, TALK.session)
+        kept = dialogue_state.find_excluded_entries(db, TALK.session)
     assert len(kept) == len(entries)
     assert not kept & {entry.key for entry in entries}
     config = load({}, home=tmp_path / "other").settings
     with Memory.open(config=config, embedder=FakeEmbedder()) as other:
-        Conversing(other).begin_amnesia(TALK)
-        Conversing(other).end_amnesia(TALK, entries)
+        SessionStore(other).private_mode.begin(TALK)
+        SessionStore(other).end_private_mode(TALK, entries)
         with other.database.read() as db:
-            assert not kept & dialogues.find_unsaid(db, TALK.session)
+            assert not kept & dialogue_state.find_excluded_entries(db, TALK.session)
 
 
 def test_digests_that_were_kept_without_the_key_of_the_home_still_count(memory: Memory):
     entries, now = talk(1), memory.database.now()
     old = {entry.key for entry in entries}
-    memory.database.write(lambda db: dialogues.forget_from(db, TALK.session, now=now))
-    memory.database.write(lambda db: dialogues.remember_from(db, TALK.session, unsaid=old, now=now))
-    assert Conversing(memory).record(TALK, entries) == []
-    Conversing(memory).begin_amnesia(TALK)
-    Conversing(memory).end_amnesia(TALK, entries)
+    memory.database.write(lambda db: dialogue_state.begin_private_mode(db, TALK.session, now=now))
+    memory.database.write(
+        lambda db: dialogue_state.end_private_mode(db, TALK.session, excluded=old, now=now)
+    )
+    assert SessionStore(memory).record(TALK, entries) == []
+    SessionStore(memory).private_mode.begin(TALK)
+    SessionStore(memory).end_private_mode(TALK, entries)
     with memory.database.read() as db:
-        assert not old & dialogues.find_unsaid(db, TALK.session)
-    assert Conversing(memory).record(TALK, entries) == []
+        assert not old & dialogue_state.find_excluded_entries(db, TALK.session)
+    assert SessionStore(memory).record(TALK, entries) == []
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["in the middle", "at the beginning too"])
 def test_what_was_not_to_be_stored_stands_between_summaries_as_that(memory: Memory, again: bool):
-    desk, entries = Conversing(memory), talk(8)
+    store, entries = SessionStore(memory), talk(8)
     told = entries[4:8] if again else entries[:8]
     if again:
-        desk.begin_amnesia(TALK)
-        desk.end_amnesia(TALK, entries[:4])
-    desk.record(TALK, entries[:8])
-    desk.begin_amnesia(TALK)
-    desk.end_amnesia(TALK, entries[:16])
-    desk.record(TALK, entries)
+        store.private_mode.begin(TALK)
+        store.end_private_mode(TALK, entries[:4])
+    store.record(TALK, entries[:8])
+    store.private_mode.begin(TALK)
+    store.end_private_mode(TALK, entries[:16])
+    store.record(TALK, entries)
     memory.distill("s-1")
     assert len(texts(memory)) == 5 * (len(told) + len(entries[16:])) // 4
-    found = desk.distilled(TALK, entries)
+    found = store.find_distillations(TALK, entries)
     silent = [one for one in found if one.id.startswith("unsaid-")]
     assert [one.until for one in silent] == ([4, 16] if again else [16])
     assert silent[-1].text.endswith("Turns: 2.")
     assert max(one.until for one in found) == 32
-    assert desk.distilled(TALK, entries) == found
+    assert store.find_distillations(TALK, entries) == found
     for number in range(8, 16):
         assert not any(f"a{number // 4}.py" in one.text for one in found)
 
@@ -402,10 +433,10 @@ def test_what_was_not_to_be_stored_stands_between_summaries_as_that(memory: Memo
 def test_a_transcript_has_no_commands_and_no_summary_of_what_was_not_to_be_stored(
     memory: Memory, clock: FixedClock, tmp_path: Path
 ):
-    desk = Conversing(memory)
-    desk.begin_amnesia(TALK)
+    store = SessionStore(memory)
+    store.private_mode.begin(TALK)
     clock.advance(minutes=1)
-    desk.end_amnesia(TALK, [])
+    store.end_private_mode(TALK, [])
     clock.advance(minutes=1)
     offered = (
         "<command-message>lore:amnesia</command-message>\n"

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from lore.errors import StoreBusy, StoreError
+from lore.gateway.session.prompt_composer import PromptComposer
+from lore.gateway.session.session_registry import SessionRegistry
+from lore.gateway.session.session_store import SNAPSHOT_FIELDS, SessionStore
 from lore.memory import Memory
-from lore.memory.composing import Composer
-from lore.memory.conversing import HELD, Conversing
-from lore.memory.lives import Lives
-from lore.records import Distilled, Held, Injection, Measured, Speaker
+from lore.records import Distilled, SessionSnapshot, Injection, Measured, ClientSession
 from lore.settings import load
-from lore.store.dialogues import Name
+from lore.store.dialogue_state import StateName
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.memory.test_composing import TALK, USED, memory, said
 from tests.memory.test_conversing import talk
@@ -28,12 +28,12 @@ __all__ = ["memory"]
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another process"])
 def test_what_is_forgotten_is_not_said_again(memory: Memory, elsewhere: bool):
-    composer = Composer(memory)
+    composer = PromptComposer(memory)
     kept = memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
     entries = talk(2)
     note = Injection("The staging port is 5436.")
     first = composer.compose(TALK, said(entries[:1]), note=note)
-    composer.use(TALK, first)
+    composer.mark_sent(TALK, first)
     assert "5436" in first.knowledge
     if elsewhere:
         with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as other:
@@ -43,11 +43,11 @@ def test_what_is_forgotten_is_not_said_again(memory: Memory, elsewhere: bool):
     again = composer.compose(TALK, said(entries[:5]))
     assert "5436" not in again.knowledge
     assert not again.notes
-    composer.use(TALK, again)
-    composer.settle(TALK, said(entries[:5]), again, USED)
+    composer.mark_sent(TALK, again)
+    composer.record_usage(TALK, said(entries[:5]), again, USED)
     memory.database.write(lambda db: db.rows("SELECT 1"))
-    held = composer.desk.held(TALK)
-    assert "5436" not in f"{held.knowledge} {held.notes}"
+    snapshot = composer.store.load(TALK)
+    assert "5436" not in f"{snapshot.knowledge} {snapshot.notes}"
 
 
 def test_a_marker_that_is_kept_late_is_known_at_once_and_after_a_restart(
@@ -56,34 +56,34 @@ def test_a_marker_that_is_kept_late_is_known_at_once_and_after_a_restart(
     config = load({}, home=tmp_path).settings
     release = threading.Event()
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        lives = Lives(Conversing(memory))
-        lives.keep_markers(TALK, {"m1": "Port 5436."})
+        registry = SessionRegistry(SessionStore(memory))
+        registry.save_markers(TALK, {"m1": "Port 5436."})
         holding_up = memory.database.submit(lambda _db: release.wait(PATIENCE_S))
         with pytest.raises(StoreBusy):
-            lives.keep_markers(TALK, {"m2": "Port 5437."}, within_s=0.01)
-        at_hand = lives.markers(TALK, at_hand=True)
+            registry.save_markers(TALK, {"m2": "Port 5437."}, timeout_s=0.01)
+        from_cache = registry.markers(TALK, from_cache=True)
         release.set()
         holding_up.result(PATIENCE_S)
-        found = lives.markers(TALK)
+        found = registry.markers(TALK)
         memory.database.write(lambda db: db.rows("SELECT 1"))
-        again = Lives(Conversing(memory)).markers(TALK)
-    assert at_hand == found == again == {"m1": "Port 5436.", "m2": "Port 5437."}
+        again = SessionRegistry(SessionStore(memory)).markers(TALK)
+    assert from_cache == found == again == {"m1": "Port 5436.", "m2": "Port 5437."}
 
 
 def test_markers_that_are_looked_up_take_nothing_back_that_is_kept_meanwhile(memory: Memory):
     kept = threading.Event()
-    Conversing(memory).keep_markers(TALK, {"m1": "Port 5436."})
+    SessionStore(memory).save_markers(TALK, {"m1": "Port 5436."})
 
-    class Slow(Conversing):
-        def markers(self, speaker: Speaker) -> dict[str, str]:
-            found = super().markers(speaker)
+    class Slow(SessionStore):
+        def load_markers(self, client: ClientSession) -> dict[str, str]:
+            found = super().load_markers(client)
             kept.wait(PATIENCE_S)
             return found
 
-    slow = Lives(Slow(memory))
+    slow = SessionRegistry(Slow(memory))
     looking = threading.Thread(target=slow.markers, args=[TALK])
     looking.start()
-    slow.keep_markers(TALK, {"m2": "Port 5437."})
+    slow.save_markers(TALK, {"m2": "Port 5437."})
     kept.set()
     looking.join()
     assert slow.markers(TALK) == {"m1": "Port 5436.", "m2": "Port 5437."}
@@ -92,36 +92,41 @@ def test_markers_that_are_looked_up_take_nothing_back_that_is_kept_meanwhile(mem
 def test_a_session_without_markers_is_looked_up_once(memory: Memory):
     asked: list[str] = []
 
-    class Counting(Conversing):
-        def markers(self, speaker: Speaker) -> dict[str, str]:
-            asked.append(speaker.session)
-            return super().markers(speaker)
+    class Counting(SessionStore):
+        def load_markers(self, client: ClientSession) -> dict[str, str]:
+            asked.append(client.session)
+            return super().load_markers(client)
 
-    lives = Lives(Counting(memory))
-    assert [lives.markers(TALK), lives.markers(TALK)] == [{}, {}]
-    lives.keep_markers(TALK, {"m1": "Port 5436."})
-    assert lives.markers(TALK) == {"m1": "Port 5436."}
+    registry = SessionRegistry(Counting(memory))
+    assert [registry.markers(TALK), registry.markers(TALK)] == [{}, {}]
+    registry.save_markers(TALK, {"m1": "Port 5436."})
+    assert registry.markers(TALK) == {"m1": "Port 5436."}
     assert len(asked) == 1
 
 
 def test_a_marker_of_the_first_answer_is_known_by_the_later_name_of_a_talk(memory: Memory):
-    lives, named = Lives(Conversing(memory)), replace(TALK, session="t-2", began=TALK.session)
-    assert lives.markers(TALK) == {}
+    registry, named = (
+        SessionRegistry(SessionStore(memory)),
+        replace(TALK, session="t-2", began=TALK.session),
+    )
+    assert registry.markers(TALK) == {}
     memory.database.full = True
     with pytest.raises(StoreError):
-        lives.keep_markers(TALK, {"m1": "Port 5436."})
-    assert lives.markers(named) == lives.markers(named, at_hand=True) == {"m1": "Port 5436."}
+        registry.save_markers(TALK, {"m1": "Port 5436."})
+    assert (
+        registry.markers(named) == registry.markers(named, from_cache=True) == {"m1": "Port 5436."}
+    )
 
 
-class Pausing(Conversing):
+class Pausing(SessionStore):
     """A desk whose answer on how a session stands is on its way for a while."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
         self.pauses, self.has_read, self.may_go_on = False, threading.Event(), threading.Event()
 
-    def standing(self, speaker: Speaker) -> tuple[str, bool]:
-        found = super().standing(speaker)
+    def generation_and_privacy(self, client: ClientSession) -> tuple[str, bool]:
+        found = super().generation_and_privacy(client)
         if self.pauses:
             self.pauses = False
             self.has_read.set()
@@ -131,56 +136,61 @@ class Pausing(Conversing):
 
 @pytest.mark.parametrize("ends", [False, True], ids=["begins", "ends"])
 def test_amnesia_is_not_undone_by_what_was_read_before_it(memory: Memory, ends: bool):
-    desk = Pausing(memory)
-    lives = Lives(desk)
-    lives.get(TALK)
+    store = Pausing(memory)
+    registry = SessionRegistry(store)
+    registry.get(TALK)
     if ends:
-        lives.begin_amnesia(TALK)
-    desk.pauses = True
-    reading = threading.Thread(target=lives.get, args=[TALK])
+        registry.begin_private_mode(TALK)
+    store.pauses = True
+    reading = threading.Thread(target=registry.get, args=[TALK])
     reading.start()
-    assert desk.has_read.wait(PATIENCE_S)
+    assert store.has_read.wait(PATIENCE_S)
     if ends:
-        lives.end_amnesia(TALK, said(talk(1)))
+        registry.end_private_mode(TALK, said(talk(1)))
     else:
-        lives.begin_amnesia(TALK)
-    desk.may_go_on.set()
+        registry.begin_private_mode(TALK)
+    store.may_go_on.set()
     reading.join()
-    live = lives.find(TALK)
-    assert live is not None
-    assert live.held.amnesic is not ends
+    state = registry.find(TALK)
+    assert state is not None
+    assert state.snapshot.is_private is not ends
 
 
 def test_texts_are_not_dropped_by_an_era_that_is_over(memory: Memory):
-    desk = Pausing(memory)
-    lives = Lives(desk)
-    lives.get(TALK)
-    desk.pauses = True
-    reading = threading.Thread(target=lives.get, args=[TALK])
+    store = Pausing(memory)
+    registry = SessionRegistry(store)
+    registry.get(TALK)
+    store.pauses = True
+    reading = threading.Thread(target=registry.get, args=[TALK])
     reading.start()
-    assert desk.has_read.wait(PATIENCE_S)
+    assert store.has_read.wait(PATIENCE_S)
     memory.forget(id=memory.remember("The staging port is 5436").id)
-    live = lives.get(TALK)
-    era = live.era
-    live.held = replace(live.held, knowledge="The staging port is 5437")
-    desk.may_go_on.set()
+    state = registry.get(TALK)
+    generation = state.generation
+    state.snapshot = replace(state.snapshot, knowledge="The staging port is 5437")
+    store.may_go_on.set()
     reading.join()
-    assert (live.era, live.held.knowledge) == (era, "The staging port is 5437")
+    assert (state.generation, state.snapshot.knowledge) == (generation, "The staging port is 5437")
 
 
-class Deferring(Conversing):
+class Deferring(SessionStore):
     """A desk whose writes end when, and as, the test says."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
-        self.writes: list[tuple[set[str], Future[None]]] = []
+        self.write_count: list[tuple[set[str], Future[None]]] = []
 
-    def hold(
-        self, speaker: Speaker, held: Held, *, era: str, names: Collection[Name] = HELD
+    def save(
+        self,
+        client: ClientSession,
+        snapshot: SessionSnapshot,
+        *,
+        generation: str,
+        names: Collection[StateName] = SNAPSHOT_FIELDS,
     ) -> Future[None]:
-        del speaker, held, era
-        self.writes.append(({*names}, Future()))
-        return self.writes[-1][1]
+        del client, snapshot, generation
+        self.write_count.append(({*names}, Future()))
+        return self.write_count[-1][1]
 
 
 @pytest.mark.parametrize(
@@ -197,94 +207,94 @@ class Deferring(Conversing):
 def test_what_could_not_be_written_is_written_with_the_next(
     memory: Memory, outcomes: tuple[str, str], left: set[str]
 ):
-    desk = Deferring(memory)
-    lives = Lives(desk)
-    live = lives.get(TALK)
-    lives.hold(TALK, live)
-    desk.writes[0][1].set_result(None)
+    store = Deferring(memory)
+    registry = SessionRegistry(store)
+    state = registry.get(TALK)
+    registry.save(TALK, state)
+    store.write_count[0][1].set_result(None)
     for change in ({"knowledge": "Port 5436."}, {"bare": True}):
-        live.held = replace(live.held, **change)
-        lives.hold(TALK, live)
-    assert [names for names, _ in desk.writes[1:]] == [{"knowledge"}, {"knowledge", "bare"}]
-    for outcome, (_, writing) in zip(outcomes, desk.writes[1:], strict=True):
+        state.snapshot = replace(state.snapshot, **change)
+        registry.save(TALK, state)
+    assert [names for names, _ in store.write_count[1:]] == [{"knowledge"}, {"knowledge", "bare"}]
+    for outcome, (_, pending_write) in zip(outcomes, store.write_count[1:], strict=True):
         if outcome == "fails":
-            writing.set_exception(StoreBusy("locked"))
+            pending_write.set_exception(StoreBusy("locked"))
         elif outcome == "ends":
-            writing.set_result(None)
-    live.held = replace(live.held, measured=Measured(turns=2))
-    lives.hold(TALK, live)
-    assert desk.writes[3][0] == {"measured"} | left
+            pending_write.set_result(None)
+    state.snapshot = replace(state.snapshot, measured=Measured(turns=2))
+    registry.save(TALK, state)
+    assert store.write_count[3][0] == {"measured"} | left
 
 
 def test_what_is_as_it_was_is_not_written_again(memory: Memory):
-    desk = Deferring(memory)
-    lives = Lives(desk)
-    live = lives.get(TALK)
-    lives.hold(TALK, live)
-    desk.writes[0][1].set_result(None)
-    lives.hold(TALK, live)
-    assert len(desk.writes) == 1
+    store = Deferring(memory)
+    registry = SessionRegistry(store)
+    state = registry.get(TALK)
+    registry.save(TALK, state)
+    store.write_count[0][1].set_result(None)
+    registry.save(TALK, state)
+    assert len(store.write_count) == 1
 
 
 def test_what_is_under_way_to_the_store_is_not_written_again(memory: Memory):
-    desk = Deferring(memory)
-    lives = Lives(desk)
-    live = lives.get(TALK)
-    lives.hold(TALK, live)
-    lives.hold(TALK, live)
-    assert len(desk.writes) == 1
-    desk.writes[0][1].set_exception(StoreError("busy"))
-    lives.hold(TALK, live)
-    assert len(desk.writes) == 2
+    store = Deferring(memory)
+    registry = SessionRegistry(store)
+    state = registry.get(TALK)
+    registry.save(TALK, state)
+    registry.save(TALK, state)
+    assert len(store.write_count) == 1
+    store.write_count[0][1].set_exception(StoreError("busy"))
+    registry.save(TALK, state)
+    assert len(store.write_count) == 2
 
 
 def test_texts_of_all_sessions_are_let_go_of_without_a_request(memory: Memory):
-    composer = Composer(memory)
+    composer = PromptComposer(memory)
     kept = memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
-    lives = Lives(composer.desk)
-    live = lives.get(TALK)
-    live.held = replace(live.held, knowledge="The staging port is 5436")
-    live.distilled = (Distilled("d", "The staging port is 5436", 9, 1),)
-    lives.let_go(composer.desk.era())
-    assert live.held.knowledge
-    assert live.distilled
+    registry = SessionRegistry(composer.store)
+    state = registry.get(TALK)
+    state.snapshot = replace(state.snapshot, knowledge="The staging port is 5436")
+    state.distilled = (Distilled("d", "The staging port is 5436", 9, 1),)
+    registry.clear_caches(composer.store.generation())
+    assert state.snapshot.knowledge
+    assert state.distilled
     memory.forget(id=kept.id)
-    lives.let_go(composer.desk.era())
-    assert not any((live.held.knowledge, live.distilled, live.markers))
+    registry.clear_caches(composer.store.generation())
+    assert not any((state.snapshot.knowledge, state.distilled, state.markers))
 
 
 def test_a_prompt_of_what_is_at_hand_has_no_log_of_what_is_forgotten(memory: Memory):
-    composer, entries = Composer(memory), talk(2)
+    composer, entries = PromptComposer(memory), talk(2)
     first = composer.compose(TALK, said(entries[:1]))
-    composer.use(TALK, first)
-    composer.settle(TALK, said(entries[:1]), first, USED)
-    live = first.step.live if first.step else None
-    assert live is not None
-    live.distilled = (Distilled("d", "The staging port is 5436", 9, 1),)
+    composer.mark_sent(TALK, first)
+    composer.record_usage(TALK, said(entries[:1]), first, USED)
+    state = first.change.state if first.change else None
+    assert state is not None
+    state.distilled = (Distilled("d", "The staging port is 5436", 9, 1),)
     memory.forget(id=memory.remember("The staging port is 5436").id)
-    assert composer.compose_held(TALK, said(entries[:5])) is not None
-    assert not live.distilled
+    assert composer.compose_from_cache(TALK, said(entries[:5])) is not None
+    assert not state.distilled
 
 
 def test_what_texts_told_that_were_dropped_as_something_else_was_forgotten_may_be_told_again(
     memory: Memory,
 ):
-    composer, entries = Composer(memory), talk(2)
+    composer, entries = PromptComposer(memory), talk(2)
     memory.remember("The staging port is 5436", project=TALK.project)
 
     def found() -> Injection:
         memory.database.write(lambda db: db.rows("SELECT 1"))
         question, whose = "What is the staging port?", TALK
-        return memory.for_prompt(
+        return memory.prompts.for_prompt(
             question, session=whose.session, project=whose.project, threshold=0.0, counts=False
         )
 
     first = composer.compose(TALK, said(entries[:1]), note=found(), gives_memory=False)
-    composer.use(TALK, first)
+    composer.mark_sent(TALK, first)
     assert first.notes
     assert not found().text
     memory.forget(id=memory.remember("The ledger is closed on Fridays").id)
-    composer.use(TALK, composer.compose(TALK, said(entries[:5]), gives_memory=False))
+    composer.mark_sent(TALK, composer.compose(TALK, said(entries[:5]), gives_memory=False))
     assert "5436" in found().text
 
 
@@ -300,18 +310,18 @@ def kept_of(memory: Memory) -> str:
 def test_amnesia_that_another_process_begins_during_a_request_leaves_nothing_of_it(
     memory: Memory, turns: int
 ):
-    composer, entries = Composer(memory), talk(2)
+    composer, entries = PromptComposer(memory), talk(2)
     for _ in range(turns):
         before = composer.compose(TALK, said(entries[:1]))
-        composer.use(TALK, before)
-        composer.settle(TALK, said(entries[:1]), before, USED)
+        composer.mark_sent(TALK, before)
+        composer.record_usage(TALK, said(entries[:1]), before, USED)
         composer.record(TALK, entries[:1])
     under_way = composer.compose(TALK, said(entries[:5]), note=Injection("A note."))
-    composer.use(TALK, under_way)
+    composer.mark_sent(TALK, under_way)
     with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as other:
-        Composer(other).begin_amnesia(TALK)
-    composer.keep_markers(TALK, {"m1": "Port 5436."})
-    composer.settle(TALK, said(entries[:5]), under_way, USED)
+        PromptComposer(other).begin_private_mode(TALK)
+    composer.save_markers(TALK, {"m1": "Port 5436."})
+    composer.record_usage(TALK, said(entries[:5]), under_way, USED)
     assert composer.record(TALK, entries[:6]) == 0
     for entry in entries[1:6]:
         assert entry.key not in kept_of(memory)

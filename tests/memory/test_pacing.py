@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from lore.gateway.session.throttle_delay import ThrottleDelay
 from lore.memory import Memory
-from lore.memory.pacing import Pacing
 from lore.records import Spend, TokenUse
 from lore.settings import load
 from lore.store import spend
@@ -29,19 +29,19 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
 
 
 def test_nobody_waits_before_a_provider_says_anything(memory: Memory):
-    assert Pacing(memory).delay_s("anthropic") == 0
-    assert Pacing(memory).least_layer() == 0
+    assert ThrottleDelay(memory).delay_s("anthropic") == 0
+    assert ThrottleDelay(memory).least_layer() == 0
 
 
 def test_a_quota_that_is_nearly_used_up_makes_its_provider_wait(memory: Memory):
-    pacing = Pacing(memory)
+    pacing = ThrottleDelay(memory)
     pacing.note_quotas("anthropic", NEARLY_USED_UP)
     assert 50 < pacing.delay_s("anthropic") <= 60
     assert pacing.delay_s("openai") == 0
 
 
 def test_an_answer_that_says_nothing_changes_nothing(memory: Memory):
-    pacing = Pacing(memory)
+    pacing = ThrottleDelay(memory)
     pacing.note_quotas("anthropic", NEARLY_USED_UP)
     pacing.note_quotas("anthropic", {"request-id": "r"})
     assert pacing.delay_s("anthropic") > 50
@@ -51,17 +51,17 @@ def test_a_day_that_would_cost_too_much_demands_a_shorter_prompt(tmp_path: Path,
     prices = ("m input=1 output=10 window=200000",)
     config = replace(load({}, home=tmp_path / "paid").settings, daily_budget=0.01, prices=prices)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
-        pacing = Pacing(memory)
+        pacing = ThrottleDelay(memory)
         assert pacing.least_layer() == 0
         used = TokenUse(fresh_tokens=8_000)
-        memory.settle_request(memory.reserve_request("m", used), used)
+        memory.budget.settle_request(memory.budget.reserve_request("m", used), used)
         memory.database.write(lambda _: None)
         clock.advance(minutes=10)
         assert pacing.least_layer() == 2
 
 
 def test_no_wait_outlives_half_of_the_cache(memory: Memory):
-    pacing = Pacing(memory)
+    pacing = ThrottleDelay(memory)
     pacing.note_quotas("anthropic", NEARLY_USED_UP)
     assert pacing.delay_s("anthropic", cache_left_s=20.0) == 10.0
 
@@ -71,7 +71,7 @@ def test_what_is_free_waits_for_its_provider_and_not_for_money(tmp_path: Path, c
     spent = Spend("a", clock(), "request:turn", "m", {}, 1.0)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         memory.database.write(lambda db: spend.add(db, spent))
-        pacing = Pacing(memory)
+        pacing = ThrottleDelay(memory)
         assert pacing.delay_s("openai") == 0, "nobody has looked yet"
         assert pacing.least_layer("gpt-5", "openai") == 2
         assert pacing.delay_s("openai") > 50

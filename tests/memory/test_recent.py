@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from lore.memory.recent import Recent
+from lore.gateway.session.session_registry import LruCache
 
 
 class Kept:
@@ -8,7 +8,7 @@ class Kept:
 
 
 def test_what_was_not_asked_for_lately_is_let_go_of():
-    recent = Recent[Kept](2)
+    recent = LruCache[Kept](2)
     for name in ("a", "b"):
         recent.add(name, Kept())
     assert recent.find("a") is not None
@@ -18,7 +18,7 @@ def test_what_was_not_asked_for_lately_is_let_go_of():
 
 
 def test_what_somebody_works_on_stays_the_same():
-    recent = Recent[Kept](2)
+    recent = LruCache[Kept](2)
     in_use = recent.add("a", Kept())
     for name in ("b", "c", "d"):
         recent.add(name, Kept())
@@ -27,6 +27,6 @@ def test_what_somebody_works_on_stays_the_same():
 
 
 def test_of_two_that_come_at_once_the_first_is_held():
-    recent, first = Recent[Kept](2), Kept()
+    recent, first = LruCache[Kept](2), Kept()
     recent.add("a", first)
     assert recent.add("a", Kept()) is first

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lore.proxy.address import KEY_FILE, LOCK_FILE, SERVER_FILE, find_address, find_home
+from lore.proxy.address import KEY_FILE, LOCK_FILE, SERVER_FILE, find_address, resolve_home
 
 SERVER = {"host": "127.0.0.1", "port": 4711, "pid": 4242}
 
@@ -57,12 +57,12 @@ def test_an_address_is_true_as_long_as_its_home_says_so(tmp_path):
     with running(tmp_path):
         found = find_address(str(tmp_path))
         assert found is not None
-        assert found.is_true()
+        assert found.is_current()
         (tmp_path / SERVER_FILE).write_text(json.dumps({**SERVER, "port": 4712}))
-        assert not found.is_true()
+        assert not found.is_current()
         (tmp_path / SERVER_FILE).write_text(json.dumps(SERVER))
-        assert found.is_true()
-    assert not found.is_true()
+        assert found.is_current()
+    assert not found.is_current()
 
 
 def test_a_home_without_anything_has_no_address(tmp_path):
@@ -86,6 +86,6 @@ def test_a_key_that_cannot_stand_in_a_header_is_none(tmp_path, key):
 
 
 def test_the_home_that_is_given_comes_before_the_usual_one(tmp_path):
-    assert find_home(str(tmp_path), "/code/other") == str(tmp_path)
-    assert find_home("", "/code/other") == "/code/other"
-    assert find_home("", "").endswith("/.lore")
+    assert resolve_home(str(tmp_path), "/code/other") == str(tmp_path)
+    assert resolve_home("", "/code/other") == "/code/other"
+    assert resolve_home("", "").endswith("/.lore")

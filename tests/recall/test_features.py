@@ -1,11 +1,22 @@
+"""TODO."""
+
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore.memory import Memory
 from lore.recall import features
-from lore.recall.texts import plain
+from lore.recall.candidates import Bounds
+from lore.recall.question import parse
+from lore.recall.ranking import Ranked, rank
+from lore.recall.sources import plain
+from lore.store import items
+from tests.fakes import NOON, FakeEmbedder
+from tests.recall.talk import say
 
 
 def test_a_needle_is_the_beginning_that_a_word_shares_with_its_stem():
@@ -48,3 +59,94 @@ class _Pool:
         self.cosine = self.base
         self.rows = self
         self.sessions = np.array(sessions, np.int64)
+
+
+SAID = (
+    "The harbor master decided that the berth in Bergen costs 40 crowns",
+    "That is cheaper than I thought it would be in such a season",
+    "Never sail past the reef of Utsira at low tide",
+    "I wrote that down beside the chart of the northern coast",
+    "The lamp of the lighthouse has a new fuse since Monday",
+    "Then the boats will find their way home again at night",
+)
+
+
+def ranked(memory: Memory, question: str, bounds: Bounds | None = None) -> Ranked:
+    with memory.database.read() as db:
+        return rank(memory.sources, db, parse(question, NOON), bounds or Bounds(), "learned")
+
+
+def test_without_distillations_nothing_is_told(memory: Memory):
+    say(memory, "talk", *SAID)
+    found = ranked(memory, "What does the berth cost?")
+    assert all(not found.features[name].any() for name in features.LOG_FEATURES)
+
+
+def test_a_log_and_the_messages_it_tells_know_of_each_other(memory: Memory):
+    say(memory, "talk", *SAID)
+    memory.digest(knowledge=False)
+    found = ranked(memory, "berth in Bergen crowns")
+    log = found.pool.rows.types == items.type_number("distillation")
+    assert log.sum() == 1
+    assert found.features["line"][log][0] > 0
+    assert found.features["tells"][log][0] > 0
+    assert found.features["told"][~log].max() > 0
+    assert not found.features["told"][log].any()
+
+
+def test_a_log_is_shown_by_the_line_that_fits_and_names_its_messages(memory: Memory):
+    ids = say(memory, "talk", *SAID)
+    memory.digest(knowledge=False)
+    answer = memory.recall("berth in Bergen crowns", types=("distillation",))
+    (hit,) = answer.hits
+    assert "berth in Bergen costs 40 crowns" in hit.text
+    assert "fuse" not in hit.text
+    assert hit.sources == (ids[0],)
+
+
+def test_a_line_is_shown_beside_many_messages_that_share_the_words(memory: Memory):
+    told, *_ = say(memory, "talk", *SAID)
+    memory.digest(knowledge=False)
+    say(memory, "later", *(f"Berth, Bergen, crowns: item{n} is pending{n}" for n in range(40)))
+    hits = memory.recall("Bergen berth: crowns pending?", limit=5).hits
+    assert [hit.type for hit in hits] == [*["message"] * 4, "distillation"]
+    assert hits[-1].sources == (told,)
+
+
+def test_a_message_that_a_shown_line_quotes_is_not_shown_again(memory: Memory):
+    ids = say(memory, "talk", *SAID)
+    memory.digest(knowledge=False)
+    hits = memory.recall("berth in Bergen crowns").hits
+    telling_it = [hit for hit in hits if hit.id == ids[0] or ids[0] in (*hit.sources, *hit.same)]
+    assert len(telling_it) == 1
+
+
+def test_types_bound_what_is_found(memory: Memory):
+    say(memory, "talk", *SAID)
+    memory.digest(knowledge=False)
+    for type_ in ("message", "distillation"):
+        hits = memory.recall("berth in Bergen crowns", types=(type_,)).hits
+        assert {hit.type for hit in hits} == {type_}
+    assert memory.recall("berth in Bergen crowns", types=("fragment",)).hits == ()
+
+
+def test_a_session_is_shown_by_its_log_and_found_by_its_log_alone(memory: Memory):
+    say(memory, "talk", *SAID)
+    say(memory, "other", *(f"Something else was said here, number {i}" for i in range(6)))
+    memory.digest(knowledge=False)
+    for types in (("message", "distillation"), ("distillation",)):
+        first, *_ = memory.search.find_sessions("the berth in Bergen", types=types)
+        assert {hit.type for hit in first.best} == {"distillation"}
+        assert "40 crowns" in first.best[0].text
+
+
+def test_an_archived_log_ranks_behind_the_same_that_is_not(tmp_path: Path):
+    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder()) as memory:
+        say(memory, "one", *SAID)
+        say(memory, "two", *SAID)
+        memory.digest(knowledge=False)
+        rows = "UPDATE distillations SET archived = 1 WHERE n = (SELECT min(n) FROM distillations)"
+        memory.database.write(lambda db: db.run(rows))
+        found = ranked(memory, "berth in Bergen crowns", Bounds(types=("distillation",)))
+        archived = found.features["archived"] > 0
+        assert found.scores[archived].max() < found.scores[~archived].max()

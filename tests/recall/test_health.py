@@ -12,7 +12,7 @@ from tests.recall.talk import say
 def test_a_sound_memory_is_sound(memory: Memory):
     say(memory, "s", "one boat", "two lamps")
     memory.store("Boats float")
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     states = {
         check.name: check.state for check in health.check_memory(memory.sources, "", fix=False)
     }
@@ -32,7 +32,7 @@ def test_a_keyword_index_that_lost_rows_is_found_and_mended(memory: Memory):
 
 def test_a_vector_index_that_lacks_vectors_is_found_and_mended(memory: Memory):
     say(memory, "s", "one boat", "two lamps")
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     memory.sources.vector_index().remove([1])
     before = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
     assert before["vectors"].state == "broken"
@@ -67,14 +67,14 @@ def test_a_session_stays_in_its_first_project_and_doctor_says_so(memory: Memory)
     say(memory, "s", "three boats", project="/code/second")
     checks = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
     assert session.id in checks["sessions"].detail
-    assert memory.stats().projects == (("/code/first", 3),)
+    assert memory.maintenance.stats().projects == (("/code/first", 3),)
 
 
 def test_copies_that_forgetting_does_not_reach_are_named(tmp_path: Path):
     config = settings.load({}, home=tmp_path / "home").settings
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         memory.store("one boat")
-        memory.backup()
+        memory.maintenance.backup()
     checks = {check.name: check for check in health.check_home(config)}
     assert checks["files"].state == "ok"
     (config.home / "old.db").write_bytes(b"")
@@ -88,7 +88,7 @@ def test_every_copy_of_lores_own_making_is_reached_by_forgetting(tmp_path: Path)
     config = settings.load({}, home=tmp_path / "home").settings
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         memory.store("The word is xylophonist")
-        copy = memory.backup()
+        copy = memory.maintenance.backup()
     before = config.backups / "before-m002_something-20260513T120000.db"
     before.write_bytes(copy.read_bytes())
     restore_backup(copy, home=config.home)

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
-from lore.recall.question import Question, as_told, parse
+from lore.recall.question import Question, in_first_person, parse
 from lore.text import words
 
 NOW = datetime(2024, 5, 15, 12, tzinfo=UTC)
@@ -155,7 +155,7 @@ def test_a_question_shows_what_it_is_after(text, flags):
     ],
 )
 def test_names_of_speakers_become_i(core, speakers, told):
-    assert as_told(core, speakers) == told
+    assert in_first_person(core, speakers) == told
 
 
 def test_a_huge_question_is_cut():

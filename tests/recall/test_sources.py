@@ -1,13 +1,18 @@
+"""TODO."""
+
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lore.embed.none import NoEmbedder
+from lore.embed.embedder import NoEmbedder
 from lore.errors import EmbedderError
 from lore.memory import Memory
+from lore.recall.sources import Texts, plain
 from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
 
@@ -25,10 +30,10 @@ def test_once_anything_is_forgotten_no_words_are_in_mind(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=embedder) as memory:
         (one, _) = say(memory, "s", "The harbour opens at dawn.", "The gate is blue.")
         memory.recall("when does the harbour open?")
-        assert "harbour" in str(memory.sources.texts._known)
+        assert "harbour" in str(memory.sources.texts._cache)
         assert "harbour" in str(memory.sources._uses)
         memory.forget(id=one)
-        assert "harbour" not in str(memory.sources.texts._known)
+        assert "harbour" not in str(memory.sources.texts._cache)
         assert not memory.sources._uses
         memory.recall("when does the harbour open?")
     assert embedder.asked.count("when does the harbour open?") == 2
@@ -37,7 +42,7 @@ def test_once_anything_is_forgotten_no_words_are_in_mind(tmp_path: Path):
 def test_a_missing_vector_index_is_filled_again_from_the_database(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         ids = say(memory, "s", "one boat", "two lamps", "three doors")
-        memory.embed_waiting()
+        memory.maintenance.embed_waiting()
         folder = memory.sources.index_folder
     for file in folder.iterdir():
         file.unlink()
@@ -49,7 +54,7 @@ def test_a_missing_vector_index_is_filled_again_from_the_database(tmp_path: Path
 def test_a_damaged_vector_index_is_filled_again(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         say(memory, "s", "one boat", "two lamps", "three doors")
-        memory.embed_waiting()
+        memory.maintenance.embed_waiting()
         folder = memory.sources.index_folder
     for file in folder.iterdir():
         file.write_bytes(b"\xff" * max(64, file.stat().st_size))
@@ -61,19 +66,19 @@ def test_a_damaged_vector_index_is_filled_again(tmp_path: Path):
 def test_another_embedder_makes_all_vectors_anew_and_keywords_work_meanwhile(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder("one", 16)) as memory:
         ids = say(memory, "s", "one boat", "two lamps")
-        memory.embed_waiting()
+        memory.maintenance.embed_waiting()
     with Memory.open(home=tmp_path, embedder=FakeEmbedder("two", 24)) as memory:
-        stats = memory.stats()
+        stats = memory.maintenance.stats()
         assert (stats.waiting, [job.kind for job in stats.jobs]) == (2, ["embed"])
         ns, _ = memory.sources.nearest(memory.sources.embed_query("boat"), 5)
         assert len(ns) == 0
         assert memory.recall("boat").hits[0].id == ids[0]
-        assert memory.stats().waiting == 0
+        assert memory.maintenance.stats().waiting == 0
 
 
 def test_cosines_of_items_without_a_vector_are_zero(memory: Memory):
     say(memory, "s", "one boat")
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     query = memory.sources.embed_query("boat")
     found = memory.sources.cosines(query, np.array([1, 0, 99], np.int64))
     assert found[0] > 0.3
@@ -109,7 +114,7 @@ def test_a_model_that_cannot_be_loaded_leaves_keywords_and_a_notice(tmp_path: Pa
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         [said] = say(memory, "s", "one boat")
         fragment = memory.store("The boat is green.")
-        memory.embed_waiting()
+        memory.maintenance.embed_waiting()
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(before=fail)) as memory:
         say(memory, "s", "two lamps")
         answer = memory.recall("boat")
@@ -117,5 +122,48 @@ def test_a_model_that_cannot_be_loaded_leaves_keywords_and_a_notice(tmp_path: Pa
         assert "keywords only" in answer.notice
         assert [hit.id for hit in memory.search("boat")] == [fragment]
         assert [hit.id for hit in memory.search("boat", deep=True)] == [fragment]
-        assert memory.find_sessions("boat")
-        assert memory.roots(query="boat")
+        assert memory.search.find_sessions("boat")
+        assert memory.search.roots(query="boat")
+
+
+NONE = np.empty(0, np.int64)
+
+
+@given(st.text())
+def test_a_plain_text_has_only_letters_digits_and_blanks(text: str):
+    found = plain(text)
+    assert all(c.isalnum() or c == " " for c in found)
+    assert found[0] == found[-1] == " "
+
+
+def test_letters_of_other_scripts_are_kept():
+    assert "桟橋" in plain("桟橋の予約")
+
+
+def test_a_text_is_read_once_and_then_remembered(memory: Memory):
+    say(memory, "s", "The harbour opens at dawn.")
+    held = Texts(100)
+    with memory.database.read() as db:
+        first = held.of(db, np.array([1]), NONE)
+    with memory.database.read() as db:
+        db.rows("SELECT 1")
+        again = held.of(db, np.array([1, 99]), NONE)
+    assert again == first == {1: " the harbour opens at dawn  "}
+
+
+def test_what_may_change_is_read_anew(memory: Memory):
+    id_ = memory.store("The gate is blue.")
+    held = Texts(100)
+    with memory.database.read() as db:
+        assert "blue" in held.of(db, np.array([1]), np.array([1]))[1]
+    memory.knowledge.update(id_, "The gate is green.")
+    with memory.database.read() as db:
+        assert "green" in held.of(db, np.array([1]), np.array([1]))[1]
+
+
+def test_no_more_is_remembered_than_is_worth_it(memory: Memory):
+    say(memory, "s", "first " * 5, "second " * 5, "third " * 5)
+    held = Texts(100, cache_chars=50)
+    with memory.database.read() as db:
+        held.of(db, np.array([1, 2, 3]), NONE)
+    assert sum(map(len, held._cache.values())) <= 50

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from lore.errors import InvalidInput
-from lore.setup import addressing, changing
-from lore.setup.addressing import SPOTS, Address, with_gateway
+from lore.setup import config_changes, gateway_address
 from lore.setup.agents import get_agent
+from lore.setup.gateway_address import ADDRESS_KEYS, GatewayAddress, with_gateway
 from tests.setup.files import FILES, as_on_windows, write
 
 LORE = ("/code/bin/lore",)
 URL, MOVED, OTHER = "http://127.0.0.1:3207", "http://127.0.0.1:4100", "http://127.0.0.1:4000"
-EVERY = pytest.mark.parametrize("name", list(SPOTS))
+EVERY = pytest.mark.parametrize("name", list(ADDRESS_KEYS))
 FILE = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/config.toml",
@@ -33,22 +33,26 @@ class Person:
         self.file = self.place / FILE[name]
 
     def plan(self, url: str = "", *, undo: bool = False, memory: bool = True):
-        address = Address(url, changing.kept_addresses(self.lore, self.agent))
+        address = GatewayAddress(url, config_changes.stored_addresses(self.lore, self.agent))
         edits = self.agent.edits(self.place, LORE)
         edits = with_gateway(self.agent.name, edits, address, puts=bool(url), memory=memory)
-        return (changing.plan_undo if undo else changing.plan)(self.lore, self.agent, edits)
+        return (config_changes.plan_undo if undo else config_changes.plan)(
+            self.lore, self.agent, edits
+        )
 
     def set_up(self, url: str = "", *, memory: bool = True):
         changes = self.plan(url, memory=memory)
-        changing.apply(self.lore, self.agent, changes, undo=False, address=url)
+        config_changes.apply(self.lore, self.agent, changes, undo=False, address=url)
         return changes
 
     def undo(self) -> None:
-        changing.apply(self.lore, self.agent, self.plan(undo=True), undo=True)
+        config_changes.apply(self.lore, self.agent, self.plan(undo=True), undo=True)
 
     def told(self) -> list[str]:
         text = self.file.read_text("utf-8-sig")
-        return [addressing.find(self.file, text, spot) for spot in SPOTS[self.agent.name]]
+        return [
+            gateway_address.find(self.file, text, spot) for spot in ADDRESS_KEYS[self.agent.name]
+        ]
 
     def is_as_before(self) -> bool:
         return all(path.read_bytes() == content for path, content in self.held.items())
@@ -63,7 +67,7 @@ class Person:
 
 
 def expected(name: str, url: str) -> list[str]:
-    return [url + spot.below for spot in SPOTS[name]]
+    return [url + spot.below for spot in ADDRESS_KEYS[name]]
 
 
 @pytest.fixture
@@ -76,17 +80,17 @@ def test_an_agent_is_told_the_address_beside_what_it_is_told_of_memory(name, per
     without = person.plan()
     person.set_up(URL)
     assert person.told() == expected(name, URL)
-    assert changing.is_set_up(person.plan())
-    assert not changing.is_set_up(without)
+    assert config_changes.is_set_up(person.plan())
+    assert not config_changes.is_set_up(without)
 
 
 @EVERY
 def test_twice_is_once_and_an_undo_gives_back_the_bytes(name, person):
     person.set_up(URL)
-    assert changing.is_set_up(person.set_up(URL))
+    assert config_changes.is_set_up(person.set_up(URL))
     person.undo()
     assert person.is_as_before()
-    assert not list((person.lore / changing.FOLDER).iterdir())
+    assert not list((person.lore / config_changes.FOLDER).iterdir())
 
 
 @EVERY
@@ -132,7 +136,9 @@ def test_a_port_that_moved_is_told_in_the_place_of_the_former(name, person):
 
 @EVERY
 def test_an_address_of_the_persons_own_is_not_taken_away(name, person):
-    theirs = with_gateway(name, person.agent.edits(person.place, LORE), Address(OTHER), puts=True)
+    theirs = with_gateway(
+        name, person.agent.edits(person.place, LORE), GatewayAddress(OTHER), puts=True
+    )
     [edit] = [edit for edit in theirs if edit.path == person.file]
     person.file.write_text(edit.put(person.file.read_text()))
     before = person.file.read_bytes()
@@ -164,5 +170,5 @@ def test_an_agent_with_the_plugin_is_told_the_address_alone(tmp_path):
 
 def test_an_agent_without_a_file_for_the_address_is_told_of_memory_all_the_same(tmp_path):
     edits = get_agent("cursor").edits(tmp_path, LORE)
-    [told] = with_gateway("cursor", edits, Address(URL), puts=True)
+    [told] = with_gateway("cursor", edits, GatewayAddress(URL), puts=True)
     assert told.put("{}") == edits[0].put("{}")

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from lore.errors import InvalidInput
-from lore.proxy.events import EVENTS
+from lore.proxy.hook_client import HOOK_EVENTS
 from lore.setup import jsonc
 from lore.setup.agents import AGENTS, get_agent
 from tests.house.source import ROOT
@@ -111,7 +111,7 @@ def test_hooks_stand_beside_those_of_the_person(tmp_path):
     hooks = json.loads(edited("claude-code", tmp_path)[tmp_path / ".claude" / "settings.json"])
     stop = [one["command"] for entry in hooks["hooks"]["Stop"] for one in entry["hooks"]]
     assert stop == ["afplay /code/ding.aiff", "/code/bin/lore hook Stop"]
-    assert set(hooks["hooks"]) == set(EVENTS)
+    assert set(hooks["hooks"]) == set(HOOK_EVENTS)
 
 
 @pytest.mark.parametrize("program", ["/code/my tools/lore", "/code/it's/lore", "/code/$x/lore"])

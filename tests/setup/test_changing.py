@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from lore.errors import InvalidInput
-from lore.setup import changing
+from lore.setup import config_changes
 from lore.setup.agents import AGENTS, get_agent
 from tests.setup.files import FILES, as_on_windows, write
 
@@ -26,17 +26,17 @@ class Person:
 
     def plan(self, name, *, undo=False, command=LORE):
         agent = get_agent(name)
-        planned = changing.plan_undo if undo else changing.plan
+        planned = config_changes.plan_undo if undo else config_changes.plan
         return agent, planned(self.lore, agent, agent.edits(self.place, command))
 
     def set_up(self, name, **how):
         agent, changes = self.plan(name, **how)
-        changing.apply(self.lore, agent, changes, undo=False)
+        config_changes.apply(self.lore, agent, changes, undo=False)
         return changes
 
     def undo(self, name):
         agent, changes = self.plan(name, undo=True)
-        changing.apply(self.lore, agent, changes, undo=True)
+        config_changes.apply(self.lore, agent, changes, undo=True)
         return changes
 
     def is_as_before(self):
@@ -46,11 +46,11 @@ class Person:
 @EVERY
 def test_an_undo_gives_back_the_bytes(name, tmp_path):
     person = Person(tmp_path, name)
-    assert not changing.is_set_up(person.set_up(name))
+    assert not config_changes.is_set_up(person.set_up(name))
     assert not person.is_as_before()
     person.undo(name)
     assert person.is_as_before()
-    assert not list((person.lore / changing.FOLDER).iterdir())
+    assert not list((person.lore / config_changes.FOLDER).iterdir())
 
 
 @EVERY
@@ -69,10 +69,10 @@ def test_an_undo_gives_back_the_bytes_of_odd_files(name, tmp_path):
 def test_twice_is_once_and_undone_once(name, tmp_path):
     person = Person(tmp_path, name)
     person.set_up(name)
-    assert changing.is_set_up(person.set_up(name))
+    assert config_changes.is_set_up(person.set_up(name))
     person.undo(name)
     assert person.is_as_before()
-    assert changing.is_set_up(person.undo(name))
+    assert config_changes.is_set_up(person.undo(name))
     assert person.is_as_before()
 
 
@@ -128,13 +128,13 @@ def test_an_undo_finds_the_file_that_was_changed_though_another_is_there_now(tmp
     person.undo("opencode")
     assert commented.read_text() == before + mark
     assert usual.read_text() == '{ "theme": "light" }\n'
-    assert not list((person.lore / changing.FOLDER).iterdir())
+    assert not list((person.lore / config_changes.FOLDER).iterdir())
 
 
 def test_what_an_undo_did_not_reach_stays_on_record(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
-    record = person.lore / changing.FOLDER / "codex.json"
+    record = person.lore / config_changes.FOLDER / "codex.json"
     kept = json.loads(record.read_text())
     strange = str(person.place / "unheard.toml")
     kept["files"][strange] = next(iter(kept["files"].values()))
@@ -147,7 +147,7 @@ def test_what_an_undo_did_not_reach_stays_on_record(tmp_path):
 def test_an_undo_without_a_record_takes_out_what_is_lores(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
-    (person.lore / changing.FOLDER / "codex.json").unlink()
+    (person.lore / config_changes.FOLDER / "codex.json").unlink()
     person.undo("codex")
     assert person.is_as_before()
 
@@ -156,7 +156,7 @@ def test_an_undo_without_a_record_takes_out_what_is_lores(tmp_path):
 def test_a_record_that_cannot_be_read_is_as_none(tmp_path, record):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
-    (person.lore / changing.FOLDER / "codex.json").write_bytes(record)
+    (person.lore / config_changes.FOLDER / "codex.json").write_bytes(record)
     person.undo("codex")
     assert person.is_as_before()
 
@@ -258,12 +258,12 @@ def test_what_is_new_and_what_is_kept_for_undo_is_the_owners_alone(tmp_path):
 def test_a_run_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
     person = Person(tmp_path, "claude-code")
     agent, changes = person.plan("claude-code")
-    changing.apply(person.lore, agent, changes, undo=False)
+    config_changes.apply(person.lore, agent, changes, undo=False)
     second = changes[1].path
     second.write_bytes(person.held[second])  # as if it had not been written yet
-    assert not changing.is_set_up(person.plan("claude-code")[1])
+    assert not config_changes.is_set_up(person.plan("claude-code")[1])
     person.set_up("claude-code")
-    assert changing.is_set_up(person.plan("claude-code")[1])
+    assert config_changes.is_set_up(person.plan("claude-code")[1])
     person.undo("claude-code")
     assert person.is_as_before()
 
@@ -332,7 +332,7 @@ def test_a_file_that_cannot_be_written_is_said_and_the_other_can_be_undone(tmp_p
     folder.rename(person.place / "elsewhere")
     folder.write_text("A file is no folder, for root neither.")
     with pytest.raises(InvalidInput, match=r"settings\.json") as refused:
-        changing.apply(person.lore, agent, changes, undo=False)
+        config_changes.apply(person.lore, agent, changes, undo=False)
     assert "'lore setup claude-code --undo'" in refused.value.hint
     folder.unlink()
     (person.place / "elsewhere").rename(folder)
@@ -358,7 +358,7 @@ def test_no_part_of_a_file_is_left_beside_it(tmp_path):
 def test_what_is_kept_for_undo_is_what_the_file_held(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
-    kept = json.loads((person.lore / changing.FOLDER / "codex.json").read_text())
+    kept = json.loads((person.lore / config_changes.FOLDER / "codex.json").read_text())
     assert list(kept["files"]) == [str(path) for path in person.held]
 
 
@@ -425,7 +425,7 @@ def test_a_second_undo_leaves_what_stands_in_lores_place(name, tmp_path):
     person, _ = with_own(tmp_path, name)
     person.set_up(name)
     person.undo(name)
-    assert changing.is_set_up(person.undo(name))
+    assert config_changes.is_set_up(person.undo(name))
     assert person.is_as_before()
 
 
@@ -435,8 +435,8 @@ def test_an_undo_without_a_record_leaves_what_setup_would_not_write(name, tmp_pa
     person.held = {
         change.path: change.after for change in person.set_up(name, command=("lore", "-v"))
     }
-    (person.lore / changing.FOLDER / f"{name}.json").unlink()
-    assert changing.is_set_up(person.undo(name))
+    (person.lore / config_changes.FOLDER / f"{name}.json").unlink()
+    assert config_changes.is_set_up(person.undo(name))
     assert person.is_as_before()
 
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from lore import __version__
-from lore.daemon import address, lock
-from lore.daemon.address import Listening
+from lore.daemon import daemon_lock, server_address
+from lore.daemon.server_address import ServerAddress
 from lore.proxy.address import KEY_FILE
 from lore.records import Check
 from lore.settings import Settings, load
-from lore.setup import changing
-from lore.setup.addressing import Address, with_gateway
+from lore.setup import config_changes
+from lore.setup.agent_checks import check_agents, check_daemon, check_gateway
 from lore.setup.agents import AGENTS, get_agent
-from lore.setup.reaching import check_agents, check_daemon, check_gateway
+from lore.setup.gateway_address import GatewayAddress, with_gateway
 from tests.fakes import NOON
-from tests.http_api.serving import serving
+from tests.http_api.daemon_server import serving
 from tests.setup.files import FILES, turn_plugin_on, write
 
 
@@ -38,8 +38,8 @@ def set_up(person: Path, command: Sequence[str], agents: Sequence[str] = tuple(F
     home = person / "home"
     for name in agents:
         agent = get_agent(name)
-        planned = changing.plan(home, agent, agent.edits(person, command))
-        changing.apply(home, agent, planned, undo=False)
+        planned = config_changes.plan(home, agent, agent.edits(person, command))
+        config_changes.apply(home, agent, planned, undo=False)
 
 
 def check(person: Path, command: Sequence[str], path: str = "") -> dict[str, Check]:
@@ -146,7 +146,7 @@ def test_a_daemon_that_agents_may_start_need_not_run(settings: Settings):
 
 
 def test_a_daemon_that_does_not_listen_is_told(settings: Settings):
-    held = lock.take(settings.home, now=NOON, version=__version__)
+    held = daemon_lock.take_lock(settings.home, now=NOON, version=__version__)
     found = check_daemon(settings)
     held.release()
     assert found.state == "degraded"
@@ -154,10 +154,12 @@ def test_a_daemon_that_does_not_listen_is_told(settings: Settings):
 
 
 def test_a_daemon_that_answers_nothing_is_broken(settings: Settings):
-    held = lock.take(settings.home, now=NOON, version=__version__)
+    held = daemon_lock.take_lock(settings.home, now=NOON, version=__version__)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         port = mute.getsockname()[1]
-        address.write(settings.home, Listening("127.0.0.1", port, os.getpid(), __version__))
+        server_address.write(
+            settings.home, ServerAddress("127.0.0.1", port, os.getpid(), __version__)
+        )
         (settings.home / KEY_FILE).write_text("k" * 50)
         found = check_daemon(settings)
     held.release()
@@ -178,19 +180,21 @@ def test_an_agent_that_talks_to_where_no_gateway_is_cannot_work(settings: Settin
     write(settings.home, [name])
     assert check_gateway(settings.home, ["/bin/lore"], settings.home) == []
     edits = agent.edits(settings.home, ["/bin/lore"])
-    edits = with_gateway(name, edits, Address(told), puts=True)
-    planned = changing.plan(settings.home, agent, edits)
-    changing.apply(settings.home, agent, planned, undo=False, address=told)
+    edits = with_gateway(name, edits, GatewayAddress(told), puts=True)
+    planned = config_changes.plan(settings.home, agent, edits)
+    config_changes.apply(settings.home, agent, planned, undo=False, address=told)
     [found] = check_gateway(settings.home, ["/bin/lore"], settings.home)
     assert (found.name, found.state) == (f"{name} gateway", "broken")
     assert "lore service install" in found.remedy
-    held = lock.take(settings.home, now=NOON, version=__version__)
+    held = daemon_lock.take_lock(settings.home, now=NOON, version=__version__)
     (settings.home / KEY_FILE).write_text("k" * 50)
     for port, state, remedy in (
         (3208, "broken", f"'lore setup {name} --gateway'"),
         (3207, "ok", ""),
     ):
-        address.write(settings.home, Listening("127.0.0.1", port, os.getpid(), __version__))
+        server_address.write(
+            settings.home, ServerAddress("127.0.0.1", port, os.getpid(), __version__)
+        )
         [found] = check_gateway(settings.home, ["/bin/lore"], settings.home)
         assert found.state == state
         assert found.remedy.startswith(remedy)
@@ -201,9 +205,9 @@ def test_where_the_system_does_not_tell_whose_a_connection_is_doctor_says_so(set
     home, agent, told = settings.home, get_agent("codex"), "http://127.0.0.1:3207"
     assert check_gateway(home, ["/bin/lore"], home, tells_owners=False) == []
     write(home, ["codex"])
-    edits = with_gateway("codex", agent.edits(home, ["/bin/lore"]), Address(told), puts=True)
-    planned = changing.plan(home, agent, edits)
-    changing.apply(home, agent, planned, undo=False, address=told)
+    edits = with_gateway("codex", agent.edits(home, ["/bin/lore"]), GatewayAddress(told), puts=True)
+    planned = config_changes.plan(home, agent, edits)
+    config_changes.apply(home, agent, planned, undo=False, address=told)
     [_, found] = check_gateway(home, ["/bin/lore"], home, tells_owners=False)
     assert "every user of it may pass" in found.detail
     assert len(check_gateway(home, ["/bin/lore"], home, tells_owners=True)) == 1

@@ -8,9 +8,9 @@ import pytest
 
 from lore import __version__
 from lore.errors import InvalidInput, NotFound
-from lore.proxy.events import EVENTS
+from lore.proxy.hook_client import HOOK_EVENTS
 from lore.setup.agents import get_agent
-from lore.setup.starting import Place, Through, find_plugin, prepare
+from lore.setup.launch import GatewayRoute, LaunchContext, find_plugin, plan_launch
 from tests.setup.files import turn_plugin_on
 
 LORE = ("/code/bin/lore", "--home", "/code/memory")
@@ -33,12 +33,12 @@ def place(tmp_path):
     """Return a person who has set up nothing, in a project of theirs."""
     project = tmp_path / "person" / "code" / "almanac"
     project.mkdir(parents=True)
-    return Place(tmp_path / "person", project)
+    return LaunchContext(tmp_path / "person", project)
 
 
 @pytest.mark.parametrize("name", ["claude", "claude-code"])
 def test_claude_code_is_given_the_plugin_and_a_way_to_find_lore(path, place, name):
-    start = prepare(name, ["-p", "hello"], LORE, path, place)
+    start = plan_launch(name, ["-p", "hello"], LORE, path, place)
     assert start.words == (f"{path}/claude", "--plugin-dir", str(find_plugin()), "-p", "hello")
     assert start.environ == {"LORE_HOME": "/code/memory"}
     assert start.folder == "/code/bin"
@@ -55,14 +55,14 @@ def set_up(place, command):
 )
 def test_claude_code_that_is_set_up_is_given_nothing_twice(path, place, command):
     set_up(place, command)
-    start = prepare("claude", ["-p", "hello"], LORE, path, place)
+    start = plan_launch("claude", ["-p", "hello"], LORE, path, place)
     assert start.words == (f"{path}/claude", "-p", "hello")
     assert start.environ == {"LORE_HOME": "/code/memory"}
 
 
 def given_to_claude(path, place):
     """Return the server and the hooks that Claude Code is given for one run."""
-    _, *words = prepare("claude", [], LORE, path, place).words
+    _, *words = plan_launch("claude", [], LORE, path, place).words
     given = dict(zip(words[::2], words[1::2], strict=True))
     server = json.loads(given.pop("--mcp-config", "{}")).get("mcpServers", {})
     hooks = json.loads(given.pop("--settings", "{}")).get("hooks", {})
@@ -73,7 +73,7 @@ def given_to_claude(path, place):
 def test_claude_code_that_has_only_the_server_is_given_the_hooks(path, place):
     set_up(place, LORE)
     (place.user_home / ".claude" / "settings.json").write_text("{}")
-    assert given_to_claude(path, place) == ({}, set(EVENTS))
+    assert given_to_claude(path, place) == ({}, set(HOOK_EVENTS))
 
 
 @pytest.mark.parametrize("held", ["{}", "{ broken", "", '{"mcpServers": {"lore": 5}}'])
@@ -86,17 +86,17 @@ def test_claude_code_that_has_only_the_hooks_is_given_the_server(path, place, he
 
 def test_claude_code_that_is_set_up_for_another_memory_is_given_this_one(path, place):
     set_up(place, ("/code/bin/lore", "--home", "/code/other"))
-    assert "--plugin-dir" in prepare("claude", [], LORE, path, place).words
+    assert "--plugin-dir" in plan_launch("claude", [], LORE, path, place).words
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["of the project", "of the person"])
 def test_claude_code_that_has_the_plugin_is_not_given_it_again(path, place, own):
     turn_plugin_on(place.user_home, place.project if own else None)
-    assert "--plugin-dir" not in prepare("claude", [], LORE, path, place).words
+    assert "--plugin-dir" not in plan_launch("claude", [], LORE, path, place).words
 
 
 def test_codex_is_told_on_its_command_line(path, place):
-    start = prepare("codex", ["exec", "-"], LORE, path, place)
+    start = plan_launch("codex", ["exec", "-"], LORE, path, place)
     settings = tomllib.loads("\n".join(word for word in start.words if "=" in word))
     assert settings["mcp_servers"]["lore"] == {
         "command": "/code/bin/lore", "args": ["--home", "/code/memory", "mcp"],
@@ -105,16 +105,18 @@ def test_codex_is_told_on_its_command_line(path, place):
 
 
 def test_opencode_is_told_by_its_environment(path, place):
-    start = prepare("opencode", [], LORE, path, place)
+    start = plan_launch("opencode", [], LORE, path, place)
     told = json.loads(start.environ["OPENCODE_CONFIG_CONTENT"])
     assert told["mcp"]["lore"]["command"] == [*LORE, "mcp"]
     assert start.words == (f"{path}/opencode",)
 
 
 def test_gemini_is_told_the_gateway_by_its_environment(path, place):
-    assert prepare("gemini", [], LORE, path, place).environ == {}
-    through = Through("http://127.0.0.1:3207", {"x-team": "blue", "x-lore-project": "/code/a%2Cb"})
-    start = prepare("gemini", ["-p", "?"], LORE, path, replace(place, through=through))
+    assert plan_launch("gemini", [], LORE, path, place).environ == {}
+    through = GatewayRoute(
+        "http://127.0.0.1:3207", {"x-team": "blue", "x-lore-project": "/code/a%2Cb"}
+    )
+    start = plan_launch("gemini", ["-p", "?"], LORE, path, replace(place, through=through))
     assert start.words == (f"{path}/gemini", "-p", "?")
     assert start.environ == {
         "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:3207",
@@ -124,12 +126,12 @@ def test_gemini_is_told_the_gateway_by_its_environment(path, place):
 
 def test_an_agent_that_cannot_be_started_is_refused(path, place):
     with pytest.raises(InvalidInput, match="'emacs'"):
-        prepare("emacs", [], LORE, path, place)
+        plan_launch("emacs", [], LORE, path, place)
 
 
 def test_an_agent_that_is_not_installed_is_named(tmp_path, place):
     with pytest.raises(NotFound, match="'codex'"):
-        prepare("codex", [], LORE, str(tmp_path), place)
+        plan_launch("codex", [], LORE, str(tmp_path), place)
 
 
 def test_the_plugin_is_part_of_what_is_installed():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore import toml_edit
 from lore.errors import InvalidInput
-from lore.setup import toml_tables
 from tests.setup.files import CODEX
 
 NAME = "mcp_servers.lore"
@@ -19,21 +19,21 @@ def read(text):
 
 
 def test_a_table_is_added_below_what_a_person_wrote():
-    after = toml_tables.put(CODEX, NAME, TABLE)
+    after = toml_edit.put_table(CODEX, NAME, TABLE)
     assert after.startswith(CODEX)
     assert read(after) == TABLE
 
 
 def test_twice_is_once():
-    once = toml_tables.put(CODEX, NAME, TABLE)
-    assert toml_tables.put(once, NAME, TABLE) == once
+    once = toml_edit.put_table(CODEX, NAME, TABLE)
+    assert toml_edit.put_table(once, NAME, TABLE) == once
 
 
 @pytest.mark.parametrize(
     "text", ["", "\n", "a = 1\n", "a = 1\n\n", "a = 1\n\n\n", "# only this\n", CODEX]
 )
 def test_taking_out_gives_back_the_bytes(text):
-    assert toml_tables.drop(toml_tables.put(text, NAME, TABLE), NAME) == text
+    assert toml_edit.drop_table(toml_edit.put_table(text, NAME, TABLE), NAME) == text
 
 
 @pytest.mark.parametrize(
@@ -45,23 +45,23 @@ def test_taking_out_gives_back_the_bytes(text):
     ],
 )
 def test_a_former_table_is_replaced_whole(written):
-    after = toml_tables.put(f"a = 1\n{written}\n[z]\nb = 2\n", NAME, TABLE)
+    after = toml_edit.put_table(f"a = 1\n{written}\n[z]\nb = 2\n", NAME, TABLE)
     assert tomllib.loads(after) == {"a": 1, "z": {"b": 2}, "mcp_servers": {"lore": TABLE}}
 
 
 def test_what_looks_like_a_table_within_a_text_stays():
     text = 'a = """\n[mcp_servers.lore]\ncommand = "quoted"\n"""\n'
-    after = toml_tables.put(text, NAME, TABLE)
+    after = toml_edit.put_table(text, NAME, TABLE)
     assert tomllib.loads(after)["a"] == tomllib.loads(text)["a"]
-    assert toml_tables.drop(after, NAME) == text
+    assert toml_edit.drop_table(after, NAME) == text
 
 
 @pytest.mark.parametrize(
     "later", ["\n[mine]\nb = 2\n", "\n\n# about mine\n[mine]\nb = 2\n", "[mine]\n", "# a note\n"]
 )
 def test_what_a_person_wrote_below_stays_as_it_is(later):
-    after = toml_tables.put("a = 1\n", NAME, TABLE) + later
-    assert toml_tables.drop(after, NAME) == f"a = 1\n{later}"
+    after = toml_edit.put_table("a = 1\n", NAME, TABLE) + later
+    assert toml_edit.drop_table(after, NAME) == f"a = 1\n{later}"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_a_person_wrote_below_stays_as_it_is(later):
 )
 def test_what_cannot_be_edited_is_refused(text):
     with pytest.raises(InvalidInput):
-        toml_tables.put(text, NAME, TABLE)
+        toml_edit.put_table(text, NAME, TABLE)
 
 
 lines = st.sampled_from([
@@ -99,8 +99,8 @@ def test_put_and_drop_are_each_others_inverse(chosen, newline, ended):
     text = "\n".join(line.format(n) for n, line in enumerate(chosen)).replace("\n", newline)
     text += newline if ended else ""
     tree = tomllib.loads(text)
-    after = toml_tables.put(text, NAME, TABLE)
+    after = toml_edit.put_table(text, NAME, TABLE)
     assert read(after) == TABLE
-    assert tomllib.loads(toml_tables.drop(after, NAME)) == tree
+    assert tomllib.loads(toml_edit.drop_table(after, NAME)) == tree
     if ended:
-        assert toml_tables.drop(after, NAME) == text
+        assert toml_edit.drop_table(after, NAME) == text

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lore.memory import Memory
-from lore.store import cycles, sqlite
-from lore.store.db import Database
+from lore.store import consolidation, sqlite
+from lore.store.database import Database
 from lore.store.sqlite import Connection
 from tests.store.samples import NOON, Cycle, open_at, open_memory
 
@@ -31,7 +31,7 @@ def db(database: Database) -> Iterator[Connection]:
 @pytest.fixture
 def cycle(db: Connection) -> Cycle:
     """A cycle that has begun."""
-    return Cycle(db, cycles.begin(db, ["merge"], now=NOON))
+    return Cycle(db, consolidation.begin_cycle(db, ["merge"], now=NOON))
 
 
 @pytest.fixture

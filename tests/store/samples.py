@@ -11,15 +11,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.capture.messages import prepare
-from lore.embed.none import NoEmbedder
+from lore.capture.message_capture import prepare
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
-from lore.records import Distillation, NewMessage, Part, Role
+from lore.records import Distillation, NewMessage, Part, Role, Spend
 from lore.settings import Settings
-from lore.store import fragments, messages, reversing, sessions, sqlite, steps
-from lore.store.db import Database, open_database
+from lore.store import (
+    consolidation,
+    fragments,
+    messages,
+    pages,
+    project_rows,
+    reversible_changes,
+    sessions,
+    sqlite,
+)
+from lore.store.consolidation import StepRecorder
+from lore.store.database import Database, open_database
 from lore.store.sqlite import Connection
-from lore.store.steps import Watch
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -35,7 +44,7 @@ def minutes(count: float) -> datetime:
 def empty_log(database: Database) -> None:
     """Fold the log into the database file, as other processes see it."""
     db = sqlite.open_connection(database.path, busy_timeout_s=5, read_only=False)
-    sqlite.empty_log(db)
+    sqlite.checkpoint(db)
     db.close()
 
 
@@ -48,7 +57,7 @@ def new_message(
 def new_session(
     db: Connection, name: str = "talk", *, project: str = "", parent_n: int | None = None
 ) -> int:
-    project_n = sessions.ensure_project(db, project, now=NOON) if project else None
+    project_n = project_rows.ensure_project(db, project, now=NOON) if project else None
     return sessions.ensure_session(
         db, name, agent="test", project_n=project_n, started_at=NOON, parent_n=parent_n
     )
@@ -59,7 +68,7 @@ def add_messages(db: Connection, session_n: int, *texts: str, speaker: str = "")
         prepare(new_message(text, i, key=text[:60], speaker=speaker))
         for i, text in enumerate(texts)
     ]
-    return messages.add(db, session_n, prepared, now=NOON)
+    return messages.add_messages(db, session_n, prepared, now=NOON)
 
 
 def new_fragment(id_: str, content: str = "a plain fact", **fields) -> fragments.NewFragment:
@@ -84,12 +93,12 @@ class Cycle:
     n: int
 
     @property
-    def watch(self) -> Watch:
-        return steps.into(self.n)
+    def recorder(self) -> StepRecorder:
+        return consolidation.step_recorder(self.n)
 
     def take_back(self) -> list[bool]:
-        done = steps.of_cycle(self.db, self.n)
-        return [reversing.take_back(self.db, step, now=NOON) for step in done]
+        done = consolidation.steps_of_cycle(self.db, self.n)
+        return [reversible_changes.undo_step(self.db, step, now=NOON) for step in done]
 
 
 def new_distillation(i: int, text: str, first: str = "", last: str = "") -> Distillation:
@@ -130,3 +139,11 @@ class HashEmbedder:
 
     def close(self) -> None:
         pass
+
+
+def newest_spend(db: Connection, *, limit: int = 20) -> list[Spend]:
+    return [entry for _, entry in pages.spend(db, (), limit=limit)]
+
+
+def count_vectors(db: Connection, embedder_n: int) -> int:
+    return int(db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n))

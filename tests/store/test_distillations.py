@@ -1,9 +1,15 @@
+"""TODO."""
+
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
-from lore.store import distillations, items, keywords
+from lore.capture.message_capture import Conversation, capture
+from lore.records import NewMessage, Part
+from lore.store import distillations, items, keywords, sessions
 from lore.store.sqlite import Connection
+from tests.fakes import NOON as CLOCK_NOON
 from tests.store.samples import NOON, add_messages, new_distillation, new_session, numbered_id
 
 
@@ -11,12 +17,12 @@ def test_a_distillation_is_kept_and_found_by_its_words(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     ids = add_messages(db, session_n, "one", "two")
     new = new_distillation(9, "They spoke of okapis", ids[0], ids[1])
-    n = distillations.add(db, session_n, new, now=NOON)
-    (found,) = distillations.of_session(db, session_n)
+    n = distillations.add_distillation(db, session_n, new, now=NOON)
+    (found,) = distillations.distillations_of_session(db, session_n)
     assert (found.id, found.text, found.from_message) == (numbered_id(9), new.text, ids[0])
     assert (found.archived, found.source_tokens, found.created_at) == (False, 100, NOON)
-    assert distillations.by_number(db, [n]) == {n: found}
-    assert distillations.by_number(db, []) == {}
+    assert distillations.get_distillations(db, [n]) == {n: found}
+    assert distillations.get_distillations(db, []) == {}
     assert keywords.count_rows(db, "log_words", "okapi") == 1
     assert db.value("SELECT project_n FROM items WHERE n = :n", n=n) is not None
 
@@ -24,11 +30,15 @@ def test_a_distillation_is_kept_and_found_by_its_words(db: Connection) -> None:
 def test_spans_are_the_ordinals_that_generation_0_covers(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "one", "two", "three", "four")
-    late = distillations.add(db, session_n, new_distillation(8, "b", ids[2], ids[3]), now=NOON)
-    early = distillations.add(db, session_n, new_distillation(9, "a", ids[0], ids[1]), now=NOON)
+    late = distillations.add_distillation(
+        db, session_n, new_distillation(8, "b", ids[2], ids[3]), now=NOON
+    )
+    early = distillations.add_distillation(
+        db, session_n, new_distillation(9, "a", ids[0], ids[1]), now=NOON
+    )
     meta = replace(new_distillation(10, "c", ids[0], ids[3]), generation=1)
-    distillations.add(db, session_n, meta, now=NOON)
-    assert distillations.spans(db, session_n) == [(early, 0, 1), (late, 2, 3)]
+    distillations.add_distillation(db, session_n, meta, now=NOON)
+    assert distillations.covered_spans(db, session_n) == [(early, 0, 1), (late, 2, 3)]
 
 
 def test_the_lines_of_a_distillation_lead_to_their_messages(db: Connection) -> None:
@@ -37,19 +47,76 @@ def test_the_lines_of_a_distillation_lead_to_their_messages(db: Connection) -> N
     new = replace(
         new_distillation(9, "2026-03-01\na\nb", ids[0], ids[1]), sources=((), (1,), (0, 1, 7))
     )
-    n = distillations.add(db, session_n, new, now=NOON)
+    n = distillations.add_distillation(db, session_n, new, now=NOON)
     ns = items.numbers_of(db, [*ids, numbered_id(77)])
     assert list(ns) == ids
-    assert distillations.told_by(db, [n]) == {n: ((), (ns[ids[1]],), (ns[ids[0]], ns[ids[1]]))}
-    assert distillations.told_by(db, []) == {}
+    assert distillations.source_messages_by_line(db, [n]) == {
+        n: ((), (ns[ids[1]],), (ns[ids[0]], ns[ids[1]]))
+    }
+    assert distillations.source_messages_by_line(db, []) == {}
 
 
 def test_a_distillation_is_archived_and_taken_back(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "one")
-    n = distillations.add(db, session_n, new_distillation(9, "a", ids[0], ids[0]), now=NOON)
-    assert distillations.among_items(db, [1, n, 99]) == [n]
-    distillations.archive(db, [n])
-    assert distillations.by_number(db, [n])[n].archived
-    distillations.archive(db, [n], archived=False)
-    assert not distillations.by_number(db, [n])[n].archived
+    n = distillations.add_distillation(
+        db, session_n, new_distillation(9, "a", ids[0], ids[0]), now=NOON
+    )
+    assert distillations.distillations_among(db, [1, n, 99]) == [n]
+    distillations.archive_distillations(db, [n])
+    assert distillations.get_distillations(db, [n])[n].archived
+    distillations.archive_distillations(db, [n], archived=False)
+    assert not distillations.get_distillations(db, [n])[n].archived
+
+
+def said(database, session: str, count: int = 1) -> int:
+    new = [
+        NewMessage("user", (Part("text", f"hello {n}"),), CLOCK_NOON + timedelta(seconds=n))
+        for n in range(count)
+    ]
+    capture(database, Conversation(session), new)
+    with database.read() as db:
+        return sessions.get_session_number(db, session)
+
+
+def test_a_session_without_a_mark_was_not_curated(database):
+    n = said(database, "s")
+    with database.read() as db:
+        assert distillations.curated_up_to(db, n) == distillations.NOT_CURATED
+
+
+def test_a_mark_never_goes_back(database):
+    n = said(database, "s")
+    for ordinal in (5, 3):
+        database.write(lambda db, to=ordinal: distillations.mark_curated(db, n, to, now=CLOCK_NOON))
+    with database.read() as db:
+        assert distillations.curated_up_to(db, n) == 5
+
+
+def test_sessions_are_due_in_the_order_in_which_they_fell_silent(database):
+    first, second = said(database, "a", 3), said(database, "b", 1)
+    with database.read() as db:
+        ids = [sessions.get_session(db, n).id for n in (second, first)]
+        found = distillations.sessions_to_curate(
+            db, idle_since=CLOCK_NOON + timedelta(minutes=5), turns=9
+        )
+    assert found == ids
+
+
+def test_nothing_is_due_before_a_session_is_silent_or_long(database):
+    said(database, "s", 3)
+    with database.read() as db:
+        assert (
+            distillations.sessions_to_curate(
+                db, idle_since=CLOCK_NOON - timedelta(minutes=5), turns=3
+            )
+            == []
+        )
+        assert (
+            len(
+                distillations.sessions_to_curate(
+                    db, idle_since=CLOCK_NOON - timedelta(minutes=5), turns=2
+                )
+            )
+            == 1
+        )

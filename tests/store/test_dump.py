@@ -11,19 +11,18 @@ from hypothesis import strategies as st
 
 from lore.errors import InvalidInput, LoreError
 from lore.memory import Memory
-from lore.records import EDGE_KINDS, Imported, Spend, Watermark
+from lore.records import EDGE_KINDS, ImportResult, Spend, Watermark
 from lore.store import (
-    changes,
-    checks,
-    confirmations,
-    curation,
+    distillations,
     dump,
+    history,
     items,
-    loading,
-    session_states,
+    maintenance,
+    messages,
+    project_rows,
+    reversible_changes,
     sessions,
     spend,
-    staged_turns,
     watermarks,
 )
 from lore.store.sqlite import Connection
@@ -36,12 +35,12 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 
 def lines_of(memory: Memory) -> list[dict[str, Any]]:
     with memory.database.read() as db:
-        return list(dump.everything(db))
+        return list(dump.dump_records(db))
 
 
 def exported(memory: Memory) -> list[bytes]:
     stream = io.BytesIO()
-    memory.export(stream)
+    memory.sessions.export(stream)
     lines = stream.getvalue().splitlines()
     return [line for line in lines if not line.startswith(b'{"record":"seal"')]
 
@@ -50,7 +49,7 @@ def bring_in(memory: Memory, lines: list[dict[str, Any]]) -> int:
     """Bring in what the store alone can; return how much was new."""
 
     def work(db: Connection) -> int:
-        return sum(loading.ADDERS[line["record"]](db, line, NOON) for line in lines)
+        return sum(dump.LOADERS[line["record"]](db, line, NOON) for line in lines)
 
     return memory.database.write(work)
 
@@ -67,13 +66,15 @@ def test_a_generated_memory_is_the_same_after_a_round_trip(
     with open_memory(homes / "a") as one, open_memory(homes / "b") as other:
         grow(one, data)
         lines = exported(one)
-        counts = other.import_lines(lines, trust=True)
+        counts = other.sessions.import_lines(lines, trust=True)
         assert lines_of(other) == lines_of(one)
         assert counts.added == len(lines) - 1
-        assert other.import_lines(lines, trust=True) == Imported(skipped=len(lines) - 1)
+        assert other.sessions.import_lines(lines, trust=True) == ImportResult(
+            skipped=len(lines) - 1
+        )
         with other.database.read() as db:
-            assert checks.integrity(db) == []
-        assert other.database.write(checks.keyword_agreement) == []
+            assert maintenance.check_integrity(db) == []
+        assert other.database.write(maintenance.compare_keyword_index) == []
 
 
 def grow(memory: Memory, data: st.DataObject) -> None:
@@ -92,13 +93,13 @@ def grow(memory: Memory, data: st.DataObject) -> None:
         choice = data.draw(st.sampled_from(["", "update", "delete", "link", "supersede", "forget"]))
         try:
             if choice == "update":
-                memory.update(id_, f"changed {i}", reason="r")
+                memory.knowledge.update(id_, f"changed {i}", reason="r")
             elif choice == "delete":
-                memory.delete(id_)
+                memory.knowledge.delete(id_)
             elif choice == "link":
-                memory.link(id_, other, data.draw(st.sampled_from(EDGE_KINDS)), note="n")
+                memory.knowledge.link(id_, other, data.draw(st.sampled_from(EDGE_KINDS)), note="n")
             elif choice == "supersede":
-                memory.supersede(id_, other)
+                memory.knowledge.supersede(id_, other)
             elif choice == "forget":
                 memory.forget(id=id_)
         except LoreError:
@@ -110,12 +111,12 @@ def test_what_is_kept_beside_the_items_is_brought_along(tmp_path: Path) -> None:
 
         def fill(db: Connection) -> None:
             n = new_session(db, project="/p")
-            watermarks.put_file(db, Watermark("log", None, 3, "", NOON), session_n=n)
-            staged_turns.put(db, n, "k", "{}", now=NOON)
-            session_states.put(db, n, "calibration", {"a": 1}, now=NOON)
+            watermarks.put(db, Watermark("log", None, 3, "", NOON), session_n=n)
+            messages.stage_turn(db, n, "k", "{}", now=NOON)
+            sessions.put_session_state(db, n, "calibration", {"a": 1}, now=NOON)
             told = Spend("s", NOON, "request:turn", "m", {"input": 1}, 0.5, layer=1, delay_ms=7)
             spend.add(db, told, session_n=n)
-            changes.bury(db, ["gone"], NOON, sources={"gone": "digest"})
+            history.add_tombstones(db, ["gone"], NOON, sources={"gone": "digest"})
 
         one.database.write(fill)
         lines = lines_of(one)
@@ -133,16 +134,16 @@ def test_how_far_knowledge_has_come_is_brought_along(tmp_path: Path) -> None:
         id_ = one.store("fact", project="/p", session="talk")
 
         def fill(db: Connection) -> None:
-            project_n = sessions.get_project(db, "/p")
-            curation.advance(db, sessions.get_number(db, "talk"), 7, now=NOON)
-            confirmations.count(db, items.resolve(db, id_).n, project_n, now=NOON)
+            project_n = project_rows.get_project(db, "/p")
+            distillations.mark_curated(db, sessions.get_session_number(db, "talk"), 7, now=NOON)
+            reversible_changes.count_confirmation(db, items.resolve(db, id_).n, project_n, now=NOON)
 
         one.database.write(fill)
         lines = lines_of(one)
         assert {line["record"] for line in lines} >= {"curation", "confirmation"}
-        other.import_lines(exported(one), trust=True)
+        other.sessions.import_lines(exported(one), trust=True)
         assert lines_of(other) == lines
-        assert other.import_lines(exported(one), trust=True).added == 0
+        assert other.sessions.import_lines(exported(one), trust=True).added == 0
 
 
 def test_a_project_or_session_known_under_another_id_takes_what_belongs_to_it(
@@ -152,22 +153,22 @@ def test_a_project_or_session_known_under_another_id_takes_what_belongs_to_it(
         for i, memory in enumerate((one, other)):
             memory.capture("talk", [new_message(f"said {i}", i, key=str(i))], project="/p")
             memory.store(f"fact {i}", project="/p", session="talk")
-        other.import_lines(exported(one), trust=True)
-        assert len(other.messages("talk")) == 2
+        other.sessions.import_lines(exported(one), trust=True)
+        assert len(other.sessions.messages("talk")) == 2
         assert len(other.sessions(project="/p")) == 1
-        assert other.stats().projects == (("/p", 4),)
-        assert other.import_lines(exported(one), trust=True).added == 0
+        assert other.maintenance.stats().projects == (("/p", 4),)
+        assert other.sessions.import_lines(exported(one), trust=True).added == 0
         other.forget(project="/p")
-        assert other.stats().messages == other.stats().fragments == 0
+        assert other.maintenance.stats().messages == other.maintenance.stats().fragments == 0
 
 
 def test_forgetting_elsewhere_is_forgetting_here(tmp_path: Path) -> None:
     with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
         id_ = one.store("a secret")
         one.store("a fact")
-        other.import_lines(exported(one), trust=True)
+        other.sessions.import_lines(exported(one), trust=True)
         one.forget(id=id_)
-        other.import_lines(exported(one), trust=True)
+        other.sessions.import_lines(exported(one), trust=True)
         assert [line["content"] for line in lines_of(other) if "content" in line] == ["a fact"]
 
 
@@ -176,12 +177,12 @@ def test_an_older_export_with_versions_and_edges_of_the_forgotten_comes_in(
 ) -> None:
     with open_memory(tmp_path / "a") as memory:
         secret, fact = memory.store("a secret"), memory.store("a fact")
-        memory.update(secret, "a changed secret")
-        memory.link(secret, fact, "supports")
-        memory.supersede(fact, secret)
+        memory.knowledge.update(secret, "a changed secret")
+        memory.knowledge.link(secret, fact, "supports")
+        memory.knowledge.supersede(fact, secret)
         before = exported(memory)
         memory.forget(id=secret)
-        memory.import_lines(before, trust=True)
+        memory.sessions.import_lines(before, trust=True)
         assert [line["record"] for line in lines_of(memory)] == ["fragment", "tombstone"]
 
 
@@ -192,4 +193,4 @@ def test_a_reference_to_what_was_never_brought_is_told(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="has not brought"):
             bring_in(memory, [line])
         with pytest.raises(InvalidInput, match="no export"):
-            memory.import_lines([orjson.dumps(line)])
+            memory.sessions.import_lines([orjson.dumps(line)])

@@ -1,25 +1,31 @@
+"""TODO."""
+
 from __future__ import annotations
+
+from datetime import timedelta
 
 import pytest
 
+from lore.capture.message_capture import prepare
 from lore.errors import NotFound
-from lore.records import Names, Spend
+from lore.records import NameMatches, NewMessage, Part, Spend
 from lore.store import (
-    changes,
-    checks,
-    claims,
+    candidate_rows,
     distillations,
-    edges,
     forgetting,
     fragments,
+    graph,
+    history,
     items,
+    maintenance,
+    message_dedup,
     messages,
-    retrievals,
     sessions,
     spend,
+    standing_instructions,
 )
-from lore.store.forgetting import Doomed
-from lore.store.retrievals import Retrieval
+from lore.store.candidate_rows import Retrieval
+from lore.store.forgetting import ForgetSelection
 from lore.store.sqlite import Connection
 from tests.store.samples import (
     NOON,
@@ -27,6 +33,7 @@ from tests.store.samples import (
     add_messages,
     new_distillation,
     new_session,
+    newest_spend,
     numbered_id,
 )
 
@@ -40,11 +47,13 @@ def test_what_was_made_of_a_message_goes_with_it(db: Connection) -> None:
     ids = add_messages(db, session_n, "one", "two", "three")
     derived = add_fragment(db, 1, source_messages=(ids[1],))
     kept = add_fragment(db, 2, source_messages=(ids[0],))
-    covering = distillations.add(
+    covering = distillations.add_distillation(
         db, session_n, new_distillation(8, "all", ids[0], ids[2]), now=NOON
     )
-    other = distillations.add(db, session_n, new_distillation(9, "end", ids[2], ids[2]), now=NOON)
-    doomed = forgetting.with_derived(db, Doomed((number(db, ids[1]),)))
+    other = distillations.add_distillation(
+        db, session_n, new_distillation(9, "end", ids[2], ids[2]), now=NOON
+    )
+    doomed = forgetting.with_derived(db, ForgetSelection((number(db, ids[1]),)))
     assert set(doomed.item_ns) == {number(db, ids[1]), derived, covering}
     assert {kept, other}.isdisjoint(doomed.item_ns)
 
@@ -54,15 +63,15 @@ def test_a_session_takes_its_subagents_along(db: Connection) -> None:
     child = new_session(db, "child", parent_n=parent)
     grandchild = new_session(db, "grandchild", parent_n=child)
     add_messages(db, grandchild, "deep down")
-    doomed = forgetting.of_session(db, parent)
+    doomed = forgetting.select_session(db, parent)
     assert set(doomed.session_ns) == {parent, child, grandchild}
     assert len(forgetting.forget(db, doomed, now=NOON)) == 4
-    assert checks.integrity(db) == []
+    assert maintenance.check_integrity(db) == []
 
 
 def test_what_was_stored_after_it_was_named_goes_too(db: Connection) -> None:
     session_n = new_session(db)
-    doomed = forgetting.of_session(db, session_n)
+    doomed = forgetting.select_session(db, session_n)
     add_messages(db, session_n, "said in the meantime")
     forgetting.forget(db, doomed, now=NOON)
     assert db.value("SELECT count(*) FROM items") == 0
@@ -70,10 +79,10 @@ def test_what_was_stored_after_it_was_named_goes_too(db: Connection) -> None:
 
 def test_what_is_named_in_no_way_is_nothing(db: Connection) -> None:
     add_fragment(db, 1)
-    assert forgetting.collect(db, "", "", "", "  ") == Doomed()
+    assert forgetting.select(db, "", "", "", "  ") == ForgetSelection()
     with pytest.raises(NotFound):
-        forgetting.collect(db, numbered_id(7), "", "", "")
-    assert forgetting.forget(db, Doomed(), now=NOON) == []
+        forgetting.select(db, numbered_id(7), "", "", "")
+    assert forgetting.forget(db, ForgetSelection(), now=NOON) == []
 
 
 def test_a_text_is_found_in_any_case_and_in_former_versions(db: Connection) -> None:
@@ -82,30 +91,30 @@ def test_a_text_is_found_in_any_case_and_in_former_versions(db: Connection) -> N
         db, n, content="changed", summary="changed", mentioned=(), now=NOON, reason="x"
     )
     add_fragment(db, 2, "something else")
-    assert forgetting.of_text(db, "grosse secret").item_ns == (n,)
+    assert forgetting.select_text(db, "grosse secret").item_ns == (n,)
 
 
 def test_children_of_a_forgotten_fragment_become_roots(db: Connection) -> None:
     root, child, leaf = (add_fragment(db, i, depth=i - 1) for i in (1, 2, 3))
-    edges.put(db, root, child, "hierarchical", now=NOON)
-    edges.put(db, child, leaf, "hierarchical", now=NOON)
-    forgetting.forget(db, Doomed((root,)), now=NOON)
+    graph.put_edge(db, root, child, "hierarchical", now=NOON)
+    graph.put_edge(db, child, leaf, "hierarchical", now=NOON)
+    forgetting.forget(db, ForgetSelection((root,)), now=NOON)
     assert [fragments.get(db, n).depth for n in (child, leaf)] == [0, 1]
-    assert checks.integrity(db) == []
+    assert maintenance.check_integrity(db) == []
 
 
 def test_what_a_forgotten_fragment_superseded_stands_again(db: Connection) -> None:
     old, new = add_fragment(db, 1), add_fragment(db, 2)
     fragments.set_superseded(db, old, numbered_id(2), now=NOON)
-    forgetting.forget(db, Doomed((new,)), now=NOON)
+    forgetting.forget(db, ForgetSelection((new,)), now=NOON)
     assert (fragments.get(db, old).superseded_by, fragments.get(db, old).valid_to) == (None, None)
-    assert checks.integrity(db) == []
+    assert maintenance.check_integrity(db) == []
 
 
 def test_no_word_of_a_message_stays_and_those_beside_it_keep_theirs(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "before", "okapi", "after")
-    forgetting.forget(db, Doomed((number(db, ids[1]),)), now=NOON)
+    forgetting.forget(db, ForgetSelection((number(db, ids[1]),)), now=NOON)
     words = [row[0] for row in db.rows("SELECT term FROM message_words_vocabulary")]
     assert "okapi" not in words
     assert {"befor", "after"} <= set(words)
@@ -113,26 +122,26 @@ def test_no_word_of_a_message_stays_and_those_beside_it_keep_theirs(db: Connecti
 
 def test_questions_that_were_answered_with_it_go_and_others_stay(db: Connection) -> None:
     n = add_fragment(db, 1)
-    retrievals.log(db, Retrieval(NOON, "recall", "about it", (numbered_id(1),), 0))
-    retrievals.log(db, Retrieval(NOON, "recall", "about Okapis", (), 0))
-    retrievals.log(db, Retrieval(NOON, "recall", "other", (), 0))
-    forgetting.forget(db, Doomed((n,)), text="okapi", now=NOON)
-    assert [entry.query for entry in retrievals.newest(db)] == ["other"]
+    candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "about it", (numbered_id(1),), 0))
+    candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "about Okapis", (), 0))
+    candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "other", (), 0))
+    forgetting.forget(db, ForgetSelection((n,)), text="okapi", now=NOON)
+    assert [entry.query for entry in candidate_rows.recent_retrievals(db)] == ["other"]
 
 
 def test_a_speaker_of_whom_nothing_is_left_is_no_more_known(db: Connection) -> None:
     session_n = new_session(db)
     (first,) = add_messages(db, session_n, "one", speaker="Ada")
     add_messages(db, session_n, "two", speaker="Bob")
-    forgetting.forget(db, Doomed((number(db, first),)), now=NOON)
+    forgetting.forget(db, ForgetSelection((number(db, first),)), now=NOON)
     assert messages.find_speakers(db, ["Ada", "Bob"]) == ["Bob"]
 
 
 def test_what_was_spent_stays_in_the_ledger(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     spend.add(db, Spend("a", NOON, "distil", "m", {}, 2.5), session_n=session_n)
-    forgetting.forget(db, forgetting.of_session(db, session_n), now=NOON)
-    assert [entry.usd for entry in spend.newest(db)] == [2.5]
+    forgetting.forget(db, forgetting.select_session(db, session_n), now=NOON)
+    assert [entry.usd for entry in newest_spend(db)] == [2.5]
 
 
 def test_tombstones_keep_away_what_a_copy_brings_back(db: Connection) -> None:
@@ -141,9 +150,9 @@ def test_tombstones_keep_away_what_a_copy_brings_back(db: Connection) -> None:
     session_id = db.value("SELECT id FROM sessions")
     gone = forgetting.apply_tombstones(db, {session_id: "", "elsewhere": "digest"}, now=NOON)
     assert set(gone) == {id_, session_id}
-    buried = {claims.own_id(name) for name in changes.tombstones(db)}
+    buried = {message_dedup.message_id_of(name) for name in history.all_tombstones(db)}
     assert buried == {id_, session_id, "elsewhere"}
-    assert changes.buried_sources(db, ["digest"]) == {"digest": "elsewhere"}
+    assert history.find_buried_sources(db, ["digest"]) == {"digest": "elsewhere"}
     assert forgetting.apply_tombstones(db, {session_id: ""}, now=NOON) == []
 
 
@@ -152,9 +161,11 @@ def test_a_question_that_quotes_what_is_forgotten_goes_from_the_log(db: Connecti
     n = add_fragment(db, 1, content=said)
     quoted = "is it true that THE MERGER with Okapi Holdings  closes on the third of march?"
     for query in (quoted, "what about the merger"):
-        retrievals.log(db, Retrieval(NOON, "recall", query, (), 1.0))
-    forgetting.forget(db, Doomed((n,)), now=NOON)
-    assert [entry.query for entry in retrievals.newest(db)] == ["what about the merger"]
+        candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", query, (), 1.0))
+    forgetting.forget(db, ForgetSelection((n,)), now=NOON)
+    assert [entry.query for entry in candidate_rows.recent_retrievals(db)] == [
+        "what about the merger"
+    ]
 
 
 def test_a_text_leaves_the_names_of_sessions(db: Connection) -> None:
@@ -163,11 +174,83 @@ def test_a_text_leaves_the_names_of_sessions(db: Connection) -> None:
         db, "other", agent="test", project_n=None, started_at=NOON, branch="fix/Okapi-login"
     )
     new_session(db, "third")
-    found = forgetting.names_with(db, "okapi")
+    found = forgetting.find_names(db, "okapi")
     assert {session.external_id for session in found.sessions} == {"okapi-chat", "other"}
     assert [project.path for project in found.projects] == ["/code/okapi-site"]
-    forgetting.forget(db, Doomed(), text="okapi", now=NOON)
-    assert sessions.get(db, named).external_id == sessions.get(db, named).id
-    assert sessions.get(db, branched).branch == ""
-    assert forgetting.names_with(db, "okapi").sessions == ()
-    assert forgetting.names_with(db, " ") == Names()
+    forgetting.forget(db, ForgetSelection(), text="okapi", now=NOON)
+    assert sessions.get_session(db, named).external_id == sessions.get_session(db, named).id
+    assert sessions.get_session(db, branched).branch == ""
+    assert forgetting.find_names(db, "okapi").sessions == ()
+    assert forgetting.find_names(db, " ") == NameMatches()
+
+
+def test_messages_and_fragments_of_sessions_are_found(db: Connection):
+    one, other = new_session(db, "one"), new_session(db, "other")
+    add_messages(db, one, "a", "b")
+    add_messages(db, other, "c")
+    stored = add_fragment(db, 1, session_n=one)
+    add_fragment(db, 2)
+    assert len(forgetting.messages_of_sessions(db, [one])) == 2
+    assert forgetting.fragments_of_sessions(db, [one]) == {stored}
+
+
+def test_a_name_with_signs_of_its_own_is_looked_for_as_it_is(db: Connection):
+    for i, text in enumerate(["a_b%.md", "aXbYY.md"]):
+        new = NewMessage("assistant", (Part("tool_call", text, "Read", "1"),), NOON, key=f"{i}")
+        messages.add_messages(db, new_session(db), [prepare(new)], now=NOON)
+    found = list(forgetting.tool_call_messages(db, "a_b%.md", project_n=None))
+    assert [parts[0].text for _, _, parts in found] == ["a_b%.md"]
+
+
+def test_deleted_fragments_are_not_living(db: Connection):
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    fragments.set_deleted(db, a, NOON, now=NOON)
+    assert forgetting.live_fragments(db, [a, b]) == [b]
+
+
+def test_instructions_go_by_message(db: Connection):
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    for item, text in ((a, "one"), (a, "two"), (b, "three")):
+        standing_instructions.add(db, item, None, text, 1)
+    assert standing_instructions.texts_of_items(db, [a]) == ["one", "two"]
+    assert standing_instructions.remove(db, [a]) == [a]
+    assert [s.text for s in standing_instructions.current_instructions(db, None)] == ["three"]
+
+
+def test_a_removed_distillation_leaves_a_tombstone_and_no_words(db: Connection):
+    n = distillations.add_distillation(db, new_session(db), new_distillation(1, "zebra"), now=NOON)
+    distillations.remove_distillations(db, [n], now=NOON)
+    assert items.count_by_type(db)["distillation"] == 0
+    assert db.value("SELECT count(*) FROM message_words") == 0
+    assert db.find("SELECT 1 FROM tombstones WHERE id = :id", id=numbered_id(1))
+
+
+def test_actions_of_one_moment_belong_together(db: Connection):
+    a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
+    history.record_action(db, "delete", a, now=NOON - timedelta(seconds=1))
+    history.record_action(db, "delete", b, now=NOON)
+    history.record_action(db, "delete", c, now=NOON)
+    last = history.find_last_action(db)
+    assert last is not None
+    assert [one.fragment_n for one in history.actions_of_same_batch(db, last)] == [b, c]
+
+
+def test_the_episode_of_a_session_is_known_by_its_mark(db: Connection):
+    session_n = new_session(db)
+    assert distillations.find_episode(db, session_n) is None
+    db.run("UPDATE fragments SET kind = 'episode' WHERE n = :n",
+           n=add_fragment(db, 1, session_n=session_n))  # fmt: skip
+    assert distillations.find_episode(db, session_n) is None
+    told = add_fragment(db, 2, session_n=session_n, metadata=distillations.SESSION_EPISODE)
+    db.run("UPDATE fragments SET kind = 'episode' WHERE n = :n", n=told)
+    assert distillations.find_episode(db, session_n) == told
+
+
+def test_the_trust_of_an_episode_falls_and_never_rises(db: Connection):
+    n = add_fragment(db, 1, origin="assistant")
+    distillations.update_episode(db, n, payload={}, source_messages=(), origin="web")
+    distillations.update_episode(
+        db, n, payload={"a": 1}, source_messages=("m",), origin="assistant"
+    )
+    found = fragments.get(db, n)
+    assert (found.trust, found.payload, found.source_messages) == (0, {"a": 1}, ("m",))

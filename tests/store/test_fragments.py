@@ -1,19 +1,28 @@
+"""TODO."""
+
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from lore.embed.embedder import NoEmbedder
 from lore.errors import NotFound
-from lore.store import edges, fragments, keywords, vectors
+from lore.memory import Memory
+from lore.records import NewMessage, Part
+from lore.store import fragments, graph, keywords, vectors
 from lore.store.sqlite import Connection
 from lore.text import entities
+from tests.fakes import NOON as CLOCK_NOON
+from tests.fakes import FixedClock
 from tests.store.samples import NOON, add_fragment, numbered_id
 
 
 def update(db: Connection, n: int, content: str) -> int:
+    mentioned = entities.extract_mentions(content, title="")
     return fragments.update(
-        db, n, content=content, summary=content, mentioned=entities.extract(content, title=""),
+        db, n, content=content, summary=content, mentioned=mentioned,
         now=NOON + timedelta(days=1), reason="why",
     )  # fmt: skip
 
@@ -43,7 +52,7 @@ def test_an_update_keeps_what_was_said_before(db: Connection) -> None:
     n = add_fragment(db, 1, "first words")
     assert update(db, n, "second words") == 2
     assert update(db, n, "third words") == 3
-    assert [v.content for v in fragments.versions(db, n)] == ["first words", "second words"]
+    assert [v.content for v in fragments.get_versions(db, n)] == ["first words", "second words"]
     assert fragments.get(db, n).content == "third words"
 
 
@@ -53,7 +62,7 @@ def test_an_update_is_found_by_its_new_words_only_and_waits_for_a_vector(db: Con
     keywords.optimize(db)
     assert keywords.count_rows(db, "fragment_words", "zebra") == 0
     assert keywords.count_rows(db, "fragment_words", "lion") == 1
-    assert [w.n for w in vectors.waiting(db, limit=9)] == [n]
+    assert [w.n for w in vectors.pending_items(db, limit=9)] == [n]
 
 
 def test_a_deleted_fragment_is_hidden_and_comes_back(db: Connection) -> None:
@@ -78,7 +87,7 @@ def test_a_superseded_fragment_ends_when_the_newer_begins(db: Connection) -> Non
 
 def test_reading_strengthens_a_fragment_and_its_neighbours_a_little(db: Connection) -> None:
     a, b = add_fragment(db, 1, importance=0.5), add_fragment(db, 2, importance=0.5)
-    edges.put(db, a, b, "associative", now=NOON, weight=0.5)
+    graph.put_edge(db, a, b, "associative", now=NOON, weight=0.5)
     db.run("UPDATE fragments SET relevance = 0.2")
     fragments.reinforce(db, a, now=NOON)
     fragments.reinforce(db, 99, now=NOON)
@@ -91,8 +100,31 @@ def test_reading_strengthens_a_fragment_and_its_neighbours_a_little(db: Connecti
 def test_roots_come_with_their_children_strongest_first(db: Connection) -> None:
     weak, strong = add_fragment(db, 1, importance=0.1), add_fragment(db, 2, importance=0.9)
     child = add_fragment(db, 3, depth=1)
-    edges.put(db, strong, child, "hierarchical", now=NOON)
+    graph.put_edge(db, strong, child, "hierarchical", now=NOON)
     assert fragments.roots(db, project_n=None, limit=9) == [(strong, 1), (weak, 0)]
     assert fragments.get(db, child).parent_id == numbered_id(2)
     fragments.set_depth(db, child, 0)
     assert fragments.get(db, child).depth == 0
+
+
+def test_a_message_that_something_newer_replaces_ranks_below_it_and_says_so(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=FixedClock()) as memory:
+        texts = ["The worker tries a job three times.", "The worker tries a job five times now."]
+        old, new = (
+            memory.capture(f"s{place}", [
+                NewMessage("user", (Part("text", text),), CLOCK_NOON - timedelta(days=9 - place))
+            ])[0]
+            for place, text in enumerate(texts)
+        )  # fmt: skip
+        stale = memory.store("Three tries.", session="s0", source_messages=[old])
+        fresh = memory.store("Five tries.", session="s1", source_messages=[new])
+        question = "how often does the worker try a job?"
+        before = {hit.id: hit for hit in memory.recall(question)}
+        memory.knowledge.supersede(stale, fresh)
+        hits = {hit.id: hit for hit in memory.recall(question)}
+        assert hits[old].score < before[old].score - 1
+        assert "out of date" in hits[old].why
+        assert "out of date" not in hits[new].why
+        memory.store("The worker logs its jobs.", session="s0", source_messages=[old])
+        [again] = [h for h in memory.recall("worker try a job three") if h.id == old]
+        assert "out of date" not in again.why

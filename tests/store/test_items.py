@@ -11,7 +11,7 @@ from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES
 from lore.store import items
-from lore.store.sqlite import Connection, id_of
+from lore.store.sqlite import Connection, id_blob
 from tests.store.samples import NOON, add_fragment, add_messages, new_session, numbered_id
 
 
@@ -60,7 +60,7 @@ def items_in_memory(ids: list[str]) -> Connection:
     connection = Connection(apsw.Connection(":memory:"), Path("memory"), read_only=False)
     connection.rows("CREATE TABLE items (n INTEGER PRIMARY KEY, id BLOB UNIQUE)")
     connection.run_many(
-        f"INSERT INTO items (id) VALUES ({id_of(':id')})", [{"id": id_} for id_ in ids]
+        f"INSERT INTO items (id) VALUES ({id_blob(':id')})", [{"id": id_} for id_ in ids]
     )
     return connection
 

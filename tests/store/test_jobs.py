@@ -66,8 +66,8 @@ def test_a_job_that_was_done_begins_with_no_failures(db: Connection) -> None:
 
 
 def test_no_delay_is_longer_than_the_longest() -> None:
-    longest = jobs.LONGEST_DELAY_S * (1 + jobs.JITTER)
-    assert all(0 < jobs.delay_s(failures) <= longest for failures in range(60))
+    longest = jobs.MAX_RETRY_DELAY_S * (1 + jobs.JITTER)
+    assert all(0 < jobs.retry_delay_s(failures) <= longest for failures in range(60))
 
 
 def test_a_job_that_has_to_wait_for_something_else_has_not_failed(db: Connection) -> None:

@@ -37,7 +37,7 @@ def test_a_search_stays_within_its_project_or_session(db: Connection) -> None:
     def count(
         query: str = '"okapi"', *, project_n: int | None = None, session_n: int | None = None
     ) -> int:
-        bounds = partial(keywords.search, within=keywords.Within(project_n, session_n))
+        bounds = partial(keywords.search, within=keywords.SearchScope(project_n, session_n))
         return len(bounds(db, "message_words", query, limit=9, weights=(1.0, 1.0)))
 
     assert count() == 2
@@ -47,7 +47,7 @@ def test_a_search_stays_within_its_project_or_session(db: Connection) -> None:
 
 def ranked(db: Connection, query: str) -> list[str]:
     rows = keywords.search(db, "message_words", query, limit=9, weights=keywords.MESSAGE_WEIGHTS)
-    said = messages.by_number(db, [n for n, _ in rows])
+    said = messages.get_messages(db, [n for n, _ in rows])
     return [said[n].parts[0].text for n, _ in rows]
 
 
@@ -60,7 +60,7 @@ def test_a_message_shares_in_what_was_said_before_and_after_it(db: Connection) -
 def test_a_message_shares_in_the_title_of_its_session(db: Connection) -> None:
     for name, title in (("a", ""), ("b", "Moving to Postgres"), ("c", "")):
         session_n = new_session(db, name)
-        sessions.describe(db, session_n, title=title)
+        sessions.describe_session(db, session_n, title=title)
         add_messages(db, session_n, f"the pool has {name} size")
     assert ranked(db, '"pool" OR "postgres"')[0] == "the pool has b size"
 
@@ -70,7 +70,7 @@ def test_what_is_removed_is_not_found_and_the_rest_is(db: Connection) -> None:
     keywords.remove(db, [a], type="fragment")
     rows = keywords.search(db, "fragment_words", '"okapi"', limit=9, weights=(1, 1, 1))
     assert [n for n, _ in rows] == [b]
-    assert keywords.count(db) == 1
+    assert keywords.count_indexed(db) == 1
     keywords.clear(db)
-    assert keywords.count(db) == 0
-    assert keywords.damage(db) == []
+    assert keywords.count_indexed(db) == 0
+    assert keywords.find_damage(db) == []

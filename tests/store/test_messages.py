@@ -1,22 +1,34 @@
+"""TODO."""
+
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lore.capture.messages import prepare
-from lore.store import changes, messages, standing
-from lore.store.db import Database
+from lore.capture.message_capture import prepare
+from lore.records import NewMessage, Origin, Part, Role
+from lore.store import distillations, history, items, messages, standing_instructions
+from lore.store.database import Database
 from lore.store.sqlite import Connection
-from tests.store.samples import NOON, add_messages, minutes, new_message, new_session
+from tests.store.samples import (
+    NOON,
+    add_fragment,
+    add_messages,
+    minutes,
+    new_distillation,
+    new_message,
+    new_session,
+)
 
 
 def test_messages_are_numbered_in_order(db: Connection) -> None:
     session_n = new_session(db)
     add_messages(db, session_n, "one", "two")
     add_messages(db, session_n, "three")
-    found = messages.of_session(db, session_n)
+    found = messages.messages_of_session(db, session_n)
     assert [(m.ordinal, m.parts[0].text) for m in found] == [(0, "one"), (1, "two"), (2, "three")]
-    assert [m.ordinal for m in messages.of_session(db, session_n, first=1, limit=1)] == [1]
+    assert [m.ordinal for m in messages.messages_of_session(db, session_n, first=1, limit=1)] == [1]
 
 
 def test_a_message_with_a_known_key_is_stored_once(db: Connection) -> None:
@@ -24,7 +36,7 @@ def test_a_message_with_a_known_key_is_stored_once(db: Connection) -> None:
     first = add_messages(db, session_n, "one", "two")
     again = add_messages(db, session_n, "two", "three", "two")
     assert again[0] == first[1] == again[2]
-    assert len(messages.of_session(db, session_n)) == 3
+    assert len(messages.messages_of_session(db, session_n)) == 3
 
 
 def test_the_same_key_in_another_session_is_another_message(db: Connection) -> None:
@@ -34,8 +46,8 @@ def test_the_same_key_in_another_session_is_another_message(db: Connection) -> N
 
 def test_a_session_knows_when_it_was_last_spoken_in(db: Connection) -> None:
     session_n = new_session(db)
-    messages.add(db, session_n, [prepare(new_message("late", 30, key="a"))], now=NOON)
-    messages.add(db, session_n, [prepare(new_message("early", 10, key="b"))], now=NOON)
+    messages.add_messages(db, session_n, [prepare(new_message("late", 30, key="a"))], now=NOON)
+    messages.add_messages(db, session_n, [prepare(new_message("early", 10, key="b"))], now=NOON)
     assert db.value("SELECT last_message_at FROM sessions") == db.value(
         "SELECT max(created_at) FROM items"
     )
@@ -44,29 +56,29 @@ def test_a_session_knows_when_it_was_last_spoken_in(db: Connection) -> None:
 def test_a_message_comes_back_as_it_was(db: Connection) -> None:
     session_n = new_session(db)
     new = new_message("hello", 3, key="k", speaker="Ada")
-    messages.add(db, session_n, [prepare(new)], now=NOON)
-    (found,) = messages.of_session(db, session_n)
+    messages.add_messages(db, session_n, [prepare(new)], now=NOON)
+    (found,) = messages.messages_of_session(db, session_n)
     assert (found.parts, found.created_at, found.speaker) == (new.parts, minutes(3), "Ada")
     n = db.value("SELECT n FROM messages")
-    assert messages.get(db, n) == found == messages.by_number(db, [n])[n]
-    assert messages.by_number(db, []) == {}
+    assert messages.get_message(db, n) == found == messages.get_messages(db, [n])[n]
+    assert messages.get_messages(db, []) == {}
 
 
 def test_standing_instructions_and_speakers_are_kept(db: Connection) -> None:
     session_n = new_session(db)
     add_messages(db, session_n, "Always answer in French.")
     add_messages(db, session_n, "hello", speaker="Ada")
-    assert len(standing.newest(db, None)) == 1
+    assert len(standing_instructions.current_instructions(db, None)) == 1
     assert messages.find_speakers(db, ["Ada", "Bob", "Ada"]) == ["Ada"]
 
 
 def test_a_forgotten_message_keeps_its_former_id_and_stays_away(db: Connection) -> None:
     session_n = new_session(db)
-    source = changes.source_of("test", "talk", "one")
-    changes.bury(db, ["former"], NOON, sources={"former": source})
+    source = history.source_digest("test", "talk", "one")
+    history.add_tombstones(db, ["former"], NOON, sources={"former": source})
     ids = add_messages(db, session_n, "one", "two")
     assert ids[0] == "former"
-    assert [m.parts[0].text for m in messages.of_session(db, session_n)] == ["two"]
+    assert [m.parts[0].text for m in messages.messages_of_session(db, session_n)] == ["two"]
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -79,9 +91,70 @@ def test_any_replay_stores_each_key_once_and_leaves_no_gap(
         session_n = new_session(db)
         for batch in batches:
             add_messages(db, session_n, *batch)
-        found = messages.of_session(db, session_n)
+        found = messages.messages_of_session(db, session_n)
         return [m.parts[0].text for m in found], [m.ordinal for m in found]
 
     texts, ordinals = database.write(work)
     assert texts == list(dict.fromkeys(text for batch in batches for text in batch))
     assert ordinals == list(range(len(texts)))
+
+
+def test_staging_a_key_again_replaces_the_body(db: Connection) -> None:
+    n = new_session(db)
+    messages.stage_turn(db, n, "a", "1", now=NOON)
+    messages.stage_turn(db, n, "b", "2", now=NOON)
+    messages.stage_turn(db, n, "a", "3", now=NOON)
+    assert [(t.key, t.body) for t in messages.find_staged_turns(db, n)] == [("a", "3"), ("b", "2")]
+
+
+def say(db: Connection, *parts: Part, role: Role = "user", origin: Origin | None = None) -> str:
+    new = NewMessage(role, parts, NOON, key=f"{parts}", origin=origin)
+    return messages.add_messages(db, new_session(db), [prepare(new)], now=NOON)[0]
+
+
+def number(db: Connection, id_: str) -> int:
+    return items.resolve(db, id_).n
+
+
+@pytest.mark.parametrize(
+    ("parts", "doubted"),
+    [
+        ((Part("text", "said"),), False),
+        ((Part("text", 'speaks of "origin": and "tool_result"'),), False),
+        ((Part("text", "said"), Part("aside", "boot", origin="repo")), False),
+        ((Part("text", "said"), Part("opaque", "?", origin="web")), False),
+        ((Part("text", "said", origin="assistant"),), False),
+        ((Part("text", "said"), Part("text", "quoted", origin="web")), True),
+        ((Part("text", "said"), Part("tool_result", "out")), True),
+        ((Part("text", "said"), Part("document", "page", origin="peer")), True),
+    ],
+)
+def test_a_message_is_doubted_when_someone_else_speaks_in_it(db: Connection, parts, doubted):
+    n = number(db, say(db, *parts))
+    assert messages.untrusted_mixtures(db, [n]) == ({n} if doubted else set())
+
+
+def test_a_distillation_is_doubted_with_what_it_condenses(db: Connection):
+    first = say(db, Part("text", "one"))
+    say(db, Part("tool_result", "out"), role="tool")
+    last = say(db, Part("text", "two"), role="assistant")
+    session_n = new_session(db)
+    whole = distillations.add_distillation(
+        db, session_n, new_distillation(1, "x", first, last), now=NOON
+    )
+    clean = distillations.add_distillation(
+        db, session_n, new_distillation(2, "y", last, last), now=NOON
+    )
+    assert messages.untrusted_mixtures(db, [whole, clean]) == {whole}
+
+
+def test_nothing_asked_is_nothing_doubted(db: Connection):
+    assert messages.untrusted_mixtures(db, []) == set()
+
+
+def test_what_may_be_shown_unasked_is_told_of_all_sorts_of_items(db: Connection):
+    said = number(db, say(db, Part("text", "said")))
+    tool = number(db, say(db, Part("tool_result", "out"), role="tool"))
+    own, page = add_fragment(db, 1), add_fragment(db, 2, origin="web")
+    learned = add_fragment(db, 3, origin="assistant", trust=0)
+    assert messages.trusted_items(db, [said, tool, own, page, learned]) == {said, own}

@@ -7,9 +7,9 @@ import pytest
 from lore import clock
 from lore.errors import SchemaTooNew
 from lore.records import Spend
-from lore.store import migrations, spend, sqlite
-from lore.store.db import Connection, Database, open_database
-from tests.store.samples import NOON, add_fragment, at_noon, open_at
+from lore.store import migrations, sqlite
+from lore.store.database import Connection, Database, open_database
+from tests.store.samples import NOON, add_fragment, at_noon, newest_spend, open_at
 
 
 def m900_adds_a_table(db: Connection) -> None:
@@ -50,7 +50,7 @@ def test_a_database_of_the_first_schema_keeps_its_spend(tmp_path: Path) -> None:
     database.close()
     reopened = open_at(tmp_path)
     with reopened.read() as db:
-        assert spend.newest(db) == [
+        assert newest_spend(db) == [
             Spend("k", NOON, "background:observe", "m", {"input": 5}, 0.25, None, None)
         ]
         assert migrations.check(db) >= {"m001_initial", "m002_requests"}

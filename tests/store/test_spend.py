@@ -3,7 +3,7 @@ from __future__ import annotations
 from lore.records import Spend
 from lore.store import spend
 from lore.store.sqlite import Connection
-from tests.store.samples import NOON, minutes, new_session
+from tests.store.samples import NOON, minutes, new_session, newest_spend
 
 
 def test_spending_is_entered_once(db: Connection) -> None:
@@ -13,10 +13,10 @@ def test_spending_is_entered_once(db: Connection) -> None:
     assert spend.add(db, first, session_n=n, project_n=project_n)
     assert not spend.add(db, first)
     assert spend.add(db, Spend("b", minutes(5), "answer", "m", {}, 0.5))
-    assert [(entry.key, entry.usd) for entry in spend.newest(db)] == [("b", 0.5), ("a", 0.25)]
-    assert spend.newest(db)[1].project_id
+    assert [(entry.key, entry.usd) for entry in newest_spend(db)] == [("b", 0.5), ("a", 0.25)]
+    assert newest_spend(db)[1].project_id
     db.run("DELETE FROM sessions")
-    assert spend.newest(db)[1].session_id is None
+    assert newest_spend(db)[1].session_id is None
 
 
 def test_spend_is_summed_by_the_word_its_purpose_begins_with(db: Connection) -> None:
@@ -28,40 +28,42 @@ def test_spend_is_summed_by_the_word_its_purpose_begins_with(db: Connection) -> 
     ):
         spend.add(db, Spend(key, at, purpose, "m", {}, usd))
     until = minutes(600)
-    assert spend.total(db, "background", since=NOON, until=until) == 3.0
-    assert spend.total(db, "background", since=minutes(1), until=until) == 2.0
-    assert spend.total(db, "background", since=minutes(9), until=until) == 0.0
-    assert spend.total(db, "background", since=NOON, until=minutes(5)) == 1.0
+    assert spend.spent_on(db, "background", since=NOON, until=until) == 3.0
+    assert spend.spent_on(db, "background", since=minutes(1), until=until) == 2.0
+    assert spend.spent_on(db, "background", since=minutes(9), until=until) == 0.0
+    assert spend.spent_on(db, "background", since=NOON, until=minutes(5)) == 1.0
 
 
 def test_what_is_set_aside_is_adjusted_and_given_back_by_its_key(db: Connection) -> None:
-    held = [spend.Holding(key, NOON, "background:x", 1.0, "7.a", "m", 0.25) for key in "abc"]
+    held = [
+        spend.SpendReservation(key, NOON, "background:x", 1.0, "7.a", "m", 0.25) for key in "abc"
+    ]
     for one in held:
-        spend.reserve(db, one)
-    assert spend.holdings(db) == held
-    spend.release(db, "a")
-    spend.adjust(db, "b", 0.5)
-    assert spend.reserved(db, "background") == 1.5
-    assert spend.reserved(db, "request") == 0.0
+        spend.add_reservation(db, one)
+    assert spend.list_reservations(db) == held
+    spend.remove_reservation(db, "a")
+    spend.update_reservation(db, "b", 0.5)
+    assert spend.reserved_for(db, "background") == 1.5
+    assert spend.reserved_for(db, "request") == 0.0
 
 
 def test_what_is_known_of_a_request_is_kept(db: Connection) -> None:
     told = Spend("a", NOON, "request:turn", "m", {"input": 5}, 0.25, None, None, 2, True, 900, 0.5)
     spend.add(db, told)
-    assert spend.newest(db) == [told]
-    assert list(spend.since(db, NOON)) == [told]
-    assert list(spend.since(db, minutes(1))) == []
+    assert newest_spend(db) == [told]
+    assert list(spend.entries_since(db, NOON)) == [told]
+    assert list(spend.entries_since(db, minutes(1))) == []
 
 
 def test_all_that_was_spent_is_added_up(db: Connection) -> None:
     until = minutes(600)
-    assert spend.whole(db, since=NOON, until=until) == 0.0
-    assert spend.first_at(db, since=NOON) is None
+    assert spend.total_spent(db, since=NOON, until=until) == 0.0
+    assert spend.first_entry_at(db, since=NOON) is None
     for place, purpose in enumerate(("background:x", "request:turn", "answer")):
         spend.add(db, Spend(purpose, minutes(place), purpose, "m", {}, 1.0))
-        spend.reserve(db, spend.Holding(purpose, minutes(place), purpose, 2.0))
-    assert spend.whole(db, since=NOON, until=until) == 3.0
-    assert spend.whole(db, since=minutes(1), until=until) == 2.0
-    assert spend.whole(db, since=NOON, until=minutes(1)) == 1.0
-    assert spend.first_at(db, since=minutes(1)) == minutes(1)
-    assert spend.whole_reserved(db) == 6.0
+        spend.add_reservation(db, spend.SpendReservation(purpose, minutes(place), purpose, 2.0))
+    assert spend.total_spent(db, since=NOON, until=until) == 3.0
+    assert spend.total_spent(db, since=minutes(1), until=until) == 2.0
+    assert spend.total_spent(db, since=NOON, until=minutes(1)) == 1.0
+    assert spend.first_entry_at(db, since=minutes(1)) == minutes(1)
+    assert spend.total_reserved(db) == 6.0

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
+from lore.index.vector_index import VectorIndex
 from lore.store import distillations, vectors
 from lore.store.sqlite import Connection
-from lore.store.vector_index import VectorIndex
 from tests.store.samples import (
     NOON,
     HashEmbedder,
     add_fragment,
     add_messages,
+    count_vectors,
     new_distillation,
     new_session,
 )
@@ -20,7 +21,7 @@ EMBEDDER = HashEmbedder()
 
 
 def embed(db: Connection, embedder_n: int) -> list[int]:
-    waiting = vectors.waiting(db, limit=100)
+    waiting = vectors.pending_items(db, limit=100)
     vectors.put(db, embedder_n, [w.n for w in waiting], EMBEDDER.embed([w.text for w in waiting]))
     return [w.n for w in waiting]
 
@@ -28,12 +29,12 @@ def embed(db: Connection, embedder_n: int) -> list[int]:
 def test_what_waits_is_given_with_its_text_newest_first(db: Connection) -> None:
     session_n = new_session(db)
     add_messages(db, session_n, "a message")
-    distillations.add(db, session_n, new_distillation(9, "distilled"), now=NOON)
+    distillations.add_distillation(db, session_n, new_distillation(9, "distilled"), now=NOON)
     add_fragment(db, 1, "the content of it", summary="the content…")
     add_fragment(db, 2, "content", summary="Another title")
-    texts = [w.text for w in vectors.waiting(db, limit=9)]
+    texts = [w.text for w in vectors.pending_items(db, limit=9)]
     assert texts == ["Another title\ncontent", "the content of it", "distilled", "a message"]
-    assert vectors.count_waiting(db) == 4
+    assert vectors.count_pending(db) == 4
 
 
 def test_vectors_are_kept_with_their_embedder(db: Connection) -> None:
@@ -42,7 +43,7 @@ def test_vectors_are_kept_with_their_embedder(db: Connection) -> None:
     assert vectors.find_embedder(db, "two") is None
     item = add_fragment(db, 1)
     embed(db, n)
-    assert (vectors.count(db, n), vectors.count_waiting(db)) == (1, 0)
+    assert (count_vectors(db, n), vectors.count_pending(db)) == (1, 0)
     loaded = vectors.load(db, np.array([item, 99]), 64)
     assert np.allclose(loaded[0], EMBEDDER.embed(["a plain fact"])[0], atol=1e-3)
     assert not loaded[1].any()
@@ -53,17 +54,17 @@ def test_vectors_are_kept_with_their_embedder(db: Connection) -> None:
 def test_a_vector_of_an_item_that_is_gone_is_not_kept(db: Connection) -> None:
     n = vectors.ensure_embedder(db, "one", 64)
     vectors.put(db, n, [77], EMBEDDER.embed(["x"]))
-    assert vectors.count(db, n) == 0
+    assert count_vectors(db, n) == 0
 
 
 def test_another_embedder_makes_everything_wait_again(db: Connection) -> None:
     add_fragment(db, 1)
-    assert vectors.find_adopted(db) is None
-    vectors.adopt(db, "one", 64)
+    assert vectors.find_active_identity(db) is None
+    vectors.set_active_embedder(db, "one", 64)
     embed(db, vectors.ensure_embedder(db, "one", 64))
-    assert vectors.adopt(db, "one", 64) == 0
-    assert vectors.adopt(db, "two", 64) == 1
-    assert vectors.find_adopted(db) == "two"
+    assert vectors.set_active_embedder(db, "one", 64) == 0
+    assert vectors.set_active_embedder(db, "two", 64) == 1
+    assert vectors.find_active_identity(db) == "two"
 
 
 def test_the_index_is_fed_what_it_has_not_seen(db: Connection, tmp_path: Path) -> None:
@@ -71,11 +72,11 @@ def test_the_index_is_fed_what_it_has_not_seen(db: Connection, tmp_path: Path) -
     index = VectorIndex.open(tmp_path / "v", identity="one", dimension=64, epoch="e")
     first = add_fragment(db, 1, "first")
     embed(db, n)
-    assert vectors.feed(db, index, n, 64) == 1
-    assert vectors.feed(db, index, n, 64) == 0
+    assert vectors.update_index(db, index, n, 64) == 1
+    assert vectors.update_index(db, index, n, 64) == 0
     second = add_fragment(db, 2, "second")
     embed(db, n)
-    assert vectors.feed(db, index, n, 64) == 1
+    assert vectors.update_index(db, index, n, 64) == 1
     found, _ = index.search(EMBEDDER.embed(["second"])[0], 2)
     assert found.tolist() == [second, first]
     index.close()

@@ -9,8 +9,8 @@ from tests.store.samples import NOON, minutes, new_session
 def test_a_watermark_says_how_far_a_source_was_read(db: Connection) -> None:
     n = new_session(db)
     assert watermarks.find(db, "log") is None
-    watermarks.put_file(db, Watermark("log", None, 10, "", NOON), session_n=None)
-    watermarks.put_file(db, Watermark("log", None, 20, "f", minutes(1)), session_n=n)
+    watermarks.put(db, Watermark("log", None, 10, "", NOON), session_n=None)
+    watermarks.put(db, Watermark("log", None, 20, "f", minutes(1)), session_n=n)
     found = watermarks.find(db, "log")
     assert found is not None
     assert (found.position, found.fingerprint, found.updated_at) == (20, "f", minutes(1))

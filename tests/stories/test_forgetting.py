@@ -13,17 +13,16 @@ from typing import Any
 import pytest
 
 from lore.clock import new_id
-from lore.digest.consolidation.conflicts import open_conflicts
-from lore.digest.consolidation.cycle import phase_names, run_cycle
-from lore.digest.consolidation.phase import Means
-from lore.digest.consolidation.undoing import undo_cycle
+from lore.digest.consolidation.contradict import open_conflicts
+from lore.digest.consolidation.cycle import phase_names, run_cycle, undo_cycle
+from lore.digest.consolidation.phase import CycleContext
 from lore.errors import StoreError
-from lore.llm.offline.digester import OfflineDigester
+from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 from lore.records import CycleReport, Fragment, NewMessage, Part
 from lore.settings import Settings
-from lore.store import cycles, edges, fragments, items
-from lore.store.db import open_database
+from lore.store import consolidation, fragments, graph, items
+from lore.store.database import open_database
 from tests.digest.consolidation.samples import OFFLINE, full_world, phase, soundness, state
 from tests.fakes import FakeEmbedder, FixedClock
 
@@ -37,18 +36,18 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
         yield opened
 
 
-def means(memory: Memory, *digest: Any) -> Means:
-    return Means(
-        OfflineDigester(),
+def means(memory: Memory, *digest: Any) -> CycleContext:
+    return CycleContext(
+        OfflineSummarizer(),
         {f"kind {place}": one for place, one in enumerate(digest)},
-        embed_waiting=memory.embed_waiting,
+        embed_pending=memory.maintenance.embed_waiting,
         forget_vectors=memory.sources.forget_vectors,
     )
 
 
 def sleep(memory: Memory, *digest: Any) -> CycleReport:
     """Run a cycle, of which no phase may fail."""
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     report = run_cycle(memory.database, means(memory, *digest))
     assert [one.reason for one in report.phases if one.state == "failed"] == []
     assert soundness(memory.database) == []
@@ -208,7 +207,7 @@ def learn(memory: Memory, text: str, parent: str = "", **fields: Any) -> str:
         )  # fmt: skip
         n = fragments.add(db, new, now=now)
         if above:
-            edges.put(db, above, n, "hierarchical", now=now)
+            graph.put_edge(db, above, n, "hierarchical", now=now)
         return new.id
 
     return memory.database.write(work)
@@ -224,7 +223,7 @@ def test_roots_are_merged_without_losing_a_child(memory: Memory, clock: FixedClo
     report = sleep(memory)
     assert phase(report, "merge").counts["merged"] == 1
     (survivor,) = [id_ for id_ in (one, other) if get(memory, id_).superseded_by is None]
-    outline = memory.explore(survivor)[0]
+    outline = memory.search.explore(survivor)[0]
     assert {get(memory, one.title.id).content for one in outline.below} == {
         *details, get(memory, below).content,
     }  # fmt: skip
@@ -235,8 +234,8 @@ def test_a_reflection_is_made_once(memory: Memory, clock: FixedClock):
         memory.store(f"Deploys of the shop {what}")
         for what in ("need a review", "run at noon", "are logged")
     ]
-    memory.link(ids[0], ids[1], "associative", weight=0.9)
-    memory.link(ids[1], ids[2], "associative", weight=0.9)
+    memory.knowledge.link(ids[0], ids[1], "associative", weight=0.9)
+    memory.knowledge.link(ids[1], ids[2], "associative", weight=0.9)
     made = [phase(sleep(memory), "reflect").counts.get("insights", 0)]
     for _ in range(10):
         clock.advance(hours=2)
@@ -272,7 +271,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from lore.digest.consolidation.cycle import run_cycle
-from lore.store.db import open_database
+from lore.store.database import open_database
 from tests.digest.consolidation.samples import OFFLINE
 from tests.fakes import FixedClock
 
@@ -305,7 +304,7 @@ def test_a_restart_in_every_phase_goes_on_and_can_be_taken_back(tmp_path: Path, 
     assert phase(report, "merge").counts["merged"] == 1
     assert phase(report, "prune_fragments").counts["pruned"] == 1
     with database.read() as db:
-        assert len(cycles.newest(db, limit=3)) == 1
+        assert len(consolidation.recent_reports(db, limit=3)) == 1
     assert soundness(database) == []
     undo_cycle(database)
     assert state(database) == before

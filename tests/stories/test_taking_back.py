@@ -38,7 +38,7 @@ def say(memory: Memory, session: str, text: str, *, day: int, origin: Origin = "
 
 
 def rules(memory: Memory) -> list[str]:
-    return [hit.text for hit in memory.standing(project="/code/tides")]
+    return [hit.text for hit in memory.search.standing_instructions(project="/code/tides")]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_rule_that_was_taken_back_stands_no_longer(memory: Memory, said: str, 
     say(memory, "two", said, day=1)
     assert rules(memory) == stands
     memory.digest(["one", "two"])
-    memory.consolidate()
+    memory.digest.consolidate()
     assert rules(memory) == stands
 
 
@@ -81,5 +81,5 @@ def test_of_two_rules_on_one_matter_the_newer_comes_first_with_its_day(memory: M
     say(memory, "one", RULE, day=0)
     say(memory, "two", NEW, day=1)
     assert rules(memory) == [NEW, RULE]
-    told = memory.begin_session("three", project="/code/tides").text
+    told = memory.prompts.begin_session("three", project="/code/tides").text
     assert told.index(f"{NOON + timedelta(days=1):%Y-%m-%d} > {NEW}") < told.index(RULE)

@@ -1,4 +1,4 @@
-"""Commands to Lore in a chat: known in every form, and nothing else taken for one."""
+"""Chat commands in every form that agents pass on."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ from lore.text import chat_commands
     ],
 )  # fmt: skip
 def test_a_command_is_what_is_typed_alone(texts, found):
-    assert chat_commands.find(texts) == found
+    assert chat_commands.find_command(texts) == found

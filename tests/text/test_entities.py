@@ -1,3 +1,5 @@
+"""Entities, values and specific details."""
+
 from __future__ import annotations
 
 import pytest
@@ -44,17 +46,17 @@ from lore.text import entities
     ],
 )
 def test_names_are_found(text, names):
-    found = entities.names(text)
+    found = entities.extract_names(text)
     assert [name for name in names if name not in found] == []
     assert [name for name in found if name not in names] == []
 
 
 def test_a_day_in_a_name_is_part_of_it():
-    assert entities.names("in the Sunday Times") == ["sunday times"]
+    assert entities.extract_names("in the Sunday Times") == ["sunday times"]
 
 
 def test_a_date_before_a_name_is_not():
-    assert entities.names("until June 1999 Prince sang") == ["prince"]
+    assert entities.extract_names("until June 1999 Prince sang") == ["prince"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_normalising_twice_changes_nothing_more(name):
     assert entities.normalise(once) == once
 
 
-def test_a_title_is_known_whole_without_parentheses_and_by_its_first_part():
+def test_a_title_is_a_name_whole_without_parentheses_and_by_its_first_part():
     assert entities.title_names("Paris, Texas (film)") == [
         "paris texas film",
         "paris texas",
@@ -99,27 +101,27 @@ def test_a_title_as_long_as_a_paragraph_is_no_name():
 
 
 def test_the_title_comes_first_and_each_name_once():
-    found = entities.extract("Ada met Bob.", title="Ada")
+    found = entities.extract_mentions("Ada met Bob.", title="Ada")
     assert found == (entities.Mention("ada", is_title=True), entities.Mention("bob"))
 
 
 def test_a_text_has_a_limited_number_of_mentions():
     text = ". ".join(f"Name{i} Surname{i}" for i in range(300))
-    assert len(entities.extract(text, title="Some Title")) == entities.MOST
+    assert len(entities.extract_mentions(text, title="Some Title")) == entities.MAX_MENTIONS
 
 
 @given(st.text(), st.text(max_size=100))
 def test_mentions_of_anything_are_few_short_and_distinct(text, title):
-    found = entities.extract(text, title=title)
+    found = entities.extract_mentions(text, title=title)
     names = [mention.name for mention in found]
-    assert len(names) <= entities.MOST
+    assert len(names) <= entities.MAX_MENTIONS
     assert len(set(names)) == len(names)
     assert all(0 < len(name) <= 80 for name in names)
 
 
 @given(st.lists(st.sampled_from(["Ada", "of", "the", "Bob's", "In", "1999", "&", "May", "x", "."])))
 def test_names_are_never_calendar_words_or_stop_words(pieces):
-    found = entities.names(" ".join(pieces))
+    found = entities.extract_names(" ".join(pieces))
     assert not {"may", "in", "the", "of", "1999"} & set(found)
     assert all(entities.normalise(name) == name for name in found)
 
@@ -134,3 +136,63 @@ def test_phrases_are_the_runs_of_two_and_more_words():
 
 def test_phrases_have_a_longest():
     assert max(len(phrase.split()) for phrase in entities.phrases("word " * 20)) == 8
+
+
+def test_numbers_dates_names_and_code_are_counted_apart():
+    found = entities.count_specifics('On May 3 Ana paid $40 for "a dune" via `pay_now()`')
+    assert (found.dates, found.names, found.numbers, found.quoted, found.code) == (1, 1, 1, 1, 1)
+
+
+def test_a_sentence_of_plain_words_names_nothing():
+    assert entities.count_specifics("We talked about this and that for a while.").total == 0
+
+
+def test_paths_flags_and_names_of_code_are_identifiers():
+    found = entities.identifiers("Set --dry-run in src/app/main.py, see getUser and MAX_SIZE")
+    assert found == ("--dry-run", "src/app/main.py", "getUser", "MAX_SIZE")
+
+
+def test_yesterday_is_a_relative_date():
+    assert entities.has_relative_date("I met her yesterday")
+    assert not entities.has_relative_date("I met her on 4 May")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The budget is $550.", "The budget is $600."),
+        ("Ana meets Bob on May 3.", "Ana meets Bob on May 4."),
+        ("Run `mise run test`.", "Run `mise run lint`."),
+        ("We use tabs.", "We do not use tabs."),
+        ("We use tabs.", "We don’t use tabs."),
+        ("The cache is on.", "The cache is off."),
+        ("The release is on 2024-05-01.", "The release is on 2024-06-01."),
+        ("Kept in Postgres", "Kept in MySQL"),
+        ("It opens three ports", "It opens 4 ports"),
+    ],
+)
+def test_another_value_is_another_statement(one, other):
+    assert not entities.values_agree(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I use Flask 2.3.1.", "I'm using Flask 2.3.1 and SQLite 3.39 for my app."),
+        ("We meet twice a week.", "Twice a week we meet."),
+        ("There are three dogs.", "There are 3 dogs."),
+        ("The limit is 5 in app.toml", "The limit is in app.toml"),
+        ("Orders are kept in Postgres", "Postgres keeps the orders"),
+        ("The pool has 20 connections", "There are 20 connections in the pool"),
+        ("Never deploy on Fridays", "Do not deploy on Fridays"),
+    ],
+)
+def test_one_may_say_more_than_the_other(one, other):
+    assert entities.values_agree(one, other)
+
+
+def test_what_says_less_does_not_keep_what_says_more():
+    more, less = "The limit is 5 in app.toml", "The limit is in app.toml"
+    assert entities.covers_values(more, less)
+    assert not entities.covers_values(less, more)
+    assert entities.covers_values("Postgres keeps the orders", "Orders are kept in Postgres")

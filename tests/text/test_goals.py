@@ -1,8 +1,13 @@
+"""Goals, requests and tasks."""
+
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lore.text.goals import GOAL_CHARS, find_goal, is_small_talk, request_of
+from lore.text.goals import GOAL_CHARS, find_goal, is_small_talk, parse_request, split_tasks
+from tests.text.test_episodes import Talk
 
 
 def goal(*said: str, title: str = "") -> str:
@@ -32,7 +37,7 @@ def test_what_asks_for_nothing_is_passed_over(before):
     assert goal(before, "Make the start command hidden") == "Make the start command hidden"
 
 
-def test_the_first_request_is_the_goal_and_its_place_is_told():
+def test_the_first_request_is_the_goal_with_its_index():
     said = ["hello", "fix mise test", "and now write docs for it all"]
     assert find_goal(said) == ("fix mise test", 1)
 
@@ -44,7 +49,7 @@ def test_a_command_that_names_a_task_counts_with_its_words():
     assert goal(marked.format("")) == "/review"
 
 
-def test_a_plan_is_known_by_its_title():
+def test_the_goal_of_a_plan_is_its_title():
     plan = "Implement the following plan:\n\n# Plan: Hide the start command\n\n## Context\nIt …"
     assert goal(plan).startswith("Implement the following plan: Plan: Hide the start command")
 
@@ -77,7 +82,7 @@ def test_a_goal_is_one_short_line():
 
 def test_small_words_are_signs_and_no_requests():
     for text in ("commit this", "yes and yes", "1", "ok go on"):
-        request = request_of(text)
+        request = parse_request(text)
         assert request is None or not request.real
 
 
@@ -93,5 +98,76 @@ def test_small_words_are_signs_and_no_requests():
         (("/review the tides",), False),
     ],
 )
-def test_small_talk_asks_for_no_work_and_tells_nothing(said, small):
+def test_small_talk_has_no_work_and_no_information(said, small):
     assert is_small_talk(said) is small
+
+
+MEND = "Please mend the date parser in dates.py"
+
+
+def begins(*said: str, answer: str = "The date parser knows leap years now.") -> list[str]:
+    """Return the requests that begin a task in a talk of these."""
+    talk = Talk()
+    for text in said:
+        talk.user(text)
+        talk.assistant(answer)
+    return [span[0].parts[0].text for span in split_tasks(talk.messages)]
+
+
+def test_a_request_about_something_else_begins_a_task():
+    other = "Add a dark theme to the settings page"
+    assert begins(MEND, "yes, go on", other, "commit and push") == [MEND, other]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "but what about time zones and calendars?",
+        "yes, and write a changelog entry",
+        "can you make it a bit wider?",
+        "Run the tests",
+        "commit, push and create a PR",
+        "do we have a test for leap seconds?",
+        "now do the same thing in stanza_test.go",
+        "2. Strengthen the integration suite",
+        "Does the date parser know leap years in dates.py now?",
+        "thanks!",
+        MEND,
+    ],
+)
+def test_what_answers_adds_to_or_lands_the_former_goes_on(text):
+    assert begins(MEND, text) == [MEND]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "next: the date parser of the importer",
+        "Great. The next problem is the date parser of the importer",
+        "/review 158",
+        "A different question: how old is the date parser?",
+    ],
+)
+def test_words_that_turn_to_something_else_begin_a_task_whatever_they_share(text):
+    assert begins(MEND, text) == [MEND, text]
+
+
+def test_a_command_alone_is_named_by_the_words_that_follow_it():
+    said = ("/review", "Look at the settings page, please", MEND)
+    assert begins(*said, answer="Done.") == ["/review", MEND]
+
+
+def test_a_statement_starts_no_task():
+    assert begins(MEND, "The client is Okapi Holdings; their harbour lies in Sydney") == [MEND]
+
+
+def test_a_greeting_is_no_task_of_its_own():
+    assert begins("hi", MEND) == ["hi"]
+
+
+@given(st.lists(st.text(max_size=80) | st.sampled_from([MEND, "/review", "ok"]), max_size=8))
+def test_the_spans_are_the_whole_session_in_order(said):
+    talk = Talk()
+    for text in said:
+        talk.user(text)
+    assert [message for span in split_tasks(talk.messages) for message in span] == talk.messages

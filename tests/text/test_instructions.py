@@ -1,3 +1,5 @@
+"""Standing instructions and their withdrawals."""
+
 from __future__ import annotations
 
 import re
@@ -7,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lore.text import instructions
-from lore.text.instructions import standing
+from lore.text.instructions import find_standing
 
 LASTING = """
 Always use tabs for indentation.
@@ -148,13 +150,13 @@ Don't worry, it works without asking.
 
 
 @pytest.mark.parametrize("sentence", LASTING)
-def test_what_is_meant_to_last_is_kept_word_for_word(sentence):
-    assert standing(sentence) == (sentence,)
+def test_standing_instructions_are_found_word_for_word(sentence):
+    assert find_standing(sentence) == (sentence,)
 
 
 @pytest.mark.parametrize("sentence", PASSING)
-def test_what_is_said_in_passing_is_not_kept(sentence):
-    assert standing(sentence) == ()
+def test_passing_remarks_are_no_instructions(sentence):
+    assert find_standing(sentence) == ()
 
 
 @pytest.mark.parametrize(
@@ -181,26 +183,26 @@ def test_what_is_said_in_passing_is_not_kept(sentence):
     ],
 )
 def test_a_message_of_several_sentences_gives_those_that_last(message, kept):
-    assert standing(message) == kept
+    assert find_standing(message) == kept
 
 
 def test_a_sentence_as_long_as_a_page_is_no_instruction():
-    assert standing("Always " + "very " * 200 + "careful.") == ()
+    assert find_standing("Always " + "very " * 200 + "careful.") == ()
 
 
 def test_only_the_beginning_of_a_long_message_is_read():
-    assert standing("x " * 3_000 + ". Always use tabs.") == ()
+    assert find_standing("x " * 3_000 + ". Always use tabs.") == ()
 
 
 @given(st.lists(st.sampled_from(["Always ", "I prefer ", "`", "```", "\n", "> ", "x. ", "?", "’"])))
-def test_what_is_kept_stands_in_the_message(pieces):
+def test_every_instruction_is_a_substring_of_the_message(pieces):
     message = "".join(pieces)
-    assert all(sentence in message for sentence in standing(message))
+    assert all(sentence in message for sentence in find_standing(message))
 
 
 @given(st.text())
 def test_any_text_can_be_read(text):
-    assert all(sentence in text for sentence in standing(text))
+    assert all(sentence in text for sentence in find_standing(text))
 
 
 @pytest.mark.parametrize("form", ["_INSTRUCTION", "_PREFERENCE", "_HABIT"])
@@ -212,3 +214,132 @@ def test_every_form_of_an_instruction_has_a_word_that_hints_at_it(form, data):
     pattern = re.compile(later.pattern, later.flags)
     said = data.draw(st.from_regex(pattern, alphabet=ascii_only))
     assert instructions._hints(said)
+
+
+RULES = (
+    "Always run the linter before commits.",
+    "Also, never push to main without asking.",
+    "From now on use tabs for indentation.",
+    "Please always write tests with pytest.",
+    "Never run the linter on generated files.",
+    "Use pnpm going forward.",
+    "No more emojis in commit messages.",
+    "Always answer in English.",
+    "Always use tabs in Makefiles.",
+    "Make sure you run mypy before committing.",
+    "always run `make check` before every commit.",
+)
+
+
+def taken_back(sentence: str) -> list[str]:
+    found = instructions.find_withdrawal(sentence)
+    return [RULES[place] for place in instructions.match_rules(found, RULES)] if found else []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rule"),
+    [
+        ("You no longer need to run the linter before commits.", 0),
+        ("btw, you no longer have to run the linter before commits, CI does it", 0),
+        ("Stop running the linter before commits.", 0),
+        ("You don't need to ask before pushing anymore", 1),
+        ("From now on use four spaces instead of tabs for indentation.", 2),
+        ("And forget the rule about pytest.", 3),
+        ("Don't bother with pytest any more.", 3),
+        ("From now on use unittest instead of pytest.", 3),
+        ("Please forget the rule that tests use pytest", 3),
+        ("Going forward, use npm instead of pnpm.", 5),
+        ("I no longer use pnpm.", 5),
+        ("Drop the emoji rule.", 6),
+        ("Forget what I said about emojis.", 6),
+        ("The rule about emojis no longer applies.", 6),
+        ("From now on answer in German instead of English.", 7),
+        ("No need to run mypy anymore.", 9),
+        ("Don’t bother running mypy any more.", 9),
+        ("dont bother with mypy anymore", 9),
+        ("Forget make check, from now on it's just check, on the laptop.", 10),
+        ("Forget make check.", 10),
+        ("Scrap make check: from now on we run just check before every commit.", 10),
+        ("Drop pnpm, going forward we use npm.", 5),
+        ("No more tabs for indentation.", 2),
+        ("so forget `make check`, from now on it's `just check`, it also runs the web tests.", 10),
+    ],
+)
+def test_a_rule_that_is_taken_back_is_the_one_that_is_meant(sentence, rule):
+    assert taken_back(sentence) == [RULES[rule]]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "You no longer need to run the tests before commits.",
+        "You no longer need to run the linter before commits on this branch.",
+        "You don't need to run the linter any more today.",
+        "Once CI is green you no longer need to run the linter before commits.",
+        "Do I no longer need to run the linter before commits?",
+        "You no longer need to run the linter before commits?",
+        "He said you no longer need to run the linter before commits.",
+        "The pipeline no longer needs to run the linter before commits.",
+        "You no longer need to run the linter before commits and releases.",
+        "Forget the rule about commits.",
+        "Forget it.",
+        "forget `make check`, it works.",
+        "Forget the linter error.",
+        "Forget the tests, from now on we deploy from main.",
+        "Forget make check for now, from now on be quick.",
+        "Forget check make, from now on it's just check.",
+        "Drop generated files, from now on we keep them out.",
+        "No more errors.",
+        "No more emojis in commit messages.",
+        "She said forget make check, from now on it's just check.",
+        "Should we forget make check, from now on?",
+        "From now on use spaces instead of tabs in Python files.",
+        "From now on name branches in German instead of English.",
+        "Use unittest instead of pytest here.",
+        "Don't run the linter.",
+        "Stop it.",
+        "Always run the linter before commits.",
+    ],
+)
+def test_no_rule_goes_that_was_not_meant(sentence):
+    assert taken_back(sentence) == []
+
+
+def test_a_name_alone_takes_back_only_beside_a_new_rule():
+    assert instructions.find_paired_withdrawal(
+        "Forget make check.", "", "From now on we run just check."
+    )
+    assert instructions.find_paired_withdrawal("Forget make check.", "Always run just check.", "")
+    assert (
+        instructions.find_paired_withdrawal("Forget make check.", "Commit it.", "Thanks.") is None
+    )
+    assert instructions.find_paired_withdrawal("You no longer need to run mypy.")
+
+
+def test_duplicates_of_a_rule_are_withdrawn_together():
+    found = instructions.find_withdrawal("You no longer need to run the linter before commits.")
+    assert found
+    said = ("Always run the linter before commits.", "Please run the linter before all commits")
+    assert instructions.match_rules(found, said) == [0, 1]
+
+
+def test_what_is_replaced_already_is_no_rule_for_it():
+    found = instructions.find_withdrawal("From now on use four spaces instead of tabs.")
+    assert found
+    assert instructions.match_rules(found, ["I prefer spaces over tabs.", "Never use tabs."]) == []
+    assert instructions.match_rules(found, ["I prefer tabs over spaces."]) == [0]
+
+
+def test_a_withdrawal_with_a_request_is_a_rule_too():
+    assert instructions.is_only_withdrawal("You no longer need to run the linter.")
+    assert instructions.is_only_withdrawal("From now on you no longer need to run the linter.")
+    assert not instructions.is_only_withdrawal("Stop running the linter before commits.")
+    assert not instructions.is_only_withdrawal("From now on use spaces instead of tabs.")
+    assert not instructions.is_only_withdrawal("Always run the linter.")
+
+
+def test_sentences_come_with_what_is_quoted_masked():
+    assert list(instructions.masked_sentences("Never use `eval`. Ok. Always test it.")) == [
+        ("Never use `eval`.", "Never use \x01\x01\x01\x01\x01\x01."),
+        ("Always test it.", "Always test it."),
+    ]

@@ -1,4 +1,4 @@
-"""Every pattern that reads what people write takes time in proportion to its length."""
+"""Every pattern takes time in proportion to the length of the text."""
 
 from __future__ import annotations
 
@@ -9,47 +9,34 @@ from typing import Any
 
 import pytest
 
-from lore.capture.adapters import json_lists, payloads, tools
-from lore.curate import correcting
+from lore.capture.adapters import archives, content_blocks, injected_text
+from lore.digest import corrections
 from lore.llm.offline import (
-    changing,
-    choices,
+    agent_rules,
     clauses,
-    condensing,
-    extracting,
-    findings,
-    fixes,
-    orders,
-    persons,
-    reasons,
-    settling,
-    told_settings,
-    workflows,
+    commands,
+    decisions,
+    extraction,
+    log_writer,
+    sentence_rules,
+    user_rules,
 )
 from lore.recall import question, time_spans
 from lore.text import (
-    calls,
+    call_text,
     entities,
-    fences,
+    episodes,
     goals,
     instructions,
-    lines,
-    marks,
-    outcomes,
-    results,
-    saying,
+    memory_tags,
+    message_features,
     sentences,
-    specifics,
     statements,
-    stories,
-    tasks,
     tokens,
-    told,
-    traits,
-    values,
+    transcript_text,
     words,
 )
-from lore.text.later import Later
+from lore.text.lazy_regex import LazyPattern
 
 NOW = datetime(2026, 5, 13, 12, tzinfo=UTC)
 # What is worse than quadratic takes minutes or hours; what is not, a fraction of a second.
@@ -66,20 +53,21 @@ PIECES = (
 )  # fmt: skip
 
 
-def patterns() -> list[tuple[str, re.Pattern[Any] | Later]]:
+def patterns() -> list[tuple[str, re.Pattern[Any] | LazyPattern]]:
     found = []
     for module in (
-        calls, entities, goals, instructions, lines, marks, outcomes, results, stories, tasks,
-        traits, words, time_spans, question, json_lists, payloads, tools, saying, clauses, condensing,
-        sentences, statements, specifics, told, values, persons, findings, workflows, orders,
-        changing, extracting, choices, fixes, settling, told_settings, reasons,
-        correcting,
+        call_text, entities, goals, instructions, sentences, memory_tags, episodes,
+        message_features, words, time_spans, question, archives, injected_text, content_blocks,
+        transcript_text, clauses, log_writer, statements, user_rules, agent_rules, commands,
+        sentence_rules, extraction, decisions, corrections,
     ):  # fmt: skip
         for name, value in vars(module).items():
-            held = value if isinstance(value, tuple) else (value,)
-            flat = [x for item in held for x in (item if isinstance(item, tuple) else (item,))]
+            values = value if isinstance(value, tuple) else (value,)
+            flat = [x for item in values for x in (item if isinstance(item, tuple) else (item,))]
             found += [
-                (f"{module.__name__}.{name}", x) for x in flat if isinstance(x, re.Pattern | Later)
+                (f"{module.__name__}.{name}", x)
+                for x in flat
+                if isinstance(x, re.Pattern | LazyPattern)
             ]
     return found
 
@@ -106,20 +94,20 @@ def test_reading_a_long_text_takes_linear_time(piece):
     text = piece * (LONG // len(piece)) + "_"
     started = time.thread_time()
     words.searchable_form(text)
-    entities.extract(text[:100_000], title=text[:100_000])
-    instructions.standing(text)
-    lines.summary(text)
-    calls.read_call("Bash", text)
-    calls.read_call("apply_patch", text)
-    goals.request_of(text)
-    results.message_of(text)
+    entities.extract_mentions(text[:100_000], title=text[:100_000])
+    instructions.find_standing(text)
+    sentences.summary(text)
+    call_text.read_call("Bash", text)
+    call_text.read_call("apply_patch", text)
+    goals.parse_request(text)
+    call_text.error_line(text)
     tokens.clip(text, 100)
     tokens.clip_around(text, 100, ["a", "in", "the", "last"])
-    traits.traits_of(text, "user")
+    message_features.compute_features(text, "user")
     time_spans.spans(text[:100_000], NOW)
     question.parse(f"x{text}", NOW)
-    marks.split(text)
-    marks.fences(text, fences.PUT_IN)
-    marks.wrap(text)
-    payloads.without(text)
+    memory_tags.split_memory(text)
+    memory_tags.split_fences(text, memory_tags.INJECTED_TAGS)
+    memory_tags.wrap_memory(text)
+    injected_text.strip_base64(text)
     assert time.thread_time() - started < HOPELESS_S

@@ -1,3 +1,5 @@
+"""The shared page of knowledge."""
+
 from __future__ import annotations
 
 from hypothesis import given
@@ -51,6 +53,6 @@ def test_what_people_add_and_move_is_understood():
     assert page.stray == ((13, "A stray sentence."),)
 
 
-def test_the_marks_of_an_unfinished_merge_are_seen():
+def test_merge_conflict_markers_are_detected():
     assert has_conflict("- a\n<<<<<<< HEAD\n- b\n=======\n- c\n>>>>>>> other\n")
     assert not has_conflict("a <<<<<<< b\n")

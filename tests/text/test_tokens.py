@@ -1,3 +1,5 @@
+"""Token estimates, clipping and amounts."""
+
 from __future__ import annotations
 
 import pytest
@@ -5,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.text import tokens
+from lore.text.tokens import format_dollars
 
 FILLER = "lorem ipsum dolor sit amet "
 
@@ -37,7 +40,7 @@ def test_a_clipped_text_fits_and_is_never_longer(text, most):
 
 
 @pytest.mark.parametrize("text", ["漢" * 1000 + "a" * 1000, "a" * 1000 + "漢" * 1000])
-def test_a_clipped_text_uses_its_budget_whatever_stands_first(text):
+def test_a_clipped_text_uses_its_budget_whatever_comes_first(text):
     assert 490 <= tokens.count(tokens.clip(text, 500)) <= 500
 
 
@@ -76,7 +79,7 @@ def test_letters_that_grow_in_lower_case_do_not_shift_the_window():
 
 
 @pytest.mark.parametrize("words", [[], [""], ["x"], ["absent"]])
-def test_without_a_word_to_be_found_the_beginning_is_kept(words):
+def test_without_a_matching_word_the_beginning_is_returned(words):
     text = FILLER * 100
     assert tokens.clip_around(text, 20, words) == tokens.clip(text, 20)
 
@@ -85,3 +88,11 @@ def test_without_a_word_to_be_found_the_beginning_is_kept(words):
 def test_clipping_around_anything_gives_a_piece_of_the_text(text, most, words):
     clipped = tokens.clip_around(text, most, words)
     assert clipped == text or clipped.strip("…").strip() in text
+
+
+@pytest.mark.parametrize(
+    ("usd", "told"),
+    [(0, "$0.00"), (10, "$10.00"), (0.3, "$0.30"), (0.045, "$0.045"), (-0.0012, "-$0.0012")],
+)
+def test_an_amount_has_cents_and_fractions_of_a_cent(usd: float, told: str):
+    assert format_dollars(usd) == told

@@ -1,3 +1,5 @@
+"""Words, identifiers and quotes."""
+
 from __future__ import annotations
 
 import re
@@ -8,8 +10,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from lore.store.sqlite.word_tables import TOKENIZER
+from lore.store.sqlite.full_text import TOKENIZER
 from lore.text import words
+from lore.text.words import QUOTE_CHARS, find_quoting
 
 # What is not linear takes hours; what is, a fraction of a second.
 HOPELESS_S = 60.0
@@ -38,10 +41,10 @@ def tokens_of(index: apsw.Connection, text: str) -> list[str]:
 
 
 def finds(index: apsw.Connection, query: str, text: str) -> bool:
-    """Tell whether a question finds a text in a real keyword index."""
+    """Return whether a question finds a text in a real keyword index."""
     index.execute("DELETE FROM texts")
     index.execute("INSERT INTO texts (text) VALUES (?)", (words.searchable_form(text),))
-    match = words.match_any(words.terms(query), words.quoted(query))
+    match = words.match_any(words.search_terms(query), words.quoted_phrases(query))
     if not match:
         return False
     found = index.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (match,)).get
@@ -75,15 +78,17 @@ def finds(index: apsw.Connection, query: str, text: str) -> bool:
     ],
 )
 def test_terms_are_the_words_worth_searching(text, terms):
-    assert words.terms(text) == terms
+    assert words.search_terms(text) == terms
 
 
 def test_terms_are_bounded_in_number():
-    assert len(words.terms(" ".join(f"word{i}" for i in range(500)))) == 48
+    assert len(words.search_terms(" ".join(f"word{i}" for i in range(500)))) == 48
 
 
 def test_a_long_question_is_read_to_a_limit_only():
-    assert words.terms("a" * words.MAX_QUERY_CHARS + " tail") == ["a" * words.MAX_QUERY_CHARS]
+    assert words.search_terms("a" * words.MAX_QUERY_CHARS + " tail") == [
+        "a" * words.MAX_QUERY_CHARS
+    ]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,7 @@ def test_a_question_does_not_find_what_is_something_else(index, query, text):
 @example("½ ² ﬁ ﷺ")
 def test_the_query_of_any_text_runs(index, text):
     cleaned = words.clean(text)
-    query = words.match_any(words.terms(cleaned), [cleaned, *words.quoted(cleaned)])
+    query = words.match_any(words.search_terms(cleaned), [cleaned, *words.quoted_phrases(cleaned)])
     if query:
         index.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (query,)).fetchall()
 
@@ -173,7 +178,7 @@ def test_the_query_of_any_text_runs(index, text):
 @example("ok👍🏽yes")
 def test_the_query_made_from_a_text_finds_it(index, text):
     text = words.clean(text)
-    known = [term for term in words.terms(text) if tokens_of(index, term)]
+    known = [term for term in words.search_terms(text) if tokens_of(index, term)]
     # SQLite's letters are those of Unicode 6.1: it does not know younger ones, nor their case.
     assume(known and all(tokens_of(index, c) == tokens_of(index, words.fold(c)) for c in text))
     assert finds(index, text, text)
@@ -266,17 +271,17 @@ def test_identifiers_are_found_whole(text, found):
     ],
 )
 def test_humps_are_the_parts_of_a_camel_case_word(word, parts):
-    assert words.humps(word) == parts
+    assert words.split_camel_case(word) == parts
 
 
 def test_pairs_overlap():
-    assert words.pairs("東京都") == "東京 京都"
-    assert words.pairs("木") == "木"
-    assert words.pairs("") == ""
+    assert words.char_pairs("東京都") == "東京 京都"
+    assert words.char_pairs("木") == "木"
+    assert words.char_pairs("") == ""
 
 
 def test_quoted_phrases_are_found_in_every_sort_of_quotes():
-    assert words.quoted('say "one two" and “three four” or `five`') == [
+    assert words.quoted_phrases('say "one two" and “three four” or `five`') == [
         "one two",
         "three four",
         "five",
@@ -297,7 +302,7 @@ def test_a_phrase_of_one_word_adds_nothing_to_the_query():
 
 
 def test_words_keep_their_writing_when_asked_raw():
-    assert words.raw("Ada's Café") == ["Ada's", "Café"]
+    assert words.raw_words("Ada's Café") == ["Ada's", "Café"]
 
 
 @pytest.mark.parametrize(
@@ -331,10 +336,10 @@ def test_megabytes_of_one_thing_take_linear_time(piece):
     text = (piece * (MEGABYTES // len(piece)))[:MEGABYTES]
     started = time.thread_time()
     words.clean(text)
-    words.terms(text)
+    words.search_terms(text)
     words.searchable_form(text[: MEGABYTES // 10])
     words.identifiers(text[: MEGABYTES // 10])
-    words.quoted(text[: MEGABYTES // 100])
+    words.quoted_phrases(text[: MEGABYTES // 100])
     assert time.thread_time() - started < HOPELESS_S
 
 
@@ -348,3 +353,22 @@ def test_megabytes_of_one_thing_take_linear_time(piece):
 )
 def test_a_stem_is_the_same_for_the_forms_of_a_word(forms, stem):
     assert [words.stem(form) for form in forms] == [stem or form for form in forms]
+
+
+LETTERS = st.text("abcdefg ", max_size=120)
+
+
+@given(LETTERS, LETTERS, LETTERS, LETTERS, st.text("abcdefg ", min_size=QUOTE_CHARS))
+def test_a_shared_stretch_is_always_found(a: str, b: str, c: str, d: str, stretch: str) -> None:
+    assert find_quoting({7: a + stretch + b}, ["other", c + stretch + d]) == {7}
+
+
+@given(st.text("abc", max_size=200), st.text("xyz", max_size=200))
+def test_texts_that_share_nothing_are_not_found(a: str, b: str) -> None:
+    assert find_quoting({1: a}, [b]) == set()
+
+
+def test_a_few_shared_words_are_no_quotation() -> None:
+    assert find_quoting(
+        {1: "how do we deploy the site?"}, ["how do we deploy harbor to production"]
+    ) == (set())

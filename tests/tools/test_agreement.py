@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lore.embed.none import NoEmbedder
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
-from lore.tools.catalogue import call
+from lore.tools.registry import call_tool
 from lore.tools.tool import Caller
 from tests.cli.conftest import Lore
 
@@ -19,7 +19,7 @@ QUESTIONS = ["deploy", "Which index made the arrivals query fast?", "sms quota"]
 
 def answers(home: Path, name: str, given: dict[str, object]) -> dict[str, Any]:
     with Memory.open(home=home, embedder=NoEmbedder()) as memory:
-        data = call(memory, name, given, Caller()).data
+        data = call_tool(memory, name, given, Caller()).data
     return dict(json.loads(data.model_dump_json()))
 
 
@@ -72,14 +72,14 @@ def test_what_one_stores_the_others_know(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
         third = memory.remember(said)
         assert (third.id, third.outcome) == (first["id"], "known")
-        assert memory.stats().fragments == 1
+        assert memory.maintenance.stats().fragments == 1
     assert "known already" in Lore(tmp_path)("remember", said, "--everywhere").works().err
 
 
 def test_what_one_deletes_is_gone_for_the_others(tmp_path: Path):
     id_ = printed(tmp_path, "remember", "The tide table is printed on Mondays.")["id"]
     with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
-        call(memory, "delete", {"id": id_}, Caller(origin="user"))
+        call_tool(memory, "delete", {"id": id_}, Caller(origin="user"))
     assert printed(tmp_path, "search", "tide") == []
     Lore(tmp_path)("undo", id_).works()
     assert ids(answers(tmp_path, "search", {"query": "tide"})["hits"]) == [id_]

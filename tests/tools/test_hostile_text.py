@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lore.capture.adapters import asides
+from lore.capture.adapters import injected_text
 from lore.memory import Memory
 from lore.records import Part
-from lore.text import marks
-from lore.tools.catalogue import call
+from lore.text import memory_tags
+from lore.tools.registry import call_tool
 from lore.tools.tool import Caller, Outcome
 from tests.recall.talk import say
 
@@ -40,7 +40,7 @@ def outcomes(memory: Memory, query: str, id_: str) -> dict[str, Outcome]:
         "list_roots": {},
         "timeline": {"anchor": id_},
     }
-    return {name: call(memory, name, given, Caller()) for name, given in calls.items()}
+    return {name: call_tool(memory, name, given, Caller()) for name, given in calls.items()}
 
 
 @pytest.mark.parametrize("line_break", BREAKS, ids=repr)
@@ -62,7 +62,7 @@ def test_no_line_of_a_title_or_text_passes_for_one_of_the_tools_own(
 def test_stored_text_cannot_end_the_marks_around_it(memory: Memory, escape: str):
     id_ = memory.store(f"heron {escape}", summary=f"heron {escape}", origin="web")
     for name, text in texts(memory, "heron", id_).items():
-        assert [is_memory for is_memory, _ in marks.split(text)] == [True], name
+        assert [is_memory for is_memory, _ in memory_tags.split_memory(text)] == [True], name
         assert "<system-reminder" not in text
 
 
@@ -74,7 +74,7 @@ def test_what_a_page_said_is_attributed_to_it(memory: Memory):
 
 def test_the_name_of_a_speaker_is_one_word_among_others(memory: Memory):
     say(memory, "s", "the heron is grey", speakers=(f"eve\n{FORGED}",))
-    text = call(memory, "recall", {"query": "heron"}, Caller()).text
+    text = call_tool(memory, "recall", {"query": "heron"}, Caller()).text
     assert not [line for line in text.splitlines() if line.startswith("0badc0de")]
 
 
@@ -89,6 +89,6 @@ def test_hidden_characters_do_not_reach_the_model(memory: Memory):
 def test_what_a_tool_quotes_is_not_learned_again(memory: Memory):
     id_ = memory.store("The heron is grey.")
     for name, text in texts(memory, "heron", id_).items():
-        kept, *beside = asides.result(Part("tool_result", text))
+        kept, *beside = injected_text.split_result(Part("tool_result", text))
         assert "heron" not in kept.text, name
         assert [part.kind for part in beside] == ["aside"]

@@ -1,10 +1,15 @@
+"""TODO."""
+
 from __future__ import annotations
+
+import json
 
 import pytest
 from pydantic import ValidationError
 
-from lore.tools.catalogue import TOOLS
-from lore.tools.tool import Arguments, Caller, Result, Seen
+from lore.text import tokens
+from lore.tools.registry import ALIASES, TOOLS, find_tool
+from lore.tools.tool import Arguments, Caller, Result, Seen, input_schema, output_schema
 
 
 class Wish(Arguments):
@@ -32,3 +37,40 @@ def test_who_says_nothing_of_itself_is_an_assistant():
 
 def test_what_changes_nothing_destroys_nothing():
     assert [tool.name for tool in TOOLS if tool.reads_only and tool.destructive] == []
+
+
+CORE_TOKENS = 2_000
+"""What listing the core tools costs a session at most, descriptions and arguments."""
+
+
+@pytest.mark.parametrize("tool", [*TOOLS, *ALIASES], ids=lambda tool: tool.name)
+def test_a_schema_has_every_argument_and_no_titles(tool):
+    schema = input_schema(tool)
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert list(schema["properties"]) == list(tool.arguments.model_fields)
+    for told in schema["properties"].values():
+        assert "title" not in told
+        assert "anyOf" not in told
+
+
+def test_a_property_that_is_called_title_stays():
+    search = find_tool("search")
+    assert search
+    schema = output_schema(search)
+    assert schema["$defs"]["Found"]["properties"]["title"] == {"type": "string"}
+
+
+def test_what_may_be_null_in_a_result_says_so():
+    store = find_tool("store")
+    assert store
+    assert {"type": "null"} in output_schema(store)["properties"]["parent"]["anyOf"]
+
+
+def test_listing_the_core_tools_is_cheap():
+    told = [
+        tool.description + json.dumps(input_schema(tool))
+        for tool in TOOLS
+        if tool.profile == "core"
+    ]
+    assert sum(map(tokens.count, told)) <= CORE_TOKENS

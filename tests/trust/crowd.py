@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from lore.memory import Memory
-from lore.store import checks
+from lore.store import maintenance
 from tests.store.samples import new_message, open_memory
 
 BATCH = 3
@@ -178,8 +178,10 @@ class Campaign:
 
 def damage(memory: Memory) -> list[str]:
     with memory.database.read() as db:
-        found = [finding.what for finding in checks.integrity(db)]
-    return found + [finding.what for finding in memory.database.write(checks.keyword_agreement)]
+        found = [finding.what for finding in maintenance.check_integrity(db)]
+    return found + [
+        finding.what for finding in memory.database.write(maintenance.compare_keyword_index)
+    ]
 
 
 def kill(home: Path, kills: int, seed: int) -> dict[str, object]:

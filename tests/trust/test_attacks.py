@@ -24,16 +24,16 @@ def memory(tmp_path: Path):
 def test_forget_by_text_looks_at_what_was_said_and_not_at_keys_or_field_names(memory: Memory):
     say(memory, "s", *["the weather in Oslo is nice"] * 3, "the harbor was calm")
     id_ = memory.store("one", payload={"note": 'a "quoted" word'})
-    memory.update(id_, "two")
+    memory.knowledge.update(id_, "two")
     for innocent in ("text", "kind", "content", "{}", "7a"):
-        assert memory.count_forgettable(match=innocent) == 0
-    assert memory.count_forgettable(match='a "QUOTED" word') == 1
+        assert memory.maintenance.count_forgettable(match=innocent) == 0
+    assert memory.maintenance.count_forgettable(match='a "QUOTED" word') == 1
 
 
 def test_forget_by_text_finds_other_forms_of_the_same_text(memory: Memory):
     say(memory, "s", "Zu\u0308rich is far", "the secret\ntoken", "pass\u200bword")
     for text in ("Z\u00fcrich", "secret token", "password"):
-        assert memory.count_forgettable(match=text) == 1
+        assert memory.maintenance.count_forgettable(match=text) == 1
 
 
 def test_a_key_can_be_used_again_after_what_it_stored_was_forgotten(memory: Memory):
@@ -49,7 +49,7 @@ def test_forgetting_again_by_id_finishes_what_was_interrupted(memory: Memory, tm
     memory.settings.backups.mkdir()
     memory.database.write(
         lambda db: forgetting.forget(
-            db, forgetting.collect(db, id_, "", "", ""), now=memory.database.now()
+            db, forgetting.select(db, id_, "", "", ""), now=memory.database.now()
         )
     )
     assert memory.forget(id=id_) == []
@@ -59,10 +59,10 @@ def test_forgetting_again_by_id_finishes_what_was_interrupted(memory: Memory, tm
 
 def test_deleting_what_superseded_a_fragment_lets_it_stand_again(memory: Memory):
     old, new = memory.store("the limit is three"), memory.store("the limit is five")
-    memory.supersede(old, new)
-    memory.delete(new)
+    memory.knowledge.supersede(old, new)
+    memory.knowledge.delete(new)
     assert [hit.id for hit in memory.recall("limit")] == [old]
-    memory.undo(new)
+    memory.knowledge.undo(new)
     assert [hit.id for hit in memory.recall("limit")] == [new]
 
 
@@ -84,21 +84,23 @@ def memory_copy(text: str):
 def test_spellings_of_one_path_are_one_project(memory: Memory):
     for path in ("/p/beta", "/p/beta/", "/p/./beta"):
         memory.store(f"kept for {path}", project=path)
-    assert [path for path, _ in memory.stats().projects] == ["/p/beta"]
+    assert [path for path, _ in memory.maintenance.stats().projects] == ["/p/beta"]
 
 
 def test_an_instruction_said_twice_survives_the_forgetting_of_one_saying(memory: Memory):
     say(memory, "a", "Always use tabs in Makefiles.")
     [second] = say(memory, "b", "Always use tabs in Makefiles.")
     memory.forget(id=second)
-    assert [hit.text for hit in memory.standing()] == ["Always use tabs in Makefiles."]
+    assert [hit.text for hit in memory.search.standing_instructions()] == [
+        "Always use tabs in Makefiles."
+    ]
 
 
 def test_an_export_never_replaces_a_file_of_the_memory(memory: Memory):
     memory.store("x")
     for name in ("memory.db", "memory.db-wal", "backups/lore-1.db", "memory.vectors/vectors.index"):
         with pytest.raises(InvalidInput):
-            memory.export(memory.settings.home / name)
+            memory.sessions.export(memory.settings.home / name)
 
 
 def test_a_memory_carried_over_a_fork_says_so_and_does_not_hang(memory: Memory):
@@ -125,7 +127,7 @@ def test_a_pipe_in_place_of_a_configuration_file_is_not_read(tmp_path: Path):
 
 def test_a_restore_into_a_new_home_works(memory: Memory, tmp_path: Path):
     memory.store("the tea is green")
-    copy = memory.backup(tmp_path / "copy.db")
+    copy = memory.maintenance.backup(tmp_path / "copy.db")
     assert restore_backup(copy, home=tmp_path / "new" / "home") is None
     with Memory.open(home=tmp_path / "new" / "home", embedder=FakeEmbedder()) as restored:
         assert len(restored.recall("tea").hits) == 1

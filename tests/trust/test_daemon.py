@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lore.daemon import lock, status
-from lore.embed.none import NoEmbedder
+from lore.daemon import daemon_lock, status_file
+from lore.embed.embedder import NoEmbedder
 from lore.errors import StoreFull, StoreReadOnly
 from lore.memory import Memory
 from lore.store import jobs as job_store
@@ -28,8 +28,8 @@ SERVING = """
 import os, sys, threading
 from functools import partial
 from pathlib import Path
-from lore.daemon.chores import Chore, Done, run_jobs
-from lore.daemon.running import serve
+from lore.daemon.periodic_tasks import Chore, Done, run_jobs
+from lore.daemon.main_loop import serve
 from lore.settings import load
 
 def breaks(memory, stopping):
@@ -93,10 +93,10 @@ def test_a_chore_that_breaks_each_time_leaves_the_others_alone(tmp_path: Path, s
     home = tmp_path / "home"
     process = serve("breaks", "steady")
     eventually(lambda: beats(home) >= 20)
-    eventually(lambda: any(chore.failures > 2 for chore in status.read(home).chores))
+    eventually(lambda: any(chore.failures > 2 for chore in status_file.read(home).chores))
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 0
-    assert status.read(home).last_error.startswith("breaks: ValueError in <string>:")
+    assert status_file.read(home).last_error.startswith("breaks: ValueError in <string>:")
     for name in ("lore.log", "status.json"):
         assert PRIVATE not in (home / name).read_text()
 
@@ -111,13 +111,13 @@ def test_a_job_that_fails_is_parked_and_shown_and_its_input_is_kept(tmp_path: Pa
 
         def has_parked() -> bool:
             database.write(lambda db: db.run("UPDATE jobs SET due_at = 0"))
-            return [job.state for job in memory.jobs()] == ["parked"]
+            return [job.state for job in memory.digest.jobs()] == ["parked"]
 
         eventually(has_parked)
-        (job,) = memory.jobs()
+        (job,) = memory.digest.jobs()
         assert job.attempts == 5
-        assert memory.stats().messages == 1
-    eventually(lambda: status.read(home).jobs_parked == 1)
+        assert memory.maintenance.stats().messages == 1
+    eventually(lambda: status_file.read(home).jobs_parked == 1)
     assert "1 parked" in run_process("status", home=home).works().out
     assert "parked" in run_process("jobs", home=home).works().out
     doctor = run_process("doctor", home=home).out
@@ -127,11 +127,11 @@ def test_a_job_that_fails_is_parked_and_shown_and_its_input_is_kept(tmp_path: Pa
 
 def test_a_chore_that_hangs_does_not_keep_the_daemon_from_stopping(tmp_path: Path, serve):
     process = serve("hangs")
-    eventually(lambda: status.read(tmp_path / "home").state == "hanging")
+    eventually(lambda: status_file.read(tmp_path / "home").state == "hanging")
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 9
     assert "cut_off=True" in (tmp_path / "home" / "lore.log").read_text()
-    assert lock.find_holder(tmp_path / "home") is None
+    assert daemon_lock.find_holder(tmp_path / "home") is None
 
 
 def test_a_daemon_whose_home_is_gone_stops(tmp_path: Path, serve):
@@ -150,8 +150,8 @@ def test_many_that_start_at_once_leave_one(tmp_path: Path):
     ]
     eventually(lambda: sum(process.poll() is None for process in started) == 1)
     (alive,) = [process for process in started if process.poll() is None]
-    eventually(lambda: lock.find_holder(home))
-    holder = lock.find_holder(home)
+    eventually(lambda: daemon_lock.find_holder(home))
+    holder = daemon_lock.find_holder(home)
     assert holder
     assert holder.pid == alive.pid
     alive.terminate()

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from lore.errors import StoreError, StoreFull
-from lore.store import checks, sqlite
+from lore.store import maintenance, sqlite
 from tests.store.samples import add_messages, empty_log, new_session, open_at, open_memory
 from tests.trust.test_power import write
 from tests.trust.unreliable import Disk, UnreliableVFS, load, save
@@ -62,8 +62,8 @@ def test_an_error_of_the_disk_at_any_operation_is_clear_and_damages_nothing(
         assert db.value("SELECT count(*) FROM fragments") == 6
         db.close()
         plain = sqlite.open_connection(home / "memory.db", busy_timeout_s=1, read_only=False)
-        assert checks.integrity(plain) == []
-        assert checks.keyword_agreement(plain) == []
+        assert maintenance.check_integrity(plain) == []
+        assert maintenance.compare_keyword_index(plain) == []
         plain.close()
     assert failures > 20
 
@@ -101,8 +101,8 @@ def test_on_a_full_disk_writes_fail_clearly_reads_go_on_and_writes_resume(
         ids = [memory.store(f"thing {i}", key=f"thing {i}") for i in range(5)]
         assert len(set(ids)) == 5
         with memory.database.read() as db:
-            assert checks.integrity(db) == []
-        assert memory.database.write(checks.keyword_agreement) == []
+            assert maintenance.check_integrity(db) == []
+        assert memory.database.write(maintenance.compare_keyword_index) == []
 
 
 LIMITED = """
@@ -137,5 +137,5 @@ def test_a_limit_on_the_size_of_files_is_told_as_a_full_disk(tmp_path: Path) -> 
     assert json.loads(done.stdout) == [["StoreFull"], 1]
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     with open_memory(tmp_path / "home") as memory, memory.database.read() as db:
-        assert checks.integrity(db) == []
+        assert maintenance.check_integrity(db) == []
         assert db.value("SELECT content FROM fragments ORDER BY n DESC") == "the last thing"

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from lore.errors import LoreError, StoreDamaged, StoreError, StoreReadOnly
 from lore.memory import Memory
-from lore.store import checks, sqlite
+from lore.store import maintenance, sqlite
 from tests.store.samples import new_message, open_at, open_memory
 
 ROOT = Path(__file__).parents[2]
@@ -42,8 +42,8 @@ def test_only_the_owner_may_read_anything_whatever_the_umask(tmp_path: Path, uma
     home = tmp_path / "home"
     with open_memory(home) as memory:
         memory.store("something private")
-        memory.backup()
-        memory.export(tmp_path / "export.jsonl")
+        memory.maintenance.backup()
+        memory.sessions.export(tmp_path / "export.jsonl")
         modes = {path.name: mode(path) for path in [home, *home.iterdir()]}
         backup = next((home / "backups").iterdir())
         assert mode(backup) == 0o600
@@ -148,7 +148,7 @@ def test_a_log_that_a_crash_left_is_read_with_its_database(tmp_path: Path) -> No
     (frozen / "memory.db").write_bytes(content)
     (frozen / "memory.db-wal").write_bytes(log)
     with open_memory(frozen) as memory:
-        assert memory.stats().fragments == 1
+        assert memory.maintenance.stats().fragments == 1
 
 
 def fill(home: Path) -> None:
@@ -170,10 +170,10 @@ def use(home: Path) -> None:
     """Open and use a memory in every way that reads, and in one that writes."""
     with open_memory(home) as memory:
         for action in (
-            memory.stats,
+            memory.maintenance.stats,
             lambda: memory.search("topic3", log=False),
             lambda: memory.recall("message", log=False),
-            lambda: memory.messages("talk"),
+            lambda: memory.sessions.messages("talk"),
             lambda: _examine(memory),
             lambda: memory.store("one more"),
         ):
@@ -185,8 +185,8 @@ def use(home: Path) -> None:
 
 def _examine(memory: Memory) -> None:
     with memory.database.read() as db:
-        checks.integrity(db)
-        checks.keyword_agreement(db)
+        maintenance.check_integrity(db)
+        maintenance.compare_keyword_index(db)
 
 
 @settings(
@@ -239,10 +239,10 @@ def test_damage_in_a_table_is_named_and_the_rest_can_be_read(sound: Path, tmp_pa
     (tmp_path / "memory.db").write_bytes(content)
     with open_memory(tmp_path) as memory:
         with memory.database.read() as db:
-            assert checks.integrity(db)
+            assert maintenance.check_integrity(db)
         assert memory.search("topic3", log=False)
         with pytest.raises(StoreDamaged):
-            memory.messages("talk")
+            memory.sessions.messages("talk")
 
 
 def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_database_of_another_program_is_told_and_left_alone(tmp_path: Path) ->
 def test_a_file_of_no_bytes_becomes_a_database(tmp_path: Path) -> None:
     (tmp_path / "memory.db").touch()
     with open_memory(tmp_path) as memory:
-        assert memory.stats().messages == 0
+        assert memory.maintenance.stats().messages == 0
 
 
 def test_a_database_that_is_missing_cannot_be_opened_for_reading(tmp_path: Path) -> None:

@@ -10,19 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lore.index.quantization import encode, unit_rows
 from lore.memory import Memory
 from lore.records import Watermark
-from lore.store import (
-    checks,
-    distillations,
-    jobs,
-    session_states,
-    staged_turns,
-    upkeep,
-    watermarks,
-)
-from lore.store.db import Connection
-from lore.store.vector_scan import encode, unit_rows
+from lore.store import distillations, jobs, maintenance, messages, sessions, watermarks
+from lore.store.database import Connection
 from tests.store.samples import (
     NOON,
     HashEmbedder,
@@ -88,12 +80,12 @@ def memory(home: Path) -> Iterator[Memory]:
             title=f"{SESSION} plans",
             files=[f"src/{SESSION}.py"],
         )
-        opened.embed_waiting()
+        opened.maintenance.embed_waiting()
         yield opened
 
 
 def secret_message(memory: Memory) -> str:
-    return next(m.id for m in memory.messages("talk") if SECRET in m.parts[0].text)
+    return next(m.id for m in memory.sessions.messages("talk") if SECRET in m.parts[0].text)
 
 
 def everywhere(memory: Memory) -> str:
@@ -108,31 +100,31 @@ def everywhere(memory: Memory) -> str:
         payload={"word": SECRET},
     )
     other = memory.store("a fact that stays")
-    memory.update(id_, f"{SECRET} was the word", reason=f"because {SECRET}")
-    memory.link(id_, other, "related_to", note=f"see {SECRET}")
+    memory.knowledge.update(id_, f"{SECRET} was the word", reason=f"because {SECRET}")
+    memory.knowledge.link(id_, other, "related_to", note=f"see {SECRET}")
     memory.recall(SECRET)
     memory.search(SECRET)
 
     def work(db: Connection) -> None:
         session_n = db.value("SELECT n FROM sessions WHERE external_id = 'talk'")
         distilled = new_distillation(77, f"They spoke of {SECRET}", source, source)
-        distillations.add(db, session_n, distilled, now=NOON)
+        distillations.add_distillation(db, session_n, distilled, now=NOON)
         job = jobs.ensure(db, "distil", source, total=1, now=NOON)
         jobs.fail(db, job.id, f"the model choked on {SECRET}", now=NOON)
-        staged_turns.put(db, session_n, "t", f'["{SECRET}"]', now=NOON)
-        session_states.put(db, session_n, "working", {"word": SECRET}, now=NOON)
+        messages.stage_turn(db, session_n, "t", f'["{SECRET}"]', now=NOON)
+        sessions.put_session_state(db, session_n, "working", {"word": SECRET}, now=NOON)
         mark = Watermark(f"/logs/{SESSION}.jsonl", None, 9, "", NOON)
-        watermarks.put_file(db, mark, session_n=session_n)
+        watermarks.put(db, mark, session_n=session_n)
 
     memory.database.write(work)
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     return id_
 
 
 def assert_sound(memory: Memory) -> None:
     with memory.database.read() as db:
-        assert checks.integrity(db) == []
-    assert upkeep.keyword_findings(memory.database) == []
+        assert maintenance.check_integrity(db) == []
+    assert maintenance.check_keywords(memory.database) == []
 
 
 def test_what_is_forgotten_was_really_there_before(memory: Memory, home: Path) -> None:
@@ -148,28 +140,30 @@ def test_what_is_forgotten_was_really_there_before(memory: Memory, home: Path) -
 
 def test_forgetting_one_message_takes_all_that_was_made_of_it(memory: Memory, home: Path) -> None:
     everywhere(memory)
-    memory.backup()
+    memory.maintenance.backup()
     said = f"Always remember: {SECRET}."
     with memory.database.read() as db:
         session_n = db.value("SELECT n FROM sessions WHERE external_id = 'talk'")
-    memory.database.write(lambda db: staged_turns.remove(db, session_n, "t"))
-    memory.database.write(lambda db: session_states.put(db, session_n, "working", None, now=NOON))
+    memory.database.write(lambda db: db.run("DELETE FROM staged_turns"))
+    memory.database.write(
+        lambda db: sessions.put_session_state(db, session_n, "working", None, now=NOON)
+    )
     shutil.rmtree(home / "backups")
-    memory.backup()
+    memory.maintenance.backup()
     gone = memory.forget(id=secret_message(memory))
     assert len(gone) == 3
     assert traces(home, *words(*CANARIES), *vector_bytes(said)) == []
-    assert len(memory.messages("talk")) == 3
+    assert len(memory.sessions.messages("talk")) == 3
     assert_sound(memory)
 
 
 def test_forgetting_a_session_leaves_nothing_of_it(memory: Memory, home: Path) -> None:
     everywhere(memory)
-    memory.backup()
+    memory.maintenance.backup()
     memory.forget(session="talk")
     texts = [f"Always remember: {SECRET}.", "before it all was well"]
     assert traces(home, *words(*CANARIES, SESSION), *vector_bytes(*texts)) == []
-    assert len(memory.messages("safe")) == 40
+    assert len(memory.sessions.messages("safe")) == 40
     assert_sound(memory)
 
 
@@ -177,7 +171,7 @@ def test_forgetting_a_project_leaves_nothing_of_it(memory: Memory, home: Path) -
     everywhere(memory)
     memory.store("knowledge of the session but of no project", session="talk")
     memory.capture("child", [new_message("a child speaks", 5)], parent="talk")
-    memory.backup()
+    memory.maintenance.backup()
     memory.forget(project="/code/secretproject")
     assert traces(home, *words(*CANARIES, SESSION, "secretproject", "a child speaks")) == []
     assert [session.external_id for session in memory.sessions()] == ["safe"]
@@ -189,11 +183,11 @@ def test_forgetting_a_text_finds_it_everywhere(memory: Memory, home: Path) -> No
     memory.capture(
         "named", [new_message("nothing special", 9)], title=f"A title with {SECRET.upper()}"
     )
-    memory.backup()
+    memory.maintenance.backup()
     for word in SECRET.split():
         memory.forget(match=word)
     assert traces(home, *words(*CANARIES)) == []
-    assert memory.messages("named")
+    assert memory.sessions.messages("named")
     assert_sound(memory)
 
 
@@ -208,15 +202,15 @@ def test_what_was_forgotten_stays_forgotten_when_an_older_backup_is_restored(
     memory: Memory, home: Path, tmp_path: Path
 ) -> None:
     everywhere(memory)
-    external = memory.backup(tmp_path / "external.db")
-    internal = memory.backup()
+    external = memory.maintenance.backup(tmp_path / "external.db")
+    internal = memory.maintenance.backup()
     memory.forget(session="talk")
     memory.close()
     for source in (external, internal):
-        upkeep.restore(home / "memory.db", source, home / "backups")
+        maintenance.restore(home / "memory.db", source, home / "backups")
         assert traces(home, *words(*CANARIES, SESSION)) == []
         with open_memory(home, HashEmbedder()) as restored:
-            assert len(restored.messages("safe")) == 40
+            assert len(restored.sessions.messages("safe")) == 40
             assert_sound(restored)
     assert traces(tmp_path / "home", *words(*CANARIES)) == []
     assert traces(tmp_path, b"jabberwock") == ["external.db: b'jabberwock'"]
@@ -240,10 +234,10 @@ def test_an_export_from_before_does_not_bring_the_forgotten_back(
     memory.database.write(lambda db: db.run("DELETE FROM staged_turns"))
     memory.database.write(lambda db: db.run("DELETE FROM session_states"))
     memory.database.write(lambda db: db.run("DELETE FROM watermarks"))
-    memory.export(tmp_path / "export.jsonl")
+    memory.sessions.export(tmp_path / "export.jsonl")
     memory.forget(match="jabberwock")
     with (tmp_path / "export.jsonl").open("rb") as lines:
-        memory.import_lines(lines)
+        memory.sessions.import_lines(lines)
     empty_log(memory.database)
     assert traces(home, *words(*CANARIES)) == []
     assert_sound(memory)
@@ -272,7 +266,7 @@ def test_of_many_messages_any_part_can_be_forgotten_without_a_trace(
             text = f"{name} " + "filler words " * rng.randint(0, 200)
             memory.capture(f"s{i % 7}", [new_message(text, i, key=name)])
         keys = {m.parts[0].text.split()[0]: m.id for s in memory.sessions()
-                for m in memory.messages(s.id)}  # fmt: skip
+                for m in memory.sessions.messages(s.id)}  # fmt: skip
         gone = rng.sample(names, 40)
         for name in gone:
             memory.forget(id=keys[name])

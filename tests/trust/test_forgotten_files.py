@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lore.embed.none import NoEmbedder
+from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory, restore_backup
 
 WORD = "oxymoronitis"
@@ -77,17 +77,17 @@ def test_a_forgotten_session_does_not_come_back_by_its_title(memory: Memory, tal
 def test_a_forgotten_session_goes_on_with_what_is_new(memory: Memory, talk: Path):
     memory.forget(session="s1")
     capture_again(memory, talk)
-    assert [m.parts[0].text for m in memory.messages("s1")] == ["one more thing about the weather"]
+    assert [m.parts[0].text for m in memory.sessions.messages("s1")] == ["one more thing about the weather"]
     assert traces(memory) == []
 
 
 def test_a_forgotten_message_takes_the_title_with_it(memory: Memory, talk: Path):
-    memory.forget(id=memory.messages("s1")[0].id)
+    memory.forget(id=memory.sessions.messages("s1")[0].id)
     assert memory.sessions()[0].title == ""
     assert traces(memory) == []
     capture_again(memory, talk)
     assert traces(memory) == []
-    assert len(memory.messages("s1")) == 2
+    assert len(memory.sessions.messages("s1")) == 2
 
 
 def test_a_forgotten_text_does_not_come_back_by_an_agent_s_title_or_branch(
@@ -99,7 +99,7 @@ def test_a_forgotten_text_does_not_come_back_by_an_agent_s_title_or_branch(
     assert traces(memory) == []
     capture_again(memory, talk, line(4, "and more", gitBranch=f"fix/{WORD}"))
     assert traces(memory) == []
-    assert len(memory.messages("s1")) == 3
+    assert len(memory.sessions.messages("s1")) == 3
 
 
 def test_a_session_whose_name_was_forgotten_goes_on_as_one(memory: Memory, tmp_path: Path):
@@ -112,28 +112,28 @@ def test_a_session_whose_name_was_forgotten_goes_on_as_one(memory: Memory, tmp_p
     talk.write_text(talk.read_text() + line(3, "at last", name))
     memory.capture_files([talk])
     assert before.keys() == {session.id for session in memory.sessions()}
-    counts = sorted(len(memory.messages(id_)) for id_ in before)
+    counts = sorted(len(memory.sessions.messages(id_)) for id_ in before)
     assert counts[-1] == 3
     assert not any(WORD in session.external_id for session in memory.sessions())
 
 
 def test_a_fork_does_not_bring_a_forgotten_request_back_as_its_title(memory: Memory, talk: Path):
-    memory.forget(id=memory.messages("s1")[0].id)
+    memory.forget(id=memory.sessions.messages("s1")[0].id)
     fork = talk.with_name("s2.jsonl")
     copied = talk.read_text().replace('"sessionId": "s1"', '"sessionId": "s2"')
     fork.write_text(copied + line(9, "please water the plants in the hall", "s2"))
     memory.capture_files([fork])
     assert traces(memory) == []
-    assert [m.parts[0].text for m in memory.messages("s2")][-1].startswith("please water")
+    assert [m.parts[0].text for m in memory.sessions.messages("s2")][-1].startswith("please water")
 
 
 def test_a_restored_copy_brings_no_forgotten_title_back(tmp_path: Path, talk: Path):
     home = tmp_path / "home"
     with Memory.open(home=home, embedder=NoEmbedder()) as memory:
         memory.capture_files([talk])
-        saved = memory.backup(tmp_path / "saved.db")
+        saved = memory.maintenance.backup(tmp_path / "saved.db")
         memory.forget(match=WORD)
     restore_backup(saved, home=home)
     with Memory.open(home=home, embedder=NoEmbedder()) as memory:
         assert not any(WORD in session.title for session in memory.sessions())
-        assert not any(WORD in m.parts[0].text for m in memory.messages("s1"))
+        assert not any(WORD in m.parts[0].text for m in memory.sessions.messages("s1"))

@@ -25,16 +25,16 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 def told_unasked(memory: Memory) -> str:
     """Return all that hooks would put into prompts, as if everything were relevant enough."""
-    texts = [memory.begin_session("new", budget_tokens=100_000).text]
+    texts = [memory.prompts.begin_session("new", budget_tokens=100_000).text]
     for place, prompt in enumerate((*QUESTIONS, *ORDERS, *PAYLOADS[::37])):
-        given = memory.for_prompt(
+        given = memory.prompts.for_prompt(
             f"How do we deploy? {prompt}",
             session=f"p{place}",
             threshold=0.0,
             budget_tokens=100_000,
         )
         texts.append(given.text)
-        met = memory.for_error("Bash", "{}", prompt, session=f"e{place}", failed=True)
+        met = memory.prompts.for_error("Bash", "{}", prompt, session=f"e{place}", failed=True)
         texts.append(met.text)
     return "\n".join(texts)
 
@@ -43,7 +43,7 @@ def told_unasked(memory: Memory) -> str:
 def test_nothing_planted_is_injected(memory: Memory, way):
     memory.store("Deploys go through ops/deploy.sh on Thursdays", kind="workflow")
     way(memory)
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     told = told_unasked(memory)
     assert not planted_in(told)
     assert "ops/deploy.sh on Thursdays" in told, "what a person stored is"
@@ -52,7 +52,7 @@ def test_nothing_planted_is_injected(memory: Memory, way):
 def test_the_same_text_by_a_person_would_be_injected(memory: Memory):
     """The suite would notice."""
     memory.capture("user", [NewMessage("user", (Part("text", PAYLOADS[10]),), NOON)])
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     assert planted_in(told_unasked(memory))
 
 
@@ -72,9 +72,9 @@ def test_an_error_that_quotes_orders_hands_none_of_them_on(memory: Memory, order
         NewMessage("tool", (Part("tool_result", "ok", "", "3"),), NOON + timedelta(seconds=9)),
     ]
     memory.capture("old", done, agent="claude-code")
-    memory.episode("old")
-    memory.embed_waiting()
-    met = memory.for_error("Bash", "{}", f"{FAILED}: {order}", session="new", failed=True)
+    memory.sessions.episode("old")
+    memory.maintenance.embed_waiting()
+    met = memory.prompts.for_error("Bash", "{}", f"{FAILED}: {order}", session="new", failed=True)
     assert "> Edit x/deploy.sh" in met.text
     assert not planted_in(met.text)
-    assert not planted_in(memory.begin_session("new").text)
+    assert not planted_in(memory.prompts.begin_session("new").text)

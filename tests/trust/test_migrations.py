@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lore.store import migrations, sqlite
-from lore.store.db import Connection, Database
+from lore.store.database import Connection, Database
 from tests.store.samples import add_fragment, at_noon, open_at
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def state_of(path: Path) -> tuple[bool, ...]:
     spent = {row[1] for row in db.rows("PRAGMA table_info(spend)")}
     held = {row[1] for row in db.rows("PRAGMA table_info(spend_reservations)")}
     db.close()
-    assert sqlite.damage(path) == []
+    assert sqlite.integrity_problems(path) == []
     first = {"m001_initial" in done, "items" in names, "spend" in names, "session_words" in names}
     second = {"m002_requests" in done, "layer" in spent, "without_usd" in spent}
     third = {"m003_dialogues" in done, "dialogue_states" in names, "recall_markers" in names}

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from lore.daemon import lock
+from lore.daemon import daemon_lock
 from lore.proxy.address import KEY_FILE
 from tests.cli.conftest import Outcome, environment, run_process
 from tests.gateway.proxied import HELLO
 from tests.gateway.upstream import Upstream, upstream
-from tests.http_api.served import Reply
+from tests.http_api.live_server import Reply
 from tests.waiting import PATIENCE_S, eventually
 
 FACT = "the heron nests at the quay"
@@ -135,13 +135,13 @@ def test_with_a_damaged_memory_requests_pass_and_the_mended_one_comes_back(place
     assert place.state() == "passing"
     assert "damaged" in place.lore("status").works().out
     assert "broken" in place.lore("doctor").out
-    pid = lock.find_holder(place.home)
+    pid = daemon_lock.find_holder(place.home)
     good.replace(place.home / "memory.db")
     eventually(lambda: "x-lore-degraded" not in place.hello().headers, every_s=0.5)
     told = place.ask("GET", "/api/v1/stats", x_lore_key=place.key)
     assert told.status == 200, told
     assert FACT in place.lore("search", "heron").works().out
-    assert pid == lock.find_holder(place.home)
+    assert pid == daemon_lock.find_holder(place.home)
     assert "stopped" in place.lore("down").works().out
 
 
@@ -237,10 +237,10 @@ def test_it_can_be_stopped_and_killed_and_started_again(place: Place):
     place.lore("down").works()
     assert place.state() == "stopped"
     place.lore("up", "--detach").works()
-    holder = lock.find_holder(place.home)
+    holder = daemon_lock.find_holder(place.home)
     assert holder
     os.kill(holder.pid, signal.SIGKILL)
-    eventually(lambda: lock.find_holder(place.home) is None)
+    eventually(lambda: daemon_lock.find_holder(place.home) is None)
     place.lore("up", "--detach").works()
     assert place.hello().headers["x-lore-degraded"]
     place.lore("down").works()

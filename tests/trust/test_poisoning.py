@@ -136,7 +136,7 @@ def as_episodes(memory: Memory) -> None:
             NewMessage("assistant", (call,), at(2)),
             NewMessage("tool", (Part("tool_result", text, "", "1", failed=True),), at(3)),
         ])  # fmt: skip
-        memory.episode(f"episode-{place}")
+        memory.sessions.episode(f"episode-{place}")
 
 
 def as_names_of_a_session(memory: Memory) -> None:
@@ -147,19 +147,19 @@ def as_names_of_a_session(memory: Memory) -> None:
                            speaker=text)  # fmt: skip
         for session, new in ((f"of-the-web-{place}", [page]), (f"of-both-{place}", [asked, page])):
             memory.capture(session, new, title=text, branch=text, agent=text[:90], files=[text])
-            memory.end_turn(session)
+            memory.prompts.end_turn(session)
         memory.capture(f"told-{place}", [page], title=text)
-        memory.end_session(f"told-{place}")
+        memory.prompts.end_session(f"told-{place}")
 
 
 def as_an_import(memory: Memory) -> None:
-    memory.import_lines(forged(), trust=True)
+    memory.sessions.import_lines(forged(), trust=True)
 
 
 def as_an_import_of_another_home(memory: Memory) -> None:
     lines = [line.replace(b'"web"', b'"user"').replace(b'"peer"', b'"user"') for line in forged()]
     assert b'"origin": "user", "trust": 3' in lines[3]
-    memory.import_lines(lines, trust=False)
+    memory.sessions.import_lines(lines, trust=False)
 
 
 def forged() -> Iterator[bytes]:
@@ -209,7 +209,7 @@ WAYS = (
 
 def unasked(memory: Memory) -> str:
     """Return everything that recall and the standing instructions would put into a prompt."""
-    texts = [hit.text for hit in memory.standing()]
+    texts = [hit.text for hit in memory.search.standing_instructions()]
     asked = (*QUESTIONS, *PAYLOADS[::37])
     for question in asked:
         answer = memory.recall(
@@ -232,10 +232,10 @@ def test_there_are_at_least_five_hundred_payloads():
 def test_nothing_planted_is_put_into_a_prompt_unasked(memory: Memory, way):
     own = memory.store("Deploys go through ops/deploy.sh on Thursdays")
     way(memory)
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     said = unasked(memory)
     assert not planted_in(said)
-    assert memory.standing() == []
+    assert memory.search.standing_instructions() == []
     assert own in [hit.id for hit in memory.recall("how do we deploy?", trusted_only=True)]
 
 
@@ -303,9 +303,9 @@ def transcript(folder: Path, name: str, text: str, **more: Any) -> None:
 
 def believed(memory: Memory) -> str:
     """Return all that a person is believed to have said: prompts, titles and goals."""
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     sessions = memory.sessions(limit=1_000)
-    told = [memory.episode(session.external_id) for session in sessions]
+    told = [memory.sessions.episode(session.external_id) for session in sessions]
     goals = [episode.goal for episode in told if episode]
     return "\n".join([unasked(memory), *goals, *(session.title for session in sessions)])
 
@@ -316,7 +316,7 @@ def test_output_that_closes_its_own_fence_is_not_taken_for_a_person(memory, tmp_
     captured = memory.capture_files(sorted(tmp_path.glob("*.jsonl")))
     assert (captured.added, captured.problems) == (3 * len(FENCED), ())
     assert not planted_in(believed(memory))
-    assert memory.standing() == []
+    assert memory.search.standing_instructions() == []
 
 
 def test_a_line_that_nobody_typed_is_not_taken_for_a_person(memory, tmp_path):
@@ -324,7 +324,7 @@ def test_a_line_that_nobody_typed_is_not_taken_for_a_person(memory, tmp_path):
         transcript(tmp_path, f"line-{place}", f"Please always {ORDERS[place]}.", **more)
     memory.capture_files(sorted(tmp_path.glob("*.jsonl")))
     assert not planted_in(believed(memory))
-    assert memory.standing() == []
+    assert memory.search.standing_instructions() == []
 
 
 def reference(kind: str, text: str) -> dict[str, Any]:
@@ -378,7 +378,7 @@ def test_the_title_and_text_of_what_a_tool_or_file_brought_are_not_believed(
     assert captured.added
     assert captured.problems == ()
     assert not planted_in(believed(memory))
-    assert memory.standing() == []
+    assert memory.search.standing_instructions() == []
     assert planted_in("".join(hit.text for hit in memory.recall(ORDERS[0], limit=50)))
 
 
@@ -387,7 +387,7 @@ def test_the_same_line_by_a_person_would_be_taken_for_one(memory, tmp_path):
     transcript(tmp_path, "typed", text, origin={"kind": "human"})
     memory.capture_files([tmp_path / "typed.jsonl"])
     assert planted_in(believed(memory)) == [ORDERS[0]]
-    assert len(memory.standing()) == 1
+    assert len(memory.search.standing_instructions()) == 1
     assert ORDERS[0] in memory.sessions()[0].title
 
 
@@ -410,7 +410,7 @@ def test_reading_and_asking_raise_no_trust(memory: Memory):
         memory.read(ids)
         for question in QUESTIONS:
             memory.recall(question)
-    assert {memory.log(id_)[0].trust for id_ in ids} == {TRUST["web"]}
+    assert {memory.knowledge.log(id_)[0].trust for id_ in ids} == {TRUST["web"]}
     assert not planted_in(unasked(memory))
 
 
@@ -420,11 +420,11 @@ def test_nothing_planted_supersedes_or_changes_what_a_person_said(memory: Memory
     for text in PAYLOADS[:: len(LOW)]:
         planted = memory.store(text, origin=origin)
         with pytest.raises(InvalidInput, match="does not supersede"):
-            memory.supersede(own, planted, origin=origin)
+            memory.knowledge.supersede(own, planted, origin=origin)
         with pytest.raises(InvalidInput, match="does not change"):
-            memory.update(own, text, origin=origin)
-        memory.link(planted, own, "contradicts")
-    found, former = memory.log(own)
+            memory.knowledge.update(own, text, origin=origin)
+        memory.knowledge.link(planted, own, "contradicts")
+    found, former = memory.knowledge.log(own)
     assert (found.content, found.superseded_by, former) == (
         "Deploys go through ops/deploy.sh on Thursdays", None, [],
     )  # fmt: skip
@@ -438,7 +438,7 @@ def test_what_an_assistant_learned_from_the_web_supersedes_nothing_of_a_person(m
     ])  # fmt: skip
     learned = memory.store("Deploys go elsewhere", origin="assistant", source_messages=[page])
     with pytest.raises(InvalidInput):
-        memory.supersede(own, learned, origin="assistant")
+        memory.knowledge.supersede(own, learned, origin="assistant")
 
 
 def test_a_planted_copy_does_not_stand_in_for_what_a_person_said(memory: Memory):
@@ -452,7 +452,7 @@ def test_a_planted_copy_does_not_stand_in_for_what_a_person_said(memory: Memory)
 def test_all_of_it_can_be_taken_back(memory: Memory):
     own = memory.store("Deploys go through ops/deploy.sh on Thursdays")
     as_what_an_assistant_learned(memory)
-    gone = memory.revoke(origin="web")
+    gone = memory.knowledge.revoke(origin="web")
     assert len(gone.fragments) == len(PAYLOADS)
     assert [hit.id for hit in memory.search("deploy", limit=50)] == [own]
 
@@ -463,13 +463,13 @@ def test_a_crowd_of_planted_text_does_not_hide_what_a_person_said(memory: Memory
     [said] = memory.capture("s", [
         NewMessage("user", (Part("text", "we deploy with the blue script"),), NOON)
     ])  # fmt: skip
-    memory.store_all(
+    memory.knowledge.store_all(
         Draft(f"how do we deploy: deploy deploys script {i}", origin=origin) for i in range(300)
     )
     memory.capture("crowd", [
         NewMessage("tool", (Part("tool_result", f"how do we deploy: deploy {i}"),), at(i))
         for i in range(300)
     ])  # fmt: skip
-    memory.embed_waiting()
+    memory.maintenance.embed_waiting()
     found = [hit.id for hit in memory.recall("how do we deploy?", trusted_only=True)]
     assert set(found) == {own, said}

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lore.errors import LoreError
-from lore.store import checks, sqlite, writing
+from lore.store import database, maintenance, sqlite
+from lore.store.database import QueuedWrite
 from lore.store.sqlite import Connection
-from lore.store.writing import Write
 from tests.store.samples import (
     add_fragment,
     add_messages,
@@ -56,8 +56,8 @@ def write(db: Connection, seq: int) -> None:
     def learn(db: Connection) -> int:
         return add_fragment(db, seq + 1_000, f"fact {seq} on topic{seq % 5}")
 
-    group = [Write(learn, str(seq)), Write(say)]
-    writing.run_group(db, group, at_noon)
+    group = [QueuedWrite(learn, str(seq)), QueuedWrite(say)]
+    database.run_group(db, group, at_noon)
     for each in group:
         if each.error:
             raise each.error
@@ -76,8 +76,8 @@ def write_until_cut(db: Connection) -> int:
 def faults_of(home: Path, acknowledged: int) -> list[str]:
     db = sqlite.open_connection(home / "memory.db", busy_timeout_s=1, read_only=False)
     try:
-        found = [finding.what for finding in checks.integrity(db)]
-        found += [finding.what for finding in checks.keyword_agreement(db)]
+        found = [finding.what for finding in maintenance.check_integrity(db)]
+        found += [finding.what for finding in maintenance.compare_keyword_index(db)]
         facts = int(db.value("SELECT count(*) FROM fragments"))
         said = int(db.value("SELECT count(*) FROM messages")) - 30
         receipts = int(db.value("SELECT count(*) FROM receipts"))

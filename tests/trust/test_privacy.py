@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from lore.gateway.turning import MemoryTurning
+from lore.gateway.memory_plugin import MemoryPlugin
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
 from lore.settings import load
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import FakeEmbedder
@@ -32,7 +32,7 @@ def stored(memory: Memory) -> str:
     return "\n".join(
         part.text
         for session in memory.sessions()
-        for message in memory.messages(session.id)
+        for message in memory.sessions.messages(session.id)
         for part in message.parts
     )
 
@@ -86,10 +86,10 @@ class Talk:
 def gate(home: Path, up: Upstream) -> Iterator[Gate]:
     config = replace(load({}, home=home).settings)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        turning = MemoryTurning(memory, Composer(memory))
-        with proxied(home, up.url, turning=turning) as gateway:
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
+        with proxied(home, up.url, plugin=plugin) as gateway:
             yield Gate(memory, gateway, up)
-        turning.close()
+        plugin.close()
 
 
 @pytest.fixture
@@ -161,7 +161,11 @@ def test_a_talk_without_a_name_is_stored_as_one_and_goes_on_after_a_restart(
         assert json.loads(first)["system"] == json.loads(told)["system"]
         house.settled()
         texts = [
-            [part.text for message in house.memory.messages(session.id) for part in message.parts]
+            [
+                part.text
+                for message in house.memory.sessions.messages(session.id)
+                for part in message.parts
+            ]
             for session in house.memory.sessions()
         ]
         assert [
@@ -180,7 +184,9 @@ def test_what_an_unnamed_talk_costs_is_entered_for_its_session(tmp_path: Path, u
         [session] = house.memory.sessions()
         lines = eventually(
             lambda: [
-                one for one in house.memory.spend_report(by="session").lines if one.requests == 2
+                one
+                for one in house.memory.budget.spend_report(by="session").lines
+                if one.requests == 2
             ]
         )
         assert [one.name for one in lines] == [session.id]
@@ -397,7 +403,7 @@ def test_what_a_tool_of_lore_gave_is_not_stored_by_a_transcript(memory: Memory, 
     )  # fmt: skip
     memory.capture_files([path])
     assert "7391" not in stored(memory)
-    assert len(memory.messages("s-1")) == 2
+    assert len(memory.sessions.messages("s-1")) == 2
 
 
 @pytest.mark.parametrize("way", ["match", "session"])
@@ -437,7 +443,7 @@ def test_what_many_talks_say_is_forgotten_in_one_of_them_only(tmp_path: Path, up
         house.memory.forget(session="s-1")
         begin(house, "s-2", "The cellar is described rather badly.")
         house.settled()
-        said = [part.text for one in house.memory.messages("s-2") for part in one.parts]
+        said = [part.text for one in house.memory.sessions.messages("s-2") for part in one.parts]
         assert said[1:] == ["Shall I go on?", "yes", "The cellar is described rather badly."]
         assert said[0].startswith("Please review")
 

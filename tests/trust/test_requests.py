@@ -14,17 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lore.http.app import endpoints_of
+from lore.http.auth import Logins
 from lore.http.endpoint import Endpoint
 from lore.http.limits import Limits
-from lore.http.logins import Logins
 from lore.records import NewMessage, Part
 from tests.fakes import NOON
-from tests.http_api.served import TOOLBOX, Reply, Served, serving
+from tests.http_api.live_server import TOOLBOX, Reply, Served, serving
 
 ENDPOINTS = endpoints_of(TOOLBOX, Logins("lore"))
 READING = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"]
 DOING = [endpoint for endpoint in ENDPOINTS if endpoint.method == "POST"]
-FREE = Limits(body_bytes=200_000, requests_per_minute=0, strangers_per_minute=0)
+FREE = Limits(body_bytes=200_000, requests_per_minute=0, anonymous_per_minute=0)
 SETTINGS = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 
@@ -34,15 +34,15 @@ def target(tmp_path_factory) -> Iterator[Served]:
         new = [NewMessage("user", (Part("text", f"line {n}"),), NOON, str(n)) for n in range(5)]
         served.memory.capture("talk", new, agent="tests", project="/code/p")
         ids = [served.memory.store(f"fact {n}", project="/code/p") for n in range(5)]
-        served.memory.link(ids[0], ids[1], "related_to")
+        served.memory.knowledge.link(ids[0], ids[1], "related_to")
         yield served
 
 
 @pytest.fixture(scope="module")
 def known_ids(target: Served) -> list[str]:
     """Return ids that were there at the beginning: what is drawn must not change meanwhile."""
-    page = target.memory.page_of_fragments()
-    return [*(one.id for one in page.items), target.memory.messages("talk")[0].id, "talk"]
+    page = target.memory.knowledge.page_of_fragments()
+    return [*(one.id for one in page.items), target.memory.sessions.messages("talk")[0].id, "talk"]
 
 
 texts = st.one_of(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lore.memory import Memory
 from lore.records import NewMessage, Part
-from lore.redaction import KEY_FILE, open_redactor
+from lore.redaction.redactor import KEY_FILE, open_redactor
 from lore.settings import Settings
 
 NOON = datetime(2026, 5, 13, 12, tzinfo=UTC)
@@ -41,11 +41,11 @@ def fill(memory: Memory) -> None:
     payload = {"password": "Tr0ub4dor&3zz", canary("ar"): [{"x": canary("as")}]}
     first = memory.store(canary("at"), summary=canary("au"), payload=payload, key=canary("av"))
     second = memory.store("plain words", project=f"/code/{canary('am')}")
-    memory.update(first, canary("aw"), summary=canary("ax"), reason=canary("ay"))
-    memory.link(first, second, "supports", note=canary("az"))
+    memory.knowledge.update(first, canary("aw"), summary=canary("ax"), reason=canary("ay"))
+    memory.knowledge.link(first, second, "supports", note=canary("az"))
     memory.recall(canary("ba"))
     memory.search(canary("bb"))
-    memory.find_sessions(canary("bc"))
+    memory.search.find_sessions(canary("bc"))
 
 
 def bytes_below(home: Path) -> bytes:
@@ -55,7 +55,7 @@ def bytes_below(home: Path) -> bytes:
 def test_no_canary_is_found_in_any_byte_of_the_home(tmp_path: Path):
     with open_memory(tmp_path / "home") as memory:
         fill(memory)
-        memory.backup()
+        memory.maintenance.backup()
         found = bytes_below(tmp_path / "home")
         assert memory.recall("use password").hits
     found += bytes_below(tmp_path / "home")
@@ -68,10 +68,10 @@ def test_an_import_is_redacted_too(tmp_path: Path):
     with open_memory(tmp_path / "loose", redact=False) as loose:
         fill(loose)
         stream = io.BytesIO()
-        loose.export(stream)
+        loose.sessions.export(stream)
     assert BODY.encode() in stream.getvalue()
     with open_memory(tmp_path / "home") as memory:
-        counts = memory.import_lines(stream.getvalue().splitlines(), trust=True)
+        counts = memory.sessions.import_lines(stream.getvalue().splitlines(), trust=True)
         assert counts.added
     found = bytes_below(tmp_path / "home")
     assert BODY.encode() not in found
@@ -108,7 +108,7 @@ def test_plain_messages_keep_every_word(tmp_path: Path):
     with open_memory(tmp_path) as memory:
         said = "Rotate the token, then pass the key to deploy(password=password)."
         memory.capture("talk", [NewMessage("user", (Part("text", said),), NOON)])
-        stored = memory.messages("talk")
+        stored = memory.sessions.messages("talk")
     assert stored[0].parts[0].text == said
 
 
@@ -117,8 +117,8 @@ def test_a_session_and_a_project_are_found_by_the_name_that_was_redacted(tmp_pat
         said = [NewMessage("user", (Part("text", "we bake bread at noon"),), NOON)]
         session, project = f"run {canary('aa')}", f"/code/{canary('ab')}"
         memory.capture(session, said, project=project)
-        assert len(memory.messages(session)) == 1
+        assert len(memory.sessions.messages(session)) == 1
         assert len(memory.sessions(project=project)) == 1
         assert memory.recall("bread", session=session, project=project).hits
-        assert memory.find_sessions("bread", project=project)
-        assert memory.count_forgettable(session=session)
+        assert memory.search.find_sessions("bread", project=project)
+        assert memory.maintenance.count_forgettable(session=session)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lore.budget.ledger import SpendLedger
-from lore.budget.prices import find_price, price_notice
+from lore.budget.ledger import BackgroundLedger
+from lore.budget.prices import find_call_cost, unknown_price_notice
 
-__all__ = ["SpendLedger", "find_price", "price_notice"]
+__all__ = ["BackgroundLedger", "find_call_cost", "unknown_price_notice"]

@@ -1,7 +1,7 @@
-"""Dialogues on their way into the store: entries of a prompt as the messages they are.
+"""Convert the entries of a prompt into messages.
 
-Agents write each block of an entry into a transcript line of its own, so each becomes a message:
-what comes in by both ways is then known to be one.
+Agents write each block of an entry into a transcript line of its own, so each becomes a message: a
+message that arrives both ways is then recognized as a duplicate.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lore.capture import searches
-from lore.capture.adapters import asides, blocks, tools
+from lore.capture import message_capture
+from lore.capture.adapters import content_blocks, injected_text
 from lore.records import Block, Entry, NewMessage, Origin, Part
 from lore.text import chat_commands
 
-_OWN = 12
-"""Digits of the entry before that name an entry: a 'yes' said twice stays two."""
+_PREFIX_DIGITS = 12
+"""Digits of the previous entry's key in an entry's key: a 'yes' said twice stays two."""
 
 _RECALL = "recall"
-"""The tool that the gateway offers; a client that has one of this name is offered none, and what
-that gives is memory as well."""
+"""The tool that the gateway offers; the results of a client's own tool of this name are memory as
+well."""
 
 _STOPPED = "[Request interrupted by user"
 """What Claude Code puts between results and what a person says instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DialogueMessages:
     """The messages of a dialogue, and for each the number of its entry."""
 
     messages: tuple[NewMessage, ...]
     entries: tuple[int, ...]
     newest: int = 0
-    """The number of the entry from which on nothing was said in a request before."""
+    """The number of the first entry that was in no earlier request."""
 
     @property
     def keys(self) -> list[str]:
@@ -42,7 +42,7 @@ class Told:
         return [message.key for message in self.messages]
 
 
-def tell(
+def to_messages(
     entries: Sequence[Entry],
     at: datetime,
     *,
@@ -50,12 +50,12 @@ def tell(
     model: str = "",
     helper: bool = False,
     joined: bool = True,
-) -> Told:
-    """Return what entries say from the `first` on, as messages.
+) -> DialogueMessages:
+    """Return the entries from `first` on as messages.
 
-    In a helper's session nobody is a person. If an agent's entries are not `joined` of what was
-    typed, one that has several texts may hold what anyone has written. What is typed to Lore
-    itself is no part of the talk, and neither is its answer.
+    In a helper's session no one is a person. If an agent's entries are not `joined` from typed
+    text, one with several texts may hold text from anyone. Commands to Lore and their responses are
+    dropped.
     """
     names = {
         block.call_id: block.tool
@@ -63,47 +63,52 @@ def tell(
         for block in entry.blocks
         if block.kind == "call"
     }
-    told: list[NewMessage] = []
+    converted: list[NewMessage] = []
     places: list[int] = []
     seen: Counter[str] = Counter()
     before, is_command = "", False
     for number, entry in enumerate(entries):
-        own = f"{before[:_OWN]}{entry.key}"
+        own = f"{before[:_PREFIX_DIGITS]}{entry.key}"
         seen[own] += 1
         key = own if seen[own] == 1 else f"{own}-{seen[own]}"
         before = entry.key
         if entry.voice == "user":
-            is_command = bool(chat_commands.find(entry.typed(joined=joined)))
+            is_command = bool(chat_commands.find_command(entry.typed(joined=joined)))
         if number < first or (is_command and entry.voice != "system"):
             continue
-        # A marker that nobody can put back any more is no word of a model's.
-        for message in searches.taken_apart(_messages(entry, key, at, names, joined=joined)):
+        # Search markers are not the model's own words.
+        for message in message_capture.split_at_search_marks(
+            _entry_messages(entry, key, at, names, joined=joined)
+        ):
             spoken = replace(message, model=model) if message.role == "assistant" else message
-            told.append(_from_agent(spoken) if helper else spoken)
+            converted.append(_from_agent(spoken) if helper else spoken)
             places.append(number)
-    return Told(tuple(told), tuple(places), _newest(entries))
+    return DialogueMessages(tuple(converted), tuple(places), _find_newest(entries))
 
 
-def _newest(entries: Sequence[Entry]) -> int:
-    """Return where that begins which is said for the first time: results, or the last prompt.
+def _find_newest(entries: Sequence[Entry]) -> int:
+    """Return where the new part of a request begins: results, or the last prompt.
 
-    Agents that condense a talk put all former prompts before it. Searches are part of an answer.
+    Agents that compact a conversation put all former prompts before it. Searches are part of a
+    response.
     """
     at = len(entries)
-    while at and not _is_asked(entries[at - 1]):
+    while at and not _is_request(entries[at - 1]):
         at -= 1
-    while at and _is_asked(entries[at - 1]):
+    while at and _is_request(entries[at - 1]):
         at -= 1
         if entries[at].begins_turn:
             break
     return at
 
 
-def _is_asked(entry: Entry) -> bool:
+def _is_request(entry: Entry) -> bool:
     if entry.voice == "assistant":
         return False
-    found = [block.kind == "result" and block.tool == _RECALL for block in entry.blocks]
-    return not found or not all(found)
+    are_recall_results = [
+        block.kind == "result" and block.tool == _RECALL for block in entry.blocks
+    ]
+    return not are_recall_results or not all(are_recall_results)
 
 
 def _texts(entry: Entry) -> list[str]:
@@ -111,35 +116,35 @@ def _texts(entry: Entry) -> list[str]:
 
 
 def _from_agent(message: NewMessage) -> NewMessage:
-    """Return a message of a helper: what it is asked was written by its parent."""
+    """Return a message of a helper: its requests were written by its parent."""
     if message.role != "user":
         return message
     return replace(message, speaker="agent", origin="assistant")
 
 
-def _messages(
+def _entry_messages(
     entry: Entry, key: str, at: datetime, names: dict[str, str], *, joined: bool
 ) -> Iterator[NewMessage]:
     beside: list[Block] = []
     origin: Origin | None = None if _is_typed(entry, joined=joined) else "tool"
     for place, block in enumerate(entry.blocks):
         if entry.voice == "assistant":
-            yield from _spoken(block, f"{key}:{place}", at)
+            yield from _assistant_messages(block, f"{key}:{place}", at)
         elif block.kind == "result":
-            yield from _asked(entry, beside, f"{key}:{place}-", at, origin)
+            yield from _user_messages(entry, beside, f"{key}:{place}-", at, origin)
             beside = []
             name = block.tool or names.get(block.call_id, "")
-            yield _result(replace(block, tool=name), key, at)
+            yield _result_message(replace(block, tool=name), key, at)
         else:
             beside.append(block)
-    yield from _asked(entry, beside, key, at, origin)
+    yield from _user_messages(entry, beside, key, at, origin)
 
 
 def _is_typed(entry: Entry, *, joined: bool) -> bool:
-    """Tell whether a person typed the texts of an entry in a person's place.
+    """Return whether a person typed the texts of a user entry.
 
-    Beside results that is so only where the person has stopped the agent. Reminders and such are
-    told apart by their own marks.
+    Beside tool results only where the person has stopped the agent. Reminders and the like are
+    recognized by their own marks.
     """
     texts = _texts(entry)
     if any(block.kind == "result" for block in entry.blocks):
@@ -147,33 +152,41 @@ def _is_typed(entry: Entry, *, joined: bool) -> bool:
     return joined or len(entry.texts) < 2
 
 
-def _spoken(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:
+def _assistant_messages(block: Block, key: str, at: datetime) -> Iterator[NewMessage]:
     if block.kind == "call":
-        part = blocks.call(block.tool, block.text, block.call_id)
-        yield NewMessage("assistant", (part,), at, _by_call("call", block, key))
+        part = content_blocks.call_part(block.tool, block.text, block.call_id)
+        yield NewMessage("assistant", (part,), at, _call_key("call", block, key))
         return
     if block.kind == "result":
-        yield _result(block, key, at)
+        yield _result_message(block, key, at)
         return
-    parts = blocks.thought(block.text) if block.kind == "reasoning" else asides.said(block.text)
+    parts = (
+        content_blocks.reasoning_parts(block.text)
+        if block.kind == "reasoning"
+        else injected_text.split_spoken(block.text)
+    )
     if parts:
         yield NewMessage("assistant", parts, at, key)
 
 
-def _result(block: Block, key: str, at: datetime) -> NewMessage:
-    text = asides.GIVEN if block.tool == _RECALL else block.text
-    parts = blocks.result(text, block.tool, block.call_id, failed=block.failed)
+def _result_message(block: Block, key: str, at: datetime) -> NewMessage:
+    text = injected_text.MEMORY_PLACEHOLDER if block.tool == _RECALL else block.text
+    parts = content_blocks.result_parts(text, block.tool, block.call_id, failed=block.failed)
     return NewMessage(
-        "tool", parts, at, _by_call("result", block, key), origin=tools.origin_of(block.tool)
+        "tool",
+        parts,
+        at,
+        _call_key("result", block, key),
+        origin=content_blocks.tool_origin(block.tool),
     )
 
 
-def _by_call(what: str, block: Block, key: str) -> str:
-    """Return the key of a call or a result: the id of the call, wherever and however it stands."""
+def _call_key(what: str, block: Block, key: str) -> str:
+    """Return the key of a call or a result: the id of the call, wherever it is."""
     return f"{what}:{block.call_id}" if block.call_id else f"{key}:{what}"
 
 
-def _asked(
+def _user_messages(
     entry: Entry, beside: Sequence[Block], key: str, at: datetime, origin: Origin | None
 ) -> Iterator[NewMessage]:
     parts: list[Part] = []
@@ -181,10 +194,10 @@ def _asked(
         if not block.text.strip():
             continue
         if entry.voice == "system":
-            parts.append(asides.aside(block.text))
+            parts.append(injected_text.injected_part(block.text))
         elif block.kind == "text":
-            parts += asides.typed(block.text, origin)
+            parts += injected_text.split_typed(block.text, origin)
         else:
             parts.append(Part("opaque", block.text, block.kind))
     if parts:
-        yield asides.from_person(NewMessage("user", (), at, key), parts)
+        yield injected_text.user_or_system_message(NewMessage("user", (), at, key), parts)

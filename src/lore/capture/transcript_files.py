@@ -1,36 +1,39 @@
-"""Transcript files: opened without following links, and known again after a change."""
+"""Open transcript files without following links, detect changes, and read their JSON lines."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
+
+import orjson
 
 from lore import clock
 from lore.errors import CaptureError
 from lore.records import Watermark
-from lore.text.secrets import Redactor
+from lore.redaction.redactor import Redactor
 
 _BUFFER = 1 << 20
 HEAD = 65_536
-"""So much of the beginning tells whose file it is."""
+"""Bytes of the beginning that identify the agent."""
 
-_KNOWN_BY = 1_024
-"""So many bytes of the beginning, and of the last line, are known again."""
+_FINGERPRINT_BYTES = 1_024
+"""Bytes of the beginning, and of the last line, that are part of the fingerprint."""
 
 _NO_FILE = "is no ordinary file"
 
 _DATABASES = (".db", ".sqlite", ".sqlite3")
-"""Files that are written by way of a log beside them."""
+"""Files that are written through a write-ahead log beside them."""
 
 _TICK_NS = 20_000_000
-"""A clock of files stands still for so long: what was written just now may change unseen."""
+"""Resolution of file times: a file written just now may change unseen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,17 @@ class OpenFile:
     head: bytes
 
     def fingerprint(self, position: int, last: bytes) -> str:
-        """Return what the file is known by: its beginning and the end of the last line read."""
-        begin = self.head[: min(position, _KNOWN_BY)]
+        """Return the fingerprint: a hash of the file's beginning and the end of the last line
+        read."""
+        begin = self.head[: min(position, _FINGERPRINT_BYTES)]
         if position and not last:
-            last = os.pread(self.stream.fileno(), _KNOWN_BY, max(0, position - _KNOWN_BY))
-        return _fingerprint(begin, last[-_KNOWN_BY:])
+            last = os.pread(
+                self.stream.fileno(), _FINGERPRINT_BYTES, max(0, position - _FINGERPRINT_BYTES)
+            )
+        return _fingerprint(begin, last[-_FINGERPRINT_BYTES:])
 
     def goes_on_from(self, mark: Watermark) -> bool:
-        """Tell whether what was read before is still there, and only more was written."""
+        """Return whether the file was only appended to since the watermark."""
         if mark.file != self.file or self.size < mark.position:
             return False
         if self.size == mark.size and self.modified_ns != mark.modified_ns:
@@ -75,22 +81,22 @@ def _fingerprint(begin: bytes, last: bytes) -> str:
 
 
 def source_of(path: Path) -> str:
-    """Return a path as the store keeps it: absolute, and text even if its name is not."""
+    """Return a path as the store records it: absolute, and valid text whatever its bytes."""
     return os.fsencode(Path(os.path.abspath(path))).decode("utf-8", "backslashreplace")  # noqa: PTH100
 
 
-def kept_source(path: Path, redactor: Redactor) -> str:
-    """Return the name under which a watermark is kept and told: no secret of a path is in it."""
+def redacted_source(path: Path, redactor: Redactor) -> str:
+    """Return the name of a watermark: the path without secrets."""
     return redactor.redact(source_of(path))
 
 
 @contextmanager
 def open_file(path: Path) -> Iterator[OpenFile]:
-    """Open an ordinary file for reading; raise for anything else."""
+    """Open a regular file for reading; raise `CaptureError` for anything else."""
     handle = _open(path)
     try:
-        found = os.fstat(handle)
-        _require_ordinary(found)
+        status = os.fstat(handle)
+        _require_regular(status)
         head = os.pread(handle, HEAD, 0)
     except BaseException as error:
         os.close(handle)
@@ -98,27 +104,27 @@ def open_file(path: Path) -> Iterator[OpenFile]:
             raise CaptureError(_reason(error)) from error
         raise
     with os.fdopen(handle, "rb", buffering=_BUFFER) as stream:
-        yield OpenFile(path, stream, *identity(path, found), head)
+        yield OpenFile(path, stream, *identity(path, status), head)
 
 
-def _require_ordinary(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise CaptureError("is a folder" if stat.S_ISDIR(found.st_mode) else _NO_FILE)
+def _require_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise CaptureError("is a folder" if stat.S_ISDIR(status.st_mode) else _NO_FILE)
 
 
-def identity(path: Path, found: os.stat_result) -> tuple[str, int, int]:
-    """Return by what a file is known: device and inode, size, time of its last change."""
-    size, modified_ns = found.st_size, found.st_mtime_ns
+def identity(path: Path, status: os.stat_result) -> tuple[str, int, int]:
+    """Return a file's identity: device and inode, size, modification time."""
+    size, modified_ns = status.st_size, status.st_mtime_ns
     if path.suffix in _DATABASES:
         with suppress(OSError):
             log = path.with_name(f"{path.name}-wal").lstat()
             size, modified_ns = size + log.st_size, max(modified_ns, log.st_mtime_ns)
     settled = clock.to_us(clock.now()) * 1_000 - modified_ns > _TICK_NS
-    return f"{found.st_dev}:{found.st_ino}", size, modified_ns if settled else 0
+    return f"{status.st_dev}:{status.st_ino}", size, modified_ns if settled else 0
 
 
 def find_identity(path: Path) -> tuple[str, int, int]:
-    """Return by what a file is known without opening it; one that is gone is known by nothing."""
+    """Return a file's identity without opening it; empty for one that is gone."""
     try:
         return identity(path, path.lstat())
     except OSError:
@@ -126,13 +132,13 @@ def find_identity(path: Path) -> tuple[str, int, int]:
 
 
 def is_unchanged(path: Path, mark: Watermark) -> bool:
-    """Tell without opening a file that nothing happened to it since it was read."""
+    """Return, without opening a file, whether it is unchanged since the watermark."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
     same = (mark.file, mark.size, mark.modified_ns)
-    return bool(mark.modified_ns) and identity(path, found) == same
+    return bool(mark.modified_ns) and identity(path, status) == same
 
 
 def _open(path: Path) -> int:
@@ -151,3 +157,104 @@ def _reason(error: OSError) -> str:
     if error.errno == errno.ENXIO:
         return _NO_FILE
     return f"cannot be read: {error.strerror}"
+
+
+LONGEST_LINE = 32 << 20
+"""Images make lines of a few megabytes; a longer line is skipped, so that memory is bounded."""
+
+_MOST_SKIPPED = 64 << 20
+"""Bytes of an overlong line that are skipped at once."""
+
+_STEP = 1 << 20
+_BOM = b"\xef\xbb\xbf"
+_PADDING = b" \t\r\n\0\x1a"
+"""Bytes that may surround a line: zeros are what a crash leaves behind."""
+
+NOT_JSON = "not JSON"
+TOO_LONG = "too long"
+TOO_DEEP = "nested too deeply"
+UNREADABLE = "unreadable"
+
+
+class Line(NamedTuple):
+    """One line: the position after it, its bytes, and whether it ends with a newline.
+
+    An overlong line has no bytes.
+    """
+
+    end: int
+    raw: bytes
+    ended: bool = True
+
+
+class Unparsed(NamedTuple):
+    """Why a line could not be parsed."""
+
+    reason: str
+
+
+def read_lines(stream: BinaryIO, position: int, longest: int = LONGEST_LINE) -> Iterator[Line]:
+    """Yield the lines from a position on; the last one may be incomplete."""
+    stream.seek(position)
+    while raw := stream.readline(longest):
+        position += len(raw)
+        if raw.endswith(b"\n"):
+            yield Line(position, raw)
+        elif len(raw) < longest:
+            yield Line(position, raw, ended=False)
+            return
+        else:
+            rest = _skip_line(stream)
+            if not rest:
+                return
+            position += rest
+            yield Line(position, b"")
+
+
+def _skip_line(stream: BinaryIO) -> int:
+    """Skip to the end of a line; return the bytes skipped, or 0 if it is incomplete.
+
+    A very long line is left in the middle: the rest is a line of its own, so that the reader can
+    stop there, and nothing is read twice.
+    """
+    start = stream.tell()
+    while raw := stream.readline(_STEP):
+        length = stream.tell() - start
+        if raw.endswith(b"\n") or length >= _MOST_SKIPPED:
+            return length
+        _skip_hole(stream)
+    return 0
+
+
+def _skip_hole(stream: BinaryIO) -> None:
+    """Skip a hole of a sparse file: it contains no newline, however large it is."""
+    place, file = stream.tell(), stream.fileno()
+    at = os.lseek(file, 0, os.SEEK_CUR)
+    try:
+        data = os.lseek(file, place, os.SEEK_DATA)
+    except OSError as error:  # ENXIO: no data behind; other systems do not support it
+        data = os.fstat(file).st_size if error.errno == errno.ENXIO else place
+    os.lseek(file, at, os.SEEK_SET)
+    stream.seek(max(data, place))
+
+
+def parse(raw: bytes) -> Any:
+    """Parse a line; return None if it is empty, or `Unparsed` with the reason."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return _parse_lenient(raw)
+
+
+def _parse_lenient(raw: bytes) -> Any:
+    """Parse what a strict parser rejects: byte order marks, zeros, broken UTF-8, lone
+    surrogates."""
+    text = raw.strip(_PADDING).removeprefix(_BOM).strip(_PADDING)
+    if not text:
+        return None if raw else Unparsed(TOO_LONG)
+    try:
+        return json.loads(text.decode("utf-8", "replace"), strict=False)
+    except RecursionError:
+        return Unparsed(TOO_DEEP)
+    except ValueError:
+        return Unparsed(NOT_JSON)

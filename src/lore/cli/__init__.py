@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; what agents start for every session is quicker without the rest."""
+    """Run the command line; `lore mcp` and `lore hook` take a fast path without typer."""
     import sys
 
-    from lore.cli import quick
+    from lore.cli import fast_path
 
-    given = sys.argv[1:] if arguments is None else arguments
-    if not quick.run(given):
+    words = sys.argv[1:] if arguments is None else arguments
+    if not fast_path.run(words):
         from lore.cli import app
 
         app.main(arguments)

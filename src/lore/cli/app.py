@@ -1,4 +1,4 @@
-"""The command `lore`: its options, its errors and exit codes, and where the verbs are."""
+"""The command `lore`: global options, errors, exit codes and the list of commands."""
 
 from __future__ import annotations
 
@@ -16,35 +16,29 @@ from typer.main import get_command_name
 from typer.models import CommandInfo
 
 from lore.cli import (
-    access,
-    capturing,
-    digesting,
-    episodes,
-    evaluation,
-    finding,
-    gateways,
-    keeping,
-    knowledge,
-    looking,
-    model,
-    running,
-    serving,
-    setting,
-    setting_up,
-    sharing,
-    spending,
-    tooling,
-    trust,
+    access_commands,
+    agent_commands,
+    browse_commands,
+    capture_commands,
+    config_commands,
+    daemon_commands,
+    digest_commands,
+    eval_commands,
+    gateway_commands,
+    knowledge_commands,
+    maintenance_commands,
+    search_commands,
+    setup_commands,
 )
+from lore.cli.fast_path import home_of
 from lore.cli.output import INTERRUPTED, one_line
-from lore.cli.quick import home_of
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 
 _LONGEST = 400
-"""A complaint is one line: what it quotes may be longer."""
+"""An error is printed on one line of at most this many characters."""
 
-_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
-"""What an argument holds where it is not UTF-8, and what no text of the store may hold."""
+_INVALID_TEXT = re.compile("[\0\ud800-\udfff]")
+"""Invalid characters of arguments: not UTF-8, or not allowed in the store."""
 
 app = typer.Typer(
     name="lore",
@@ -53,11 +47,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for room in (
-    knowledge, capturing, finding, looking, episodes, trust, digesting, sharing, keeping, spending,
-    running, access, serving, tooling, gateways, setting_up, setting, model, evaluation,
+for commands in (
+    knowledge_commands, capture_commands, search_commands, browse_commands, digest_commands,
+    maintenance_commands, daemon_commands, access_commands, agent_commands, gateway_commands,
+    setup_commands, config_commands, eval_commands,
 ):  # fmt: skip
-    room.add_to(app)
+    commands.add_commands(app)
 
 
 def _show_version(*, value: bool) -> None:
@@ -89,48 +84,48 @@ def options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_run([_NOT_TEXT.sub("\ufffd", argument) for argument in given]))
+    words = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_run([_INVALID_TEXT.sub("\ufffd", argument) for argument in words]))
 
 
 def _run(arguments: list[str]) -> int:
-    """Run one command, tell its error in a line, and return its exit code."""
+    """Run one command, print its error on one line, and return its exit code."""
     try:
-        code = _fitting(arguments)(arguments, prog_name="lore", standalone_mode=False)
+        code = _trim_commands(arguments)(arguments, prog_name="lore", standalone_mode=False)
         sys.stdout.flush()
     except LoreError as error:
-        return _complain(error)
+        return _print_error(error)
     except typer.TyperException as error:
-        return _complain(_wrong_use(error))
+        return _print_error(_usage_error(error))
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return LoreError.exit_code
     except OSError as error:
-        return _complain(_translated(error))
+        return _print_error(_translate_os_error(error))
     if code == INTERRUPTED:
         print("\nlore: Interrupted; what was acknowledged is stored.", file=sys.stderr)
     return code or 0
 
 
-def _fitting(arguments: list[str]) -> typer.Typer:
-    """Return the command line with the one command that is asked for; with all if it is no such.
+def _trim_commands(arguments: list[str]) -> typer.Typer:
+    """Return the app with only the requested command, or with all commands if there is none.
 
-    To make all of them takes as long as to import typer.
+    Creating all of them takes as long as importing typer.
     """
     _, rest = home_of(arguments)
-    asked = [info for info in app.registered_commands if rest[:1] == [_name(info)]]
-    if not asked:
+    matching = [info for info in app.registered_commands if rest[:1] == [_name(info)]]
+    if not matching:
         return app
     lean = copy.copy(app)
-    lean.registered_commands, lean.registered_groups = asked, []
+    lean.registered_commands, lean.registered_groups = matching, []
     return lean
 
 
@@ -138,21 +133,20 @@ def _name(info: CommandInfo) -> str | None:
     return info.name or (info.callback and get_command_name(info.callback.__name__))
 
 
-def _complain(error: LoreError) -> int:
+def _print_error(error: LoreError) -> int:
     print(f"lore: {one_line(str(error), _LONGEST)}", file=sys.stderr)
     if error.hint:
         print(f"      {one_line(error.hint, _LONGEST)}", file=sys.stderr)
     return error.exit_code
 
 
-def _wrong_use(error: typer.TyperException) -> LoreError:
+def _usage_error(error: typer.TyperException) -> LoreError:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "lore"
     return InvalidInput(error.format_message(), hint=f"'{command} --help' shows how it is used.")
 
 
-def _translated(error: OSError) -> LoreError:
-    """Return Lore's error for one of the operating system's."""
+def _translate_os_error(error: OSError) -> LoreError:
     what = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFull(what, hint="Free some space; reading goes on meanwhile.")

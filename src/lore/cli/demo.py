@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from lore.cli.finding import print_answer
 from lore.cli.output import (
     Json,
     bold,
@@ -24,11 +23,12 @@ from lore.cli.output import (
     print_json,
     progress_of_parts,
 )
+from lore.cli.search_commands import print_answer
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import Answer, CycleReport, Digested, NewMessage
+    from lore.records import Answer, CycleReport, DigestResult, NewMessage
     from lore.settings import Settings
 
 QUESTIONS = (
@@ -38,15 +38,15 @@ QUESTIONS = (
 )
 
 _RULES_SHOWN = 4
-"""Enough to see what kind of sentence is kept."""
+"""Enough to show what kind of sentence is stored."""
 
 
-class Kept(NamedTuple):
-    """What became of the example conversations."""
+class DemoSummary(NamedTuple):
+    """Figures about the digested example conversations."""
 
     sessions: int
     messages: int
-    digested: Digested
+    digested: DigestResult
     cycle: CycleReport
     kinds: dict[str, int]
     rules: list[str]
@@ -61,9 +61,9 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Store and digest example conversations, and answer three questions.
+    """Digest example conversations and answer three questions.
 
-    No key, no network; in a memory of its own that is gone afterwards.
+    It needs no key and no network, and uses a temporary memory of its own.
     """
     from tempfile import TemporaryDirectory
 
@@ -76,7 +76,7 @@ def demo(
     with TemporaryDirectory(prefix="lore-demo-") as scratch:
         home = keep or Path(scratch)
         with Memory.open(config=_config(context, home)) as memory:
-            kept = _digest(memory, quiet=json)
+            summary = _digest(memory, quiet=json)
             answers = [
                 memory.recall(question, explain=True, limit=3, budget_tokens=420)
                 for question in QUESTIONS
@@ -84,21 +84,21 @@ def demo(
             took_s = time.perf_counter() - started
             if json:
                 print_json({
-                    "kept": kept._asdict(),
+                    "kept": summary._asdict(),
                     "answers": answers,
                     "seconds": round(took_s, 2),
                 })
                 return
-            _show(memory, kept, answers)
-            _show_costs(kept, answers, took_s)
+            _show(memory, summary, answers)
+            _show_costs(summary, answers, took_s)
             notice(memory.notice)
             _name_what_is_next(keep)
 
 
 def _config(context: typer.Context, home: Path) -> Settings:
-    """Return the settings of the demo's home, with the person's own model of meaning.
+    """Return the settings of the demo's home, with the user's embedding model.
 
-    Their chat is not asked: the demo promises to cost nothing.
+    The user's chat is not called: the demo costs nothing.
     """
     from dataclasses import replace
 
@@ -114,12 +114,12 @@ def _config(context: typer.Context, home: Path) -> Settings:
     return replace(config, embed_model_path=path)
 
 
-def _digest(memory: Memory, *, quiet: bool) -> Kept:
-    """Store the conversations, make logs and knowledge of them, and put those in order."""
+def _digest(memory: Memory, *, quiet: bool) -> DemoSummary:
+    """Store the conversations, distill them, and consolidate the knowledge."""
     sessions = _sessions()
     messages = 0
     with progress_of_parts(quiet=quiet) as report:
-        for done, session in enumerate(sessions, 1):
+        for number, session in enumerate(sessions, 1):
             ids = memory.capture(
                 session["session"],
                 [_message(message) for message in session["messages"]],
@@ -129,23 +129,25 @@ def _digest(memory: Memory, *, quiet: bool) -> Kept:
                 branch=session["branch"],
             )
             messages += len(ids)
-            report("storing", done, len(sessions))
-        said_tokens = memory.stats().tokens
-        memory.embed_waiting(progress=lambda done, total: report("embedding", done, total))
-        digested = memory.digest(progress=lambda done, total: report("distilling", done, total))
-        cycle = memory.consolidate(
-            progress=lambda phase, done, total: report(f"consolidating: {phase}", done, total)
+            report("storing", number, len(sessions))
+        said_tokens = memory.maintenance.stats().tokens
+        memory.maintenance.embed_waiting(
+            progress=lambda number, total: report("embedding", number, total)
         )
-    fragments = memory.page_of_fragments(limit=500).items
-    return Kept(
+        digested = memory.digest(progress=lambda number, total: report("distilling", number, total))
+        cycle = memory.digest.consolidate(
+            progress=lambda phase, number, total: report(f"consolidating: {phase}", number, total)
+        )
+    fragments = memory.knowledge.page_of_fragments(limit=500).items
+    return DemoSummary(
         sessions=len(sessions),
         messages=messages,
         digested=digested,
         cycle=cycle,
         kinds=dict(Counter(fragment.kind for fragment in fragments).most_common()),
-        rules=[hit.text for hit in memory.standing() if hit.type == "fragment"],
+        rules=[hit.text for hit in memory.search.standing_instructions() if hit.type == "fragment"],
         said_tokens=said_tokens,
-        spent_usd=memory.spent_today().spent_usd,
+        spent_usd=memory.budget.spent_today().spent_usd,
     )
 
 
@@ -166,40 +168,43 @@ def _message(raw: dict[str, Any]) -> NewMessage:
     )
 
 
-def _show(memory: Memory, kept: Kept, answers: list[Answer]) -> None:
+def _show(memory: Memory, summary: DemoSummary, answers: list[Answer]) -> None:
     print(
-        f"{counted(kept.sessions, 'conversation')} of a developer with two agents over seven"
-        f" weeks, {counted(kept.messages, 'message')}. Three questions:\n"
+        f"{counted(summary.sessions, 'conversation')} of a developer with two agents over seven"
+        f" weeks, {counted(summary.messages, 'message')}. Three questions:\n"
     )
     for answer in answers:
         print(bold(f"? {answer.question}"))
-        print_answer(memory, answer, hints=False)  # this memory is gone, or not the usual one
+        print_answer(memory, answer, hints=False)  # this memory is temporary, or not the usual one
         print()
 
 
-def _show_costs(kept: Kept, answers: list[Answer], took_s: float) -> None:
-    """Print what was kept of the conversations, and what that and the answers cost."""
+def _show_costs(summary: DemoSummary, answers: list[Answer], took_s: float) -> None:
+    """Print what was stored of the conversations, and what it cost."""
     print(bold("What was kept"))
-    kinds = ", ".join(_plural(count, kind) for kind, count in kept.kinds.items())
+    kinds = ", ".join(_plural(count, kind) for kind, count in summary.kinds.items())
     print_columns((
-        ("   messages", f"{kept.messages:,}, word for word"),
-        ("   logs", f"{kept.digested.distillations:,}, one for each conversation"),
-        ("   fragments", f"{sum(kept.kinds.values()):,}: {kinds}"),
+        ("   messages", f"{summary.messages:,}, word for word"),
+        ("   logs", f"{summary.digested.distillations:,}, one for each conversation"),
+        ("   fragments", f"{sum(summary.kinds.values()):,}: {kinds}"),
         ("   rules", "always at hand, in the person's own words, such as:"),
     ))
-    for rule in kept.rules[:_RULES_SHOWN]:
+    for rule in summary.rules[:_RULES_SHOWN]:
         print(dim(f"      · {one_line(rule, 90)}"))
-    given = sum(answer.tokens for answer in answers)
+    answer_tokens = sum(answer.tokens for answer in answers)
     print(bold("What it cost"))
     print_columns((
-        ("   money", f"${kept.spent_usd:.2f}, with no key and no network"),
-        ("   tokens", f"{given:,} for three answers, of {kept.said_tokens:,} that were said"),
+        ("   money", f"${summary.spent_usd:.2f}, with no key and no network"),
+        (
+            "   tokens",
+            f"{answer_tokens:,} for three answers, of {summary.said_tokens:,} that were said",
+        ),
         ("   time", f"{took_s:.1f} s"),
     ))
 
 
 def _plural(count: int, kind: str) -> str:
-    """Return a number of fragments of a kind as people say it: '4 bug fixes'."""
+    """Return a count of fragments of a kind: '4 bug fixes'."""
     name = kind.replace("_", " ")
     ending = "" if count == 1 else "es" if name.endswith(("x", "s")) else "s"
     return f"{count:,} {name}{ending}"

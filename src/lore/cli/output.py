@@ -1,4 +1,4 @@
-"""Output: text for people, JSON for programs, and the memory that a command works on."""
+"""Output: text for people, JSON for programs, and the memory that a command uses."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def absolute(project: str) -> str:
-    """Return a project given as a relative path as an absolute one; a name stays a name."""
+    """Return a relative path of a project as an absolute one; a name stays a name."""
     if project.startswith((".", "~")) or "/" in project:
         return str(Path(project).expanduser().absolute().resolve())
     return project
 
 
 def given_path(path: str) -> Path:
-    """Return the path of a file; an empty one would silently mean the present folder."""
+    """Return the path of a file; raise if it is empty."""
     if not path.strip():
         msg = "The name of the file is empty."
         raise InvalidInput(msg)
@@ -41,7 +41,7 @@ def given_path(path: str) -> Path:
 
 Project = Annotated[
     str,
-    typer.Option("--project", help="Path or name of a project; none means any.", callback=absolute),
+    typer.Option("--project", help="Path or name of a project (default: any).", callback=absolute),
 ]
 Report = Callable[[int, int | None], None]
 PartReport = Callable[[str, int, int | None], None]
@@ -52,7 +52,7 @@ _ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-"""Characters that act on a terminal, turn the reading direction, or hide text."""
+"""Characters that act on a terminal, change the reading direction, or hide text."""
 
 
 _PLURAL = re.compile(r"(?<=\w)s\b")
@@ -62,9 +62,9 @@ _PLURAL = re.compile(r"(?<=\w)s\b")
 def open_memory(
     context: typer.Context, *, create: bool = False, or_empty: bool = False
 ) -> Iterator[Memory]:
-    """Open the memory that the command line names; only what stores something makes one.
+    """Open the memory of the command line; only commands that store something create one.
 
-    Where there is none yet, `or_empty` gives an empty one that leaves nothing behind.
+    With `or_empty`, a missing memory is replaced by an empty one that leaves nothing behind.
     """
     from lore.settings import load, resting_threads
 
@@ -87,37 +87,37 @@ def open_memory(
 
 
 def _is_yet_to_come(config: Settings) -> bool:
-    """Tell whether there is no memory, and nothing else in its place or that of its home."""
+    """Return whether there is no memory, and nothing else in its place."""
     is_home = config.home.is_dir() or not os.path.lexists(config.home)
     return is_home and not os.path.lexists(config.database)
 
 
 def called() -> str:
-    """Return the words by which this person runs Lore, for them to type again."""
+    """Return the command by which this user runs Lore."""
     from lore.settings import runs_by_uv
 
     return "uv run lore" if runs_by_uv() else "lore"
 
 
 def notice(text: str) -> None:
-    """Tell something on stderr, where it disturbs no pipe."""
+    """Print a notice on stderr, where it disturbs no pipe."""
     if text:
         print(f"lore: {clean(text)}", file=sys.stderr)
 
 
 def clean(text: str) -> str:
-    """Keep control characters of stored text from acting on the terminal."""
+    """Escape control characters of stored text."""
     return _ACTING.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, most: int = 120) -> str:
-    """Return a text, safe to show, on one line of at most so many characters."""
+    """Return a text on one line of at most `limit` characters, safe for a terminal."""
     line = " ".join(clean(text).split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def indented(text: str, by: int = 3) -> str:
-    """Return a text, safe to show, with every line moved to the right."""
+    """Return a text with every line indented, safe for a terminal."""
     return "\n".join(f"{' ' * by}{line}".rstrip() for line in clean(text.strip()).split("\n"))
 
 
@@ -127,15 +127,15 @@ def counted(count: int, noun: str) -> str:
 
 
 def tallied(counts: Mapping[str, int]) -> str:
-    """Return counts by what was counted, in the plural: '1 cycle, 3 episodes queued'."""
+    """Return counts as text: '1 cycle, 3 episodes queued'."""
     return ", ".join(
         f"{count:,} {_PLURAL.sub('', name, count=1) if count == 1 else name}"
         for name, count in counts.items()
     )
 
 
-def lasting(seconds: float) -> str:
-    """Return a time for people: '40 s', '12 min', '1 h 9 min', '3 d 4 h'."""
+def format_duration(seconds: float) -> str:
+    """Return a duration as text: '40 s', '12 min', '1 h 9 min', '3 d 4 h'."""
     whole = max(0, round(seconds))
     if whole < 120:
         return f"{whole} s"
@@ -145,13 +145,13 @@ def lasting(seconds: float) -> str:
     hours, rest = divmod(minutes, 60)
     if hours < 48:
         return f"{hours} h {rest} min" if rest else f"{hours} h"
-    days, left = divmod(hours, 24)
-    return f"{days:,} d {left} h" if left else f"{days:,} d"
+    days, remainder = divmod(hours, 24)
+    return f"{days:,} d {remainder} h" if remainder else f"{days:,} d"
 
 
 def project_names(memory: Memory) -> dict[str, str]:
-    """Return the names of projects by id, safe to show."""
-    return {project.id: one_line(project.name, 30) for project in memory.projects()}
+    """Return the names of projects by id, safe for a terminal."""
+    return {project.id: one_line(project.name, 30) for project in memory.sessions.projects()}
 
 
 def bold(text: str) -> str:
@@ -160,7 +160,7 @@ def bold(text: str) -> str:
 
 
 def dim(text: str) -> str:
-    """Return a text in the background, on a terminal."""
+    """Return a dimmed text, on a terminal."""
     return _styled(text, dim=True)
 
 
@@ -192,7 +192,7 @@ def print_json(value: object) -> None:
 
 
 def escaped(text: str) -> str:
-    """Return JSON in which every character that acts on a terminal is spelt out."""
+    """Return JSON in which every character that acts on a terminal is escaped."""
 
     def spell(found: re.Match[str]) -> str:
         return found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1]
@@ -201,7 +201,7 @@ def escaped(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a record as plain values; empty optional fields are kept, so keys are stable."""
+    """Return a record as plain values; empty optional fields stay, so that keys are stable."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, datetime):
@@ -216,7 +216,7 @@ def plain(value: Any) -> Any:
 
 
 def read_text(argument: str) -> str:
-    """Return a text given as argument, or from standard input where it is '-'."""
+    """Return the text of an argument, or standard input if it is '-'."""
     if argument == "-":
         if sys.stdin is None:
             msg = "There is no standard input to read."
@@ -227,7 +227,7 @@ def read_text(argument: str) -> str:
 
 @contextmanager
 def progress(label: str, *, quiet: bool = False) -> Iterator[Report]:
-    """Show a progress bar on a terminal; give a function of (done, total)."""
+    """Show a progress bar on a terminal; yield a function of (done, total)."""
     with progress_of_parts(quiet=quiet) as report:
         report(label, 0, None)
         yield lambda done, total: report(label, done, total)
@@ -235,9 +235,9 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Report]:
 
 @contextmanager
 def progress_of_parts(*, quiet: bool = False, to: TextIO | None = None) -> Iterator[PartReport]:
-    """Show a progress bar for each part on a terminal; give a function of (part, done, total).
+    """Show a progress bar per part on a terminal; yield a function of (part, done, total).
 
-    One that another part follows is done.
+    A part is finished when the next one begins.
     """
     terminal = to or sys.stderr
     if quiet or not terminal.isatty():

@@ -1,1 +1,1 @@
-"""Context: what is put into a prompt; pure."""
+"""Prompt context: layers, plans and texts of prompts; pure functions."""

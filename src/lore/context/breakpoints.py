@@ -1,49 +1,51 @@
-"""Breakpoints: where a rewritten prompt tells its provider to cache it."""
+"""Cache breakpoints: where a rewritten prompt asks its provider to cache it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lore.records.dialogues import Dialogue, Entry, Plan
+from lore.records.gateway import Dialogue, Entry, Plan
 
-MOST = 4
-"""Anthropic takes no more in one prompt, the client's included (its documentation)."""
+MAX_BREAKPOINTS = 4
+"""Anthropic's limit per prompt, including those of the client (from its documentation)."""
 
-LOOKED_BACK = 20
-"""So many blocks before a breakpoint are looked at for what is cached (its documentation)."""
+LOOKBACK_BLOCKS = 20
+"""Anthropic looks this many blocks before a breakpoint for a cached prefix (its documentation)."""
 
 PREFIX = -1
-"""Stands for the end of the prefix among the numbers of entries."""
+"""Stands for the end of the prefix among the entry numbers."""
 
 
-def breakpoints(dialogue: Dialogue, plan: Plan) -> tuple[int, ...]:
-    """Return after which entries there is one, beside those that the client set before them."""
-    return tuple(useful(dialogue.entries, plan)[: left(dialogue.breakpoints)])
+def choose_breakpoints(dialogue: Dialogue, plan: Plan) -> tuple[int, ...]:
+    """Return the entries after which to set a breakpoint, besides those of the client."""
+    return tuple(
+        rank_breakpoints(dialogue.entries, plan)[: available_breakpoints(dialogue.breakpoints)]
+    )
 
 
-def left(taken: int) -> int:
-    """Return how many there are for us: one at least, for which a client's has to go."""
-    return max(1, MOST - taken)
+def available_breakpoints(used: int) -> int:
+    """Return how many breakpoints are available: at least one, even if a client's must go."""
+    return max(1, MAX_BREAKPOINTS - used)
 
 
-def useful(entries: Sequence[Entry], plan: Plan) -> list[int]:
-    """Return after which entries there is any use for one, the most useful first.
+def rank_breakpoints(entries: Sequence[Entry], plan: Plan) -> list[int]:
+    """Return the entries after which a breakpoint is useful, the most useful first.
 
-    The end matters most: the next prompt begins with this one. Then the end of the prefix,
-    which outlive a window, and then where the last prompt ended. That one matters more once it is
-    so far from the end that the provider does not look there by itself.
+    The end comes first, as the next prompt starts with this one. Then comes the end of the prefix,
+    which outlives a window, and then the end of the last prompt. The latter comes second if it is
+    so far from the end that the provider would not find it.
     """
     ends = [PREFIX] if plan.prefix or plan.start else []
     spoken = [n for n in range(plan.start, len(entries)) if entries[n].voice != "system"]
     if not spoken:
         return ends
-    former = _former_end(entries, spoken)
+    former = _previous_end(entries, spoken)
     since = sum(len(one.blocks) for one in entries[former[0] + 1 :]) if former else 0
-    others = [*former, *ends] if since >= LOOKED_BACK else [*ends, *former]
+    others = [*former, *ends] if since >= LOOKBACK_BLOCKS else [*ends, *former]
     return [spoken[-1], *others]
 
 
-def _former_end(entries: Sequence[Entry], spoken: Sequence[int]) -> list[int]:
-    """Return the entry with which the last prompt ended, if it is sent: what was answered last."""
+def _previous_end(entries: Sequence[Entry], spoken: Sequence[int]) -> list[int]:
+    """Return the last entry of the previous prompt, if this prompt contains it."""
     answer = next((n for n in reversed(spoken) if entries[n].voice == "assistant"), -1)
     return [n for n in spoken if n < answer][-1:]

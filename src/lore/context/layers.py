@@ -1,6 +1,6 @@
-"""Layers: what of a dialogue stands in a prompt, from everything down to what the moment needs.
+"""Prompt layers: how much of a dialogue a prompt contains, from layer 0 (everything) to layer 4.
 
-Each is made of the one before it, so that a higher layer is never larger.
+Each layer is built from the one before it, so a higher layer is never larger.
 """
 
 from __future__ import annotations
@@ -10,77 +10,207 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from math import ceil
+from typing import NamedTuple
 
-from lore.context import annotating, turns
-from lore.context.sizing import Measure
-from lore.context.standing import Standing
-from lore.records.dialogues import Dialogue, Distilled, Layer
+from lore.context import turns
+from lore.records.gateway import Block, Dialogue, Distilled, Entry, Layer
+from lore.text import memory_tags, transcript_text
+from lore.text.tokens import TOKENS_PER_CHAR, UNCALIBRATED_FACTOR
 
-OUTPUT_SHARE, KNOWLEDGE_SHARE = 0.25, 0.05
-"""What of the usable window is left free for the answer and for long-term knowledge."""
+MAX_ANNOTATION_CHARS = 480
+"""Maximum length of an annotation: a few errors and paths by which to recall the rest."""
 
-LAYERS: tuple[Layer, ...] = (1, 2, 3, 4)
-"""The layers at which something is left out."""
+MIN_OUTPUT_CHARS = 2 * MAX_ANNOTATION_CHARS
+"""A shorter output is not replaced, as little would be saved."""
 
-RAW_SHARES = {1: 0.40, 2: 0.50, 3: 0.55}
-DISTILLED_SHARES = {1: 0.25, 2: 0.25, 3: 0.15}
-"""What of the usable window the raw window and the prefix may take, by layer."""
+_RECALL = "; left out to save room, use recall to read it"
 
-EVICT_TO = 0.75
-"""A window that overflows is cut to this share of its room: then it holds for many turns."""
 
-PROTECTED_TURNS = 2
-"""So many turns before the current one keep their tool outputs at layer 2."""
+def is_long_output(block: Block) -> bool:
+    """Return whether a tool output is long enough to be replaced by an annotation."""
+    return block.kind == "result" and bool(block.call_id) and block.chars > MIN_OUTPUT_CHARS
 
-KEPT_AT_3, KEPT_AT_4 = 5, 2
-"""Distillations of generation 0 that stay at layer 3, and distillations at layer 4."""
 
-TAIL_LEAST, TAIL_MOST, TAIL_SHARE = 2_000, 8_000, 0.05
-"""The raw tail of layer 4 in tokens; it begins with a turn, and so may have fewer, or more where
-the current turn is longer."""
+def annotate_output(block: Block, tool: str = "") -> str:
+    """Return the annotation that replaces an output; it is deterministic."""
+    tool_name = tool or block.tool
+    if not block.text:
+        annotation = f"[result] {tool_name or 'tool'}: nothing in words"
+    else:
+        annotation = transcript_text.summarize_output(block.text, tool_name)
+    if block.failed:
+        annotation = f"{annotation}; it failed"
+    most = MAX_ANNOTATION_CHARS - len(_RECALL)
+    return (
+        annotation if len(annotation) <= most else annotation[: most - 1].rstrip() + "…"
+    ) + _RECALL
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """How much a model can read, and how small a window may become to save money."""
+class TokenMeasure:
+    """The token ratio of a session, and the size of its last prompt.
+
+    `reported_tokens` is the size that the provider reported, and `reported_entries` the number of
+    entries of the current dialogue that the prompt had; 0 if unknown.
+    """
+
+    tokens_per_char: float = TOKENS_PER_CHAR * UNCALIBRATED_FACTOR
+    reported_tokens: int = 0
+    reported_entries: int = 0
+
+    def of_chars(self, chars: int) -> int:
+        """Return the number of tokens of some characters."""
+        return ceil(chars * self.tokens_per_char)
+
+    def of_block(self, block: Block) -> int:
+        """Return the number of tokens of an unchanged block."""
+        return self.of_chars(block.chars)
+
+    def of_entry(self, entry: Entry) -> int:
+        """Return the number of tokens of an unchanged entry."""
+        return sum(self.of_block(block) for block in entry.blocks)
+
+
+MAX_STANDING_CHARS = 64_000
+"""About a twelfth of the default window; project instructions are shorter."""
+
+_BOOT = "# AGENTS.md instructions for "
+"""The start of project instructions in Codex, which does not fence them."""
+
+
+class StandingText(NamedTuple):
+    """A text that still applies, and the number of its entry."""
+
+    entry: int
+    block: Block
+
+
+class StandingTexts:
+    """Texts before the window that still apply, and so remain in the prompt.
+
+    Clients put project instructions before the first prompt, in the user role, and program messages
+    into system entries. Of the latter only the newest one applies.
+    """
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+
+    def find_before(self, start: int) -> list[StandingText]:
+        """Return the texts before an entry that still apply, without duplicates."""
+        if not start:
+            return []
+        by_text = {one.block.text: one for one in self._opening if one.entry < start}
+        newest = bisect_left(self._systems, start) - 1
+        if newest >= 0:
+            for one in _texts(self._entries, self._systems[newest]):
+                by_text.setdefault(one.block.text, one)
+        texts: list[StandingText] = []
+        chars_left = MAX_STANDING_CHARS
+        for one in by_text.values():
+            if one.block.chars <= chars_left:
+                texts.append(one)
+                chars_left -= one.block.chars
+        return texts
+
+    @cached_property
+    def _opening(self) -> list[StandingText]:
+        """The texts before the first response that apply to the whole conversation."""
+        by_text: dict[str, StandingText] = {}
+        for number, entry in enumerate(self._entries):
+            if entry.voice == "assistant":
+                break
+            for one in _texts(self._entries, number):
+                if entry.voice == "system" or _is_standing(one.block.text):
+                    by_text.setdefault(one.block.text, one)
+        return list(by_text.values())
+
+    @cached_property
+    def _systems(self) -> list[int]:
+        return [number for number, entry in enumerate(self._entries) if entry.voice == "system"]
+
+
+def _texts(entries: Sequence[Entry], number: int) -> list[StandingText]:
+    blocks = entries[number].blocks
+    return [StandingText(number, block) for block in blocks if block.kind == "text" and block.text]
+
+
+def _is_standing(text: str) -> bool:
+    if text.startswith(_BOOT):
+        return True
+    pieces = memory_tags.split_fences(text, memory_tags.INJECTED_TAGS)
+    return all(is_fence or not piece.strip() for is_fence, piece in pieces)
+
+
+OUTPUT_SHARE, KNOWLEDGE_SHARE = 0.25, 0.05
+"""Shares of the usable window reserved for the response and for long-term knowledge."""
+
+LAYERS: tuple[Layer, ...] = (1, 2, 3, 4)
+"""The layers that leave something out."""
+
+RAW_SHARES = {1: 0.40, 2: 0.50, 3: 0.55}
+DISTILLED_SHARES = {1: 0.25, 2: 0.25, 3: 0.15}
+"""Shares of the usable window for the raw window and the prefix, by layer."""
+
+EVICT_TO_SHARE = 0.75
+"""An overflowing window is cut to this share of its room, so that it lasts for many turns."""
+
+PROTECTED_TURNS = 2
+"""At layer 2 this many turns before the current one keep their tool outputs."""
+
+MAX_LOGS_AT_3, MAX_DISTILLATIONS_AT_4 = 5, 2
+"""Maximum number of generation-0 distillations at layer 3, and of distillations at layer 4."""
+
+MIN_TAIL_TOKENS, MAX_TAIL_TOKENS, TAIL_SHARE = 2_000, 8_000, 0.05
+"""Size of the raw tail at layer 4 in tokens.
+
+It starts with a turn, so it may be shorter, or longer if the current turn is.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRoom:
+    """The window of a model, and the size to which a prompt may be cut to save money."""
 
     window_tokens: int
     fixed_tokens: int = 0
-    """What stands before the first entry: knowledge; a plan adds the client's own."""
+    """Tokens before the first entry: knowledge; the plan adds the client's system prompt."""
     keep_tokens: int = 0
-    """To so many tokens a window is cut where it is cut at all, and so long may the prefix be;
-    0: as far as it must."""
+    """A window that must be cut is cut to this size, which also limits the prefix;
+
+    0 means no further than necessary.
+    """
 
     @property
     def usable_tokens(self) -> int:
-        """Return what is left for the dialogue and the answer to it."""
+        """Return the tokens left for the dialogue and the response."""
         return max(0, self.window_tokens - self.fixed_tokens)
 
     @property
     def whole_tokens(self) -> int:
-        """Return how long the whole dialogue may be at layer 0."""
+        """Return the maximum size of the whole dialogue at layer 0."""
         return int(self.usable_tokens * (1 - OUTPUT_SHARE - KNOWLEDGE_SHARE))
 
     def raw_tokens(self, layer: Layer) -> int:
-        """Return how long the raw window may be at a layer."""
+        """Return the maximum size of the raw window at a layer."""
         return int(self.usable_tokens * RAW_SHARES.get(layer, 1 - OUTPUT_SHARE))
 
     def prefix_tokens(self, layer: Layer) -> int:
-        """Return how long the distillations may be at a layer."""
+        """Return the maximum size of the distillations at a layer."""
         most = int(self.usable_tokens * DISTILLED_SHARES.get(layer, OUTPUT_SHARE))
         return min(most, self.keep_tokens) if self.keep_tokens else most
 
     def evict_to_tokens(self, layer: Layer) -> int:
-        """Return to what size a window is cut at a layer."""
+        """Return the size to which a window is cut at a layer."""
         if layer == 4:
-            return max(TAIL_LEAST, min(TAIL_MOST, int(self.usable_tokens * TAIL_SHARE)))
-        most = int(EVICT_TO * self.raw_tokens(layer))
+            return max(MIN_TAIL_TOKENS, min(MAX_TAIL_TOKENS, int(self.usable_tokens * TAIL_SHARE)))
+        most = int(EVICT_TO_SHARE * self.raw_tokens(layer))
         return min(most, self.keep_tokens) if self.keep_tokens else most
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What a prompt is made of, and how long that is without what stands before all entries."""
+class PromptShape:
+    """The parts of a prompt, and their sizes without the fixed tokens."""
 
     layer: Layer
     start: int = 0
@@ -91,41 +221,45 @@ class Shape:
 
     @property
     def tokens(self) -> int:
-        """Return how long it is."""
+        """Return the size of prefix and window."""
         return self.prefix_tokens + self.raw_tokens
 
-    def is_like(self, other: Shape) -> bool:
-        """Tell whether both make the same prompt."""
+    def is_same_prompt(self, other: PromptShape) -> bool:
+        """Return whether both shapes make the same prompt."""
         return (
             self.start == other.start
             and self.annotated == other.annotated
             and [one.id for one in self.prefix] == [one.id for one in other.prefix]
         )
 
-    def fits(self, room: Room) -> bool:
-        """Tell whether its parts keep within their shares."""
+    def fits(self, room: PromptRoom) -> bool:
+        """Return whether the parts fit into their shares of the window."""
         if self.layer == 0:
             return self.tokens <= room.whole_tokens
         fitting = self.raw_tokens <= room.raw_tokens(self.layer)
         return fitting and self.prefix_tokens <= room.prefix_tokens(self.layer)
 
 
-class Scene:
-    """A dialogue, measured once, out of which the layers are made."""
+class LayerBuilder:
+    """Build the layers of a dialogue, which is measured once."""
 
     def __init__(
-        self, dialogue: Dialogue, distilled: Sequence[Distilled], measure: Measure, room: Room
+        self,
+        dialogue: Dialogue,
+        distilled: Sequence[Distilled],
+        measure: TokenMeasure,
+        room: PromptRoom,
     ) -> None:
         self.entries = dialogue.entries
         self.measure = measure
         self.room = room
-        self.known = tuple(sorted(distilled, key=lambda one: (one.until, one.generation)))
-        self._standing = Standing(self.entries)
+        self.distilled = tuple(sorted(distilled, key=lambda one: (one.until, one.generation)))
+        self._standing = StandingTexts(self.entries)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The numbers of the entries with which a window may begin."""
-        return turns.whole_starts(self.entries)
+        """The entries with which a window may start."""
+        return turns.safe_turn_starts(self.entries)
 
     @cached_property
     def _begin_of_turns(self) -> tuple[int, ...]:
@@ -133,137 +267,149 @@ class Scene:
 
     @cached_property
     def current(self) -> int:
-        """The number of the entry with which the current turn begins."""
+        """The first entry of the current turn."""
         return self._begin_of_turns[-1] if self._begin_of_turns else 0
 
     @cached_property
     def protected(self) -> int:
-        """The number of the entry from which on tool outputs are protected at layer 2."""
+        """The first entry whose tool outputs are protected at layer 2."""
         begun = self._begin_of_turns
         return begun[max(0, len(begun) - 1 - PROTECTED_TURNS)] if begun else 0
 
     @cached_property
-    def standing(self) -> tuple[Distilled, ...]:
+    def current_distilled(self) -> tuple[Distilled, ...]:
         """The distillations that no later one of a higher generation has replaced."""
-        metas = [one for one in self.known if one.generation > 0]
+        metas = [one for one in self.distilled if one.generation > 0]
         replaced = max((one.until for one in metas), default=0)
         newest = [one for one in metas if one.until == replaced][-1:]
-        logs = (one for one in self.known if not one.generation and one.until > replaced)
+        logs = (one for one in self.distilled if not one.generation and one.until > replaced)
         return (*newest, *logs)
 
     @property
     def covered(self) -> int:
-        """The number of the first entry that no distillation tells of."""
-        return self.known[-1].until if self.known else 0
+        """The first entry that no distillation covers."""
+        return self.distilled[-1].until if self.distilled else 0
 
-    def whole(self) -> Shape:
-        """Return layer 0: everything as it is."""
-        return Shape(0, raw_tokens=self.raw_tokens(0, _NONE))
+    def whole_shape(self) -> PromptShape:
+        """Return layer 0: the whole dialogue."""
+        return PromptShape(0, raw_tokens=self.raw_tokens(0, _NONE))
 
-    def shapes(self, least_start: int) -> dict[Layer, Shape]:
-        """Return layers 1 to 4 with windows that begin no earlier than at an entry."""
-        before = replace(self.whole(), start=least_start) if not least_start else None
-        found: dict[Layer, Shape] = {}
+    def shapes(self, least_start: int) -> dict[Layer, PromptShape]:
+        """Return layers 1 to 4 with windows that start at an entry or later."""
+        before = replace(self.whole_shape(), start=least_start) if not least_start else None
+        shapes: dict[Layer, PromptShape] = {}
         start = least_start
         for layer in LAYERS:
             shape = self._shape(layer, start)
             if before is not None and shape.tokens > before.tokens:
                 shape = replace(before, layer=layer)
-            found[layer] = before = shape
+            shapes[layer] = before = shape
             start = shape.start
-        return found
+        return shapes
 
-    def _shape(self, layer: Layer, least_start: int) -> Shape:
-        """Return a layer with the longest window that its room allows for."""
+    def _shape(self, layer: Layer, least_start: int) -> PromptShape:
+        """Return a layer with the longest window that fits."""
         until = self.protected if layer == 2 else self.current
         candidates = [least_start, *(s for s in self.starts if least_start < s <= self.current)]
         if layer < 4:
             candidates = [s for s in candidates if s <= max(self.covered, least_start)]
         annotated = self.long_outputs(least_start, until) if layer > 1 else _NONE
-        # A window that begins later is never longer: the first that fits is found by halves.
+        # A window that starts later is never longer, so bisect for the first that fits.
         most = self.room.evict_to_tokens(layer)
         place = bisect_left(candidates, -most, key=lambda s: -self.raw_tokens(s, annotated))
         start = candidates[min(place, len(candidates) - 1)]
         if start == self.current and layer < 4:
             start = self._with_previous(candidates, annotated, layer)
         annotated = self.long_outputs(start, until) if layer > 1 else _NONE
-        return self.made(layer, start, self._prefix(layer, start), annotated)
+        return self.build_shape(layer, start, self._prefix(layer, start), annotated)
 
     def _with_previous(
         self, candidates: Sequence[int], annotated: frozenset[str], layer: Layer
     ) -> int:
-        """Return where the turn before the current one begins, if both find room.
+        """Return the start of the turn before the current one, if both fit.
 
-        To go on one has to know what was done just before: it may take as much again.
+        The agent needs to know what it just did, so the window may be twice as long.
         """
         if len(candidates) < 2:
             return candidates[-1]
-        most = min(self.room.raw_tokens(layer) * EVICT_TO, 2 * self.room.evict_to_tokens(layer))
+        most = min(
+            self.room.raw_tokens(layer) * EVICT_TO_SHARE, 2 * self.room.evict_to_tokens(layer)
+        )
         before = candidates[-2]
         return before if self.raw_tokens(before, annotated) <= most else candidates[-1]
 
-    def made(
+    def build_shape(
         self, layer: Layer, start: int, prefix: tuple[Distilled, ...], annotated: frozenset[str]
-    ) -> Shape:
+    ) -> PromptShape:
         """Return a shape with its sizes."""
-        told = sum(one.tokens for one in prefix)
-        return Shape(layer, start, prefix, annotated, told, self.raw_tokens(start, annotated))
+        prefix_tokens = sum(one.tokens for one in prefix)
+        return PromptShape(
+            layer, start, prefix, annotated, prefix_tokens, self.raw_tokens(start, annotated)
+        )
 
     def _prefix(self, layer: Layer, start: int) -> tuple[Distilled, ...]:
-        """Return the distillations that tell of what is before the window, as many as fit.
+        """Return the distillations of the text before the window, as many as fit.
 
-        Metas say little of much: they are told only where the logs of all segments find no room.
+        Meta distillations say less, so they are used only if the logs of all segments do not fit.
         """
         if not start:
             return ()
         most = self.room.prefix_tokens(layer)
         if layer >= 3:
-            told = list(_until(self.standing, start))
-            told = _newest(told, KEPT_AT_3) if layer == 3 else told[-KEPT_AT_4:]
-            return tuple(_fitting(told, most))
-        logs = _until([one for one in self.known if not one.generation], start)
+            chosen = list(_covering(self.current_distilled, start))
+            chosen = (
+                _keep_newest_logs(chosen, MAX_LOGS_AT_3)
+                if layer == 3
+                else chosen[-MAX_DISTILLATIONS_AT_4:]
+            )
+            return tuple(_newest_that_fit(chosen, most))
+        logs = _covering([one for one in self.distilled if not one.generation], start)
         if sum(one.tokens for one in logs) <= most:
             return tuple(logs)
-        meta = [one for one in self.standing if one.generation]
-        left = most - sum(one.tokens for one in meta)
-        return (*meta, *_fitting(logs, left)) if left >= 0 else tuple(_fitting(logs, most))
+        meta = [one for one in self.current_distilled if one.generation]
+        tokens_left = most - sum(one.tokens for one in meta)
+        return (
+            (*meta, *_newest_that_fit(logs, tokens_left))
+            if tokens_left >= 0
+            else tuple(_newest_that_fit(logs, most))
+        )
 
     @cached_property
     def _sums(self) -> list[int]:
-        """The tokens of all entries before each."""
+        """Cumulative sums of the tokens of the entries."""
         sizes = (self.measure.of_entry(entry) for entry in self.entries)
         return list(accumulate(sizes, initial=0))
 
     @cached_property
     def _outputs(self) -> tuple[tuple[int, str, int], ...]:
-        """The long outputs: entry, call, and the tokens that an annotation saves."""
-        short = self.measure.of_chars(annotating.MOST_CHARS)
+        """The long outputs: entry, call id, and the tokens that an annotation saves."""
+        short = self.measure.of_chars(MAX_ANNOTATION_CHARS)
         return tuple(
             (number, block.call_id, self.measure.of_block(block) - short)
             for number, entry in enumerate(self.entries)
             for block in entry.blocks
-            if annotating.is_long(block)
+            if is_long_output(block)
         )
 
     def raw_tokens(self, start: int, annotated: frozenset[str]) -> int:
-        """Return how long a window is, with what stands of the entries before it."""
-        stands = (self.measure.of_block(one.block) for one in self._standing.before(start))
+        """Return the size of a window, including earlier texts that still apply."""
+        stands = (self.measure.of_block(one.block) for one in self._standing.find_before(start))
         return self.tokens_from(start, annotated) + sum(stands)
 
     def tokens_from(self, start: int, annotated: frozenset[str]) -> int:
-        """Return how long all entries are from one on."""
+        """Return the size of all entries from `start` on."""
         saved = 0
         if annotated:
             saved = sum(s for n, id_, s in self._outputs if n >= start and id_ in annotated)
         return self._sums[-1] - self._sums[start] - saved
 
     def tokens_between(self, start: int, end: int) -> int:
-        """Return how long all entries are from one to before another, as they are."""
+        """Return the size of the unchanged entries from `start` to before `end`."""
         last = len(self._sums) - 1
         return self._sums[min(end, last)] - self._sums[min(start, last)]
 
     def long_outputs(self, start: int, until: int) -> frozenset[str]:
-        """Return the calls with long outputs from an entry to before another, and nowhere else."""
+        """Return the calls with long outputs in a range of entries and nowhere after it."""
         inside = {id_ for n, id_, _ in self._outputs if start <= n < until}
         return frozenset(inside - self.calls_from(until)) if inside else frozenset()
 
@@ -280,24 +426,24 @@ class Scene:
 _NONE: frozenset[str] = frozenset()
 
 
-def _until(told: Sequence[Distilled], start: int) -> list[Distilled]:
-    """Return the distillations that are needed to tell of all before an entry."""
-    ends = (number for number, one in enumerate(told) if one.until >= start)
-    return list(told[: next(ends, len(told)) + 1])
+def _covering(distilled: Sequence[Distilled], start: int) -> list[Distilled]:
+    """Return the distillations that are needed to cover everything before an entry."""
+    ends = (number for number, one in enumerate(distilled) if one.until >= start)
+    return list(distilled[: next(ends, len(distilled)) + 1])
 
 
-def _fitting(told: Sequence[Distilled], most_tokens: int) -> list[Distilled]:
-    """Return the newest distillations that fit, metas before logs of segments, in their order."""
-    kept: list[Distilled] = []
-    for one in sorted(told, key=lambda one: (one.generation, one.until), reverse=True):
+def _newest_that_fit(distilled: Sequence[Distilled], most_tokens: int) -> list[Distilled]:
+    """Return the newest distillations that fit, metas before segment logs, in their order."""
+    chosen: list[Distilled] = []
+    for one in sorted(distilled, key=lambda one: (one.generation, one.until), reverse=True):
         most_tokens -= one.tokens
         if most_tokens < 0:
             break
-        kept.append(one)
-    return [one for one in told if one in kept]
+        chosen.append(one)
+    return [one for one in distilled if one in chosen]
 
 
-def _newest(told: list[Distilled], most: int) -> list[Distilled]:
-    """Return the metas and the newest logs of segments."""
-    kept = [one.id for one in told if not one.generation][-most:]
-    return [one for one in told if one.generation or one.id in kept]
+def _keep_newest_logs(distilled: list[Distilled], most: int) -> list[Distilled]:
+    """Return the metas and the newest segment logs."""
+    newest = [one.id for one in distilled if not one.generation][-most:]
+    return [one for one in distilled if one.generation or one.id in newest]

@@ -1,7 +1,7 @@
-"""Tiers: the other classic scheme, in which the oldest is summed up and pushed down.
+"""Tiers: an alternative plan that summarizes the oldest part and moves it down.
 
-Nothing happens until a dialogue takes most of the window. Then three tiers share what it may take:
-the current talk as it is, topics (a distillation of each segment), and bulks (one of several).
+Nothing happens until a dialogue takes most of the window. Then three tiers share it: the current
+dialogue unchanged, topics (one distillation per segment), and bulks (one of several topics).
 """
 
 from __future__ import annotations
@@ -10,29 +10,39 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lore.context.layers import OUTPUT_SHARE, Scene, Shape
-from lore.context.planning import Pinned, Terms, find_pinned, never, plan, scene_of, settled
-from lore.records.dialogues import Dialogue, Distilled, Pins, Plan
+from lore.context.layers import OUTPUT_SHARE, LayerBuilder, PromptShape
+from lore.context.planner import (
+    PinnedShape,
+    PlanTerms,
+    finish_plan,
+    never_bust,
+    open_layers,
+    plan_prompt,
+    restore_shape,
+)
+from lore.records.gateway import Dialogue, Distilled, Plan, PromptState
 from lore.text import tokens
 
-BEGINS_AT = 0.70
-"""The share of the window from which on tiers are made."""
+TIERS_FROM_SHARE = 0.70
+"""The share of the window from which tiers are used."""
 
-CURRENT, TOPICS, BULKS = 0.50, 0.30, 0.20
-"""What each tier may take of that."""
+CURRENT_SHARE, TOPICS_SHARE, BULKS_SHARE = 0.50, 0.30, 0.20
+"""The share of each tier."""
 
-TOGETHER = 4
-"""So many of the oldest of a tier are summed up at once."""
+MERGED_AT_ONCE = 4
+"""How many of the oldest items of a tier are summarized at once."""
 
-MADE = "tier-"
-"""How the ids begin of distillations that are made here."""
+TIER_ID_PREFIX = "tier-"
+"""The start of the ids of summaries made here."""
 
-_MOST_ROUNDS = 64
-"""Each round pushes something down, and what is at the bottom only becomes less; as many rounds
-as there are turns come before these, in which a turn each becomes a topic."""
+_MAX_ROUNDS = 64
+"""Each round moves something down or shrinks the lowest tier.
 
-Condense = Callable[[Sequence[str], int], str]
-"""Sums up texts in so many tokens."""
+There are as many further rounds as turns, in which one turn each becomes a topic.
+"""
+
+Summarize = Callable[[Sequence[str], int], str]
+"""Summarize texts in a number of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,49 +54,51 @@ class _Tiers:
 
 def plan_tiers(
     dialogue: Dialogue,
-    pins: Pins,
+    state: PromptState,
     distilled: Sequence[Distilled],
-    terms: Terms,
+    terms: PlanTerms,
     *,
-    condense: Condense,
+    condense: Summarize,
 ) -> Plan:
-    """Return how to make the next prompt of tiers.
+    """Return the plan of the next prompt with tiers.
 
-    Summaries that are made here stand in the plan only: whoever asks keeps them and gives them
-    back with the others, because the pins name them.
+    New summaries exist only in the plan: the caller must store them and pass them again, as the
+    state refers to them.
     """
-    if pins.layer > 1:
-        return _by_layers(dialogue, pins, distilled, terms)
-    scene = scene_of(dialogue, distilled, terms)
-    pinned = find_pinned(scene, pins)
+    if state.layer > 1:
+        return _plan_by_layers(dialogue, state, distilled, terms)
+    scene = open_layers(dialogue, distilled, terms)
+    pinned = restore_shape(scene, state)
     now = pinned.shape
-    # What was refused as too long begins earlier: a half or a third of it is left.
-    most = int(BEGINS_AT * scene.room.usable_tokens) // max(1, pins.floor, terms.least)
+    # After a refusal as too long, start at a half or a third of the size.
+    most = int(TIERS_FROM_SHARE * scene.room.usable_tokens) // max(1, state.floor, terms.min_layer)
     if now.tokens <= most:
-        return settled(scene, pins, pinned, now, why="", cold=terms.cold)
-    then = _stable(scene, pinned, most, condense)
+        return finish_plan(scene, state, pinned, now, why="", cold=terms.cold)
+    then = _rebalance(scene, pinned, most, condense)
     then = then if then.tokens < now.tokens else now
     if then.tokens > int((1 - OUTPUT_SHARE) * scene.room.usable_tokens):
-        return _by_layers(dialogue, pins, distilled, terms)
-    return settled(scene, pins, pinned, then, why="fit", cold=terms.cold)
+        return _plan_by_layers(dialogue, state, distilled, terms)
+    return finish_plan(scene, state, pinned, then, why="fit", cold=terms.cold)
 
 
-def _by_layers(
-    dialogue: Dialogue, pins: Pins, distilled: Sequence[Distilled], terms: Terms
+def _plan_by_layers(
+    dialogue: Dialogue, state: PromptState, distilled: Sequence[Distilled], terms: PlanTerms
 ) -> Plan:
-    """Return what fits where too little is summed up by now, until all is written anew."""
+    """Return a plan by layers if too little is summarized yet."""
     room = replace(terms.room, keep_tokens=0)
-    return plan(dialogue, pins, distilled, replace(terms, room=room, cost=never))
+    return plan_prompt(dialogue, state, distilled, replace(terms, room=room, cost_rule=never_bust))
 
 
-def _stable(scene: Scene, pinned: Pinned, most: int, condense: Condense) -> Shape:
-    """Push the oldest of the fullest tier down until all keep within their shares."""
+def _rebalance(
+    scene: LayerBuilder, pinned: PinnedShape, most: int, condense: Summarize
+) -> PromptShape:
+    """Move the oldest items of the fullest tier down until all tiers fit."""
     tiers = _tiers_of(pinned.shape)
-    for _ in range(len(scene.starts) + _MOST_ROUNDS):
+    for _ in range(len(scene.starts) + _MAX_ROUNDS):
         over = {
-            "current": scene.raw_tokens(tiers.start, frozenset()) - CURRENT * most,
-            "topics": _size(tiers.topics) - TOPICS * most,
-            "bulks": _size(tiers.bulks) - BULKS * most,
+            "current": scene.raw_tokens(tiers.start, frozenset()) - CURRENT_SHARE * most,
+            "topics": _size(tiers.topics) - TOPICS_SHARE * most,
+            "bulks": _size(tiers.bulks) - BULKS_SHARE * most,
         }
         changed = None
         for fullest in sorted(over, key=lambda name: -over[name]):
@@ -96,10 +108,12 @@ def _stable(scene: Scene, pinned: Pinned, most: int, condense: Condense) -> Shap
             break
         tiers = changed
     prefix = (*tiers.bulks, *tiers.topics)
-    return replace(scene.made(1, tiers.start, prefix, frozenset()), layer=1 if tiers.start else 0)
+    return replace(
+        scene.build_shape(1, tiers.start, prefix, frozenset()), layer=1 if tiers.start else 0
+    )
 
 
-def _tiers_of(shape: Shape) -> _Tiers:
+def _tiers_of(shape: PromptShape) -> _Tiers:
     return _Tiers(
         shape.start,
         tuple(one for one in shape.prefix if not one.generation),
@@ -107,44 +121,46 @@ def _tiers_of(shape: Shape) -> _Tiers:
     )
 
 
-def _push_down(scene: Scene, tiers: _Tiers, fullest: str, condense: Condense) -> _Tiers | None:
-    """Return the tiers after the oldest of one went down, None if nothing of it can."""
+def _push_down(
+    scene: LayerBuilder, tiers: _Tiers, fullest: str, condense: Summarize
+) -> _Tiers | None:
+    """Return the tiers after moving the oldest items of one down, None if that is impossible."""
     if fullest == "current":
-        return _shortened(scene, tiers)
+        return _move_turns_down(scene, tiers)
     if fullest == "topics":
-        oldest = tiers.topics[:TOGETHER]
-        made = _summed(oldest, condense)
-        left = tiers.topics[len(oldest) :]
-        return replace(tiers, topics=left, bulks=(*tiers.bulks, made)) if made else None
-    oldest = tiers.bulks[:TOGETHER]
-    made = _summed(oldest, condense)
-    return replace(tiers, bulks=(made, *tiers.bulks[len(oldest) :])) if made else None
+        oldest = tiers.topics[:MERGED_AT_ONCE]
+        summary = _summarize(oldest, condense)
+        remaining = tiers.topics[len(oldest) :]
+        return replace(tiers, topics=remaining, bulks=(*tiers.bulks, summary)) if summary else None
+    oldest = tiers.bulks[:MERGED_AT_ONCE]
+    summary = _summarize(oldest, condense)
+    return replace(tiers, bulks=(summary, *tiers.bulks[len(oldest) :])) if summary else None
 
 
-def _shortened(scene: Scene, tiers: _Tiers) -> _Tiers | None:
-    """Let the oldest turns go to the topics, as few as are shorter distilled."""
-    told = max((one.until for one in (*tiers.bulks, *tiers.topics)), default=0)
-    logs = [one for one in scene.known if not one.generation and one.until > told]
+def _move_turns_down(scene: LayerBuilder, tiers: _Tiers) -> _Tiers | None:
+    """Move the fewest oldest turns into topics that make the prompt shorter."""
+    covered = max((one.until for one in (*tiers.bulks, *tiers.topics)), default=0)
+    logs = [one for one in scene.distilled if not one.generation and one.until > covered]
     for start in scene.starts:
         if not tiers.start < start <= min(scene.current, scene.covered):
             continue
-        if start <= told:
+        if start <= covered:
             return replace(tiers, start=start)
         before = sum(one.until < start for one in logs)
         new = logs[: before + 1]
-        if new and _size(new) < scene.tokens_between(told, new[-1].until):
+        if new and _size(new) < scene.tokens_between(covered, new[-1].until):
             return replace(tiers, start=start, topics=(*tiers.topics, *new))
     return None
 
 
-def _summed(oldest: Sequence[Distilled], condense: Condense) -> Distilled | None:
-    """Return a distillation of distillations, None if it is not shorter than they are."""
+def _summarize(oldest: Sequence[Distilled], condense: Summarize) -> Distilled | None:
+    """Return a summary of distillations, None if it is not shorter."""
     size = _size(oldest)
     text = condense([one.text for one in oldest], size // 2) if oldest else ""
     counted = tokens.count(text)
     if not text or counted >= size:
         return None
-    id_ = MADE + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    id_ = TIER_ID_PREFIX + hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return Distilled(
         id_, text, counted, oldest[-1].until, max(one.generation for one in oldest) + 1
     )

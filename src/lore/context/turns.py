@@ -1,4 +1,4 @@
-"""Turns: where they begin in a dialogue, and where a window may begin without breaking a pair."""
+"""Turns of a dialogue: where they start, and where a window may start without splitting calls."""
 
 from __future__ import annotations
 
@@ -6,42 +6,41 @@ import hashlib
 from collections.abc import Sequence
 from itertools import accumulate
 
-from lore.records.dialogues import Entry
+from lore.records.gateway import Entry
 
-_CHAINED = 8
-"""Bytes of a link: it is looked for among those of a thousand conversations."""
+_HASH_BYTES = 8
+"""Size of a hash, which must be unique among a thousand conversations."""
 
 
 def turn_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
-    """Return the numbers of the entries with which turns begin.
+    """Return the numbers of the entries that start a turn.
 
-    That is what a person says: entries that only give results or reminders go on with a turn, and
-    so does an entry that gives results beside words. What is said at once in several entries
-    begins one turn.
+    A turn starts with a user's text. Entries with only tool results or reminders continue it, and
+    so do entries with results and text. Consecutive user entries start one turn.
     """
-    found: list[int] = []
+    starts: list[int] = []
     spoken = False
     for number, entry in enumerate(entries):
         if entry.voice == "system":
             continue
         begins = entry.begins_turn
         if begins and not spoken:
-            found.append(number)
+            starts.append(number)
         spoken = begins
-    return tuple(found)
+    return tuple(starts)
 
 
-def last_said(entries: Sequence[Entry]) -> Entry | None:
-    """Return the last entry of a person or a model; agents put messages of their own behind it."""
+def last_spoken_entry(entries: Sequence[Entry]) -> Entry | None:
+    """Return the last entry that is not from the system; agents append messages of their own."""
     return next((entry for entry in reversed(entries) if entry.voice != "system"), None)
 
 
-def chain(entries: Sequence[Entry]) -> list[str]:
-    """Return for each entry a name of all that people and models said up to it.
+def history_hashes(entries: Sequence[Entry]) -> list[str]:
+    """Return for each entry a hash of all user and assistant entries up to it.
 
-    What an agent says itself counts for nothing: it puts that in and takes it out at will.
+    System entries are ignored: agents insert and remove them at will.
     """
-    hashed = hashlib.blake2b(digest_size=_CHAINED)
+    hashed = hashlib.blake2b(digest_size=_HASH_BYTES)
     links = []
     for entry in entries:
         if entry.voice != "system":
@@ -50,8 +49,8 @@ def chain(entries: Sequence[Entry]) -> list[str]:
     return links
 
 
-def whole_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
-    """Return the starts of turns before which no call is left without its results."""
+def safe_turn_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return the starts of turns before which every call has its results."""
     cuts = [0] * (len(entries) + 1)
     called: dict[str, int] = {}
     for number, entry in enumerate(entries):
@@ -65,14 +64,14 @@ def whole_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
     return tuple(start for start in turn_starts(entries) if not open_calls[start])
 
 
-def name_of(entries: Sequence[Entry], number: int) -> str:
-    """Return the name by which an entry is known again: two may say the same."""
+def entry_name(entries: Sequence[Entry], number: int) -> str:
+    """Return a unique name of an entry: two entries may have the same key."""
     key = entries[number].key
     return f"{key}#{sum(entry.key == key for entry in entries[:number])}"
 
 
-def find_named(entries: Sequence[Entry], name: str) -> int | None:
-    """Return the number of the entry of a name, None if it is gone."""
+def find_entry(entries: Sequence[Entry], name: str) -> int | None:
+    """Return the number of the entry with a name, None if it is gone."""
     key, _, before = name.rpartition("#")
     places = [number for number, entry in enumerate(entries) if entry.key == key]
     return places[int(before)] if before.isdigit() and int(before) < len(places) else None

@@ -1,1 +1,1 @@
-"""The daemon: capture, embedding, jobs and upkeep, in one process for each home."""
+"""The daemon: one process per home for capture, embedding, jobs and maintenance."""

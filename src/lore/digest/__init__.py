@@ -1,1 +1,1 @@
-"""Digest: sessions become logs, logs become knowledge, knowledge is kept true."""
+"""Digest: distill sessions into logs, extract knowledge from them, and consolidate it."""

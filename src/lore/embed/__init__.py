@@ -1,12 +1,11 @@
-"""Embedders: from texts to vectors, on this machine or, if so chosen, elsewhere."""
+"""Embedders: turn texts into vectors, on this machine or with a hosted service."""
 
 from __future__ import annotations
 
-from lore.embed.embedder import Embedder, OpenedEmbedder
+from lore.embed.embedder import Embedder, OpenedEmbedder, open_embedder
 from lore.embed.install import install_model
-from lore.embed.opening import open_embedder
-from lore.embed.silencing import silence_runtime
+from lore.embed.runtime import disable_telemetry
 
 __all__ = ["Embedder", "OpenedEmbedder", "install_model", "open_embedder"]
 
-silence_runtime()  # here, for whoever loads it comes by this way
+disable_telemetry()  # before anything can load the runtime

@@ -1,22 +1,190 @@
-"""The conversion of a model's weights to the graph that the runtime reads, done once."""
+"""Convert MiniLM's safetensors weights to an ONNX graph with fused operators, once."""
 
 from __future__ import annotations
 
+import json
+import struct
 import tempfile
+from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lore import clock
-from lore.embed.catalogue import WEIGHTS, Model
-from lore.embed.graph import GRAPH_VERSION, Precision, write_graph
-from lore.embed.safetensors import read_tensors
-from lore.embed.weights import verify_weights
-from lore.embed.whole_file import PART, whole_file
+from lore.embed.models import PART, WEIGHTS, Model, verify_weights, whole_file
+from lore.embed.onnx import FLOAT, INT32, MICROSOFT, OnnxModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_STEPS = 127
+
+
+def quantize(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Quantize a matrix of (in, out) to int8; return the levels and the scale of each column."""
+    scales = np.abs(weight).max(axis=0) / np.float32(_STEPS)
+    scales[scales == 0] = 1
+    return np.rint(weight / scales).astype(np.int8), scales
+
+
+Precision = Literal["float32", "int8"]
+Tensors = Mapping[str, NDArray[np.float32]]
+
+# Raised whenever the graph changes, so that graphs converted before are not used any more.
+GRAPH_VERSION = 1
+
+# From the model's config.json; the tensors do not tell.
+HEADS = 12
+EPSILON = 1e-12
+
+_TINY = 1e-9
+
+
+def write_graph(tensors: Tensors, data: BinaryIO, data_name: str, precision: Precision) -> bytes:
+    """Write the tensors to `data` and return the graph that reads them from `data_name`.
+
+    Inputs are `ids` and `mask`, both int32 of (batch, length); the output is `vectors`, float32 of
+    (batch, dimension), each row the normalized mean over its unmasked tokens.
+    """
+    model = OnnxModel(data, data_name)
+    ids = model.input("ids", INT32, ["batch", "length"])
+    mask = model.input("mask", INT32, ["batch", "length"])
+    layer = _Layer(model, tensors, mask, precision)
+    x = _embeddings(model, tensors, ids)
+    count = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder."))
+    for index in range(count):
+        x = layer.write(f"encoder.layer.{index}.", x)
+    _pool(model, x, mask)
+    dimension = tensors["embeddings.word_embeddings.weight"].shape[1]
+    model.output("vectors", FLOAT, ["batch", dimension])
+    return model.to_bytes()
+
+
+def _embeddings(model: OnnxModel, tensors: Tensors, ids: str) -> str:
+    # Every token is of type 0, so the type's row is added to the positions once, here.
+    place = tensors["embeddings.position_embeddings.weight"]
+    kind = tensors["embeddings.token_type_embeddings.weight"][0]
+    inputs = [
+        ids,
+        "",
+        model.tensor("words", tensors["embeddings.word_embeddings.weight"]),
+        model.tensor("positions", place + kind),
+        "",
+        model.tensor("embeddings.gain", tensors["embeddings.LayerNorm.weight"]),
+        model.tensor("embeddings.shift", tensors["embeddings.LayerNorm.bias"]),
+    ]
+    return model.node(
+        "EmbedLayerNormalization",
+        inputs,
+        "embeddings",
+        more=["embeddings.lengths"],
+        domain=MICROSOFT,
+        epsilon=EPSILON,
+    )
+
+
+def _pool(model: OnnxModel, x: str, mask: str) -> None:
+    first, last = model.constant("first", [1]), model.constant("last", [2])
+    tiny = model.constant("tiny", [_TINY])
+    model.node("Cast", [mask], "weights", to=FLOAT)
+    model.node("Unsqueeze", ["weights", first], "row")
+    model.node("MatMul", ["row", x], "sum.row")
+    model.node("Squeeze", ["sum.row", first], "sum")
+    model.node("ReduceSum", ["row", last], "count", keepdims=0)
+    model.node("Div", ["sum", "count"], "mean")
+    model.node("ReduceL2", ["mean", first], "length", keepdims=1)
+    model.node("Max", ["length", tiny], "length.positive")
+    model.node("Div", ["mean", "length.positive"], "vectors")
+
+
+class _Layer:
+    """Writer of the layers of one graph, which differ only in their tensors."""
+
+    def __init__(self, model: OnnxModel, tensors: Tensors, mask: str, precision: Precision) -> None:
+        self._model = model
+        self._tensors = tensors
+        self._mask = mask
+        self._precision = precision
+
+    def write(self, prefix: str, x: str) -> str:
+        """Add one layer after `x` and return the name of its output."""
+        mixed = self._attention(prefix + "attention.self.", x)
+        hidden = self._dense(prefix + "attention.output.dense", mixed)
+        x = self._add_and_normalise(prefix + "attention.output.", hidden, x)
+        hidden = self._dense(prefix + "intermediate.dense", x)
+        bias = self._keep(prefix + "intermediate.dense.bias")
+        hidden = self._model.node("BiasGelu", [hidden, bias], prefix + "gelu", domain=MICROSOFT)
+        hidden = self._dense(prefix + "output.dense", hidden)
+        return self._add_and_normalise(prefix + "output.", hidden, x)
+
+    def _attention(self, prefix: str, x: str) -> str:
+        parts = [prefix + part for part in ("query", "key", "value")]
+        joined = np.concatenate([self._tensors[f"{part}.weight"] for part in parts])
+        biases = np.concatenate([self._tensors[f"{part}.bias"] for part in parts])
+        weight, scale = self._weight(prefix + "weight", joined)
+        bias = self._model.tensor(prefix + "bias", biases)
+        output = prefix + "mix"
+        if not scale:
+            inputs = [x, weight, bias, self._mask]
+            return self._model.node("Attention", inputs, output, domain=MICROSOFT, num_heads=HEADS)
+        levels, step, zero = (f"{prefix}input.{part}" for part in ("levels", "step", "zero"))
+        self._model.node("DynamicQuantizeLinear", [x], levels, more=[step, zero])
+        inputs = [levels, weight, bias, step, scale, self._mask, zero]
+        return self._model.node("QAttention", inputs, output, domain=MICROSOFT, num_heads=HEADS)
+
+    def _dense(self, prefix: str, x: str) -> str:
+        weight, scale = self._weight(prefix + ".weight", self._tensors[prefix + ".weight"])
+        if not scale:
+            return self._model.node("MatMul", [x, weight], prefix)
+        inputs = [x, weight, scale]
+        return self._model.node("DynamicQuantizeMatMul", inputs, prefix, domain=MICROSOFT)
+
+    def _weight(self, name: str, weight: NDArray[np.float32]) -> tuple[str, str]:
+        """Add a matrix, stored as (in, out), and return its name and that of its scales."""
+        if self._precision == "float32":
+            return self._model.tensor(name, weight.T), ""
+        levels, scales = quantize(weight.T)
+        return self._model.tensor(name, levels), self._model.tensor(name + ".scale", scales)
+
+    def _add_and_normalise(self, prefix: str, x: str, skipped: str) -> str:
+        inputs = [
+            x,
+            skipped,
+            self._keep(prefix + "LayerNorm.weight"),
+            self._keep(prefix + "LayerNorm.bias"),
+            self._keep(prefix + "dense.bias"),
+        ]
+        return self._model.node(
+            "SkipLayerNormalization",
+            inputs,
+            prefix + "normal",
+            domain=MICROSOFT,
+            epsilon=EPSILON,
+        )
+
+    def _keep(self, name: str) -> str:
+        return self._model.tensor(name, self._tensors[name])
+
+
+def read_tensors(path: Path) -> dict[str, NDArray[np.float32]]:
+    """Return the float32 tensors of a safetensors file by name, memory-mapped."""
+    content = np.memmap(path, dtype=np.uint8, mode="r")
+    (header_bytes,) = struct.unpack("<Q", content[:8].tobytes())
+    start = 8 + header_bytes
+    tensors: dict[str, NDArray[np.float32]] = {}
+    for name, entry in json.loads(content[8:start].tobytes()).items():
+        if name == "__metadata__" or entry["dtype"] != "F32":
+            continue
+        first, end = entry["data_offsets"]
+        flat = content[start + first : start + end].view(np.float32)
+        tensors[name] = flat.reshape(entry["shape"])
+    return tensors
+
 
 # A conversion takes a second; what is older was left by a process that was killed.
 _ABANDONED = timedelta(hours=1)
@@ -26,10 +194,9 @@ _ABANDONED = timedelta(hours=1)
 def converted_graph(
     folder: Path, model: Model, precision: Precision, cache: Path
 ) -> Iterator[Path]:
-    """Give the path of the verified and converted graph, for as long as it takes to load.
+    """Yield the path of the verified and converted graph, valid while it is being loaded.
 
-    The graph stays in `cache`. Where that cannot be written, it lives in a private
-    temporary folder until it is loaded.
+    The graph is cached in `cache`. If that is not writable, it is converted in a temporary folder.
     """
     verify_weights(folder, model, cache)
     graph = cache / graph_name(model, precision)
@@ -49,7 +216,7 @@ def converted_graph(
 
 
 def graph_name(model: Model, precision: Precision) -> str:
-    """Return the file name of a graph: other weights or another writer give another name."""
+    """Return the file name of a graph; it depends on the weights, precision and writer version."""
     weights = next(file for file in model.files if file.name == WEIGHTS)
     return f"{precision}-{weights.sha256[:12]}-{GRAPH_VERSION}.onnx"
 

@@ -1,9 +1,13 @@
-"""What every embedder offers."""
+"""The Embedder protocol, and the choice of the embedder that the settings name."""
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from lore.embed.local import LocalEmbedder
+from lore.embed.models import find_model, find_weights, model_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,10 +15,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lore.settings import Settings
+
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Something that turns texts into vectors; safe to use from several threads."""
+    """Turns texts into vectors; safe to use from several threads."""
 
     @property
     def name(self) -> str:
@@ -32,12 +38,78 @@ class Embedder(Protocol):
         """Return one row of length 1 for each text, in their order."""
 
     def close(self) -> None:
-        """Give back what the embedder holds."""
+        """Release the model or connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedEmbedder:
-    """An embedder that can serve, and one sentence if it is less than was asked for."""
+    """A usable embedder, and a notice if it is not what the settings name."""
 
     embedder: Embedder
     notice: str
+
+
+class NoEmbedder:
+    """The absence of an embedder: vectors without dimensions, search by keywords only."""
+
+    name = "none"
+    identity = "none"
+    dimension = 0
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:  # noqa: ARG002 - the protocol's parameter
+        """Return a matrix without columns."""
+        import numpy as np  # importing numpy is slow, and opening must be fast
+
+        return np.zeros((len(texts), 0), np.float32)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+_KEYWORDS_ONLY = "searching by keywords only"
+
+
+def open_embedder(settings: Settings) -> OpenedEmbedder:
+    """Return the embedder that the settings name; no model is loaded yet.
+
+    The local one falls back to keywords only, with a notice. Any other that is not usable raises
+    `EmbedderError`; there is never a silent change to another.
+    """
+    if settings.embed_provider == "local":
+        return _open_local(settings)
+    return OpenedEmbedder(_open_chosen(settings), "")
+
+
+def _open_chosen(settings: Settings) -> Embedder:
+    # Only the chosen provider is imported: each costs time at every start.
+    if settings.embed_provider == "fastembed":
+        from lore.embed.fastembed import open_fastembed
+
+        return open_fastembed(settings)
+    if settings.embed_provider in ("openai", "voyage"):
+        from lore.embed.hosted import open_hosted
+
+        return open_hosted(settings)
+    return NoEmbedder()
+
+
+def _open_local(settings: Settings) -> OpenedEmbedder:
+    model = find_model("local", settings.embed_model)
+    if model is None:
+        names = ", ".join(model_names("local"))
+        return _keywords_only(
+            f"There is no local model '{settings.embed_model}' (known: {names}): {_KEYWORDS_ONLY}."
+        )
+    for module in ("onnxruntime", "tokenizers"):
+        if importlib.util.find_spec(module) is None:
+            return _keywords_only(f"{module} is not installed: {_KEYWORDS_ONLY}.")
+    folder = find_weights(settings, model)
+    if folder is None:
+        return _keywords_only(
+            f"No embedding model is installed: {_KEYWORDS_ONLY}. 'lore model install' adds it."
+        )
+    return OpenedEmbedder(LocalEmbedder(model, folder, settings), "")
+
+
+def _keywords_only(notice: str) -> OpenedEmbedder:
+    return OpenedEmbedder(NoEmbedder(), notice)

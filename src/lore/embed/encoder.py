@@ -1,18 +1,19 @@
-"""MiniLM in memory: a tokenizer and a session of the ONNX runtime."""
+"""MiniLM in memory: a tokenizer and an ONNX runtime session."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+from tokenizers import Tokenizer
 
-from lore.embed.catalogue import TOKENIZER, Model
 from lore.embed.conversion import converted_graph
-from lore.embed.cores import count_cores
-from lore.embed.tokens import Tokens
+from lore.embed.models import TOKENIZER, Model
+from lore.embed.runtime import count_cores
 from lore.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -21,14 +22,69 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lore.embed.graph import Precision
+    from lore.embed.conversion import Precision
+
+
+# Characters first read for each token wanted: English and code have 3 to 5.
+_CHARS_PER_TOKEN = 8
+_WIDENING = 8
+# Past this many characters a text that still has too few tokens is blank or noise.
+_MOST_CHARS = 200_000
+# The longest word that the tokenizer splits; its `max_input_chars_per_word`.
+_LONGEST_WORD_CHARS = 100
+
+Encode = Callable[[str], list[int]]
+
+
+class WindowTokenizer:
+    """Tokenizes texts into windows of token ids; the cost does not grow with the text."""
+
+    def __init__(self, tokenizer_file: Path, limit_tokens: int, windows: int) -> None:
+        self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
+        # The file asks for 128 tokens, cut and padded.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._first = [_id(self._tokenizer, "[CLS]")]
+        self._last = [_id(self._tokenizer, "[SEP]")]
+        self._window = limit_tokens - 2
+        self._wanted = self._window * windows
+
+    def windows(self, text: str) -> list[list[int]]:
+        """Return the windows of a text with their special tokens; an empty text has one."""
+        ids = first_ids(self._encode, text, self._wanted)
+        starts = range(0, max(len(ids), 1), self._window)
+        return [self._first + ids[at : at + self._window] + self._last for at in starts]
+
+    def _encode(self, text: str) -> list[int]:
+        # A lone surrogate has no UTF-8, and the tokenizer takes nothing else.
+        sound = text.encode("utf-8", "replace").decode()
+        return self._tokenizer.encode(sound, add_special_tokens=False).ids
+
+
+def first_ids(encode: Encode, text: str, wanted: int) -> list[int]:
+    """Return the first token ids of a text, reading no more of it than needed."""
+    chars = wanted * _CHARS_PER_TOKEN
+    while True:
+        ids = encode(text[:chars])
+        # A cut through a word changes no more than that word's own tokens.
+        enough = len(ids) >= wanted + _LONGEST_WORD_CHARS
+        if enough or chars >= min(len(text), _MOST_CHARS):
+            return ids[:wanted]
+        chars *= _WIDENING
+
+
+def _id(tokenizer: Tokenizer, mark: str) -> int:
+    token_id = tokenizer.token_to_id(mark)
+    assert token_id is not None
+    return token_id
+
 
 # Padded tokens that one run may hold: more is no quicker, and memory grows with it.
 BATCH_TOKENS = 512
 
 _ERRORS_ONLY = 3
 # The runtime's errors have no common ancestor, and each version adds some.
-REFUSALS = tuple(
+RUNTIME_ERRORS = tuple(
     kind
     for kind in vars(runtime).values()
     if isinstance(kind, type) and issubclass(kind, Exception)
@@ -37,7 +93,7 @@ REFUSALS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class EncoderOptions:
-    """How a model is loaded; `cache` is where its graph stays, 0 threads are all cores."""
+    """How to load a model; `cache` is the folder for its graph, 0 threads means all cores."""
 
     precision: Precision
     cache: Path
@@ -56,7 +112,7 @@ class Encoder:
         with converted_graph(folder, model, options.precision, options.cache) as graph:
             self._session = _open_session(graph, options.threads or count_cores())
         limit = model.input_limit_tokens
-        self._tokens = Tokens(folder / TOKENIZER, limit, options.windows)
+        self._tokens = WindowTokenizer(folder / TOKENIZER, limit, options.windows)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text."""
@@ -85,7 +141,7 @@ class Encoder:
 
 
 def _batches(windows: list[list[int]], most_tokens: int) -> Iterator[list[int]]:
-    """Yield places of windows of like length, each batch within the tokens once padded."""
+    """Yield batches of windows of similar length, each within the token limit once padded."""
     batch: list[int] = []
     for index in sorted(range(len(windows)), key=lambda place: len(windows[place])):
         if batch and (len(batch) + 1) * len(windows[index]) > most_tokens:
@@ -99,7 +155,7 @@ def _batches(windows: list[list[int]], most_tokens: int) -> Iterator[list[int]]:
 def _average(
     vectors: NDArray[np.float32], windows: list[list[int]], owners: list[int], count: int
 ) -> NDArray[np.float32]:
-    """Return the mean over each text's windows, weighted by their tokens."""
+    """Return the mean over each text's windows, weighted by their token counts."""
     weights = np.array([len(window) for window in windows], np.float32)
     sums = np.zeros((count, vectors.shape[1]), np.float32)
     np.add.at(sums, owners, vectors * weights[:, None])
@@ -119,7 +175,7 @@ def _open_session(graph: Path, threads: int) -> ort.InferenceSession:
     options.log_severity_level = _ERRORS_ONLY
     try:
         return ort.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-    except REFUSALS as error:
+    except RUNTIME_ERRORS as error:
         msg = f"The ONNX runtime cannot load {graph}: {error}"
         hint = f"Remove {graph}; the model is then converted again."
         raise EmbedderError(msg, hint=hint) from error

@@ -1,4 +1,4 @@
-"""Models that the optional fastembed package runs on this machine."""
+"""Local models of the optional fastembed package."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lore.embed.catalogue import Model, find_model, model_names
-from lore.embed.cores import count_cores
+from lore.embed.models import Model, find_model, model_names
+from lore.embed.runtime import count_cores
 from lore.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _BATCH_TEXTS = 8
 
 
 def open_fastembed(settings: Settings) -> FastembedEmbedder:
-    """Return the chosen model, or raise `EmbedderError` if it cannot serve."""
+    """Return the chosen model; raise `EmbedderError` if it is not usable."""
     model = get_fastembed_model(settings.embed_model)
     if importlib.util.find_spec("fastembed") is None:
         hint = "Install Lore with its extra 'fastembed', or set embed.provider to local."
@@ -39,17 +39,17 @@ def open_fastembed(settings: Settings) -> FastembedEmbedder:
 
 
 def get_fastembed_model(name: str) -> Model:
-    """Return the description of one of fastembed's models."""
+    """Return one of fastembed's models; raise `EmbedderError` for an unknown one."""
     model = find_model("fastembed", name)
     if model is None:
-        known = ", ".join(model_names("fastembed"))
+        names = ", ".join(model_names("fastembed"))
         msg = f"Lore does not know fastembed's model '{name}'."
-        raise EmbedderError(msg, hint=f"Set embed.model to one of {known}.")
+        raise EmbedderError(msg, hint=f"Set embed.model to one of {names}.")
     return model
 
 
 def fastembed_folder(settings: Settings) -> Path:
-    """Return the folder in which fastembed keeps what it downloads."""
+    """Return the folder for fastembed's downloads."""
     return settings.models / "fastembed"
 
 
@@ -72,9 +72,9 @@ class FastembedEmbedder:
         # The tokenizer takes no lone surrogates, and reads no more than its limit.
         most = self._model.input_limit_tokens * 8
         prefix = self._model.prefix(query=query)
-        sound = [prefix + text[:most].encode("utf-8", "replace").decode() for text in texts]
+        cleaned = [prefix + text[:most].encode("utf-8", "replace").decode() for text in texts]
         rows = np.zeros((len(texts), self.dimension), np.float32)
-        for index, row in enumerate(self._get_loaded().embed(sound, batch_size=_BATCH_TEXTS)):
+        for index, row in enumerate(self._get_loaded().embed(cleaned, batch_size=_BATCH_TEXTS)):
             rows[index] = row / max(float(np.linalg.norm(row)), 1e-9)
         return rows
 
@@ -91,7 +91,7 @@ class FastembedEmbedder:
 
 
 def load_text_embedding(model: Model, settings: Settings) -> TextEmbedding:
-    """Load a model, after downloading it where the settings allow that."""
+    """Load a model, downloading it first where the settings allow that."""
     from fastembed import TextEmbedding  # an optional extra
 
     path = settings.embed_model_path

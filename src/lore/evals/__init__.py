@@ -1,1 +1,1 @@
-"""Evals: how well the product does on data that says what is right."""
+"""Evaluations: measure Lore on datasets with known answers."""

@@ -1,7 +1,6 @@
-"""Injection: recorded sessions played again in time order, and what each prompt would be given.
+"""Injection evaluation: replay recorded sessions, and score what each prompt would receive.
 
-What is given counts as right if it comes from a session that worked on the same files or the same
-commit as the session at hand.
+An injected item is relevant if it comes from a session that worked on the same files or commit.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ from pathlib import Path
 from statistics import mean
 
 from lore import settings
-from lore.context import choosing, wording
+from lore.context import wording
 from lore.embed import open_embedder
 from lore.errors import EvaluationError
-from lore.evals.cached import CachedEmbedder
-from lore.evals.recordings import Link, Recording, Turn, read_links, read_recordings
+from lore.evals.datasets import RecordedTurn, Recording, SessionLinks, read_links, read_recordings
+from lore.evals.embedding_cache import CachedEmbedder, default_cache_folder
 from lore.memory import Memory
-from lore.records import Fit, NewMessage, Part
-from lore.text import digests, tokens
+from lore.records import NewMessage, Part, PromptCandidate
+from lore.text import message_features, tokens
 
 Report = Callable[[int, int], None]
 
 THRESHOLDS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0)
-"""Around the default, which is among them."""
+"""Thresholds around the default, which is one of them."""
 
 SAMPLE_EVERY = 3
-"""Prompts that are shown stand so far apart, so that they are not all of one session."""
+"""Show every third prompt, so that the samples are of several sessions."""
 
 PROJECT = "/code/recorded"
-"""The sessions name no folder; all are of one repository."""
+"""The recordings have no folder; all are of one repository."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """One item that a prompt was given: how strong it was, and whether it is right."""
+class InjectedItem:
+    """One injected item: its strength, and whether it is relevant."""
 
     strength: float
     linked: bool
@@ -46,17 +45,17 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """What one prompt was given at one threshold."""
+class InjectionResult:
+    """The items of one prompt at one threshold."""
 
     half: int
-    items: tuple[Given, ...]
+    items: tuple[InjectedItem, ...]
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What some prompts were given: how many, how much, and how much of it is right."""
+    """Number, size and precision of the injected items of some prompts."""
 
     prompts: int
     injected: int
@@ -66,8 +65,8 @@ class Figures:
     closely: float
 
     @classmethod
-    def of(cls, answered: Sequence[Answered]) -> Figures:
-        """Sum up what prompts were given."""
+    def of(cls, answered: Sequence[InjectionResult]) -> Figures:
+        """Summarize the results of prompts."""
         items = [item for one in answered for item in one.items]
         costs = [one.tokens for one in answered if one.items]
         return cls(
@@ -80,7 +79,7 @@ class Figures:
         )
 
     def as_json(self) -> dict[str, float]:
-        """Return the figures under the names that programs read."""
+        """Return the figures as JSON."""
         return {
             "injected": self.injected,
             "share": round(self.injected / max(1, self.prompts), 4),
@@ -93,23 +92,23 @@ class Figures:
 
 @dataclass(slots=True)
 class Result:
-    """The curve over thresholds, on all prompts and on two halves of the sessions."""
+    """The curve over thresholds, for all prompts and for two halves of the sessions."""
 
     threshold: float
     prompts: int = 0
     sessions: int = 0
     chance: tuple[float, float] = (0.0, 0.0)
-    answered: dict[float, list[Answered]] = field(default_factory=lambda: defaultdict(list))
+    answered: dict[float, list[InjectionResult]] = field(default_factory=lambda: defaultdict(list))
     samples: list[tuple[str, str]] = field(default_factory=list)
     notice: str = ""
 
     def figures(self, threshold: float, half: int | None = None) -> Figures:
-        """Return the figures at a threshold, of all prompts or of one half."""
-        found = self.answered[threshold]
-        return Figures.of([one for one in found if half is None or one.half == half])
+        """Return the figures at a threshold, of all prompts or one half."""
+        results = self.answered[threshold]
+        return Figures.of([one for one in results if half is None or one.half == half])
 
     def as_json(self) -> dict[str, object]:
-        """Return the result under the names that programs read."""
+        """Return the result as JSON."""
         return {
             "threshold": self.threshold,
             "prompts": self.prompts,
@@ -128,21 +127,21 @@ class Result:
         }
 
     def as_table(self) -> str:
-        """Return the curve as a table for people."""
+        """Return the curve as a table."""
         head = (
             f"{'threshold':<11}{'prompts':>8}{'share':>7}{'items':>7}{'tokens':>8}{'linked':>8}"
             f"{'closely':>9}{'even':>7}{'odd':>7}"
         )
         lines = [f"{self.prompts} prompts of {self.sessions} sessions", head, "-" * len(head)]
         for threshold in sorted(self.answered):
-            found = self.figures(threshold)
+            figures = self.figures(threshold)
             halves = [self.figures(threshold, half).precision for half in (0, 1)]
             mark = "*" if threshold == self.threshold else ""
             lines.append(
-                f"{f'{threshold:g}{mark}':<11}{found.injected:>8}"
-                f"{100 * found.injected / max(1, found.prompts):>6.1f}%{found.items:>7}"
-                f"{found.tokens:>8.0f}{100 * found.precision:>8.1f}{100 * found.closely:>9.1f}"
-                f"{100 * halves[0]:>7.1f}{100 * halves[1]:>7.1f}"
+                f"{f'{threshold:g}{mark}':<11}{figures.injected:>8}"
+                f"{100 * figures.injected / max(1, figures.prompts):>6.1f}%{figures.items:>7}"
+                f"{figures.tokens:>8.0f}{100 * figures.precision:>8.1f}"
+                f"{100 * figures.closely:>9.1f}{100 * halves[0]:>7.1f}{100 * halves[1]:>7.1f}"
             )
         lines += [
             "linked: from a session with a file or commit in common; closely: with a commit or a"
@@ -161,11 +160,11 @@ def run(
     most_prompts: int = 1_000_000,
     report: Report | None = None,
 ) -> Result:
-    """Play the recorded sessions of a folder again, and judge what each prompt would be given."""
+    """Replay the recorded sessions of a folder, and score what each prompt would receive."""
     recordings = read_recordings(data)
     loaded = settings.load().settings
     opened = open_embedder(replace(loaded, embed_threads=0))
-    embedder = CachedEmbedder(opened.embedder, cache or _default_cache())
+    embedder = CachedEmbedder(opened.embedder, cache or default_cache_folder())
     result = Result(loaded.inject_threshold, notice=opened.notice)
     player = _Player(recordings, read_links(data, recordings), loaded.inject_budget_tokens, result)
     try:
@@ -179,17 +178,17 @@ def run(
     return result
 
 
-def _default_cache() -> Path:
-    return Path(tempfile.gettempdir()) / "lore-eval-cache"
-
-
 class _Player:
-    """Sessions that go on side by side, as they once did."""
+    """Replay sessions in parallel, in the order of their recorded times."""
 
     def __init__(
-        self, recordings: Sequence[Recording], link: Link, budget_tokens: int, result: Result
+        self,
+        recordings: Sequence[Recording],
+        link: SessionLinks,
+        budget_tokens: int,
+        result: Result,
     ) -> None:
-        self._turns = sorted(_said_once(recordings), key=lambda turn: (turn.at, turn.session))
+        self._turns = sorted(_unique_turns(recordings), key=lambda turn: (turn.at, turn.session))
         self._link = link
         self._budget = budget_tokens
         self._result = result
@@ -207,13 +206,15 @@ class _Player:
         return self._at
 
     def play(self, memory: Memory, samples: int, most_prompts: int, report: Report | None) -> None:
-        """Store what was said, and before each prompt ask what it would be given."""
+        """Capture messages, and search memory before each prompt."""
         sessions: set[str] = set()
         for place, turn in enumerate(self._turns):
             self._at = turn.at
             if turn.role == "user":
                 self._catch_up(memory, turn.session)
-                fits = memory.find_fits(turn.text, session=turn.session, project=PROJECT)
+                fits = memory.prompts.find_candidates(
+                    turn.text, session=turn.session, project=PROJECT
+                )
                 self._judge(turn, fits, _names(memory) if fits else {}, samples)
                 self._result.prompts += 1
                 sessions.add(turn.session)
@@ -228,7 +229,7 @@ class _Player:
         self._result.sessions = len(sessions)
 
     def _catch_up(self, memory: Memory, session: str) -> None:
-        """Do what the daemon would have done by now."""
+        """Do the work that the daemon would have done by now."""
         for name, new in self._pending.items():
             memory.capture(name, new, agent="recorded", project=PROJECT)
         self._pending.clear()
@@ -236,54 +237,62 @@ class _Player:
         for name, at in list(self._spoke.items()):
             if name != session and self._at - at > quiet:
                 memory.distill(name)
-                memory.curate(name)
+                memory.digest.curate(name)
                 del self._spoke[name]
-        memory.embed_waiting()
+        memory.maintenance.embed_waiting()
 
-    def _judge(self, turn: Turn, fits: Sequence[Fit], names: dict[str, str], samples: int) -> None:
+    def _judge(
+        self,
+        turn: RecordedTurn,
+        fits: Sequence[PromptCandidate],
+        names: dict[str, str],
+        samples: int,
+    ) -> None:
         default = self._result.threshold
         for threshold in sorted({*THRESHOLDS, default}):
             had, had_words = self._given[threshold, turn.session]
-            passing = choosing.passing(turn.text, fits, threshold)
+            passing = wording.select_fits(turn.text, fits, threshold)
             texts = {fit.hit.id: fit.hit.text for fit in passing}
-            ids = choosing.fresh(texts, had, had_words)
+            ids = wording.select_unseen(texts, had, had_words)
             fresh = [fit for fit in passing if fit.hit.id in ids]
             short = {fit.hit.id: fit.hit.id[:13] for fit in fresh}
-            worded = wording.word_hits(
+            worded = wording.format_hits(
                 [fit.hit for fit in fresh], short, budget_tokens=self._budget
             )
             shown = [fit for fit in fresh if fit.hit.id in worded.ids]
             had |= {*worded.ids}
-            had_words |= {digests.of_words(texts[id_]) for id_ in worded.ids}
+            had_words |= {message_features.word_fingerprint(texts[id_]) for id_ in worded.ids}
             items = tuple(self._item(turn, fit, names) for fit in shown)
             half = self._half[turn.session]
             self._result.answered[threshold].append(
-                Answered(half, items, tokens.count(worded.text))
+                InjectionResult(half, items, tokens.count(worded.text))
             )
             if items and threshold == default and len(self._result.samples) < samples:
                 count = sum(bool(one.items) for one in self._result.answered[threshold])
                 if count % SAMPLE_EVERY == 1:
                     self._result.samples.append((turn.text, worded.text))
 
-    def _item(self, turn: Turn, fit: Fit, names: dict[str, str]) -> Given:
+    def _item(
+        self, turn: RecordedTurn, fit: PromptCandidate, names: dict[str, str]
+    ) -> InjectedItem:
         source = names.get(fit.hit.session_id, "")
         linked, closely = self._link.between(turn.session, source)
-        return Given(choosing.strength(fit), linked, closely)
+        return InjectedItem(wording.strength(fit), linked, closely)
 
 
 def _names(memory: Memory) -> dict[str, str]:
     return {session.id: session.external_id for session in memory.sessions(limit=10_000)}
 
 
-def _said_once(recordings: Sequence[Recording]) -> Iterator[Turn]:
-    """Yield all turns; a forked session has a copy of those before it, which is no new talk."""
+def _unique_turns(recordings: Sequence[Recording]) -> Iterator[RecordedTurn]:
+    """Yield all turns once: a forked session contains copies of earlier ones."""
     ordered = sorted(
         (turn for recording in recordings for turn in recording.turns), key=lambda turn: turn.at
     )
-    seen: Counter[tuple[datetime, str, str]] = Counter()
+    counts: Counter[tuple[datetime, str, str]] = Counter()
     for turn in ordered:
-        seen[turn.at, turn.role, turn.text] += 1
-        if seen[turn.at, turn.role, turn.text] == 1:
+        counts[turn.at, turn.role, turn.text] += 1
+        if counts[turn.at, turn.role, turn.text] == 1:
             yield turn
     if not ordered:
         msg = "The recorded sessions say nothing."

@@ -1,28 +1,262 @@
-"""Retrieval: every evaluation file through the product's own capture and recall."""
+"""Retrieval evaluation: run datasets through capture and recall, and score the ranks."""
 
 from __future__ import annotations
 
+import importlib.util
+import math
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import mean, median
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lore import settings
-from lore.embed import open_embedder
+from lore.embed import Embedder, open_embedder
 from lore.errors import EvaluationError
-from lore.evals import baselines as rivals
-from lore.evals.cached import CachedEmbedder
-from lore.evals.scores import Outcome, Scores, score
-from lore.evals.trials import Trial, trials_of
+from lore.evals.datasets import MAX_RANK, Query, RetrievalTask, read_tasks
+from lore.evals.embedding_cache import CachedEmbedder, default_cache_folder
 from lore.memory import Memory
+from lore.text import words
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOutcome:
+    """The result of one query."""
+
+    category: str
+    ranked: tuple[str, ...]
+    gold: frozenset[str]
+    took_ms: float
+    at_hand: frozenset[str] = frozenset()
+
+    def recall(self, k: int) -> float:
+        """Return the share of the gold units among the first k."""
+        return len(self.gold & set(self.ranked[:k])) / len(self.gold)
+
+    def recall_with_standing(self, k: int) -> float:
+        """Return the same with standing instructions counted as found: prompts contain them."""
+        return len(self.gold & (set(self.ranked[:k]) | self.at_hand)) / len(self.gold)
+
+    def hit(self, k: int) -> float:
+        """Return 1 if any gold unit is among the first k."""
+        return float(bool(self.gold & set(self.ranked[:k])))
+
+    def reciprocal_rank(self) -> float:
+        """Return 1 / rank of the first gold unit, 0 if there is none."""
+        for rank, unit in enumerate(self.ranked, 1):
+            if unit in self.gold:
+                return 1 / rank
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Mean scores of some queries."""
+
+    n: int
+    r5: float
+    r10: float
+    r20: float
+    h1: float
+    h5: float
+    h10: float
+    mrr: float
+    ms_p50: float
+    r10_standing: float
+    by_category: dict[str, Scores] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the scores as JSON."""
+        values: dict[str, object] = {
+            "n": self.n,
+            **{name: round(getattr(self, name), 4) for name in
+               ("r5", "r10", "r20", "h1", "h5", "h10", "mrr", "r10_standing")},
+        }  # fmt: skip
+        if self.by_category:
+            values["by_category"] = {k: v.as_json() for k, v in self.by_category.items()}
+        values["ms_p50"] = round(self.ms_p50, 2)
+        return values
+
+
+def score_outcomes(outcomes: Sequence[QueryOutcome], apart: frozenset[str] = frozenset()) -> Scores:
+    """Average outcomes; separate categories are not part of the total."""
+    counted = [o for o in outcomes if o.category not in apart] or list(outcomes)
+    categories = sorted({o.category for o in outcomes})
+    split = {name: _means([o for o in outcomes if o.category == name]) for name in categories}
+    return _means(counted, split)
+
+
+def _means(outcomes: Sequence[QueryOutcome], split: dict[str, Scores] | None = None) -> Scores:
+    if not outcomes:
+        return Scores(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    return Scores(
+        n=len(outcomes),
+        r5=mean(o.recall(5) for o in outcomes),
+        r10=mean(o.recall(10) for o in outcomes),
+        r20=mean(o.recall(20) for o in outcomes),
+        h1=mean(o.hit(1) for o in outcomes),
+        h5=mean(o.hit(5) for o in outcomes),
+        h10=mean(o.hit(10) for o in outcomes),
+        mrr=mean(o.reciprocal_rank() for o in outcomes),
+        ms_p50=median(o.took_ms for o in outcomes),
+        r10_standing=mean(o.recall_with_standing(10) for o in outcomes),
+        by_category=split or {},
+    )
+
+
+_K1, _B = 1.2, 0.75
+_RRF_K = 60
+
+Ranker = Callable[[Query], list[int]]
+Vector = NDArray[np.float32]
+
+
+def score_baselines(trials: Sequence[RetrievalTask], embedder: Embedder) -> dict[str, Scores]:
+    """Score every baseline whose package is installed."""
+    makers: dict[str, Callable[[RetrievalTask, Embedder], Ranker]] = {"bm25": _bm25}
+    if embedder.dimension:
+        makers |= {"cosine": _cosine, "rrf60": _rrf}
+        if importlib.util.find_spec("chromadb"):
+            makers["chroma"] = _chroma
+        if importlib.util.find_spec("mem0"):
+            makers["mem0"] = _mem0
+    scores = {}
+    for name, make in makers.items():
+        outcomes = [
+            outcome for trial in trials for outcome in _outcomes(trial, make(trial, embedder))
+        ]
+        scores[name] = score_outcomes(outcomes, trials[0].separate_categories)
+    return scores
+
+
+def _outcomes(trial: RetrievalTask, rank: Ranker) -> list[QueryOutcome]:
+    outcomes = []
+    for ask in trial.queries:
+        started = time.process_time()
+        places = rank(ask)
+        units = tuple(dict.fromkeys(trial.documents[place].unit for place in places))[:MAX_RANK]
+        took_ms = (time.process_time() - started) * 1000
+        outcomes.append(QueryOutcome(ask.category, units, ask.gold, took_ms))
+    return outcomes
+
+
+def _bm25(trial: RetrievalTask, _embedder: Embedder) -> Ranker:
+    """Rank by BM25 over each text, without stop words."""
+    counts = [Counter(words.split(doc.text)) for doc in trial.documents]
+    lengths = np.array([sum(count.values()) for count in counts], np.float64)
+    average = lengths.mean() or 1.0
+    postings: dict[str, list[tuple[int, int]]] = {}
+    for place, count in enumerate(counts):
+        for word, times in count.items():
+            postings.setdefault(word, []).append((place, times))
+
+    def rank(ask: Query) -> list[int]:
+        total = np.zeros(len(counts))
+        for word in words.search_terms(ask.text):
+            matches = postings.get(word, [])
+            if not matches:
+                continue
+            weight = math.log(1 + (len(counts) - len(matches) + 0.5) / (len(matches) + 0.5))
+            for place, times in matches:
+                norm = _K1 * (1 - _B + _B * lengths[place] / average)
+                total[place] += weight * times * (_K1 + 1) / (times + norm)
+        order = np.argsort(-total, kind="stable")
+        return [int(place) for place in order[: 40 * MAX_RANK] if total[place] > 0]
+
+    return rank
+
+
+def _vectors(trial: RetrievalTask, embedder: Embedder) -> Vector:
+    return embedder.embed([doc.text for doc in trial.documents])
+
+
+def _cosine(trial: RetrievalTask, embedder: Embedder) -> Ranker:
+    matrix = _vectors(trial, embedder)
+
+    def rank(ask: Query) -> list[int]:
+        query = embedder.embed([ask.text], query=True)[0]
+        return [
+            int(place) for place in np.argsort(-(matrix @ query), kind="stable")[: 40 * MAX_RANK]
+        ]
+
+    return rank
+
+
+def _rrf(trial: RetrievalTask, embedder: Embedder) -> Ranker:
+    arms = (_bm25(trial, embedder), _cosine(trial, embedder))
+
+    def rank(ask: Query) -> list[int]:
+        total: Counter[int] = Counter()
+        for arm in arms:
+            for place, doc in enumerate(arm(ask)[:200], 1):
+                total[doc] += 1 / (_RRF_K + place)  # type: ignore[assignment]  # scores, not counts
+        return [doc for doc, _ in total.most_common()]
+
+    return rank
+
+
+def _chroma(trial: RetrievalTask, embedder: Embedder) -> Ranker:
+    import chromadb
+    from chromadb.config import Settings
+
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    name = f"lore-{abs(hash(trial.name))}"
+    collection = client.create_collection(name, metadata={"hnsw:space": "cosine"})
+    matrix = _vectors(trial, embedder)
+    for start in range(0, len(matrix), 2_000):
+        part = range(start, min(start + 2_000, len(matrix)))
+        collection.add(
+            ids=[str(i) for i in part], embeddings=matrix[part.start : part.stop].tolist()
+        )
+
+    def rank(ask: Query) -> list[int]:
+        query = embedder.embed([ask.text], query=True)[0]
+        response = collection.query(
+            query_embeddings=[query.tolist()], n_results=min(200, len(matrix))
+        )
+        return [int(id_) for id_ in response["ids"][0]]
+
+    return rank
+
+
+def _mem0(trial: RetrievalTask, embedder: Embedder) -> Ranker:
+    """Rank by mem0's local vector store as its `Memory` calls it, without a model."""
+    import tempfile
+
+    from mem0.vector_stores.faiss import FAISS
+
+    matrix = _vectors(trial, embedder)
+    store = FAISS(
+        collection_name="lore",
+        path=tempfile.mkdtemp(prefix="lore-mem0-"),
+        embedding_model_dims=embedder.dimension,
+        distance_strategy="cosine",
+    )
+    store.insert(
+        vectors=matrix.tolist(),
+        payloads=[{"data": doc.text} for doc in trial.documents],
+        ids=[str(place) for place in range(len(matrix))],
+    )
+
+    def rank(ask: Query) -> list[int]:
+        query = embedder.embed([ask.text], query=True)[0]
+        hits = store.search(query=ask.text, vectors=query.tolist(), limit=min(200, len(matrix)))
+        return [int(hit.id) for hit in hits]
+
+    return rank
+
 
 Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The scores of every set, and of the baselines where they were asked for."""
+    """The scores of every dataset, and of the baselines if requested."""
 
     recipe: str
     notice: str
@@ -30,22 +264,22 @@ class Result:
     baselines: dict[str, dict[str, Scores]]
 
     def as_json(self) -> dict[str, object]:
-        """Return the result under the names that programs read."""
+        """Return the result as JSON."""
         shown: dict[str, object] = {
             "recipe": self.recipe,
             "sets": {name: scores.as_json() for name, scores in self.sets.items()},
         }
         if self.baselines:
             shown["baselines"] = {
-                stem: {name: scores.as_json() for name, scores in found.items()}
-                for stem, found in self.baselines.items()
+                stem: {name: scores.as_json() for name, scores in baseline_scores.items()}
+                for stem, baseline_scores in self.baselines.items()
             }
         if self.notice:
             shown["notice"] = self.notice
         return shown
 
     def as_table(self) -> str:
-        """Return the result as a table for people, in percent."""
+        """Return the result as a table in percent."""
         head = f"{'set':<34}{'n':>6}" + "".join(f"{name:>7}" for name in _COLUMNS) + f"{'ms':>8}"
         lines = [head, "-" * len(head)]
         for stem, scores in self.sets.items():
@@ -84,9 +318,9 @@ def run(
         msg = f"There is no folder {data}."
         raise EvaluationError(msg)
     files = {
-        path.name.removesuffix(".jsonl.gz"): found
+        path.name.removesuffix(".jsonl.gz"): tasks
         for path in sorted(data.glob("*.jsonl.gz"))
-        if (found := trials_of(path, corpus))
+        if (tasks := read_tasks(path, corpus))
     }
     if not files:
         msg = f"No file in {data} has a name that is known."
@@ -96,47 +330,45 @@ def run(
         )
     config = replace(settings.load().settings, embed_threads=0)
     opened = open_embedder(config)
-    embedder = CachedEmbedder(opened.embedder, cache or _default_cache())
-    total = sum(len(trial.asks) for found in files.values() for trial in found)
+    embedder = CachedEmbedder(opened.embedder, cache or default_cache_folder())
+    total = sum(len(trial.queries) for tasks in files.values() for trial in tasks)
     done = 0
     sets: dict[str, Scores] = {}
     rival_scores: dict[str, dict[str, Scores]] = {}
     try:
-        for stem, found in files.items():
-            outcomes: list[Outcome] = []
-            for trial in found:
-                outcomes += _play(trial, embedder, recipe)
-                done += len(trial.asks)
+        for stem, tasks in files.items():
+            outcomes: list[QueryOutcome] = []
+            for trial in tasks:
+                outcomes += _run_task(trial, embedder, recipe)
+                done += len(trial.queries)
                 if report:
                     report(done, total)
-            sets[stem] = score(outcomes, found[0].apart)
+            sets[stem] = score_outcomes(outcomes, tasks[0].separate_categories)
             if baselines:
-                rival_scores[stem] = rivals.score_all(found, embedder)
+                rival_scores[stem] = score_baselines(tasks, embedder)
     finally:
         embedder.close()
     return Result(recipe, opened.notice, sets, rival_scores)
 
 
-def _default_cache() -> Path:
-    return Path(tempfile.gettempdir()) / "lore-eval-cache"
-
-
-def _play(trial: Trial, embedder: CachedEmbedder, recipe: str) -> list[Outcome]:
-    """Fill a fresh memory and ask it everything."""
+def _run_task(trial: RetrievalTask, embedder: CachedEmbedder, recipe: str) -> list[QueryOutcome]:
+    """Fill a fresh memory, and run all queries."""
     with (
         tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
         Memory.open(home=scratch, embedder=embedder) as memory,
     ):
         units = trial.fill(memory)
-        memory.embed_waiting()
-        embedder.embed([ask.text for ask in trial.asks], query=True)
+        memory.maintenance.embed_waiting()
+        embedder.embed([ask.text for ask in trial.queries], query=True)
         outcomes = []
-        for ask in trial.asks:
+        for ask in trial.queries:
             at_hand = frozenset(
-                units[hit.id] for hit in memory.standing(question=ask.text) if hit.id in units
+                units[hit.id]
+                for hit in memory.search.standing_instructions(question=ask.text)
+                if hit.id in units
             )
             started = time.process_time()
             ranked = trial.rank(memory, ask, recipe, units)
             took_ms = (time.process_time() - started) * 1000
-            outcomes.append(Outcome(ask.category, tuple(ranked), ask.gold, took_ms, at_hand))
+            outcomes.append(QueryOutcome(ask.category, tuple(ranked), ask.gold, took_ms, at_hand))
     return outcomes

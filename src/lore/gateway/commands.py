@@ -1,17 +1,17 @@
-"""Commands: what a person types to Lore itself, answered without asking the model."""
+"""Commands that a person types to Lore itself, answered without asking the model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from lore.context import turns
 from lore.errors import LoreError
-from lore.gateway.apis.wire import Tool
+from lore.gateway.apis.adapter import Tool
+from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.memory.composing import Composer
-from lore.records import Dialogue, Speaker
+from lore.records import ClientSession, Dialogue
 from lore.text import chat_commands
-from lore.tools import catalogue
+from lore.tools import registry
 
 HELP = (
     "Lore knows /lore:status, /lore:amnesia on (nothing of this conversation is stored or given"
@@ -20,85 +20,96 @@ HELP = (
 
 
 def _recall_tool() -> Tool:
-    tool = catalogue.get_tool("recall")
+    tool = registry.get_tool("recall")
     return Tool(tool.name, tool.description, tool.arguments.model_json_schema())
 
 
 RECALL = _recall_tool()
 """The tool that the gateway offers, the same bytes on every turn."""
 
+RECALL_CHARS = sum(len(str(part)) for part in astuple(RECALL))
+"""Length of its definition in a prompt."""
+
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedCommand:
     """A command as it was typed."""
 
     name: str
     rest: str
 
     @property
-    def begins_amnesia(self) -> bool:
-        """Tell whether nothing of the conversation is to be stored from now on."""
+    def begins_private_mode(self) -> bool:
+        """Return whether the command switches private mode on."""
         return self.name == "lore:amnesia" and self.rest.lower() == "on"
 
 
-def find(speaker: Speaker, dialogue: Dialogue) -> Typed | None:
+def find_command(client: ClientSession, dialogue: Dialogue) -> TypedCommand | None:
     """Return the command that a dialogue ends with, if it does."""
-    name, _, rest = _typed(dialogue, speaker).partition(" ")
-    return Typed(name, rest.strip()) if name else None
+    name, _, rest = _typed(dialogue, client).partition(" ")
+    return TypedCommand(name, rest.strip()) if name else None
 
 
-def carry_out(
-    memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue, typed: Typed
+def run_command(
+    memory: Memory,
+    composer: PromptComposer,
+    client: ClientSession,
+    dialogue: Dialogue,
+    typed: TypedCommand,
 ) -> str:
-    """Do what a person typed to Lore and return the answer."""
+    """Run a command and return the text for the person."""
     try:
-        return _done(memory, composer, speaker, dialogue, typed)
+        return _run(memory, composer, client, dialogue, typed)
     except LoreError as error:
-        told = " ".join(filter(None, (str(error), error.hint)))
-        return f"{excuse(typed)}\n{told}"
+        reason = " ".join(filter(None, (str(error), error.hint)))
+        return f"{failure_text(typed)}\n{reason}"
 
 
-def _done(
-    memory: Memory, composer: Composer, speaker: Speaker, dialogue: Dialogue, typed: Typed
+def _run(
+    memory: Memory,
+    composer: PromptComposer,
+    client: ClientSession,
+    dialogue: Dialogue,
+    typed: TypedCommand,
 ) -> str:
     name, rest = typed.name, typed.rest
     if name == "lore:status":
-        return composer.describe(speaker, dialogue)
-    if typed.begins_amnesia:
-        composer.begin_amnesia(speaker)
-        return _AMNESIC
+        return composer.describe(client, dialogue)
+    if typed.begins_private_mode:
+        composer.begin_private_mode(client)
+        return _PRIVATE_ON
     if name == "lore:amnesia" and rest.lower() == "off":
-        composer.end_amnesia(speaker, dialogue)
-        return _AGAIN
+        composer.end_private_mode(client, dialogue)
+        return _PRIVATE_OFF
     if name == "lore:remember" and rest:
-        kept = memory.remember(rest, project=speaker.project)
-        return f"{_KEPT[kept.outcome]}: {kept.title.title}"
+        result = memory.remember(rest, project=client.project)
+        return f"{_OUTCOMES[result.outcome]}: {result.title.title}"
     return HELP
 
 
-def excuse(typed: Typed) -> str:
-    """Return what is said where a command could not be carried out."""
-    if typed.begins_amnesia:
-        return f"{_AMNESIC} {_UNKEPT}"
+def failure_text(typed: TypedCommand) -> str:
+    """Return the text for a command that could not be run."""
+    if typed.begins_private_mode:
+        return f"{_PRIVATE_ON} {_PRIVATE_UNSAVED}"
     if typed.name == "lore:remember":
-        return f"{_FAILED} {_UNSURE}"
+        return f"{_FAILED} {_MAYBE_NOT_STORED}"
     return _FAILED
 
 
-_KEPT = {"stored": "Remembered", "known": "Known already", "updated": "Changed"}
+_OUTCOMES = {"stored": "Remembered", "known": "Known already", "updated": "Changed"}
 
-_AMNESIC = "From now on nothing of this conversation is stored, and nothing is given to it."
-_UNKEPT = (
+_PRIVATE_ON = "From now on nothing of this conversation is stored, and nothing is given to it."
+_PRIVATE_UNSAVED = (
     "The memory cannot be written at the moment: until it can, this holds as long as Lore runs."
 )
 _FAILED = "Lore could not do that: its memory is busy or broken ('lore doctor' says more)."
-_UNSURE = "This is probably not remembered; to say it again later does no harm."
-_AGAIN = "This conversation is stored again from now on; what was said without it never is."
+_MAYBE_NOT_STORED = "This is probably not remembered; to say it again later does no harm."
+_PRIVATE_OFF = "This conversation is stored again from now on; what was said without it never is."
 
 
-def _typed(dialogue: Dialogue, speaker: Speaker) -> str:
-    """Return the last thing that was typed, if the dialogue ends with it."""
-    last = turns.last_said(dialogue.entries)
+def _typed(dialogue: Dialogue, client: ClientSession) -> str:
+    """Return the last typed text, if the dialogue ends with it."""
+    last = turns.last_spoken_entry(dialogue.entries)
     if last is None:
         return ""
-    return chat_commands.find(last.typed(joined=speaker.marks_what_it_adds))
+    return chat_commands.find_command(last.typed(joined=client.marks_what_it_adds))

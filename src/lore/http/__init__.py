@@ -1,1 +1,1 @@
-"""The server: one app on one port for every door that speaks HTTP."""
+"""HTTP server: one app on one port for the REST API, MCP, the gateway and the web pages."""

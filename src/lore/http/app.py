@@ -1,10 +1,15 @@
-"""The app: one for every door that speaks HTTP, behind one gate."""
+"""The ASGI app: routes, middleware and mounted apps on one port."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import base64
+import hashlib
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from string import Template
 from typing import Any
 
 import orjson
@@ -13,50 +18,118 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.routing import Mount as StarletteMount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lore import __version__
-from lore.http import calling, doing, gate, hooking, openapi, problems, reading, tickets
-from lore.http.access import Access
-from lore.http.calling import Toolbox
-from lore.http.endpoint import Endpoint, answer, tagged
-from lore.http.gate import Catching, Gate, Rest
-from lore.http.limits import Bounds, Crowd, Limits, Rates
-from lore.http.logins import SESSION_S, Logins
+from lore.http import errors, middleware, openapi, read_endpoints, write_endpoints
+from lore.http import hooks as hooking
+from lore.http.auth import SESSION_S, Authenticator, Logins
+from lore.http.endpoint import Endpoint, etag_response, handle_request
+from lore.http.hooks import HookCounters
+from lore.http.limits import BodyLimit, ConcurrencyLimit, Limits, RateLimiter
 from lore.http.metrics import serve_metrics
-from lore.http.shut import Shut, Trouble
-from lore.http.tally import Tally
-from lore.http.welcome import Rows, serve_welcome
+from lore.http.middleware import (
+    AuthMiddleware,
+    DisabledMemoryMiddleware,
+    ErrorMiddleware,
+    FailureReason,
+    FallbackApp,
+)
+from lore.http.write_endpoints import Toolbox
 from lore.memory import Memory
-from lore.proxy.address import PREFIX
-from lore.records import AccessScope
+from lore.proxy.address import API_PREFIX
+from lore.records import AccessScope, Stats
 
-THREADS = 4
-"""Requests that work on the memory at a time: each holds a connection with its own cache, and
-more would only wait for the same few cores."""
+InfoRows = Iterable[tuple[str, str]]
+"""Labels and values to show on the welcome page."""
+
+_STAT_LABELS = {
+    "sessions": "sessions",
+    "messages": "messages",
+    "distillations": "logs",
+    "fragments": "fragments",
+    "edges": "edges",
+    "standing": "standing instructions",
+}
+
+
+def serve_welcome(memory: Memory, about: Callable[[], InfoRows]) -> Callable[[Request], Any]:
+    """Return the handler of the welcome page; `about` lists facts about the serving process."""
+    template = Template(_read_data("welcome.html"))
+    style = _read_data("welcome.css")
+    headers = {
+        "content-security-policy": _content_security_policy(style),
+        "cache-control": "no-store",
+    }
+
+    async def serve(request: Request) -> Response:
+        middleware.require_scope(request.scope, "read")
+        stats, rows = await to_thread.run_sync(lambda: (memory.maintenance.stats(), tuple(about())))
+        address = f"{request.url.scheme}://{request.url.netloc}"
+        return HTMLResponse(_render_page(template, style, stats, rows, address), headers=headers)
+
+    return serve
+
+
+def _render_page(template: Template, style: str, stats: Stats, rows: InfoRows, address: str) -> str:
+    figures = ((label, f"{getattr(stats, name):,}") for name, label in _STAT_LABELS.items())
+    return template.substitute(
+        style=style,
+        version=escape(__version__),
+        figures="".join(f"<div>{_definition(*figure)}</div>" for figure in figures),
+        path=escape(stats.path),
+        size=escape(f"{stats.bytes / 1e6:,.1f} MB"),
+        notice=f'<p class="notice">{escape(stats.notice)}</p>' if stats.notice else "",
+        daemon="".join(_definition(*row) for row in rows),
+        address=escape(address),
+    )
+
+
+def _definition(name: str, value: str) -> str:
+    return f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
+
+
+def _content_security_policy(style: str) -> str:
+    """Return a policy that lets the browser load the page's own style and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}';"
+        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _read_data(name: str) -> str:
+    return (resources.files("lore") / "data" / name).read_text("utf-8")
+
+
+MEMORY_THREADS = 4
+"""Requests that work on the memory at a time.
+
+Each holds a database connection with its own cache; more would only compete for the same cores.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Mount:
-    """Another door in the same app: open to who may do all that it `needs`."""
+class MountedApp:
+    """Another app on the same port, open to callers whose key has all its `scopes`."""
 
     path: str
     app: ASGIApp
     lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
-    needs: tuple[AccessScope, ...] = ("read", "write")
+    scopes: tuple[AccessScope, ...] = ("read", "write")
 
     def route(self) -> BaseRoute:
-        """Return the route: of this path alone, or of all below where it ends in a slash."""
+        """Return the route of this path, and of all below it if it ends in a slash."""
         if self.path.endswith("/"):
             return StarletteMount(self.path, app=self)
         return Route(self.path, endpoint=self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on what may pass this door."""
-        gate.require(scope, *self.needs)
+        """Pass the request on if the caller has the scopes."""
+        middleware.require_scope(scope, *self.scopes)
         await self.app(scope, receive, send)
 
 
@@ -64,128 +137,135 @@ def endpoints_of(
     toolbox: Toolbox,
     logins: Logins,
     stopping: Callable[[], bool] = lambda: False,
-    hooks: Tally | None = None,
+    hook_counters: HookCounters | None = None,
 ) -> tuple[Endpoint[Any], ...]:
-    """Return all endpoints of the REST interface, in the order they are documented."""
-    done = (*doing.endpoints(stopping), *hooking.endpoints(hooks), *tickets.endpoints(logins))
-    return (*calling.endpoints(toolbox), *done, *reading.ENDPOINTS)
+    """Return all endpoints of the REST API, in the order of the documentation."""
+    acting = (
+        *write_endpoints.write_endpoints(stopping),
+        *hooking.hook_endpoints(hook_counters),
+        *write_endpoints.login_endpoints(logins),
+    )
+    return (*write_endpoints.tool_endpoints(toolbox), *acting, *read_endpoints.READ_ENDPOINTS)
 
 
 def make_app(  # noqa: PLR0913 - all that one app serves and how
     memory: Memory,
-    access: Access,
+    access: Authenticator,
     toolbox: Toolbox,
     *,
-    names: frozenset[str],
+    host_names: frozenset[str],
     limits: Limits | None = None,
-    mounts: Sequence[Mount] = (),
-    rest: Mount | None = None,
+    mounts: Sequence[MountedApp] = (),
+    fallback: MountedApp | None = None,
     stopping: Callable[[], bool] = lambda: False,
-    about: Callable[[], Rows] = tuple,
-    hooks: Tally | None = None,
-    shut: Trouble | None = None,
+    about: Callable[[], InfoRows] = tuple,
+    hook_counters: HookCounters | None = None,
+    failure: FailureReason | None = None,
 ) -> Starlette:
-    """Return the app of a memory; only /health answers without access.
+    """Return the app of a memory; only /health answers without authentication.
 
-    `rest` has all that is not this server's own, and looks itself who may pass. `about` tells of
-    the process that serves, for the page at `/`; `hooks` counts what became of those that agents
-    call. With `shut`, all but `rest` is answered with what is wrong with the memory.
+    `fallback` handles all paths that are not this server's own, and authenticates its callers
+    itself. `about` lists facts about the serving process for the welcome page. With `failure`,
+    everything but `fallback` gets an error that explains why the memory is unavailable.
     """
     limits = limits or Limits()
-    endpoints = endpoints_of(toolbox, access.logins, stopping, hooks)
-    described = orjson.dumps(openapi.describe(endpoints, cookie=access.logins.cookie))
+    endpoints = endpoints_of(toolbox, access.logins, stopping, hook_counters)
+    described = orjson.dumps(openapi.describe_api(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
         Route("/", serve_welcome(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/metrics", serve_metrics(memory), methods=["GET"]),
-        _get_alone("/login", _login(access.logins)),
-        Route(f"{PREFIX}/openapi.json", _document(described), methods=["GET"]),
+        _get_only_route("/login", _login(access.logins)),
+        Route(f"{API_PREFIX}/openapi.json", _serve_document(described), methods=["GET"]),
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
     ]
     return Starlette(
         routes=routes,
         middleware=[
-            Middleware(Catching),
-            Middleware(Crowd, most=limits.requests_at_once),
+            Middleware(ErrorMiddleware),
+            Middleware(ConcurrencyLimit, max_requests=limits.requests_at_once),
             Middleware(
-                Gate,
+                AuthMiddleware,
                 access=access,
-                names=names,
-                rates=Rates(limits.requests_per_minute),
-                strangers=Rates(limits.strangers_per_minute),
-                rest=Rest(rest.app, _owning(routes)) if rest is not None else None,
+                host_names=host_names,
+                rates=RateLimiter(limits.requests_per_minute),
+                anonymous_rates=RateLimiter(limits.anonymous_per_minute),
+                fallback=FallbackApp(fallback.app, _own_path_matcher(routes))
+                if fallback is not None
+                else None,
             ),
-            *([Middleware(Shut, why=shut)] if shut is not None else []),
-            Middleware(Bounds, limits=limits),
+            *([Middleware(DisabledMemoryMiddleware, failure=failure)] if failure else []),
+            Middleware(BodyLimit, limits=limits),
         ],
-        exception_handlers={HTTPException: _refuse, Exception: _answer_for},
-        lifespan=_lifespan([*mounts, *([rest] if rest is not None else [])]),
+        exception_handlers={HTTPException: _handle_http_error, Exception: _handle_any_error},
+        lifespan=_lifespan([*mounts, *([fallback] if fallback is not None else [])]),
     )
 
 
-RESERVED = ("/metrics", "/status")
-"""Paths of this server beside those of its routes."""
+RESERVED_PATHS = ("/metrics", "/status")
+"""Paths of this server that have no route of their own in every setup."""
 
 
-def _owning(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
-    """Return what tells whether a path is this server's own: one of a route, or below it."""
-    named = {route.path for route in routes if isinstance(route, Route | StarletteMount)}
-    exact = frozenset(path for path in {*named, *RESERVED} if not path.startswith(f"{PREFIX}/"))
-    under = tuple(f"{path}/" for path in (PREFIX, *exact) if path != "/")
+def _own_path_matcher(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
+    """Return a predicate for paths of this server: those of its routes, and all below them."""
+    paths = {route.path for route in routes if isinstance(route, Route | StarletteMount)}
+    exact = frozenset(
+        path for path in {*paths, *RESERVED_PATHS} if not path.startswith(f"{API_PREFIX}/")
+    )
+    under = tuple(f"{path}/" for path in (API_PREFIX, *exact) if path != "/")
 
     def is_own(path: str) -> bool:
-        # Also with a slash behind it: what is meant for this server goes to no provider.
-        return (path.rstrip("/") or path) in exact or path == PREFIX or path.startswith(under)
+        # With a trailing slash too: a request for this server must not go to a provider.
+        return (path.rstrip("/") or path) in exact or path == API_PREFIX or path.startswith(under)
 
     return is_own
 
 
 def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
     async def serve(request: Request) -> Response:
-        return await answer(request, endpoint, memory)
+        return await handle_request(request, endpoint, memory)
 
-    return Route(f"{PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
+    return Route(f"{API_PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
 
 
-def _get_alone(path: str, endpoint: Callable[[Request], Any]) -> Route:
-    """Return a route that HEAD does not reach: who only looks at it must change nothing."""
+def _get_only_route(path: str, endpoint: Callable[[Request], Any]) -> Route:
+    """Return a route that ignores HEAD, because GET uses up the ticket."""
     route = Route(path, endpoint, methods=["GET"])
     route.methods = {"GET"}
     return route
 
 
-async def _refuse(request: Request, refused: Exception) -> Response:
+async def _handle_http_error(request: Request, refused: Exception) -> Response:
     assert isinstance(refused, HTTPException)
-    return problems.of_refusal(refused, request.scope)
+    return errors.http_error_response(refused, request.scope)
 
 
-async def _answer_for(_request: Request, _error: Exception) -> Response:
-    """Answer for what even the gate did not catch."""
-    return problems.of_accident()
+async def _handle_any_error(_request: Request, _error: Exception) -> Response:
+    return errors.internal_error_response()
 
 
 async def _health(_request: Request) -> Response:
     return JSONResponse({"ok": True, "version": __version__})
 
 
-def _document(described: bytes) -> Callable[[Request], Any]:
+def _serve_document(described: bytes) -> Callable[[Request], Any]:
     async def serve(request: Request) -> Response:
-        gate.require(request.scope, "read")
-        return tagged(request, described)
+        middleware.require_scope(request.scope, "read")
+        return etag_response(request, described)
 
     return serve
 
 
-_UNKEPT = {"cache-control": "no-store"}
+_NO_STORE = {"cache-control": "no-store"}
 
 
 def _login(logins: Logins) -> Callable[[Request], Any]:
     async def serve(request: Request) -> Response:
         cookie = logins.redeem(request.query_params.get("ticket", ""))
         if cookie is None:
-            raise HTTPException(401, "This ticket is used or too old; 'lore open' makes another.")
-        response = RedirectResponse("/", 303, _UNKEPT)
+            raise HTTPException(401, "This login ticket is used or expired; run 'lore open' again.")
+        response = RedirectResponse("/", 303, _NO_STORE)
         response.set_cookie(
             logins.cookie,
             cookie,
@@ -200,11 +280,11 @@ def _login(logins: Logins) -> Callable[[Request], Any]:
 
 
 def _lifespan(
-    mounts: Sequence[Mount],
+    mounts: Sequence[MountedApp],
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        to_thread.current_default_thread_limiter().total_tokens = MEMORY_THREADS
         async with AsyncExitStack() as stack:
             for mount in mounts:
                 if mount.lifespan is not None:

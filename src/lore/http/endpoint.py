@@ -1,7 +1,4 @@
-"""An endpoint of the REST interface: what it takes and gives back, and the function that does it.
-
-Like a tool it is told once, and served and documented from that.
-"""
+"""Endpoint of the REST API: its arguments, its result, and the function that handles it."""
 
 from __future__ import annotations
 
@@ -9,23 +6,24 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import orjson
 from anyio import CapacityLimiter, to_thread
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from lore.errors import InvalidInput
-from lore.http import gate, limits
+from lore.http import limits, middleware
 from lore.memory import Memory
+from lore.memory.pagination import MAX_CURSOR_CHARS, MAX_PAGE_SIZE
 from lore.records import AccessScope
-from lore.tools.callers import caller_of
-from lore.tools.tool import Caller
+from lore.tools.caller import caller_of
+from lore.tools.tool import Arguments, Caller
 
-JSON = "application/json"
+JSON_TYPE = "application/json"
 
 
 A = TypeVar("A", bound=BaseModel)
@@ -33,105 +31,104 @@ A = TypeVar("A", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint(Generic[A]):
-    """One endpoint; `item` is what a page of it lists, `result` what it gives back whole.
+    """One REST endpoint; `item` is the type that its pages list, `result` the type that it returns.
 
-    One that is not `checked` here is handed its arguments by name, and checks them itself. What
-    `takes_long` has a `limiter` of its own, and keeps no thread from the others. `after` learns of
-    each answer, and whether it came too late for who had asked.
+    If `is_validated` is false, the function gets the raw arguments and validates them itself. Calls
+    that `takes_long` selects use the endpoint's own `limiter`, so that they block no thread of
+    others. `on_answered` gets each response, and whether it came too late for the caller.
     """
 
     method: Literal["GET", "POST"]
     path: str
     summary: str
-    needs: AccessScope
+    scope: AccessScope
     arguments: type[A]
     run: Callable[[Memory, A, Caller], object]
     result: Any = None
     item: Any = None
     tags: tuple[str, ...] = ("memory",)
-    checked: bool = True
+    is_validated: bool = True
     limiter: CapacityLimiter | None = None
     takes_long: Callable[[A], bool] = lambda _arguments: True
-    after: Callable[[A, bytes, bool], None] | None = None
+    on_answered: Callable[[A, bytes, bool], None] | None = None
 
 
-async def answer(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
-    """Do what a request asks of an endpoint, in a thread, and return that as JSON.
+async def handle_request(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
+    """Run an endpoint in a thread and return its result as JSON.
 
-    What the caller waits for a thread counts as time that it waits.
+    The time that a request waits for a thread counts against the caller's time limit.
     """
     came_s = time.monotonic()
-    grant = gate.require(request.scope, endpoint.needs)
-    given = await _given(request, endpoint)
-    arguments = validated(endpoint.arguments, given) if endpoint.checked else given
+    grant = middleware.require_scope(request.scope, endpoint.scope)
+    raw = await _read_arguments(request, endpoint)
+    arguments = validate(endpoint.arguments, raw) if endpoint.is_validated else raw
     caller = caller_of(request.headers, grant)
     body = await to_thread.run_sync(
-        lambda: as_json(endpoint.run(memory, arguments, caller.after(time.monotonic() - came_s))),
+        lambda: to_json(endpoint.run(memory, arguments, caller.after(time.monotonic() - came_s))),
         abandon_on_cancel=True,
         limiter=endpoint.limiter if endpoint.takes_long(arguments) else None,
     )
-    if endpoint.after is not None:
-        gone = (
+    if endpoint.on_answered is not None:
+        is_late = (
             await request.is_disconnected() or caller.after(time.monotonic() - came_s).within_s == 0
         )
-        endpoint.after(arguments, body, gone)
-    return tagged(request, body)
+        endpoint.on_answered(arguments, body, is_late)
+    return etag_response(request, body)
 
 
-def tagged(request: Request, body: bytes) -> Response:
-    """Return JSON; a reader who has it already is told so."""
+def etag_response(request: Request, body: bytes) -> Response:
+    """Return a JSON response with an ETag, or 304 if the client has the same body."""
     if request.method not in ("GET", "HEAD"):
-        return Response(body, 200, {"cache-control": "no-store"}, JSON)
+        return Response(body, 200, {"cache-control": "no-store"}, JSON_TYPE)
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
-    known = {
+    client_tags = {
         one.strip().removeprefix("W/")
         for one in request.headers.get("if-none-match", "").split(",")
     }
-    if tag in known or "*" in known:
+    if tag in client_tags or "*" in client_tags:
         return Response(status_code=304, headers=headers)
-    return Response(body, 200, headers, JSON)
+    return Response(body, 200, headers, JSON_TYPE)
 
 
-async def _given(request: Request, endpoint: Endpoint[Any]) -> dict[str, Any]:
-    """Return the arguments of a request, by name."""
+async def _read_arguments(request: Request, endpoint: Endpoint[Any]) -> dict[str, Any]:
     if endpoint.method == "GET":
         query = request.query_params.multi_items()
-        named = dict(query)
-        if len(named) < len(query):
-            msg = "An argument is given twice."
+        arguments = dict(query)
+        if len(arguments) < len(query):
+            msg = "An argument occurs twice."
             raise InvalidInput(msg)
     else:
-        named = await read_object(request)
-    return _joined(named, request.path_params)
+        arguments = await read_json_object(request)
+    return _merge_path_arguments(arguments, request.path_params)
 
 
-def _joined(named: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, Any]:
-    if set(named) & set(path):
-        msg = f"'{sorted(set(named) & set(path))[0]}' stands in the path, and nowhere else."
+def _merge_path_arguments(arguments: Mapping[str, Any], path: Mapping[str, Any]) -> dict[str, Any]:
+    if set(arguments) & set(path):
+        msg = f"'{sorted(set(arguments) & set(path))[0]}' may only be given in the path."
         raise InvalidInput(msg)
-    return {**named, **path}
+    return {**arguments, **path}
 
 
-async def read_object(request: Request) -> dict[str, Any]:
-    """Return the JSON object that is the body of a request; no body is an empty one."""
+async def read_json_object(request: Request) -> dict[str, Any]:
+    """Return the JSON object in the body of a request; an empty body is an empty object."""
     try:
         body = await request.body()
     except ClientDisconnect as error:
-        raise HTTPException(400, "The body was not sent to its end.") from error
+        raise HTTPException(400, "The body is incomplete.") from error
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if body and kind != JSON:
-        raise HTTPException(415, f"The body has to be {JSON}.")
-    tree = await to_thread.run_sync(limits.parsed, body)
+    if body and kind != JSON_TYPE:
+        raise HTTPException(415, f"The body must be {JSON_TYPE}.")
+    tree = await to_thread.run_sync(limits.parse_json, body)
     if not isinstance(tree, dict):
-        raise HTTPException(422, "The body is not a JSON object.")
+        raise HTTPException(422, "The body must be a JSON object.")
     return tree
 
 
-def validated(model: type[A], given: Mapping[str, Any]) -> A:
-    """Return arguments that fit a model; what does not fit is told without quoting it."""
+def validate(model: type[A], arguments: Mapping[str, Any]) -> A:
+    """Validate arguments with a model; error messages do not quote the input."""
     try:
-        return model.model_validate(given)
+        return model.model_validate(arguments)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(step)[:60] for step in first["loc"])
@@ -140,17 +137,40 @@ def validated(model: type[A], given: Mapping[str, Any]) -> A:
         raise InvalidInput(msg) from None
 
 
-def as_json(value: object) -> bytes:
+def to_json(value: object) -> bytes:
     """Return records as JSON."""
-    return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps(value, default=_to_plain, option=orjson.OPT_NON_STR_KEYS)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if hasattr(value, "_asdict"):
         return value._asdict()
     if isinstance(value, tuple | set | frozenset):
         return list(value)
-    msg = f"{type(value).__name__} has no JSON"
+    msg = f"{type(value).__name__} cannot be serialized to JSON"
     raise TypeError(msg)
+
+
+Name = Annotated[str, Field(max_length=4_096)]
+"""As long as paths can be on Linux; ids and names of projects and sessions are shorter."""
+
+Short = Annotated[str, Field(max_length=400)]
+"""Names of sessions, calls, models and branches."""
+
+Id = Annotated[Short, Field(min_length=1)]
+"""An id, or the agent's own name of its session."""
+
+Text = Annotated[str, Field(max_length=4_000_000)]
+"""Half of the largest body, since JSON escapes make texts longer."""
+
+Limit = Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE, description="Most items of a page.")]
+Cursor = Annotated[
+    str, Field(max_length=MAX_CURSOR_CHARS, description="'next' of the page before.")
+]
+InProject = Annotated[Name, Field(description="Path, name or id of a project; none for all.")]
+
+
+class NoArguments(Arguments):
+    """An endpoint without arguments."""

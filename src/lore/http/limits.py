@@ -1,4 +1,4 @@
-"""Limits: how much, how deep, how often and how slowly a caller may send."""
+"""Limits on requests: size, JSON depth, rate, concurrency, and timeouts for slow clients."""
 
 from __future__ import annotations
 
@@ -14,37 +14,39 @@ import orjson
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lore.http import problems
+from lore.http import errors
 from lore.settings import Settings
 
-DEEPEST_JSON = 32
-"""Payloads of fragments are the deepest that is sent, at 6 or 7."""
+MAX_JSON_DEPTH = 32
+"""The deepest JSON that clients send is the payload of fragments, with 6 or 7 levels."""
 
-HEAD_BYTES = 32_768
-"""All headers of a request together; Lore's own take under a thousand."""
+MAX_HEAD_BYTES = 32_768
+"""All headers of a request together; Lore's own clients send less than 1,000 bytes."""
 
 BURST_S = 6.0
-"""What a key may send at once is what it may send in so many seconds."""
+"""A caller may send the requests of this many seconds at once."""
 
-_DROPPED_BYTES, _DROPPED_S = 64_000_000, 10.0
-"""So much, and for so long, is read of a body that is too large before its sender is cut off."""
+_MAX_DISCARDED_BYTES, _DISCARD_TIMEOUT_S = 64_000_000, 10.0
+"""How much of a too large body is read and discarded, and for how long, before the connection is
+closed.
+"""
 
-_MOST_CALLERS = 1_000
-"""So many callers are counted; one that has not come for longest is forgotten."""
+_MAX_CALLERS = 1_000
+"""Number of callers that are counted; the least recent one is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may have and how long it may take, and how many one caller may send.
+    """Size limits, timeouts and rate limits of the server.
 
-    A client has `head_s` for the head of a request, `body_s` for all of its body, and is not
-    waited for if it reads nothing for `send_s`. Strangers are an address without a valid key.
-    Connections that ask for nothing make room for others; requests at hand do not.
+    A client has `head_s` to send the head of a request and `body_s` for the body; it is
+    disconnected if it reads nothing for `send_s`. Anonymous callers are addresses without a valid
+    key. Idle connections make room for new ones; running requests do not.
     """
 
     body_bytes: int = 8_000_000
     requests_per_minute: int = 6_000
-    strangers_per_minute: int = 600
+    anonymous_per_minute: int = 600
     head_s: float = 10.0
     body_s: float = 30.0
     send_s: float = 30.0
@@ -52,13 +54,13 @@ class Limits:
     requests_at_once: int = 256
 
     @classmethod
-    def of(cls, settings: Settings) -> Limits:
-        """Return the limits that are configured."""
+    def from_settings(cls, settings: Settings) -> Limits:
+        """Return the limits from the settings."""
         return cls(settings.server_max_body_bytes, settings.server_requests_per_minute)
 
 
-class Rates:
-    """How many requests each caller has left; what is used comes back with time."""
+class RateLimiter:
+    """Token bucket per caller."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_s = per_minute / 60
@@ -68,7 +70,7 @@ class Rates:
         self._lock = threading.Lock()
 
     def wait_s(self, caller: str) -> float:
-        """Count a request and return 0, or how long its caller has to wait before the next."""
+        """Count a request and return 0, or the seconds until the caller may send the next."""
         if not self._per_s:
             return 0.0
         now = self._clock()
@@ -78,36 +80,36 @@ class Rates:
             allowed = left >= 1
             left -= allowed
             self._left[caller] = (left, now)
-            while len(self._left) > _MOST_CALLERS:
+            while len(self._left) > _MAX_CALLERS:
                 self._left.popitem(last=False)
         return 0.0 if allowed else (1 - left) / self._per_s
 
 
-class Crowd:
-    """Lets no more requests in at a time than there is room for, streams among them."""
+class ConcurrencyLimit:
+    """Limits the number of concurrent requests, including open streams."""
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
+    def __init__(self, app: ASGIApp, max_requests: int) -> None:
         self._app = app
-        self._most = most
-        self._at_hand = 0
+        self._most = max_requests
+        self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on, or send it away for a moment."""
+        """Pass a request on, or reject it with 503."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if self._at_hand >= self._most:
-            told = "Too many requests are at hand."
-            raise HTTPException(503, told, {"retry-after": "1", **_CLOSING})
-        self._at_hand += 1
+        if self._running >= self._most:
+            detail = "Too many concurrent requests; try again in a moment."
+            raise HTTPException(503, detail, {"retry-after": "1", **_CLOSE_CONNECTION})
+        self._running += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._at_hand -= 1
+            self._running -= 1
 
 
-class Bounds:
-    """Lets no body through that is too large or too slow, and waits for no slow reader."""
+class BodyLimit:
+    """Rejects bodies that are too large or too slow, and disconnects slow readers."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
@@ -115,38 +117,42 @@ class Bounds:
         self._most = limits.body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on, with its body counted while it is read."""
+        """Pass a request on, and count its body while it is read."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
         announced = headers.get(b"content-length", b"0")
         if not announced.isdigit() or int(announced[:20]) > self._most:
-            refusal = problems.of_refusal(_too_large(self._most), scope)
-            waits = b"expect" in headers  # it sends nothing before it is told to
-            await refusal(scope, receive, send if waits else partial(_send_and_drop, receive, send))
+            refusal = errors.http_error_response(_too_large(self._most), scope)
+            waits = b"expect" in headers  # the client sends nothing before it gets 100 Continue
+            await refusal(
+                scope, receive, send if waits else partial(_send_and_discard, receive, send)
+            )
             return
-        taken, deadline, whole = 0, 0.0, False
+        received, deadline, whole = 0, 0.0, False
 
         async def receive_within() -> Message:
-            nonlocal taken, deadline, whole
-            if whole:  # what comes now is only that the client has left
+            nonlocal received, deadline, whole
+            if whole:  # only a disconnect can follow
                 return await receive()
             deadline = deadline or anyio.current_time() + self._limits.body_s
             try:
                 with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
                     message = await receive()
             except TimeoutError as error:
-                raise HTTPException(408, "The body was not sent in time.", _CLOSING) from error
-            taken += len(message.get("body", b""))
-            if taken > self._most:
+                raise HTTPException(
+                    408, "The body was not sent in time.", _CLOSE_CONNECTION
+                ) from error
+            received += len(message.get("body", b""))
+            if received > self._most:
                 raise _too_large(self._most)
             whole = not message.get("more_body", False)
             return message
 
         async def send_within(message: Message) -> None:
-            if taken > self._most:
-                await _send_and_drop(receive, send, message)
+            if received > self._most:
+                await _send_and_discard(receive, send, message)
                 return
             with anyio.fail_after(self._limits.send_s):
                 await send(message)
@@ -154,61 +160,62 @@ class Bounds:
         await self._app(scope, receive_within, send_within)
 
 
-def check_head(scope: Scope) -> None:
-    """Refuse a request whose head is too large; one that comes in pieces is cut off before."""
+def check_head_size(scope: Scope) -> None:
+    """Reject a request with a too large head."""
     lines = sum(len(name) + len(value) for name, value in scope["headers"])
-    if lines + len(scope["raw_path"]) + len(scope["query_string"]) > HEAD_BYTES:
+    if lines + len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEAD_BYTES:
         raise HTTPException(
-            431, f"Path and headers are larger than {HEAD_BYTES:,} bytes.", _CLOSING
+            431, f"Path and headers are larger than {MAX_HEAD_BYTES:,} bytes.", _CLOSE_CONNECTION
         )
 
 
-async def _send_and_drop(receive: Receive, send: Send, message: Message) -> None:
-    """Send an answer, and forget what is still sent of a body before the connection is closed.
+async def _send_and_discard(receive: Receive, send: Send, message: Message) -> None:
+    """Send a response and discard the rest of the body before the connection is closed.
 
-    Who writes all of it first would else find the connection gone, and not read the answer.
+    A client that sends its whole body first would otherwise lose the connection before it can read
+    the response.
     """
     if message["type"] != "http.response.body" or message.get("more_body", False):
         await send(message)
         return
     await send({**message, "more_body": True})
-    await _drop_rest(receive)
+    await _discard_rest(receive)
     await send({"type": "http.response.body"})
 
 
-async def _drop_rest(receive: Receive) -> None:
+async def _discard_rest(receive: Receive) -> None:
     dropped = 0
-    with anyio.move_on_after(_DROPPED_S):
-        while dropped < _DROPPED_BYTES:
+    with anyio.move_on_after(_DISCARD_TIMEOUT_S):
+        while dropped < _MAX_DISCARDED_BYTES:
             message = await receive()
             dropped += len(message.get("body", b""))
             if not message.get("more_body", False):
                 return
 
 
-_CLOSING = {"connection": "close"}
-"""What is left of a body that was refused is not read."""
+_CLOSE_CONNECTION = {"connection": "close"}
+"""The rest of a rejected body is not read."""
 
 
 def _too_large(most: int) -> HTTPException:
-    return HTTPException(413, f"The body is larger than {most:,} bytes.", _CLOSING)
+    return HTTPException(413, f"The body is larger than {most:,} bytes.", _CLOSE_CONNECTION)
 
 
-def parsed(body: bytes) -> object:
-    """Return what a JSON body says; refuse what is none, or is nested without need."""
+def parse_json(body: bytes) -> object:
+    """Parse a JSON body; reject invalid or too deeply nested JSON."""
     try:
         tree = orjson.loads(body) if body.strip() else {}
     except ValueError as error:
         raise HTTPException(400, "The body is not JSON.") from error
     level = [tree]
-    for _ in range(DEEPEST_JSON):
-        level = [inner for value in level for inner in _within(value)]
+    for _ in range(MAX_JSON_DEPTH):
+        level = [inner for value in level for inner in _children(value)]
         if not level:
             return tree
-    raise HTTPException(422, f"The body is nested deeper than {DEEPEST_JSON} levels.")
+    raise HTTPException(422, f"The body is nested deeper than {MAX_JSON_DEPTH} levels.")
 
 
-def _within(value: object) -> list[object]:
+def _children(value: object) -> list[object]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []

@@ -1,6 +1,6 @@
-"""Metrics: what this process has forwarded, in the text format that Prometheus reads.
+"""Metrics of this process in the Prometheus text format.
 
-Names of models are all that is told of a request: no sessions, no projects, no contents.
+Model names are the only detail of requests: no sessions, projects or contents.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lore.errors import StoreError
-from lore.http import gate
+from lore.http import middleware
 
 if TYPE_CHECKING:
     from lore.memory import Memory
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_LONGEST = 100
-"""A client may call a model anything."""
+_MAX_LABEL_CHARS = 100
+"""A client may send any model name."""
 
 Samples = Iterable[tuple[dict[str, str], float]]
 
 
 def serve_metrics(memory: Memory) -> Callable[[Request], Any]:
-    """Return the endpoint `/metrics`, for who may read."""
+    """Return the handler of `/metrics`, which needs the read scope."""
 
     async def serve(request: Request) -> Response:
-        gate.require(request.scope, "read")
-        text = await to_thread.run_sync(_text, memory)
+        middleware.require_scope(request.scope, "read")
+        text = await to_thread.run_sync(_render, memory)
         return Response(text, 200, {"cache-control": "no-store"}, MEDIA_TYPE)
 
     return serve
 
 
-def _text(memory: Memory) -> str:
-    counted = memory.spend_counters()
+def _render(memory: Memory) -> str:
+    counted = memory.budget.spend_counters()
     lines = [
         *_family("lore_requests_total", "Requests that were forwarded to a model.",
                  _by_model(counted, lambda one: one.requests)),
         *_family("lore_requests_refused_total", "Requests that the budget of the day refused.",
                  _by_model(counted, lambda one: one.refused)),
         *_family("lore_requests_degraded_total", "Requests that went without memory, by reason.",
-                 [({"reason": why}, n) for why, n in sorted(memory.passing.degraded().items())]),
+                 _degraded(memory)),
         *_family("lore_tokens_total", "Tokens by class, each counted once.", _tokens(counted)),
         *_family("lore_spend_usd_total", "What requests cost in US dollars.",
                  _by_model(counted, lambda one: one.usd)),
@@ -58,22 +58,27 @@ def _text(memory: Memory) -> str:
                  _by_model(counted, lambda one: one.delay_ms)),
         *_family("lore_saved_usd", "What Lore saved by its own estimate, of requests alone.",
                  _by_model(counted, lambda one: one.without_usd - one.usd), kind="gauge"),
-        *_budget(memory),
+        *_budget_lines(memory),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-def _budget(memory: Memory) -> Iterator[str]:
-    """Tell how the budget of the day stands, if the store does."""
+def _degraded(memory: Memory) -> Samples:
+    by_reason = memory.context.gateway_stats.degraded()
+    return [({"reason": reason}, count) for reason, count in sorted(by_reason.items())]
+
+
+def _budget_lines(memory: Memory) -> Iterator[str]:
+    """Yield today's budget and spend, unless the store fails."""
     try:
-        day = memory.day_budget()
+        day = memory.budget.day_budget()
     except StoreError:
         return
-    spent = "What was spent today (UTC), by all processes and in the background too."
-    yield from _family("lore_day_spend_usd", spent, [({}, day.spent_usd)], kind="gauge")
+    spend_help = "What was spent today (UTC), by all processes and in the background too."
+    yield from _family("lore_day_spend_usd", spend_help, [({}, day.spent_usd)], kind="gauge")
     if day.budget_usd is not None:
-        told = "What may be spent in a day."
-        yield from _family("lore_day_budget_usd", told, [({}, day.budget_usd)], kind="gauge")
+        budget_help = "What may be spent in a day."
+        yield from _family("lore_day_budget_usd", budget_help, [({}, day.budget_usd)], kind="gauge")
 
 
 def _by_model(counted: list[SpendCounter], of: Callable[[SpendCounter], float]) -> Samples:
@@ -94,15 +99,15 @@ def _tokens(counted: list[SpendCounter]) -> Samples:
             yield {"model": one.model, "class": name}, count
 
 
-def _family(name: str, told: str, samples: Samples, *, kind: str = "counter") -> Iterator[str]:
-    yield f"# HELP {name} {told}"
+def _family(name: str, help_text: str, samples: Samples, *, kind: str = "counter") -> Iterator[str]:
+    yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} {kind}"
     for labels, value in samples:
-        inner = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        inner = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels.items())
         yield f"{name}{{{inner}}} {value!r}" if inner else f"{name} {value!r}"
 
 
-def _escaped(text: str) -> str:
-    """Return a value that stays on its line and within its quotes."""
-    shown = "".join(one if one.isprintable() else "?" for one in text[:_LONGEST])
+def _escape_label(text: str) -> str:
+    """Escape a label value, and replace what is not printable."""
+    shown = "".join(one if one.isprintable() else "?" for one in text[:_MAX_LABEL_CHARS])
     return shown.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""OpenAPI: the REST interface described from the endpoints that are served."""
+"""OpenAPI description of the REST API, generated from the endpoints."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from lore import __version__
-from lore.http.endpoint import JSON, Endpoint
-from lore.http.problems import PROBLEM
-from lore.proxy.address import PREFIX
+from lore.http.endpoint import JSON_TYPE, Endpoint
+from lore.http.errors import PROBLEM_JSON
+from lore.proxy.address import API_PREFIX
 
 _REFERENCE = "#/components/schemas/{model}"
 
@@ -32,13 +32,13 @@ _PROBLEM: Tree = {
 _CURSOR: Tree = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
 
-def describe(endpoints: Sequence[Endpoint[Any]], *, cookie: str) -> Tree:
-    """Return the OpenAPI document of some endpoints; `cookie` is what a browser is known by."""
+def describe_api(endpoints: Sequence[Endpoint[Any]], *, cookie: str) -> Tree:
+    """Return the OpenAPI document of the endpoints; `cookie` is the name of the session cookie."""
     schemas: Tree = {"Problem": _PROBLEM}
     paths: Tree = {}
     for endpoint in endpoints:
         operation = _operation(endpoint, schemas)
-        paths.setdefault(f"{PREFIX}{endpoint.path}", {})[endpoint.method.lower()] = operation
+        paths.setdefault(f"{API_PREFIX}{endpoint.path}", {})[endpoint.method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lore", "version": __version__, "summary": "Memory for AI agents."},
@@ -62,27 +62,27 @@ def _operation(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
         "operationId": _operation_id(endpoint),
         "summary": endpoint.summary,
         "tags": list(endpoint.tags),
-        "x-lore-scope": endpoint.needs,
+        "x-lore-scope": endpoint.scope,
         "responses": {
             "200": {
                 "description": "Done.",
-                "content": {JSON: {"schema": _answer(endpoint, schemas)}},
+                "content": {JSON_TYPE: {"schema": _response_schema(endpoint, schemas)}},
             },
             "default": {
                 "description": "What went wrong.",
-                "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
             },
         },
     }  # fmt: skip
     required = arguments.get("required", [])
-    named = dict(arguments.get("properties", {}))
-    parameters = [_parameter(name, named.pop(name), "path", required) for name in in_path]
+    properties = dict(arguments.get("properties", {}))
+    parameters = [_parameter(name, properties.pop(name), "path", required) for name in in_path]
     if endpoint.method == "GET":
-        parameters += [_parameter(name, of, "query", required) for name, of in named.items()]
+        parameters += [_parameter(name, of, "query", required) for name, of in properties.items()]
     else:
         operation["requestBody"] = {
             "required": bool(required),
-            "content": {JSON: {"schema": {**arguments, "properties": named}}},
+            "content": {JSON_TYPE: {"schema": {**arguments, "properties": properties}}},
         }
     if parameters:
         operation["parameters"] = parameters
@@ -95,25 +95,25 @@ def _operation_id(endpoint: Endpoint[Any]) -> str:
 
 
 def _parameter(name: str, schema: Tree, place: str, required: Sequence[str]) -> Tree:
-    told = {"description": schema["description"]} if "description" in schema else {}
+    description = {"description": schema["description"]} if "description" in schema else {}
     bare = {key: value for key, value in schema.items() if key not in ("description", "title")}
-    return {"name": name, "in": place, "required": name in required, **told, "schema": bare}
+    return {"name": name, "in": place, "required": name in required, **description, "schema": bare}
 
 
-def _answer(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
-    """Return the schema of what an endpoint gives back."""
+def _response_schema(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
+    """Return the schema of an endpoint's response."""
     if endpoint.item is not None:
         listed = {"type": "array", "items": _schema(endpoint.item, schemas)}
         properties: Tree = {"items": listed, "next": _CURSOR}
         return {"type": "object", "required": ["items", "next"], "properties": properties}
     if "tools" in endpoint.tags:
-        given = {"text": {"type": "string"}, "data": _schema(endpoint.result, schemas)}
-        return {"type": "object", "required": ["text", "data"], "properties": given}
+        fields = {"text": {"type": "string"}, "data": _schema(endpoint.result, schemas)}
+        return {"type": "object", "required": ["text", "data"], "properties": fields}
     return _schema(endpoint.result, schemas)
 
 
 def _schema(kind: Any, schemas: Tree, *, inline: bool = False) -> Tree:
-    """Return the schema of a type; what it is made of is kept once, by name."""
+    """Return the schema of a type; nested types go to `schemas` by name."""
     mode: Any = "validation" if inline else "serialization"
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         schema = kind.model_json_schema(ref_template=_REFERENCE, mode=mode)

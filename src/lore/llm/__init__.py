@@ -1,8 +1,7 @@
-"""Digesters: who reads conversations for the digest, a chat or rules of our own."""
+"""Summarizers that read conversations for the digest: chat models, or offline rules."""
 
 from __future__ import annotations
 
-from lore.llm.digester import Digester
-from lore.llm.opening import OpenedDigester, open_digester
+from lore.llm.summarizer import OpenedSummarizer, Summarizer, open_summarizer
 
-__all__ = ["Digester", "OpenedDigester", "open_digester"]
+__all__ = ["OpenedSummarizer", "Summarizer", "open_summarizer"]

@@ -1,4 +1,4 @@
-"""A chat with Anthropic's Messages, through the official SDK."""
+"""Chat with Anthropic's Messages API, through the official SDK."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from anthropic import Anthropic, transform_schema
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lore.errors import ProviderError, ProviderUnavailable
-from lore.llm.bounded import open_client
-from lore.llm.chat import Ask, Reply, Usage
-from lore.llm.reading import REFUSED, TRUNCATED, Count, read_part, read_reply
-from lore.llm.refusals import refusal, said_by
+from lore.llm.chat import ChatRequest, ChatResponse, Usage
+from lore.llm.http_client import error_from_status, error_message, open_client
+from lore.llm.response_parser import REFUSED, TRUNCATED, TokenCount, parse_partial, parse_response
 from lore.text import tokens
 
 if TYPE_CHECKING:
-    from lore.llm.presets import Choice
+    from lore.llm.presets import ProviderConfig
 
 _UNREADABLE = "The answer is not one of Anthropic's Messages."
 _PROBLEMS = {
@@ -34,21 +33,21 @@ class _Block(BaseModel):
 
 class _Usage(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    input_tokens: Count = 0
-    output_tokens: Count = 0
-    cache_read_input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
+    input_tokens: TokenCount = 0
+    output_tokens: TokenCount = 0
+    cache_read_input_tokens: TokenCount | None = None
+    cache_creation_input_tokens: TokenCount | None = None
 
 
-class _Used(BaseModel):
-    """What is read of an answer that cannot be used otherwise: it was charged for, too."""
+class _UsageOnly(BaseModel):
+    """The usage of an otherwise unreadable response: it was charged too."""
 
     model_config = ConfigDict(extra="ignore")
     usage: _Usage = _Usage()
 
 
 class _Message(BaseModel):
-    """The parts of an answer that are read; the SDK itself takes an answer of any shape."""
+    """The parts of a response that are used; the SDK itself accepts any shape."""
 
     model_config = ConfigDict(extra="ignore")
     type: str
@@ -60,12 +59,12 @@ class _Message(BaseModel):
 class AnthropicChat:
     """One model of Anthropic's."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: ProviderConfig) -> None:
         self.identity = choice.identity
         self._choice = choice
         self._http = open_client(choice.base_url, choice.timeout_s)
         self._client = Anthropic(
-            api_key=choice.key,
+            api_key=choice.api_key,
             base_url=choice.base_url,
             timeout=choice.timeout_s,
             max_retries=0,
@@ -73,36 +72,36 @@ class AnthropicChat:
             open_telemetry=False,
         )
 
-    def ask(self, ask: Ask) -> Reply:
-        """Ask once, and return the answer or raise a `ProviderError`."""
-        messages: list[Any] = [{"role": one.role, "content": one.text} for one in ask.messages]
-        given: dict[str, Any] = {}
-        if ask.schema is not None:
-            form = {"type": "json_schema", "schema": transform_schema(ask.schema)}
-            given["output_config"] = {"format": form}
+    def complete(self, request: ChatRequest) -> ChatResponse:
+        """Send one request and return the response, or raise a `ProviderError`."""
+        messages: list[Any] = [{"role": one.role, "content": one.text} for one in request.messages]
+        options: dict[str, Any] = {}
+        if request.schema is not None:
+            form = {"type": "json_schema", "schema": transform_schema(request.schema)}
+            options["output_config"] = {"format": form}
         try:
             answered = self._client.messages.with_raw_response.create(
                 model=self._choice.model,
-                max_tokens=ask.max_tokens,
-                system=ask.system,
+                max_tokens=request.max_tokens,
+                system=request.system,
                 messages=messages,
-                **given,
+                **options,
             )
         except anthropic.AnthropicError as error:
-            raise translated(error, self._choice.key) from None
-        told = "\n".join((ask.system, *(one.text for one in ask.messages)))
-        return _read(answered.http_response.content, ask, told)
+            raise translate_error(error, self._choice.api_key) from None
+        prompt = "\n".join((request.system, *(one.text for one in request.messages)))
+        return _parse_body(answered.http_response.content, request, prompt)
 
     def close(self) -> None:
-        """End what is under way, and give everything back."""
+        """Abort running requests and release all resources."""
         self._http.close()
 
 
-def translated(error: anthropic.AnthropicError, key: str = "") -> ProviderError:
-    """Return the error of the SDK as one of ours, without the key in it."""
+def translate_error(error: anthropic.AnthropicError, key: str = "") -> ProviderError:
+    """Translate an SDK error into a `ProviderError`, without the API key in it."""
     if isinstance(error, anthropic.APIStatusError):
-        said = said_by(error.body, key)
-        return refusal("Anthropic", error.status_code, said, error.response.headers)
+        message = error_message(error.body, key)
+        return error_from_status("Anthropic", error.status_code, message, error.response.headers)
     if isinstance(error, anthropic.APITimeoutError):
         msg = "Anthropic took too long to answer."
         hint = "chat.timeout_s says how long an answer may take."
@@ -113,22 +112,24 @@ def translated(error: anthropic.AnthropicError, key: str = "") -> ProviderError:
     return ProviderUnavailable(f"Anthropic's SDK failed ({type(error).__name__}).")
 
 
-def _read(body: bytes, ask: Ask, told: str) -> Reply:
+def _parse_body(body: bytes, request: ChatRequest, prompt: str) -> ChatResponse:
     try:
         message = _Message.model_validate_json(body)
     except ValidationError:
-        used = read_part(body, _Used)
-        taken = _usage(used.usage, told, body.decode(errors="replace")) if used else Usage()
-        return Reply("", taken, problem=_UNREADABLE)
+        used = parse_partial(body, _UsageOnly)
+        usage_so_far = (
+            _usage(used.usage, prompt, body.decode(errors="replace")) if used else Usage()
+        )
+        return ChatResponse("", usage_so_far, problem=_UNREADABLE)
     text = "".join(block.text for block in message.content if block.type == "text")
-    usage = _usage(message.usage, told, text)
-    return read_reply(text, usage, ask.schema, _PROBLEMS.get(message.stop_reason or "", ""))
+    usage = _usage(message.usage, prompt, text)
+    return parse_response(text, usage, request.schema, _PROBLEMS.get(message.stop_reason or "", ""))
 
 
-def _usage(used: _Usage, told: str, text: str) -> Usage:
-    """Return what an answer took, estimated where whoever stands between does not tell."""
+def _usage(used: _Usage, prompt: str, text: str) -> Usage:
+    """Return the usage, estimated where a proxy does not report it."""
     read, written = used.cache_read_input_tokens or 0, used.cache_creation_input_tokens or 0
-    given = used.input_tokens + read + written
-    if not given:
-        return Usage(tokens.count(told), tokens.count(text))
-    return Usage(given, used.output_tokens, read, written)
+    input_tokens = used.input_tokens + read + written
+    if not input_tokens:
+        return Usage(tokens.count(prompt), tokens.count(text))
+    return Usage(input_tokens, used.output_tokens, read, written)

@@ -1,7 +1,9 @@
-"""What every chat offers: one question with a bound on its answer, and what the answer cost."""
+"""The Chat protocol of all model providers: one request, one response, and its token usage."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -11,15 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message of the talk with a chat."""
+    """One message of a chat request."""
 
     role: Literal["user", "assistant"]
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A question to a chat; with a schema, the answer must be JSON that fits it."""
+class ChatRequest:
+    """A request to a chat model; with a schema, the response must be JSON that matches it."""
 
     system: str
     messages: tuple[ChatMessage, ...]
@@ -29,9 +31,9 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer took; `input_tokens` has those of the cache in it.
+    """The token usage of a response; `input_tokens` includes cached tokens.
 
-    `usd` is there where the provider itself tells what it charged.
+    `usd` is set where the provider reports what it charged.
     """
 
     input_tokens: int = 0
@@ -42,10 +44,10 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer: its text, the value in it if one was asked for, and what it took.
+class ChatResponse:
+    """A response: its text, the parsed value if a schema was given, and its usage.
 
-    An answer that cannot be used has cost money too: `problem` says what is wrong with it.
+    An unusable response was charged too: `problem` says what is wrong with it.
     """
 
     text: str
@@ -55,14 +57,36 @@ class Reply:
 
 
 class Chat(Protocol):
-    """A language model that is asked one question at a time; it gets no tools."""
+    """A language model that answers one request at a time, without tools."""
 
     @property
     def identity(self) -> str:
-        """Return the provider and the model, with a colon between them."""
+        """Return the provider and the model, separated by a colon."""
 
-    def ask(self, ask: Ask) -> Reply:
-        """Ask once, and return the answer or raise a `ProviderError`."""
+    def complete(self, request: ChatRequest) -> ChatResponse:
+        """Send one request and return the response, or raise a `ProviderError`."""
 
     def close(self) -> None:
-        """End what is under way, and give everything back."""
+        """Abort running requests and release all resources."""
+
+
+class LazyChat:
+    """A chat whose client is created on first use: importing an SDK takes a second or two."""
+
+    def __init__(self, identity: str, make: Callable[[], Chat]) -> None:
+        self.identity = identity
+        self._make = make
+        self._chat: Chat | None = None
+        self._lock = threading.Lock()
+
+    def complete(self, request: ChatRequest) -> ChatResponse:
+        """Send one request and return the response, or raise a `ProviderError`."""
+        with self._lock:
+            if self._chat is None:
+                self._chat = self._make()
+        return self._chat.complete(request)
+
+    def close(self) -> None:
+        """Abort running requests and release all resources."""
+        if self._chat is not None:
+            self._chat.close()

@@ -1,7 +1,7 @@
-"""A chat through `claude -p`, where there is a subscription and no key.
+"""Chat through `claude -p`, for people with a subscription and no API key.
 
-Each question is a process of its own: without tools, without the person's own settings, hooks
-and instructions, and without a session that anybody would read again.
+Each request is a process of its own: without tools, without the user's settings, hooks and
+instructions, and without a stored session.
 """
 
 from __future__ import annotations
@@ -20,28 +20,34 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
-from lore.llm.chat import Ask, Reply, Usage
-from lore.llm.reading import REFUSED, TRUNCATED, Count, read_reply, schema_request
+from lore.llm.chat import ChatRequest, ChatResponse, Usage
+from lore.llm.response_parser import (
+    REFUSED,
+    TRUNCATED,
+    TokenCount,
+    parse_response,
+    schema_instruction,
+)
 from lore.text.words import clean
 
-USUAL_MODEL = "haiku"
-"""The name that the command itself has for the newest small model."""
+DEFAULT_MODEL = "haiku"
+"""The alias of the newest small model."""
 
-_WORDS = (
+_ARGUMENTS = (
     "-p", "--output-format", "json", "--tools", "", "--no-session-persistence", "--safe-mode",
     "--strict-mcp-config", "--disable-slash-commands", "--setting-sources", "",
 )  # fmt: skip
 
 _THINKING = "MAX_THINKING_TOKENS"
 _LIMIT = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
-"""Variables that the command knows; by itself it thinks for up to 32,000 tokens."""
+"""Environment variables of the command; by default it thinks for up to 32,000 tokens."""
 
-_LARGEST_OUTPUT_BYTES = 8 * 1024 * 1024
-_LONGEST_SAID_CHARS = 200
-_AGAIN = "Your former answer, and what is wrong with it:\n\n"
+_MAX_OUTPUT_BYTES = 8 * 1024 * 1024
+_MAX_MESSAGE_CHARS = 200
+_RETRY_HEADING = "Your former answer, and what is wrong with it:\n\n"
 _PROBLEMS = {"max_tokens": TRUNCATED, "refusal": REFUSED}
 _CUT_OFF = "output token maximum"
-"""How the command says, as an error, that an answer was longer than it may be."""
+"""How the command reports, as an error, that the output limit was reached."""
 
 _LIMITS = ("rate limit", "usage limit", "limit reached", "overloaded", "429", "529")
 _TOO_LONG = ("prompt is too long", "context window", "too large")
@@ -49,14 +55,14 @@ _TOO_LONG = ("prompt is too long", "context window", "too large")
 
 class _Usage(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    input_tokens: Count = 0
-    output_tokens: Count = 0
-    cache_read_input_tokens: Count = 0
-    cache_creation_input_tokens: Count = 0
+    input_tokens: TokenCount = 0
+    output_tokens: TokenCount = 0
+    cache_read_input_tokens: TokenCount = 0
+    cache_creation_input_tokens: TokenCount = 0
 
 
 class _Result(BaseModel):
-    """What the command prints at its end."""
+    """The result document that the command prints at its end."""
 
     model_config = ConfigDict(extra="ignore")
     type: str
@@ -68,7 +74,7 @@ class _Result(BaseModel):
 
 
 class ClaudeCliChat:
-    """The command `claude`, asked one question at a time."""
+    """The command `claude`, one process per request."""
 
     def __init__(self, command: Path, *, model: str, folder: Path, timeout_s: float) -> None:
         self.identity = f"claude-cli:{model}"
@@ -79,45 +85,45 @@ class ClaudeCliChat:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
 
-    def ask(self, ask: Ask) -> Reply:
-        """Ask once, and return the answer or raise a `ProviderError`."""
-        system = ask.system
-        if ask.schema is not None:
-            system = f"{system}\n\n{schema_request(ask.schema)}"
-        given = json.dumps({"env": {_THINKING: "0", _LIMIT: str(ask.max_tokens)}})
-        words = ["--model", self._model, "--settings", given, "--system-prompt", system]
-        printed = self._run(words, _joined(ask))
+    def complete(self, request: ChatRequest) -> ChatResponse:
+        """Send one request and return the response, or raise a `ProviderError`."""
+        system = request.system
+        if request.schema is not None:
+            system = f"{system}\n\n{schema_instruction(request.schema)}"
+        settings = json.dumps({"env": {_THINKING: "0", _LIMIT: str(request.max_tokens)}})
+        arguments = ["--model", self._model, "--settings", settings, "--system-prompt", system]
+        printed = self._run(arguments, _join_messages(request))
         try:
             result = _Result.model_validate_json(printed)
         except ValidationError:
             msg = "claude printed something that is no result."
             raise ProviderUnavailable(msg, hint="Try 'claude -p hello'.") from None
         usage = _usage(result)
-        cut_off = _CUT_OFF in result.result[:_LONGEST_SAID_CHARS]
+        cut_off = _CUT_OFF in result.result[:_MAX_MESSAGE_CHARS]
         if (result.is_error and not cut_off) or result.type != "result":
-            failure = _failure(result)
+            failure = _error_from(result)
             failure.usage = usage if usage.input_tokens or usage.usd else None
             raise failure
         problem = TRUNCATED if cut_off else _PROBLEMS.get(result.stop_reason or "", "")
-        return read_reply(result.result, usage, ask.schema, problem)
+        return parse_response(result.result, usage, request.schema, problem)
 
     def close(self) -> None:
-        """End the processes that are under way; whoever waits for them clears up."""
+        """Kill the running processes; the threads that wait for them clean up."""
         with self._lock:
             for process in self._running:
                 _kill(process)
 
-    def _run(self, words: list[str], prompt: str) -> bytes:
+    def _run(self, arguments: list[str], prompt: str) -> bytes:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A file, because a process that does not read would block whoever writes to it.
-        with tempfile.TemporaryFile() as given:
-            given.write(prompt.encode("utf-8", "replace"))
-            given.seek(0)
+        # A file, because a process that does not read would block the writer of a pipe.
+        with tempfile.TemporaryFile() as prompt_file:
+            prompt_file.write(prompt.encode("utf-8", "replace"))
+            prompt_file.seek(0)
             try:
                 process = subprocess.Popen(  # noqa: S603 - a fixed command, without a shell
-                    [str(self._command), *_WORDS, *words],
+                    [str(self._command), *_ARGUMENTS, *arguments],
                     cwd=self._folder,
-                    stdin=given,
+                    stdin=prompt_file,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
@@ -128,7 +134,7 @@ class ClaudeCliChat:
         with self._lock:
             self._running.add(process)
         try:
-            return _output(process, time.monotonic() + self._timeout_s)
+            return _read_output(process, time.monotonic() + self._timeout_s)
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -138,8 +144,8 @@ class ClaudeCliChat:
                 process.stdout.close()
 
 
-def _output(process: subprocess.Popen[bytes], deadline: float) -> bytes:
-    """Return what a process prints until its end."""
+def _read_output(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    """Return the output of a process, or raise after the deadline."""
     assert process.stdout
     pieces: list[bytes] = []
     size = 0
@@ -153,37 +159,36 @@ def _output(process: subprocess.Popen[bytes], deadline: float) -> bytes:
         if not piece:
             return b"".join(pieces)
         size += len(piece)
-        if size > _LARGEST_OUTPUT_BYTES:
+        if size > _MAX_OUTPUT_BYTES:
             msg = "claude printed more than any answer is long."
             raise ProviderUnavailable(msg, billed=True)
         pieces.append(piece)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process with everything that it started."""
-    # Once it was waited for, its number may belong to another.
+    # After the wait, the pid may belong to another process.
     if process.returncode is None:
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _joined(ask: Ask) -> str:
+def _join_messages(request: ChatRequest) -> str:
     """Return the messages as one prompt: the command takes a single one."""
-    told = [one.text for one in ask.messages]
-    return told[0] if len(told) == 1 else "\n\n".join([told[0], _AGAIN, *told[1:]])
+    texts = [one.text for one in request.messages]
+    return texts[0] if len(texts) == 1 else "\n\n".join([texts[0], _RETRY_HEADING, *texts[1:]])
 
 
 def _usage(result: _Result) -> Usage:
-    told = result.usage
-    read, written = told.cache_read_input_tokens, told.cache_creation_input_tokens
-    given = told.input_tokens + read + written
-    return Usage(given, told.output_tokens, read, written, result.total_cost_usd)
+    usage = result.usage
+    read, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
+    input_tokens = usage.input_tokens + read + written
+    return Usage(input_tokens, usage.output_tokens, read, written, result.total_cost_usd)
 
 
-def _failure(result: _Result) -> ProviderError:
-    said = " ".join(clean(result.result).split())[:_LONGEST_SAID_CHARS]
-    lowered = said.lower()
-    msg = f"claude failed: {said}" if said else "claude failed without a word."
+def _error_from(result: _Result) -> ProviderError:
+    message = " ".join(clean(result.result).split())[:_MAX_MESSAGE_CHARS]
+    lowered = message.lower()
+    msg = f"claude failed: {message}" if message else "claude failed without a word."
     if any(words in lowered for words in _TOO_LONG):
         return PromptTooLong(msg)
     if any(words in lowered for words in _LIMITS):

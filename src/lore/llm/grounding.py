@@ -1,8 +1,8 @@
-"""Grounding: which messages a statement really rests on, whatever a chat names as its sources.
+"""Grounding: find the messages that a statement rests on, whatever sources a model claims.
 
-A chat that was talked into it can put words of a web page into the mouth of a person. What it
-writes therefore also rests on every less trusted message that has what the named ones lack: the
-statement then has no more trust than that message. Sources are only ever added here.
+Prompt injection can make a model attribute the words of a web page to a person. A statement
+therefore also rests on every less trusted message that has what its claimed sources lack, and gets
+no more trust than that message. Sources are only ever added here.
 """
 
 from __future__ import annotations
@@ -12,87 +12,93 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lore.records import TRUST, Said
+from lore.records import TRUST, MessageText
 from lore.text import words
 
-LEAST_SHARE = 1 / 3
-"""So much of a statement's words its sources must have; one in words of its own has some of them
-too, for names and numbers stay as they are."""
+MIN_SHARE = 1 / 3
+"""The share of a statement's words that its sources must contain;
 
-MOST_STRANGE, STRANGE_SHARE = 2, 0.3
-"""So many words, and such a share, may be missing from the sources and stand in one less trusted
-message: any long output has some word of everything."""
+a paraphrase has some of them too, because names and numbers stay.
+"""
 
-MOST_ADDED = 3
-"""The least trusted of them comes first, and decides; the others say where else to look."""
+MAX_UNSOURCED, UNSOURCED_SHARE = 2, 0.3
+"""So many words, and such a share, may be missing from the sources and occur in one less trusted
+message: any long output has some word of everything.
+"""
 
-_SHORTEST_HARD = 3
+MAX_ADDED = 3
+"""The least trusted message comes first and decides; the others are further places to look."""
+
+_MIN_IDENTIFIER_CHARS = 3
 _DATE = re.compile(r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?\b")
 
 
 @dataclass(frozen=True)
-class Grounds:
-    """The messages of a segment, with their words."""
+class Grounding:
+    """The messages of a segment, indexed by their words."""
 
-    said: Sequence[Said]
+    said: Sequence[MessageText]
 
     @cached_property
     def _words(self) -> dict[int, frozenset[str]]:
-        return {one.ordinal: _telling(one.text) for one in self.said}
+        return {one.ordinal: _content_words(one.text) for one in self.said}
 
     @cached_property
-    def _known(self) -> dict[int, Said]:
+    def _by_ordinal(self) -> dict[int, MessageText]:
         return {one.ordinal: one for one in self.said}
 
-    def known(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers that are messages, each once and in order; others are invented."""
-        return tuple(sorted({number for number in numbers if number in self._known}))
+    def existing(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers that exist as messages, sorted and without duplicates."""
+        return tuple(sorted({number for number in numbers if number in self._by_ordinal}))
 
     def id_of(self, number: int) -> str:
         """Return the id of a message."""
-        return self._known[number].id
+        return self._by_ordinal[number].id
 
     def sources_of(self, text: str, named: Collection[int], *, beside: str = "") -> tuple[int, ...]:
-        """Return the messages that a statement rests on, the named ones among them.
+        """Return the messages that a statement rests on, the named ones included.
 
-        What is told beside it counts by its names and numbers only.
+        Of the texts `beside` it only identifiers and numbers count.
         """
         if not named:
             return ()
-        trust = min(TRUST[self._known[number].origin] for number in named)
+        trust = min(TRUST[self._by_ordinal[number].origin] for number in named)
         lower = [one for one in self.said if TRUST[one.origin] < trust]
         if not lower:
-            return self.known(named)
-        told = _telling(text)
-        had = frozenset().union(*(self._words[number] for number in named))
-        hard = frozenset(word for word in told | _telling(beside) if _is_hard(word)) - had
-        most = max(MOST_STRANGE, STRANGE_SHARE * len(told))
+            return self.existing(named)
+        claimed = _content_words(text)
+        sourced = frozenset().union(*(self._words[number] for number in named))
+        identifiers = (
+            frozenset(word for word in claimed | _content_words(beside) if _is_identifier(word))
+            - sourced
+        )
+        most = max(MAX_UNSOURCED, UNSOURCED_SHARE * len(claimed))
         added = [
             one
             for one in lower
-            if hard & self._words[one.ordinal]
-            or len((told - had) & self._words[one.ordinal]) > most
+            if identifiers & self._words[one.ordinal]
+            or len((claimed - sourced) & self._words[one.ordinal]) > most
         ]
-        if not added and len(told & had) < LEAST_SHARE * len(told):
-            # It comes from none of those it names; from where, nobody knows.
+        if not added and len(claimed & sourced) < MIN_SHARE * len(claimed):
+            # It comes from none of the messages it names, and nobody knows from which.
             added = lower
-        shared = {one.ordinal: len(told & self._words[one.ordinal]) for one in added}
+        shared = {one.ordinal: len(claimed & self._words[one.ordinal]) for one in added}
         added.sort(key=lambda one: (TRUST[one.origin], -shared[one.ordinal]))
-        return self.known([*named, *(one.ordinal for one in added[:MOST_ADDED])])
+        return self.existing([*named, *(one.ordinal for one in added[:MAX_ADDED])])
 
 
-def _telling(text: str) -> frozenset[str]:
-    """Return the words of a text that say something, without their commonest endings.
+def _content_words(text: str) -> frozenset[str]:
+    """Return the stemmed content words of a text, without dates.
 
-    A date says nothing here: it is written out where someone said 'yesterday'.
+    Models write dates out where someone said 'yesterday'.
     """
     text = _DATE.sub(" ", text)
     listed = words.split(words.searchable_form(text))
-    found = {words.stem(word) for word in listed if word not in words.STOP_WORDS}
-    found |= {identifier.lower() for identifier in words.identifiers(text)}
-    return frozenset(found)
+    content = {words.stem(word) for word in listed if word not in words.STOP_WORDS}
+    content |= {identifier.lower() for identifier in words.identifiers(text)}
+    return frozenset(content)
 
 
-def _is_hard(word: str) -> bool:
-    """Tell whether a word is a name or a number that nobody chooses by chance."""
-    return len(word) >= _SHORTEST_HARD and any(s.isdigit() or s in "./_:-@" for s in word)
+def _is_identifier(word: str) -> bool:
+    """Return whether a word is a name or number that nobody chooses by chance."""
+    return len(word) >= _MIN_IDENTIFIER_CHARS and any(s.isdigit() or s in "./_:-@" for s in word)

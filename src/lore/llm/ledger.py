@@ -1,4 +1,4 @@
-"""What a digester needs of whoever keeps the money for background work."""
+"""Protocol of the ledger for background calls to a model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lore.llm.chat import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
-    """Money that is set aside for one call: by whom it is asked, and for what question."""
+class CallReservation:
+    """Money reserved for one call: its key, its question, and the model."""
 
     key: str
     question: str
@@ -18,13 +18,13 @@ class Reservation:
 
 
 class Ledger(Protocol):
-    """Where calls are announced before and settled after."""
+    """Reserve money before a call, and settle its cost after it."""
 
-    def reserve(self, question: str, identity: str, most: Usage) -> Reservation:
-        """Set aside what a call may take at most, or raise `BudgetSpent`."""
+    def reserve(self, question: str, identity: str, most: Usage) -> CallReservation:
+        """Reserve the maximum cost of a call, or raise `BudgetSpent`."""
 
-    def settle(self, reservation: Reservation, usage: Usage) -> None:
-        """Enter what the call took, and give back the rest."""
+    def settle(self, reservation: CallReservation, usage: Usage) -> None:
+        """Record the cost of a call, and release the rest of its reservation."""
 
-    def release(self, reservation: Reservation) -> None:
-        """Give back what was set aside for a call that took nothing."""
+    def release(self, reservation: CallReservation) -> None:
+        """Release the reservation of a call that used nothing."""

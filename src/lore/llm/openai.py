@@ -1,4 +1,4 @@
-"""A chat over OpenAI's chat completions, which many services and local servers speak too."""
+"""Chat with OpenAI's chat completions API, which many services and local servers offer too."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from openai import OpenAI
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lore.errors import ProviderError, ProviderUnavailable
-from lore.llm.bounded import open_client
-from lore.llm.chat import Ask, Reply, Usage
-from lore.llm.reading import REFUSED, TRUNCATED, Count, read_part, read_reply, schema_request
-from lore.llm.refusals import refusal, said_by
+from lore.llm.chat import ChatRequest, ChatResponse, Usage
+from lore.llm.http_client import error_from_status, error_message, open_client
+from lore.llm.response_parser import (
+    REFUSED,
+    TRUNCATED,
+    TokenCount,
+    parse_partial,
+    parse_response,
+    schema_instruction,
+)
 from lore.text import tokens
 
 if TYPE_CHECKING:
-    from lore.llm.presets import Choice
+    from lore.llm.presets import ProviderConfig
 
 _UNREADABLE = "The answer is no chat completion."
 _PROBLEMS = {"length": TRUNCATED, "content_filter": REFUSED}
@@ -35,7 +41,7 @@ class _Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """Return what the message says; some services give it in parts."""
+        """Return the text of the message; some services send it in parts."""
         if isinstance(self.content, list):
             return "".join(part.text for part in self.content if part.type == "text")
         return self.content or ""
@@ -49,26 +55,26 @@ class _Choice(BaseModel):
 
 class _Details(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    cached_tokens: Count | None = None
+    cached_tokens: TokenCount | None = None
 
 
 class _Usage(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    prompt_tokens: Count = 0
-    completion_tokens: Count = 0
+    prompt_tokens: TokenCount = 0
+    completion_tokens: TokenCount = 0
     prompt_tokens_details: _Details | None = None
     cost: float | None = Field(None, ge=0, allow_inf_nan=False)
 
 
-class _Used(BaseModel):
-    """What is read of an answer that cannot be used otherwise: it was charged for, too."""
+class _UsageOnly(BaseModel):
+    """The usage of an otherwise unreadable response: it was charged too."""
 
     model_config = ConfigDict(extra="ignore")
     usage: _Usage | None = None
 
 
 class _Completion(BaseModel):
-    """The parts of an answer that are read; the SDK itself takes an answer of any shape."""
+    """The parts of a response that are used; the SDK itself accepts any shape."""
 
     model_config = ConfigDict(extra="ignore")
     choices: list[_Choice] = Field(min_length=1)
@@ -76,53 +82,55 @@ class _Completion(BaseModel):
 
 
 class OpenAIChat:
-    """One model of one service that speaks chat completions."""
+    """One model of a service with the chat completions API."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: ProviderConfig) -> None:
         self.identity = choice.identity
         self._choice = choice
         self._http = open_client(choice.base_url, choice.timeout_s)
         self._client = OpenAI(
-            api_key=choice.key,
+            api_key=choice.api_key,
             base_url=choice.base_url,
             timeout=choice.timeout_s,
             max_retries=0,
             http_client=self._http,
         )
-        # The SDK takes these from the environment, and would tell them to any address.
+        # The SDK reads these from the environment, and would send them to any address.
         self._client.organization = None
         self._client.project = None
 
-    def ask(self, ask: Ask) -> Reply:
-        """Ask once, and return the answer or raise a `ProviderError`."""
+    def complete(self, request: ChatRequest) -> ChatResponse:
+        """Send one request and return the response, or raise a `ProviderError`."""
         preset = self._choice.preset
-        given: dict[str, Any] = {preset.limit_field: ask.max_tokens}
-        system = ask.system
-        if ask.schema is not None and preset.structured:
-            given["response_format"] = _format(ask.schema)
-        elif ask.schema is not None:
-            system = f"{system}\n\n{schema_request(ask.schema)}"
-        said: list[Any] = [{"role": one.role, "content": one.text} for one in ask.messages]
-        messages = [{"role": "system", "content": system}, *said]
+        options: dict[str, Any] = {preset.limit_field: request.max_tokens}
+        system = request.system
+        if request.schema is not None and preset.structured:
+            options["response_format"] = _response_format(request.schema)
+        elif request.schema is not None:
+            system = f"{system}\n\n{schema_instruction(request.schema)}"
+        dialogue: list[Any] = [{"role": one.role, "content": one.text} for one in request.messages]
+        messages = [{"role": "system", "content": system}, *dialogue]
         try:
             answered = self._client.chat.completions.with_raw_response.create(
-                model=self._choice.model, messages=messages, **given
+                model=self._choice.model, messages=messages, **options
             )
         except openai.OpenAIError as error:
-            raise translated(error, preset.name, self._choice.key) from None
-        told = "\n".join(one["content"] for one in messages)
-        return _read(answered.http_response.content, ask, told, self._choice.provider)
+            raise translate_error(error, preset.name, self._choice.api_key) from None
+        prompt = "\n".join(one["content"] for one in messages)
+        return _parse_body(answered.http_response.content, request, prompt, self._choice.provider)
 
     def close(self) -> None:
-        """End what is under way, and give everything back."""
+        """Abort running requests and release all resources."""
         self._http.close()
 
 
-def translated(error: openai.OpenAIError, name: str = "OpenAI", key: str = "") -> ProviderError:
-    """Return the error of the SDK as one of ours, without the key in it."""
+def translate_error(
+    error: openai.OpenAIError, name: str = "OpenAI", key: str = ""
+) -> ProviderError:
+    """Translate an SDK error into a `ProviderError`, without the API key in it."""
     if isinstance(error, openai.APIStatusError):
-        said = said_by(error.body, key)
-        return refusal(name, error.status_code, said, error.response.headers)
+        message = error_message(error.body, key)
+        return error_from_status(name, error.status_code, message, error.response.headers)
     if isinstance(error, openai.APITimeoutError):
         msg = f"{name} took too long to answer."
         hint = "chat.timeout_s says how long an answer may take."
@@ -133,30 +141,34 @@ def translated(error: openai.OpenAIError, name: str = "OpenAI", key: str = "") -
     return ProviderUnavailable(f"OpenAI's SDK failed ({type(error).__name__}).")
 
 
-def _format(schema: type[BaseModel]) -> dict[str, object]:
+def _response_format(schema: type[BaseModel]) -> dict[str, object]:
     form = {"name": schema.__name__, "strict": True, "schema": schema.model_json_schema()}
     return {"type": "json_schema", "json_schema": form}
 
 
-def _read(body: bytes, ask: Ask, told: str, provider: str) -> Reply:
+def _parse_body(body: bytes, request: ChatRequest, prompt: str, provider: str) -> ChatResponse:
     try:
         completion = _Completion.model_validate_json(body)
     except ValidationError:
-        used = read_part(body, _Used)
-        taken = _usage(used.usage, told, body.decode(errors="replace"), provider) if used else None
-        return Reply("", taken or Usage(), problem=_UNREADABLE)
+        used = parse_partial(body, _UsageOnly)
+        usage = (
+            _usage(used.usage, prompt, body.decode(errors="replace"), provider) if used else None
+        )
+        return ChatResponse("", usage or Usage(), problem=_UNREADABLE)
     choice = completion.choices[0]
     text = choice.message.text
     problem = _PROBLEMS.get(choice.finish_reason or "", "")
     if choice.message.refusal:
         problem = REFUSED
-    return read_reply(text, _usage(completion.usage, told, text, provider), ask.schema, problem)
+    return parse_response(
+        text, _usage(completion.usage, prompt, text, provider), request.schema, problem
+    )
 
 
-def _usage(used: _Usage | None, told: str, text: str, provider: str) -> Usage:
-    """Return what an answer took, estimated where the server does not tell."""
+def _usage(used: _Usage | None, prompt: str, text: str, provider: str) -> Usage:
+    """Return the usage, estimated where the server does not report it."""
     if used is None or not used.prompt_tokens:
-        return Usage(tokens.count(told), tokens.count(text))
+        return Usage(tokens.count(prompt), tokens.count(text))
     cached = used.prompt_tokens_details.cached_tokens if used.prompt_tokens_details else 0
     return Usage(
         used.prompt_tokens,

@@ -1,4 +1,4 @@
-"""The providers of chats as data: where they are, what they are called, in what they differ."""
+"""The chat providers as data: address, default model and API differences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lore.errors import ProviderUnavailable
-from lore.proxy.address import LOOPBACK
+from lore.proxy.address import LOOPBACK_HOSTS
 
 if TYPE_CHECKING:
     from lore.settings import Settings
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One provider: its address, its usual model, and how its wire differs from the others'.
+    """One provider: its address, its default model, and how its API differs from the others'.
 
-    `structured` says that it can be held to a JSON schema for every model it has.
+    `structured` says that every model of it accepts a JSON schema.
     """
 
     name: str
@@ -45,18 +45,18 @@ PRESETS = {
         "gemini-3.5-flash",
     ),
 }
-"""The models are the small ones of their families: a log of what was said needs no other."""
+"""The small models of each family: writing logs needs no larger one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A chat that was chosen, checked and complete; the key appears in no text it makes."""
+class ProviderConfig:
+    """The checked and complete configuration of a provider; `repr` leaves the API key out."""
 
     provider: str
     preset: Preset
     model: str
     base_url: str
-    key: str = field(repr=False)
+    api_key: str = field(repr=False)
     timeout_s: float
 
     @property
@@ -65,8 +65,8 @@ class Choice:
         return f"{self.provider}:{self.model}"
 
 
-def choose(settings: Settings) -> Choice:
-    """Return what the settings ask for, or raise if something is missing or unsafe."""
+def resolve_provider(settings: Settings) -> ProviderConfig:
+    """Return the provider that the settings ask for, or raise if something is missing or unsafe."""
     preset = PRESETS[settings.chat_provider]
     model = settings.chat_model.strip() or preset.model
     if not model:
@@ -80,21 +80,21 @@ def choose(settings: Settings) -> Choice:
         msg = "The access key of the chat has signs in it that no key has."
         raise ProviderUnavailable(msg, hint="Check chat.api_key.")
     url = (settings.chat_base_url.strip() or preset.base_url).rstrip("/")
-    check_address(url)
-    return Choice(
+    check_base_url(url)
+    return ProviderConfig(
         settings.chat_provider, preset, model, url, key or "none", settings.chat_timeout_s
     )
 
 
-def check_address(url: str) -> None:
-    """Refuse an address to which texts and key would travel in the clear."""
+def check_base_url(url: str) -> None:
+    """Reject an address to which texts and the API key would travel unencrypted."""
     try:
         parts = urllib.parse.urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
         host = None
     plain = url.isascii() and url.isprintable() and " " not in url
-    schemes = ("https", "http") if host in LOOPBACK else ("https",)
+    schemes = ("https", "http") if host in LOOPBACK_HOSTS else ("https",)
     if host and plain and parts.scheme in schemes:
         return
     msg = "chat.base_url must be an https address, or http on this machine."

@@ -1,1 +1,1 @@
-"""MCP: the tools served to agents by the Model Context Protocol."""
+"""MCP: serve the tools to agents with the Model Context Protocol."""

@@ -1,5 +1,5 @@
 """Memory: the front desk, one object with few-line methods that delegate."""
 
-from lore.memory.front import Memory, examine, restore_backup
+from lore.memory.facade import Memory, examine, restore_backup
 
 __all__ = ["Memory", "examine", "restore_backup"]

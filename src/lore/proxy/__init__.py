@@ -1,1 +1,1 @@
-"""Bridges: what agents start for every session, of the standard library alone."""
+"""Proxies that agents start for every session: standard library only, to start quickly."""

@@ -1,6 +1,6 @@
-"""The address: where the Lore of a home listens, and the key that opens it.
+"""Find the address and the access key of the daemon that serves a home.
 
-The names of these files and paths are agreed on here, for those who write them too.
+The file names and path prefixes here are shared with the code that writes them.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ LOCK_FILE = "lore.pid"
 SERVER_FILE = "server.json"
 KEY_FILE = "access.key"
 
-PREFIX = "/api/v1"
-"""What the paths of the REST interface begin with."""
+API_PREFIX = "/api/v1"
+"""Path prefix of the REST API."""
 
-_LARGEST_FILE = 10_000
-_LONGEST_PID = 20
+_MAX_FILE_BYTES = 10_000
+_MAX_PID_CHARS = 20
 
 
 class Address:
-    """Where to reach a running Lore, and how long a hook may take for it; 0 if it does not say.
+    """Address of a running daemon, and the time limit for hooks (0 if the daemon gives none).
 
-    One that was read in a home is only true as long as that home says so. `greeting` is the mark
-    of what this Lore says of itself.
+    An address that was read from a home is valid only as long as that home still names it.
+    `handshake_mark` is the fingerprint of the daemon's cached MCP handshake.
     """
 
-    __slots__ = ("greeting", "home", "hook_s", "host", "key", "port")
+    __slots__ = ("handshake_mark", "home", "hook_s", "host", "key", "port")
 
     def __init__(
         self,
@@ -36,71 +36,72 @@ class Address:
         key: str,
         hook_s: float = 0.0,
         home: str = "",
-        greeting: str = "",
+        handshake_mark: str = "",
     ) -> None:
         self.host = host
         self.port = port
         self.key = key
         self.hook_s = hook_s
         self.home = home
-        self.greeting = greeting
+        self.handshake_mark = handshake_mark
 
     @property
     def url(self) -> str:
-        """Return the address as a browser takes it."""
+        """Return the base URL."""
         return url_of(self.host, self.port)
 
-    def is_true(self) -> bool:
-        """Tell whether this still is where the Lore of its home listens."""
+    def is_current(self) -> bool:
+        """Return whether the home still names this address."""
         if not self.home:
             return True
         now = find_address(self.home)
         return now is not None and (now.host, now.port, now.key) == (self.host, self.port, self.key)
 
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""How this machine is called by itself; from there nobody else is heard."""
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+"""Host names of this machine that only local processes can reach."""
 
 
 def url_of(host: str, port: int) -> str:
-    """Return the URL of a server."""
+    """Return the base URL of a server."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def find_home(given: str, usual: str) -> str:
-    """Return the home that is meant: the one that is given, the usual one, or ~/.lore."""
-    return os.path.abspath(os.path.expanduser(given or usual or "~/.lore"))
+def resolve_home(chosen: str, default: str) -> str:
+    """Return the home folder as an absolute path: `chosen`, else `default`, else ~/.lore."""
+    return os.path.abspath(os.path.expanduser(chosen or default or "~/.lore"))
 
 
 def find_address(home: str) -> Address | None:
-    """Return where the Lore of a home listens; None if none runs.
+    """Return the address of the daemon that serves a home, or None if none runs.
 
-    What a killed one left behind is not believed, also once the next one starts: another program
-    may listen there by now, and would be given the key.
+    The file counts only if the process that wrote it still holds the lock. Another program may
+    listen on the port that a killed daemon left behind, and must not get the key.
     """
-    pid = _find_holder(home)
+    pid = _lock_holder_pid(home)
     if pid is None:
         return None
-    told, key = _read(home, SERVER_FILE), _read(home, KEY_FILE).strip()
+    text, key = _read_file(home, SERVER_FILE), _read_file(home, KEY_FILE).strip()
     try:
-        server = json.loads(told)
-        host, port, teller = server["host"], server["port"], server["pid"]
+        server = json.loads(text)
+        host, port, writer_pid = server["host"], server["port"], server["pid"]
         hook_s = int(server.get("hook_ms", 0)) / 1000
-        greeting = str(server.get("greeting", ""))
+        handshake_mark = str(server.get("greeting", ""))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    if teller != pid or not (isinstance(host, str) and isinstance(port, int) and _is_key(key)):
+    if writer_pid != pid or not (
+        isinstance(host, str) and isinstance(port, int) and _is_valid_key(key)
+    ):
         return None
-    return Address(host, port, key, hook_s, home, greeting)
+    return Address(host, port, key, hook_s, home, handshake_mark)
 
 
-def _is_key(key: str) -> bool:
-    """Tell whether a key can stand in a header."""
+def _is_valid_key(key: str) -> bool:
     return bool(key) and key.isascii() and key.isprintable() and " " not in key
 
 
-def _find_holder(home: str) -> int | None:
-    """Return the pid of whoever holds the lock of a home."""
+def _lock_holder_pid(home: str) -> int | None:
+    """Return the pid of the process that holds the lock of a home."""
     try:
         file = os.open(os.path.join(home, LOCK_FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -108,7 +109,7 @@ def _find_holder(home: str) -> int | None:
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        first = os.pread(file, _LONGEST_PID, 0).split(b"\n")[0]
+        first = os.pread(file, _MAX_PID_CHARS, 0).split(b"\n")[0]
         return int(first) if first.isdigit() else None
     except OSError:
         return None
@@ -117,9 +118,9 @@ def _find_holder(home: str) -> int | None:
     return None
 
 
-def _read(home: str, name: str) -> str:
+def _read_file(home: str, name: str) -> str:
     try:
         with open(os.path.join(home, name), encoding="utf-8") as file:
-            return file.read(_LARGEST_FILE)
+            return file.read(_MAX_FILE_BYTES)
     except (OSError, UnicodeDecodeError):
         return ""

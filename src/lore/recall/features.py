@@ -1,4 +1,4 @@
-"""Features: cheap numbers about each candidate, from which the recipes make a score."""
+"""Compute the features of each candidate, from which ranking makes a score."""
 
 from __future__ import annotations
 
@@ -13,36 +13,42 @@ from numpy.typing import NDArray
 
 from lore import clock
 from lore.recall import fusion
-from lore.recall.pool import Pool
-from lore.recall.question import Question, exact
-from lore.recall.texts import plain
+from lore.recall.candidates import Pool
+from lore.recall.question import Question, exact_names
+from lore.recall.sources import plain
 from lore.recall.time_spans import Span
-from lore.store import items
-from lore.text import traits
+from lore.records import Distillation
+from lore.store import distillations, items
+from lore.store.database import Connection
+from lore.store.keywords import stem
+from lore.text import message_features
+
+EXCERPT_TOKENS = 220
+"""A longer text is shown as an excerpt around the question's words; `read` returns all of it."""
 
 CLOSE_CHARS = 320
-"""Words of the question within so many characters belong together."""
+"""Words of the question within this many characters count as close together."""
 
 WHOLE, LONG_CHARS = 0.85, 5_000
-"""From this share of its words on, a question counts as standing in a text as a whole; of a
-text that is no longer than this the model sees as much by itself."""
+"""From this share of its words on, a question counts as contained in a text; shorter texts than
+this many characters are covered by the model's other features."""
 
 SOLE_HOLDERS = 2
-"""A word that no more candidates have than this points at them."""
+"""A word that at most this many candidates contain points at them."""
 
 FAR_ABOVE = 4.0
-"""So many deviations above the rest is as much as a keyword score can say: where a single
-candidate has the word at all, it would otherwise outweigh everything else."""
+"""Cap of a standardized keyword score: a word that a single candidate contains would otherwise
+outweigh everything else."""
 
 LONGEST = 6.0
-"""Logarithm of the words from which on a text counts as long, and not as longer still."""
+"""Logarithm of the word count from which a text counts as long."""
 
 _OCCURRENCES = 6
-"""Occurrences of a word that are looked at in one text."""
+"""Occurrences of a word that are examined in one text."""
 
 TOOL_SHARE, TURN_SHARE = 0.02, 0.6
-"""More tool traffic than the first among the candidates, or fewer turns than the second, and it
-is an agent at work that speaks."""
+"""With more tool messages among the candidates than the first, or fewer turns than the second, the
+conversation is an agent at work."""
 
 _RANK_SCALE = 10.0
 _BEST_OTHERS = 3
@@ -52,7 +58,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands around the candidates: texts, and cosines of the messages beside them."""
+    """The texts of the candidates and of their neighbours, and the neighbours' cosines."""
 
     own: list[str]
     before: list[str]
@@ -67,7 +73,7 @@ class Surroundings:
 
 @lru_cache(maxsize=20_000)
 def needle(word: str, stem: str) -> str:
-    """Return what to look for in a plain text: the beginning that a word shares with its stem."""
+    """Return what to search for in a plain text: the prefix that a word shares with its stem."""
     shared = 0
     for a, b in zip(word, stem, strict=False):
         if a != b:
@@ -79,20 +85,20 @@ def needle(word: str, stem: str) -> str:
 
 
 def profile_of(pool: Pool, around: Surroundings) -> str:
-    """Return what sort of talk the candidates come from; each sort has its own weights.
+    """Return the kind of conversation the candidates come from: people, chat or agent.
 
-    Where two take turns, every message is a person's or follows one; an agent at work speaks
-    and uses tools many times between.
+    Each has its own weights. In a chat, every message is a person's or follows one; an agent speaks
+    and uses tools many times in between.
     """
     rows = pool.rows
     messages = int((rows.types == items.type_number("message")).sum())
     if not messages or sum(map(bool, rows.speakers)) > messages / 2:
         return "people"
-    spoken = (rows.traits & (traits.FROM_USER | traits.FROM_ASSISTANT)) > 0
+    spoken = (rows.traits & (message_features.FROM_USER | message_features.FROM_ASSISTANT)) > 0
     by_tools = (rows.traits > 0) & ~spoken
     if by_tools.sum() > TOOL_SHARE * messages:
         return "agent"
-    turns = ((rows.traits | around.before_traits) & traits.FROM_USER) > 0
+    turns = ((rows.traits | around.before_traits) & message_features.FROM_USER) > 0
     return "chat" if turns[spoken].sum() >= TURN_SHARE * spoken.sum() else "agent"
 
 
@@ -104,43 +110,43 @@ def describe(
     *,
     wanted: Container[str],
 ) -> dict[str, Floats]:
-    """Return the features of the candidates by name; costly ones only if they are wanted."""
+    """Return the features of the candidates by name; costly ones only if they are in `wanted`."""
     rows = pool.rows
     count = len(rows.ns)
-    found: dict[str, Floats] = {"one": np.ones(count)}
+    columns: dict[str, Floats] = {"one": np.ones(count)}
     keyword = np.maximum.reduce([
         fusion.shares(column) for column in (pool.head, pool.long, pool.log, pool.fragment)
     ])
-    found["keyword"] = keyword
+    columns["keyword"] = keyword
     logs = rows.types == items.type_number("distillation")
-    found["keyword_z"] = np.minimum(_standardised(keyword, logs), FAR_ABOVE)
-    found["cosine"] = pool.cosine
-    found["cosine_z"] = _standardised(pool.cosine, logs)
-    found["cosine_before"] = around.before_cosine
-    found["cosine_before_that"] = around.before_that_cosine
-    found["cosine_beside"] = np.maximum(
+    columns["keyword_z"] = np.minimum(_standardised(keyword, logs), FAR_ABOVE)
+    columns["cosine"] = pool.cosine
+    columns["cosine_z"] = _standardised(pool.cosine, logs)
+    columns["cosine_before"] = around.before_cosine
+    columns["cosine_before_that"] = around.before_that_cosine
+    columns["cosine_beside"] = np.maximum(
         pool.cosine, np.maximum(around.before_cosine, around.after_cosine)
     )
-    found["keyword_rank"] = _RANK_SCALE / (
+    columns["keyword_rank"] = _RANK_SCALE / (
         _RANK_SCALE + np.minimum.reduce([pool.head_rank, pool.log_rank, pool.fragment_rank])
     )
-    found["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.long_rank)
-    found["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.cosine_rank)
-    found |= _coverage(question, pool, around, stems, wanted)
-    found["exact"] = _exact(question, around.own)
-    found |= _speaker(rows.speakers, around)
-    found["date"] = _date_match(question, rows.created_at)
-    found |= _traits(question, pool, around)
-    found |= _session(pool, logs)
+    columns["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.long_rank)
+    columns["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.cosine_rank)
+    columns |= _coverage(question, pool, around, stems, wanted)
+    columns["exact"] = _exact(question, around.own)
+    columns |= _speaker(rows.speakers, around)
+    columns["date"] = _date_match(question, rows.created_at)
+    columns |= _traits(question, pool, around)
+    columns |= _session(pool, logs)
     place = np.argsort(np.argsort(rows.created_at, kind="stable"), kind="stable")
     when = place / max(1, count - 1)
-    found["late_if_early"] = (when - 0.5) * question.asks_early
-    found["late_if_late"] = (when - 0.5) * question.asks_late
-    found["length_if_list"] = found["length"] * question.asks_list
-    found["session_if_list"] = found["session_best"] * question.asks_list
-    found["first_if_advice"] = found["first_person"] * question.asks_advice
-    found["keyword_if_long"] = (min(len(question.terms), 16) / 8 - 1) * found["keyword_z"]
-    return found
+    columns["late_if_early"] = (when - 0.5) * question.asks_early
+    columns["late_if_late"] = (when - 0.5) * question.asks_late
+    columns["length_if_list"] = columns["length"] * question.asks_list
+    columns["session_if_list"] = columns["session_best"] * question.asks_list
+    columns["first_if_advice"] = columns["first_person"] * question.asks_advice
+    columns["keyword_if_long"] = (min(len(question.terms), 16) / 8 - 1) * columns["keyword_z"]
+    return columns
 
 
 def _coverage(
@@ -150,13 +156,13 @@ def _coverage(
     stems: dict[str, str],
     wanted: Container[str],
 ) -> dict[str, Floats]:
-    """How much of the question stands in a candidate, before it, after it, anywhere near."""
+    """Return how much of the question a candidate and its neighbours contain."""
     needles = [needle(term, stems[term]) for term in question.terms]
     weights = pool.rarity / max(1e-9, float(pool.rarity.sum()))
     own = _contains(around.own, needles)
     before = _contains(around.before, needles)
     after = _contains(around.after, needles)
-    found = {
+    columns = {
         "covered": own @ weights,
         "covered_before": (before & ~own) @ weights,
         "covered_after": (after & ~own & ~before) @ weights,
@@ -164,17 +170,17 @@ def _coverage(
         "pairs": _pairs(question, around.own, stems),
     }
     if "covered_close" in wanted:
-        found["covered_close"] = _closest(around.own, own, needles, weights)
-    found["together"] = _together(around.own, own, needles, weights)
+        columns["covered_close"] = _closest(around.own, own, needles, weights)
+    columns["together"] = _together(around.own, own, needles, weights)
     alone: Floats = np.where(own.sum(axis=0) <= SOLE_HOLDERS, weights, 0.0)
-    found["sole"] = own.astype(float) @ alone
-    return found
+    columns["sole"] = own.astype(float) @ alone
+    return columns
 
 
 def _together(
     texts: list[str], own: NDArray[np.bool_], needles: list[str], weights: Floats
 ) -> Floats:
-    """Return 1 where nearly the whole question stands in one place of a long text."""
+    """Return 1 where nearly the whole question is in one place of a long text."""
     together = np.zeros(len(texts))
     if len(needles) < 2:
         return together
@@ -188,7 +194,7 @@ def _together(
 def _closest(
     texts: list[str], own: NDArray[np.bool_], needles: list[str], weights: Floats
 ) -> Floats:
-    """How much of the question stands close together, in the best stretch of a text."""
+    """Return how much of the question is close together, in the best stretch of each text."""
     best: Floats = own @ weights
     worth = weights.tolist()
     several = own.sum(axis=1) > 1
@@ -200,7 +206,7 @@ def _closest(
 
 
 def _best_stretch(text: str, present: list[tuple[str, float]]) -> float:
-    """Return the most that needles weigh together within a short stretch of a text."""
+    """Return the largest total weight of needles within a short stretch of a text."""
     places: list[tuple[int, int]] = []
     for which, (needle_, _) in enumerate(present):
         place = text.find(needle_)
@@ -226,21 +232,21 @@ def _best_stretch(text: str, present: list[tuple[str, float]]) -> float:
 
 
 def _contains(texts: list[str], needles: list[str]) -> NDArray[np.bool_]:
-    """Tell which texts have which needles, looking through all of them in one go."""
-    found = np.zeros((len(texts), len(needles)), np.bool_)
-    together = "\n".join(texts)
+    """Return which texts contain which needles, in one pass over all texts."""
+    contained = np.zeros((len(texts), len(needles)), np.bool_)
+    joined = "\n".join(texts)
     ends = list(accumulate(len(text) + 1 for text in texts))
     for column, needle_ in enumerate(needles):
-        place = together.find(needle_)
+        place = joined.find(needle_)
         while place >= 0:
             row = bisect_right(ends, place)
-            found[row, column] = True
-            place = together.find(needle_, ends[row])
-    return found
+            contained[row, column] = True
+            place = joined.find(needle_, ends[row])
+    return contained
 
 
 def _follows(text: str, begin: str, second: str) -> bool:
-    """Tell whether some word that starts as `begin` stands before one that starts as `second`."""
+    """Return whether a word starting with `begin` precedes one starting with `second`."""
     place = text.find(begin)
     while place >= 0:
         end = text.find(" ", place + len(begin))
@@ -253,7 +259,7 @@ def _follows(text: str, begin: str, second: str) -> bool:
 
 
 def _pairs(question: Question, texts: list[str], stems: dict[str, str]) -> Floats:
-    """Which share of the question's neighbouring words are neighbours in a text too."""
+    """Return the share of the question's word pairs that are neighbours in a text."""
     if not question.pairs:
         return np.zeros(len(texts))
     words = dict.fromkeys(word for pair in question.pairs for word in pair)
@@ -268,8 +274,8 @@ def _pairs(question: Question, texts: list[str], stems: dict[str, str]) -> Float
 
 
 def _exact(question: Question, texts: list[str]) -> Floats:
-    """Which share of what the question names letter by letter stands in a text."""
-    spelled = [plain(name).split() for name in exact(question)]
+    """Return the share of the question's exact names that a text contains."""
+    spelled = [plain(name).split() for name in exact_names(question)]
     wanted = [f" {' '.join(parts)} " for parts in spelled if parts]
     if not wanted:
         return np.zeros(len(texts))
@@ -285,9 +291,11 @@ def _speaker(speakers: list[str], around: Surroundings) -> dict[str, Floats]:
     if len(around.speakers_named) != 1:
         nothing = np.zeros(len(speakers))
         return {"speaker": nothing, "other_speaker": nothing}
-    said = np.array([speaker.lower() in around.speakers_named for speaker in speakers], float)
-    named = np.array([bool(speaker) for speaker in speakers], float)
-    return {"speaker": said, "other_speaker": (1 - said) * named}
+    is_named_speaker = np.array(
+        [speaker.lower() in around.speakers_named for speaker in speakers], float
+    )
+    has_speaker = np.array([bool(speaker) for speaker in speakers], float)
+    return {"speaker": is_named_speaker, "other_speaker": (1 - is_named_speaker) * has_speaker}
 
 
 def _date_match(question: Question, created_at: NDArray[np.int64]) -> Floats:
@@ -305,7 +313,7 @@ def _date_match(question: Question, created_at: NDArray[np.int64]) -> Floats:
 
 
 def within(spans: Sequence[Span], created_at: NDArray[np.int64]) -> Floats:
-    """Return 1 for each moment that lies in one of the spans."""
+    """Return 1 for each time that is in one of the spans."""
     inside = np.zeros(len(created_at), np.bool_)
     for span in spans:
         inside |= (created_at >= clock.to_us(span.start)) & (created_at < clock.to_us(span.end))
@@ -319,42 +327,42 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
         return ((of & trait) > 0).astype(float)
 
     unnamed = np.array([not speaker for speaker in rows.speakers], float)
-    user = has(traits.FROM_USER) * unnamed
-    after_user = has(traits.FROM_USER, around.before_traits) * unnamed
+    user = has(message_features.FROM_USER) * unnamed
+    after_user = has(message_features.FROM_USER, around.before_traits) * unnamed
     share = max(0.01, float(user.mean())) if len(user) else 1.0
-    standing = has(traits.STANDING)
+    standing = has(message_features.STANDING)
     return {
         "opens": ((rows.ordinals == 0) & (rows.sessions > 0)).astype(float),
-        "asks": has(traits.ASKS),
-        "answers": has(traits.LEAVES_QUESTION, around.before_traits)
+        "asks": has(message_features.ENDS_IN_QUESTION),
+        "answers": has(message_features.HAS_OPEN_QUESTION, around.before_traits)
         * ~around.same_speaker_before
         * (rows.before > 0),
         "length": np.minimum(np.log1p(0.75 * rows.tokens), LONGEST),
         "user": user,
         "user_rare": user * np.log(1 / share),
-        "reply": (1 - has(traits.FROM_USER)) * after_user,
+        "reply": (1 - has(message_features.FROM_USER)) * after_user,
         "after_user": after_user,
-        "first_person": has(traits.FIRST_PERSON),
+        "first_person": has(message_features.FIRST_PERSON),
         "standing": standing,
         "standing_if_advice": standing * question.asks_advice,
-        "time_if_when": has(traits.HAS_TIME) * question.asks_when,
-        "number_if_many": has(traits.HAS_NUMBER) * question.asks_number,
+        "time_if_when": has(message_features.HAS_TIME) * question.asks_when,
+        "number_if_many": has(message_features.HAS_NUMBER) * question.asks_number,
     }
 
 
 def _standardised(values: Floats, logs: NDArray[np.bool_]) -> Floats:
-    """Standardise distillations and the rest each among themselves: they tell the same twice."""
+    """Standardize distillations and the rest separately: they say the same twice."""
     if not logs.any():
         return fusion.standardised(values)
-    found = np.zeros(len(values))
-    found[logs], found[~logs] = (fusion.standardised(values[some]) for some in (logs, ~logs))
-    return found
+    standard = np.zeros(len(values))
+    standard[logs], standard[~logs] = (fusion.standardised(values[some]) for some in (logs, ~logs))
+    return standard
 
 
 def _session(pool: Pool, logs: NDArray[np.bool_]) -> dict[str, Floats]:
-    """How well the rest of a candidate's session fits: its best other, its next three.
+    """Return how well the rest of a candidate's session fits: its best other, its next three.
 
-    Distillations and the rest are apart here too, as if they were of different sessions.
+    Distillations and the rest are separate, as if they were of different sessions.
     """
     alone = pool.rows.sessions == 0
     sessions = np.where(alone, -np.arange(len(alone)) - 1, 2 * pool.rows.sessions + logs)
@@ -375,3 +383,109 @@ def _session(pool: Pool, logs: NDArray[np.bool_]) -> dict[str, Floats]:
     totals = np.concatenate([[0.0], np.cumsum(pool.cosine[order])])
     cosine[order] = (totals[ends] - totals[starts]) / np.maximum(1, ends - starts)
     return {"session_best": best, "session_next": following, "session_cosine": cosine}
+
+
+LOG_FEATURES = (
+    "line",
+    "line_cosine",
+    "tells",
+    "told",
+    "told_cosine",
+    "brief",
+    "condensed",
+    "archived",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of a distillation in plain form, with the numbers of its source messages."""
+
+    text: str
+    source_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogCandidate:
+    """A distillation among the candidates, with its lines."""
+
+    place: int
+    lines: tuple[LogLine, ...]
+    brief: float
+    condensed: bool
+    archived: bool
+
+
+def find_logs(db: Connection, pool: Pool) -> list[LogCandidate]:
+    """Return the distillations among the candidates, with the sources of their lines."""
+    places = np.flatnonzero(pool.rows.types == items.type_number("distillation"))
+    if not len(places):
+        return []
+    ns = pool.ns[places].tolist()
+    records, sources_by_n = (
+        distillations.get_distillations(db, ns),
+        distillations.source_messages_by_line(db, ns),
+    )
+    logs = []
+    for place, n in zip(places.tolist(), ns, strict=True):
+        record = records[n]
+        lines = record.text.split("\n")
+        tells = [sources_by_n[n][i] if i < len(sources_by_n[n]) else () for i in range(len(lines))]
+        logs.append(
+            LogCandidate(
+                place,
+                tuple(LogLine(plain(line), of) for line, of in zip(lines, tells, strict=True)),
+                _brevity(record),
+                record.generation > 0,
+                record.archived,
+            )
+        )
+    return logs
+
+
+def _brevity(record: Distillation) -> float:
+    """Return the share of a shown message's tokens that one line of a distillation saves."""
+    ordinals = [ordinal for line in record.sources for ordinal in line]
+    if not ordinals:
+        return 0.0
+    shown = min(EXCERPT_TOKENS, record.source_tokens / (max(ordinals) - min(ordinals) + 1))
+    line = record.tokens / sum(map(bool, record.sources))
+    return max(0.0, 1.0 - line / max(1.0, shown))
+
+
+def describe_log_lines(
+    question: Question, pool: Pool, logs: Sequence[LogCandidate]
+) -> dict[str, Floats]:
+    """Return the features that distillations and their source messages gain from each other."""
+    columns = {name: np.zeros(len(pool.ns)) for name in LOG_FEATURES}
+    if not logs:
+        return columns
+    needles = [needle(term, stem(term)) for term in question.terms]
+    weights = pool.rarity / max(1e-9, float(pool.rarity.sum()))
+    place_of = {n: place for place, n in enumerate(pool.ns.tolist())}
+    for log in logs:
+        cosine = float(pool.cosine[log.place])
+        fits = [_line_fit(line.text, needles, weights) for line in log.lines]
+        columns["line"][log.place] = max(fits, default=0.0)
+        columns["brief"][log.place] = log.brief
+        columns["condensed"][log.place] = float(log.condensed)
+        columns["archived"][log.place] = float(log.archived)
+        for line, fit in zip(log.lines, fits, strict=True):
+            for n in line.source_ns:
+                if n in place_of:
+                    source_place = place_of[n]
+                    _raise_to(columns["told"], source_place, fit)
+                    _raise_to(columns["told_cosine"], source_place, cosine)
+                    _raise_to(columns["tells"], log.place, float(pool.base[source_place]))
+                    _raise_to(columns["line_cosine"], log.place, float(pool.cosine[source_place]))
+    return columns
+
+
+def _raise_to(column: Floats, place: int, value: float) -> None:
+    column[place] = max(column[place], value)
+
+
+def _line_fit(text: str, needles: Sequence[str], weights: Floats) -> float:
+    return float(
+        sum(weight for needle_, weight in zip(needles, weights, strict=True) if needle_ in text)
+    )

@@ -1,7 +1,4 @@
-"""Fusion: how the scores of several arms become one; recipes are values.
-
-Pure: arrays in, arrays out.
-"""
+"""Fuse the scores of several searches into one; pure functions on arrays."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ Scores = NDArray[np.float64]
 
 RRF_K = 60
 RRF_VECTOR_WEIGHT = 1.5
-"""Vectors count so much more than keywords once a question has two words."""
+"""Weight of vectors against keywords once a question has two terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """A linear model over named features, with where its coefficients come from."""
+    """A linear model over named features, and the provenance of its coefficients."""
 
     names: tuple[str, ...]
     weights: Scores
@@ -41,7 +38,8 @@ class LinearModel:
 
 @cache
 def load_model(name: str, profile: str = "") -> LinearModel:
-    """Return a model that the package ships; some have a profile for each sort of talk."""
+    """Return a model shipped with the package; some have a profile for each kind of
+    conversation."""
     text = (resources.files("lore") / "data" / f"{name}.json").read_text("utf-8")
     raw = json.loads(text)
     weights = raw.pop("weights")
@@ -51,7 +49,7 @@ def load_model(name: str, profile: str = "") -> LinearModel:
 
 
 def standardised(values: Scores) -> Scores:
-    """Return values with mean 0 and deviation 1; zeros where they are all alike."""
+    """Return values with mean 0 and deviation 1; zeros where they are all equal."""
     deviation = values.std() if len(values) else 0.0
     if deviation < 1e-9:
         return np.zeros_like(values)
@@ -75,17 +73,17 @@ def ranks(values: Scores) -> NDArray[np.int64]:
 
 
 def reciprocal_ranks(keyword: Scores, vector: Scores, terms: int) -> Scores:
-    """Fuse two arms by reciprocal rank; a candidate counts only in arms that found it."""
+    """Fuse two searches by reciprocal rank (RRF); a candidate counts only where it was found."""
     weight = RRF_VECTOR_WEIGHT if terms >= 2 else 1.0
     total = np.where(keyword > 0, 1.0 / (RRF_K + 1 + ranks(keyword)), 0.0)
     return total + np.where(vector > 0, weight / (RRF_K + 1 + ranks(vector)), 0.0)
 
 
 def weighted(keyword: Scores, vector: Scores) -> Scores:
-    """Fuse two arms by the sum of their standard scores."""
+    """Fuse two searches by the sum of their standard scores."""
     return standardised(keyword) + standardised(vector)
 
 
 def best_first(scores: Scores, ties: Sequence[int]) -> NDArray[np.int64]:
-    """Return the places of the candidates, best first; equals by `ties`, larger first."""
+    """Return the places of the candidates, best first; ties by `ties`, larger first."""
     return np.lexsort((-np.asarray(ties, np.int64), -scores))

@@ -1,4 +1,4 @@
-"""Health: what doctor looks at, and what it can mend."""
+"""The health checks of 'lore doctor', and their repairs."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pathlib import Path
 from lore.recall.sources import Sources
 from lore.records import Check
 from lore.settings import Settings
-from lore.store import checks, files, jobs, rebuilding, session_states, upkeep, vectors
-from lore.store.checks import Finding
+from lore.store import files, jobs, maintenance, sessions, vectors
+from lore.store.maintenance import Finding
 
 _LITTLE_SPACE = 200_000_000
 
 _COPIES = ("*.db", "*.jsonl")
-"""How copies and exports of a memory are called."""
+"""File patterns of copies and exports of a memory."""
 
 _NAMED = 3
-"""Names in one line of doctor; the others are counted."""
+"""Names listed in one line of doctor; the others are counted."""
 
 
 def check_home(config: Settings) -> list[Check]:
-    """Look at the folder, its permissions, the disk and the versions."""
+    """Check the folder, its permissions, the disk and the versions."""
     return [_check_versions(), _check_folder(config), _check_disk(config), _check_files(config)]
 
 
 def _check_versions() -> Check:
-    return Check("versions", "ok", upkeep.describe_library())
+    return Check("versions", "ok", maintenance.describe_library())
 
 
 def _check_folder(config: Settings) -> Check:
@@ -68,31 +68,31 @@ def _check_disk(config: Settings) -> Check:
 
 
 def _check_files(config: Settings) -> Check:
-    """Name copies that somebody put into the home: forgetting does not reach them."""
-    found = sorted(
+    """Report copies in the home: 'lore forget' does not reach them."""
+    copies = sorted(
         str(path.relative_to(config.home))
         for pattern in _COPIES
         for path in config.home.rglob(pattern)
         if path != config.database and not _is_cleaned(config, path) and path.is_file()
     )
-    if not found:
+    if not copies:
         return Check("files", "ok", "no copies of the memory but the backups")
-    more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    more = f" and {len(copies) - _NAMED:,} more" if len(copies) > _NAMED else ""
     return Check(
         "files",
         "degraded",
-        f"{', '.join(found[:_NAMED])}{more} may still hold what you forgot.",
+        f"{', '.join(copies[:_NAMED])}{more} may still hold what you forgot.",
         "Move them out of the home, or delete them.",
     )
 
 
 def _is_cleaned(config: Settings, path: Path) -> bool:
-    """Tell whether forgetting reaches a file: a database in the folder of backups."""
+    """Return whether forgetting reaches a file: a database in the folder of backups."""
     return path.parent == config.backups and path.suffix == ".db" and not path.is_symlink()
 
 
 def check_memory(sources: Sources, notice: str, *, fix: bool) -> list[Check]:
-    """Look at the database and at everything derived from it."""
+    """Check the database and everything derived from it."""
     return [
         _check_database(sources),
         _check_keywords(sources, fix=fix),
@@ -105,7 +105,7 @@ def check_memory(sources: Sources, notice: str, *, fix: bool) -> list[Check]:
 
 def _check_database(sources: Sources) -> Check:
     with sources.database.read() as db:
-        findings = checks.integrity(db)
+        findings = maintenance.check_integrity(db)
     if findings:
         return Check(
             "database",
@@ -121,9 +121,9 @@ def _check_database(sources: Sources) -> Check:
 
 
 def _check_keywords(sources: Sources, *, fix: bool) -> Check:
-    findings = upkeep.keyword_findings(sources.database)
+    findings = maintenance.check_keywords(sources.database)
     if findings and fix and not sources.database.read_only:
-        count = sources.database.write(rebuilding.rebuild_keywords)
+        count = sources.database.write(maintenance.rebuild_keywords)
         return Check("keywords", "fixed", f"rebuilt for {count:,} items")
     return _derived("keywords", findings, "the index agrees with the database")
 
@@ -133,17 +133,17 @@ def _check_vectors(sources: Sources, *, fix: bool) -> Check:
         return Check("vectors", "degraded", "no embedder", "'lore model install' adds the model.")
     with sources.database.read() as db:
         embedder_n = vectors.find_embedder(db, sources.embedder.identity)
-        waiting = vectors.count_waiting(db)
+        waiting = vectors.count_pending(db)
     index = sources.vector_index()
     if embedder_n is None:
         return Check("vectors", "ok", f"none yet, {_items(waiting)} to embed")
     with sources.database.read() as db:
-        vectors.feed(db, index, embedder_n, sources.embedder.dimension)
+        vectors.update_index(db, index, embedder_n, sources.embedder.dimension)
         findings = [Finding(line) for line in index.check()]
-        findings += checks.vector_agreement(db, embedder_n, len(index))
+        findings += maintenance.compare_vector_index(db, embedder_n, len(index))
         if findings and fix:
             index.clear()
-            count = vectors.feed(db, index, embedder_n, sources.embedder.dimension)
+            count = vectors.update_index(db, index, embedder_n, sources.embedder.dimension)
             return Check("vectors", "fixed", f"rebuilt with {count:,} vectors")
     if waiting and not findings:
         return Check(
@@ -166,9 +166,9 @@ def _check_embedder(sources: Sources, notice: str) -> Check:
 
 
 def _check_sessions(sources: Sources) -> Check:
-    """Name the sessions that were captured for a second project: only their first counts."""
+    """Report sessions that were captured for a second project: only their first counts."""
     with sources.database.read() as db:
-        moved = session_states.sessions_with(db, "other_project")
+        moved = sessions.sessions_with_state(db, "other_project")
     if not moved:
         return Check("sessions", "ok", "each in the one project that was named for it")
     named = ", ".join(moved[:_NAMED]) + (" …" if len(moved) > _NAMED else "")
@@ -177,13 +177,13 @@ def _check_sessions(sources: Sources) -> Check:
 
 def _check_jobs(sources: Sources) -> Check:
     with sources.database.read() as db:
-        found = jobs.open_jobs(db)
-    parked = [job for job in found if job.state == "parked"]
+        open_jobs = jobs.open_jobs(db)
+    parked = [job for job in open_jobs if job.state == "parked"]
     if parked:
         reasons = "; ".join(f"{job.kind} {job.id}: {job.last_error}" for job in parked[:5])
         detail = f"{len(parked):,} parked after {jobs.MAX_ATTEMPTS} attempts: {reasons}"
         return Check("jobs", "degraded", detail, "'lore jobs retry --all' tries them again.")
-    return Check("jobs", "ok", f"{len(found):,} pending, none parked")
+    return Check("jobs", "ok", f"{len(open_jobs):,} pending, none parked")
 
 
 def _items(count: int) -> str:

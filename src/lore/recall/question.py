@@ -1,4 +1,4 @@
-"""The question: what is asked for, taken apart once."""
+"""Parse a question into its words, phrases, identifiers, time spans and intents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from lore.errors import InvalidInput
 from lore.recall.time_spans import Span, spans
 from lore.text import words
-from lore.text.later import compile_later
+from lore.text.lazy_regex import compile_lazy
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
@@ -19,7 +19,7 @@ _MONTHS = (
 _ALL_MONTHS = "|".join(_MONTHS)
 
 _FRAMES = tuple(
-    compile_later(pattern, re.IGNORECASE)
+    compile_lazy(pattern, re.IGNORECASE)
     for pattern in (
         r"\bmention only\b[^.?!]*[.?!]?",
         r"\b(?:can|could|would|will) you (?:please )?(?:list|walk me through|give me"
@@ -36,46 +36,46 @@ _FRAMES = tuple(
         r"(?: related to| of)?\b",
     )
 )
-"""Words that frame a question without saying what it is about."""
+"""Phrases that frame a question without saying what it is about."""
 
-_SPACE = compile_later(r"\s+")
-_CODE = compile_later(r"[_/\\]|\w\.\w|::|[a-z][A-Z]|^[A-Z0-9]{4,}$")
-
-
-def _sign(pattern: str) -> re.Pattern[str]:
-    return compile_later(rf"\b(?:{pattern})\b", re.IGNORECASE)
+_SPACE = compile_lazy(r"\s+")
+_CODE = compile_lazy(r"[_/\\]|\w\.\w|::|[a-z][A-Z]|^[A-Z0-9]{4,}$")
 
 
-_WHEN = _sign(
+def _any_of(pattern: str) -> re.Pattern[str]:
+    return compile_lazy(rf"\b(?:{pattern})\b", re.IGNORECASE)
+
+
+_WHEN = _any_of(
     r"when|what (?:date|day|month|year|time)|how long|how many (?:days|weeks|months|years)"
 )
-_NUMBER = _sign(r"how (?:many|much|often|long)|number of|percent(?:age)?")
-_ADVICE = _sign(
+_NUMBER = _any_of(r"how (?:many|much|often|long)|number of|percent(?:age)?")
+_ADVICE = _any_of(
     r"should|recommend|suggest|suggestion|options?|how (?:can|do|should) i|can you|could you"
     r"|help me|show me|what (?:are|is) (?:some|the best)|tips|ideas|plan"
 )
-_LIST = _sign(
+_LIST = _any_of(
     r"order in which|in order|summary|summari[sz]e|list (?:the|all)|how many different"
     r"|what (?:are )?all|which(?: of)?|over time|progress(?:ed)?|developed|evolved|across"
     r"|throughout"
 )
-_EARLY = _sign(
+_EARLY = _any_of(
     r"first|initial|initially|original|originally|earliest|at the (?:start|beginning)|started"
     r"|begin|began"
 )
-_LATE = _sign(
+_LATE = _any_of(
     r"final|finally|last|latest|current|currently|now|most recent|recently|eventually|in the end"
     r"|after|ended up|replaced|so far|updated"
 )
-_NOW = _sign(r"now|nowadays|current|currently|latest|at the moment|at present|these days|still")
-_DAY = compile_later(
+_NOW = _any_of(r"now|nowadays|current|currently|latest|at the moment|at present|these days|still")
+_DAY = compile_lazy(
     rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?=\s(?:of )?(?:{_ALL_MONTHS})\b)"
     rf"|(?:{_ALL_MONTHS})\s(\d{{1,2}})\b",
     re.IGNORECASE,
 )
-_YEAR = compile_later(r"\b((?:19|20)\d\d)\b")
+_YEAR = compile_lazy(r"\b((?:19|20)\d\d)\b")
 _WORD_MONTHS = {3: "march", 5: "may"}
-"""Months that are also words: they count only where they stand as a date."""
+"""Months that are also English words: they count only as part of a date."""
 
 _AS_DATE = (
     r"\b(?:in|of|on|since|by|during|before|after|until|late|early|mid)\s{name}\b"
@@ -85,7 +85,7 @@ _AS_DATE = (
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its words, phrases, identifiers and times, and what it is after."""
+    """A parsed question: words, phrases, identifiers, time spans and what it asks for."""
 
     text: str
     core: str
@@ -107,29 +107,29 @@ class Question:
 
     def match(self, terms: tuple[str, ...] | None = None) -> str:
         """Return the keyword query: any of the words or phrases, quoted."""
-        chosen = self.terms if terms is None else terms
-        return words.match_any(list(chosen), [*self.phrases, *self.identifiers])
+        query_terms = self.terms if terms is None else terms
+        return words.match_any(list(query_terms), [*self.phrases, *self.identifiers])
 
 
-def exact(question: Question) -> tuple[str, ...]:
-    """Return what a question names letter by letter: code identifiers and quoted phrases."""
+def exact_names(question: Question) -> tuple[str, ...]:
+    """Return the code identifiers and quoted phrases, which must match letter by letter."""
     code = [name for name in question.identifiers if _CODE.search(name)]
     return tuple(dict.fromkeys([*code, *question.phrases]))
 
 
 def parse(text: str, now: datetime) -> Question:
-    """Take a question apart; an empty one is refused."""
+    """Parse a question; raise `InvalidInput` if it is empty."""
     cleaned = words.clean(text).strip()[: words.MAX_QUERY_CHARS]
     if not cleaned:
         msg = "The question is empty."
         raise InvalidInput(msg)
-    core = _without_frame(cleaned)
+    core = _strip_frame(cleaned)
     return Question(
         text=cleaned,
         core=core,
-        terms=tuple(words.terms(core)),
+        terms=tuple(words.search_terms(core)),
         pairs=_pairs(core),
-        phrases=tuple(words.quoted(cleaned)),
+        phrases=tuple(words.quoted_phrases(cleaned)),
         identifiers=tuple(words.identifiers(cleaned)),
         spans=tuple(spans(cleaned, now)),
         months=_months(core),
@@ -145,15 +145,15 @@ def parse(text: str, now: datetime) -> Question:
     )
 
 
-def as_told(core: str, speakers: list[str]) -> str:
-    """Return a question about speakers as they would tell it: people speak as 'I'."""
+def in_first_person(core: str, speakers: list[str]) -> str:
+    """Replace the names of speakers by 'I' and 'my', as they appear in their own messages."""
     for name in speakers:
         core = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", core)
         core = re.sub(rf"\b{re.escape(name)}\b", "I", core)
     return core
 
 
-def _without_frame(text: str) -> str:
+def _strip_frame(text: str) -> str:
     core = text
     for frame in _FRAMES:
         core = frame.sub(" ", core)
@@ -162,19 +162,21 @@ def _without_frame(text: str) -> str:
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Return neighbouring words that both say something."""
-    found = words.split(text)[:64]
+    """Return pairs of neighbouring words without stop words."""
+    tokens = words.split(text)[:64]
     return tuple(
         (a, b)
-        for a, b in pairwise(found)
+        for a, b in pairwise(tokens)
         if a not in words.STOP_WORDS and b not in words.STOP_WORDS
     )[:16]
 
 
 def _months(text: str) -> frozenset[int]:
     lowered = text.lower()
-    found = {number for number, name in enumerate(_MONTHS, 1) if re.search(rf"\b{name}\b", lowered)}
+    months = {
+        number for number, name in enumerate(_MONTHS, 1) if re.search(rf"\b{name}\b", lowered)
+    }
     for number, name in _WORD_MONTHS.items():
-        if number in found and not re.search(_AS_DATE.format(name=name), lowered):
-            found.discard(number)
-    return frozenset(found)
+        if number in months and not re.search(_AS_DATE.format(name=name), lowered):
+            months.discard(number)
+    return frozenset(months)

@@ -1,7 +1,8 @@
-"""Sources: what recall draws from — the database, the embedder and the vector index."""
+"""What recall reads from: the database, the embedder, the vector index, and caches over them."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 import time
@@ -15,24 +16,89 @@ from numpy.typing import NDArray
 
 from lore.embed import Embedder
 from lore.errors import EmbedderError
-from lore.recall.texts import Texts
+from lore.index.vector_index import VectorFilter, VectorIndex
 from lore.settings import Settings
-from lore.store import items, keywords, retrievals, upkeep, vectors
-from lore.store.db import Connection, Database
-from lore.store.retrievals import Retrieval
-from lore.store.vector_index import VectorIndex, Where
+from lore.store import candidate_rows, items, keywords, maintenance, vectors
+from lore.store.candidate_rows import Retrieval
+from lore.store.database import Connection, Database
+
+_CACHE_CHARS = 8_000_000
+"""Cache size in characters; the least recently added texts are evicted."""
+
+_BLANKS = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
+_DENSE = 0.8
+"""Below this share of ASCII a text is in another script, and its letters are kept."""
+
+_NOT_ALNUM = re.compile(r"[^\w]+|_")
+
+
+def plain(text: str) -> str:
+    """Return a text in lower case with blanks for everything but letters and digits."""
+    lowered = text.lower()
+    narrow = lowered.encode("ascii", "replace")
+    if len(narrow) < _DENSE * len(lowered.encode()):
+        return f" {_NOT_ALNUM.sub(' ', lowered)} "
+    return f" {narrow.translate(_BLANKS).decode()} "
+
+
+class Texts:
+    """An LRU cache of the plain beginnings of items; only immutable items are cached."""
+
+    def __init__(self, most_chars: int, *, cache_chars: int = _CACHE_CHARS) -> None:
+        self._most_chars = most_chars
+        self._cache_chars = cache_chars
+        self._cache: OrderedDict[int, str] = OrderedDict()
+        self._chars = 0
+        self._epoch = ""
+        self._lock = threading.Lock()
+
+    def of(
+        self, db: Connection, ns: candidate_rows.Numbers, changing: candidate_rows.Numbers
+    ) -> dict[int, str]:
+        """Return the plain texts of items; those of `changing` ones are never cached."""
+        wanted = ns.tolist()
+        epoch = maintenance.get_epoch(db)
+        with self._lock:
+            if epoch != self._epoch:
+                self._cache.clear()
+                self._chars, self._epoch = 0, epoch
+            texts = {n: self._cache[n] for n in wanted if n in self._cache}
+        missing = [n for n in wanted if n not in texts]
+        if missing:
+            loaded = candidate_rows.searchable_texts(db, missing, self._most_chars)
+            fresh = {n: plain(text) for n, text in loaded.items()}
+            texts |= fresh
+            self._add(fresh, set(changing.tolist()))
+        return texts
+
+    def clear(self) -> None:
+        """Empty the cache: some of its texts may have been forgotten."""
+        with self._lock:
+            self._cache.clear()
+            self._chars = 0
+
+    def _add(self, fresh: dict[int, str], changing: set[int]) -> None:
+        with self._lock:
+            for n, text in fresh.items():
+                if n not in changing and n not in self._cache:
+                    self._cache[n] = text
+                    self._chars += len(text)
+            while self._chars > self._cache_chars:
+                _, dropped = self._cache.popitem(last=False)
+                self._chars -= len(dropped)
+
 
 OWN_CHARS, BESIDE_CHARS = 40_000, 300
-"""So much of a candidate, and of the messages beside it, is compared with the question."""
+"""Characters of a candidate, and of the messages beside it, that are compared with the question."""
 
-_WITHOUT_S = 30.0
-"""A model that could not be loaded is not tried again before that: each attempt takes seconds."""
+_RETRY_AFTER_S = 30.0
+"""Seconds until a failed embedder is tried again: each attempt takes seconds."""
 
-_REMEMBERED_QUERIES = 128
-_REMEMBERED_USES = 20_000
+_CACHED_QUERIES = 128
+_CACHED_USES = 20_000
 
 _RESCORED = 48
-"""The nearest are ranked by their float vectors, the rest by the index's own."""
+"""The nearest are re-ranked by their float vectors, the rest by the index's own scores."""
 
 Numbers = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -55,7 +121,7 @@ class Sources:
         self._queries: OrderedDict[str, Scores] = OrderedDict()
         self._lock = threading.RLock()
         self._missing = ""
-        self._again_s = 0.0
+        self._retry_at_s = 0.0
         self.texts = Texts(OWN_CHARS)
         self.beginnings = Texts(BESIDE_CHARS)
 
@@ -66,9 +132,9 @@ class Sources:
         return path.with_name(f"{path.stem}.vectors")
 
     def vector_index(self) -> VectorIndex:
-        """Return the vector index, opened at the first call and again after a restore."""
+        """Return the vector index; it is opened at the first call and again after a restore."""
         with self.database.read() as db:
-            epoch = upkeep.epoch(db)
+            epoch = maintenance.get_epoch(db)
         with self._lock:
             if self._index is not None and self._epoch != epoch:
                 self._index.close()
@@ -86,15 +152,12 @@ class Sources:
             return self._index
 
     def embed_query(self, text: str) -> Scores:
-        """Return the vector of a question, of zeros if there is none for now.
-
-        The last few are remembered.
-        """
+        """Return the vector of a question from the cache or the embedder; zeros if it fails."""
         with self._lock:
-            known = self._queries.get(text)
-            if known is not None:
+            cached = self._queries.get(text)
+            if cached is not None:
                 self._queries.move_to_end(text)
-                return known
+                return cached
         if self.missing:
             return np.zeros(self.embedder.dimension, np.float32)
         try:
@@ -104,58 +167,59 @@ class Sources:
             return np.zeros(self.embedder.dimension, np.float32)
         with self._lock:
             self._queries[text] = vector
-            while len(self._queries) > _REMEMBERED_QUERIES:
+            while len(self._queries) > _CACHED_QUERIES:
                 self._queries.popitem(last=False)
         return vector
 
     @property
     def missing(self) -> str:
-        """Say why there is no meaning to search by at the moment; nothing if there is."""
-        return self._missing if time.monotonic() < self._again_s else ""
+        """Return why vector search is unavailable at the moment, or an empty string."""
+        return self._missing if time.monotonic() < self._retry_at_s else ""
 
     def do_without(self, error: EmbedderError) -> None:
-        """Search by keywords alone for a while, and say so."""
+        """Search by keywords only until the retry time, and record why."""
         self._missing = f"{str(error).rstrip('.')}. Searching by keywords only."
-        self._again_s = time.monotonic() + _WITHOUT_S
+        self._retry_at_s = time.monotonic() + _RETRY_AFTER_S
 
     def nearest(
-        self, query: Scores, k: int, *, where: Where | None = None
+        self, query: Scores, k: int, *, where: VectorFilter | None = None
     ) -> tuple[Numbers, Scores]:
         """Return the items nearest to a question's vector; none without an embedder."""
         dimension = self.embedder.dimension
-        embedder_n = self._known_embedder()
+        embedder_n = self._find_embedder()
         if not query.any() or embedder_n is None:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         index = self.vector_index()
         with self.database.read() as db:
-            vectors.feed(db, index, embedder_n, dimension)
+            vectors.update_index(db, index, embedder_n, dimension)
             ns, scores = index.search(query, k, where=where)
-            return _rescored(query, ns, scores, vectors.load(db, ns[:_RESCORED], dimension))
+            return _rerank(query, ns, scores, vectors.load(db, ns[:_RESCORED], dimension))
 
     def cosines(self, query: Scores, ns: Numbers) -> NDArray[np.float64]:
-        """Return how near items are to a question's vector, to the precision of the index."""
-        found = np.zeros(len(ns))
-        if not len(ns) or not query.any() or self._known_embedder() is None:
-            return found
+        """Return the cosines of items to a question's vector, at the index's precision."""
+        zeros = np.zeros(len(ns))
+        if not len(ns) or not query.any() or self._find_embedder() is None:
+            return zeros
         return self.vector_index().cosines(query, ns)
 
     def count_uses(self, db: Connection, term: str, total: int) -> int:
-        """Return about how many messages have a word; counted anew once the memory has grown."""
+        """Return about how many messages have a word; the cached count expires as the memory
+        grows."""
         uses, then = self._uses.get(term, (0, 0))
         if not 0.9 * total <= then <= 1.1 * total:
-            if len(self._uses) >= _REMEMBERED_USES:
+            if len(self._uses) >= _CACHED_USES:
                 self._uses.clear()
             uses = keywords.count_rows(db, "message_words", term)
             self._uses[term] = (uses, total)
         return uses
 
     def load_vectors(self, ns: Numbers) -> Scores:
-        """Return the vectors of items, zeros for one that has none."""
+        """Return the vectors of items; zeros for an item without one."""
         with self.database.read() as db:
             return vectors.load(db, ns, self.embedder.dimension)
 
     def let_go(self) -> None:
-        """Have no words in mind that may have been forgotten, here or by another process."""
+        """Clear the caches: their texts may have been forgotten, here or by another process."""
         self.texts.clear()
         self.beginnings.clear()
         with self._lock:
@@ -163,41 +227,41 @@ class Sources:
             self._uses.clear()
 
     def forget_vectors(self, ns: Sequence[int]) -> None:
-        """Erase vectors of items that are gone from the files of the index.
+        """Erase the vectors of forgotten items from the index files.
 
-        Rows that another process has read but not yet added are refused from then on. An index
-        of an embedder that is not in use is derived state like any other: it goes as a whole.
+        Rows that another process has read but not yet added are rejected from then on. The index of
+        an embedder that is not in use is deleted as a whole: it can be rebuilt.
         """
         self._drop_link()
         if not self.index_folder.exists() or not len(ns):
             return
-        embedder_n = self._known_embedder()
+        embedder_n = self._find_embedder()
         if embedder_n is None or not self.embedder.dimension:
             shutil.rmtree(self.index_folder)
             return
         index = self.vector_index()
         with self.database.read() as db:
-            vectors.feed(db, index, embedder_n, self.embedder.dimension)
+            vectors.update_index(db, index, embedder_n, self.embedder.dimension)
             index.remove(ns, through_seq=vectors.newest_seq(db))
 
     def drop_hidden(self, ids: Sequence[str] = ()) -> None:
-        """Take what is no longer shown, of some fragments or of all, out of the index in use."""
+        """Remove fragments that are no longer visible (some, or all) from the index in use."""
         if self.embedder.dimension and self.index_folder.exists():
             index = self.vector_index()
             with self.database.read() as db:
                 ns = [items.resolve(db, id_).n for id_ in ids] or index.numbers().tolist()
-                gone = vectors.without(db, ns)
+                gone = vectors.items_without_vectors(db, ns)
             if gone:
                 index.remove(gone)
 
     def log_retrieval(self, verb: str, query: str, hits: Sequence[str], took_ms: float) -> None:
-        """Write down what was asked and given, without waiting for it."""
+        """Log a query and its hits in the background."""
         if not self.database.read_only:
             entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms)
-            self.database.submit(lambda db: retrievals.log(db, entry), patient=True)
+            self.database.submit(lambda db: candidate_rows.log_retrieval(db, entry), patient=True)
 
     def close(self) -> None:
-        """Close the index, and the embedder unless the caller brought it."""
+        """Close the index, and the embedder unless the caller passed it in."""
         with self._lock:
             if self._index is not None:
                 self._index.close()
@@ -206,23 +270,23 @@ class Sources:
             self.embedder.close()
 
     def _drop_link(self) -> None:
-        """Remove a symbolic link in the place of the index; where it leads, nothing changes.
+        """Remove a symbolic link in place of the index; its target is left alone.
 
-        What Lore keeps stays in its home. The index is derived, so it is simply made anew.
+        Lore's data stays in its home, and the index can be rebuilt.
         """
         if self.index_folder.is_symlink() and not self.database.read_only:
             with suppress(OSError):
                 self.index_folder.unlink()
 
-    def _known_embedder(self) -> int | None:
+    def _find_embedder(self) -> int | None:
         if self._embedder_n is None:
             with self.database.read() as db:
                 self._embedder_n = vectors.find_embedder(db, self.embedder.identity)
         return self._embedder_n
 
 
-def _rescored(query: Scores, ns: Numbers, scores: Scores, exact: Scores) -> tuple[Numbers, Scores]:
-    """Rank the first few by their float vectors; one that is gone from the store drops out."""
+def _rerank(query: Scores, ns: Numbers, scores: Scores, exact: Scores) -> tuple[Numbers, Scores]:
+    """Re-rank the first few by their float vectors; drop those that are gone from the store."""
     count = len(exact)
     there = exact.any(axis=1)
     near = exact @ query

@@ -1,4 +1,4 @@
-"""Moments: the spans of time that a question speaks of ('last week', 'in March', '8 May')."""
+"""Parse the time spans that a question names ('last week', 'in March', '8 May')."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lore.errors import InvalidInput
-from lore.text.later import compile_later
+from lore.text.lazy_regex import compile_lazy
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
@@ -26,7 +26,7 @@ _UNIT_HOURS = {
 }  # fmt: skip
 _FARTHEST = timedelta(days=36_500)
 _LEAP_CYCLE_YEARS = 8
-"""A 29 February comes again within so many years, also around 1900 and 2100."""
+"""A 29 February recurs within this many years, also around 1900 and 2100."""
 
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -36,7 +36,7 @@ _YEAR = r"(?P<year>(?:19|20)\d\d)"
 
 
 class Span(NamedTuple):
-    """A stretch of time, its end not included, and the words that named it."""
+    """A half-open time span, and the words that named it."""
 
     start: datetime
     end: datetime
@@ -44,18 +44,22 @@ class Span(NamedTuple):
 
 
 def since(text: str, now: datetime) -> datetime:
-    """Return the beginning of the time that a text names, or raise."""
+    """Return the start of the time that a text names; raise `InvalidInput` if it names none."""
     now = now if now.tzinfo else now.replace(tzinfo=UTC)
-    begun = _find_written(text.strip()) or _find_near(text.strip(), now) or _find_named(text, now)
-    if begun is None:
-        msg = f"'{text}' is no time that I understand."
+    start = (
+        _parse_iso(text.strip())
+        or _parse_hours_ago(text.strip(), now)
+        or _parse_first_span(text, now)
+    )
+    if start is None:
+        msg = f"'{text}' is not a time that Lore understands."
         hint = "Try 2026-05-08, 2026-05-08T14:30, 'last week' or 'three days ago'."
         raise InvalidInput(msg, hint=hint)
-    return begun
+    return start
 
 
-def _find_written(text: str) -> datetime | None:
-    """Return a moment as ISO 8601 writes it, a month included; without a zone it is in UTC."""
+def _parse_iso(text: str) -> datetime | None:
+    """Parse an ISO 8601 date, time or month; without a zone it is in UTC."""
     match = _ISO.fullmatch(text)
     if match is None:
         return None
@@ -66,61 +70,61 @@ def _find_written(text: str) -> datetime | None:
     return None
 
 
-def _find_near(text: str, now: datetime) -> datetime | None:
-    """Return a moment of the last hours: there, a day is too coarse."""
+def _parse_hours_ago(text: str, now: datetime) -> datetime | None:
+    """Parse 'ten minutes ago', for which whole days are too coarse."""
     match = _NEAR.fullmatch(text)
     return now - _distance(match) if match else None
 
 
-def _find_named(text: str, now: datetime) -> datetime | None:
-    """Return where the first span of a text begins, if its numbers belong to spans."""
-    found, rest = spans(text, now), text.replace("\xa0", " ")
-    for span in found:
+def _parse_first_span(text: str, now: datetime) -> datetime | None:
+    """Return the start of the first span, unless the text has digits outside its spans."""
+    named, rest = spans(text, now), text.replace("\xa0", " ")
+    for span in named:
         rest = rest.replace(span.words, " ", 1)
-    return None if not found or _DIGIT.search(rest) else found[0].start
+    return None if not named or _DIGIT.search(rest) else named[0].start
 
 
 def spans(text: str, now: datetime) -> list[Span]:
-    """Return the stretches of time that a text names, relative to `now`."""
+    """Return the time spans that a text names, relative to `now`."""
     now = now if now.tzinfo else now.replace(tzinfo=UTC)
     text = text.replace("\xa0", " ")
-    found: list[tuple[int, int, tuple[datetime, datetime]]] = []
-    taken = bytearray(len(text))
-    for pattern, read in _READERS:
+    matches: list[tuple[int, int, tuple[datetime, datetime]]] = []
+    used = bytearray(len(text))
+    for pattern, parse_match in _PARSERS:
         for match in pattern.finditer(text):
-            if any(taken[match.start() : match.end()]):
+            if any(used[match.start() : match.end()]):
                 continue
             try:
-                span = read(match, now)
+                span = parse_match(match, now)
             except (ValueError, OverflowError):  # a day that no calendar has
                 continue
             if span:
-                taken[match.start() : match.end()] = b"x" * (match.end() - match.start())
-                found.append((match.start(), match.end(), span))
-    return [span for span in _joined(text, found) if span.start < span.end]
+                used[match.start() : match.end()] = b"x" * (match.end() - match.start())
+                matches.append((match.start(), match.end(), span))
+    return [span for span in _join(text, matches) if span.start < span.end]
 
 
-def _joined(text: str, found: list[tuple[int, int, tuple[datetime, datetime]]]) -> Iterator[Span]:
-    """Yield the spans with the words before them read: 'since', 'before', 'between … and'."""
-    place = {start: (end, span) for start, end, span in found}
-    ended: set[int] = set()
-    for start, end, span in found:
-        if start in ended:
+def _join(text: str, matches: list[tuple[int, int, tuple[datetime, datetime]]]) -> Iterator[Span]:
+    """Apply the words before the spans: 'since', 'before', 'between … and'."""
+    by_start = {start: (end, span) for start, end, span in matches}
+    consumed: set[int] = set()
+    for start, end, span in matches:
+        if start in consumed:
             continue
-        joint = _JOINT.match(text, end)
-        opening = _OPENING.search(text[max(0, start - _OPENING_CHARS) : start])
-        word = opening[1].lower() if opening else ""
-        if word in ("between", "from") and joint and joint.end() in place:
-            last, until = place[joint.end()]
-            ended.add(joint.end())
+        connector = _CONNECTOR.match(text, end)
+        preposition = _PREPOSITION.search(text[max(0, start - _PREPOSITION_CHARS) : start])
+        word = preposition[1].lower() if preposition else ""
+        if word in ("between", "from") and connector and connector.end() in by_start:
+            last, until = by_start[connector.end()]
+            consumed.add(connector.end())
             first = min(span[0], until[0])
             yield Span(first, max(span[1], until[1]), text[start:last])
         else:
-            yield Span(*_opened(word, span), text[start:end])
+            yield Span(*_open_ended(word, span), text[start:end])
 
 
-def _opened(word: str, span: tuple[datetime, datetime]) -> tuple[datetime, datetime]:
-    """Let 'since' and 'before' in front of a moment open the span on one side."""
+def _open_ended(word: str, span: tuple[datetime, datetime]) -> tuple[datetime, datetime]:
+    """Open a span on one side for 'since', 'after', 'before' or 'until'."""
     if word in ("since", "after", "from"):
         return (span[1] if word == "after" else span[0], datetime.max.replace(tzinfo=UTC))
     if word in ("before", "until", "till"):
@@ -139,8 +143,8 @@ def _month(year: int, month: int) -> tuple[datetime, datetime]:
     return start, end
 
 
-def _read_date(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    """Read '8 May 2023', 'May 8', '2023-05-08'; without a year the latest such day."""
+def _parse_date(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    """Parse '8 May 2023', 'May 8' or '2023-05-08'; without a year, take the latest such day."""
     groups = match.groupdict()
     name = groups["month"].lower()
     month = int(name) if name.isdigit() else _month_number(name)
@@ -155,12 +159,12 @@ def _read_date(match: re.Match[str], now: datetime) -> tuple[datetime, datetime]
     return None
 
 
-def _read_month(match: re.Match[str], _now: datetime) -> tuple[datetime, datetime] | None:
+def _parse_month(match: re.Match[str], _now: datetime) -> tuple[datetime, datetime] | None:
     return _month(int(match["year"]), _month_number(match["month"].lower()))
 
 
-def _read_months(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    """Read 'between March and May', 'from November to January 2024'."""
+def _parse_month_range(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    """Parse 'between March and May' or 'from November to January 2024'."""
     first, last = _month_number(match["first"].lower()), _month_number(match["month"].lower())
     year = int(match["year"]) if match["year"] else now.year - (last > now.month)
     return _month(year - (first > last), first)[0], _month(year, last)[1]
@@ -170,22 +174,22 @@ def _month_number(name: str) -> int:
     return next(i for i, full in enumerate(_MONTHS, 1) if full.startswith(name[:3]))
 
 
-def _read_year(match: re.Match[str], _now: datetime) -> tuple[datetime, datetime] | None:
+def _parse_year(match: re.Match[str], _now: datetime) -> tuple[datetime, datetime] | None:
     year = int(match["year"])
     return datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
 
 
-def _read_near(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    named = match.group(0).lower().split()
-    if "before" in named:
+def _parse_near_day(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    tokens = match.group(0).lower().split()
+    if "before" in tokens:
         return _day(now - timedelta(days=2))
-    if named[0] in ("yesterday", "last"):
+    if tokens[0] in ("yesterday", "last"):
         return _day(now - timedelta(days=1))
     return _day(now)
 
 
-def _read_period(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    """Read 'last week', 'this month', 'last Tuesday'."""
+def _parse_period(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    """Parse 'last week', 'this month' or 'last Tuesday'."""
     back = 0 if match["which"].lower() == "this" else 1
     unit = match["unit"].lower()
     today, _ = _day(now)
@@ -215,8 +219,8 @@ def _distance(match: re.Match[str]) -> timedelta:
     return timedelta(hours=count * _UNIT_HOURS[match["unit"].lower()])
 
 
-def _read_ago(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    """Read 'three weeks ago', with a margin that grows with the distance."""
+def _parse_ago(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    """Parse 'three weeks ago', with a margin that grows with the distance."""
     distance = _distance(match)
     if distance > _FARTHEST:
         return None
@@ -225,8 +229,8 @@ def _read_ago(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] 
     return start - margin, end + margin
 
 
-def _read_past(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    """Read 'in the last three days'."""
+def _parse_past(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    """Parse 'in the last three days'."""
     distance = _distance(match)
     if distance > _FARTHEST:
         return None
@@ -239,68 +243,71 @@ _COUNT = (
 )
 _UNIT = r"(?P<unit>hour|day|week|month|year)s?"
 
-_NEAR = compile_later(
+_NEAR = compile_lazy(
     rf"(?:since\s+)?{_COUNT}\s+(?P<unit>minute|hour)s?\s+ago", re.IGNORECASE | re.ASCII
 )
-_ISO = compile_later(
+_ISO = compile_lazy(
     r"(?P<month>\d{4}-\d\d)|(?P<day>\d{4}-\d\d-\d\d|\d{8})(?P<time>[T ]\d\d\S*)?",
     re.IGNORECASE | re.ASCII,
 )
-_DIGIT = compile_later(r"\d")
+_DIGIT = compile_lazy(r"\d")
 
 _FIRST_MONTH = _MONTH.replace("<month>", "<first>")
 _NAMES_MONTH = (
     r"(?:(?<=\bin\s)|(?<=\bduring\s)|(?<=\bsince\s)|(?<=\bafter\s)|(?<=\bfrom\s)"
     r"|(?<=\bbefore\s)|(?<=\buntil\s)|(?<=\btill\s)|(?<=\blast\s))"
 )
-"""What stands before a month without a year; alone, 'may' and 'march' are verbs."""
+"""What must precede a month without a year; alone, 'may' and 'march' are verbs."""
 
-_OPENING = compile_later(
+_PREPOSITION = compile_lazy(
     r"\b(since|after|from|before|until|till|between)\s+(?:the\s+)?$", re.IGNORECASE | re.ASCII
 )
-_OPENING_CHARS = 16
-_JOINT = compile_later(r"\s{1,4}(?:and|to|until|till)\s{1,4}", re.IGNORECASE | re.ASCII)
+_PREPOSITION_CHARS = 16
+_CONNECTOR = compile_lazy(r"\s{1,4}(?:and|to|until|till)\s{1,4}", re.IGNORECASE | re.ASCII)
 
-Reader = Callable[[re.Match[str], datetime], tuple[datetime, datetime] | None]
+SpanParser = Callable[[re.Match[str], datetime], tuple[datetime, datetime] | None]
 
 
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _PERHAPS_YEAR = rf"(?:,?\s+{_YEAR}\b)?"
 
 
-def _compiled() -> Iterator[tuple[re.Pattern[str], Reader]]:
-    for pattern, read in (
-        (r"\b(?P<year>\d{4})-(?P<month>0?[1-9]|1[0-2])-(?P<day>\d{1,2})(?:\b|(?=T\d))", _read_date),
-        (rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}\b{_PERHAPS_YEAR}", _read_date),
-        (rf"\b{_MONTH}\s+{_DAY}\b{_PERHAPS_YEAR}", _read_date),
+def _compile_parsers() -> Iterator[tuple[re.Pattern[str], SpanParser]]:
+    for pattern, parse_match in (
+        (
+            r"\b(?P<year>\d{4})-(?P<month>0?[1-9]|1[0-2])-(?P<day>\d{1,2})(?:\b|(?=T\d))",
+            _parse_date,
+        ),
+        (rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}\b{_PERHAPS_YEAR}", _parse_date),
+        (rf"\b{_MONTH}\s+{_DAY}\b{_PERHAPS_YEAR}", _parse_date),
         (
             rf"\b(?:between|from)\s+{_FIRST_MONTH}\s+(?:and|to|until|till)\s+{_MONTH}\b"
             + _PERHAPS_YEAR,
-            _read_months,
+            _parse_month_range,
         ),
-        (rf"\b(?:in\s+(?:the\s+)?)?(?:last|past)\s+{_COUNT}\s+{_UNIT}\b", _read_past),
-        (rf"\b{_COUNT}\s+{_UNIT}\s+ago\b", _read_ago),
-        (rf"\b{_MONTH}(?:\s+of)?,?\s+{_YEAR}\b", _read_month),
-        (rf"{_NAMES_MONTH}{_MONTH}\b", _read_in_month),
+        (rf"\b(?:in\s+(?:the\s+)?)?(?:last|past)\s+{_COUNT}\s+{_UNIT}\b", _parse_past),
+        (rf"\b{_COUNT}\s+{_UNIT}\s+ago\b", _parse_ago),
+        (rf"\b{_MONTH}(?:\s+of)?,?\s+{_YEAR}\b", _parse_month),
+        (rf"{_NAMES_MONTH}{_MONTH}\b", _parse_in_month),
         (
             r"\b(?:(?:the\s+)?day\s+before\s+yesterday|yesterday|today|last\s+night"
             r"|this\s+(?:morning|afternoon|evening)|tonight)\b",
-            _read_near,
+            _parse_near_day,
         ),
         (
             r"\b(?P<which>last|this|previous|past)"
             rf"\s+(?P<unit>week|weekend|month|year|{'|'.join(_DAYS)})\b",
-            _read_period,
+            _parse_period,
         ),
-        (rf"\b{_YEAR}\b", _read_year),
+        (rf"\b{_YEAR}\b", _parse_year),
     ):
-        yield compile_later(pattern, re.IGNORECASE | re.ASCII), read
+        yield compile_lazy(pattern, re.IGNORECASE | re.ASCII), parse_match
 
 
-def _read_in_month(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+def _parse_in_month(match: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
     month = _month_number(match["month"].lower())
     past = match.string[max(0, match.start() - 5) : match.start()].lower().strip() == "last"
     return _month(now.year - (month > now.month - past), month)
 
 
-_READERS = tuple(_compiled())
+_PARSERS = tuple(_compile_parsers())

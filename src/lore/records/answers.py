@@ -1,19 +1,20 @@
-"""What comes back from a question or a look: hits, answers, readings."""
+"""Results of recall and search, and what is injected into prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from lore.records.kinds import ItemType, Origin, Storing
+from lore.records.kinds import ItemType, Origin, Outcome, Storing
 from lore.records.knowledge import Edge, Fragment
-from lore.records.talk import Distillation, Message, Session
+from lore.records.sessions import Distillation, Message, Session
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One number behind a score: what it is, its value, and what it added."""
+    """A feature of a score: its name, its value and its contribution."""
 
     name: str
     value: float
@@ -22,10 +23,10 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: the text, where it comes from, its score and why it is here.
+    """A search result: text, source, score and reason.
 
-    `sources` are the messages that what is shown was derived from, the best first; `answer` is what
-    the assistant said to a message that asks.
+    `sources` are the messages that the text was derived from, best first; `answer` is the
+    assistant's reply to a message that asks.
     """
 
     id: str
@@ -52,7 +53,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SessionHit:
-    """One session that answers a question, with the messages that say so."""
+    """A session that answers a question, with its best messages."""
 
     session_id: str
     title: str
@@ -62,8 +63,8 @@ class SessionHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What became of one item in one recall: where it ranked, and what removed it."""
+class RecallTrace:
+    """The trace of one item in one recall: its ranks, and the filter that removed it."""
 
     id: str
     rank: int | None
@@ -76,7 +77,7 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one recall; hits that are not `relevant` are only what lies nearest."""
+    """The result of a recall; hits that are not `relevant` are only the nearest."""
 
     question: str
     hits: tuple[Hit, ...]
@@ -84,7 +85,7 @@ class Answer:
     tokens: int = 0
     considered: int = 0
     notice: str = ""
-    fates: tuple[Fate, ...] = ()
+    fates: tuple[RecallTrace, ...] = ()
     relevant: bool = True
 
     def __iter__(self) -> Iterator[Hit]:
@@ -92,13 +93,13 @@ class Answer:
         return iter(self.hits)
 
     def __len__(self) -> int:
-        """Count the hits."""
+        """Return the number of hits."""
         return len(self.hits)
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A fragment by name only: what a reader sees before deciding to read it."""
+    """A fragment by title, without its content."""
 
     id: str
     title: str
@@ -110,11 +111,11 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """What became of something that was to be remembered.
+class RememberResult:
+    """The outcome of a request to remember something.
 
-    `known` was there already and `updated` got the new words, under the id that is given;
-    `resembles` are the nearest of the others.
+    `id` is that of a duplicate if the outcome is `known` or `updated`; `resembles` are the nearest
+    other fragments.
     """
 
     id: str
@@ -126,7 +127,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One item as it is read: whole, with its surroundings by title."""
+    """A whole item, with its surroundings by title."""
 
     id: str
     type: ItemType
@@ -155,7 +156,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where an item comes from, and the numbers behind its strength."""
+    """The origin of an item, and the numbers behind its strength."""
 
     reading: Reading
     sources: tuple[Message, ...]
@@ -169,8 +170,8 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """One thing that happened to a fragment."""
+class FragmentEvent:
+    """An event in the life of a fragment."""
 
     at: datetime
     what: str
@@ -178,10 +179,10 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
-    """A message that was said or a fragment that was learned around some moment.
+class TimelineEntry:
+    """A message or fragment on a timeline.
 
-    `what` is who said it or of which kind it is; `session` is the title of its session.
+    `what` is the author or the kind; `session` is the title of its session.
     """
 
     id: str
@@ -197,9 +198,85 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """What went with something that is no longer believed."""
+    """What a revocation hides."""
 
     messages: int
     fragments: tuple[Title, ...] = ()
     distillations: tuple[str, ...] = ()
     standing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCandidate:
+    """A hit for a prompt, with the features that decide whether to inject it.
+
+    `cosine` is the similarity, `rarity` the weight of shared words (rare ones weigh most), and
+    `covered` that weight as a share of the prompt's.
+    """
+
+    hit: Hit
+    cosine: float
+    rarity: float
+    covered: float
+    age_days: float
+
+
+class InjectedItem(NamedTuple):
+    """An item that a session was given, by number, with a fingerprint of its text."""
+
+    n: int
+    digest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A text for a prompt, with the ids of its items; empty if there is nothing to inject."""
+
+    text: str = ""
+    ids: tuple[str, ...] = ()
+    tokens: int = 0
+    given: tuple[InjectedItem, ...] = ()
+    """The items that the session has received with this text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastSession:
+    """A former session: its goal, outcome, and open work."""
+
+    id: str
+    at: datetime
+    goal: str
+    outcome: Outcome = "unknown"
+    left: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What was done before a similar error was gone."""
+
+    id: str
+    at: datetime
+    did: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBriefing:
+    """What may be injected at the start of a session."""
+
+    standing: tuple[Hit, ...] = ()
+    past: tuple[PastSession, ...] = ()
+    roots: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """Fragments about an error, and what fixed similar ones."""
+
+    hits: tuple[Hit, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Return their texts by id."""
+        texts = {hit.id: hit.text for hit in self.hits}
+        return texts | {remedy.id: remedy.did for remedy in self.remedies}

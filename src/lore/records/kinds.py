@@ -1,4 +1,4 @@
-"""The closed lists of the domain: roles, kinds, origins, and what trust an origin has."""
+"""The enumerations of the domain: roles, kinds, origins, and the trust in an origin."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ Role = Literal["user", "assistant", "tool", "system"]
 PartKind = Literal[
     "text", "reasoning", "tool_call", "tool_result", "image", "document", "aside", "opaque"
 ]  # fmt: skip
-"""An aside is what a program put beside the talk: boot files, reminders, recalled memory; what
-an agent wrote in a form that nobody knows is opaque."""
+"""An aside is text of a program:
+
+boot files, reminders, recalled memory; opaque is an unknown format.
+"""
 
 Origin = Literal["user", "assistant", "tool", "web", "repo", "peer"]
 FragmentKind = Literal[
@@ -24,12 +26,12 @@ EdgeKind = Literal[
 ItemType = Literal["message", "distillation", "fragment"]
 
 Channel = Literal["push", "file", "gateway", "hook"]
-"""A way in: the same conversation may come in by several, and is stored once."""
+"""A way in; a conversation may arrive on several channels and is stored once."""
 
 Scope = Literal["all", "session", "project", "knowledge"]
 SessionState = Literal["open", "idle", "closed"]
 AccessScope = Literal["read", "write", "push", "admin"]
-"""What an access key opens: looking and asking, changing, bringing in messages, or all of it."""
+"""What an access key allows: reading, changing, capturing messages, or everything."""
 
 Outcome = Literal["success", "failure", "partial", "unknown"]
 
@@ -53,12 +55,12 @@ TRUST: dict[Origin, int] = {
     "tool": 1,
     "web": 0,
 }
-"""What an origin may do; a derived fragment has the lowest trust of what it came from."""
+"""The trust in an origin; a derived fragment has the lowest trust of its sources."""
 
 UNASKED_TRUST = 2
-"""Only this trust and more may be put into a prompt that did not ask for it."""
+"""The least trust for text that is injected into prompts without a question."""
 
 NOTE_EDGES: tuple[EdgeKind, ...] = (
     "derived_from", "related_to", "contradicts", "elaborates", "example_of", "supports",
 )  # fmt: skip
-"""Edges that a person or an agent draws between two fragments."""
+"""Edges that a person or an agent adds between two fragments."""

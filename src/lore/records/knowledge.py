@@ -1,11 +1,11 @@
-"""Fragments and what belongs to them: units of knowledge, edges, episodes."""
+"""Fragments, edges and episodes; input and results of the digest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from lore.records.kinds import EdgeKind, FragmentKind, Origin, Outcome
 
@@ -44,7 +44,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A fragment as someone asks for it to be stored."""
+    """A fragment to be stored."""
 
     content: str
     summary: str = ""
@@ -63,7 +63,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class FragmentVersion:
-    """What a fragment said before it was changed."""
+    """A former version of a fragment."""
 
     fragment_id: str
     version: int
@@ -75,7 +75,7 @@ class FragmentVersion:
 
 @dataclass(frozen=True, slots=True)
 class SharedChange:
-    """What differs between a memory and a project's page; `hidden` is what no reader would see."""
+    """A difference between a memory and a project's page; `hidden` is invisible text in it."""
 
     verb: Literal["add", "change", "remove"]
     entry: str
@@ -88,7 +88,7 @@ class SharedChange:
 
 @dataclass(frozen=True, slots=True)
 class SharedEntry:
-    """A fragment on a project's page: its id there, its own, and a digest of its words."""
+    """A fragment on a project's page: its id there, its own id, and a digest of its text."""
 
     entry: str
     fragment_id: str
@@ -97,7 +97,7 @@ class SharedEntry:
 
 @dataclass(frozen=True, slots=True)
 class SharedPage:
-    """A page as it would be written, and what that changes on it."""
+    """A page to be written, and the changes to it."""
 
     text: str
     changes: tuple[SharedChange, ...]
@@ -119,7 +119,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One tool call of an episode: when in seconds from the start, to what, and how it went."""
+    """A tool call of an episode: seconds from the start, target and result."""
 
     t: int
     action: str
@@ -128,8 +128,8 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Mishap:
-    """One error of an episode, and what was done before the same thing went well."""
+class EpisodeError:
+    """An error of an episode, and what was done until it was gone."""
 
     type: str
     message: str
@@ -138,7 +138,7 @@ class Mishap:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One thing that a person asked for in a session; `first` to `last` are message ordinals."""
+    """A request of a person in a session; `first` to `last` are message ordinals."""
 
     goal: str
     outcome: Outcome
@@ -146,17 +146,17 @@ class Task:
     first: int
     last: int
     calls: int = 0
-    errors: tuple[Mishap, ...] = ()
+    errors: tuple[EpisodeError, ...] = ()
     files_read: tuple[str, ...] = ()
     files_changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What a session set out to do, did and reached; `sources` are the messages it quotes.
+    """Goal, actions and outcome of a session; `sources` are the messages it quotes.
 
-    `tasks` are the things that were asked for, in order: one, as a rule. Where it is `titled`, the
-    goal is the session's title, for nobody said one.
+    `tasks` are the person's requests in order, usually one. If it is `titled`, the goal is the
+    session's title because nobody stated one.
     """
 
     goal: str
@@ -165,7 +165,7 @@ class Episode:
     agent: str = ""
     calls: int = 0
     actions: tuple[Action, ...] = ()
-    errors: tuple[Mishap, ...] = ()
+    errors: tuple[EpisodeError, ...] = ()
     files_read: tuple[str, ...] = ()
     files_changed: tuple[str, ...] = ()
     artifacts: tuple[str, ...] = ()
@@ -178,9 +178,198 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEpisode:
-    """An episode, with the fragment that holds it and when its session ended."""
+class StoredEpisode:
+    """An episode, with its fragment and the end of its session."""
 
     fragment: Fragment
     episode: Episode
     at: datetime
+
+
+Verdict = Literal["changes", "contradicts", "agrees"]
+"""The relation of a newer fragment to an older one:
+
+it updates it, contradicts it without saying so, or neither.
+"""
+
+PhaseState = Literal["done", "skipped", "failed", "pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageText:
+    """A message as the summarizer reads it: without asides, with long tool output shortened.
+
+    `voice` is the role or the speaker's name; `origin` is the least trusted one in the text.
+    """
+
+    id: str
+    ordinal: int
+    at: datetime
+    voice: str
+    text: str
+    origin: Origin
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Consecutive messages of a session that are digested together.
+
+    `later` is what followed, which may withdraw something.
+    """
+
+    session_id: str
+    said: tuple[MessageText, ...]
+    title: str = ""
+    later: tuple[MessageText, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Return the token count."""
+        return sum(one.tokens for one in self.said)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line of a log, and the ordinals of its messages."""
+
+    text: str
+    sources: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The summary of a segment, line by line."""
+
+    lines: tuple[LogLine, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the log as text."""
+        return "\n".join(line.text for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """An extracted draft, with more specific ones below it.
+
+    `sources` are message ids. `corrects` says in words what it replaces; `edges` name other
+    extracts of the same response by summary.
+    """
+
+    content: str
+    summary: str
+    kind: FragmentKind
+    importance: float
+    sources: tuple[str, ...]
+    payload: dict[str, Any] = field(default_factory=dict)
+    corrects: str = ""
+    edges: tuple[tuple[EdgeKind, str], ...] = ()
+    children: tuple[Extract, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CurationResult:
+    """The result of curating a session or a turn.
+
+    Drafts were `known` from a more trusted origin, `refused` because they had been deleted, or
+    `downgraded` to facts because of an invalid payload.
+    """
+
+    session_id: str = ""
+    exchanges: int = 0
+    stored: tuple[str, ...] = ()
+    merged: int = 0
+    known: int = 0
+    attached: int = 0
+    superseded: int = 0
+    contradicted: int = 0
+    refused: int = 0
+    dropped: int = 0
+    downgraded: int = 0
+
+    def __add__(self, other: CurationResult) -> CurationResult:
+        """Return the sum of both results, for the session of the first."""
+        summed = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return CurationResult(**(summed | {"session_id": self.session_id or other.session_id}))
+
+
+@dataclass(frozen=True, slots=True)
+class DigestResult:
+    """What a digest created: distillations, fragments and confirmations."""
+
+    sessions: int
+    distillations: int
+    fragments: int
+    confirmed: int
+
+
+Decision = Literal["keep", "both", "dismiss"]
+"""The resolution of a conflict: the first supersedes the second, both hold, or there was none."""
+
+
+class Conflict(NamedTuple):
+    """Two contradicting fragments, the newer one first."""
+
+    newer: Fragment
+    older: Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionOffer:
+    """A fragment of one project that others confirmed: how often, by project."""
+
+    fragment: Fragment
+    projects: dict[str, int]
+
+
+class CycleUndo(NamedTuple):
+    """What the rollback of a cycle restored, and what it left because it had changed since."""
+
+    id: str
+    taken_back: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpentToday:
+    """The state of the budget for background work; the cost of `unpriced` calls is unknown.
+
+    `whole_usd` is all spend of today, including agents' requests.
+    """
+
+    budget_usd: float
+    spent_usd: float
+    reserved_usd: float
+    unpriced: int
+    until: datetime
+    whole_usd: float = 0.0
+
+    @property
+    def left_usd(self) -> float:
+        """Return what may still be spent."""
+        return max(0.0, self.budget_usd - self.spent_usd - self.reserved_usd)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseReport:
+    """What one phase of a cycle did: counts, and lines with ids and words."""
+
+    phase: str
+    state: PhaseState
+    counts: dict[str, int] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CycleReport:
+    """The result of a consolidation cycle; `undone` after a rollback."""
+
+    id: str
+    started_at: datetime
+    ended_at: datetime | None
+    phases: tuple[PhaseReport, ...]
+    dry_run: bool = False
+    undone: bool = False

@@ -1,1 +1,1 @@
-"""Setup: the configuration files of agents, edited and restored."""
+"""Setup: add Lore to the configuration files of agents, and remove it again."""

@@ -1,4 +1,4 @@
-"""Agents: which files each one is configured by, and what Lore puts into them."""
+"""Agents that Lore can be set up for: their files, and what Lore puts into them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,44 @@ from operator import eq
 from pathlib import Path
 from typing import Any
 
+from lore import toml_edit
 from lore.errors import InvalidInput
-from lore.proxy.events import EVENTS
-from lore.setup import jsonc, plugin, toml_tables
+from lore.proxy.hook_client import HOOK_EVENTS
+from lore.setup import jsonc
+
+PLUGIN_NAME = "lore@lore"
+"""The plugin and its marketplace, as Claude Code names them."""
+
+_PROJECT_FILES = ("settings.local.json", "settings.json")
+
+
+def is_plugin_on(user_home: Path, folder: Path | None = None) -> bool:
+    """Return whether Claude Code uses the plugin, everywhere or in the project of a folder."""
+    installed = _read_plugin_setting(
+        user_home / ".claude" / "plugins" / "installed_plugins.json", "plugins"
+    )
+    return bool(installed) and next(_plugin_choices(user_home, folder), False)
+
+
+def _plugin_choices(user_home: Path, folder: Path | None) -> Iterator[bool]:
+    """Yield the settings about the plugin, the most specific first."""
+    own = (folder / ".claude" / name for name in _PROJECT_FILES) if folder else ()
+    for path in (*own, user_home / ".claude" / "settings.json"):
+        chosen = _read_plugin_setting(path, "enabledPlugins")
+        if chosen is not None:
+            yield chosen is True
+
+
+def _read_plugin_setting(path: Path, table: str) -> Any:
+    """Return what a settings file says about the plugin; None if it cannot be read."""
+    try:
+        return jsonc.read(path.read_text("utf-8"), (table, PLUGIN_NAME))
+    except (OSError, UnicodeDecodeError, InvalidInput):
+        return None
+
 
 _HOOK_S = 5
-"""The agent gives a hook up after this; a hook gives up by itself much earlier."""
+"""The agent aborts a hook after this time; the hook itself gives up much earlier."""
 
 _PROGRAMS = ("lore", "lore.exe")
 
@@ -27,19 +59,19 @@ Command = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What becomes of one file: how Lore is put into its text, and how it is taken out."""
+    """How one file is edited: how to add Lore to its text, and how to remove it."""
 
     path: Path
     put: Callable[[str], str]
     drop: Callable[[str], str]
-    """Take out what `put` writes, and nothing that differs from it."""
+    """Remove what `put` writes, and nothing that differs from it."""
     give_back: Callable[[str, str], str]
-    """Take Lore out of a text, and put in its place what a former text had there."""
+    """Remove Lore from a text, and restore what a former text had in its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent that Lore can be set up for; `traces` are where it leaves its own files."""
+    """An agent that Lore can be set up for; `traces` are the files it leaves behind."""
 
     name: str
     title: str
@@ -48,12 +80,12 @@ class Agent:
     edits: Callable[[Path, Command], tuple[Edit, ...]]
     then: str
     has_plugin: Callable[[Path], bool] = lambda _user_home: False
-    """Tell whether a person's agent has memory by a plugin, and needs nothing else."""
+    """Return whether the user's agent already has memory through a plugin."""
     takes_comments: bool = True
-    """Whether it reads JSON that has comments in it, or commas at the end."""
+    """Whether the agent reads JSON with comments and trailing commas."""
 
     def is_found(self, user_home: Path, path: str) -> bool:
-        """Tell whether this person uses the agent; `path` is where programs are looked for."""
+        """Return whether this user has the agent; `path` is the PATH to search."""
         ran = any((user_home / trace).exists() for trace in self.traces)
         return ran or any(shutil.which(program, path=path) for program in self.programs)
 
@@ -64,7 +96,7 @@ def _member(path: Path, place: Sequence[str], value: Any) -> Edit:
 
     def give_back(text: str, former: str) -> str:
         ours = _runs_server(jsonc.read(text, place))
-        return jsonc.give_back(text, place, former) if ours else text
+        return jsonc.restore(text, place, former) if ours else text
 
     return Edit(path, lambda text: jsonc.put(text, place, value), drop, give_back)
 
@@ -89,13 +121,13 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
 
 
 def find_in_claude_code(user_home: Path, command: Command) -> tuple[bool, bool]:
-    """Tell whether Claude Code has Lore's server and its hooks, for the home of a command."""
+    """Return whether Claude Code has Lore's server and its hooks, for the home of a command."""
     servers = user_home / ".claude.json"
     settings = user_home / ".claude" / "settings.json"
     server = jsonc.read(_text_of(servers), ("mcpServers", "lore"))
     hooks = [
         shlex.split(hook["command"])
-        for entry in _our_hooks(_text_of(settings), EVENTS[0])
+        for entry in _our_hooks(_text_of(settings), HOOK_EVENTS[0])
         for hook in entry["hooks"]
     ]
     serves = _runs_server(server) and _is_home(server.get("args", ()), command)
@@ -103,18 +135,18 @@ def find_in_claude_code(user_home: Path, command: Command) -> tuple[bool, bool]:
 
 
 def claude_code_words(command: Command, *, server: bool, hooks: bool) -> tuple[str, ...]:
-    """Return the words that give Claude Code Lore's server, its hooks or both for one run."""
+    """Return the arguments that add Lore's server, its hooks or both to Claude Code for one run."""
     words: list[str] = []
     if server:
         words += ["--mcp-config", json.dumps({"mcpServers": {"lore": _stdio(command)}})]
     if hooks:
-        told = {event: [_hook(event, command)] for event in EVENTS}
-        words += ["--settings", json.dumps({"hooks": told})]
+        hook_settings = {event: [_hook(event, command)] for event in HOOK_EVENTS}
+        words += ["--settings", json.dumps({"hooks": hook_settings})]
     return tuple(words)
 
 
 def _text_of(path: Path) -> str:
-    """Return a file as far as it can be read: an agent that cannot read it has nothing from it."""
+    """Return the text of a file; '' if it cannot be read."""
     try:
         text = path.read_text("utf-8")
         jsonc.parse(text)
@@ -124,7 +156,7 @@ def _text_of(path: Path) -> str:
 
 
 def _is_home(words: Sequence[Any], command: Command) -> bool:
-    """Tell whether words mean the home of a command; without one the environment decides."""
+    """Return whether words name the home of a command; without one the environment decides."""
     return "--home" not in words or _home_of(words) == _home_of(command)
 
 
@@ -133,17 +165,17 @@ def _home_of(words: Sequence[Any]) -> str:
 
 
 def _with_hooks(text: str, command: Command) -> str:
-    if all(_our_hooks(text, event) == [_hook(event, command)] for event in EVENTS):
-        return text  # also as the agent itself writes it, which orders and indents anew
-    for event in EVENTS:
+    if all(_our_hooks(text, event) == [_hook(event, command)] for event in HOOK_EVENTS):
+        return text  # also as the agent itself writes it, reordered and reindented
+    for event in HOOK_EVENTS:
         text = jsonc.drop_items(text, ("hooks", event), _is_ours)
-    for event in EVENTS:
+    for event in HOOK_EVENTS:
         text = jsonc.append(text, ("hooks", event), _hook(event, command))
     return text
 
 
 def _without_hooks(text: str, command: Command) -> str:
-    for event in EVENTS:
+    for event in HOOK_EVENTS:
         text = jsonc.drop_items(text, ("hooks", event), partial(eq, _hook(event, command)))
     return text
 
@@ -155,7 +187,7 @@ def _hook(event: str, command: Command) -> dict[str, Any]:
 
 
 def _former_hooks(text: str, former: str) -> str:
-    for event in EVENTS:
+    for event in HOOK_EVENTS:
         place = ("hooks", event)
         without = jsonc.drop_items(text, place, _is_ours)
         if without == text:
@@ -167,12 +199,12 @@ def _former_hooks(text: str, former: str) -> str:
 
 
 def _our_hooks(text: str, event: str) -> list[Any]:
-    held = jsonc.read(text, ("hooks", event))
-    return [*filter(_is_ours, held)] if isinstance(held, list) else []
+    entries = jsonc.read(text, ("hooks", event))
+    return [*filter(_is_ours, entries)] if isinstance(entries, list) else []
 
 
 def _is_ours(entry: Any) -> bool:
-    """Tell whether an entry of hooks runs nothing but Lore's."""
+    """Return whether a hook entry runs nothing but Lore."""
     hooks = entry.get("hooks") if isinstance(entry, dict) else None
     if not isinstance(hooks, list) or not hooks:
         return False
@@ -188,15 +220,15 @@ def _runs_hook(command: str) -> bool:
     return (
         len(words) > 2
         and words[-2] == "hook"
-        and words[-1] in EVENTS
+        and words[-1] in HOOK_EVENTS
         and Path(words[0]).name in _PROGRAMS
     )
 
 
 def commands_in(tree: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the words by which a configuration runs Lore, without what it has it do."""
+    """Yield the commands by which a configuration runs Lore."""
     waiting = [tree]
-    while waiting:  # in a row, for a key may be nested deeper than calls can be
+    while waiting:  # iterative, because keys may be nested deeper than the recursion limit
         entry = waiting.pop()
         if isinstance(entry, dict):
             if _runs_server(entry):
@@ -209,7 +241,7 @@ def commands_in(tree: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _runs_server(entry: Any) -> bool:
-    """Tell whether an entry of servers runs Lore's, from whatever installation."""
+    """Return whether a server entry runs Lore, from any installation."""
     if not isinstance(entry, dict):
         return False
     words = _server_words(entry)
@@ -228,16 +260,18 @@ def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
     name, table = "mcp_servers.lore", _stdio(command)
 
     def drop(text: str) -> str:
-        return toml_tables.drop(text, name) if toml_tables.find(text, name) == table else text
+        return (
+            toml_edit.drop_table(text, name) if toml_edit.find_table(text, name) == table else text
+        )
 
     def give_back(text: str, former: str) -> str:
-        ours = _runs_server(toml_tables.find(text, name))
-        return toml_tables.give_back(text, name, former) if ours else text
+        ours = _runs_server(toml_edit.find_table(text, name))
+        return toml_edit.restore_table(text, name, former) if ours else text
 
     return (
         Edit(
             user_home / ".codex" / "config.toml",
-            lambda text: toml_tables.put(text, name, table),
+            lambda text: toml_edit.put_table(text, name, table),
             drop,
             give_back,
         ),
@@ -264,7 +298,7 @@ def _gemini(user_home: Path, command: Command) -> tuple[Edit, ...]:
 AGENTS = (
     Agent(
         "claude-code", "Claude Code", ("claude",), (".claude", ".claude.json"), _claude_code,
-        "Start a new session and ask: what do you remember about this project?", plugin.is_on,
+        "Start a new session and ask: what do you remember about this project?", is_plugin_on,
         takes_comments=False,
     ),
     Agent(
@@ -286,7 +320,7 @@ AGENTS = (
 
 
 def get_agent(name: str) -> Agent:
-    """Return the agent of this name, or whose program has it, or raise."""
+    """Return the agent with this name or program, or raise."""
     for agent in AGENTS:
         if name == agent.name or name in agent.programs:
             return agent

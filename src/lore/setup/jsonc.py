@@ -1,4 +1,4 @@
-"""JSON with comments: one member put in or taken out, the rest left as a person wrote it."""
+"""Edit JSON with comments in place: change one member and keep the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 _INDENT = re.compile(r"\n([ \t]+)\S")
 
 _DEEPEST = 200
-"""Settings are nested by a handful; what is deeper would end the recursion."""
+"""Deeper nesting would exceed the recursion limit; settings have a handful of levels."""
 _USUAL_INDENT = "  "
 
 
@@ -32,7 +32,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value in a text: from where to where, and its members if it is an object."""
+    """The position of a value in a text, and its members if it is an object."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ class Node:
 
 
 def parse(text: str) -> Node:
-    """Return where the values of a text are; commas at the end of a list are allowed."""
+    """Return the positions of all values; trailing commas are allowed."""
     node = _value(text, _skip(text, 0), 0)
     if _skip(text, node.end) != len(text):
         raise _wrong(text, node.end)
@@ -54,13 +54,13 @@ def parse(text: str) -> Node:
 
 
 def read(text: str, path: Sequence[str] = ()) -> Any:
-    """Return the value at a path, or None if there is none."""
+    """Return the value at a path, or None."""
     node = _find(text, path)
     return None if node is None else _plain(text, node)
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with this value at a path; objects on the way are made."""
+    """Return the text with a value at a path; missing objects are created."""
     if not text.strip():
         text = "{}\n"
     node, depth = parse(text), 0
@@ -80,7 +80,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def drop(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at a path, and without objects that it leaves empty."""
+    """Return the text without the member at a path, and without objects that become empty."""
     if not text.strip():
         return text
     node, trail = parse(text), list[tuple[Node, Member]]()
@@ -96,8 +96,8 @@ def drop(text: str, path: Sequence[str]) -> str:
     return _remove(text, owner, member)
 
 
-def give_back(text: str, path: Sequence[str], former: str) -> str:
-    """Return the text with what stood at a path in a former text, or with nothing there."""
+def restore(text: str, path: Sequence[str], former: str) -> str:
+    """Return the text with the value that a former text had at a path, or without one."""
     now, then = _find(text, path), _find(former, path)
     if now is None or then is None:
         return drop(text, path)
@@ -105,7 +105,7 @@ def give_back(text: str, path: Sequence[str], former: str) -> str:
 
 
 def append(text: str, path: Sequence[str], item: Any) -> str:
-    """Return the text with an item at the end of the list at a path, which is made if need be."""
+    """Return the text with an item appended to the list at a path, which is created if missing."""
     present = read(text, path)
     if present is None:
         return put(text, path, [item])
@@ -120,11 +120,11 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
     written = _written(item, unit, depth + 1)
     if not node.items:
         return _replaced(text, node.start, node.end, f"[\n{pad}{written}\n{unit * depth}]")
-    return _add_behind(text, node.items[-1].end, node.end - 1, pad + written)
+    return _insert_after(text, node.items[-1].end, node.end - 1, pad + written)
 
 
 def drop_items(text: str, path: Sequence[str], is_ours: Callable[[Any], bool]) -> str:
-    """Return the text without some items of the list at a path, nor the list if it is empty."""
+    """Return the text without some items of a list, and without the list if it becomes empty."""
     present = read(text, path)
     if not isinstance(present, list) or not any(map(is_ours, present)):
         return text
@@ -133,7 +133,7 @@ def drop_items(text: str, path: Sequence[str], is_ours: Callable[[Any], bool]) -
     node = _at(text, path)
     place = next(i for i, item in enumerate(present) if is_ours(item))
     if place:
-        shorter = _take_out(text, node.items[place - 1].end, node.items[place], node.end - 1)
+        shorter = _remove_value(text, node.items[place - 1].end, node.items[place], node.end - 1)
     else:
         shorter = text[: node.items[0].start] + text[node.items[1].start :]
     return drop_items(shorter, path, is_ours)
@@ -163,11 +163,11 @@ def _insert(text: str, owner: Node, name: str, value: Any, depth: int) -> str:
             end = len(text[: owner.end - 1].rstrip())
             return _replaced(text, end, owner.end - 1, f"\n{pad}{written}\n{unit * depth}")
         return _replaced(text, owner.start, owner.end, f"{{\n{pad}{written}\n{unit * depth}}}")
-    return _add_behind(text, owner.members[-1].value.end, owner.end - 1, pad + written)
+    return _insert_after(text, owner.members[-1].value.end, owner.end - 1, pad + written)
 
 
-def _add_behind(text: str, last: int, closing: int, line: str) -> str:
-    """Add a line behind the value that ends at `last`; a remark beside that stays beside it."""
+def _insert_after(text: str, last: int, closing: int, line: str) -> str:
+    """Insert a line after the value that ends at `last`; a comment beside it stays there."""
     comma = _comma(text[last:closing])
     at = last if comma is None else last + comma + 1
     remark = _REMARK.match(text, at, closing)
@@ -177,22 +177,24 @@ def _add_behind(text: str, last: int, closing: int, line: str) -> str:
     return _replaced(text, end, end, f"\n{line},")
 
 
-def _take_out(text: str, former: int, node: Node, closing: int, start: int | None = None) -> str:
-    """Take out a value, from `start` if it has a name; before it another one ends at `former`."""
+def _remove_value(
+    text: str, former: int, node: Node, closing: int, start: int | None = None
+) -> str:
+    """Remove a value, from `start` if it has a name; the value before it ends at `former`."""
     start = node.start if start is None else start
     comma, after = _comma(text[former:start]), _comma(text[node.end : closing])
     assert comma is not None
     if after is None:
-        kept = text[former : former + comma] + text[former + comma + 1 : start]
+        middle = text[former : former + comma] + text[former + comma + 1 : start]
         rest = text[node.end :]
     else:
-        kept = text[former:start]
+        middle = text[former:start]
         rest = text[node.end : node.end + after] + text[node.end + after + 1 :]
-    return text[:former] + kept.rstrip(" \t").removesuffix("\n").removesuffix("\r") + rest
+    return text[:former] + middle.rstrip(" \t").removesuffix("\n").removesuffix("\r") + rest
 
 
 def _replaced(text: str, start: int, end: int, by: str) -> str:
-    """Return the text with a part replaced, in the manner in which its own lines end."""
+    """Return the text with a part replaced, with the line endings of the text."""
     return text[:start] + _lines_as(text, by) + text[end:]
 
 
@@ -206,7 +208,7 @@ def _remove(text: str, owner: Node, member: Member) -> str:
     place = owner.members.index(member)
     if place:
         former = owner.members[place - 1].value.end
-        return _take_out(text, former, member.value, owner.end - 1, member.start)
+        return _remove_value(text, former, member.value, owner.end - 1, member.start)
     end = member.value.end
     comma = _comma(text[end : owner.end - 1])
     end += 0 if comma is None else comma + 1
@@ -219,7 +221,7 @@ def _remove(text: str, owner: Node, member: Member) -> str:
 
 
 def _comma(gap: str) -> int | None:
-    """Return where the comma stands in what lies between two members."""
+    """Return the position of the comma between two members."""
     at = _GAP.match(gap)
     return at.end() if at and gap[at.end() : at.end() + 1] == "," else None
 
@@ -235,8 +237,8 @@ def _nested(path: Sequence[str], value: Any) -> Any:
 
 
 def _unit(text: str) -> str:
-    found = _INDENT.search(text)
-    return found[1] if found else _USUAL_INDENT
+    match = _INDENT.search(text)
+    return match[1] if match else _USUAL_INDENT
 
 
 def _plain(text: str, node: Node) -> Any:
@@ -260,10 +262,10 @@ def _value(text: str, at: int, depth: int) -> Node:
         return _object(text, at, depth)
     if text[at : at + 1] == "[":
         return _array(text, at, depth)
-    found = _TEXT.match(text, at) or _SCALAR.match(text, at)
-    if not found:
+    match = _TEXT.match(text, at) or _SCALAR.match(text, at)
+    if not match:
         raise _wrong(text, at)
-    return Node(at, found.end())
+    return Node(at, match.end())
 
 
 def _object(text: str, start: int, depth: int) -> Node:

@@ -1,1 +1,1 @@
-"""The store: the only room that knows SQL, and where the indexes live."""
+"""The store: all SQL, the schema, and one module for each group of tables."""

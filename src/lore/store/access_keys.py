@@ -1,4 +1,4 @@
-"""Access keys: who may use the server; a key itself is never stored, only its digest."""
+"""Access keys of the HTTP server; the store keeps only a digest of each key."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from datetime import datetime
 
 from lore import clock
 from lore.records import AccessKey
-from lore.store.packing import moment
+from lore.store.codec import unpack_time
 from lore.store.sqlite import Connection, Row
 
 _COLUMNS = "prefix, name, scopes, created_at, expires_at, revoked_at"
 
 
 def add(db: Connection, key: AccessKey, digest: str) -> None:
-    """Enter a key by its prefix and the digest of all of it."""
+    """Store a key by its prefix and the digest of the whole key."""
     db.run(
         "INSERT INTO access_keys (prefix, name, digest, scopes, created_at, expires_at)"
         " VALUES (:prefix, :name, :digest, :scopes, :created_at, :expires_at)",
@@ -26,19 +26,19 @@ def add(db: Connection, key: AccessKey, digest: str) -> None:
     )
 
 
-def everyone(db: Connection) -> list[AccessKey]:
-    """Return all keys, in the order they were made."""
+def list_all(db: Connection) -> list[AccessKey]:
+    """Return all keys, oldest first."""
     return [_key(row) for row in db.rows(f"SELECT {_COLUMNS} FROM access_keys ORDER BY n")]
 
 
 def find(db: Connection, prefix: str) -> tuple[AccessKey, str] | None:
-    """Return the key with a prefix, and the digest of all of it."""
+    """Return the key with this prefix and its digest, or None."""
     row = db.find(f"SELECT {_COLUMNS}, digest FROM access_keys WHERE prefix = :p", p=prefix)
     return None if row is None else (_key(row[:-1]), str(row[-1]))
 
 
-def named(db: Connection, name_or_prefix: str) -> list[AccessKey]:
-    """Return the keys that have a prefix or a name."""
+def find_named(db: Connection, name_or_prefix: str) -> list[AccessKey]:
+    """Return the keys with this prefix or name."""
     rows = db.rows(
         f"SELECT {_COLUMNS} FROM access_keys WHERE prefix = :w OR name = :w ORDER BY n",
         w=name_or_prefix,
@@ -47,7 +47,7 @@ def named(db: Connection, name_or_prefix: str) -> list[AccessKey]:
 
 
 def revoke(db: Connection, prefix: str, *, now: datetime) -> None:
-    """Let a key open nothing from now on; one that was revoked before stays so since then."""
+    """Revoke a key; a key that is revoked already keeps its time of revocation."""
     db.run(
         "UPDATE access_keys SET revoked_at = coalesce(revoked_at, :at) WHERE prefix = :prefix",
         at=clock.to_us(now),
@@ -61,7 +61,7 @@ def _key(row: Row) -> AccessKey:
         prefix=prefix,
         name=name,
         scopes=tuple(scopes.split()),
-        created_at=moment(created),
-        expires_at=None if expires is None else moment(expires),
-        revoked_at=None if revoked is None else moment(revoked),
+        created_at=unpack_time(created),
+        expires_at=None if expires is None else unpack_time(expires),
+        revoked_at=None if revoked is None else unpack_time(revoked),
     )

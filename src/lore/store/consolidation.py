@@ -1,25 +1,333 @@
-"""Consolidation: what its phases read, in sets and by index."""
+"""Consolidation: its cycles and their undo steps, its judgements, and the queries of its phases."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from lore import clock
-from lore.records import TRUST, FragmentKind
-from lore.store import vectors
+from lore.errors import AmbiguousId, InvalidInput
+from lore.records import TRUST, CycleReport, FragmentKind, PhaseReport
+from lore.store import database, items, vectors
+from lore.store.codec import unpack_json, unpack_time
 from lore.store.fragments import LIVING_FRAGMENT
-from lore.store.sqlite import Connection, among, numbers
+from lore.store.sqlite import Connection, Row, among, full_text, int_array
+from lore.text import words
+
+UNDO_PERIOD = timedelta(hours=24)
+"""A cycle can be undone for this long after its end; then what it pruned is deleted for good."""
+
+_REPORT_RETENTION = timedelta(days=30)
+"""Cycle reports are kept for a month."""
+
+_CYCLE_COLUMNS = "n, id, started_at, ended_at, undone_at, report"
+
+
+class CycleRow(NamedTuple):
+    """A cycle's number and its report so far."""
+
+    n: int
+    report: CycleReport
+
+
+def begin_cycle(db: Connection, phases: Sequence[str], *, now: datetime) -> int:
+    """Start a cycle with all phases pending and return its number."""
+    return int(
+        db.value(
+            "INSERT INTO cycles (id, started_at, report) VALUES (:id, :at, :report) RETURNING n",
+            id=clock.new_id(now),
+            at=clock.to_us(now),
+            report=_pack_phases([PhaseReport(phase, "pending") for phase in phases]),
+        )
+    )
+
+
+def save_phase(db: Connection, n: int, phase: PhaseReport) -> None:
+    """Store what a phase has done so far, replacing its former report."""
+    report = get_report(db, n)
+    phases = [phase if one.phase == phase.phase else one for one in report.phases]
+    db.run("UPDATE cycles SET report = :report WHERE n = :n", report=_pack_phases(phases), n=n)
+
+
+def end_cycle(db: Connection, n: int, *, now: datetime) -> None:
+    """End a cycle and delete old reports."""
+    db.run("UPDATE cycles SET ended_at = :at WHERE n = :n", at=clock.to_us(now), n=n)
+    db.run(
+        "DELETE FROM cycles WHERE started_at < :line AND n NOT IN (SELECT cycle_n FROM steps)",
+        line=clock.to_us(now - _REPORT_RETENTION),
+    )
+
+
+def mark_cycle_undone(db: Connection, n: int, *, now: datetime) -> None:
+    """Record that a cycle was undone."""
+    db.run(
+        "UPDATE cycles SET undone_at = :at, ended_at = coalesce(ended_at, :at) WHERE n = :n",
+        at=clock.to_us(now),
+        n=n,
+    )
+
+
+def get_report(db: Connection, n: int) -> CycleReport:
+    """Return the report of a cycle."""
+    return _cycle(db.rows(f"SELECT {_CYCLE_COLUMNS} FROM cycles WHERE n = :n", n=n)[0]).report
+
+
+def find_cycle(db: Connection, id_: str) -> CycleRow | None:
+    """Return the cycle with this id or id prefix."""
+    prefix = id_.strip().lower()
+    if len(prefix) < items.SHORTEST_PREFIX:
+        msg = f"'{id_}' is too short for an id: give at least {items.SHORTEST_PREFIX} characters."
+        raise InvalidInput(msg)
+    rows = db.rows(
+        f"SELECT {_CYCLE_COLUMNS} FROM cycles WHERE id >= :id AND id < :id || '~'"
+        " ORDER BY n LIMIT 2",
+        id=prefix,
+    )
+    if len(rows) > 1:
+        msg = f"'{id_}' matches several cycles."
+        raise AmbiguousId(msg)
+    return _cycle(rows[0]) if rows else None
+
+
+def find_open_cycle(db: Connection, phases: Sequence[str]) -> CycleRow | None:
+    """Return the last cycle of these phases that was started and never ended, to be resumed."""
+    rows = db.rows(f"SELECT {_CYCLE_COLUMNS} FROM cycles WHERE ended_at IS NULL ORDER BY n DESC")
+    cycles = (_cycle(row) for row in rows)
+    matches = (c for c in cycles if [one.phase for one in c.report.phases] == list(phases))
+    return next(matches, None)
+
+
+def find_last_cycle(db: Connection, *, standing: bool = False) -> CycleRow | None:
+    """Return the newest cycle; with `standing`, the newest that was not undone."""
+    condition = "WHERE undone_at IS NULL" if standing else ""
+    row = db.find(f"SELECT {_CYCLE_COLUMNS} FROM cycles {condition} ORDER BY n DESC LIMIT 1")
+    return None if row is None else _cycle(row)
+
+
+def recent_reports(db: Connection, *, limit: int) -> list[CycleReport]:
+    """Return the reports of the latest cycles, newest first."""
+    rows = db.rows(f"SELECT {_CYCLE_COLUMNS} FROM cycles ORDER BY n DESC LIMIT :limit", limit=limit)
+    return [_cycle(row).report for row in rows]
+
+
+def cycles_past_undo(db: Connection, *, running: int = 0, now: datetime) -> list[int]:
+    """Return the cycles that still have undo steps but can no longer be undone.
+
+    The running cycle is never one of them, even if it started long ago.
+    """
+    return db.column(
+        "SELECT n FROM cycles WHERE coalesce(ended_at, started_at) <= :line"
+        " AND n IN (SELECT cycle_n FROM steps) AND n <> :running ORDER BY n",
+        line=clock.to_us(now - UNDO_PERIOD),
+        running=running,
+    )
+
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def redact_reports(db: Connection, ids: Sequence[str], needle: str = "") -> None:
+    """Remove lines from all reports that name one of these ids or contain a text.
+
+    The reasons of failed phases are removed as well: an error may quote anything.
+    """
+    deleted = set(ids)
+    for n, packed in db.rows("SELECT n, report FROM cycles"):
+        phases = _unpack_phases(packed)
+        redacted = [
+            replace(
+                one,
+                told=_redacted_lines(one.told, deleted, needle),
+                reason="" if one.state == "failed" else one.reason,
+            )
+            for one in phases
+        ]
+        if redacted != phases:
+            db.run(
+                "UPDATE cycles SET report = :report WHERE n = :n",
+                report=_pack_phases(redacted),
+                n=n,
+            )
+
+
+def _redacted_lines(lines: tuple[str, ...], deleted: set[str], needle: str) -> tuple[str, ...]:
+    return tuple(
+        line
+        for line in lines
+        if deleted.isdisjoint(_ID.findall(line))
+        and not (needle and needle in " ".join(line.casefold().split()))
+    )
+
+
+def get_progress(db: Connection, name: str) -> int:
+    """Return the progress value that a phase stored; 0 at first."""
+    return int(database.find_meta(db, _progress_key(name)) or 0)
+
+
+def set_progress(db: Connection, name: str, value: int) -> None:
+    """Store the progress value of a phase."""
+    database.set_meta(db, _progress_key(name), str(value))
+
+
+def _progress_key(name: str) -> str:
+    return f"consolidated {name}"
+
+
+def _pack_phases(phases: Sequence[PhaseReport]) -> str:
+    return orjson.dumps([asdict(phase) for phase in phases]).decode()
+
+
+def _unpack_phases(packed: str) -> list[PhaseReport]:
+    return [PhaseReport(**{**one, "told": tuple(one["told"])}) for one in unpack_json(packed)]
+
+
+def _cycle(row: Row) -> CycleRow:
+    n, id_, started_at, ended_at, undone_at, packed = row
+    return CycleRow(
+        n,
+        CycleReport(
+            id=id_,
+            started_at=unpack_time(started_at),
+            ended_at=None if ended_at is None else unpack_time(ended_at),
+            phases=tuple(_unpack_phases(packed)),
+            undone=undone_at is not None,
+        ),
+    )
+
+
+StepVerb = Literal[
+    "edge_added", "edge_dropped", "depth", "superseded", "hidden", "reworded", "added", "decayed",
+    "confirmed", "counted", "strengthened",
+]  # fmt: skip
+
+
+class Step(NamedTuple):
+    """One undoable change: `value` is the former weight, depth or version, `at` the former time."""
+
+    verb: StepVerb
+    fragment_n: int | None = None
+    other_n: int | None = None
+    kind: str = ""
+    value: float | None = None
+    note: str = ""
+    at: int | None = None
+
+
+_STEP_COLUMNS = ", ".join(Step._fields)
+
+StepRecorder = Callable[[Connection, Step], None]
+"""Called inside the transaction of each change with the step that undoes it."""
+
+
+def ignore_step(_db: Connection, _step: Step) -> None:
+    """Record nothing: users undo their own actions through the undo log."""
+
+
+def step_recorder(cycle_n: int) -> StepRecorder:
+    """Return a recorder that stores every change as a step of a cycle."""
+    return partial(_record_step, cycle_n)
+
+
+def _record_step(cycle_n: int, db: Connection, step: Step) -> None:
+    record_steps(db, cycle_n, step)
+
+
+def record_steps(db: Connection, cycle_n: int, *steps: Step) -> None:
+    """Store undo steps of a cycle."""
+    db.run_many(
+        f"INSERT INTO steps (cycle_n, {_STEP_COLUMNS}) VALUES (:cycle_n, :verb, :fragment_n,"
+        " :other_n, :kind, :value, :note, :at)",
+        [{**step._asdict(), "cycle_n": cycle_n} for step in steps],
+    )
+
+
+def steps_of_cycle(db: Connection, cycle_n: int, verb: StepVerb | None = None) -> list[Step]:
+    """Return the steps of a cycle, last first."""
+    rows = db.rows(
+        f"SELECT {_STEP_COLUMNS} FROM steps WHERE cycle_n = :cycle_n"
+        " AND (:verb IS NULL OR verb = :verb) ORDER BY n DESC",
+        cycle_n=cycle_n,
+        verb=verb,
+    )
+    return [Step(*row) for row in rows]
+
+
+def steps_of_fragment(db: Connection, n: int) -> list[tuple[datetime, StepVerb]]:
+    """Return when and how cycles changed a fragment, as far as that can still be undone."""
+    rows = db.rows(
+        "SELECT c.started_at, s.verb FROM steps s JOIN cycles c ON c.n = s.cycle_n"
+        " WHERE s.fragment_n = :n ORDER BY s.n",
+        n=n,
+    )
+    return [(unpack_time(at), verb) for at, verb in rows]
+
+
+def drop_steps(db: Connection, cycle_ns: Sequence[int]) -> None:
+    """Delete the steps of cycles that were undone or can no longer be undone."""
+    db.run(f"DELETE FROM steps WHERE {among('cycle_n', 'ns')}", ns=int_array(cycle_ns))
+
+
+JudgementVerb = Literal["merge", "judge", "ask", "reflect", "prune"]
+"""What was decided; for 'ask', the verdict counts the failed requests to the model."""
+
+
+class Judgement(NamedTuple):
+    """One decision about a pair of fragments, and the versions that it was based on."""
+
+    a_n: int
+    b_n: int
+    verb: JudgementVerb
+    verdict: str
+    a_version: int = 0
+    b_version: int = 0
+
+
+def put_judgements(db: Connection, judged: Iterable[Judgement], *, now: datetime) -> None:
+    """Store decisions, replacing former ones about the same pairs."""
+    at = clock.to_us(now)
+    db.run_many(
+        "INSERT INTO judgements (a_n, b_n, verb, verdict, a_version, b_version, at)"
+        " VALUES (:a_n, :b_n, :verb, :verdict, :a_version, :b_version, :at)"
+        " ON CONFLICT (a_n, b_n, verb) DO UPDATE SET verdict = excluded.verdict,"
+        " a_version = excluded.a_version, b_version = excluded.b_version, at = excluded.at",
+        [{**one._asdict(), "at": at} for one in judged],
+    )
+
+
+def judgements_of(
+    db: Connection, ns: Sequence[int], verb: JudgementVerb
+) -> dict[tuple[int, int], Judgement]:
+    """Return the decisions about pairs whose first fragment is one of `ns`, by pair."""
+    rows = db.rows(
+        "SELECT a_n, b_n, verb, verdict, a_version, b_version FROM judgements"
+        f" WHERE {among('a_n', 'ns')} AND verb = :verb",
+        ns=int_array(ns),
+        verb=verb,
+    )
+    return {(row[0], row[1]): Judgement(*row) for row in rows}
+
+
+def judgement_groups(db: Connection, verb: JudgementVerb) -> dict[int, set[int]]:
+    """Return for each first fragment of a decision all its partners."""
+    groups: dict[int, set[int]] = {}
+    for a_n, b_n in db.rows("SELECT a_n, b_n FROM judgements WHERE verb = :verb", verb=verb):
+        groups.setdefault(a_n, set()).add(b_n)
+    return groups
+
 
 Matrix = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 
 
-class Embedding(NamedTuple):
+class ActiveEmbedder(NamedTuple):
     """The embedder whose vectors are compared."""
 
     n: int
@@ -27,7 +335,7 @@ class Embedding(NamedTuple):
 
 
 class Root(NamedTuple):
-    """What merging and linking need to know of a root."""
+    """The columns of a root fragment that merging and linking need."""
 
     n: int
     seq: int
@@ -38,25 +346,25 @@ class Root(NamedTuple):
     created_at: int
 
 
-class Waiting(NamedTuple):
-    """A session that waits to be digested."""
+class UndigestedSession(NamedTuple):
+    """An idle session that is waiting to be digested."""
 
     n: int
     id: str
     last_message_at: int
 
 
-def find_embedding(db: Connection) -> Embedding | None:
-    """Return the embedder whose vectors are searched, if there is one."""
+def find_active_embedder(db: Connection) -> ActiveEmbedder | None:
+    """Return the embedder whose vectors are searched, or None."""
     row = db.find(
         "SELECT e.n, e.dimension FROM embedders e JOIN meta m ON m.value = e.identity"
         " WHERE m.key = 'embedder'"
     )
-    return None if row is None else Embedding(*row)
+    return None if row is None else ActiveEmbedder(*row)
 
 
-def roots(db: Connection, embedding: Embedding) -> tuple[list[Root], Matrix]:
-    """Return the living roots that have a vector, but for episodes, with their vectors."""
+def embedded_roots(db: Connection, embedding: ActiveEmbedder) -> tuple[list[Root], Matrix]:
+    """Return the live roots that have a vector, except episodes, with their vectors."""
     rows = db.rows(
         "SELECT f.n, v.seq, coalesce(i.project_n, 0), f.trust, f.kind, f.access_count,"
         " i.created_at, v.vector FROM fragments f JOIN items i ON i.n = f.n"
@@ -71,8 +379,8 @@ def roots(db: Connection, embedding: Embedding) -> tuple[list[Root], Matrix]:
     return [Root(*row[:-1]) for row in rows], halves.astype(np.float32)
 
 
-def newest_children(db: Connection) -> dict[int, int]:
-    """Return for each fragment with living children the newest change number of theirs."""
+def newest_child_changes(db: Connection) -> dict[int, int]:
+    """Return for each fragment with live children the highest change number among them."""
     rows = db.rows(
         "SELECT e.source_n, max(v.seq) FROM edges e JOIN fragments f ON f.n = e.target_n"
         f" JOIN vectors v ON v.n = e.target_n WHERE e.kind = 'hierarchical' AND {LIVING_FRAGMENT}"
@@ -82,17 +390,17 @@ def newest_children(db: Connection) -> dict[int, int]:
 
 
 def children_of(db: Connection, ns: Sequence[int]) -> dict[int, list[int]]:
-    """Return the living children of each of some fragments, in the order they were learned."""
+    """Return the live children of each fragment, in the order they were learned."""
     rows = db.rows(
         "SELECT e.source_n, e.target_n FROM edges e JOIN fragments f ON f.n = e.target_n"
         f" WHERE e.kind = 'hierarchical' AND {LIVING_FRAGMENT} AND {among('e.source_n', 'ns')}"
         " ORDER BY e.target_n",
-        ns=numbers(ns),
+        ns=int_array(ns),
     )
-    found: dict[int, list[int]] = {}
+    children: dict[int, list[int]] = {}
     for parent, child in rows:
-        found.setdefault(parent, []).append(child)
-    return found
+        children.setdefault(parent, []).append(child)
+    return children
 
 
 _CHILDREN_SINCE = (
@@ -103,9 +411,9 @@ _CHILDREN_SINCE = (
 
 
 def children_since(db: Connection, seq: int, *, limit: int) -> list[tuple[int, int, int]]:
-    """Return living children whose vectors came after a change number, oldest first.
+    """Return (change number, child, parent) of live children embedded after a change number.
 
-    Each as (change number, child, parent).
+    Oldest first.
     """
     rows = db.rows(
         f"SELECT v.seq, v.n, e.source_n {_CHILDREN_SINCE} ORDER BY v.seq LIMIT :limit",
@@ -116,30 +424,30 @@ def children_since(db: Connection, seq: int, *, limit: int) -> list[tuple[int, i
 
 
 def count_children_since(db: Connection, seq: int) -> int:
-    """Count the living children whose vectors came after a change number."""
+    """Count the live children that were embedded after a change number."""
     return int(db.value(f"SELECT count(*) {_CHILDREN_SINCE}", seq=seq))
 
 
-def vectors_of(db: Connection, ns: Sequence[int], embedding: Embedding) -> Matrix:
-    """Return the vectors of fragments, in their order; zeros for one that has none."""
+def load_vectors(db: Connection, ns: Sequence[int], embedding: ActiveEmbedder) -> Matrix:
+    """Return the vectors of fragments in their order; a row of zeros for a missing vector."""
     return vectors.load(db, np.array(ns, np.int64), embedding.dimension)
 
 
-def associated(db: Connection, ns: Sequence[int]) -> set[tuple[int, int]]:
-    """Return the associative edges from or to fragments, each from its lower end."""
+def associated_pairs(db: Connection, ns: Sequence[int]) -> set[tuple[int, int]]:
+    """Return the pairs of fragments linked by associative edges, lower number first."""
     rows = db.rows(
         f"SELECT source_n, target_n FROM edges WHERE {among('source_n', 'ns')}"
         " AND kind = 'associative' UNION SELECT source_n, target_n FROM edges"
         f" WHERE {among('target_n', 'ns')} AND kind = 'associative'",
-        ns=numbers(ns),
+        ns=int_array(ns),
     )
     return {(a, b) if a < b else (b, a) for a, b in rows}
 
 
 def root_links(db: Connection, *, least: float) -> list[tuple[int, int, float]]:
-    """Return which living roots of one project are linked, by themselves or by children.
+    """Return which live roots of one project are linked, directly or through their children.
 
-    Each as (lower, higher, weight of the strongest edge), strongest first.
+    Each is (lower, higher, weight of the strongest edge), strongest first.
     """
     tops = (
         "SELECT f.n AS n, f.n AS root FROM fragments f WHERE f.depth = 0 UNION ALL"
@@ -161,19 +469,20 @@ def root_links(db: Connection, *, least: float) -> list[tuple[int, int, float]]:
 
 
 def _living_roots(db: Connection) -> set[int]:
-    rows = db.rows(
-        f"SELECT f.n FROM fragments f WHERE f.depth = 0 AND {LIVING_FRAGMENT}"
-        " AND f.kind NOT IN ('insight', 'episode')"
+    return set(
+        db.column(
+            f"SELECT f.n FROM fragments f WHERE f.depth = 0 AND {LIVING_FRAGMENT}"
+            " AND f.kind NOT IN ('insight', 'episode')"
+        )
     )
-    return {row[0] for row in rows}
 
 
 def stale_overviews(db: Connection, *, least_children: int) -> list[int]:
-    """Return roots that Lore made whose children changed since their last overview.
+    """Return the derived roots whose children changed since their last overview.
 
-    What a person said, and what somebody stored or changed by hand, is not Lore's to reword.
+    Roots that a user said, stored or changed keep their text.
     """
-    rows = db.rows(
+    return db.column(
         "SELECT r.n FROM fragments r JOIN edges e ON e.source_n = r.n AND e.kind = 'hierarchical'"
         " JOIN fragments f ON f.n = e.target_n WHERE r.depth = 0 AND r.deleted_at IS NULL"
         " AND r.superseded_by IS NULL AND r.trust < :person AND r.source_messages <> '[]'"
@@ -187,38 +496,37 @@ def stale_overviews(db: Connection, *, least_children: int) -> list[int]:
         person=TRUST["user"],
         least=least_children,
     )
-    return [row[0] for row in rows]
 
 
 def set_overview_at(db: Connection, n: int, now: datetime | None) -> None:
-    """Remember when a root got its overview; None asks for a fresh one."""
+    """Set the time of a root's overview; None requests a new one."""
     at = None if now is None else clock.to_us(now)
     db.run("UPDATE fragments SET overview_at = :at WHERE n = :n", at=at, n=n)
 
 
-def ask_for_overviews(db: Connection, child_ns: Sequence[int]) -> None:
-    """Let the parents of fragments get a fresh overview in the next cycle."""
+def request_overviews(db: Connection, child_ns: Sequence[int]) -> None:
+    """Request a new overview for the parents of fragments in the next cycle."""
     db.run(
         "UPDATE fragments SET overview_at = NULL WHERE overview_at IS NOT NULL AND n IN"
         " (SELECT source_n FROM edges WHERE kind = 'hierarchical'"
         f" AND {among('target_n', 'ns')})",
-        ns=numbers(child_ns),
+        ns=int_array(child_ns),
     )
 
 
-def prunable(
+def prunable_fragments(
     db: Connection,
     *,
     unread: tuple[float, timedelta],
     any_: tuple[float, timedelta],
     now: datetime,
 ) -> list[int]:
-    """Return the children that have faded so far, for so long; deepest first.
+    """Return the children that faded below a limit, deepest first.
 
-    Each line is a relevance and an age: one for what was never read, one for the rest. What
-    holds an older fragment superseded stays until that one is gone, for else it would stand again.
+    Each limit is a relevance and an age: `unread` for fragments never read, `any_` for all. A
+    fragment that supersedes another one stays, because its removal would restore the older one.
     """
-    rows = db.rows(
+    return db.column(
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.depth > 0"
         " AND f.deleted_at IS NULL AND ((f.relevance < :unread AND f.access_count = 0"
         " AND i.created_at < :unread_before)"
@@ -231,11 +539,12 @@ def prunable(
         any=any_[0],
         any_before=clock.to_us(now - any_[1]),
     )
-    return [row[0] for row in rows]
 
 
-def waiting_sessions(db: Connection, *, idle: timedelta, now: datetime) -> list[Waiting]:
-    """Return the sessions that said something since they were digested and are idle now."""
+def undigested_sessions(
+    db: Connection, *, idle: timedelta, now: datetime
+) -> list[UndigestedSession]:
+    """Return the idle sessions that have new messages since they were digested."""
     rows = db.rows(
         "SELECT s.n, s.id, s.last_message_at FROM sessions s"
         " LEFT JOIN session_states d ON d.session_n = s.n AND d.name = 'digested'"
@@ -245,13 +554,13 @@ def waiting_sessions(db: Connection, *, idle: timedelta, now: datetime) -> list[
         " ORDER BY s.last_message_at, s.n",
         line=clock.to_us(now - idle),
     )
-    return [Waiting(*row) for row in rows]
+    return [UndigestedSession(*row) for row in rows]
 
 
-def own_words(db: Connection, ns: Sequence[int]) -> dict[int, str]:
-    """Return what fragments said before the overviews that they show, of those that show one.
+def texts_before_overviews(db: Connection, ns: Sequence[int]) -> dict[int, str]:
+    """Return the texts that fragments had before their current overviews.
 
-    Whatever was reworded since by anyone but an overview speaks for itself again.
+    Fragments whose text was changed since by anything else are left out.
     """
     rows = db.rows(
         "SELECT v.fragment_n, v.content FROM fragment_versions v JOIN (SELECT o.fragment_n AS n,"
@@ -259,6 +568,91 @@ def own_words(db: Connection, ns: Sequence[int]) -> dict[int, str]:
         f" AND {among('o.fragment_n', 'ns')} AND o.version > (SELECT coalesce(max(w.version), 0)"
         " FROM fragment_versions w WHERE w.fragment_n = o.fragment_n AND w.reason <> 'overview')"
         " GROUP BY o.fragment_n) AS first ON v.fragment_n = first.n AND v.version = first.version",
-        ns=numbers(ns),
+        ns=int_array(ns),
     )
     return dict(rows)
+
+
+_MAX_NAMING = 1_000
+"""At most this many fragments are checked for one missing file."""
+
+
+class ProjectFolder(NamedTuple):
+    """A project's folder, and the files in it that sessions read or wrote."""
+
+    project_n: int
+    path: str
+    files: frozenset[str]
+
+
+class FileMention(NamedTuple):
+    """A fragment that may name files, with its text."""
+
+    n: int
+    project_n: int
+    text: str
+
+
+def project_folders(db: Connection) -> list[ProjectFolder]:
+    """Return the folders of projects in whose sessions files were read or written."""
+    folders: dict[int, tuple[str, set[str]]] = {}
+    for n, path, files in db.rows(
+        "SELECT p.n, p.path, s.files FROM sessions s JOIN projects p ON p.n = s.project_n"
+        " WHERE s.files <> '' ORDER BY p.n"
+    ):
+        folders.setdefault(n, (path, set()))[1].update(files.split("\n"))
+    return [ProjectFolder(n, path, frozenset(files)) for n, (path, files) in folders.items()]
+
+
+def fragments_naming(db: Connection, project_n: int, file: str) -> list[FileMention]:
+    """Return the fragments of a project that contain a file's name."""
+    said = " ".join(words.split(file))
+    if not said:
+        return []
+    rows = db.rows(
+        "SELECT f.n, i.project_n, f.content FROM"
+        f" ({full_text.match_query('fragment_words', 'said')} LIMIT :most) w"
+        " JOIN fragments f ON f.n = w.n JOIN items i ON i.n = f.n WHERE i.project_n = :project_n",
+        said=full_text.phrase_query(said, column="content"),
+        project_n=project_n,
+        most=_MAX_NAMING,
+    )
+    return [FileMention(*row) for row in rows]
+
+
+def fragments_missing_files(db: Connection) -> list[FileMention]:
+    """Return the fragments whose files were missing at the last check."""
+    rows = db.rows(
+        "SELECT f.n, i.project_n, f.content FROM fragments f JOIN items i ON i.n = f.n"
+        " WHERE f.missing_since IS NOT NULL AND i.project_n IS NOT NULL"
+    )
+    return [FileMention(*row) for row in rows]
+
+
+def mark_missing_files(
+    db: Connection, missing: Sequence[int], back: Sequence[int], *, now: datetime
+) -> None:
+    """Record whose files are missing from now on, and whose are back."""
+    db.run(
+        "UPDATE fragments SET missing_since = :at WHERE missing_since IS NULL"
+        f" AND {among('n', 'ns')}",
+        at=clock.to_us(now),
+        ns=int_array(missing),
+    )
+    db.run(
+        f"UPDATE fragments SET missing_since = NULL, doubt = 0 WHERE {among('n', 'ns')}",
+        ns=int_array(back),
+    )
+
+
+def update_doubt(db: Connection, *, now: datetime) -> int:
+    """Set the doubt of fragments by how long their files have been missing; count them.
+
+    This is `relevance.doubt` in SQL, for all fragments at once.
+    """
+    doubted = "0.1 * ((:now - missing_since) / 8.64e10 - 7)"
+    return db.run(
+        f"UPDATE fragments SET doubt = CASE WHEN {doubted} > 1 THEN 1.0 ELSE {doubted} END"
+        f" WHERE missing_since IS NOT NULL AND {doubted} > 0",
+        now=clock.to_us(now),
+    )

@@ -1,21 +1,36 @@
-"""Distillations: condensed logs of segments, searchable like what they condense."""
+"""Digested sessions: distillations, episodes, and how far sessions have been curated."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from lore import clock
-from lore.records import Distillation
-from lore.store import changes, items, keywords, session_states
+from lore.records import TRUST, Distillation, Origin
+from lore.store import history, items, keywords, sessions
+from lore.store.codec import pack_role, unpack_json, unpack_time
 from lore.store.items import NewItem
-from lore.store.packing import moment, unpack_json
-from lore.store.sqlite import Connection, Row, among, id_of, id_text, numbers
+from lore.store.sqlite import (
+    Connection,
+    Row,
+    among,
+    id_blob,
+    id_text,
+    int_array,
+    json_field,
+    json_list_overlaps,
+    text_array,
+)
 from lore.text import tokens
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 _COLUMNS = (
     f"{id_text('i.id')}, s.id, d.generation, d.text, d.from_message, d.to_message, i.tokens,"
@@ -24,8 +39,10 @@ _COLUMNS = (
 _FROM = "FROM distillations d JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n"
 
 
-def add(db: Connection, session_n: int, distillation: Distillation, *, now: datetime) -> int:
-    """Store a distillation of a session and make it findable."""
+def add_distillation(
+    db: Connection, session_n: int, distillation: Distillation, *, now: datetime
+) -> int:
+    """Store a distillation of a session and index it."""
     project_n = db.value("SELECT project_n FROM sessions WHERE n = :n", n=session_n)
     at = clock.to_us(distillation.created_at)
     size = tokens.count(distillation.text)
@@ -48,19 +65,19 @@ def add(db: Connection, session_n: int, distillation: Distillation, *, now: date
         archived=int(distillation.archived),
     )
     keywords.add_distillation(db, n, distillation.text)
-    changes.log(db, "add", [n], now)
+    history.log_change(db, "add", [n], now)
     return n
 
 
-def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Distillation]:
+def get_distillations(db: Connection, ns: Sequence[int]) -> dict[int, Distillation]:
     """Return distillations by number."""
     if not len(ns):
         return {}
-    rows = db.rows(f"SELECT d.n, {_COLUMNS} {_FROM} WHERE {among('d.n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(f"SELECT d.n, {_COLUMNS} {_FROM} WHERE {among('d.n', 'ns')}", ns=int_array(ns))
     return {row[0]: _distillation(row[1:]) for row in rows}
 
 
-def of_session(db: Connection, session_n: int) -> list[Distillation]:
+def distillations_of_session(db: Connection, session_n: int) -> list[Distillation]:
     """Return the distillations of a session, oldest first."""
     rows = db.rows(
         f"SELECT {_COLUMNS} {_FROM} WHERE d.session_n = :n ORDER BY i.created_at, d.n",
@@ -69,36 +86,35 @@ def of_session(db: Connection, session_n: int) -> list[Distillation]:
     return [_distillation(row) for row in rows]
 
 
-def exist(db: Connection) -> bool:
-    """Tell whether there are distillations at all."""
+def has_distillations(db: Connection) -> bool:
+    """Return whether any distillation exists."""
     return db.find("SELECT 1 FROM distillations LIMIT 1") is not None
 
 
-def among_items(db: Connection, ns: Sequence[int]) -> list[int]:
+def distillations_among(db: Connection, ns: Sequence[int]) -> list[int]:
     """Return those of the items that are distillations."""
-    if not len(ns) or not exist(db):
+    if not len(ns) or not has_distillations(db):
         return []
-    rows = db.rows(
-        f"SELECT n FROM distillations WHERE {among('n', 'ns')} ORDER BY n", ns=numbers(ns)
+    return db.column(
+        f"SELECT n FROM distillations WHERE {among('n', 'ns')} ORDER BY n", ns=int_array(ns)
     )
-    return [row[0] for row in rows]
 
 
 class Span(NamedTuple):
-    """The messages that one distillation covers, by their ordinals; both ends belong to it."""
+    """The ordinals of the first and last message that a distillation covers, both included."""
 
     n: int
     first: int
     last: int
 
 
-def extents(db: Connection, session_n: int) -> dict[str, tuple[int, str, int, str]]:
-    """Return for each distillation of a session its first and last message, with ordinals."""
+def message_ranges(db: Connection, session_n: int) -> dict[str, tuple[int, str, int, str]]:
+    """Return the first and last message of each distillation of a session, with ordinals."""
     rows = db.rows(
         f"SELECT {id_text('i.id')}, first.ordinal, d.from_message, last.ordinal, d.to_message"
         " FROM distillations d JOIN items i ON i.n = d.n"
-        f" JOIN items a ON a.id = {id_of('d.from_message')}"
-        f" JOIN items b ON b.id = {id_of('d.to_message')}"
+        f" JOIN items a ON a.id = {id_blob('d.from_message')}"
+        f" JOIN items b ON b.id = {id_blob('d.to_message')}"
         " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
         " WHERE d.session_n = :session_n",
         session_n=session_n,
@@ -106,71 +122,74 @@ def extents(db: Connection, session_n: int) -> dict[str, tuple[int, str, int, st
     return {row[0]: row[1:] for row in rows}
 
 
-def spans(db: Connection, session_n: int) -> list[Span]:
-    """Return what the distillations of generation 0 cover, in the order of the talk."""
+def covered_spans(db: Connection, session_n: int) -> list[Span]:
+    """Return what the distillations of generation 0 cover, in message order."""
     rows = db.rows(_SPANS, session_n=session_n)
     return [Span(*row) for row in rows]
 
 
 _SPANS = (
     "SELECT d.n, first.ordinal, last.ordinal FROM distillations d"
-    f" JOIN items a ON a.id = {id_of('d.from_message')}"
-    f" JOIN items b ON b.id = {id_of('d.to_message')}"
+    f" JOIN items a ON a.id = {id_blob('d.from_message')}"
+    f" JOIN items b ON b.id = {id_blob('d.to_message')}"
     " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
     " WHERE d.session_n = :session_n AND d.generation = 0 ORDER BY first.ordinal, d.n"
 )
 
 
-def told_by(db: Connection, ns: Sequence[int]) -> dict[int, tuple[tuple[int, ...], ...]]:
-    """Return for each line of distillations the numbers of the messages that it tells."""
+def source_messages_by_line(
+    db: Connection, ns: Sequence[int]
+) -> dict[int, tuple[tuple[int, ...], ...]]:
+    """Return for each line of distillations the numbers of its source messages."""
     if not len(ns):
         return {}
     sources = {
         n: (session_n, unpack_json(packed))
         for n, session_n, packed in db.rows(
             f"SELECT n, session_n, sources FROM distillations WHERE {among('n', 'ns')}",
-            ns=numbers(ns),
+            ns=int_array(ns),
         )
     }
     wanted: dict[int, set[int]] = {}
     for session_n, lines in sources.values():
         wanted.setdefault(session_n, set()).update(o for line in lines for o in line)
-    known: dict[tuple[int, int], int] = {}
+    numbers: dict[tuple[int, int], int] = {}
     for session_n, ordinals in wanted.items():
         rows = db.rows(
             "SELECT ordinal, n FROM messages WHERE session_n = :session_n"
             f" AND {among('ordinal', 'ordinals')}",
             session_n=session_n,
-            ordinals=numbers(sorted(ordinals)),
+            ordinals=int_array(sorted(ordinals)),
         )
-        known |= {(session_n, ordinal): n for ordinal, n in rows}
+        numbers |= {(session_n, ordinal): n for ordinal, n in rows}
     return {
         n: tuple(
-            tuple(known[session_n, o] for o in line if (session_n, o) in known) for line in lines
+            tuple(numbers[session_n, o] for o in line if (session_n, o) in numbers)
+            for line in lines
         )
         for n, (session_n, lines) in sources.items()
     }
 
 
-def archive(db: Connection, ns: Sequence[int], *, archived: bool = True) -> None:
-    """Mark distillations as told by a newer one, or take that mark away."""
+def archive_distillations(db: Connection, ns: Sequence[int], *, archived: bool = True) -> None:
+    """Mark distillations as merged into a newer one, or remove that mark."""
     db.run(
         f"UPDATE distillations SET archived = :archived WHERE {among('n', 'ns')}",
         archived=int(archived),
-        ns=numbers(ns),
+        ns=int_array(ns),
     )
 
 
 class Extent(NamedTuple):
-    """How far a session has come: its last ordinal, its messages, its distillations."""
+    """The size of a session: its last ordinal, its messages, its distillations."""
 
     last: int
     messages: int
     distillations: int
 
 
-def extent_of(db: Connection, session_n: int) -> Extent:
-    """Return how far a session has come."""
+def get_extent(db: Connection, session_n: int) -> Extent:
+    """Return the size of a session."""
     return Extent(*db.rows(_EXTENT, session_n=session_n)[0])
 
 
@@ -181,13 +200,13 @@ _EXTENT = (
 )
 
 
-def mark_done(db: Connection, session_n: int, at: Extent, *, now: datetime) -> None:
-    """Note that a session was distilled as far as it had come; it is due again once it differs."""
-    session_states.put(db, session_n, "distilled", list(at), now=now)
+def mark_distilled(db: Connection, session_n: int, at: Extent, *, now: datetime) -> None:
+    """Record that a session was distilled at this size; it is due again when its size differs."""
+    sessions.put_session_state(db, session_n, "distilled", list(at), now=now)
 
 
-def due(db: Connection, *, now: datetime, idle_s: float, limit: int) -> list[str]:
-    """Return the ids of quiet sessions that differ from when they were last distilled."""
+def sessions_to_distill(db: Connection, *, now: datetime, idle_s: float, limit: int) -> list[str]:
+    """Return the ids of quiet sessions that changed since they were last distilled."""
     rows = db.rows(
         "WITH grown AS (SELECT session_n, max(ordinal) AS last, count(*) AS messages"
         " FROM messages GROUP BY session_n) SELECT s.id, g.last, g.messages,"
@@ -197,20 +216,208 @@ def due(db: Connection, *, now: datetime, idle_s: float, limit: int) -> list[str
         " WHERE s.last_message_at <= :quiet ORDER BY s.last_message_at DESC",
         quiet=clock.to_us(now) - round(idle_s * 1e6),
     )
-    found = (id_ for id_, *at, done in rows if done is None or unpack_json(done) != at)
-    return list(islice(found, limit))
+    changed = (
+        id_ for id_, *at, distilled in rows if distilled is None or unpack_json(distilled) != at
+    )
+    return list(islice(changed, limit))
 
 
-def remove(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
-    """Delete distillations; they can be made anew from the messages."""
+def remove_distillations(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
+    """Delete distillations; they can be derived again from the messages."""
     ids = items.ids_of(db, ns)
     keywords.remove(db, ns, type="distillation")
-    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
-    changes.bury(db, list(ids.values()), now)
+    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
+    history.add_tombstones(db, list(ids.values()), now)
 
 
 def _distillation(row: Row) -> Distillation:
     values = dict(zip(Distillation.__dataclass_fields__, row, strict=True))
     sources = tuple(tuple(line) for line in unpack_json(row[10]))
-    values |= {"archived": bool(row[8]), "created_at": moment(row[9]), "sources": sources}
+    values |= {"archived": bool(row[8]), "created_at": unpack_time(row[9]), "sources": sources}
     return Distillation(**values)
+
+
+NOT_CURATED = -1
+"""The mark of a session of which nothing was curated."""
+
+
+def curated_up_to(db: Connection, session_n: int) -> int:
+    """Return the ordinal up to which a session was curated."""
+    ordinal = db.value("SELECT ordinal FROM curations WHERE session_n = :n", n=session_n)
+    return NOT_CURATED if ordinal is None else int(ordinal)
+
+
+def mark_curated(db: Connection, session_n: int, ordinal: int, *, now: datetime) -> None:
+    """Mark a session as curated up to an ordinal; the mark never goes back."""
+    db.run(
+        "INSERT INTO curations (session_n, ordinal, at) VALUES (:n, :ordinal, :at)"
+        " ON CONFLICT (session_n) DO UPDATE SET ordinal = excluded.ordinal, at = excluded.at"
+        " WHERE excluded.ordinal > curations.ordinal",
+        n=session_n,
+        ordinal=ordinal,
+        at=clock.to_us(now),
+    )
+
+
+def sessions_to_curate(db: Connection, *, idle_since: datetime, turns: int) -> list[str]:
+    """Return the ids of sessions to curate: idle since a moment, or with many new user messages."""
+    return db.column(
+        "SELECT s.id FROM sessions s"
+        " LEFT JOIN curations c ON c.session_n = s.n"
+        " WHERE EXISTS (SELECT 1 FROM messages m WHERE m.session_n = s.n"
+        " AND m.ordinal > coalesce(c.ordinal, :nothing))"
+        " AND (s.last_message_at <= :line OR (SELECT count(*) FROM messages m"
+        " WHERE m.session_n = s.n AND m.ordinal > coalesce(c.ordinal, :nothing)"
+        " AND m.role = :user) > :turns) ORDER BY s.last_message_at, s.n",
+        line=clock.to_us(idle_since),
+        nothing=NOT_CURATED,
+        user=pack_role("user"),
+        turns=turns,
+    )
+
+
+def deleted_fragments_of(
+    db: Connection, message_ids: Sequence[str]
+) -> list[tuple[str, frozenset[str]]]:
+    """Return the deleted fragments derived from messages, each with all its source messages.
+
+    Fragments that a cycle pruned are left out: they may be learned again.
+    """
+    if not message_ids:
+        return []
+    rows = db.rows(
+        "SELECT f.content, f.source_messages FROM fragments f"
+        " WHERE f.deleted_at IS NOT NULL AND f.source_messages <> '[]'"
+        f" AND {json_list_overlaps('f.source_messages', 'ids')}"
+        " AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.fragment_n = f.n AND s.verb = 'hidden'"
+        " AND s.at = f.deleted_at)",
+        ids=text_array(message_ids),
+    )
+    return [(text, frozenset(unpack_json(sources))) for text, sources in rows]
+
+
+def find_same_text(db: Connection, content: str, *, project_n: int | None, kind: str) -> int | None:
+    """Return the visible fragment of a project with exactly this text."""
+    n = db.value(
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.content = :content"
+        " AND f.kind = :kind AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
+        " AND (i.project_n IS NULL OR i.project_n = :project_n) ORDER BY f.n LIMIT 1",
+        content=content,
+        kind=kind,
+        project_n=project_n,
+    )
+    return None if n is None else int(n)
+
+
+def find_config_fragments(db: Connection, name: str, *, project_n: int | None) -> list[int]:
+    """Return the live fragments of a project that hold the value of a setting."""
+    return db.column(
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.kind = 'config'"
+        f" AND {json_field('f.payload', 'setting')} = :name"
+        " AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
+        " AND coalesce(i.project_n, 0) = coalesce(:project_n, 0) ORDER BY f.n",
+        name=name,
+        project_n=project_n,
+    )
+
+
+def fragments_embedded_since(db: Connection, seq: int, embedder_n: int) -> list[int]:
+    """Return the fragments that were embedded after a change number, by any process."""
+    return db.column(
+        "SELECT v.n FROM vectors v JOIN fragments f ON f.n = v.n"
+        " WHERE v.seq > :seq AND v.embedder_n = :embedder_n ORDER BY v.seq",
+        seq=seq,
+        embedder_n=embedder_n,
+    )
+
+
+SESSION_EPISODE = {"told": "session"}
+"""The metadata of an episode that was derived from a whole session."""
+
+
+def find_episode(db: Connection, session_n: int) -> int | None:
+    """Return the number of a session's episode, deleted or not."""
+    rows = db.rows(
+        "SELECT f.n, f.metadata FROM items i JOIN fragments f ON f.n = i.n"
+        " WHERE i.session_n = :n AND f.kind = 'episode' ORDER BY f.n",
+        n=session_n,
+    )
+    return next((n for n, metadata in rows if unpack_json(metadata) == SESSION_EPISODE), None)
+
+
+def update_episode(
+    db: Connection,
+    n: int,
+    *,
+    payload: Mapping[str, Any],
+    source_messages: Sequence[str],
+    origin: Origin,
+) -> None:
+    """Replace the payload, sources and origin of an episode; its trust never rises."""
+    db.run(
+        "UPDATE fragments SET payload = :payload, source_messages = :sources, origin = :origin,"
+        " trust = CASE WHEN trust < :trust THEN trust ELSE :trust END WHERE n = :n",
+        payload=orjson.dumps(payload).decode(),
+        sources=orjson.dumps(list(source_messages)).decode(),
+        origin=origin,
+        trust=TRUST[origin],
+        n=n,
+    )
+
+
+def recent_episodes(db: Connection, *, project_n: int | None, limit: int) -> list[int]:
+    """Return the numbers of the latest visible episodes, newest first."""
+    return db.column(
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
+        " LEFT JOIN sessions s ON s.n = i.session_n"
+        " WHERE f.kind = 'episode' AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
+        " AND (:project_n IS NULL OR i.project_n = :project_n)"
+        " ORDER BY coalesce(s.last_message_at, i.created_at) DESC, f.n DESC LIMIT :limit",
+        project_n=project_n,
+        limit=limit,
+    )
+
+
+def episodes_without_calls(db: Connection, ns: Sequence[int] | NDArray[np.int64]) -> set[int]:
+    """Return the episodes of sessions in which no tool was called."""
+    if not len(ns):
+        return set()
+    rows = db.rows(
+        f"SELECT n, metadata, payload FROM fragments WHERE kind = 'episode' AND {among('n', 'ns')}",
+        ns=int_array(ns),
+    )
+    return {
+        n
+        for n, metadata, payload in rows
+        if unpack_json(metadata) == SESSION_EPISODE and not unpack_json(payload).get("calls")
+    }
+
+
+class QuietSession(NamedTuple):
+    """A session that is idle, and how many messages it has."""
+
+    id: str
+    messages: int
+
+
+def quiet_sessions(
+    db: Connection, kind: str, *, now: datetime, idle_s: float, limit: int
+) -> list[QuietSession]:
+    """Return idle sessions that had no job of a kind since their last message.
+
+    A job's total is the session's size at that time. A last message dated in the future was dated
+    by a wrong clock and is not waited for.
+    """
+    rows = db.rows(
+        "SELECT q.id, q.size FROM (SELECT s.id, s.last_message_at AS at,"
+        " (SELECT max(ordinal) + 1 FROM messages WHERE session_n = s.n) AS size FROM sessions s"
+        " WHERE s.last_message_at NOT BETWEEN :quiet AND :now) q"
+        " LEFT JOIN jobs j ON j.kind = :kind AND j.subject = q.id"
+        " WHERE q.size > 0 AND (j.n IS NULL OR (j.state = 'done' AND j.total <> q.size))"
+        " ORDER BY q.at DESC LIMIT :limit",
+        kind=kind,
+        quiet=clock.to_us(now - timedelta(seconds=idle_s)),
+        now=clock.to_us(now),
+        limit=limit,
+    )
+    return [QuietSession(*row) for row in rows]

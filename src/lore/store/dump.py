@@ -1,22 +1,35 @@
-"""Dump: every record that is not derived, as plain values; `loading` brings them in again."""
+"""Dump every record that is not derived as plain values, and load such records with their state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
-from lore.records import Part
+import orjson
+
+from lore import clock
+from lore.errors import InvalidInput
+from lore.records import Distillation, Part, Spend, Watermark
 from lore.store import (
+    distillations,
+    forgetting,
+    fragments,
+    history,
+    items,
+    keywords,
+    message_dedup,
+    messages,
+    project_rows,
+    sessions,
+    spend,
     watermarks,
 )
-from lore.store.packing import (
-    unpack_json,
-    unpack_key,
-    unpack_parts,
-    unpack_role,
-)
+from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
+from lore.store.project_rows import SharedRow
 from lore.store.sqlite import Connection, id_text
+from lore.text.entities import Mention
 
 Line = dict[str, Any]
 
@@ -29,18 +42,18 @@ FRAGMENT_STATE = (
 )  # fmt: skip
 
 
-def everything(db: Connection) -> Iterator[Line]:
-    """Yield all records in an order in which they can be read back."""
+def dump_records(db: Connection) -> Iterator[Line]:
+    """Yield all records in an order in which they can be loaded."""
     for id_, path, remote, name, at in db.rows(
         "SELECT id, path, remote, name, created_at FROM projects ORDER BY n"
     ):
         yield {"record": "project", "id": id_, "path": path, "remote": remote, "name": name,
                "created_at": at}  # fmt: skip
-    yield from _sessions(db)
-    yield from _messages(db)
-    yield from _distillations(db)
-    yield from _fragments(db)
-    for record, (names, sql) in _BESIDE.items():
+    yield from _dump_sessions(db)
+    yield from _dump_messages(db)
+    yield from _dump_distillations(db)
+    yield from _dump_fragments(db)
+    for record, (names, sql) in _RELATED_RECORDS.items():
         for row in db.rows(sql):
             line = {"record": record, **dict(zip(names, row, strict=True))}
             if record == "claim":
@@ -48,7 +61,7 @@ def everything(db: Connection) -> Iterator[Line]:
             yield line
 
 
-_BESIDE = {
+_RELATED_RECORDS = {
     "watermark": (
         ("source", "session_id", *watermarks.FIELDS),
         f"SELECT w.source, s.id, {', '.join(f'w.{name}' for name in watermarks.FIELDS)}"
@@ -117,10 +130,10 @@ _BESIDE = {
         "SELECT id, at, source FROM tombstones ORDER BY seq",
     ),
 }
-"""What is kept beside the items, in an order in which it can be read back."""
+"""Records beside the items, in an order in which they can be loaded."""
 
 
-def _sessions(db: Connection) -> Iterator[Line]:
+def _dump_sessions(db: Connection) -> Iterator[Line]:
     names = ("id", "external_id", "project_id", "agent", "title", "files", "branch",
              "parent_id", "started_at", "last_message_at", "state")  # fmt: skip
     rows = db.rows(
@@ -134,14 +147,14 @@ def _sessions(db: Connection) -> Iterator[Line]:
 
 
 def _pages(db: Connection, sql: str) -> Iterator[tuple[Any, ...]]:
-    """Read a long result by pages; the statement takes :after and :page, and begins with n."""
+    """Read a long result in pages; the statement takes :after and :page and selects n first."""
     after = 0
     while rows := db.rows(sql, after=after, page=_PAGE):
         yield from rows
         after = rows[-1][0]
 
 
-def _messages(db: Connection) -> Iterator[Line]:
+def _dump_messages(db: Connection) -> Iterator[Line]:
     for row in _pages(
         db,
         f"SELECT m.n, {id_text('i.id')}, s.id, m.ordinal, m.key, m.role, m.speaker,"
@@ -158,7 +171,7 @@ def _messages(db: Connection) -> Iterator[Line]:
             "key": unpack_key(key),
             "role": unpack_role(role),
             "speaker": speaker,
-            "parts": [_part(part) for part in unpack_parts(parts)],
+            "parts": [_part_fields(part) for part in unpack_parts(parts)],
             "origin": origin,
             "model": model,
             "usage": unpack_json(usage) if usage else {},
@@ -167,12 +180,12 @@ def _messages(db: Connection) -> Iterator[Line]:
         }
 
 
-def _part(part: Part) -> Line:
-    named = asdict(part)
-    return {name: value for name, value in named.items() if value or name in ("kind", "text")}
+def _part_fields(part: Part) -> Line:
+    fields = asdict(part)
+    return {name: value for name, value in fields.items() if value or name in ("kind", "text")}
 
 
-def _distillations(db: Connection) -> Iterator[Line]:
+def _dump_distillations(db: Connection) -> Iterator[Line]:
     names = ("id", "session_id", "generation", "text", "from_message", "to_message",
              "source_tokens", "archived", "created_at", "sources")  # fmt: skip
     for row in _pages(
@@ -186,7 +199,7 @@ def _distillations(db: Connection) -> Iterator[Line]:
         yield {"record": "distillation", **line, "sources": unpack_json(line["sources"])}
 
 
-def _fragments(db: Connection) -> Iterator[Line]:
+def _dump_fragments(db: Connection) -> Iterator[Line]:
     names = ("id", "content", "summary", "depth", "kind", "payload", "importance", "confidence",
              "origin", "trust", "source_messages", "metadata", "project_id", "session_id",
              "created_at", *FRAGMENT_STATE)  # fmt: skip
@@ -217,3 +230,331 @@ def _fragments(db: Connection) -> Iterator[Line]:
     ):
         yield {"record": "edge", "source": source, "target": target, "kind": kind,
                "weight": weight, "note": note, "created_at": at}  # fmt: skip
+
+
+def has_item(db: Connection, id_: str) -> bool:
+    """Return whether an item exists."""
+    return items.find_number(db, id_) is not None
+
+
+def known_numbers(db: Connection, ids: Sequence[str]) -> list[int]:
+    """Return the numbers of the ids that exist."""
+    numbers = (_number(db, "items", id_) for id_ in ids)
+    return [n for n in numbers if n is not None]
+
+
+def _number(db: Connection, table: str, id_: str | None) -> int | None:
+    """Return the number of a referenced record; None if there is none or it was forgotten."""
+    if id_ is None:
+        return None
+    if table == "items":
+        n = items.find_number(db, id_)
+    else:
+        n = db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_)
+    if n is None and table in _ALIASED:
+        n = db.value(f"SELECT {_ALIASED[table]} FROM aliases WHERE id = :id", id=id_)
+    if n is None and not history.find_buried(db, [id_]):
+        msg = f"'{id_}' is referenced, but is not in the import."
+        raise InvalidInput(msg)
+    return None if n is None else int(n)
+
+
+_ALIASED = {"projects": "project_n", "sessions": "session_n"}
+
+
+def get_session_number(db: Connection, id_: str) -> int:
+    """Return the number of a session that was loaded before."""
+    n = _number(db, "sessions", id_)
+    if n is None:
+        msg = f"Session '{id_}' was forgotten, but the import contains more of it."
+        raise InvalidInput(msg)
+    return n
+
+
+def load_project(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a project; one that exists under another id gets an alias."""
+    existing = db.find(
+        "SELECT n, id FROM projects WHERE id = :id OR path = :path ORDER BY id <> :id",
+        **_fields(line, "id", "path"),
+    )
+    if existing:
+        _add_alias(db, "project_n", line["id"], *existing)
+        return False
+    db.run(
+        "INSERT INTO projects (id, path, remote, name, created_at)"
+        " VALUES (:id, :path, :remote, :name, :created_at)",
+        **_fields(line, "id", "path", "remote", "name", "created_at"),
+    )
+    return True
+
+
+def load_session(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a session; one that exists under another id gets an alias."""
+    existing = db.find(
+        "SELECT n, id FROM sessions WHERE id = :id"
+        " OR (agent = :agent AND external_id = :external_id) ORDER BY id <> :id",
+        **_fields(line, "id", "agent", "external_id"),
+    )
+    if existing:
+        _add_alias(db, "session_n", line["id"], *existing)
+        return False
+    names = ("id", "external_id", "agent", "title", "files", "branch", "started_at",
+             "last_message_at", "state")  # fmt: skip
+    n = db.value(
+        "INSERT INTO sessions (id, external_id, project_n, agent, title, files, branch,"
+        " parent_n, started_at, last_message_at, state)"
+        " VALUES (:id, :external_id, :project_n, :agent,"
+        " :title, :files, :branch, :parent_n, :started_at, :last_message_at, :state)"
+        " RETURNING n",
+        project_n=_number(db, "projects", line["project_id"]),
+        parent_n=_number(db, "sessions", line["parent_id"]),
+        **_fields(line, *names),
+    )
+    keywords.index_session(db, n)
+    return True
+
+
+def _add_alias(db: Connection, column: str, id_: str, n: int, own_id: str) -> None:
+    if id_ != own_id:
+        db.run(
+            f"INSERT INTO aliases (id, {column}) VALUES (:id, :n)"
+            f" ON CONFLICT (id) DO UPDATE SET {column} = excluded.{column}",
+            id=id_,
+            n=n,
+        )
+
+
+def load_distillation(db: Connection, line: Line, now: datetime) -> bool:
+    """Load a distillation, unless it exists."""
+    if has_item(db, line["id"]):
+        return False
+    session_n = get_session_number(db, line["session_id"])
+    record = Distillation(
+        id=line["id"],
+        session_id=line["session_id"],
+        generation=line["generation"],
+        text=line["text"],
+        from_message=line["from_message"],
+        to_message=line["to_message"],
+        tokens=0,
+        source_tokens=line["source_tokens"],
+        archived=bool(line["archived"]),
+        created_at=clock.from_us(line["created_at"]),
+        sources=tuple(tuple(told) for told in line["sources"]),
+    )
+    distillations.add_distillation(db, session_n, record, now=now)
+    return True
+
+
+def load_fragment(db: Connection, line: Line, mentioned: Sequence[Mention], now: datetime) -> None:
+    """Load a fragment with its state."""
+    names = ("id", "content", "summary", "depth", "kind", "payload", "importance", "confidence",
+             "origin", "trust", "metadata")  # fmt: skip
+    n = fragments.add(
+        db,
+        fragments.NewFragment(
+            **_fields(line, *names),
+            created_at=clock.from_us(line["created_at"]),
+            project_n=_number(db, "projects", line["project_id"]),
+            session_n=_number(db, "sessions", line["session_id"]),
+            source_messages=tuple(line["source_messages"]),
+            mentions=tuple(mentioned),
+        ),
+        now=now,
+    )
+    state = _fields(line, *FRAGMENT_STATE)
+    if state["superseded_by"] and history.find_buried(db, [state["superseded_by"]]):
+        state |= {"superseded_by": None, "valid_to": None}
+    assignments = ", ".join(f"{name} = :{name}" for name in FRAGMENT_STATE)
+    db.run(
+        f"UPDATE fragments SET {assignments} WHERE n = :n",
+        n=n,
+        **state,
+    )
+    fragments.reindex(db, n)
+
+
+def load_version(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a former version of a fragment, unless it exists or was forgotten."""
+    n = _number(db, "items", line["fragment_id"])
+    if n is None:
+        return False
+    return bool(
+        db.run(
+            "INSERT INTO fragment_versions (fragment_n, version, content, summary, changed_at,"
+            " reason) VALUES (:n, :version, :content, :summary, :changed_at, :reason)"
+            " ON CONFLICT DO NOTHING",
+            n=n,
+            **_fields(line, "version", "content", "summary", "changed_at", "reason"),
+        )
+    )
+
+
+def load_edge(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load an edge, unless it exists or one of its ends was forgotten."""
+    source_n = _number(db, "items", line["source"])
+    target_n = _number(db, "items", line["target"])
+    if source_n is None or target_n is None:
+        return False
+    return bool(
+        db.run(
+            "INSERT INTO edges (source_n, target_n, kind, weight, note, created_at)"
+            " VALUES (:source_n, :target_n, :kind, :weight, :note, :created_at)"
+            " ON CONFLICT DO NOTHING",
+            source_n=source_n,
+            target_n=target_n,
+            **_fields(line, "kind", "weight", "note", "created_at"),
+        )
+    )
+
+
+def load_watermark(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a watermark, unless its source has one."""
+    if watermarks.find(db, line["source"]):
+        return False
+    fields = _fields(line, *watermarks.FIELDS) | {"updated_at": clock.from_us(line["updated_at"])}
+    watermarks.put(
+        db,
+        Watermark(line["source"], None, **fields),
+        session_n=_number(db, "sessions", line["session_id"]),
+    )
+    return True
+
+
+def load_claim(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a dedup claim, unless it exists or its message does not."""
+    message_n = _number(db, "items", line["message_id"])
+    session_n = _number(db, "sessions", line["session_id"])
+    if message_n is None or session_n is None:
+        return False
+    return message_dedup.put_claims(db, session_n, line["channel"], [(line["key"], message_n)])
+
+
+def load_staged_turn(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a staged turn, unless it exists or its session was forgotten."""
+    n, key = _number(db, "sessions", line["session_id"]), line["key"]
+    if n is None or any(turn.key == key for turn in messages.find_staged_turns(db, n)):
+        return False
+    messages.stage_turn(db, n, key, line["body"], now=clock.from_us(line["created_at"]))
+    return True
+
+
+def load_session_state(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a state of a session, unless it exists or the session was forgotten."""
+    n, name = _number(db, "sessions", line["session_id"]), line["name"]
+    if n is None or sessions.find_session_state(db, n, name) is not None:
+        return False
+    at = clock.from_us(line["updated_at"])
+    sessions.put_session_state(db, n, name, orjson.loads(line["value"]), now=at)
+    return True
+
+
+def load_curation(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load how far a session was curated, unless the stored mark is as far or it was forgotten."""
+    n = _number(db, "sessions", line["session_id"])
+    if n is None or distillations.curated_up_to(db, n) >= line["ordinal"]:
+        return False
+    distillations.mark_curated(db, n, line["ordinal"], now=clock.from_us(line["at"]))
+    return True
+
+
+def load_confirmation(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load the confirmations of a fragment in a project, unless they exist or one was forgotten."""
+    n = _number(db, "items", line["fragment_id"])
+    project_n = _number(db, "projects", line["project_id"])
+    if n is None or project_n is None:
+        return False
+    return bool(
+        db.run(
+            "INSERT INTO confirmations (fragment_n, project_n, times, at)"
+            " VALUES (:n, :project_n, :times, :at) ON CONFLICT DO NOTHING",
+            n=n,
+            project_n=project_n,
+            **_fields(line, "times", "at"),
+        )
+    )
+
+
+def load_judgement(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a decision about two fragments, unless it exists or one was forgotten.
+
+    The first of a pair is the one with the lower number here; a reflection keeps its order.
+    """
+    ends = [(_number(db, "items", line[f"{end}_id"]), line[f"{end}_version"]) for end in "ab"]
+    if line["verb"] != "reflect":
+        ends.sort(key=lambda end: end[0] or 0)
+    (a_n, a_version), (b_n, b_version) = ends
+    if a_n is None or b_n is None:
+        return False
+    return bool(
+        db.run(
+            "INSERT INTO judgements (a_n, b_n, verb, verdict, a_version, b_version, at)"
+            " VALUES (:a_n, :b_n, :verb, :verdict, :a_version, :b_version, :at)"
+            " ON CONFLICT DO NOTHING",
+            a_n=a_n,
+            b_n=b_n,
+            a_version=a_version,
+            b_version=b_version,
+            **_fields(line, "verb", "verdict", "at"),
+        )
+    )
+
+
+def load_shared(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load an entry of a project's shared page, unless it exists or its fragment is gone."""
+    n = _number(db, "items", line["fragment_id"])
+    if n is None or project_rows.find_shared_entry(db, line["entry"]) is not None:
+        return False
+    project_rows.put_shared_entries(
+        db, [SharedRow(line["entry"], n, line["digest"], bool(line["left_out"]))]
+    )
+    return True
+
+
+def load_spend(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load an entry of the spend ledger, unless it exists."""
+    entry = Spend(
+        at=clock.from_us(line["at"]),
+        usage=orjson.loads(line["usage"]),
+        **_fields(line, "key", "purpose", "model", "usd"),
+        layer=line.get("layer"),
+        busts=bool(line.get("busts", 0)),
+        delay_ms=line.get("delay_ms", 0),
+        without_usd=line.get("without_usd", 0.0),
+    )
+    session_n = _number(db, "sessions", line["session_id"])
+    project_n = _number(db, "projects", line["project_id"])
+    return spend.add(db, entry, session_n=session_n, project_n=project_n)
+
+
+def load_tombstone(db: Connection, line: Line, now: datetime) -> bool:
+    """Forget what another memory forgot; return whether that is new."""
+    id_ = line["id"]
+    if history.find_buried(db, [id_]):
+        return False
+    forgetting.apply_tombstones(db, {id_: line.get("source", "")}, now=now)
+    return True
+
+
+def _fields(line: Line, *names: str) -> Line:
+    return {name: line[name] for name in names}
+
+
+LOADERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
+    "project": load_project,
+    "session": load_session,
+    "distillation": load_distillation,
+    "version": load_version,
+    "edge": load_edge,
+    "watermark": load_watermark,
+    "claim": load_claim,
+    "staged_turn": load_staged_turn,
+    "session_state": load_session_state,
+    "curation": load_curation,
+    "confirmation": load_confirmation,
+    "judgement": load_judgement,
+    "shared": load_shared,
+    "spend": load_spend,
+    "tombstone": load_tombstone,
+}
+"""The loader of each kind of record, except those that need more than the store."""

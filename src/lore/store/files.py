@@ -1,4 +1,4 @@
-"""Files and folders of the store: private from the first moment, durable, on a fit disk."""
+"""Files and folders of the store: private from creation, durable, on a suitable file system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from lore.errors import StoreError, StoreFull, StoreReadOnly
 
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""The system's numbers for a disk that takes no more."""
+"""The error numbers of a full disk."""
 
 SHARED_FILE_SYSTEMS = (
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "fuse", "fuseblk", "afs",
@@ -24,14 +24,14 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file that only its owner may read, unless there is one."""
+    """Create an empty file that only its owner may read, unless it exists."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileExistsError:
         return
     except OSError as error:
-        raise _refused(error, path) from error
+        raise _creation_error(error, path) from error
     try:
         os.fchmod(descriptor, 0o600)
     finally:
@@ -40,7 +40,7 @@ def make_private(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, that only their owner may enter."""
+    """Create a folder and its parents, accessible only to their owner."""
     missing = [f for f in (folder, *folder.parents) if not f.exists()]
     try:
         for each in reversed(missing):
@@ -48,13 +48,13 @@ def make_folder(folder: Path) -> None:
             each.chmod(0o700)
         if not folder.is_dir():
             msg = f"{folder} is a file, not a folder."
-            raise StoreError(msg, hint="LORE_HOME names another place.")
+            raise StoreError(msg, hint="Set LORE_HOME to another folder.")
     except OSError as error:
-        raise _refused(error, folder) from error
+        raise _creation_error(error, folder) from error
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system can."""
+    """Sync a folder, so that new names in it are durable, where the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -84,7 +84,7 @@ def shared_file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> 
 
 
 def has_space(path: Path) -> bool:
-    """Tell whether the file system of `path` takes another page."""
+    """Return whether the file system of `path` has room for another page."""
     probe = path.parent / f".space-{os.getpid()}"
     try:
         probe.write_bytes(b"\0" * 65_536)
@@ -96,18 +96,17 @@ def has_space(path: Path) -> bool:
     return True
 
 
-def full(path: Path) -> StoreFull:
-    """Return the error for a disk that takes no more."""
+def disk_full_error(path: Path) -> StoreFull:
+    """Return the error for a full disk."""
     return StoreFull(
         f"No space left to write {path}; nothing was changed.",
-        hint="Free some space; reading goes on meanwhile.",
+        hint="Free some space; reading still works.",
     )
 
 
-def _refused(error: OSError, path: Path) -> StoreError:
-    """Return Lore's error for a file or folder that the system does not let us make."""
+def _creation_error(error: OSError, path: Path) -> StoreError:
     if error.errno in FULL_DISK:
-        return StoreFull(f"No space left to make {path}.", hint="Free some space.")
+        return StoreFull(f"No space left to create {path}.", hint="Free some space.")
     return StoreReadOnly(
-        f"{path} cannot be made: {error.strerror}.", hint="LORE_HOME names another place."
+        f"{path} cannot be created: {error.strerror}.", hint="Set LORE_HOME to another folder."
     )

@@ -1,4 +1,4 @@
-"""Fragments: knowledge with versions; a change keeps what was said before."""
+"""Fragments: knowledge with versions; an update keeps the former text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lore import clock
 from lore.errors import NotFound
 from lore.records import TRUST, UNASKED_TRUST, Fragment, FragmentKind, FragmentVersion, Origin
 from lore.relevance import BELIEVED, MOST_BOOST, NEIGHBOUR_BOOST, VISIBLE, decay_rate, relevance
-from lore.store import changes, items, keywords, mentions, standing
+from lore.store import graph, history, items, keywords, standing_instructions
+from lore.store.codec import unpack_json, unpack_time
 from lore.store.items import NewItem
-from lore.store.packing import moment, unpack_json
-from lore.store.sqlite import Connection, Row, among, field_of, id_text, numbers
+from lore.store.sqlite import Connection, Row, among, id_text, int_array, json_field
 from lore.text import tokens
 from lore.text.entities import Mention
 
@@ -41,16 +41,16 @@ LIVING_FRAGMENT = "f.deleted_at IS NULL AND f.superseded_by IS NULL"
 VISIBLE_FRAGMENT = (
     f"{LIVING_FRAGMENT} AND f.relevance >= {VISIBLE} AND f.confidence - f.doubt > {BELIEVED}"
 )
-"""What search and recall may show: superseded, deleted, faded and doubted ones stay out."""
+"""What search and recall may show: not superseded, deleted, faded or doubted."""
 
 
-_LONGEST_STANDING = 600
-"""A preference of more characters stands by its summary, as no longer sentence is one."""
+_MAX_STANDING_CHARS = 600
+"""A longer preference is represented by its summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentFilter:
-    """What a fragment must be to be shown."""
+    """The conditions that a fragment must meet to be shown."""
 
     kind: str = ""
     origin: str = ""
@@ -60,13 +60,13 @@ class FragmentFilter:
 
     @property
     def is_narrow(self) -> bool:
-        """Tell whether it leaves any visible fragment out."""
+        """Whether it excludes any visible fragment."""
         return self != FragmentFilter()
 
 
 @dataclass(frozen=True, slots=True)
 class NewFragment:
-    """A fragment on its way into the store."""
+    """A fragment to be stored."""
 
     id: str
     content: str
@@ -87,7 +87,7 @@ class NewFragment:
 
 
 def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
-    """Store a fragment, make it findable, and return its number."""
+    """Store a fragment, index it, and return its number."""
     at = clock.to_us(new.created_at)
     size = tokens.count(new.content)
     n = items.add(
@@ -117,25 +117,25 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
         metadata=_json(new.metadata),
     )
     keywords.add_fragment(db, n, new.summary, new.content, new.kind)
-    mentions.add(db, n, new.mentions)
-    mentions.link_titles(db, n, new.content, new.mentions)
-    changes.log(db, "add", [n], now)
+    graph.add_mentions(db, n, new.mentions)
+    graph.link_titles(db, n, new.content, new.mentions)
+    history.log_change(db, "add", [n], now)
     if new.kind == "preference":
-        _keep_standing(db, n)
+        _sync_standing(db, n)
     return n
 
 
-def _keep_standing(db: Connection, n: int) -> None:
-    """Let a preference stand beside the person's instructions if it is theirs.
+def _sync_standing(db: Connection, n: int) -> None:
+    """Make a preference a standing instruction if it is the user's, or remove it as one.
 
-    That is: said by them, approved by them on a shared page, or promoted by them.
+    That is: the user said it, approved it on a shared page, or promoted it.
     """
-    standing.remove(db, [n])
+    standing_instructions.remove(db, [n])
     row = db.find(
         "SELECT i.project_n, f.content, f.summary, i.created_at FROM fragments f"
         " JOIN items i ON i.n = f.n WHERE f.n = :n AND f.kind = 'preference'"
         " AND f.trust >= :unasked AND ((f.origin = 'user' AND f.trust = :person)"
-        f" OR f.origin = 'repo' OR {field_of('f.metadata', 'promoted_from')} IS NOT NULL)"
+        f" OR f.origin = 'repo' OR {json_field('f.metadata', 'promoted_from')} IS NOT NULL)"
         " AND f.deleted_at IS NULL AND f.superseded_by IS NULL",
         n=n,
         unasked=UNASKED_TRUST,
@@ -143,8 +143,8 @@ def _keep_standing(db: Connection, n: int) -> None:
     )
     if row:
         project_n, content, summary, created_at = row
-        said = content if len(content) <= _LONGEST_STANDING else summary
-        standing.add(db, n, project_n, said, created_at)
+        text = content if len(content) <= _MAX_STANDING_CHARS else summary
+        standing_instructions.add(db, n, project_n, text, created_at)
 
 
 def update(  # noqa: PLR0913 - what a change has, and how it is written
@@ -158,7 +158,7 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
     reason: str,
     reinforces: bool = True,
 ) -> int:
-    """Give a fragment new words, keep the former ones as a version, return its new version."""
+    """Replace a fragment's text, keep the former one as a version, and return the new version."""
     old = get(db, n)
     at = clock.to_us(now)
     db.run(
@@ -189,34 +189,34 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
     )
     db.run("DELETE FROM vectors WHERE n = :n", n=n)
     keywords.add_fragment(db, n, summary, content, old.kind)
-    mentions.remove(db, [n])
-    mentions.add(db, n, mentioned)
-    mentions.link_titles(db, n, content, mentioned)
-    changes.log(db, "change", [n], now)
+    graph.remove_mentions(db, [n])
+    graph.add_mentions(db, n, mentioned)
+    graph.link_titles(db, n, content, mentioned)
+    history.log_change(db, "change", [n], now)
     if old.kind == "preference":
-        _keep_standing(db, n)
+        _sync_standing(db, n)
     return old.version + 1
 
 
 def get(db: Connection, n: int) -> Fragment:
     """Return a fragment by number, deleted or not."""
-    found = by_number(db, [n])
-    if n not in found:
-        msg = "That fragment is gone."
+    fragments_by_n = by_number(db, [n])
+    if n not in fragments_by_n:
+        msg = "This fragment no longer exists."
         raise NotFound(msg)
-    return found[n]
+    return fragments_by_n[n]
 
 
 def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Fragment]:
     """Return fragments by number."""
     if not len(ns):
         return {}
-    rows = db.rows(f"SELECT f.n, {_COLUMNS} {_FROM} WHERE {among('f.n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(f"SELECT f.n, {_COLUMNS} {_FROM} WHERE {among('f.n', 'ns')}", ns=int_array(ns))
     return {row[0]: _fragment(row[1:]) for row in rows}
 
 
-def learned_from(db: Connection, session_n: int) -> bool:
-    """Tell whether a session left knowledge behind, beside the episode that tells it."""
+def has_knowledge_from(db: Connection, session_n: int) -> bool:
+    """Return whether a session produced fragments besides its episode."""
     rows = db.rows(
         f"SELECT 1 {_FROM} WHERE i.session_n = :n AND f.kind <> 'episode'"
         " AND f.deleted_at IS NULL LIMIT 1",
@@ -225,17 +225,17 @@ def learned_from(db: Connection, session_n: int) -> bool:
     return bool(list(rows))
 
 
-def decided_since(db: Connection, at_us: int, *, project_n: int) -> list[int]:
-    """Return the decisions and preferences that hold in a project and are newer, newest first.
+def recent_decisions(db: Connection, at_us: int, *, project_n: int) -> list[int]:
+    """Return the visible decisions and preferences of a project after a time, newest first.
 
-    Without those that stand as instructions, and those that no prompt is told unasked.
+    Those that are standing instructions or too little trusted are left out.
     """
-    rows = db.rows(
-        # What is no message has an index of its own by time.
+    return db.column(
+        # Items other than messages have a partial index by time.
         "SELECT f.n FROM items i JOIN fragments f ON f.n = i.n WHERE i.type <> 1"
         f" AND i.created_at > :at AND {VISIBLE_FRAGMENT}"
         " AND f.kind IN ('decision', 'preference') AND f.trust >= :unasked"
-        # A whole project has far more items than a few days.
+        # coalesce() keeps SQLite off the project index: a project has more items than a few days.
         " AND coalesce(i.project_n, :project_n) = :project_n"
         " AND NOT EXISTS (SELECT 1 FROM standing s WHERE s.item_n = f.n)"
         " ORDER BY i.created_at DESC, f.n DESC",
@@ -243,11 +243,12 @@ def decided_since(db: Connection, at_us: int, *, project_n: int) -> list[int]:
         unasked=UNASKED_TRUST,
         project_n=project_n,
     )
-    return [n for (n,) in rows]
 
 
-def visible(db: Connection, wanted: FragmentFilter, ns: Sequence[int] | None = None) -> set[int]:
-    """Return the fragments, of all or of some, that may be shown and pass a filter."""
+def filter_visible(
+    db: Connection, criteria: FragmentFilter, ns: Sequence[int] | None = None
+) -> set[int]:
+    """Return the fragments, of all or of `ns`, that are visible and pass a filter."""
     if ns is not None and not len(ns):
         return set()
     rows = db.rows(
@@ -256,20 +257,20 @@ def visible(db: Connection, wanted: FragmentFilter, ns: Sequence[int] | None = N
         " AND (:since IS NULL OR i.created_at >= :since)"
         " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
         + ("" if ns is None else f" AND {among('f.n', 'ns')}"),
-        kind=wanted.kind,
-        origin=wanted.origin,
-        since=wanted.since_us,
-        project_n=wanted.project_n,
-        **({} if ns is None else {"ns": numbers(ns)}),
+        kind=criteria.kind,
+        origin=criteria.origin,
+        since=criteria.since_us,
+        project_n=criteria.project_n,
+        **({} if ns is None else {"ns": int_array(ns)}),
     )
-    found = {row[0] for row in rows}
-    return found if wanted.subtree is None else found & wanted.subtree
+    visible = {row[0] for row in rows}
+    return visible if criteria.subtree is None else visible & criteria.subtree
 
 
-def rescore(db: Connection, *, now: datetime) -> int:
-    """Let every fragment fade to the strength that it has now; count them.
+def decay_relevance(db: Connection, *, now: datetime) -> int:
+    """Decay the relevance of every fragment to its present value; count them.
 
-    This is `relevance.relevance` for all of them at once.
+    This is `relevance.relevance` in SQL, for all fragments at once.
     """
     return db.run(
         "UPDATE fragments SET relevance = (SELECT CASE WHEN strong > 1 THEN 1.0 ELSE strong END"
@@ -285,23 +286,23 @@ def rescore(db: Connection, *, now: datetime) -> int:
 
 
 def _days_since(column: str) -> str:
-    """Return the expression for the days from a moment until :now, none before it."""
+    """Return the SQL expression for the days since a time, at least 0."""
     return f"(CASE WHEN :now > {column} THEN :now - {column} ELSE 0 END) / 8.64e10"
 
 
 def is_deleted(db: Connection, n: int) -> bool:
-    """Tell whether a fragment was deleted and can be brought back."""
+    """Return whether a fragment is deleted; it can be restored."""
     return db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) is not None
 
 
 def find_deleted_at(db: Connection, n: int) -> int | None:
-    """Return when a fragment was deleted, as the store keeps it; None if it stands."""
-    found = db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n)
-    return None if found is None else int(found)
+    """Return the stored time of a fragment's deletion, or None."""
+    deleted_at = db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n)
+    return None if deleted_at is None else int(deleted_at)
 
 
 def boost_and_doubt(db: Connection, n: int) -> tuple[float, int, float]:
-    """Return what reading neighbours gave a fragment and when, and what lost files take."""
+    """Return the boost from neighbours and its time, and the doubt from missing files."""
     boost, at, doubt = db.rows("SELECT boost, boosted_at, doubt FROM fragments WHERE n = :n", n=n)[
         0
     ]
@@ -309,16 +310,17 @@ def boost_and_doubt(db: Connection, n: int) -> tuple[float, int, float]:
 
 
 def deleted_among(db: Connection, ns: Sequence[int]) -> set[int]:
-    """Return which of some fragments were deleted and can be brought back."""
-    rows = db.rows(
-        f"SELECT n FROM fragments WHERE deleted_at IS NOT NULL AND {among('n', 'ns')}",
-        ns=numbers(ns),
+    """Return those of the fragments that are deleted."""
+    return set(
+        db.column(
+            f"SELECT n FROM fragments WHERE deleted_at IS NOT NULL AND {among('n', 'ns')}",
+            ns=int_array(ns),
+        )
     )
-    return {row[0] for row in rows}
 
 
-def versions(db: Connection, n: int) -> list[FragmentVersion]:
-    """Return what a fragment said before, oldest first."""
+def get_versions(db: Connection, n: int) -> list[FragmentVersion]:
+    """Return the former versions of a fragment, oldest first."""
     rows = db.rows(
         f"SELECT {id_text('i.id')}, v.version, v.content, v.summary, v.changed_at, v.reason"
         " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n"
@@ -326,13 +328,13 @@ def versions(db: Connection, n: int) -> list[FragmentVersion]:
         n=n,
     )
     return [
-        FragmentVersion(id_, version, content, summary, moment(at), reason)
+        FragmentVersion(id_, version, content, summary, unpack_time(at), reason)
         for id_, version, content, summary, at, reason in rows
     ]
 
 
 def roots(db: Connection, *, project_n: int | None, limit: int) -> list[tuple[int, int]]:
-    """Return the numbers of the roots with how many children each has, strongest first."""
+    """Return the roots, each with its number of children, strongest first."""
     rows = db.rows(
         "SELECT f.n, (SELECT count(*) FROM edges e WHERE e.source_n = f.n"
         " AND e.kind = 'hierarchical') FROM fragments f JOIN items i ON i.n = f.n"
@@ -346,13 +348,13 @@ def roots(db: Connection, *, project_n: int | None, limit: int) -> list[tuple[in
 
 
 def reinforce_all(db: Connection, ids: Sequence[str], *, now: datetime) -> None:
-    """Strengthen fragments because they were read."""
+    """Reinforce fragments because they were read."""
     for id_ in ids:
         reinforce(db, items.resolve(db, id_, type="fragment").n, now=now)
 
 
 def reinforce(db: Connection, n: int, *, now: datetime) -> None:
-    """Strengthen a fragment because it was read, and its neighbours a little."""
+    """Reinforce a fragment because it was read, and its neighbours a little."""
     at = clock.to_us(now)
     row = db.find(
         "UPDATE fragments SET access_count = access_count + 1, last_accessed = :at,"
@@ -369,13 +371,13 @@ def reinforce(db: Connection, n: int, *, now: datetime) -> None:
         relevance=relevance(importance, access_count, 0.0, boost, boosted_days),
         n=n,
     )
-    left = (
+    boosted = (
         f"boost * exp(-decay_rate * {_days_since('boosted_at')}) + {NEIGHBOUR_BOOST} * near.weight"
     )
-    gained = f"relevance + {NEIGHBOUR_BOOST} * near.weight"
+    raised = f"relevance + {NEIGHBOUR_BOOST} * near.weight"
     db.run(
-        f"UPDATE fragments SET relevance = CASE WHEN {gained} > 1.0 THEN 1.0 ELSE {gained} END,"
-        f" boost = CASE WHEN {left} > {MOST_BOOST} THEN {MOST_BOOST} ELSE {left} END,"
+        f"UPDATE fragments SET relevance = CASE WHEN {raised} > 1.0 THEN 1.0 ELSE {raised} END,"
+        f" boost = CASE WHEN {boosted} > {MOST_BOOST} THEN {MOST_BOOST} ELSE {boosted} END,"
         " boosted_at = :now FROM (SELECT ends.n, max(ends.weight) AS weight"
         " FROM (SELECT target_n AS n, weight FROM edges WHERE source_n = :n"
         " UNION ALL SELECT source_n, weight FROM edges WHERE target_n = :n) AS ends"
@@ -386,19 +388,19 @@ def reinforce(db: Connection, n: int, *, now: datetime) -> None:
 
 
 def set_deleted(db: Connection, n: int, deleted_at: datetime | None, *, now: datetime) -> None:
-    """Hide a fragment, or bring it back."""
+    """Delete a fragment reversibly, or restore it."""
     db.run(
         "UPDATE fragments SET deleted_at = :at WHERE n = :n",
         at=clock.to_us(deleted_at) if deleted_at else None,
         n=n,
     )
     reindex(db, n)
-    _let_stand_again(db, n, replaced=deleted_at is None, now=now)
-    changes.log(db, "delete" if deleted_at else "change", [n], now)
+    _restore_superseded(db, n, replaced=deleted_at is None, now=now)
+    history.log_change(db, "delete" if deleted_at else "change", [n], now)
 
 
-def _let_stand_again(db: Connection, n: int, *, replaced: bool, now: datetime) -> None:
-    """Let what a fragment superseded stand while it is deleted, and step back after that."""
+def _restore_superseded(db: Connection, n: int, *, replaced: bool, now: datetime) -> None:
+    """Restore what a fragment superseded while it is deleted, and supersede it again after that."""
     newer = items.ids_of(db, [n])[n]
     older = db.rows("SELECT target_n FROM edges WHERE source_n = :n AND kind = 'supersedes'", n=n)
     for (older_n,) in older:
@@ -408,7 +410,7 @@ def _let_stand_again(db: Connection, n: int, *, replaced: bool, now: datetime) -
 
 
 def set_superseded(db: Connection, n: int, newer_id: str | None, *, now: datetime) -> None:
-    """Mark a fragment as replaced by a newer one, or as standing again."""
+    """Mark a fragment as superseded by a newer one, or as live again."""
     db.run(
         "UPDATE fragments SET superseded_by = :newer, valid_to = :at WHERE n = :n",
         newer=newer_id,
@@ -416,12 +418,12 @@ def set_superseded(db: Connection, n: int, newer_id: str | None, *, now: datetim
         n=n,
     )
     reindex(db, n)
-    changes.log(db, "change", [n], now)
+    history.log_change(db, "change", [n], now)
 
 
 def reindex(db: Connection, n: int) -> None:
-    """Keep a fragment in the indexes if it may be shown, and out of them if it is hidden."""
-    _keep_standing(db, n)
+    """Index a fragment if it is live, and remove it from the indexes if not."""
+    _sync_standing(db, n)
     row = db.find(
         "SELECT summary, content, kind FROM fragments"
         " WHERE n = :n AND deleted_at IS NULL AND superseded_by IS NULL",
@@ -440,8 +442,8 @@ def reindex(db: Connection, n: int) -> None:
     db.run("UPDATE items SET embedder_n = :never WHERE n = :n", never=items.NEVER_EMBEDDED, n=n)
 
 
-def attribute(db: Connection, n: int, origin: Origin, trust: int, kind: FragmentKind) -> None:
-    """Say whose words a fragment has from now on, and of what kind it is."""
+def set_attribution(db: Connection, n: int, origin: Origin, trust: int, kind: FragmentKind) -> None:
+    """Set the origin, trust and kind of a fragment."""
     db.run(
         "UPDATE fragments SET origin = :origin, trust = :trust, kind = :kind WHERE n = :n",
         origin=origin,
@@ -452,7 +454,7 @@ def attribute(db: Connection, n: int, origin: Origin, trust: int, kind: Fragment
 
 
 def set_depth(db: Connection, n: int, depth: int) -> None:
-    """Move a fragment to another level of abstraction."""
+    """Set the depth of a fragment in its tree."""
     db.run("UPDATE fragments SET depth = :depth WHERE n = :n", depth=depth, n=n)
 
 
@@ -460,8 +462,8 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _moment(us: int | None) -> datetime | None:
-    return None if us is None else moment(us)
+def _optional_time(us: int | None) -> datetime | None:
+    return None if us is None else unpack_time(us)
 
 
 def _fragment(row: Row) -> Fragment:
@@ -471,7 +473,30 @@ def _fragment(row: Row) -> Fragment:
         values[name] = unpack_json(values[name])
     values["source_messages"] = tuple(unpack_json(values["source_messages"]))
     for name in ("last_accessed", "valid_from", "valid_to"):
-        values[name] = _moment(values[name])
+        values[name] = _optional_time(values[name])
     for name in ("last_reinforced", "created_at", "updated_at"):
-        values[name] = moment(values[name])
+        values[name] = unpack_time(values[name])
     return Fragment(**values)
+
+
+def outdated_messages(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> set[int]:
+    """Return the messages of these sessions all of whose fragments were superseded."""
+    rows = db.rows(
+        "SELECT f.source_messages FROM fragments f JOIN items i ON i.n = f.n"
+        " WHERE f.superseded_by IS NOT NULL AND f.deleted_at IS NULL"
+        f" AND {among('i.session_n', 'sessions')}",
+        sessions=int_array(session_ns),
+    )
+    out_of_date = {id_ for (packed,) in rows for id_ in unpack_json(packed)}
+    if not out_of_date:
+        return set()
+    ids = {id_: n for n, id_ in items.ids_of(db, ns).items()}
+    candidates = out_of_date & ids.keys()
+    live = db.rows(
+        "SELECT f.source_messages FROM fragments f JOIN items i ON i.n = f.n"
+        " WHERE f.superseded_by IS NULL AND f.deleted_at IS NULL AND f.kind <> 'episode'"
+        f" AND {among('i.session_n', 'sessions')}",
+        sessions=int_array(session_ns),
+    )
+    still_live = {id_ for (packed,) in live for id_ in unpack_json(packed)} if candidates else set()
+    return {ids[id_] for id_ in candidates - still_live}

@@ -1,4 +1,4 @@
-"""Items: the catalogue of everything searchable, and how ids are resolved."""
+"""Items: the catalogue of all searchable records, and the resolution of ids."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType
-from lore.store.sqlite import Connection, among, id_of, id_text, next_number, numbers
+from lore.store.sqlite import Connection, among, id_blob, id_text, int_array, next_number
 
 NEVER_EMBEDDED = 0
-"""`embedder_n` of an item that has no vector on purpose; NULL is one that waits for it."""
+"""`embedder_n` of an item that never gets a vector; NULL means that it is pending."""
 
 SHORTEST_PREFIX = 8
 
 _TYPE_NUMBERS: dict[ItemType, int] = {name: i + 1 for i, name in enumerate(ITEM_TYPES)}
 _TYPE_NAMES = {number: name for name, number in _TYPE_NUMBERS.items()}
 _HEX = frozenset("0123456789abcdef-")
-_WHOLE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = 32
 _SHOWN_BY = "{search} and {recall} show ids."
 
@@ -36,7 +36,7 @@ class Item(NamedTuple):
 
 
 class NewItem(NamedTuple):
-    """A row on its way into the catalogue."""
+    """A row to be added to the catalogue."""
 
     id: str
     type: ItemType
@@ -48,26 +48,26 @@ class NewItem(NamedTuple):
 
 
 def type_number(name: ItemType) -> int:
-    """Return the number under which the store keeps a type."""
+    """Return the stored number of an item type."""
     return _TYPE_NUMBERS[name]
 
 
 def type_name(number: int) -> ItemType:
-    """Return the type of a number that `type_number` gave."""
+    """Return the item type of a stored number."""
     if number not in _TYPE_NAMES:
-        msg = f"The database is damaged: {number!r} is no type of item."
-        raise StoreDamaged(msg, hint="'lore doctor' says what can be saved.")
+        msg = f"The database is damaged: {number!r} is not an item type."
+        raise StoreDamaged(msg, hint="Run 'lore doctor' to see what can be saved.")
     return _TYPE_NAMES[number]
 
 
 def add(db: Connection, item: NewItem) -> int:
-    """Enter an item into the catalogue and return its number."""
-    if not _WHOLE.fullmatch(item.id):
-        msg = f"'{item.id[:60]}' is not an id: an item has a UUID."
+    """Add an item to the catalogue and return its number."""
+    if not _UUID.fullmatch(item.id):
+        msg = f"'{item.id[:60]}' is not an id: an item id is a UUID."
         raise InvalidInput(msg)
     n = db.value(
         "INSERT INTO items (id, type, project_n, session_n, created_at, tokens, embedder_n)"
-        f" VALUES ({id_of(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
+        f" VALUES ({id_blob(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
         " :embedder_n) RETURNING n",
         id=item.id,
         type=type_number(item.type),
@@ -81,12 +81,12 @@ def add(db: Connection, item: NewItem) -> int:
 
 
 def add_all(db: Connection, new: Sequence[NewItem]) -> list[int]:
-    """Enter items into the catalogue and return their numbers, which follow each other."""
+    """Add items to the catalogue and return their consecutive numbers."""
     first = next_number(db, "items")
     ns = list(range(first, first + len(new)))
     db.run_many(
         "INSERT INTO items (n, id, type, project_n, session_n, created_at, tokens, embedder_n)"
-        f" VALUES (:n, {id_of(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
+        f" VALUES (:n, {id_blob(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
         " :embedder_n)",
         [
             (
@@ -108,31 +108,31 @@ def add_all(db: Connection, new: Sequence[NewItem]) -> list[int]:
 
 
 def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) -> Item:
-    """Return the item of an id or of a prefix of at least 8 characters."""
-    wanted = id_or_prefix.strip().lower()
-    if len(wanted) < SHORTEST_PREFIX or not _HEX.issuperset(wanted):
-        given = id_or_prefix[:60]
-        msg = f"'{given}' is not an id: give at least {SHORTEST_PREFIX} of its characters."
-        if not _HEX.issuperset(wanted):
-            msg = f"'{given}' is not an id: those have digits, dashes and the letters a to f."
+    """Return the item with this id or id prefix of at least 8 characters."""
+    prefix = id_or_prefix.strip().lower()
+    if len(prefix) < SHORTEST_PREFIX or not _HEX.issuperset(prefix):
+        shown = id_or_prefix[:60]
+        msg = f"'{shown}' is not an id: give at least {SHORTEST_PREFIX} of its characters."
+        if not _HEX.issuperset(prefix):
+            msg = f"'{shown}' is not an id: ids consist of digits, dashes and the letters a to f."
         raise InvalidInput(msg, hint=_SHOWN_BY, calls=("search", "recall"))
-    digits = wanted.replace("-", "")
+    digits = prefix.replace("-", "")
     rows = db.rows(
         f"SELECT n, {id_text('id')}, type, project_n, session_n, created_at, tokens FROM items"
-        f" WHERE id >= {id_of(':low')} AND id <= {id_of(':high')}"
+        f" WHERE id >= {id_blob(':low')} AND id <= {id_blob(':high')}"
         " AND (:type IS NULL OR type = :type) LIMIT 4",
         low=digits.ljust(_DIGITS, "0"),
         high=digits.ljust(_DIGITS, "f"),
         type=type_number(type) if type else None,
     )
-    rows = [row for row in rows if row[1].startswith(wanted)]
+    rows = [row for row in rows if row[1].startswith(prefix)]
     if not rows:
         what = type or "item"
-        msg = f"No {what} starts with '{wanted}'."
+        msg = f"No {what} starts with '{prefix}'."
         raise NotFound(msg, hint=_SHOWN_BY, calls=("search", "recall"))
     if len(rows) > 1:
         some = ", ".join(row[1] for row in rows[:3])
-        msg = f"'{wanted}' fits several ids: {some}{' …' if len(rows) > 3 else ''}"
+        msg = f"'{prefix}' matches several ids: {some}{' …' if len(rows) > 3 else ''}"
         raise AmbiguousId(msg, hint="Give more characters of the one you mean.")
     n, id_, number, *rest = rows[0]
     return Item(n, id_, type_name(number), *rest)
@@ -140,53 +140,54 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
 
 def find_number(db: Connection, id_: str) -> int | None:
     """Return the number of the item with this id, or None."""
-    n = db.value(f"SELECT n FROM items WHERE id = {id_of(':id')}", id=id_)
+    n = db.value(f"SELECT n FROM items WHERE id = {id_blob(':id')}", id=id_)
     return None if n is None else int(n)
 
 
 def numbers_of(db: Connection, ids: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of the ids that are here."""
-    found = ((id_, find_number(db, id_)) for id_ in ids)
-    return {id_: n for id_, n in found if n is not None}
+    """Return the numbers of the ids that exist."""
+    numbers = ((id_, find_number(db, id_)) for id_ in ids)
+    return {id_: n for id_, n in numbers if n is not None}
 
 
 def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
     """Return the ids of item numbers."""
     if not len(ns):
         return {}
-    rows = db.rows(f"SELECT n, {id_text('id')} FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(
+        f"SELECT n, {id_text('id')} FROM items WHERE {among('n', 'ns')}", ns=int_array(ns)
+    )
     return dict(rows)
 
 
 def of_sessions(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> list[int]:
     """Return those of the items that belong to one of the sessions."""
-    rows = db.rows(
+    return db.column(
         f"SELECT n FROM items WHERE {among('n', 'ns')} AND {among('session_n', 'session_ns')}",
-        ns=numbers(ns),
-        session_ns=numbers(session_ns),
+        ns=int_array(ns),
+        session_ns=int_array(session_ns),
     )
-    return [row[0] for row in rows]
 
 
 def short_ids(db: Connection, ids: Sequence[str], shortest: int = 13) -> dict[str, str]:
-    """Return for each id the shortest prefix that names it alone."""
+    """Return for each id its shortest unique prefix."""
     short = {}
     for id_ in ids:
-        beside = [db.value(sql, id=id_) for sql in _BESIDE]
-        shared = max((_shared(id_, other) for other in beside if other), default=0)
+        beside = [db.value(sql, id=id_) for sql in _NEIGHBOUR_IDS]
+        shared = max((_common_prefix_length(id_, other) for other in beside if other), default=0)
         length = max(shortest, shared + 1)
         short[id_] = id_[: length + 1] if id_[length - 1 : length] == "-" else id_[:length]
     return short
 
 
-_BESIDE = (
-    f"SELECT {id_text('id')} FROM items WHERE id < {id_of(':id')} ORDER BY id DESC LIMIT 1",
-    f"SELECT {id_text('id')} FROM items WHERE id > {id_of(':id')} ORDER BY id LIMIT 1",
+_NEIGHBOUR_IDS = (
+    f"SELECT {id_text('id')} FROM items WHERE id < {id_blob(':id')} ORDER BY id DESC LIMIT 1",
+    f"SELECT {id_text('id')} FROM items WHERE id > {id_blob(':id')} ORDER BY id LIMIT 1",
 )
-"""The ids before and after one."""
+"""Queries for the ids before and after one."""
 
 
-def _shared(one: str, other: str) -> int:
+def _common_prefix_length(one: str, other: str) -> int:
     length = 0
     for a, b in zip(one, other, strict=False):
         if a != b:
@@ -195,19 +196,19 @@ def _shared(one: str, other: str) -> int:
     return length
 
 
-def highest(db: Connection) -> int:
-    """Return the highest number given so far: about how many items there are."""
+def highest_number(db: Connection) -> int:
+    """Return the highest number so far: about how many items exist."""
     return int(db.value("SELECT coalesce(max(n), 0) FROM items"))
 
 
 def looks_like_id(text: str) -> bool:
-    """Tell whether a text can be an id or a prefix of one."""
-    wanted = text.strip().lower()
-    return len(wanted) >= SHORTEST_PREFIX and _HEX.issuperset(wanted)
+    """Return whether a text may be an id or a prefix of one."""
+    prefix = text.strip().lower()
+    return len(prefix) >= SHORTEST_PREFIX and _HEX.issuperset(prefix)
 
 
 def count_by_type(db: Connection) -> dict[ItemType, int]:
     """Return how many items of each type there are."""
     rows = db.rows("SELECT type, count(*) FROM items GROUP BY type")
-    found = {type_name(number): count for number, count in rows}
-    return {name: found.get(name, 0) for name in ITEM_TYPES}
+    counts = {type_name(number): count for number, count in rows}
+    return {name: counts.get(name, 0) for name in ITEM_TYPES}

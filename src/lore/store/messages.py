@@ -1,27 +1,41 @@
-"""Messages: the ground truth, stored whole and in order."""
+"""Messages: stored whole and in order, with turns, staged turns, and the trust of their origins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 import orjson
 
 from lore import clock
-from lore.records import Channel, Message, NewMessage
-from lore.store import changes, claims, items, keywords, standing
-from lore.store.items import NewItem
-from lore.store.packing import (
-    moment,
+from lore.records import (
+    TRUST,
+    UNASKED_TRUST,
+    Channel,
+    Message,
+    NewMessage,
+    Origin,
+    PastTurns,
+    StagedTurn,
+)
+from lore.store import history, items, keywords, message_dedup, standing_instructions
+from lore.store.codec import (
+    TRUSTED_ORIGINS,
+    TRUSTED_SQL,
+    may_have_other_origins,
     pack_key,
     pack_parts,
     pack_role,
     unpack_json,
     unpack_parts,
     unpack_role,
+    unpack_time,
 )
-from lore.store.sqlite import Connection, Row, among, id_text, numbers
+from lore.store.items import NewItem
+from lore.store.sqlite import Connection, Row, among, id_blob, id_text, int_array
+from lore.text.message_features import lowest_origin
 
 _COLUMNS = (
     f"{id_text('i.id')}, s.id, m.ordinal, m.role, m.parts, i.tokens, i.created_at, m.origin,"
@@ -31,7 +45,7 @@ _FROM = "FROM messages m JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.se
 
 
 class PreparedMessage(NamedTuple):
-    """A message with everything that is derived from it, ready to be written."""
+    """A message with everything derived from it, ready to be stored."""
 
     new: NewMessage
     id: str
@@ -44,7 +58,7 @@ class PreparedMessage(NamedTuple):
     searchable: str
 
 
-def add(
+def add_messages(
     db: Connection,
     session_n: int,
     prepared: Sequence[PreparedMessage],
@@ -54,12 +68,12 @@ def add(
     channel: Channel = "push",
     unindexed: list[keywords.NewMessageText] | None = None,
 ) -> list[str]:
-    """Append messages to a session, skipping those it has; return the ids of all of them.
+    """Append messages to a session, skipping duplicates; return the ids of all of them.
 
     A message that was forgotten is not stored again: its former id is returned. One that came
-    in by another channel is claimed. The first one takes the place `ordinal`, if the session
-    has not come so far yet. Who gives a list `unindexed` finds there what is new, and adds it to
-    the keyword index in the same transaction.
+    through another channel is claimed. The first new one gets at least the ordinal `ordinal`. With
+    a list `unindexed`, texts of new messages are appended to it instead of the keyword index; the
+    caller indexes them in the same transaction.
     """
     if not prepared:
         return []
@@ -70,15 +84,17 @@ def add(
     )[0]
     ordinal = max(ordinal, following)
     keys = [message.key for message in prepared]
-    known = claims.known(db, session_n, channel, keys) if following else {}
-    known |= _recognised(db, session_n, (agent, external_id), channel, _fresh(prepared, known))
+    known_ids = message_dedup.find_seen(db, session_n, channel, keys) if following else {}
+    known_ids |= _find_stored_or_forgotten(
+        db, session_n, (agent, external_id), channel, _fresh(prepared, known_ids)
+    )
     ids: list[str] = []
     added: list[PreparedMessage] = []
     for message in prepared:
-        if message.key not in known:
-            known[message.key] = message.id
+        if message.key not in known_ids:
+            known_ids[message.key] = message.id
             added.append(message)
-        ids.append(known[message.key])
+        ids.append(known_ids[message.key])
     if added:
         place = _Place(session_n, project_n, ordinal, channel)
         moments = [clock.to_us(message.new.created_at) for message in added]
@@ -88,7 +104,7 @@ def add(
             keywords.add_messages(db, texts)
         else:
             unindexed += texts
-        changes.log(db, "add", ns, now)
+        history.log_change(db, "add", ns, now)
         db.run(
             "UPDATE sessions SET last_message_at = :at WHERE n = :n AND last_message_at < :at",
             at=max(moments),
@@ -98,7 +114,7 @@ def add(
 
 
 class _Place(NamedTuple):
-    """Where new messages go, and by which way they came."""
+    """Where new messages are stored, and the channel they came through."""
 
     session_n: int
     project_n: int | None
@@ -106,47 +122,59 @@ class _Place(NamedTuple):
     channel: Channel
 
 
-def _fresh(prepared: Sequence[PreparedMessage], known: dict[str, str]) -> list[PreparedMessage]:
-    return [message for message in prepared if message.key not in known]
+def _fresh(prepared: Sequence[PreparedMessage], known_ids: dict[str, str]) -> list[PreparedMessage]:
+    return [message for message in prepared if message.key not in known_ids]
 
 
-def _recognised(
+def _find_stored_or_forgotten(
     db: Connection,
     session_n: int,
     place: tuple[str, str],
     channel: Channel,
     fresh: Sequence[PreparedMessage],
 ) -> dict[str, str]:
-    """Return the ids of new keys' messages that are here, or were until they were forgotten."""
-    if not changes.are_any_buried(db):
-        return claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh])
-    known = _forgotten(db, place, {message.key: message.key for message in fresh})
-    fresh = _fresh(fresh, known)
-    known |= claims.claim(db, session_n, channel, [(m.key, m.digest) for m in fresh])
-    contents = {m.key: claims.content_key(channel, m.digest) for m in _fresh(fresh, known)}
-    return known | _forgotten(db, place, contents)
+    """Return the ids of messages, by key, that are stored already or were forgotten."""
+    if not history.has_source_tombstones(db):
+        return message_dedup.claim_duplicates(
+            db, session_n, channel, [(m.key, m.digest) for m in fresh]
+        )
+    known_ids = _forgotten(db, place, {message.key: message.key for message in fresh})
+    fresh = _fresh(fresh, known_ids)
+    known_ids |= message_dedup.claim_duplicates(
+        db, session_n, channel, [(m.key, m.digest) for m in fresh]
+    )
+    contents = {
+        m.key: message_dedup.content_key(channel, m.digest) for m in _fresh(fresh, known_ids)
+    }
+    return known_ids | _forgotten(db, place, contents)
 
 
-def not_forgotten(
+def drop_forgotten(
     db: Connection, place: tuple[str, str], channel: Channel, prepared: Sequence[PreparedMessage]
 ) -> list[PreparedMessage]:
-    """Return the messages that nobody had forgotten, of an agent's session by its own name."""
-    if not changes.are_any_buried(db):
+    """Return the messages that were not forgotten, of a session given by agent and name."""
+    if not history.has_source_tombstones(db):
         return list(prepared)
-    gone = _forgotten(db, place, {message.key: message.key for message in prepared})
-    contents = {m.key: claims.content_key(channel, m.digest) for m in _fresh(prepared, gone)}
-    gone |= _forgotten(db, place, contents)
-    return [message for message in prepared if message.key not in gone]
+    forgotten = _forgotten(db, place, {message.key: message.key for message in prepared})
+    contents = {
+        m.key: message_dedup.content_key(channel, m.digest) for m in _fresh(prepared, forgotten)
+    }
+    forgotten |= _forgotten(db, place, contents)
+    return [message for message in prepared if message.key not in forgotten]
 
 
-def _forgotten(db: Connection, place: tuple[str, str], wanted: dict[str, str]) -> dict[str, str]:
-    """Return by key the former ids of what was forgotten, known by the values of `wanted`."""
-    if not wanted:
+def _forgotten(
+    db: Connection, place: tuple[str, str], source_keys: dict[str, str]
+) -> dict[str, str]:
+    """Return the former ids of forgotten messages by key; `wanted` holds their source keys."""
+    if not source_keys:
         return {}
-    sources = {key: changes.source_of(*place, name) for key, name in wanted.items()}
-    buried = changes.buried_sources(db, list(sources.values()))
+    sources = {key: history.source_digest(*place, name) for key, name in source_keys.items()}
+    buried = history.find_buried_sources(db, list(sources.values()))
     return {
-        key: claims.own_id(buried[source]) for key, source in sources.items() if source in buried
+        key: message_dedup.message_id_of(buried[source])
+        for key, source in sources.items()
+        if source in buried
     }
 
 
@@ -168,7 +196,7 @@ def _insert(
             for message, at in zip(added, moments, strict=True)
         ],
     )
-    channel = claims.number_of(place.channel)
+    channel = message_dedup.channel_number(place.channel)
     db.run_many(
         "INSERT INTO messages (n, session_n, ordinal, channel, digest, key, role, speaker, parts,"
         " origin, model, usage, traits) VALUES (:n, :session_n, :ordinal, :channel, :digest,"
@@ -203,35 +231,35 @@ def _index(
     added: Sequence[PreparedMessage],
     moments: Sequence[int],
 ) -> list[keywords.NewMessageText]:
-    """Note speakers and standing instructions; return the texts for the keyword index."""
+    """Store speakers and standing instructions; return the texts for the keyword index."""
     for speaker in {message.new.speaker for message in added if message.new.speaker}:
         db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
     new = []
     for n, message, at in zip(ns, added, moments, strict=True):
-        said = (message.new.role, message.new.speaker, message.searchable)
-        new.append(keywords.NewMessageText(n, *said, at))
+        text_fields = (message.new.role, message.new.speaker, message.searchable)
+        new.append(keywords.NewMessageText(n, *text_fields, at))
         for text in message.standing:
-            standing.add(db, n, place.project_n, text, at)
+            standing_instructions.add(db, n, place.project_n, text, at)
     return new
 
 
-def get(db: Connection, n: int) -> Message:
+def get_message(db: Connection, n: int) -> Message:
     """Return a message by number."""
     return _message(db.rows(f"SELECT {_COLUMNS} {_FROM} WHERE m.n = :n", n=n)[0])
 
 
-def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Message]:
+def get_messages(db: Connection, ns: Sequence[int]) -> dict[int, Message]:
     """Return messages by number."""
     if not len(ns):
         return {}
-    rows = db.rows(f"SELECT m.n, {_COLUMNS} {_FROM} WHERE {among('m.n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(f"SELECT m.n, {_COLUMNS} {_FROM} WHERE {among('m.n', 'ns')}", ns=int_array(ns))
     return {row[0]: _message(row[1:]) for row in rows}
 
 
-def of_session(
+def messages_of_session(
     db: Connection, session_n: int, *, first: int = 0, limit: int = 10_000
 ) -> list[Message]:
-    """Return the messages of a session in order, from an ordinal on."""
+    """Return the messages of a session in order, starting at an ordinal."""
     rows = db.rows(
         f"SELECT {_COLUMNS} {_FROM} WHERE m.session_n = :n AND m.ordinal >= :first"
         " ORDER BY m.ordinal LIMIT :limit",
@@ -242,29 +270,29 @@ def of_session(
     return [_message(row) for row in rows]
 
 
-def said_in(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> set[int]:
-    """Return those of the messages that say what was said in one of the sessions, too."""
+def find_repeated(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> set[int]:
+    """Return those of the messages whose text also occurs in one of the sessions."""
     if not len(ns) or not len(session_ns):
         return set()
-    digests = db.rows(f"SELECT n, digest FROM messages WHERE {among('n', 'ns')}", ns=numbers(ns))
+    digests = db.rows(f"SELECT n, digest FROM messages WHERE {among('n', 'ns')}", ns=int_array(ns))
     rows = db.rows(
         f"SELECT digest FROM messages WHERE {among('session_n', 'session_ns')}"
         f" AND {among('digest', 'digests')}",
-        session_ns=numbers(session_ns),
-        digests=numbers([digest for _, digest in digests]),
+        session_ns=int_array(session_ns),
+        digests=int_array([digest for _, digest in digests]),
     )
-    known = {row[0] for row in rows}
-    return {n for n, digest in digests if digest in known}
+    repeated = {row[0] for row in rows}
+    return {n for n, digest in digests if digest in repeated}
 
 
 def last_ordinal(db: Connection, session_n: int) -> int:
-    """Return the ordinal of a session's last message, -1 if it has none."""
+    """Return the ordinal of a session's last message, or -1."""
     last = db.value("SELECT max(ordinal) FROM messages WHERE session_n = :n", n=session_n)
     return -1 if last is None else int(last)
 
 
 def find_speakers(db: Connection, names: Iterable[str]) -> list[str]:
-    """Return those of the names that belong to people who spoke."""
+    """Return those of the names that are speakers of messages."""
     return [
         name
         for name in dict.fromkeys(names)
@@ -281,9 +309,153 @@ def _message(row: Row) -> Message:
         role=unpack_role(role),
         parts=unpack_parts(parts),
         tokens=tokens,
-        created_at=moment(at),
+        created_at=unpack_time(at),
         origin=origin,
         speaker=speaker,
         model=model,
         usage=unpack_json(usage) if usage else {},
     )
+
+
+_MAX_ANSWERS = 8
+"""The text of a turn is near its end, after many tool calls."""
+
+_MAX_TURN_MESSAGES = 2_000
+"""A turn without a next user message is searched this far."""
+
+
+def find_answers(db: Connection, id_: str) -> list[Message]:
+    """Return the last assistant messages of the turn that a message began, last first."""
+    place = db.find(
+        "SELECT session_n, ordinal FROM messages WHERE n = :n", n=items.find_number(db, id_)
+    )
+    if place is None:
+        return []
+    session_n, ordinal = place
+    rows = db.rows(
+        "SELECT n FROM messages WHERE session_n = :session_n AND role = :role"
+        " AND ordinal > :ordinal AND ordinal < coalesce((SELECT min(ordinal) FROM messages"
+        " WHERE session_n = :session_n AND ordinal > :ordinal AND role = :asked), :ordinal + :far)"
+        " ORDER BY ordinal DESC LIMIT :most",
+        session_n=session_n,
+        ordinal=ordinal,
+        role=pack_role("assistant"),
+        asked=pack_role("user"),
+        far=_MAX_TURN_MESSAGES,
+        most=_MAX_ANSWERS,
+    )
+    ns = [row[0] for row in rows]
+    answers = get_messages(db, ns)
+    return [answers[n] for n in ns if n in answers]
+
+
+_RECENT_SESSIONS = 30
+"""Only the latest sessions count: habits change."""
+
+_MAX_ROWS = 20_000
+
+_US = 1_000_000
+
+
+def past_turns(db: Connection, project_n: int | None, *, before: datetime) -> PastTurns:
+    """Return the turns of the latest sessions that were idle since a moment.
+
+    A turn begins where the assistant speaks after anybody else.
+    """
+    rows = db.rows(
+        "SELECT m.session_n, m.role, i.created_at FROM messages m JOIN items i ON i.n = m.n"
+        " WHERE m.session_n IN (SELECT n FROM sessions WHERE last_message_at < :before"
+        " AND (:project_n IS NULL OR project_n = :project_n)"
+        " ORDER BY last_message_at DESC LIMIT :sessions)"
+        " ORDER BY m.session_n DESC, m.ordinal LIMIT :rows",
+        before=clock.to_us(before),
+        project_n=project_n,
+        sessions=_RECENT_SESSIONS,
+        rows=_MAX_ROWS,
+    )
+    times: dict[int, list[int]] = {}
+    assistant = pack_role("assistant")
+    previous = (0, assistant)
+    for session_n, role, at in rows:
+        begins = role == assistant and previous != (session_n, assistant)
+        previous = (session_n, role)
+        if begins:
+            times.setdefault(session_n, []).append(at)
+    pairs = (pair for starts in times.values() for pair in pairwise(starts))
+    gaps = tuple(max(0, later - earlier) / _US for earlier, later in pairs)
+    return PastTurns(tuple(len(starts) for starts in times.values()), gaps)
+
+
+def stage_turn(db: Connection, session_n: int, key: str, body: str, *, now: datetime) -> None:
+    """Store a turn before it is complete; staging its key again replaces the body."""
+    db.run(
+        "INSERT INTO staged_turns (session_n, key, body, created_at)"
+        " VALUES (:session_n, :key, :body, :at)"
+        " ON CONFLICT (session_n, key) DO UPDATE SET body = excluded.body",
+        session_n=session_n,
+        key=key,
+        body=body,
+        at=clock.to_us(now),
+    )
+
+
+def find_staged_turns(db: Connection, session_n: int) -> list[StagedTurn]:
+    """Return the staged turns of a session, oldest first."""
+    rows = db.rows(
+        "SELECT s.id, t.key, t.body, t.created_at FROM staged_turns t"
+        " JOIN sessions s ON s.n = t.session_n WHERE t.session_n = :n ORDER BY t.n",
+        n=session_n,
+    )
+    return [StagedTurn(id_, key, body, unpack_time(at)) for id_, key, body, at in rows]
+
+
+def lowest_trust_origin(db: Connection, origin: Origin, source_ns: Sequence[int]) -> Origin:
+    """Return the least trusted of an origin and of all origins in the messages."""
+    sources = get_messages(db, source_ns).values()
+    origins = [origin, *(lowest_origin(m.parts, m.origin) for m in sources)]
+    return min(origins, key=TRUST.__getitem__)
+
+
+def trusted_items(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return those of the items that may be put into a prompt unasked."""
+    if not len(ns):
+        return set()
+    rows = db.rows(
+        "SELECT i.n FROM items i LEFT JOIN messages m ON m.n = i.n"
+        f" LEFT JOIN fragments f ON f.n = i.n WHERE {among('i.n', 'ns')}"
+        f" AND coalesce(m.origin, 'assistant') IN ({TRUSTED_SQL})"
+        f" AND coalesce(f.trust, {UNASKED_TRUST}) >= {UNASKED_TRUST}",
+        ns=int_array(ns),
+    )
+    trusted = {row[0] for row in rows}
+    return trusted - untrusted_mixtures(db, sorted(trusted))
+
+
+def untrusted_mixtures(db: Connection, ns: Sequence[int]) -> set[int]:
+    """Return the messages with parts of untrusted origins, and distillations of such messages."""
+    if not len(ns):
+        return set()
+    mixed = db.rows(
+        f"SELECT m.n, m.origin, m.parts FROM messages m WHERE {among('m.n', 'ns')}"
+        f" AND {may_have_other_origins('m.parts')}",
+        ns=int_array(ns),
+    )
+    untrusted = {n for n, origin, parts in mixed if _is_untrusted(origin, parts)}
+    covered = db.rows(
+        "SELECT d.n, m.origin, m.parts FROM distillations d"
+        f" JOIN items a ON a.id = {id_blob('d.from_message')}"
+        f" JOIN items b ON b.id = {id_blob('d.to_message')}"
+        " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
+        " JOIN messages m ON m.session_n = d.session_n"
+        " AND m.ordinal BETWEEN first.ordinal AND last.ordinal"
+        f" WHERE {among('d.n', 'ns')}"
+        f" AND (m.origin NOT IN ({TRUSTED_SQL}) OR {may_have_other_origins('m.parts')})",
+        ns=int_array(ns),
+    )
+    return untrusted | {n for n, origin, parts in covered if _is_untrusted(origin, parts)}
+
+
+def _is_untrusted(origin: str, packed: str) -> bool:
+    if origin not in TRUSTED_ORIGINS:
+        return True
+    return lowest_origin(unpack_parts(packed), origin) not in TRUSTED_ORIGINS

@@ -1,4 +1,4 @@
-"""The schema, as named steps: each one transaction, recorded in the same transaction."""
+"""Schema migrations: named steps, each recorded in the transaction that applies it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
 from lore.store import keywords, sqlite
 from lore.store.files import make_folder
-from lore.store.sqlite import GROWING, ID, NUMBERED, Connection
+from lore.store.sqlite import AUTOINCREMENT, ID, ROW_NUMBER, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from lore.store.db import Database
+    from lore.store.database import Database
 
 Migration = Callable[[Connection], None]
 
 
 def m001_initial(db: Connection) -> None:
-    """Make the tables of the first release."""
+    """Create the tables of the first release."""
     for statement in _INITIAL.split(";\n"):
         if statement.strip():
             db.rows(statement)
@@ -32,7 +32,7 @@ def m001_initial(db: Connection) -> None:
 
 
 def m002_requests(db: Connection) -> None:
-    """Let the ledger tell of requests: layer, bust, delay, and the cost without Lore."""
+    """Add columns of requests to the spend ledger: layer, bust, delay, and cost without Lore."""
     for column in (
         "layer INTEGER",
         "busts INTEGER NOT NULL DEFAULT 0",
@@ -40,19 +40,19 @@ def m002_requests(db: Connection) -> None:
         "without_usd REAL NOT NULL DEFAULT 0",
     ):
         db.rows(f"ALTER TABLE spend ADD COLUMN {column}")
-    # The budget adds up a day before every request: with this it reads no row for that.
+    # A covering index: the budget sums up a day before every request.
     db.rows("DROP INDEX spend_at")
     db.rows("CREATE INDEX spend_at ON spend (at, usd)")
 
 
 def m003_dialogues(db: Connection) -> None:
-    """Let sessions of the gateway hold on to something between their requests."""
+    """Create the tables for the state of gateway sessions."""
     for statement in _DIALOGUES.split(";\n"):
         db.rows(statement)
 
 
 def m004_holders(db: Connection) -> None:
-    """Let money that is set aside tell for whom: the process, the model, and the prompt's share."""
+    """Add columns to reservations: process, model, and the prompt's share."""
     for column in (
         "process TEXT NOT NULL DEFAULT ''",
         "model TEXT NOT NULL DEFAULT ''",
@@ -67,11 +67,11 @@ MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_requests, m003_dialogues
 def migrate(
     database: Database, backups: Path | None, steps: Sequence[Migration] = MIGRATIONS
 ) -> list[str]:
-    """Apply the steps that are missing; an existing database is copied to `backups` first."""
+    """Apply the missing migrations; an existing database is copied to `backups` first."""
     with database.read() as db:
-        done = check(db, steps)
-    missing = [step for step in steps if step.__name__ not in done]
-    if missing and done and backups is not None:
+        applied = check(db, steps)
+    missing = [step for step in steps if step.__name__ not in applied]
+    if missing and applied and backups is not None:
         make_folder(backups)
         stamp = database.now().strftime("%Y%m%dT%H%M%S")
         database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db")
@@ -81,22 +81,22 @@ def migrate(
 
 
 def check(db: Connection, steps: Sequence[Migration] = MIGRATIONS) -> set[str]:
-    """Return the names of the applied steps; refuse a schema newer than this program."""
+    """Return the names of the applied migrations; refuse a schema newer than this program."""
     if not sqlite.has_table(db, "migrations"):
-        if not sqlite.is_blank(db):
+        if not sqlite.is_empty_database(db):
             msg = f"{db.path} is a database of another program."
-            raise StoreDamaged(msg, hint="LORE_DB_PATH names another file.")
+            raise StoreDamaged(msg, hint="Set LORE_DB_PATH to another file.")
         return set()
-    done = {row[0] for row in db.rows("SELECT name FROM migrations")}
-    unknown = done - {step.__name__ for step in steps}
+    applied = {row[0] for row in db.rows("SELECT name FROM migrations")}
+    unknown = applied - {step.__name__ for step in steps}
     if unknown:
         msg = f"{db.path} was written by a newer Lore (it has {', '.join(sorted(unknown))})."
         raise SchemaTooNew(msg, hint="Upgrade this Lore; nothing was changed.")
-    return done
+    return applied
 
 
 def _apply(db: Connection, step: Migration, now: clock.Clock) -> None:
-    """Run one step unless another process was quicker."""
+    """Apply one migration unless another process did so meanwhile."""
     db.rows("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER NOT NULL)")
     db.rows(
         "CREATE TABLE IF NOT EXISTS receipts"
@@ -116,7 +116,7 @@ _INITIAL = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 
 CREATE TABLE projects (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     id TEXT NOT NULL UNIQUE,
     path TEXT NOT NULL UNIQUE,
     remote TEXT NOT NULL,
@@ -124,7 +124,7 @@ CREATE TABLE projects (
     created_at INTEGER NOT NULL);
 
 CREATE TABLE sessions (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     id TEXT NOT NULL UNIQUE,
     external_id TEXT NOT NULL,
     project_n INTEGER REFERENCES projects (n),
@@ -142,7 +142,7 @@ CREATE INDEX sessions_project ON sessions (project_n);
 CREATE INDEX sessions_parent ON sessions (parent_n);
 
 CREATE TABLE items (
-    n {GROWING},
+    n {AUTOINCREMENT},
     id {ID} NOT NULL UNIQUE,
     type INTEGER NOT NULL,
     project_n INTEGER REFERENCES projects (n),
@@ -267,7 +267,7 @@ CREATE TABLE shared (
     left_out INTEGER NOT NULL);
 CREATE INDEX shared_fragment ON shared (fragment_n);
 
-CREATE TABLE entities (n {NUMBERED}, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL);
+CREATE TABLE entities (n {ROW_NUMBER}, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL);
 CREATE TABLE mentions (
     item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
     entity_n INTEGER NOT NULL REFERENCES entities (n),
@@ -278,7 +278,7 @@ CREATE INDEX mentions_entity ON mentions (entity_n, item_n, is_title);
 CREATE TABLE speakers (name TEXT PRIMARY KEY);
 
 CREATE TABLE standing (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
     project_n INTEGER REFERENCES projects (n),
     text TEXT NOT NULL,
@@ -289,17 +289,17 @@ CREATE INDEX standing_item ON standing (item_n);
 CREATE INDEX standing_digest ON standing (digest, created_at);
 
 CREATE TABLE embedders (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     identity TEXT NOT NULL UNIQUE,
     dimension INTEGER NOT NULL);
 CREATE TABLE vectors (
-    seq {GROWING},
+    seq {AUTOINCREMENT},
     n INTEGER NOT NULL UNIQUE REFERENCES items (n) ON DELETE CASCADE,
     embedder_n INTEGER NOT NULL REFERENCES embedders (n),
     vector BLOB NOT NULL);
 
 CREATE TABLE jobs (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     kind TEXT NOT NULL,
     subject TEXT NOT NULL,
     state TEXT NOT NULL,
@@ -313,7 +313,7 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_open ON jobs (due_at) WHERE state <> 'done';
 
 CREATE TABLE cycles (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     id TEXT NOT NULL UNIQUE,
     started_at INTEGER NOT NULL,
     ended_at INTEGER,
@@ -321,7 +321,7 @@ CREATE TABLE cycles (
     report TEXT NOT NULL);
 
 CREATE TABLE steps (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     cycle_n INTEGER NOT NULL REFERENCES cycles (n) ON DELETE CASCADE,
     verb TEXT NOT NULL,
     fragment_n INTEGER REFERENCES fragments (n) ON DELETE CASCADE,
@@ -346,7 +346,7 @@ CREATE TABLE judgements (
 CREATE INDEX judgements_other ON judgements (b_n);
 
 CREATE TABLE actions (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     at INTEGER NOT NULL,
     verb TEXT NOT NULL,
     fragment_n INTEGER NOT NULL REFERENCES fragments (n) ON DELETE CASCADE,
@@ -355,7 +355,7 @@ CREATE TABLE actions (
 CREATE INDEX actions_fragment ON actions (fragment_n);
 
 CREATE TABLE changes (
-    seq {GROWING},
+    seq {AUTOINCREMENT},
     at INTEGER NOT NULL,
     action TEXT NOT NULL,
     first_n INTEGER NOT NULL,
@@ -388,7 +388,7 @@ CREATE INDEX watermarks_session ON watermarks (session_n);
 CREATE INDEX watermarks_file ON watermarks (file) WHERE file <> '';
 
 CREATE TABLE staged_turns (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     session_n INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
     key TEXT NOT NULL,
     body TEXT NOT NULL,
@@ -403,7 +403,7 @@ CREATE TABLE session_states (
     PRIMARY KEY (session_n, name));
 
 CREATE TABLE injections (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     session BIGINT NOT NULL,
     item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
     digest BIGINT NOT NULL,
@@ -412,7 +412,7 @@ CREATE INDEX injections_session ON injections (session);
 CREATE INDEX injections_item ON injections (item_n);
 
 CREATE TABLE spend (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     key TEXT NOT NULL UNIQUE,
     at INTEGER NOT NULL,
     session_n INTEGER REFERENCES sessions (n) ON DELETE SET NULL,
@@ -432,7 +432,7 @@ CREATE TABLE spend_reservations (
     usd REAL NOT NULL);
 
 CREATE TABLE access_keys (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     prefix TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL,
     digest TEXT NOT NULL,
@@ -442,7 +442,7 @@ CREATE TABLE access_keys (
     revoked_at INTEGER);
 
 CREATE TABLE retrievals (
-    n {NUMBERED},
+    n {ROW_NUMBER},
     at INTEGER NOT NULL,
     verb TEXT NOT NULL,
     query TEXT NOT NULL,

@@ -1,19 +1,67 @@
-"""Projects and sessions: where a conversation took place."""
+"""Sessions: their projects, names and states, and names that were forgotten.
+
+An agent's files still contain names that a user forgot here. A digest of a name, bound to its
+session, recognizes it without storing it.
+"""
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import orjson
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound
-from lore.records import Project, Session
-from lore.store import keywords, names
-from lore.store.packing import moment, number
-from lore.store.sqlite import Connection, Row, among, numbers, texts
+from lore.records import Session
+from lore.store import history, keywords
+from lore.store.codec import unpack_json, unpack_number, unpack_time
+from lore.store.sqlite import Connection, Row, among, int_array, text_array
 
-_PROJECT = "id, path, remote, name, created_at"
+NameKind = Literal["title", "branch", "session"]
+
+
+class SessionName(NamedTuple):
+    """A session's id, its agent, and the agent's own name for it."""
+
+    id: str
+    agent: str
+    name: str
+
+
+def bury_name(
+    db: Connection, session: SessionName, what: NameKind, text: str, *, now: datetime
+) -> None:
+    """Add a tombstone for a name of a session."""
+    if text:
+        source = _name_source(session.agent, session.name, what, text)
+        id_ = f"{session.id}/{what}/{source[:8]}"
+        history.add_tombstones(db, [id_], now, sources={id_: source})
+
+
+def visible_name(db: Connection, agent: str, name: str, what: NameKind, text: str) -> str:
+    """Return a name of a session, or '' if it was forgotten."""
+    if not text or not history.find_buried_sources(db, [_name_source(agent, name, what, text)]):
+        return text
+    return ""
+
+
+def find_renamed_session(db: Connection, agent: str, name: str) -> str | None:
+    """Return the id of the session whose own name was forgotten, or None."""
+    buried = history.find_buried_sources(db, [_name_source(agent, name, "session", name)])
+    return next((id_.partition("/")[0] for id_ in buried.values()), None)
+
+
+def has_name_tombstones(ids: Iterable[str]) -> bool:
+    """Return whether any of the tombstone ids is of a name."""
+    return any("/title/" in id_ or "/branch/" in id_ or "/session/" in id_ for id_ in ids)
+
+
+def _name_source(agent: str, name: str, what: NameKind, text: str) -> str:
+    return history.source_digest(agent, name, f"\0{what}\0{text}")
+
+
 _SESSION = (
     "s.id, s.external_id, p.id, s.agent, s.title, s.branch, parent.id,"
     " s.started_at, s.last_message_at, s.state"
@@ -24,86 +72,28 @@ _SESSION_FROM = (
 )
 
 
-def ensure_project(
-    db: Connection, path: str, *, now: datetime, remote: str = "", name: str = ""
-) -> int:
-    """Return the number of the project with this path, name or id, made if it is new."""
-    path = _spelled(path)
-    found = find_project(db, path)
-    if found is not None:
-        return found
-    return int(
-        db.value(
-            "INSERT INTO projects (id, path, remote, name, created_at)"
-            " VALUES (:id, :path, :remote, :name, :at) RETURNING n",
-            id=clock.new_id(now),
-            path=path,
-            remote=remote,
-            name=name or path.rstrip("/").rsplit("/", 1)[-1] or path,
-            at=clock.to_us(now),
-        )
-    )
-
-
-def _spelled(path: str) -> str:
-    """Return an absolute path in its one spelling; a name or id as it is."""
-    return posixpath.normpath(path) if path.startswith("/") else path
-
-
-def find_project(db: Connection, path_name_or_id: str) -> int | None:
-    """Return the number of the project with this path or id, or else with this name."""
-    path_name_or_id = _spelled(path_name_or_id)
-    alias = db.value("SELECT project_n FROM aliases WHERE id = :w", w=path_name_or_id)
-    if alias:
-        return int(alias)
-    exact = db.value("SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id)
-    if exact:
-        return int(exact)
-    rows = db.rows("SELECT n FROM projects WHERE name = :w LIMIT 2", w=path_name_or_id)
-    if len(rows) > 1:
-        msg = f"Several projects are called '{path_name_or_id}'."
-        raise InvalidInput(msg, hint="Give the path instead.")
-    return int(rows[0][0]) if rows else None
-
-
-def get_project(db: Connection, path_name_or_id: str) -> int:
-    """Return the number of a project, or raise."""
-    n = find_project(db, path_name_or_id)
-    if n is None:
-        msg = f"No project is called '{path_name_or_id}'."
-        raise NotFound(msg, hint="'lore stats' lists the projects.")
-    return n
-
-
-def projects(db: Connection) -> dict[int, Project]:
-    """Return all projects by number."""
-    rows = db.rows(f"SELECT n, {_PROJECT} FROM projects ORDER BY path")
-    return {
-        n: Project(id_, path, remote, name, moment(at)) for n, id_, path, remote, name, at in rows
-    }
-
-
-def find_number(db: Connection, external_id: str, *, agent: str) -> int | None:
-    """Return the number of an agent's session by the agent's own name for it, forgotten or not."""
-    found = db.value(
+def find_session(db: Connection, external_id: str, *, agent: str) -> int | None:
+    """Return the number of a session by its agent's own name, even if that was forgotten."""
+    n = db.value(
         "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id",
         agent=agent,
         external_id=external_id,
     )
-    if found is None and (renamed := names.find_renamed(db, agent, external_id)):
-        found = db.value("SELECT n FROM sessions WHERE id = :id", id=renamed)
-    return None if found is None else int(found)
+    if n is None and (renamed := find_renamed_session(db, agent, external_id)):
+        n = db.value("SELECT n FROM sessions WHERE id = :id", id=renamed)
+    return None if n is None else int(n)
 
 
-def known_names(db: Connection, external_ids: Sequence[str], *, agent: str) -> set[str]:
-    """Return those of an agent's own names that sessions have."""
-    rows = db.rows(
-        "SELECT external_id FROM sessions"
-        f" WHERE agent = :agent AND {among('external_id', 'names')}",
-        agent=agent,
-        names=texts(external_ids),
+def find_known_names(db: Connection, external_ids: Sequence[str], *, agent: str) -> set[str]:
+    """Return those of an agent's own names that belong to stored sessions."""
+    return set(
+        db.column(
+            "SELECT external_id FROM sessions"
+            f" WHERE agent = :agent AND {among('external_id', 'names')}",
+            agent=agent,
+            names=text_array(external_ids),
+        )
     )
-    return {row[0] for row in rows}
 
 
 def ensure_session(
@@ -116,10 +106,10 @@ def ensure_session(
     branch: str = "",
     parent_n: int | None = None,
 ) -> int:
-    """Return the number of an agent's session, made if it is new."""
-    found = find_number(db, external_id, agent=agent)
-    if found is not None:
-        return found
+    """Return the number of an agent's session, created if it is new."""
+    existing = find_session(db, external_id, agent=agent)
+    if existing is not None:
+        return existing
     at = clock.to_us(started_at)
     return int(
         db.value(
@@ -137,10 +127,10 @@ def ensure_session(
     )
 
 
-def complete(
+def fill_session(
     db: Connection, n: int, *, project_n: int | None, branch: str, parent_n: int | None
 ) -> None:
-    """Give a session what it does not have yet: one may be known by its child at first."""
+    """Set the project, branch and parent of a session where they are missing."""
     db.run(
         "UPDATE sessions SET project_n = coalesce(project_n, :project_n),"
         " parent_n = coalesce(parent_n, :parent_n),"
@@ -155,17 +145,17 @@ def complete(
 
 
 def has_title(db: Connection, n: int) -> bool:
-    """Tell whether a session is called something."""
+    """Return whether a session has a title."""
     return bool(db.value("SELECT title FROM sessions WHERE n = :n", n=n))
 
 
-def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = ()) -> None:
-    """Give a session its title, and add files that were touched in it."""
+def describe_session(db: Connection, n: int, *, title: str = "", files: Sequence[str] = ()) -> None:
+    """Set the title of a session, and add files that were touched in it."""
     row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)
     if row is None:
         return
-    known = row[1].split("\n") if row[1] else []
-    merged = "\n".join(dict.fromkeys([*known, *files]))
+    known_files = row[1].split("\n") if row[1] else []
+    merged = "\n".join(dict.fromkeys([*known_files, *files]))
     if (title or row[0], merged) != row:
         db.run(
             "UPDATE sessions SET title = :title, files = :files WHERE n = :n",
@@ -179,64 +169,67 @@ def describe(db: Connection, n: int, *, title: str = "", files: Sequence[str] = 
             keywords.add_session(db, n)
 
 
-def get_number(db: Connection, id_prefix_or_external: str) -> int:
-    """Return the number of the session with this id, prefix of an id, or agent's own id."""
-    wanted = id_prefix_or_external.strip()
-    if not wanted:
+def get_session_number(db: Connection, id_prefix_or_external: str) -> int:
+    """Return the number of the session with this id, id prefix, or agent's own name."""
+    name = id_prefix_or_external.strip()
+    if not name:
         msg = "The name of the session is empty."
         raise InvalidInput(msg)
     rows = db.rows(
         "SELECT n FROM sessions WHERE external_id = :wanted"
         " UNION SELECT n FROM sessions WHERE length(:wanted) >= 8 AND id >= :wanted"
         " AND id < :wanted || '~' LIMIT 3",
-        wanted=wanted,
+        wanted=name,
     )
     if not rows:
-        msg = f"No session is called '{wanted[:80]}'."
-        raise NotFound(msg, hint="'lore sessions' lists the latest.")
+        msg = f"No session is called '{name[:80]}'."
+        raise NotFound(msg, hint="Run 'lore sessions' to list the latest.")
     if len(rows) > 1:
-        msg = f"'{wanted}' fits several sessions."
+        msg = f"'{name}' matches several sessions."
         raise InvalidInput(msg, hint="Give more characters of the one you mean.")
-    return number(rows[0][0])
+    return unpack_number(rows[0][0])
 
 
-def get(db: Connection, n: int) -> Session:
+def get_session(db: Connection, n: int) -> Session:
     """Return a session by number."""
     row = db.find(f"SELECT {_SESSION} {_SESSION_FROM} WHERE s.n = :n", n=n)
     if row is None:
-        msg = "That session is gone."
+        msg = "This session no longer exists."
         raise NotFound(msg)
     return _session(row)
 
 
-def family(db: Connection, n: int) -> tuple[int, ...]:
-    """Return a session with the one that it comes from and those that come from it."""
-    rows = db.rows(
-        "SELECT n FROM sessions WHERE n = :n OR parent_n = :n"
-        " OR n = (SELECT parent_n FROM sessions WHERE n = :n)",
-        n=n,
+def session_family(db: Connection, n: int) -> tuple[int, ...]:
+    """Return a session with its parent and its children."""
+    return tuple(
+        db.column(
+            "SELECT n FROM sessions WHERE n = :n OR parent_n = :n"
+            " OR n = (SELECT parent_n FROM sessions WHERE n = :n)",
+            n=n,
+        )
     )
-    return tuple(row[0] for row in rows)
 
 
-def project_number(db: Connection, n: int) -> int | None:
-    """Return the number of a session's project."""
-    found = db.value("SELECT project_n FROM sessions WHERE n = :n", n=n)
-    return None if found is None else int(found)
+def project_of_session(db: Connection, n: int) -> int | None:
+    """Return the number of a session's project, or None."""
+    project_n = db.value("SELECT project_n FROM sessions WHERE n = :n", n=n)
+    return None if project_n is None else int(project_n)
 
 
-def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Session]:
+def get_sessions(db: Connection, ns: Sequence[int]) -> dict[int, Session]:
     """Return sessions by number."""
     if not len(ns):
         return {}
     rows = db.rows(
-        f"SELECT s.n, {_SESSION} {_SESSION_FROM} WHERE {among('s.n', 'ns')}", ns=numbers(ns)
+        f"SELECT s.n, {_SESSION} {_SESSION_FROM} WHERE {among('s.n', 'ns')}", ns=int_array(ns)
     )
     return {row[0]: _session(row[1:]) for row in rows}
 
 
-def recent(db: Connection, *, project_n: int | None = None, limit: int = 20) -> list[Session]:
-    """Return the sessions that were last spoken in, newest first."""
+def recent_sessions(
+    db: Connection, *, project_n: int | None = None, limit: int = 20
+) -> list[Session]:
+    """Return the latest sessions by their last message, newest first."""
     rows = db.rows(
         f"SELECT {_SESSION} {_SESSION_FROM}"
         " WHERE :project_n IS NULL OR s.project_n = :project_n "
@@ -257,7 +250,47 @@ def _session(row: Row) -> Session:
         title=title,
         branch=branch,
         parent_id=parent_id,
-        started_at=moment(started),
-        last_message_at=moment(last),
+        started_at=unpack_time(started),
+        last_message_at=unpack_time(last),
         state=state,
     )
+
+
+SessionStateName = Literal[
+    "layer_floor", "calibration", "working", "other_project", "distilled", "digested",
+]  # fmt: skip
+
+
+def put_session_state(
+    db: Connection, session_n: int, name: SessionStateName, value: Any, *, now: datetime
+) -> None:
+    """Store a state of a session, replacing the former value."""
+    db.run(
+        "INSERT INTO session_states (session_n, name, value, updated_at)"
+        " VALUES (:session_n, :name, :value, :at)"
+        " ON CONFLICT (session_n, name) DO UPDATE SET value = excluded.value,"
+        " updated_at = excluded.updated_at",
+        session_n=session_n,
+        name=name,
+        value=orjson.dumps(value).decode(),
+        at=clock.to_us(now),
+    )
+
+
+def sessions_with_state(db: Connection, name: SessionStateName) -> list[str]:
+    """Return the ids of the sessions that have this state."""
+    return db.column(
+        "SELECT s.id FROM session_states t JOIN sessions s ON s.n = t.session_n"
+        " WHERE t.name = :name ORDER BY s.id",
+        name=name,
+    )
+
+
+def find_session_state(db: Connection, session_n: int, name: SessionStateName) -> Any:
+    """Return a state of a session, or None."""
+    value = db.value(
+        "SELECT value FROM session_states WHERE session_n = :session_n AND name = :name",
+        session_n=session_n,
+        name=name,
+    )
+    return None if value is None else unpack_json(value)

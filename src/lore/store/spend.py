@@ -1,4 +1,4 @@
-"""The spend ledger: what calls to models cost; entries outlive the sessions they belong to."""
+"""The spend ledger: what model calls cost, and reservations for calls under way."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import orjson
 
 from lore import clock
 from lore.records import Spend
-from lore.store.packing import moment, unpack_json
+from lore.store.codec import unpack_json, unpack_time
 from lore.store.sqlite import Connection, Row
 
 UNPRICED = "unpriced"
-"""Stands in the usage of an entry whose price nobody knows."""
+"""Key in the usage of an entry whose price is unknown."""
 
 ESTIMATED = "estimated"
-"""Stands in the usage of an entry whose tokens were not reported by the provider."""
+"""Key in the usage of an entry whose token counts the provider did not report."""
 
 AWAITED = "awaited"
-"""Stands in the usage of an entry that is corrected once its answer is fetched."""
+"""Key in the usage of an entry to be corrected once its response is fetched."""
 
 BACKGROUND = "background"
-"""The word that purposes of background work begin with, before the question."""
+"""Prefix of the purposes of background work."""
 
 _PAGE = 10_000
 _LAST = 2**62
-"""Comes after every number of an entry."""
+"""A number after every entry."""
 
 REQUEST = "request"
-"""The word that purposes of an agent's requests begin with, before what sort of one it was."""
+"""Prefix of the purposes of an agent's requests."""
 
 
 def add(
     db: Connection, entry: Spend, *, session_n: int | None = None, project_n: int | None = None
 ) -> bool:
-    """Enter what a call cost, once; tell whether it was new."""
+    """Add an entry unless its key exists; return whether it was new."""
     return bool(
         db.run(
             "INSERT INTO spend (key, at, session_n, project_n, purpose, model, usage, usd,"
@@ -61,17 +61,18 @@ def add(
 
 
 def find_awaited(db: Connection, key: str) -> Spend | None:
-    """Return the first entry whose answer is still to be fetched, of those whose key begins so."""
+    """Return the first entry with this key prefix whose response is still to be fetched."""
     rows = db.rows(
-        f"SELECT {ENTRY} FROM {ENTRIES} WHERE e.key >= :first AND e.key < :last ORDER BY e.n",
+        f"SELECT {ENTRY_COLUMNS} FROM {ENTRY_TABLES} WHERE e.key >= :first"
+        " AND e.key < :last ORDER BY e.n",
         first=f"{key}-",
-        last=f"{key}.",  # what comes after a dash
+        last=f"{key}.",  # the character after '-'
     )
-    return next((one for one in map(entry_of, rows) if AWAITED in one.usage), None)
+    return next((one for one in map(unpack_entry, rows) if AWAITED in one.usage), None)
 
 
-def correct(db: Connection, entry: Spend) -> None:
-    """Say of an entry what it took and cost, in the place of what was said before."""
+def correct_entry(db: Connection, entry: Spend) -> None:
+    """Replace the usage and cost of an entry."""
     db.run(
         "UPDATE spend SET usage = :usage, usd = :usd, without_usd = :without_usd WHERE key = :key",
         key=entry.key,
@@ -81,48 +82,40 @@ def correct(db: Connection, entry: Spend) -> None:
     )
 
 
-def newest(db: Connection, *, limit: int = 20) -> list[Spend]:
-    """Return the latest entries, newest first."""
-    rows = db.rows(
-        f"SELECT {ENTRY} FROM {ENTRIES} ORDER BY e.at DESC, e.n DESC LIMIT :limit", limit=limit
-    )
-    return [entry_of(row) for row in rows]
-
-
-ENTRIES = (
+ENTRY_TABLES = (
     "spend e LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
 )
 
-ENTRY = (
+ENTRY_COLUMNS = (
     "e.key, e.at, e.purpose, e.model, e.usage, e.usd, s.id, p.id,"
     " e.layer, e.busts, e.delay_ms, e.without_usd"
 )
-"""The columns that `entry_of` takes."""
+"""The columns that `unpack_entry` takes."""
 
 
-def entry_of(row: Row) -> Spend:
+def unpack_entry(row: Row) -> Spend:
     """Return an entry from its columns."""
     key, at, purpose, model, usage, usd, session, project, layer, busts, *rest = row
-    told, named = unpack_json(usage), (session, project, layer, bool(busts), *rest)
-    return Spend(key, moment(at), purpose, model, told, usd, *named)
+    usage_counts, rest_fields = unpack_json(usage), (session, project, layer, bool(busts), *rest)
+    return Spend(key, unpack_time(at), purpose, model, usage_counts, usd, *rest_fields)
 
 
-def since(db: Connection, moment_: datetime) -> Iterator[Spend]:
-    """Yield the entries since a moment, oldest first; there may be a year of them."""
+def entries_since(db: Connection, moment_: datetime) -> Iterator[Spend]:
+    """Yield the entries since a moment in pages, oldest first."""
     sql = (
-        f"SELECT e.at, e.n, {ENTRY} FROM {ENTRIES} WHERE (e.at, e.n) > (:at, :n)"
+        f"SELECT e.at, e.n, {ENTRY_COLUMNS} FROM {ENTRY_TABLES} WHERE (e.at, e.n) > (:at, :n)"
         " ORDER BY e.at, e.n LIMIT :page"
     )
     at, n = clock.to_us(moment_) - 1, _LAST
     while rows := db.rows(sql, at=at, n=n, page=_PAGE):
-        yield from (entry_of(row[2:]) for row in rows)
+        yield from (unpack_entry(row[2:]) for row in rows)
         at, n = rows[-1][:2]
 
 
-def whole(db: Connection, *, since: datetime, until: datetime) -> float:
-    """Return what was spent on everything from one moment to another.
+def total_spent(db: Connection, *, since: datetime, until: datetime) -> float:
+    """Return the total spend between two moments.
 
-    What a clock has entered that ran ahead counts on its own day, not on those before it.
+    An entry dated ahead by a wrong clock counts on its own day.
     """
     return float(
         db.value(
@@ -133,19 +126,19 @@ def whole(db: Connection, *, since: datetime, until: datetime) -> float:
     )
 
 
-def first_at(db: Connection, *, since: datetime) -> datetime | None:
-    """Return when the first entry since a moment was made."""
+def first_entry_at(db: Connection, *, since: datetime) -> datetime | None:
+    """Return the time of the first entry since a moment, or None."""
     at = db.value("SELECT MIN(at) FROM spend WHERE at >= :since", since=clock.to_us(since))
-    return None if at is None else moment(at)
+    return None if at is None else unpack_time(at)
 
 
-def whole_reserved(db: Connection) -> float:
-    """Return what is set aside for all calls."""
+def total_reserved(db: Connection) -> float:
+    """Return the sum of all reservations."""
     return float(db.value("SELECT COALESCE(SUM(usd), 0) FROM spend_reservations"))
 
 
-def total(db: Connection, purpose: str, *, since: datetime, until: datetime) -> float:
-    """Return what was spent in a time on all purposes that begin with a word and a colon."""
+def spent_on(db: Connection, purpose: str, *, since: datetime, until: datetime) -> float:
+    """Return the spend on purposes with a prefix, between two moments."""
     return float(
         db.value(
             "SELECT COALESCE(SUM(usd), 0) FROM spend"
@@ -158,8 +151,8 @@ def total(db: Connection, purpose: str, *, since: datetime, until: datetime) -> 
     )
 
 
-def unpriced(db: Connection, purpose: str, *, since: datetime) -> int:
-    """Return how many entries since a moment have no price that anybody knows."""
+def count_unpriced(db: Connection, purpose: str, *, since: datetime) -> int:
+    """Count the entries since a moment whose price is unknown."""
     return int(
         db.value(
             "SELECT COUNT(*) FROM spend WHERE at >= :since"
@@ -173,8 +166,8 @@ def unpriced(db: Connection, purpose: str, *, since: datetime) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
-    """Money that is set aside for a call; `prompt_usd` of it for what is asked."""
+class SpendReservation:
+    """Money reserved for a call under way; `prompt_usd` is the prompt's part of it."""
 
     key: str
     at: datetime
@@ -185,8 +178,8 @@ class Holding:
     prompt_usd: float = 0.0
 
 
-def reserve(db: Connection, holding: Holding) -> None:
-    """Set money aside for a call that is about to be made."""
+def add_reservation(db: Connection, holding: SpendReservation) -> None:
+    """Reserve money for a call."""
     db.run(
         "INSERT INTO spend_reservations (key, at, purpose, usd, process, model, prompt_usd)"
         " VALUES (:key, :at, :purpose, :usd, :process, :model, :prompt_usd)",
@@ -200,8 +193,8 @@ def reserve(db: Connection, holding: Holding) -> None:
     )
 
 
-def adjust(db: Connection, key: str, usd: float) -> None:
-    """Set aside another amount for a call, which is what it took."""
+def update_reservation(db: Connection, key: str, usd: float) -> None:
+    """Replace the reserved amount of a call by its actual cost."""
     db.run(
         "UPDATE spend_reservations SET usd = :usd, prompt_usd = :usd WHERE key = :key",
         key=key,
@@ -209,13 +202,13 @@ def adjust(db: Connection, key: str, usd: float) -> None:
     )
 
 
-def release(db: Connection, key: str) -> None:
-    """Give back what was set aside for a call."""
+def remove_reservation(db: Connection, key: str) -> None:
+    """Remove the reservation of a call."""
     db.run("DELETE FROM spend_reservations WHERE key = :key", key=key)
 
 
-def reserved(db: Connection, purpose: str) -> float:
-    """Return what is set aside for calls whose purposes begin with a word and a colon."""
+def reserved_for(db: Connection, purpose: str) -> float:
+    """Return the sum reserved for purposes with a prefix."""
     return float(
         db.value(
             "SELECT COALESCE(SUM(usd), 0) FROM spend_reservations"
@@ -225,9 +218,9 @@ def reserved(db: Connection, purpose: str) -> float:
     )
 
 
-def holdings(db: Connection) -> list[Holding]:
-    """Return all that is set aside."""
+def list_reservations(db: Connection) -> list[SpendReservation]:
+    """Return all reservations."""
     rows = db.rows(
         "SELECT key, at, purpose, usd, process, model, prompt_usd FROM spend_reservations"
     )
-    return [Holding(key, moment(at), *rest) for key, at, *rest in rows]
+    return [SpendReservation(key, unpack_time(at), *rest) for key, at, *rest in rows]

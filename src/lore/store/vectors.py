@@ -1,4 +1,4 @@
-"""Vectors: kept with the name of the embedder that made them; the index is fed from here."""
+"""Embedding vectors: stored with their embedder, and the source of the vector index."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lore.index.vector_index import VectorIndex, VectorRow
+from lore.store import database
+from lore.store.codec import unpack_parts
 from lore.store.items import NEVER_EMBEDDED
-from lore.store.packing import unpack_parts
-from lore.store.sqlite import Connection, among, numbers
-from lore.store.vector_index import VectorIndex, VectorRow
-from lore.text.parts import said
+from lore.store.sqlite import Connection, among, int_array
+from lore.text.message_features import spoken_text
 
-_FEED = 4_096
+_BATCH_ROWS = 4_096
 
 Matrix = NDArray[np.float32]
 
 
-class Waiting(NamedTuple):
-    """An item that has no vector yet, with the text to embed."""
+class PendingItem(NamedTuple):
+    """An item without a vector, with the text to embed."""
 
     n: int
     text: str
 
 
 def ensure_embedder(db: Connection, identity: str, dimension: int) -> int:
-    """Return the number of an embedder, made if it is new."""
-    found = db.value("SELECT n FROM embedders WHERE identity = :identity", identity=identity)
+    """Return the number of an embedder, created if it is new."""
+    existing = db.value("SELECT n FROM embedders WHERE identity = :identity", identity=identity)
     return int(
-        found
+        existing
         or db.value(
             "INSERT INTO embedders (identity, dimension)"
             " VALUES (:identity, :dimension) RETURNING n",
@@ -41,40 +42,35 @@ def ensure_embedder(db: Connection, identity: str, dimension: int) -> int:
 
 
 def find_embedder(db: Connection, identity: str) -> int | None:
-    """Return the number of an embedder, if vectors of it were ever stored."""
-    found = db.value("SELECT n FROM embedders WHERE identity = :identity", identity=identity)
-    return None if found is None else int(found)
+    """Return the number of an embedder, or None if it never stored vectors."""
+    n = db.value("SELECT n FROM embedders WHERE identity = :identity", identity=identity)
+    return None if n is None else int(n)
 
 
-def find_adopted(db: Connection) -> str | None:
+def find_active_identity(db: Connection) -> str | None:
     """Return the identity of the embedder whose vectors are searched."""
-    found = db.value("SELECT value FROM meta WHERE key = 'embedder'")
-    return None if found is None else str(found)
+    return database.find_meta(db, "embedder")
 
 
-def adopt(db: Connection, identity: str, dimension: int) -> int:
-    """Search vectors of this embedder from now on; queue all others; count what waits."""
+def set_active_embedder(db: Connection, identity: str, dimension: int) -> int:
+    """Make an embedder the one that is searched, queue items of others, and count pending items."""
     n = ensure_embedder(db, identity, dimension)
-    db.run(
-        "INSERT INTO meta (key, value) VALUES ('embedder', :identity)"
-        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        identity=identity,
-    )
+    database.set_meta(db, "embedder", identity)
     db.run(
         "UPDATE items SET embedder_n = NULL WHERE embedder_n <> :never AND embedder_n <> :n",
         never=NEVER_EMBEDDED,
         n=n,
     )
-    return count_waiting(db)
+    return count_pending(db)
 
 
-def count_waiting(db: Connection) -> int:
-    """Return how many items wait for their vector."""
+def count_pending(db: Connection) -> int:
+    """Count the items that wait for their vector."""
     return int(db.value("SELECT count(*) FROM items WHERE embedder_n IS NULL"))
 
 
-def waiting(db: Connection, *, limit: int) -> list[Waiting]:
-    """Return items that wait for their vector, newest first: they are asked for soonest."""
+def pending_items(db: Connection, *, limit: int) -> list[PendingItem]:
+    """Return items that wait for their vector, newest first: these are searched for soonest."""
     rows = db.rows(
         "SELECT i.n, m.parts, d.text, f.summary, f.content FROM items i"
         " LEFT JOIN messages m ON m.n = i.n LEFT JOIN distillations d ON d.n = i.n"
@@ -82,44 +78,44 @@ def waiting(db: Connection, *, limit: int) -> list[Waiting]:
         " WHERE i.embedder_n IS NULL ORDER BY i.n DESC LIMIT :limit",
         limit=limit,
     )
-    return [Waiting(n, _embedded_text(*rest)) for n, *rest in rows]
+    return [PendingItem(n, _embedded_text(*rest)) for n, *rest in rows]
 
 
 def _embedded_text(
     parts: str | None, distilled: str | None, summary: str | None, content: str | None
 ) -> str:
     if parts is not None:
-        return said(unpack_parts(parts))
+        return spoken_text(unpack_parts(parts))
     if distilled is not None:
         return distilled
     return fragment_text(summary or "", content or "")
 
 
 def fragment_text(summary: str, content: str) -> str:
-    """Return what of a fragment is embedded: a summary that was only derived adds nothing."""
+    """Return the text of a fragment to embed; a summary that repeats the content is left out."""
     return content if content.startswith(summary.rstrip("…")) else f"{summary}\n{content}"
 
 
 def put(db: Connection, embedder_n: int, ns: Sequence[int], matrix: Matrix) -> None:
     """Store vectors of items that still exist."""
     there = {
-        row[0] for row in db.rows(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=numbers(ns))
+        row[0] for row in db.rows(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
     }
     halves = matrix.astype(np.float16)
-    kept = sorted((n, halves[i].tobytes()) for i, n in enumerate(ns) if n in there)
-    db.run_many("DELETE FROM vectors WHERE n = :n", ({"n": n} for n, _ in kept))
+    stored = sorted((n, halves[i].tobytes()) for i, n in enumerate(ns) if n in there)
+    db.run_many("DELETE FROM vectors WHERE n = :n", ({"n": n} for n, _ in stored))
     db.run_many(
         "INSERT INTO vectors (n, embedder_n, vector) VALUES (:n, :embedder_n, :vector)",
-        ({"n": n, "embedder_n": embedder_n, "vector": blob} for n, blob in kept),
+        ({"n": n, "embedder_n": embedder_n, "vector": blob} for n, blob in stored),
     )
     db.run_many(
         "UPDATE items SET embedder_n = :embedder_n WHERE n = :n",
-        ({"n": n, "embedder_n": embedder_n} for n, _ in kept),
+        ({"n": n, "embedder_n": embedder_n} for n, _ in stored),
     )
 
 
-def renew(db: Connection, n: int) -> None:
-    """Give the vector of an item a new change number, as if it had come just now."""
+def renumber(db: Connection, n: int) -> None:
+    """Give an item's vector a new change number, as if it had been stored just now."""
     row = db.find("DELETE FROM vectors WHERE n = :n RETURNING embedder_n, vector", n=n)
     if row:
         db.run(
@@ -131,51 +127,46 @@ def renew(db: Connection, n: int) -> None:
 
 
 def load(db: Connection, ns: NDArray[np.int64], dimension: int) -> Matrix:
-    """Return the stored vectors of items, in their order; zeros for one that has none."""
+    """Return the vectors of items in their order; a row of zeros for a missing vector."""
     matrix = np.zeros((len(ns), dimension), dtype=np.float32)
     if not len(ns):
         return matrix
     place = {int(n): i for i, n in enumerate(ns)}
-    rows = db.rows(f"SELECT n, vector FROM vectors WHERE {among('n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(f"SELECT n, vector FROM vectors WHERE {among('n', 'ns')}", ns=int_array(ns))
     for n, blob in rows:
         if len(blob) == 2 * dimension:
             matrix[place[n]] = np.frombuffer(blob, dtype=np.float16)
     return matrix
 
 
-def feed(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) -> int:
-    """Bring the index up to date with the database; return how many vectors it took."""
-    taken = 0
+def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) -> int:
+    """Append new vectors to the index; return how many were added."""
+    added = 0
     newest = newest_seq(db)
-    while (seen := index.last_seq) < newest:
+    while (last_seq := index.last_seq) < newest:
         rows = db.rows(
             "SELECT v.seq, v.n, coalesce(i.project_n, 0), i.type, i.created_at, v.vector"
             " FROM vectors v JOIN items i ON i.n = v.n"
             " WHERE v.seq > :seq AND v.embedder_n = :embedder_n ORDER BY v.seq LIMIT :limit",
-            seq=seen,
+            seq=last_seq,
             embedder_n=embedder_n,
-            limit=_FEED,
+            limit=_BATCH_ROWS,
         )
         if not rows:
             break
         blobs = b"".join(row[5] for row in rows)
         halves = np.frombuffer(blobs, dtype=np.float16).reshape(len(rows), dimension)
-        index.append([VectorRow(*row[:5]) for row in rows], halves, after_seq=seen)
-        taken += len(rows)
-    return taken
+        index.append([VectorRow(*row[:5]) for row in rows], halves, after_seq=last_seq)
+        added += len(rows)
+    return added
 
 
-def without(db: Connection, ns: Sequence[int]) -> list[int]:
+def items_without_vectors(db: Connection, ns: Sequence[int]) -> list[int]:
     """Return those of the items that have no vector."""
-    rows = db.rows(f"SELECT n FROM vectors WHERE {among('n', 'ns')}", ns=numbers(ns))
+    rows = db.rows(f"SELECT n FROM vectors WHERE {among('n', 'ns')}", ns=int_array(ns))
     return sorted(set(ns) - {row[0] for row in rows})
 
 
 def newest_seq(db: Connection) -> int:
     """Return the highest change number of a vector."""
     return int(db.value("SELECT coalesce(max(seq), 0) FROM vectors"))
-
-
-def count(db: Connection, embedder_n: int) -> int:
-    """Return how many vectors an embedder has made."""
-    return int(db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n))

@@ -1,16 +1,17 @@
-"""Watermarks: how far each source has been read, so that a restart goes on from there."""
+"""Watermarks: how far each source was read, so that a restart resumes there."""
 
 from __future__ import annotations
 
 from lore import clock
 from lore.records import Watermark
-from lore.store.packing import moment
+from lore.store import database
+from lore.store.codec import unpack_time
 from lore.store.sqlite import Connection, Row
 
 FIELDS = (
     "file", "size", "modified_ns", "position", "fingerprint", "context", "problem", "updated_at",
 )  # fmt: skip
-"""The columns beside the source and its session."""
+"""The columns besides the source and its session."""
 
 _SELECT = (
     f"SELECT w.source, s.id, {', '.join(f'w.{name}' for name in FIELDS)} FROM watermarks w"
@@ -18,10 +19,10 @@ _SELECT = (
 )
 
 
-def put_file(db: Connection, mark: Watermark, *, session_n: int | None) -> None:
-    """Write down how far a file was read, and all by which it is known again.
+def put(db: Connection, mark: Watermark, *, session_n: int | None) -> None:
+    """Store how far a file was read and what identifies it.
 
-    It belongs into the transaction of what was read.
+    Call it in the transaction that stores what was read.
     """
     assignments = ", ".join(f"{name} = excluded.{name}" for name in FIELDS)
     db.run(
@@ -43,13 +44,13 @@ def put_file(db: Connection, mark: Watermark, *, session_n: int | None) -> None:
 
 
 def find(db: Connection, source: str) -> Watermark | None:
-    """Return how far a source was read, or None if it never was."""
+    """Return how far a source was read, or None."""
     row = db.find(f"{_SELECT} WHERE w.source = :source", source=source)
     return None if row is None else _watermark(row)
 
 
 def find_renamed(db: Connection, file: str) -> Watermark | None:
-    """Return the newest watermark of a file by its device and inode, whatever its path was."""
+    """Return the newest watermark of a file by device and inode, whatever its path."""
     row = db.find(
         f"{_SELECT} WHERE w.file = :file AND w.file <> '' ORDER BY w.updated_at DESC LIMIT 1",
         file=file,
@@ -58,23 +59,19 @@ def find_renamed(db: Connection, file: str) -> Watermark | None:
 
 
 def remove(db: Connection, source: str) -> None:
-    """Forget how far a source was read."""
+    """Delete the watermark of a source."""
     db.run("DELETE FROM watermarks WHERE source = :source", source=source)
 
 
-def speed(db: Connection) -> float | None:
-    """Return how many bytes of files were read in a second, if any were."""
-    found = db.value("SELECT value FROM meta WHERE key = 'capture_bytes_per_s'")
-    return float(found) if found else None
+def find_read_speed(db: Connection) -> float | None:
+    """Return the measured read speed in bytes per second, or None."""
+    value = database.find_meta(db, "capture_bytes_per_s")
+    return float(value) if value else None
 
 
-def put_speed(db: Connection, bytes_per_s: float) -> None:
-    """Write down how quickly files were read."""
-    db.run(
-        "INSERT INTO meta (key, value) VALUES ('capture_bytes_per_s', :value)"
-        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        value=f"{bytes_per_s:.0f}",
-    )
+def put_read_speed(db: Connection, bytes_per_s: float) -> None:
+    """Store the measured read speed."""
+    database.set_meta(db, "capture_bytes_per_s", f"{bytes_per_s:.0f}")
 
 
 def _watermark(row: Row) -> Watermark:
@@ -84,7 +81,7 @@ def _watermark(row: Row) -> Watermark:
         session_id=session_id,
         position=position,
         fingerprint=fingerprint,
-        updated_at=moment(at),
+        updated_at=unpack_time(at),
         file=file,
         size=size,
         modified_ns=modified_ns,

@@ -1,1 +1,1 @@
-"""Pure work on text: words, tokens, names, instructions. No store, no model, no network."""
+"""Pure functions on text: words, tokens, entities, instructions. No store, no model, no network."""

@@ -1,42 +1,45 @@
-"""Chat commands: what a person types to Lore itself, in whatever form an agent passes it on."""
+"""Chat commands: commands that a person types to Lore itself, in the form each agent passes on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from lore.text.later import compile_later
+from lore.text.lazy_regex import compile_lazy
 
-_TYPED = compile_later(
+_TYPED = compile_lazy(
     r"/?lore:(status|amnesia|remember)(?:\s+(.*))?|/lore:(\S*).*", re.DOTALL | re.IGNORECASE
 )
-"""Also without the slash: Claude Code refuses a command that it does not know itself. With the
-slash nothing else can be meant, even if it is mistyped."""
+"""Also without the slash:
 
-_OFFERED = compile_later(
+Claude Code refuses unknown slash commands. With the slash nothing else can be meant, even if it is
+mistyped.
+"""
+
+_OFFERED = compile_lazy(
     r"<command-message>[^<]*</command-message>\s*<command-name>/(lore:(?:status|amnesia))"
     r"</command-name>(?:\s*<command-args>([^<]*)</command-args>)?"
 )
-"""How Claude Code sends a command of the plugin, with the text of its page behind it."""
+"""How Claude Code sends a command of the plugin, followed by the text of its page."""
 
 _MOST_CHARS = 20_000
-"""Longer than that nobody types."""
+"""No typed command is longer."""
 
 _SWITCHES = {"lore:amnesia on": True, "lore:amnesia off": False}
 
 
-def find_switch(texts: Sequence[str]) -> bool | None:
-    """Return whether amnesia is to begin or to end by what is typed, None if by neither."""
-    return switch_of(find(texts))
+def find_private_switch(texts: Sequence[str]) -> bool | None:
+    """Return whether the texts switch private mode on or off, or None."""
+    return private_switch(find_command(texts))
 
 
-def switch_of(command: str) -> bool | None:
-    """Return whether a command begins or ends amnesia, None if neither."""
+def private_switch(command: str) -> bool | None:
+    """Return whether a command switches private mode on or off, or None."""
     return _SWITCHES.get(" ".join(command.lower().split()))
 
 
-def find(texts: Sequence[str]) -> str:
-    """Return the command that is typed in the texts of a message, without its slash, or ''."""
+def find_command(texts: Sequence[str]) -> str:
+    """Return the command typed in the texts of a message, without its slash, or ''."""
     if not texts:
         return ""
     if offered := _OFFERED.match(texts[0]):
@@ -48,5 +51,5 @@ def find(texts: Sequence[str]) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Return a text without its quotes: opencode puts them around what is typed behind `run`."""
+    """Return a text without quotes: opencode quotes what is typed after `run`."""
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text

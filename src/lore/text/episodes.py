@@ -1,134 +1,576 @@
-"""Episodes: what a session set out to do, did and reached, told without a model."""
+"""Episodes: what a session set out to do, did and reached, extracted without a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from lore.records import Action, Episode, Message, Task
-from lore.text import goals, lines, outcomes, stories, tasks, tokens
-from lore.text.stories import MOST_FILES, Deed, Story, short
+from lore.records import (
+    TRUST,
+    UNASKED_TRUST,
+    Action,
+    Episode,
+    EpisodeError,
+    Message,
+    Outcome,
+    Part,
+    Task,
+)
+from lore.text import call_text, goals, sentences, tokens
+from lore.text.call_text import Call, Verdict
+from lore.text.lazy_regex import compile_lazy
+from lore.text.message_features import is_spoken_part, part_origin
+
+_LAST_CHARS = 1_500
+"""Characters at the beginning and the end of the last message that are read."""
+
+_UNHAPPY = compile_lazy(
+    r"\bstill (?:not|broken|fail\w*|wrong|the same|see\w*|get\w*|happen\w*|error\w*|doesn't"
+    r"|isn't)\b"
+    r"|\b(?:doesn't|does not|didn't|did not|don't|isn't|not) (?:seem to )?work(?:ing)?\b"
+    r"|\bthat(?:'s| is) (?:wrong|not (?:right|it|what))|\bsame (?:error|problem|issue|result)\b"
+    r"|\b(?:broke|broken again|worse|useless)\b|\bgive up\b|\brevert (?:this|that|it|all"
+    r"|everything)\b"
+    r"|\b(?:failing|fails|failed|crash(?:es|ed)) again\b|\bundo (?:this|that|it|all|everything)\b",
+    re.IGNORECASE,
+)
+_HAPPY = compile_lazy(
+    r"\bthank(?:s| you)\b|\b(?:perfect|awesome|excellent|brilliant|lovely|lgtm|ship it)\b"
+    r"|\bwell done\b"
+    r"|\b(?:great|good|nice|amazing) (?:job|work|catch|one)\b|\b(?:it|that|this|all|now"
+    r"|everything) works\b"
+    r"|\bworks (?:now|great|fine|well|perfectly|as expected)\b|\blooks (?:good|great|fine"
+    r"|perfect)\b"
+    r"|^\s*(?:great|nice|cool|good|amazing|wonderful)\s*[.!,]*\s*$",
+    re.IGNORECASE,
+)
+_DONE = compile_lazy(
+    r"\b(?:done|fixed|completed?|committed|pushed|merged|implemented|resolved|updated|added|removed"
+    r"|created|renamed|replaced|refactored|rebased|posted|reverted|cleaned up|addressed|simplified"
+    r"|moved|written|applied|installed|finished|deleted|extracted|converted|changed)\b"
+    r"|\ball (?:\w+ ){0,4}(?:pass(?:es|ed|ing)?|green|clean|good|set)\b"
+    r"|\btests? (?:and \w+ )?(?:all )?(?:pass(?:es|ed|ing)?|are green)\b|\b0 (?:issues|errors"
+    r"|failures)\b"
+    r"|\b(?:works|working) (?:now|correctly|as expected)\b|\bnow (?:works|uses|handles|shows"
+    r"|returns)\b"
+    r"|\bhere(?:'s| is) (?:a |the )?(?:final |quick )?(?:summary|what (?:changed|was|i))|✅",
+    re.IGNORECASE,
+)
+_GAVE_UP = compile_lazy(
+    r"\b(?:i(?:'m| am) (?:unable|not able) to|i (?:can't|cannot|couldn't|could not|was unable to)"
+    r" (?:find|fix|get|make|complete|access|reproduce|resolve|proceed|do)|remain(?:s"
+    r"|ing)? (?:broken|unresolved)"
+    r"|still (?:failing|fails|broken)|did(?:n't| not) (?:work|succeed)|ran out of|API Error"
+    r"|usage limit"
+    r"|credit balance|rate limit)",
+    re.IGNORECASE,
+)
+_FAILS = compile_lazy(
+    r"\W*(?:it|this|that|(?:the|your) [\w-]+(?: [\w-]+){0,2}) (?:still |just )?"
+    r"(?:fails|failed|(?:does not|doesn't|did not|didn't) (?:work|build|compile|run|pass|start))\b",
+    re.IGNORECASE,
+)
+"""A last message that begins so reports no success, unless it answers a question."""
+
+_ADMITS = compile_lazy(
+    r"❌|\bstill (?:failing|fails|broken)\b|\btests? (?:are|is) (?:still )?failing\b", re.IGNORECASE
+)
+"""Reports a remaining failure if a question follows; otherwise it describes the past."""
+
+_OFFERS = compile_lazy(
+    r"\b(?:want me to|would you like me to|do you want me to|let me know if|i can also)\b.{0,300}$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKS = compile_lazy(
+    r"\b(?:would you like (?!me to)|should i|shall i|do you want (?!me to)|what do you think"
+    r"|any preference"
+    r"|which (?:one|option|approach|direction|of these|would|do you)|let me know (?:which|what|how"
+    r"|once|when)"
+    r"|how would you like|does (?:this|that) (?:look|sound|make sense)|waiting for"
+    r"|what would you)\b.{0,300}$",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUESTION = compile_lazy(
+    r"\?\s*$|\b(?:review|explain|understand|summar\w+|analy[sz]e|investigate|check|look at|compare"
+    r"|what|why|how|where|which)\b",
+    re.IGNORECASE,
+)
+"""Requests that an answer in words can fulfil."""
+_BEGINS = compile_lazy(
+    r"^\W*(?:(?:now|ok(?:ay)?|good|great|perfect|right|i see|so|first|next|then"
+    r"|yes)[,.!:\s—-]+){0,3}"
+    r"(?:let me|let's|i'll|i will|i need to|i'm going to|now i|checking|looking|running"
+    r"|launching)\b",
+    re.IGNORECASE,
+)
+"""A last message that announces work which did not follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The state at the end of a session."""
+
+    person: str = ""
+    assistant: str = ""
+    interrupted: bool = False
+    answered: bool = False
+    """The assistant spoke last, after the last user message and the last call."""
+    worked_since: bool = False
+    """Something was changed or run after the last user message."""
+    checked: bool | None = None
+    """The result of the last test, lint or build; None without one."""
+    check: str = ""
+    changed_since: bool = False
+    """Files were changed after that check."""
+    changed: bool = False
+    landed: bool = False
+    """A commit, push or pull request came after the last failed check."""
+    open_end: str = ""
+    """The call at which the session breaks off."""
+
+
+_Rule = tuple[object, Outcome, str]
+"""A condition and its outcome."""
+
+
+def judge_outcome(end: Ending) -> tuple[Outcome, str]:
+    """Return how a session ended, and the sign: the first rule that matches."""
+    person, reply = end.person[:_LAST_CHARS], _ends(end.assistant)
+    if not reply and not end.worked_since and not end.changed:
+        return "unknown", "nothing was answered or done"
+    for holds, outcome, reason in (*_bad_signs(end, person, reply), *_signs(end, person, reply)):
+        if holds:
+            return outcome, reason
+    return "unknown", "no sign of how it ended"
+
+
+def _bad_signs(end: Ending, person: str, reply: str) -> tuple[_Rule, ...]:
+    good = end.checked or end.landed
+    done, gave_up = _DONE.search(reply), _GAVE_UP.search(reply)
+    unhappy = _UNHAPPY.search(person) and not good and not done
+    failed = end.checked is False and not end.landed
+    claimed = failed and done and not gave_up
+    fails = _FAILS.match(reply) and not done and not good and not _QUESTION.search(person)
+    content = claimed and _HAPPY.search(person)
+    return (
+        (end.interrupted, "partial", "the person interrupted it"),
+        (unhappy, "failure", "the person's last words say that it does not work"),
+        (content, "success", "the person is content"),
+        (claimed and end.answered, "partial", f"called done, but the last {end.check} failed"),
+        (failed, "failure", f"the last {end.check} failed"),
+        (fails, "failure", "the assistant's last words say that it fails"),
+        (gave_up and not good, "failure", "the assistant's last words say that it did not succeed"),
+    )
+
+
+def _signs(end: Ending, person: str, reply: str) -> tuple[_Rule, ...]:
+    passed = end.checked and not end.changed_since
+    done = _DONE.search(reply)
+    content = _HAPPY.search(person) and not _UNHAPPY.search(person)
+    announced = end.answered and _BEGINS.match(reply) and not done
+    only_asked = _QUESTION.search(person) and not end.worked_since
+    admits = end.answered and _ADMITS.search(reply) and reply.rstrip().endswith("?")
+    waits = end.answered and _is_waiting(end, person, reply)
+    return (
+        (end.open_end and passed, "success", f"the last {end.check} passed"),
+        (end.open_end, "partial", f"it breaks off at: {end.open_end}"),
+        (end.landed, "success", "it ended in a commit or a pull request"),
+        (admits, "partial", "the assistant's last words name what still fails"),
+        (waits, "partial", "it ends with a question to the person"),
+        (passed, "success", f"the last {end.check} passed"),
+        (content, "success", "the person is content"),
+        (announced, "partial", "it ends with work announced"),
+        (end.changed and end.answered and done, "success", "the assistant says that it is done"),
+        (end.answered and (not end.changed or only_asked), "success", "the question was answered"),
+        (end.changed, "partial", "files were changed, and nothing says that it works"),
+    )
+
+
+def _is_waiting(end: Ending, person: str, reply: str) -> bool:
+    """Return whether the work waits for the user; an offer after an answer does not count."""
+    if end.changed and end.worked_since:
+        return False
+    if _ASKS.search(reply):
+        return True
+    return bool(_OFFERS.search(reply)) and not _QUESTION.search(person)
+
+
+def _ends(text: str) -> str:
+    if len(text) <= 2 * _LAST_CHARS:
+        return text
+    return f"{text[:_LAST_CHARS]}\n{text[-_LAST_CHARS:]}"
+
+
+MOST_ERRORS, MOST_FILES = 20, 60
+_STEPS_OF_A_FIX = 3
+_FIX_LOOKBACK = 40
+"""Calls before a successful retry in which its fix is searched for."""
+
+_RETRY_DISTANCE = 10
+"""Calls within which another try at the same program or file counts as a retry."""
+
+_MAX_REQUESTS = 40
+_COMMITTED = compile_lazy(r"^\[[^\]\n]{1,200}?\b([0-9a-f]{7,40})\]", re.MULTILINE)
+_GIT_COMMIT = compile_lazy(r"\bgit\b[^\n|;]{0,300}\b(?:commit|cherry-pick|merge|revert)\b")
+_LANDING = compile_lazy(
+    r"\bgit\b[^\n|;]{0,300}?\b(?:commit|push)\b|\bgh pr (?:create|merge)\b|\bglab mr (?:create"
+    r"|merge)\b"
+)
+_OPENED = compile_lazy(r"\b(?:gh|glab) (?:pr|issue|mr|release) create\b")
+_PAGE = compile_lazy(
+    r"https://[\w.-]{3,80}/[\w./-]{1,120}?/(?:pull|issues|merge_requests|releases/tag)/[\w.-]{1,40}"
+)
+_INTERRUPTED = compile_lazy(r"\s*\[Request interrupted|\s*<turn_aborted>")
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """One call and its result."""
+
+    call: Call
+    message: Message
+    result: Verdict | Literal["none"] = "none"
+
+
+@dataclass(slots=True)
+class SessionActivity:
+    """Requests, calls, errors and replies of a session, collected message by message."""
+
+    calls: list[CallRecord] = field(default_factory=list)
+    waiting: dict[str, int] = field(default_factory=dict)
+    queue: deque[int] = field(default_factory=deque)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    person: str = ""
+    person_at: int = 0
+    interrupted: bool = False
+    asked_memory: bool = False
+    """Lore's own tools were called; such calls are not recorded."""
+    assistant: str = ""
+    last_word: str = ""
+    errors: list[tuple[EpisodeError, Message]] = field(default_factory=list)
+    open_errors: dict[str, tuple[int, int]] = field(default_factory=dict)
+    read: dict[str, None] = field(default_factory=dict)
+    changed: dict[str, None] = field(default_factory=dict)
+    artifacts: dict[str, str] = field(default_factory=dict)
+    commits: dict[str, None] = field(default_factory=dict)
+    check_at: int = -1
+    failed_check_at: int = -1
+    changed_at: int = -1
+    landed_at: int = -1
+
+
+def collect_activity(messages: Iterable[Message]) -> SessionActivity:
+    """Collect the activity of messages, in their order."""
+    activity = SessionActivity()
+    for message in messages:
+        for part in message.parts:
+            _collect_part(activity, message, part)
+    return activity
+
+
+def _collect_part(activity: SessionActivity, message: Message, part: Part) -> None:
+    if part.kind in ("tool_call", "tool_result") and call_text.is_lore_tool(part.name):
+        activity.asked_memory = True
+    elif part.kind == "tool_call":
+        if TRUST[part_origin(part, message.origin)] >= UNASKED_TRUST:
+            _add_call(activity, message, part)
+    elif part.kind == "tool_result":
+        _add_result(activity, message, part)
+    elif not is_spoken_part(part) or not part.text.strip():
+        return
+    elif message.role == "user" and part_origin(part, message.origin) == "user":
+        _add_user_text(activity, message, part.text)
+    elif message.role == "assistant":
+        activity.assistant = part.text
+        activity.last_word = "assistant"
+
+
+def _add_user_text(activity: SessionActivity, message: Message, text: str) -> None:
+    activity.interrupted = bool(_INTERRUPTED.match(text))
+    request = goals.parse_request(text)
+    if len(activity.requests) < _MAX_REQUESTS:
+        activity.requests.append((text, message.id))
+    if request is not None and not request.command:
+        activity.person, activity.person_at = request.text, len(activity.calls)
+        activity.last_word = "person"
+
+
+def _add_call(activity: SessionActivity, message: Message, part: Part) -> None:
+    call = call_text.read_call(part.name, part.text)
+    place = len(activity.calls)
+    activity.calls.append(CallRecord(call, message))
+    activity.last_word = "call"
+    activity.interrupted = False
+    if part.call_id:
+        activity.waiting[part.call_id] = place
+    else:
+        activity.queue.append(place)
+
+
+def _add_result(activity: SessionActivity, message: Message, part: Part) -> None:
+    place = activity.waiting.pop(part.call_id, -1) if part.call_id else -1
+    if place < 0 and activity.queue:
+        place = activity.queue.popleft()
+    if place < 0:
+        return
+    record = activity.calls[place]
+    record.result = call_text.classify_result(record.call, part.text, failed=part.failed)
+    if record.result == "failed":
+        _add_failure(activity, record, place, message, part.text)
+    elif record.result == "ok":
+        _add_success(activity, record, place, message, part.text)
+
+
+def _add_failure(
+    activity: SessionActivity, record: CallRecord, place: int, message: Message, text: str
+) -> None:
+    if record.call.check:
+        activity.check_at = activity.failed_check_at = place
+    key = record.call.keys[0]
+    if key in activity.open_errors or len(activity.errors) >= MOST_ERRORS:
+        return
+    error = call_text.error_line(text)
+    if error:
+        activity.open_errors[key] = (len(activity.errors), place)
+        what = record.call.check or record.call.action
+        activity.errors.append((EpisodeError(what, error), message))
+
+
+def _add_success(
+    activity: SessionActivity, record: CallRecord, place: int, message: Message, text: str
+) -> None:
+    call = record.call
+    if call.check:
+        activity.check_at = max(activity.check_at, place)
+    for key in _resolved_errors(activity, call, place):
+        which, since = activity.open_errors.pop(key)
+        error, where = activity.errors[which]
+        activity.errors[which] = (
+            replace(error, resolution=_describe_fix(activity, since, place)),
+            where,
+        )
+    for file in call.read[:MOST_FILES]:
+        activity.read.setdefault(file)
+    for file in call.created:
+        if file not in activity.changed and file not in activity.read:
+            activity.artifacts.setdefault(file, "")
+    for file in call.changed:
+        activity.changed.setdefault(file)
+        activity.changed_at = place
+    if call.command:
+        _add_artifacts(activity, call, place, message, text)
+
+
+def _resolved_errors(activity: SessionActivity, call: Call, place: int) -> list[str]:
+    """Return the errors that a call resolves: its own, and a related one shortly before."""
+    return [
+        key
+        for key, (_, since) in activity.open_errors.items()
+        if key in call.keys
+        or (
+            place - since <= _RETRY_DISTANCE
+            and not call.related_keys.isdisjoint(activity.calls[since].call.related_keys)
+        )
+    ]
+
+
+def _add_artifacts(
+    activity: SessionActivity, call: Call, place: int, message: Message, text: str
+) -> None:
+    """Record the artifacts of a command: commits, branches, pull requests."""
+    if _LANDING.search(call.command):
+        activity.landed_at = place
+    if _GIT_COMMIT.search(call.command):
+        for commit in _COMMITTED.findall(text[:2_000]):
+            activity.commits.setdefault(commit)
+    if _OPENED.search(call.command):
+        for page in _PAGE.findall(text[:2_000]):
+            activity.artifacts.setdefault(page, message.id)
+
+
+def _describe_fix(activity: SessionActivity, since: int, until: int) -> str:
+    """Return what was done between a failure and the successful retry."""
+    between = activity.calls[max(since + 1, until - _FIX_LOOKBACK) : until]
+    edits = [d for d in between if d.call.changed and d.result != "failed"]
+    tries = [d for d in between if d.call.action == "run" and not d.call.check and d.result == "ok"]
+    steps = [f"{d.call.tool} {short_name(d.call.target)}" for d in edits or tries]
+    steps = list(dict.fromkeys(steps))[-_STEPS_OF_A_FIX:]
+    first, then = activity.calls[since].call, activity.calls[until].call
+    again = (
+        "tried again" if first.target == then.target else f"{then.tool} {short_name(then.target)}"
+    )
+    return sentences.one_line("; ".join(steps) or again, call_text.MESSAGE_CHARS)
+
+
+def short_name(target: str) -> str:
+    """Return a path by its last two names, and anything else in a few words."""
+    if target.startswith(("/", "~", ".")) and " " not in target:
+        return "/".join(target.rstrip("/").rsplit("/", 2)[-2:])
+    return sentences.one_line(target, 60)
+
+
+def find_ending(activity: SessionActivity) -> Ending:
+    """Return the state at the end of a session."""
+    last = activity.calls[-1] if activity.calls else None
+    breaks_off = last is not None and last.result == "none" and activity.last_word == "call"
+    landed = activity.landed_at > activity.failed_check_at
+    if breaks_off and last is not None and _LANDING.search(last.call.command):
+        landed, breaks_off = True, False
+    failed = activity.check_at == activity.failed_check_at
+    if failed and activity.check_at < activity.person_at:
+        checked = None  # a later request is a separate matter
+    else:
+        checked = None if activity.check_at < 0 else not failed
+    return Ending(
+        person=activity.person,
+        assistant=activity.assistant,
+        interrupted=activity.interrupted,
+        answered=activity.last_word == "assistant",
+        worked_since=any(
+            d.call.action in ("run", "edit", "write") for d in activity.calls[activity.person_at :]
+        ),
+        checked=checked,
+        check=activity.calls[activity.check_at].call.check if activity.check_at >= 0 else "",
+        changed_since=activity.changed_at > activity.check_at,
+        changed=bool(activity.changed),
+        landed=landed and activity.landed_at >= activity.changed_at if not breaks_off else False,
+        open_end=short_name(last.call.target) or last.call.tool if breaks_off and last else "",
+    )
+
 
 CONTENT_TOKENS = 150
-"""An episode is found by recall and read in passing; its payload holds the rest."""
+"""Recall returns the content; the payload of an episode holds the rest."""
 
 MOST_ACTIONS, MOST_ARTIFACTS, MOST_COMMITS, MOST_TASKS = 200, 20, 20, 20
 MOST_SOURCES = 48
 _TASKS_SHOWN = 4
 _TASK_CHARS = 100
-"""So much of each goal leaves room for the rest of the content."""
+"""Characters of each goal, which leaves room for the rest of the content."""
 
 
-def derive(messages: Sequence[Message], *, agent: str = "", title: str = "") -> Episode | None:
-    """Tell a session as an episode; None if nothing was asked or done in it."""
+def derive_episode(
+    messages: Sequence[Message], *, agent: str = "", title: str = ""
+) -> Episode | None:
+    """Derive an episode from a session; None if nothing was asked or done in it."""
     if not messages:
         return None
-    story = stories.tell(messages)
-    goal, asked = _goal(story, title=title)
-    if not goal and not story.deeds:
+    activity = collect_activity(messages)
+    goal, goal_sources = _goal(activity, title=title)
+    if not goal and not activity.calls:
         return None
-    outcome, reason = outcomes.judge(stories.ending(story))
-    done, sources = _tasks(messages, story, title=title) if goal else ((), ())
-    kept = story.deeds[: MOST_ACTIONS // 2] + story.deeds[MOST_ACTIONS // 2 :][-MOST_ACTIONS // 2 :]
+    outcome, reason = judge_outcome(find_ending(activity))
+    tasks, sources = _tasks(messages, activity, title=title) if goal else ((), ())
+    shown = (
+        activity.calls[: MOST_ACTIONS // 2]
+        + activity.calls[MOST_ACTIONS // 2 :][-MOST_ACTIONS // 2 :]
+    )
     return Episode(
         goal=goal,
         outcome=outcome,
         reason=reason,
         agent=agent,
-        calls=len(story.deeds),
-        actions=tuple(_action(deed, messages[0]) for deed in kept),
-        errors=tuple(error for error, _ in story.errors),
-        files_read=tuple(story.read)[:MOST_FILES],
-        files_changed=tuple(story.changed)[:MOST_FILES],
-        artifacts=tuple(story.artifacts)[:MOST_ARTIFACTS],
-        commits=tuple(story.commits)[:MOST_COMMITS],
-        tasks=done,
+        calls=len(activity.calls),
+        actions=tuple(_action(record, messages[0]) for record in shown),
+        errors=tuple(error for error, _ in activity.errors),
+        files_read=tuple(activity.read)[:MOST_FILES],
+        files_changed=tuple(activity.changed)[:MOST_FILES],
+        artifacts=tuple(activity.artifacts)[:MOST_ARTIFACTS],
+        commits=tuple(activity.commits)[:MOST_COMMITS],
+        tasks=tasks,
         duration_s=_seconds(messages[0], messages[-1]),
         tokens=sum(message.tokens for message in messages),
-        sources=tuple(dict.fromkeys((*asked, *sources, *_sources(story))))[:MOST_SOURCES],
-        titled=bool(title) and goal != _goal(story)[0],
+        sources=tuple(dict.fromkeys((*goal_sources, *sources, *_sources(activity))))[:MOST_SOURCES],
+        titled=bool(title) and goal != _goal(activity)[0],
     )
 
 
-def _goal(story: Story, *, title: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return the goal of a story, and the message that says it."""
-    goal, place = goals.find_goal((text for text, _ in story.requests), title=title)
-    return goal, (story.requests[place][1],) if place >= 0 else ()
+def _goal(activity: SessionActivity, *, title: str = "") -> tuple[str, tuple[str, ...]]:
+    """Return the goal of a session, and the message that states it."""
+    goal, place = goals.find_goal((text for text, _ in activity.requests), title=title)
+    return goal, (activity.requests[place][1],) if place >= 0 else ()
 
 
 def _tasks(
-    messages: Sequence[Message], session: Story, *, title: str
+    messages: Sequence[Message], session: SessionActivity, *, title: str
 ) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """Return the tasks of a session, and the messages that ask for them.
 
-    Errors are told as in the whole session: one may be mended in a later task.
+    Errors are those of the whole session: a later task may resolve one.
     """
-    told: list[Task] = []
+    tasks: list[Task] = []
     sources: list[str] = []
-    spans = tasks.spans(messages)
+    spans = goals.split_tasks(messages)
     for span in spans[:MOST_TASKS]:
-        story = stories.tell(span) if len(spans) > 1 else session
-        goal, asked = _goal(story, title="" if len(spans) > 1 else title)
-        outcome, reason = outcomes.judge(stories.ending(story))
+        activity = collect_activity(span) if len(spans) > 1 else session
+        goal, goal_sources = _goal(activity, title="" if len(spans) > 1 else title)
+        outcome, reason = judge_outcome(find_ending(activity))
         first, last = span[0].ordinal, span[-1].ordinal
-        told.append(
+        tasks.append(
             Task(
                 goal,
                 outcome,
                 reason,
                 first,
                 last,
-                calls=len(story.deeds),
-                errors=tuple(e for e, said in session.errors if first <= said.ordinal <= last),
-                files_read=tuple(story.read)[:MOST_FILES],
-                files_changed=tuple(story.changed)[:MOST_FILES],
+                calls=len(activity.calls),
+                errors=tuple(e for e, reply in session.errors if first <= reply.ordinal <= last),
+                files_read=tuple(activity.read)[:MOST_FILES],
+                files_changed=tuple(activity.changed)[:MOST_FILES],
             )
         )
-        sources += asked
-    return tuple(told), tuple(sources)
+        sources += goal_sources
+    return tuple(tasks), tuple(sources)
 
 
-def _action(deed: Deed, first: Message) -> Action:
-    return Action(_seconds(first, deed.message), deed.call.tool, deed.call.target, deed.result)
+def _action(record: CallRecord, first: Message) -> Action:
+    return Action(
+        _seconds(first, record.message), record.call.tool, record.call.target, record.result
+    )
 
 
 def _seconds(since: Message, until: Message) -> int:
     return max(0, round((until.created_at - since.created_at).total_seconds()))
 
 
-def _sources(story: Story) -> Iterator[str]:
-    """Return the messages that are quoted: errors, artifacts, and what was done last."""
-    yield from (said.id for _, said in story.errors)
-    yield from (id_ for id_ in story.artifacts.values() if id_)
-    yield from (deed.message.id for deed in story.deeds[-MOST_SOURCES:])
+def _sources(activity: SessionActivity) -> Iterator[str]:
+    """Return the messages to cite: errors, artifacts, and the last step."""
+    yield from (reply.id for _, reply in activity.errors)
+    yield from (id_ for id_ in activity.artifacts.values() if id_)
+    yield from (record.message.id for record in activity.calls[-MOST_SOURCES:])
 
 
-def readable(episode: Episode) -> str:
-    """Return an episode as a short text: goal, outcome, what was done, errors, files."""
-    told = [*_asked(episode), *_done(episode)]
+def format_episode(episode: Episode) -> str:
+    """Return an episode as a short text: goal, outcome, steps, errors, files."""
+    lines = [*_format_goals(episode), *_format_steps(episode)]
     if episode.files_changed:
-        told.append(f"Changed: {', '.join(short(name) for name in episode.files_changed[:5])}")
+        lines.append(
+            f"Changed: {', '.join(short_name(name) for name in episode.files_changed[:5])}"
+        )
     fixed = [error for error in episode.errors if error.resolution]
     open_ = [error for error in episode.errors if not error.resolution]
-    told += [f"Error: {lines.one_line(e.message, 100)} → {e.resolution}" for e in fixed[:2]]
+    lines += [f"Error: {sentences.one_line(e.message, 100)} → {e.resolution}" for e in fixed[:2]]
     if open_ and not fixed:
-        told.append(f"Error: {lines.one_line(open_[-1].message, 100)}")
-    return tokens.clip("\n".join(told), CONTENT_TOKENS)
+        lines.append(f"Error: {sentences.one_line(open_[-1].message, 100)}")
+    return tokens.clip("\n".join(lines), CONTENT_TOKENS)
 
 
-def _asked(episode: Episode) -> Iterator[str]:
-    """Yield what was asked for: one goal in full, or each in short with how it ended."""
+def _format_goals(episode: Episode) -> Iterator[str]:
+    """Yield the goals: one in full, or each in short with its outcome."""
     if len(episode.tasks) < 2:
         yield f"Goal: {episode.goal or 'not said'}"
         return
     for place, task in enumerate(episode.tasks[:_TASKS_SHOWN]):
-        goal = lines.one_line(task.goal, _TASK_CHARS)
+        goal = sentences.one_line(task.goal, _TASK_CHARS)
         yield f"{'Then' if place else 'Goal'}: {goal} ({task.outcome})"
     if len(episode.tasks) > _TASKS_SHOWN:
         yield f"And {len(episode.tasks) - _TASKS_SHOWN} more"
 
 
-def _done(episode: Episode) -> Iterator[str]:
-    """Yield how it ended and what was done; of a talk without a deed that says nothing."""
+def _format_steps(episode: Episode) -> Iterator[str]:
+    """Yield the outcome and the steps; nothing for a conversation without any."""
     is_known = episode.outcome in ("failure", "partial")
     if is_known or (episode.calls and episode.outcome == "success"):
         yield f"Outcome: {episode.outcome} ({episode.reason})"

@@ -1,4 +1,4 @@
-"""The page of shared knowledge: one entry per fragment, in sections by kind, for people to edit."""
+"""Shared page: a Markdown file with one entry per shared fragment, for people to edit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lore.records import FragmentKind
-from lore.text.later import compile_later
+from lore.text.lazy_regex import compile_lazy
 
-FILE = ".lore.md"
+FILE_NAME = ".lore.md"
 
 SECTIONS: dict[FragmentKind, str] = {
     "decision": "Decisions",
@@ -24,7 +24,7 @@ SECTIONS: dict[FragmentKind, str] = {
     "fact": "Facts",
     "insight": "Insights",
 }
-"""The kinds that are shared, in the order of the page; episodes are one person's own days."""
+"""The kinds that are shared, in the order of the page; episodes stay private."""
 
 _HEAD = """# What agents know about this project
 
@@ -37,16 +37,16 @@ _KINDS = {
     for word in (kind, kind.replace("_", " "), kind.replace("_", "-"))
     for name in (title.casefold(), word, f"{word}s", f"{word}es", f"{word}uration")
 }
-"""People also write the kind itself, in whatever number: 'Bug fixes', 'Facts', 'config'."""
+"""People also write the kind itself, singular or plural: 'Bug fixes', 'Facts', 'config'."""
 
-_ENTRY = compile_later(r"[-*+] +(?P<text>.*)")
-_ID = compile_later(r"\s*(?<!\\)<!-- *lore:(?P<id>[0-9a-f-]{8,36}) *-->\s*$")
-_CONFLICT = compile_later(r"^(?:<<<<<<<|=======$|>>>>>>>)", re.MULTILINE)
+_ENTRY = compile_lazy(r"[-*+] +(?P<text>.*)")
+_ID = compile_lazy(r"\s*(?<!\\)<!-- *lore:(?P<id>[0-9a-f-]{8,36}) *-->\s*$")
+_CONFLICT = compile_lazy(r"^(?:<<<<<<<|=======$|>>>>>>>)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a page; what a person added has no id yet."""
+    """One entry of a page; an entry that a person added has no id yet."""
 
     id: str
     kind: FragmentKind
@@ -55,22 +55,22 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The entries of a page, and what on it is none: (line, text)."""
+    """The entries of a page, and the lines that are no entries: (line, text)."""
 
     entries: tuple[Entry, ...]
     stray: tuple[tuple[int, str], ...] = ()
 
 
 def render(entries: Iterable[Entry]) -> str:
-    """Return the page of entries, in the order given within each section."""
+    """Return the page of entries, in the given order within each section."""
     sections: dict[FragmentKind, list[Entry]] = {kind: [] for kind in SECTIONS}
     for entry in entries:
         sections[entry.kind].append(entry)
-    told = [_HEAD]
+    pages = [_HEAD]
     for kind, title in SECTIONS.items():
         if sections[kind]:
-            told.append(f"\n## {title}\n\n" + "".join(map(_rendered, sections[kind])))
-    return "".join(told)
+            pages.append(f"\n## {title}\n\n" + "".join(map(_rendered, sections[kind])))
+    return "".join(pages)
 
 
 def _rendered(entry: Entry) -> str:
@@ -80,7 +80,7 @@ def _rendered(entry: Entry) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Keep what a text says of comments from being one."""
+    """Escape comment markers in a text."""
     return re.sub(r"\\*<!--", r"\\\g<0>", text)
 
 
@@ -89,30 +89,30 @@ def _unescaped(text: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """Return a text as a page would give it back."""
+    """Return a text as it comes back from a page."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     return "\n".join(lines).strip()
 
 
 def has_conflict(text: str) -> bool:
-    """Tell whether a merge left its marks in a page."""
+    """Return whether a page has merge conflict markers."""
     return bool(_CONFLICT.search(text))
 
 
 def parse(text: str) -> Page:
-    """Read a page that people may have edited; what fits nowhere is told, never an error."""
-    reading = _Reading()
+    """Parse a page that people may have edited; unknown lines are reported, never an error."""
+    reading = _PageParser()
     commented = False
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if commented or (line.startswith("<!--") and not _ID.fullmatch(line)):
             commented = "-->" not in line
             continue
-        reading.take(number, line.rstrip())
-    return Page(tuple(reading.ended()), tuple(reading.stray))
+        reading.feed(number, line.rstrip())
+    return Page(tuple(reading.finish()), tuple(reading.stray))
 
 
-class _Reading:
-    """A page read line by line."""
+class _PageParser:
+    """A page parsed line by line."""
 
     def __init__(self) -> None:
         self.stray: list[tuple[int, str]] = []
@@ -121,16 +121,16 @@ class _Reading:
         self._id = ""
         self._lines: list[str] | None = None
 
-    def take(self, number: int, line: str) -> None:
-        """Take the next line for what it is."""
+    def feed(self, number: int, line: str) -> None:
+        """Parse the next line."""
         if line.startswith("#"):
             self._end()
             self._kind = _KINDS.get(line.lstrip("#").strip().casefold(), "fact")
-        elif found := _ENTRY.match(line):
+        elif entry := _ENTRY.match(line):
             self._end()
-            told = _ID.search(found["text"])
-            self._id = told["id"] if told else ""
-            self._lines = [_ID.sub("", found["text"])]
+            id_match = _ID.search(entry["text"])
+            self._id = id_match["id"] if id_match else ""
+            self._lines = [_ID.sub("", entry["text"])]
         elif self._lines is not None and (not line or line[0] in " \t"):
             self._lines.append(re.sub(r"^(?:  |\t| )", "", line))
         elif self._lines is not None and self._lines[-1]:
@@ -139,8 +139,8 @@ class _Reading:
             self._end()
             self.stray.append((number, line))
 
-    def ended(self) -> list[Entry]:
-        """Return all entries, the last one ended."""
+    def finish(self) -> list[Entry]:
+        """Return all entries, the last one completed."""
         self._end()
         return self._entries
 

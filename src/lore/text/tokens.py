@@ -1,22 +1,24 @@
-"""Tokens: an estimate of what a text costs a language model, and a cut to fit."""
+"""Tokens: estimate the token count of a text, cut text to a budget, and format costs."""
 
 from __future__ import annotations
 
 from lore.text.words import fold
 
 TOKENS_PER_CHAR = 0.25
-"""English prose and code under current tokenizers: 3.6 to 4.4 characters a token; off by 6.9 % in
-the median of sessions, by 1.9 % once a session has a ratio of its own."""
+"""English prose and code have 3.6 to 4.4 characters a token under current tokenizers;
 
-UNCALIBRATED = 1.5
-"""Estimates before the first reported usage are taken for so many times as much."""
+the error is 6.9 % in the median of sessions, and 1.9 % once a session has its own ratio.
+"""
+
+UNCALIBRATED_FACTOR = 1.5
+"""Safety factor for estimates before the first reported usage."""
 
 _TOKENS_PER_WIDE_CHAR = 0.8
 """Letters outside ASCII cost most of a token each."""
 
 
 def count(text: str) -> int:
-    """Estimate the number of tokens of a text; never 0 for a text that says something."""
+    """Estimate the token count of a text; at least 1 unless it is empty."""
     if not text:
         return 0
     if text.isascii():
@@ -38,33 +40,33 @@ def clip(text: str, most: int) -> str:
 
 
 def clip_around(text: str, most: int, words: list[str]) -> str:
-    """Return about `most` tokens of the text, where its rarest of the words stand together."""
+    """Return about `most` tokens of the text around the rarest of the words."""
     if count(text) <= most:
         return text
     width = max(1, int(len(text) * most / count(text)))
     levelled = _levelled(text)
     places: list[tuple[int, float]] = []
     for word in words:
-        found = _places(levelled, word) if len(word) > 1 else []
-        places += [(place, 1 / len(found)) for place in found]
+        offsets = _places(levelled, word) if len(word) > 1 else []
+        places += [(place, 1 / len(offsets)) for place in offsets]
     if not places:
         return clip(text, most)
     places.sort()
-    best, most_told, told, end = places[0][0], 0.0, 0.0, 0
+    best, best_weight, weight_here, end = places[0][0], 0.0, 0.0, 0
     for place, weight in places:
         while end < len(places) and places[end][0] < place + width * 3 // 4:
-            told += places[end][1]
+            weight_here += places[end][1]
             end += 1
-        if told > most_told + 1e-9:
-            best, most_told = place, told
-        told -= weight
+        if weight_here > best_weight + 1e-9:
+            best, best_weight = place, weight_here
+        weight_here -= weight
     begin = max(0, min(best - width // 8, len(text) - width))
     cut = text[begin : begin + width].strip()
     return ("…" if begin else "") + cut + ("…" if begin + width < len(text) else "")
 
 
 def _levelled(text: str) -> str:
-    """Return a text of the same length in lower case without accents, to look words up in."""
+    """Return a text of the same length in lower case without accents."""
     if text.isascii():
         return text.lower()
     levels = {letter: fold(letter) for letter in set(text)}
@@ -72,9 +74,15 @@ def _levelled(text: str) -> str:
 
 
 def _places(text: str, word: str, most: int = 2_000) -> list[int]:
-    found: list[int] = []
+    offsets: list[int] = []
     place = text.find(word)
-    while place >= 0 and len(found) < most:
-        found.append(place)
+    while place >= 0 and len(offsets) < most:
+        offsets.append(place)
         place = text.find(word, place + 1)
-    return found
+    return offsets
+
+
+def format_dollars(usd: float) -> str:
+    """Return an amount in dollars and cents, with fractions of a cent where there are any."""
+    whole, _, part = f"{abs(usd):.6f}".partition(".")
+    return f"{'-' if usd < 0 else ''}${whole}.{part.rstrip('0'):0<2}"

@@ -1,16 +1,13 @@
-"""Words: how text becomes searchable, and which words of a question are worth searching.
-
-Code identifiers are found whole and by part (`getUserName`, `get_user_name`,
-`src/db/todos.ts`); scripts without spaces are found by pairs of characters.
-"""
+"""Words: tokenize text for search, and find texts that quote each other."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from lore.text.later import compile_later
+from lore.text.lazy_regex import compile_lazy
 
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are aren't as at be because been
@@ -26,22 +23,22 @@ STOP_WORDS = frozenset(
     where where's which while who who's whom whose why why's will with won't would wouldn't
     you you'd you'll you're you've your yours yourself yourselves""".split()
 )
-"""English function words: they cost most of a keyword query's time and carry no answer."""
+"""English function words: they cost most of the time of a keyword query and carry no answer."""
 
 _MARKS = "\u0300-\u0304\u0306-\u030c\u030f\u0311\u031b\u0323-\u0328\u032d\u032e\u0330\u0331"
-"""Accents that stand behind their letter: those that the keyword index leaves out."""
+"""Combining accents that the keyword index drops."""
 
 _DENSE_LETTERS = (
     "\u0e00-\u0e7f\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
-"""Letters of scripts that put no spaces between words: Thai, kana, Han."""
+"""Letters of scripts without spaces between words: Thai, kana, Han."""
 
 _LETTERS = rf"[^\W_]+(?:[{_MARKS}][^\W_]*)*"
-_WORD = compile_later(rf"{_LETTERS}(?:['’]{_LETTERS})*")
-_MARK = compile_later(rf"[{_MARKS}]")
-_SYMBOL = compile_later(rf"[^\w\x00-\x7f{_MARKS}]")
-"""Emoji and signs: the keyword index takes those younger than 2012 for letters."""
+_WORD = compile_lazy(rf"{_LETTERS}(?:['’]{_LETTERS})*")
+_MARK = compile_lazy(rf"[{_MARKS}]")
+_SYMBOL = compile_lazy(rf"[^\w\x00-\x7f{_MARKS}]")
+"""Emoji and signs; the keyword index treats those newer than 2012 as letters."""
 
 _CASES = bytes(
     0xFF if byte >= 0x80 else
@@ -49,18 +46,20 @@ _CASES = bytes(
     0x41 if chr(byte).isupper() else 0x61
     for byte in range(256)
 )  # fmt: skip
-"""Turns ASCII into 'A' for capitals, 'a' for other letters and digits, and spaces; other
-letters belong to the word beside them."""
+"""Maps ASCII to 'A' for capitals, 'a' for other letters and digits, and spaces;
 
-_HUMPED = compile_later(rb"A(?:(?<=aA)|(?=Aa))[^ ]*")
-"""What a camel-case word has in it, from there to its end: 'userName', 'HTTPServer'."""
+other letters belong to the word beside them.
+"""
+
+_HUMPED = compile_lazy(rb"A(?:(?<=aA)|(?=Aa))[^ ]*")
+"""The part of a camel-case word from its first change of case: 'userName', 'HTTPServer'."""
 
 _RECENT_NAMES = 4_096
-"""A project's names come again and again: in a single session most were there before."""
+"""Names repeat: most names of a session occurred before."""
 
-_CAMEL = compile_later(rb"[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
-_HUMP = compile_later(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_IDENTIFIER = compile_later(
+_CAMEL = compile_lazy(rb"[A-Za-z]*[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+_HUMP = compile_lazy(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_IDENTIFIER = compile_lazy(
     r"""(?<![\w/.\-])(?:
         [\w.\-]*(?:/[\w.\-]+)+          # a path
       | \w+(?:[.:\-]{1,2}\w+)+\(?       # dotted, dashed, namespaced
@@ -70,30 +69,30 @@ _IDENTIFIER = compile_later(
     )""",
     re.VERBOSE,
 )
-_DENSE = compile_later(rf"[{_DENSE_LETTERS}]+")
-_DENSE_OR_NOT = compile_later(rf"[{_DENSE_LETTERS}]+|[^{_DENSE_LETTERS}]+")
-_BESIDE_DENSE = compile_later(
+_DENSE = compile_lazy(rf"[{_DENSE_LETTERS}]+")
+_DENSE_OR_NOT = compile_lazy(rf"[{_DENSE_LETTERS}]+|[^{_DENSE_LETTERS}]+")
+_BESIDE_DENSE = compile_lazy(
     rf"(?<![^\W_])[^\W_{_DENSE_LETTERS}]+(?=[{_DENSE_LETTERS}])"
     rf"|(?<=[{_DENSE_LETTERS}])[^\W_{_DENSE_LETTERS}]+"
 )
-_QUOTED = compile_later(r'"([^"]{2,200})"|“([^”]{2,200})”|`([^`]{2,200})`')
-_NOT_TEXT = compile_later(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
-_BEHIND_JOINT = compile_later(r"(?<=[=:\"'`])[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]+")
-"""Between a name and its value nothing may take the place of what cannot be held."""
+_QUOTED = compile_lazy(r'"([^"]{2,200})"|“([^”]{2,200})”|`([^`]{2,200})`')
+_NOT_TEXT = compile_lazy(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+_BEHIND_JOINT = compile_lazy(r"(?<=[=:\"'`])[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]+")
+"""Between a name and its value nothing may replace what cannot be stored."""
 
-_ESCAPE = compile_later(
+_ESCAPE = compile_lazy(
     r"\x1b[\]PX^_][^\x07\x1b\x9c\n]{0,2048}(?:\x07|\x1b\\|\x9c)"
     r"|(?:\x1b\[[0-?]*|\x9b[0-?]+)[ -/]*([@-~])?|\x9b[HJKm]?"
     r"|\x1b(?:[#%()*+][0-9AB@]|[78=>\\cDEHMNOZ])?"
 )
-"""What a terminal obeys and does not show: links and titles, colours and moves, short ones."""
+"""Terminal escape sequences: links and titles, colours and cursor moves, short ones."""
 
 _MOVES = frozenset("ABCDEFGHIZadefs`")
-"""Last letters of sequences that move the cursor: what follows stands apart."""
+"""Final letters of sequences that move the cursor: what follows is separate text."""
 
 _ASCII = bytes(range(0x80))
 _FEW_LETTERS = 40
-"""So many letters are replaced one by one sooner than by looking at the whole text."""
+"""Up to this many characters are replaced one by one, which is faster than a pass."""
 
 _CONTROLS = bytes(byte for byte in range(0x20) if byte not in b"\t\n\r")
 
@@ -102,14 +101,14 @@ MAX_QUERY_CHARS = 8_192
 
 
 def clean(text: str) -> str:
-    """Return text that every part of the store can hold: no escapes, control characters, halves."""
+    """Return text that every store can hold: no escapes, control characters or lone surrogates."""
     if is_clean(text):
         return text
     return _NOT_TEXT.sub(" ", _BEHIND_JOINT.sub("", _ESCAPE.sub(_shown, text)))
 
 
 def is_clean(text: str) -> bool:
-    """Tell whether a text, or several in one, can be held as it is."""
+    """Return whether a text, or several joined, can be stored as it is."""
     if text.isprintable():
         return True
     if "\x9b" in text:
@@ -126,17 +125,17 @@ def _shown(escape: re.Match[str]) -> str:
 
 
 def searchable_form(text: str) -> str:
-    """Return the text with the parts of its identifiers and dense scripts added at the end."""
+    """Return the text with the parts of its identifiers and of dense scripts appended."""
     text = text if text.isascii() else _without_symbols(text)
     extra = [parts for run in _humped(text) if (parts := _camel_parts(run))]
     if not text.isascii() and _DENSE.search(text):
-        extra += [pairs(run) for run in _DENSE.findall(text)]
+        extra += [char_pairs(run) for run in _DENSE.findall(text)]
         extra += _BESIDE_DENSE.findall(text)
     return f"{text}\n{' '.join(extra)}" if extra else text
 
 
 def _without_symbols(text: str) -> str:
-    """Return the text with spaces in place of emoji and signs: most texts have a few of them."""
+    """Return the text with spaces in place of emoji and signs."""
     data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
     others = set(data.decode("utf-8", "surrogatepass"))
     if len(others) > _FEW_LETTERS:
@@ -148,28 +147,28 @@ def _without_symbols(text: str) -> str:
 
 
 def _humped(text: str) -> dict[bytes, None]:
-    """Return the words of a text that may be camel-case, each once, in order."""
+    """Return the words of a text that may be camel case, without duplicates, in order."""
     data = text.encode("utf-8", "surrogatepass")
     cases = data.translate(_CASES)
     runs: dict[bytes, None] = {}
-    for found in _HUMPED.finditer(cases):
-        hump, end = found.span()
+    for match in _HUMPED.finditer(cases):
+        hump, end = match.span()
         runs[data[cases.rfind(b" ", 0, hump) + 1 : end]] = None
     return runs
 
 
 @lru_cache(maxsize=_RECENT_NAMES)
 def _camel_parts(run: bytes) -> str:
-    """Return the parts of a word that is camel-case, and nothing for another."""
-    return humps(run.decode()) if run.isascii() and _CAMEL.match(run) else ""
+    """Return the parts of a camel-case word, and nothing for another."""
+    return split_camel_case(run.decode()) if run.isascii() and _CAMEL.match(run) else ""
 
 
-def humps(word: str) -> str:
-    """Return the parts of a camel-case word with spaces between them."""
+def split_camel_case(word: str) -> str:
+    """Return the parts of a camel-case word separated by spaces."""
     return " ".join(_HUMP.findall(word))
 
 
-def pairs(run: str) -> str:
+def char_pairs(run: str) -> str:
     """Return overlapping pairs of the characters of a text without spaces."""
     if len(run) < 2:
         return run
@@ -177,7 +176,7 @@ def pairs(run: str) -> str:
 
 
 def split(text: str) -> list[str]:
-    """Return the words of a text in lower case, without accents."""
+    """Tokenize a text into lower-case words without accents."""
     if text.isascii():
         return _WORD.findall(text.lower())
     return [fold(word) for word in _WORD.findall(text)]
@@ -188,20 +187,20 @@ _SHORTEST_STEM = 3
 
 
 def stem(word: str) -> str:
-    """Return a word without its commonest endings, so that 'caches' and 'caching' are one."""
+    """Return a word without its commonest endings, so that 'caches' and 'caching' are equal."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             return word[: -len(ending)].rstrip("e")
     return word.rstrip("e") if len(word) > _SHORTEST_STEM else word
 
 
-def raw(text: str) -> list[str]:
-    """Return the words of a text as they are written."""
+def raw_words(text: str) -> list[str]:
+    """Return the words of a text as written."""
     return _WORD.findall(text)
 
 
 def fold(word: str) -> str:
-    """Return a word in lower case without accents, as the keyword index sees it.
+    """Return a word in lower case without accents, as the keyword index stores it.
 
     Only Latin letters lose their accents: й is another letter than и, and が than か.
     """
@@ -216,35 +215,39 @@ def _folded(letter: str) -> str:
 
 
 def identifiers(text: str) -> list[str]:
-    """Return the code identifiers and paths in a text, each once, in order."""
-    found = (match.group(0).strip(".:-(") for match in _IDENTIFIER.finditer(text))
-    return list(dict.fromkeys(word for word in found if len(word) > 2))
+    """Return the code identifiers and paths in a text, without duplicates, in order."""
+    matches = (match.group(0).strip(".:-(") for match in _IDENTIFIER.finditer(text))
+    return list(dict.fromkeys(word for word in matches if len(word) > 2))
 
 
-def quoted(text: str) -> list[str]:
+def quoted_phrases(text: str) -> list[str]:
     """Return the phrases that a text has in quotation marks."""
     return [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
 
 
-def terms(text: str, *, most: int = 48) -> list[str]:
-    """Return the words worth searching for, each once: no stop words unless all are."""
+def search_terms(text: str, *, most: int = 48) -> list[str]:
+    """Return the words worth searching for, without duplicates: no stop words unless all are."""
     text = text[:MAX_QUERY_CHARS]
     words: list[str] = []
     for word in split(text):
         words += [word] if word.isascii() else _dense_pairs(word)
     for identifier in identifiers(text):
-        words += split(humps(identifier)) if any(map(_camel_parts, _humped(identifier))) else []
+        words += (
+            split(split_camel_case(identifier))
+            if any(map(_camel_parts, _humped(identifier)))
+            else []
+        )
     unique = list(dict.fromkeys(words))
     telling = [word for word in unique if word not in STOP_WORDS and not _lone_letter(word)]
     return (telling or unique)[:most]
 
 
 def _dense_pairs(word: str) -> list[str]:
-    """Return a word as it is, but its runs of a dense script in pairs."""
-    found: list[str] = []
+    """Return a word with its runs of a dense script split into pairs."""
+    parts: list[str] = []
     for run in _DENSE_OR_NOT.findall(word):
-        found += pairs(run).split() if _DENSE.match(run) else [run.strip("'")]
-    return found
+        parts += char_pairs(run).split() if _DENSE.match(run) else [run.strip("'")]
+    return parts
 
 
 def _lone_letter(word: str) -> bool:
@@ -259,3 +262,47 @@ def match_any(words: list[str], phrases: list[str] = []) -> str:  # noqa: B006 -
         if len(parts) > 1:
             quoted_terms.append('"' + " ".join(parts) + '"')
     return " OR ".join(dict.fromkeys(quoted_terms))
+
+
+QUOTE_CHARS = 40
+"""This many equal characters in a row, some eight words, are a quote and no accident."""
+
+_BLOCK_CHARS = 24
+_STRIDE_CHARS = QUOTE_CHARS - _BLOCK_CHARS + 1
+"""A quote holds at least one whole block that starts at a multiple of this."""
+
+_MOST_BLOCKS = 500_000
+"""Blocks in memory at a time, some 50 MB."""
+
+
+def find_quoting(shorts: Mapping[int, str], longs: Iterable[str]) -> set[int]:
+    """Return the keys of the short texts that quote one of the long ones.
+
+    Every such text is returned; one that shares a little less may be returned too.
+    """
+    quoting: set[int] = set()
+    remaining = {key: text for key, text in shorts.items() if len(text) >= _BLOCK_CHARS}
+    if not remaining:
+        return quoting
+    for blocks in _batches(longs):
+        new = {key for key, text in remaining.items() if _has_one_of(blocks, text)}
+        quoting |= new
+        remaining = {key: text for key, text in remaining.items() if key not in new}
+    return quoting
+
+
+def _batches(longs: Iterable[str]) -> Iterator[set[str]]:
+    blocks: set[str] = set()
+    for text in longs:
+        starts = range(0, len(text) - _BLOCK_CHARS + 1, _STRIDE_CHARS)
+        blocks.update(text[start : start + _BLOCK_CHARS] for start in starts)
+        if len(blocks) >= _MOST_BLOCKS:
+            yield blocks
+            blocks = set()
+    if blocks:
+        yield blocks
+
+
+def _has_one_of(blocks: set[str], text: str) -> bool:
+    starts = range(len(text) - _BLOCK_CHARS + 1)
+    return any(text[start : start + _BLOCK_CHARS] in blocks for start in starts)

@@ -1,26 +1,25 @@
-"""A tool: its name, what it takes and gives back, and the function that does it."""
+"""The definition of a tool: name, arguments, result and function; and its JSON Schemas."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from lore.memory import Memory
 from lore.records import Origin
-from lore.text.hidden import without_hidden
+from lore.text.hidden_text import strip_hidden
 
 A = TypeVar("A", bound="Arguments")
 
 Profile = Literal["core", "full"]
-"""Which tools MCP lists: those an agent needs every day, or all."""
+"""The tools that MCP lists: the everyday ones, or all."""
 
 
-Seen = Annotated[str, AfterValidator(without_hidden)]
-"""Stored text in a result: a model may be shown the data too, and what a person does not see
-in it would reach only the model."""
+Seen = Annotated[str, AfterValidator(strip_hidden)]
+"""Stored text in a result, without hidden characters: a model may see what a person does not."""
 
 
 class Arguments(BaseModel):
@@ -37,7 +36,7 @@ class Result(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: the folder it works in, its session, in whose name it stores, its patience."""
+    """The caller of a tool: working folder, session, origin of what it stores, and deadline."""
 
     project: str = ""
     session: str = ""
@@ -45,7 +44,7 @@ class Caller:
     within_s: float | None = None
 
     def after(self, waited_s: float) -> Caller:
-        """Return the caller with what is left of its patience."""
+        """Return the caller with the rest of its deadline."""
         if self.within_s is None:
             return self
         return replace(self, within_s=max(0.0, self.within_s - waited_s))
@@ -53,7 +52,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a tool gives back: few words for a model, and the same as data."""
+    """The result of a tool as short text for a model and as data."""
 
     text: str
     data: Result
@@ -73,3 +72,38 @@ class Tool(Generic[A]):
     destructive: bool = False
     idempotent: bool = True
     profile: Profile = "core"
+
+
+Schema = dict[str, Any]
+
+
+def input_schema(tool: Tool[Any]) -> Schema:
+    """Return the JSON Schema of a tool's arguments, without the class description."""
+    schema = _lean(tool.arguments.model_json_schema(), null=False)
+    return {name: value for name, value in schema.items() if name != "description"}
+
+
+def output_schema(tool: Tool[Any]) -> Schema:
+    """Return the JSON Schema of a tool's result."""
+    return _lean(tool.result.model_json_schema(mode="serialization"), null=True)
+
+
+def _lean(schema: Schema, *, null: bool) -> Schema:
+    """Return a schema without titles; without `null`, optional values need not allow null."""
+    lean: Schema = {}
+    for name, value in schema.items():
+        if name in ("properties", "$defs"):
+            lean[name] = {key: _lean(inner, null=null) for key, inner in value.items()}
+        elif name == "anyOf":
+            lean |= _choice([_lean(inner, null=null) for inner in value], null=null)
+        elif name == "items" or (name == "additionalProperties" and isinstance(value, dict)):
+            lean[name] = _lean(value, null=null)
+        elif name != "title" and not (name == "default" and value in (None, "")):
+            lean[name] = value
+    return lean
+
+
+def _choice(choices: list[Schema], *, null: bool) -> Schema:
+    """Return alternatives; unwrap a single one that is left without null."""
+    rest = [choice for choice in choices if null or choice != {"type": "null"}]
+    return rest[0] if len(rest) == 1 else {"anyOf": rest}

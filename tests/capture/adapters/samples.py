@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from lore.capture.messages import prepare
-from lore.capture.transcripts import Context, LineAdapter
+from lore.capture.adapter_protocol import Context, LineAdapter
+from lore.capture.message_capture import prepare
 from lore.records import NewMessage
 
 SHARED = Path(__file__).parents[4] / "shared" / "bench" / "transcripts"
@@ -53,7 +53,7 @@ def told(adapter: LineAdapter, lines: Iterable[Any], context: Context | None = N
     context = context or Context(session="s")
     messages: list[NewMessage] = []
     for line in lines:
-        answer = adapter.tell(line, context)
+        answer = adapter.parse_line(line, context)
         context = answer.context
         messages += answer.messages
     for message in messages:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lore.capture.adapter_protocol import Context
 from lore.capture.adapters import codex
-from lore.capture.transcripts import Context
 from tests.capture.adapters.samples import (
     CODEX,
     SESSION,
@@ -164,10 +164,10 @@ def test_old_rollouts_have_items_as_lines():
 def test_an_item_that_is_not_known_is_kept_as_opaque_and_a_line_is_counted():
     (message,), _ = told(codex, [codex_item("novelty", shape=3)])
     assert message.parts[0].kind == "opaque"
-    assert codex.tell({"type": "novelty", "payload": {}}, Context()).unknown == "novelty"
-    assert codex.tell({"kind": "app_event"}, Context()).unknown == "no type"
+    assert codex.parse_line({"type": "novelty", "payload": {}}, Context()).unknown == "novelty"
+    assert codex.parse_line({"kind": "app_event"}, Context()).unknown == "no type"
 
 
 def test_the_name_of_a_file_ends_with_the_id_of_its_session(tmp_path):
     path = tmp_path / f"rollout-2026-05-04T10-00-00-{SESSION}.jsonl"
-    assert codex.begin(path).session == SESSION
+    assert codex.initial_context(path).session == SESSION

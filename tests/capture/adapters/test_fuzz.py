@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lore.capture.adapter_protocol import Context
 from lore.capture.adapters import (
     chatgpt,
     claude_ai,
     claude_code,
     codex,
     generic,
-    opencode_messages,
+    opencode,
     sweagent,
 )
-from lore.capture.messages import prepare
-from lore.capture.transcripts import Context
+from lore.capture.message_capture import prepare
 from lore.records import NewMessage
 from tests.capture.adapters.samples import (
     CHATGPT,
@@ -129,7 +129,7 @@ def check(messages, context):
 def test_no_line_makes_an_adapter_fail(adapter, lines):
     context = Context(session="s")
     for line in lines:
-        answer = adapter.tell(line, context)
+        answer = adapter.parse_line(line, context)
         context = answer.context
         check(answer.messages, context)
 
@@ -148,7 +148,7 @@ def test_no_id_and_no_count_makes_claude_code_fail(told):
     for uuid, own, usage in told:
         message = {"id": own, "usage": usage, "content": "words"}
         line = {"type": "assistant", "uuid": uuid, "sessionId": uuid, "message": message}
-        answer = claude_code.tell(line, context)
+        answer = claude_code.parse_line(line, context)
         context = answer.context
         check(answer.messages, context)
 
@@ -169,7 +169,7 @@ def test_a_line_that_was_cut_and_still_parses_does_no_harm(adapter, line):
 
 
 def _told(adapter, line):
-    answer = adapter.tell(line, Context(session="s"))
+    answer = adapter.parse_line(line, Context(session="s"))
     return answer.messages, answer.context
 
 
@@ -213,7 +213,7 @@ def test_no_document_makes_an_adapter_fail(document, tmp_path_factory):
     parts=st.lists(mutated([part for _, parts in OPENCODE for part in parts]), max_size=4),
 )
 def test_no_record_of_opencode_makes_its_teller_fail(record, parts):
-    teller = opencode_messages.Teller(Context(session="s"))
-    opencode_messages.finished(record)
+    teller = opencode.MessageBuilder(Context(session="s"))
+    opencode.is_finished(record)
     teller.add("m", record, [(f"p{i}", part) for i, part in enumerate(parts)])
     check(teller.messages, teller.context)

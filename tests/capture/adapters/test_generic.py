@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
+from lore.capture.adapter_protocol import Context
 from lore.capture.adapters import generic
-from lore.capture.transcripts import Context
 from tests.capture.adapters.samples import GENERIC, shapes, told
 
 
@@ -34,8 +34,8 @@ def test_the_same_words_twice_are_two_messages_and_reading_again_adds_none():
 def test_a_conversation_in_a_line_is_a_session():
     lines = [{"messages": [{"role": "user", "content": "a"}]}, {"role": "user", "content": "b"}]
     context = Context(session="file")
-    first = generic.tell(lines[0], context)
-    second = generic.tell(lines[1], first.context)
+    first = generic.parse_line(lines[0], context)
+    second = generic.parse_line(lines[1], first.context)
     assert (first.context.session, second.context.session) == ("file/1", "file")
 
 
@@ -61,6 +61,8 @@ def test_an_openai_image_is_a_reference():
 
 
 def test_a_role_that_is_not_known_is_counted():
-    assert generic.tell({"role": "ghost", "content": "boo"}, Context()).unknown == "role ghost"
-    assert generic.tell({"content": "boo"}, Context()).unknown == "no role"
-    assert generic.tell(3, Context()).unknown == "no object"
+    assert (
+        generic.parse_line({"role": "ghost", "content": "boo"}, Context()).unknown == "role ghost"
+    )
+    assert generic.parse_line({"content": "boo"}, Context()).unknown == "no role"
+    assert generic.parse_line(3, Context()).unknown == "no object"

@@ -4,9 +4,9 @@ import apsw
 import orjson
 import pytest
 
-from lore.capture.adapters import opencode, opencode_files
+from lore.capture.adapters import opencode
 from lore.capture.adapters.registry import find_adapter
-from lore.capture.messages import prepare
+from lore.capture.message_capture import prepare
 from tests.capture.adapters.samples import OPENCODE, shapes
 
 START = 1_770_000_000_000
@@ -218,12 +218,12 @@ def test_the_folder_of_older_versions_says_the_same(tmp_path):
             file = storage / "part" / f"msg_{i}" / f"prt_{j}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(orjson.dumps(part))
-    assert list(opencode_files.find(tmp_path)) == [session]
-    assert find_adapter(session, session.read_bytes()) is opencode_files
-    (stretch,) = opencode_files.read(session, 0)
+    assert list(opencode.session_files.find(tmp_path)) == [session]
+    assert find_adapter(session, session.read_bytes()) is opencode.session_files
+    (stretch,) = opencode.session_files.read(session, 0)
     assert shapes(stretch.messages) == SAID
     assert (stretch.position, stretch.context.folder) == (2, "/code")
-    assert list(opencode_files.read(session, 2)) == []
+    assert list(opencode.session_files.read(session, 2)) == []
 
 
 def test_only_regular_databases_are_found(tmp_path):

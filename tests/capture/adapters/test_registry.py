@@ -2,9 +2,9 @@
 
 import pytest
 
+from lore.capture.adapter_protocol import LineAdapter, WholeAdapter
 from lore.capture.adapters import claude_code, codex, generic, sweagent
 from lore.capture.adapters.registry import ADAPTERS, find_adapter
-from lore.capture.transcripts import LineAdapter, WholeAdapter
 from tests.capture.adapters.samples import (
     CLAUDE,
     CODEX,

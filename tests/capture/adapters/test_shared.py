@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lore.capture.adapter_protocol import Context
 from lore.capture.adapters import claude_code, codex
-from lore.capture.transcripts import Context
 from lore.records import NewMessage
 from tests.capture.adapters.samples import NO_SHARED, shared, shared_lines, told
 
@@ -100,7 +100,7 @@ def _leaves_something(block):
 def test_no_kind_of_line_is_unknown(path):
     context = Context()
     for line in map(json.loads, shared_lines(path)):
-        answer = claude_code.tell(line, context)
+        answer = claude_code.parse_line(line, context)
         context = answer.context
         assert answer.unknown == ""
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from lore.digest.consolidation.phase import Means
-from lore.llm.offline.digester import OfflineDigester
+from lore.digest.consolidation.phase import CycleContext
+from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.records import CycleReport, Fragment, PhaseReport
-from lore.store import cycles, edges, fragments, sessions, vectors
-from lore.store.db import Connection, Database
+from lore.store import consolidation, fragments, graph, project_rows, vectors
+from lore.store.database import Connection, Database
 from lore.text import entities
 from tests.fakes import FakeEmbedder
 
 DIMENSION = 16
-OFFLINE = Means(OfflineDigester())
+OFFLINE = CycleContext(OfflineSummarizer())
 
 
 def axis(*places: int, **leaning: float) -> np.ndarray:
@@ -57,7 +57,7 @@ class World:
         def work(db: Connection) -> int:
             parent_n = self.ns[parent] if parent else None
             depth = fragments.get(db, parent_n).depth + 1 if parent_n else 0
-            project_n = sessions.ensure_project(db, project, now=now) if project else None
+            project_n = project_rows.ensure_project(db, project, now=now) if project else None
             new = fragments.NewFragment(
                 id=numbered_id(len(self.ns) + 1),
                 content=text,
@@ -66,12 +66,12 @@ class World:
                 created_at=now,
                 depth=depth,
                 project_n=project_n,
-                mentions=entities.of_fragment(text, text[:80]),
+                mentions=entities.fragment_mentions(text, text[:80]),
                 **fields,
             )
             n = fragments.add(db, new, now=now)
             if parent_n:
-                edges.put(db, parent_n, n, "hierarchical", now=now)
+                graph.put_edge(db, parent_n, n, "hierarchical", now=now)
             if vector is not None:
                 put_vectors(db, [n], vector.reshape(1, -1))
             return n
@@ -82,7 +82,7 @@ class World:
     def link(self, one: str, other: str, weight: float, *, at: datetime | None = None) -> None:
         now = at or self.database.now()
         self.database.write(
-            lambda db: edges.put(
+            lambda db: graph.put_edge(
                 db, self.ns[one], self.ns[other], "associative", now=now, weight=weight
             )
         )
@@ -99,18 +99,18 @@ class World:
 
     def children(self, name: str) -> set[str]:
         with self.database.read() as db:
-            below = set(edges.children(db, self.ns[name]))
+            below = set(graph.live_children(db, self.ns[name]))
         return {other for other, n in self.ns.items() if n in below}
 
     def visible(self) -> set[str]:
         with self.database.read() as db:
-            shown = fragments.visible(db, fragments.FragmentFilter())
+            shown = fragments.filter_visible(db, fragments.FragmentFilter())
         return {name for name, n in self.ns.items() if n in shown}
 
 
 def put_vectors(db: Connection, ns: Sequence[int], matrix: np.ndarray) -> None:
-    if vectors.find_adopted(db) is None:
-        vectors.adopt(db, "by hand", matrix.shape[1])
+    if vectors.find_active_identity(db) is None:
+        vectors.set_active_embedder(db, "by hand", matrix.shape[1])
     embedder_n = vectors.ensure_embedder(db, "by hand", matrix.shape[1])
     vectors.put(db, embedder_n, ns, matrix.astype(np.float32))
 
@@ -119,9 +119,9 @@ def embed_all(database: Database, embedder: FakeEmbedder) -> None:
     """Give vectors to all that waits for one."""
 
     def work(db: Connection) -> None:
-        vectors.adopt(db, embedder.identity, embedder.dimension)
+        vectors.set_active_embedder(db, embedder.identity, embedder.dimension)
         n = vectors.ensure_embedder(db, embedder.identity, embedder.dimension)
-        waiting = vectors.waiting(db, limit=10_000)
+        waiting = vectors.pending_items(db, limit=10_000)
         if waiting:
             vectors.put(
                 db, n, [one.n for one in waiting], embedder.embed([w.text for w in waiting])
@@ -146,7 +146,7 @@ def state(database: Database) -> dict[str, Any]:
             "SELECT source_n, target_n, kind, weight, note, created_at FROM edges"
             " ORDER BY source_n, target_n, kind"
         )
-        versions = {n: fragments.versions(db, n) for n in found}
+        versions = {n: fragments.get_versions(db, n) for n in found}
     return {
         "fragments": found,
         "versions": versions,
@@ -222,10 +222,12 @@ def full_world(database: Database) -> World:
               at=old, importance=0.1)  # fmt: skip
     world.add("below trifle", "The logo is drawn in SVG", axis(15), parent="trifle",
               importance=0.9)  # fmt: skip
-    database.write(lambda db: fragments.rescore(db, now=now))
+    database.write(lambda db: fragments.decay_relevance(db, now=now))
     return world
 
 
 def marks(database: Database) -> dict[str, int]:
     with database.read() as db:
-        return {name: cycles.find_mark(db, name) for name in ("merge", "link", "contradict")}
+        return {
+            name: consolidation.get_progress(db, name) for name in ("merge", "link", "contradict")
+        }

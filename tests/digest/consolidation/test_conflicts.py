@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from lore.curate import undoing
-from lore.digest.consolidation.conflicts import open_conflicts, resolve
+from lore.digest import undo
+from lore.digest.consolidation.contradict import open_conflicts, resolve_conflict
 from lore.digest.consolidation.cycle import run_cycle
 from lore.errors import NotFound
-from lore.store import sessions
-from lore.store.db import Database
+from lore.store import project_rows
+from lore.store.database import Database
 from tests.digest.consolidation.samples import OFFLINE, World, axis
 
 LIMITS = ("The gateway takes 100 requests a second", "The gateway takes 300 requests a second")
@@ -37,10 +37,10 @@ def conflicts(database: Database) -> list[tuple[str, str]]:
 def test_a_person_keeps_one(database: Database):
     world = siblings(database, *LIMITS)
     contradict(database)
-    resolve(database, world.get("s0").id, world.get("s1").id, "keep")
+    resolve_conflict(database, world.get("s0").id, world.get("s1").id, "keep")
     assert world.get("s1").superseded_by == world.get("s0").id
     assert conflicts(database) == []
-    undoing.undo(database)
+    undo.undo(database)
     assert len(conflicts(database)) == 1
 
 
@@ -48,12 +48,12 @@ def test_a_person_keeps_one(database: Database):
 def test_a_person_keeps_both_or_dismisses_and_is_not_asked_again(database: Database, decision):
     world = siblings(database, *LIMITS)
     contradict(database)
-    resolve(database, world.get("s1").id, world.get("s0").id, decision)
+    resolve_conflict(database, world.get("s1").id, world.get("s0").id, decision)
     assert conflicts(database) == []
     contradict(database)
     assert conflicts(database) == []
     assert {"s0", "s1"} <= world.visible()
-    assert undoing.undo(database)[0] == "decision"
+    assert undo.undo(database)[0] == "decision"
     assert len(conflicts(database)) == 1
 
 
@@ -63,9 +63,9 @@ def test_a_person_may_keep_the_one_of_less_trust_and_take_that_back(database: Da
     world.add("mine", LIMITS[0], axis(0, 1), parent="root", origin="user")
     world.add("theirs", LIMITS[1], axis(0, 1, _2=0.3), parent="root", origin="web")
     contradict(database)
-    resolve(database, world.get("theirs").id, world.get("mine").id, "keep")
+    resolve_conflict(database, world.get("theirs").id, world.get("mine").id, "keep")
     assert world.get("mine").superseded_by == world.get("theirs").id
-    undoing.undo(database)
+    undo.undo(database)
     assert world.get("mine").superseded_by is None
     assert len(conflicts(database)) == 1
 
@@ -73,16 +73,16 @@ def test_a_person_may_keep_the_one_of_less_trust_and_take_that_back(database: Da
 def test_a_conflict_that_is_none_is_told(database: Database):
     world = siblings(database, "The gateway is fast", "The gateway is written in Rust")
     with pytest.raises(NotFound):
-        resolve(database, world.get("s0").id, world.get("s1").id, "keep")
+        resolve_conflict(database, world.get("s0").id, world.get("s1").id, "keep")
 
 
 def test_conflicts_are_listed_by_project(database: Database):
     siblings(database, *LIMITS, project="/code/app")
     contradict(database)
-    database.write(lambda db: sessions.ensure_project(db, "/code/other", now=database.now()))
+    database.write(lambda db: project_rows.ensure_project(db, "/code/other", now=database.now()))
     with database.read() as db:
         listed = [
-            len(open_conflicts(db, project_n=sessions.get_project(db, path)))
+            len(open_conflicts(db, project_n=project_rows.get_project(db, path)))
             for path in ("/code/app", "/code/other")
         ]
     assert listed == [1, 0]

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from lore.curate import fragments as by_hand
-from lore.digest.consolidation.conflicts import open_conflicts
-from lore.digest.consolidation.cycle import run_cycle
-from lore.digest.consolidation.phase import Means
-from lore.digest.consolidation.undoing import undo_cycle
-from lore.llm.offline.digester import OfflineDigester
-from lore.store.db import Database
+from lore.digest import fragment_edits as by_hand
+from lore.digest.consolidation.contradict import open_conflicts
+from lore.digest.consolidation.cycle import run_cycle, undo_cycle
+from lore.digest.consolidation.phase import CycleContext
+from lore.llm.offline.summarizer import OfflineSummarizer
+from lore.store.database import Database
 from tests.digest.consolidation.samples import (
     OFFLINE,
     World,
@@ -25,7 +24,7 @@ from tests.digest.consolidation.samples import (
 )
 
 
-class CountingDigester(OfflineDigester):
+class CountingDigester(OfflineSummarizer):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []
@@ -53,7 +52,7 @@ class SilentDigester(CountingDigester):
         return self.answer if len(self.asked) <= self.times else verdicts
 
 
-def contradict(database: Database, means: Means = OFFLINE):
+def contradict(database: Database, means: CycleContext = OFFLINE):
     return phase(run_cycle(database, means, only=("contradict",)), "contradict")
 
 
@@ -97,7 +96,7 @@ def test_an_overview_of_what_was_superseded_is_withdrawn_and_costs_nothing(
     before = state(database)
     assert "8080" in world.get("root").content
     digester = CountingDigester()
-    report = contradict(database, Means(digester))
+    report = contradict(database, CycleContext(digester))
     assert (report.counts["superseded"], report.counts["overviews withdrawn"]) == (1, 1)
     assert digester.overviews == 0
     assert world.get("root").content == "The gateway"
@@ -185,8 +184,8 @@ def test_a_child_in_the_middle_takes_the_place_of_its_parent_there(database: Dat
 def test_a_pair_is_judged_once_until_one_of_them_changes(database: Database):
     digester = CountingDigester()
     siblings(database, *LIMITS)
-    contradict(database, Means(digester))
-    contradict(database, Means(digester))
+    contradict(database, CycleContext(digester))
+    contradict(database, CycleContext(digester))
     assert digester.asked == [1]
 
 
@@ -194,9 +193,9 @@ def test_a_pair_is_judged_once_until_one_of_them_changes(database: Database):
 def test_a_pair_that_was_not_judged_is_asked_about_again(database: Database, answer):
     digester = SilentDigester(1, answer)
     siblings(database, *LIMITS)
-    assert contradict(database, Means(digester)).counts == {"unjudged": 1}
-    assert contradict(database, Means(digester)).counts == {"judged": 1, "conflicts": 1}
-    assert contradict(database, Means(digester)).counts == {}
+    assert contradict(database, CycleContext(digester)).counts == {"unjudged": 1}
+    assert contradict(database, CycleContext(digester)).counts == {"judged": 1, "conflicts": 1}
+    assert contradict(database, CycleContext(digester)).counts == {}
     assert digester.asked == [1, 1]
 
 
@@ -204,18 +203,18 @@ def test_a_pair_that_is_never_judged_is_given_up_until_it_changes(database: Data
     digester = SilentDigester(100, [None])
     world = siblings(database, *LIMITS)
     for _ in range(6):
-        contradict(database, Means(digester))
+        contradict(database, CycleContext(digester))
     assert digester.asked == [1, 1, 1]
     by_hand.update(database, world.get("s1").id, "The gateway takes 500 requests a second")
     database.write(lambda db: put_vectors(db, [world.ns["s1"]], axis(0, 1, _3=0.3).reshape(1, -1)))
-    contradict(database, Means(digester))
+    contradict(database, CycleContext(digester))
     assert digester.asked == [1, 1, 1, 1]
 
 
 def test_pairs_are_asked_in_tens(database: Database):
     digester = CountingDigester()
     siblings(database, *(f"Fact {'x' * i} of the gateway" for i in range(9)))
-    contradict(database, Means(digester))
+    contradict(database, CycleContext(digester))
     assert sum(digester.asked) > 10
     assert max(digester.asked) == 10
 
@@ -226,7 +225,7 @@ def test_siblings_that_are_not_alike_are_not_asked_about(database: Database):
     world.add("root", "The gateway", axis(15))
     world.add("a", LIMITS[0], axis(1), parent="root")
     world.add("b", LIMITS[1], axis(2), parent="root")
-    contradict(database, Means(digester))
+    contradict(database, CycleContext(digester))
     assert digester.asked == []
 
 

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from lore.digest.consolidation.cycle import PHASES, phase_names, run_cycle
-from lore.digest.consolidation.phase import Means
-from lore.errors import InvalidInput, ProviderUnavailable
-from lore.llm.offline.digester import OfflineDigester
-from lore.store import cycles
-from lore.store.db import Database
-from tests.digest.consolidation.samples import OFFLINE, full_world, phase, soundness, state
+from lore.digest import fragment_edits as by_hand
+from lore.digest.consolidation import cycle
+from lore.digest.consolidation.cycle import PHASES, phase_names, run_cycle, undo_cycle
+from lore.digest.consolidation.phase import CycleContext
+from lore.errors import CycleRunning, InvalidInput, NotFound, ProviderUnavailable
+from lore.llm.offline.summarizer import OfflineSummarizer
+from lore.store import consolidation, fragments
+from lore.store.database import Database, open_database
+from tests.digest.consolidation.samples import (
+    DIMENSION,
+    OFFLINE,
+    World,
+    axis,
+    full_world,
+    phase,
+    soundness,
+    state,
+)
+from tests.fakes import NOON, FixedClock
 
 
-class FailingDigester(OfflineDigester):
+class FailingDigester(OfflineSummarizer):
     error: Exception = ZeroDivisionError("the text of a fragment")
 
     def reflect(self, cluster):
@@ -24,7 +46,7 @@ class UnpaidDigester(FailingDigester):
     error = ProviderUnavailable("The provider refuses the key.", hint="Set another one.")
 
 
-class AskedDigester(OfflineDigester):
+class AskedDigester(OfflineSummarizer):
     @property
     def identity(self) -> str:
         return "some chat"
@@ -81,7 +103,7 @@ def test_a_dry_run_counts_the_same_and_writes_nothing(database: Database):
     assert planned.dry_run
     assert state(database) == before
     with database.read() as db:
-        assert cycles.find_last(db) is None
+        assert consolidation.find_last_cycle(db) is None
         assert db.value("SELECT count(*) FROM steps") == 0
         assert db.value("SELECT count(*) FROM judgements") == 0
     done = run_cycle(database, OFFLINE)
@@ -91,7 +113,7 @@ def test_a_dry_run_counts_the_same_and_writes_nothing(database: Database):
 
 def test_a_dry_run_asks_no_chat(database: Database):
     full_world(database)
-    report = run_cycle(database, Means(AskedDigester()), dry_run=True)
+    report = run_cycle(database, CycleContext(AskedDigester()), dry_run=True)
     assert {one.state for one in report.phases} == {"done", "skipped"}
     assert phase(report, "reflect").counts["to ask"] == 1
 
@@ -111,26 +133,26 @@ def test_a_phase_that_does_not_exist_is_refused_with_the_list(database: Database
 
 def test_a_phase_that_fails_is_told_and_the_later_ones_go_on(database: Database):
     full_world(database)
-    report = run_cycle(database, Means(FailingDigester()))
+    report = run_cycle(database, CycleContext(FailingDigester()))
     assert phase(report, "reflect").state == "failed"
     assert "ZeroDivisionError" in phase(report, "reflect").reason
     assert phase(report, "prune_fragments").state == "done"
     with database.read() as db:
-        kept = cycles.find_last(db)
+        kept = consolidation.find_last_cycle(db)
     assert kept is not None
     assert kept.report == report
 
 
 def test_what_a_foreign_error_says_is_not_kept_but_where_it_came_from(database: Database):
     full_world(database)
-    reason = phase(run_cycle(database, Means(FailingDigester())), "reflect").reason
+    reason = phase(run_cycle(database, CycleContext(FailingDigester())), "reflect").reason
     assert reason.startswith("ZeroDivisionError in test_cycle.py:")
     assert "fragment" not in reason
 
 
 def test_what_an_error_of_our_own_says_is_kept_with_its_hint(database: Database):
     full_world(database)
-    reason = phase(run_cycle(database, Means(UnpaidDigester())), "reflect").reason
+    reason = phase(run_cycle(database, CycleContext(UnpaidDigester())), "reflect").reason
     assert reason == "The provider refuses the key. Set another one."
 
 
@@ -138,7 +160,7 @@ def test_a_dry_run_that_is_stopped_ends_early_and_says_what_is_left(database: Da
     full_world(database)
     before = state(database)
     asked = iter(range(100))
-    report = run_cycle(database, OFFLINE, dry_run=True, stopping=lambda: next(asked) > 3)
+    report = run_cycle(database, OFFLINE, dry_run=True, should_stop=lambda: next(asked) > 3)
     assert [one.phase for one in report.phases] == list(phase_names())
     assert report.phases[0].state != "pending"
     assert report.phases[-1].state == "pending"
@@ -165,7 +187,285 @@ def test_a_report_is_kept_and_comes_back_as_it_was(database: Database):
     full_world(database)
     report = run_cycle(database, OFFLINE)
     with database.read() as db:
-        found = cycles.find(db, report.id[:13])
-        assert cycles.newest(db, limit=5) == [report]
+        found = consolidation.find_cycle(db, report.id[:13])
+        assert consolidation.recent_reports(db, limit=5) == [report]
     assert found is not None
     assert found.report == report
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from lore.digest.consolidation import lock
+with lock.hold(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def holder(database: Path) -> subprocess.Popen[str]:
+    started = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(database)], stdout=subprocess.PIPE, text=True
+    )
+    assert started.stdout
+    assert started.stdout.readline() == "held\n"
+    return started
+
+
+def test_a_second_cycle_says_who_runs_one_and_begins_nothing(database: Database):
+    with holder(database.path) as other:
+        try:
+            with pytest.raises(CycleRunning, match=rf"\(pid {other.pid}\)"):
+                run_cycle(database, OFFLINE)
+            with pytest.raises(CycleRunning):
+                undo_cycle(database)
+        finally:
+            other.kill()
+    assert run_cycle(database, OFFLINE).ended_at
+
+
+def test_a_killed_process_keeps_no_one_off(database: Database):
+    with holder(database.path) as other:
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        assert run_cycle(database, OFFLINE).ended_at
+
+
+def test_a_dry_run_needs_no_lock(database: Database):
+    with cycle.hold_lock(database.path):
+        assert run_cycle(database, OFFLINE, dry_run=True).ended_at
+
+
+def test_the_lock_is_free_again_behind_its_holder(database: Database):
+    for _ in range(2):
+        with (
+            cycle.hold_lock(database.path),
+            pytest.raises(CycleRunning),
+            cycle.hold_lock(database.path),
+        ):
+            pass
+
+
+def test_a_cycle_taken_back_leaves_what_was_there_before(database: Database):
+    full_world(database)
+    before = state(database)
+    run_cycle(database, OFFLINE)
+    assert state(database) != before
+    undone = undo_cycle(database)
+    assert undone.left == 0
+    assert state(database) == before
+    assert soundness(database) == []
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 10_000))
+def test_any_memory_is_the_same_after_a_cycle_and_its_undoing(tmp_path_factory, seed: int):
+    clock = FixedClock()
+    path = tmp_path_factory.mktemp("home") / "memory.db"
+    database = open_database(path, busy_timeout_s=5, backups=None, now=clock)
+    try:
+        drawn_world(database, random.Random(seed))
+        before = state(database)
+        run_cycle(database, OFFLINE)
+        assert soundness(database) == []
+        assert undo_cycle(database).left == 0
+        assert state(database) == before
+    finally:
+        database.close()
+
+
+def drawn_world(database: Database, draw: random.Random) -> None:
+    """Make a memory by chance: trees, edges, ages, readings."""
+    world = World(database)
+    names: list[str] = []
+    for i in range(draw.randint(3, 25)):
+        place = draw.randrange(6)
+        vector = axis(place, **{f"_{draw.randrange(6, DIMENSION)}": draw.choice((0.1, 0.3, 0.8))})
+        parent = draw.choice([*names, "", ""])
+        world.add(
+            f"f{i}",
+            draw.choice((
+                f"Part {place} of the service is written in Go",
+                f"The limit of part {place} is {draw.randint(1, 3)}0 requests",
+                f"The limit of part {place} is now {draw.randint(4, 6)}0 requests",
+                f"Nobody looks after part {place}",
+            )),
+            vector,
+            parent=parent,
+            at=NOON.replace(month=draw.randint(1, 5), day=draw.randint(1, 13)),
+            importance=draw.choice((0.1, 0.2, 0.5, 0.9)),
+            origin=draw.choice(("user", "assistant", "assistant", "web")),
+            source_messages=draw.choice(((), ("m1",))),
+        )  # fmt: skip
+        names.append(f"f{i}")
+    for _ in range(draw.randint(0, 12)):
+        one, other = sorted(draw.sample(names, 2))
+        world.link(one, other, draw.uniform(0.15, 1.0), at=NOON.replace(month=draw.randint(1, 5)))
+    for name in draw.sample(names, min(3, len(names))):
+        world.read(name, draw.randint(1, 3))
+    database.write(lambda db: fragments.decay_relevance(db, now=database.now()))
+
+
+def test_what_was_taken_back_is_not_done_again_by_the_next_cycle(database: Database, clock):
+    world = full_world(database)
+    run_cycle(database, OFFLINE)
+    undo_cycle(database)
+    clock.advance(hours=2)
+    report = run_cycle(database, OFFLINE)
+    assert "merged" not in phase(report, "merge").counts
+    assert "insights" not in phase(report, "reflect").counts
+    assert "superseded" not in phase(report, "contradict").counts
+    assert "pruned" not in phase(report, "prune_fragments").counts
+    assert "reworded" not in phase(report, "resummarize").counts
+    assert {"orders", "orders again", "port"} <= world.visible()
+
+
+def test_after_a_day_nothing_is_taken_back_and_the_reason_is_told(database: Database, clock):
+    full_world(database)
+    run_cycle(database, OFFLINE)
+    clock.advance(hours=24)
+    before = state(database)
+    with pytest.raises(InvalidInput, match="only a day"):
+        undo_cycle(database)
+    assert state(database) == before
+
+
+def test_a_cycle_is_taken_back_once(database: Database):
+    full_world(database)
+    report = run_cycle(database, OFFLINE)
+    undo_cycle(database, report.id)
+    with pytest.raises(InvalidInput, match="already"):
+        undo_cycle(database, report.id)
+    with pytest.raises(NotFound):
+        undo_cycle(database)
+
+
+def test_an_earlier_cycle_can_be_taken_back_while_a_later_one_stands(database: Database, clock):
+    world = full_world(database)
+    first = run_cycle(database, OFFLINE)
+    clock.advance(hours=2)
+    run_cycle(database, OFFLINE)
+    undo_cycle(database, first.id)
+    assert {"orders", "orders again", "port", "port now"} <= world.visible()
+    assert soundness(database) == []
+
+
+def test_words_changed_by_hand_since_are_left_as_they_are(database: Database):
+    world = full_world(database)
+    run_cycle(database, OFFLINE)
+    by_hand.update(database, world.get("gateway").id, "The gateway is gone")
+    assert undo_cycle(database).left >= 1
+    assert world.get("gateway").content == "The gateway is gone"
+
+
+def test_a_memory_without_cycles_has_nothing_to_take_back(database: Database):
+    with pytest.raises(NotFound):
+        undo_cycle(database)
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class MortalDatabase(Database):
+    """Dies at its n-th write: before it, or right after it is durable."""
+
+    dies_at = 10**9
+    dies_after = False
+    writes = 0
+
+    def write(self, work: Callable[..., Any], *, key: str = "") -> Any:
+        self.writes += 1
+        if self.writes == self.dies_at and not self.dies_after:
+            raise Killed
+        result = super().write(work, key=key)
+        if self.writes == self.dies_at:
+            raise Killed
+        return result
+
+
+def told(database: Database) -> dict[str, Any]:
+    """Return what a memory says, but for ids that are drawn anew each time."""
+    found = state(database)
+    return {
+        "texts": sorted((f.content, f.depth, f.superseded_by) for f in found["fragments"].values()),
+        "edges": [edge[:4] for edge in found["edges"]],
+    }
+
+
+def run_dying(home: Path, clock: FixedClock, write: int, *, after: bool) -> tuple[Any, int]:
+    """Make the sample memory, kill the cycle at a write, and let it go on."""
+    home.mkdir()
+    path = home / "memory.db"
+    with_all = open_database(path, busy_timeout_s=5, backups=None, now=clock)
+    full_world(with_all)
+    with_all.close()
+    mortal = MortalDatabase(path, busy_timeout_s=5, now=clock)
+    mortal.dies_at, mortal.dies_after = write, after
+    try:
+        run_cycle(mortal, OFFLINE)
+    except Killed:
+        pass
+    finally:
+        mortal.close()
+    writes = mortal.writes
+    database = open_database(path, busy_timeout_s=5, backups=None, now=clock)
+    if writes == write:
+        run_cycle(database, OFFLINE)
+    with database.read() as db:
+        assert len(consolidation.recent_reports(db, limit=5)) == 1, (
+            "the cycle went on, none was begun beside it"
+        )
+        last = consolidation.find_last_cycle(db)
+    assert last is not None
+    assert last.report.ended_at is not None
+    counts = {one.phase: one.counts for one in last.report.phases}
+    result = (told(database), counts)
+    assert soundness(database) == []
+    assert undo_cycle(database).left == 0
+    database.close()
+    return result, writes
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_cycle_killed_at_any_write_ends_as_if_it_had_not_been(tmp_path, clock, after: bool):
+    whole, writes = run_dying(tmp_path / "whole", clock, 10**6, after=False)
+    assert writes > 2 * len(phase_names())
+    last = writes if after else writes + 1
+    for write in range(2, last):
+        found, _ = run_dying(tmp_path / f"w{write}", clock, write, after=after)
+        assert found[0] == whole[0], f"write {write}"
+        for name in ("merge", "reflect", "contradict", "prune_fragments"):
+            assert found[1][name].get("merged") == whole[1][name].get("merged")
+            for counted in ("insights", "superseded", "conflicts", "pruned", "linked"):
+                assert found[1][name].get(counted) == whole[1][name].get(counted), (write, name)
+
+
+def test_a_cycle_goes_on_with_the_phase_it_was_in(database: Database, clock):
+    full_world(database)
+
+    def dies(name: str, _done: int, _total: int) -> None:
+        if name == "reflect":
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_cycle(database, OFFLINE, progress=dies)
+    seen: list[str] = []
+    clock.advance(hours=1)
+    report = run_cycle(database, OFFLINE, progress=lambda name, *_: seen.append(name))
+    assert seen[0] == "reflect"
+    assert [one.state for one in report.phases[1:]] == ["done"] * 8
+
+
+def test_one_phase_alone_does_not_end_a_cycle_that_was_stopped(database: Database):
+    World(database).add("a", "Some fact", None)
+
+    def dies(_name: str, _done: int, _total: int) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        run_cycle(database, OFFLINE, progress=dies)
+    assert len(run_cycle(database, OFFLINE, only=("rescore",)).phases) == 1
+    run_cycle(database, OFFLINE)
+    with database.read() as db:
+        assert [len(one.phases) for one in consolidation.recent_reports(db, limit=5)] == [1, 9]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lore.digest.consolidation.files import check
-from lore.store import missing, sessions
-from lore.store.db import Database
+from lore.digest.consolidation.rescore import check_files
+from lore.store import consolidation, project_rows, sessions
+from lore.store.database import Database
 from tests.digest.consolidation.samples import World
 from tests.fakes import NOON
 
@@ -27,9 +27,9 @@ def told(database: Database, project: Path, text: str, *files: str) -> World:
     world.add("it", text, project=str(project))
 
     def work(db):
-        project_n = sessions.find_project(db, str(project))
+        project_n = project_rows.find_project(db, str(project))
         n = sessions.ensure_session(db, "s", agent="t", started_at=NOON, project_n=project_n)
-        sessions.describe(db, n, files=files)
+        sessions.describe_session(db, n, files=files)
 
     database.write(work)
     return world
@@ -37,7 +37,7 @@ def told(database: Database, project: Path, text: str, *files: str) -> World:
 
 def gone(database: Database, world: World) -> bool:
     with database.read() as db:
-        found = check(db)
+        found = check_files(db)
     assert found.back == []
     return found.gone == [world.ns["it"]]
 
@@ -80,9 +80,9 @@ def test_nothing_is_said_of_a_folder_that_is_empty_or_elsewhere(database: Databa
 def test_what_was_gone_is_told_when_it_is_back(database: Database, project: Path):
     world = told(database, project, "Todos live in src/todos.ts", "src/todos.ts")
     n = world.ns["it"]
-    database.write(lambda db: missing.mark(db, [n], [], now=NOON))
+    database.write(lambda db: consolidation.mark_missing_files(db, [n], [], now=NOON))
     with database.read() as db:
-        assert check(db) == ([], [])
+        assert check_files(db) == ([], [])
     (project / "src" / "todos.ts").write_text("x")
     with database.read() as db:
-        assert check(db) == ([], [n])
+        assert check_files(db) == ([], [n])

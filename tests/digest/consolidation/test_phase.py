@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from lore.digest.consolidation.cycle import run_cycle
-from lore.digest.consolidation.phase import MOST_TOLD, Means, Work
-from lore.digest.consolidation.undoing import undo_cycle
-from lore.llm.offline.digester import OfflineDigester
-from lore.store import cycles, fragments
-from lore.store.db import Database
+from lore.digest.consolidation.cycle import run_cycle, undo_cycle
+from lore.digest.consolidation.phase import MAX_LINES, CycleContext, PhaseRun
+from lore.llm.offline.summarizer import OfflineSummarizer
+from lore.store import consolidation, fragments
+from lore.store.database import Database
 from tests.digest.consolidation.samples import OFFLINE, World, axis, full_world, phase, state
 
 MADE: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
 SECRET = "ghp_" + "R4nd0mLettersAndDigits0123456789abcd"
 
 
-class Chat(OfflineDigester):
+class Chat(OfflineSummarizer):
     """Answers as the rules do, but as a chat would: with a name, and maybe with a secret."""
 
     def __init__(self) -> None:
@@ -43,7 +42,7 @@ def test_what_a_chat_writes_passes_the_redactor(database: Database):
     world.add("root", "The gateway takes requests", None, **MADE)
     world.add("one", "It listens", None, parent="root", **MADE)
     world.add("two", "It answers", None, parent="root", **MADE)
-    run_cycle(database, Means(Chat()))
+    run_cycle(database, CycleContext(Chat()))
     said = world.get("root").content
     assert "It listens" in said
     assert SECRET not in said
@@ -56,23 +55,23 @@ def test_a_chat_judges_so_many_pairs_a_cycle_and_the_rest_in_the_next(database: 
         name = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"[i]
         world.add(f"r{i}", f"Fact about {name * 5}", axis(0, 1, **{f"_{2 + i % 14}": 0.4}))
     chat = Chat()
-    report = run_cycle(database, Means(chat), only=("contradict",))
+    report = run_cycle(database, CycleContext(chat), only=("contradict",))
     assert chat.judged == 200
     waiting = phase(report, "contradict").counts["waiting"]
-    run_cycle(database, Means(chat), only=("contradict",))
+    run_cycle(database, CycleContext(chat), only=("contradict",))
     assert chat.judged == 200 + min(200, waiting)
     while "waiting" in phase(report, "contradict").counts:
-        report = run_cycle(database, Means(chat), only=("contradict",))
+        report = run_cycle(database, CycleContext(chat), only=("contradict",))
     before = chat.judged
-    run_cycle(database, Means(chat), only=("contradict",))
+    run_cycle(database, CycleContext(chat), only=("contradict",))
     assert chat.judged == before
 
 
 def test_more_lines_than_can_be_read_are_counted_only(database: Database):
-    work = Work(database, OFFLINE, "merge", 0, database.now())
-    for i in range(3 * MOST_TOLD):
-        work.tell(f"line {i}")
-    assert len(work.report().told) == MOST_TOLD + 1
+    work = PhaseRun(database, OFFLINE, "merge", 0, database.now())
+    for i in range(3 * MAX_LINES):
+        work.report_line(f"line {i}")
+    assert len(work.report().told) == MAX_LINES + 1
 
 
 def test_a_cycle_stopped_long_ago_goes_on_and_can_be_taken_back_whole(database: Database, clock):
@@ -91,9 +90,9 @@ def test_a_cycle_stopped_long_ago_goes_on_and_can_be_taken_back_whole(database: 
     clock.advance(days=3)
     run_cycle(database, OFFLINE)
     with database.read() as db:
-        assert len(cycles.newest(db, limit=3)) == 1
+        assert len(consolidation.recent_reports(db, limit=3)) == 1
     assert undo_cycle(database).left == 0
-    database.write(lambda db: fragments.rescore(db, now=clock() - timedelta(days=3)))
+    database.write(lambda db: fragments.decay_relevance(db, now=clock() - timedelta(days=3)))
     assert state(database) == before
 
 
@@ -114,6 +113,6 @@ def test_what_a_cycle_leaves_for_the_next_is_counted(database: Database):
         for child in ("one", "two"):
             place = axis(0, **{f"_{1 + i % 14}": 0.4})
             world.add(f"{child}{i}", f"Says {child} of {i}", place, parent=f"r{i}", **MADE)
-    report = run_cycle(database, Means(Chat()), only=("resummarize", "contradict"))
+    report = run_cycle(database, CycleContext(Chat()), only=("resummarize", "contradict"))
     assert phase(report, "resummarize").counts["waiting"] == 2
     assert phase(report, "contradict").counts["children waiting"] == 54

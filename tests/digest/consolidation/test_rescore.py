@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from lore import relevance
 from lore.digest.consolidation.cycle import run_cycle
-from lore.recall.reading import why
-from lore.store import cycles, fragments, sessions
-from lore.store.db import Database, open_database
+from lore.recall.item_details import why
+from lore.store import consolidation, fragments, project_rows, sessions
+from lore.store.database import Database, open_database
 from tests.digest.consolidation.samples import OFFLINE, World, phase
 from tests.fakes import NOON, FixedClock
 
@@ -54,7 +54,7 @@ def test_the_store_rescores_as_the_pure_curve_says(
             importance=importance, rate=relevance.decay_rate(importance), accesses=accesses,
             boost=boost, **us,
         )  # fmt: skip
-        fragments.rescore(db, now=NOON)
+        fragments.decay_relevance(db, now=NOON)
         return db.value("SELECT relevance FROM fragments")
 
     wanted = relevance.relevance(importance, accesses, days, boost, boosted)
@@ -63,7 +63,7 @@ def test_the_store_rescores_as_the_pure_curve_says(
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 100))
 def test_a_boost_fades(boost, importance, days):
-    assert 0 <= relevance.faded(boost, importance, days) <= boost
+    assert 0 <= relevance.decayed_boost(boost, importance, days) <= boost
 
 
 def test_a_boost_never_exceeds_its_most(database: Database):
@@ -89,7 +89,9 @@ def test_what_reading_gave_a_neighbour_outlives_the_next_rescore(database: Datab
     rescore(database)
     alone = relevance.relevance(0.2, 0, 1)
     assert world.get("far").relevance == pytest.approx(alone)
-    assert world.get("near").relevance == pytest.approx(alone + relevance.faded(0.08, 0.2, 1))
+    assert world.get("near").relevance == pytest.approx(
+        alone + relevance.decayed_boost(0.08, 0.2, 1)
+    )
     clock.advance(days=60)
     rescore(database)
     assert world.get("near").relevance < alone / 2
@@ -105,7 +107,7 @@ def test_why_gives_the_boost_and_the_doubt_behind_the_numbers(database: Database
     rescore(database)
     with database.read() as db:
         told = why(db, world.get("near").id, now=clock()).numbers
-    assert told["boost"] == pytest.approx(relevance.faded(0.08, 0.2, 4))
+    assert told["boost"] == pytest.approx(relevance.decayed_boost(0.08, 0.2, 4))
     assert told["doubt"] == 0
     assert told["relevance"] == pytest.approx(world.get("near").relevance)
 
@@ -120,7 +122,7 @@ def test_boosts_add_up_as_they_fade(database: Database, clock):
     world.read("read")
     with database.read() as db:
         boost = db.value("SELECT boost FROM fragments WHERE n = :n", n=world.ns["near"])
-    assert boost == pytest.approx(relevance.faded(0.1, 0.2, 3) + relevance.NEIGHBOUR_BOOST)
+    assert boost == pytest.approx(relevance.decayed_boost(0.1, 0.2, 3) + relevance.NEIGHBOUR_BOOST)
 
 
 @pytest.fixture
@@ -143,9 +145,9 @@ def about_files(database: Database, project: Path) -> World:
     def work(db):
         n = sessions.ensure_session(
             db, "talk", agent="test", started_at=NOON,
-            project_n=sessions.find_project(db, str(project)),
+            project_n=project_rows.find_project(db, str(project)),
         )  # fmt: skip
-        sessions.describe(db, n, files=(str(project / "src" / "todos.ts"), "README.md"))
+        sessions.describe_session(db, n, files=(str(project / "src" / "todos.ts"), "README.md"))
 
     database.write(work)
     return world
@@ -200,4 +202,4 @@ def test_a_rescore_is_reported_with_its_count(database: Database):
     world.add("b", "Another fact", None)
     assert rescore(database).counts == {"rescored": 2}
     with database.read() as db:
-        assert cycles.find_last(db) is not None
+        assert consolidation.find_last_cycle(db) is not None

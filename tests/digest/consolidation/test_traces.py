@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lore.digest.consolidation.cycle import run_cycle
-from lore.digest.consolidation.undoing import undo_cycle
-from lore.store import cycles, edges, forgetting, fragments
-from lore.store.db import Database
-from lore.store.forgetting import Doomed
+from lore.digest.consolidation.cycle import run_cycle, undo_cycle
+from lore.store import consolidation, forgetting, fragments, graph
+from lore.store.database import Database
+from lore.store.forgetting import ForgetSelection
 from tests.digest.consolidation.samples import OFFLINE, World, full_world, soundness
 
 MADE: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
@@ -16,7 +15,7 @@ MADE: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
 
 def forget(database: Database, *ns: int, text: str = "") -> None:
     now = database.now()
-    database.write(lambda db: forgetting.forget(db, Doomed(ns), text=text, now=now))
+    database.write(lambda db: forgetting.forget(db, ForgetSelection(ns), text=text, now=now))
     database.erase_traces()
 
 
@@ -80,7 +79,7 @@ def test_a_report_loses_the_lines_that_tell_of_what_is_forgotten(database: Datab
     gone = world.get("orders again")
     forget(database, world.ns["orders again"])
     with database.read() as db:
-        told = [line for report in cycles.newest(db, limit=9) for p in report.phases
+        told = [line for report in consolidation.recent_reports(db, limit=9) for p in report.phases
                 for line in p.told]  # fmt: skip
     assert not any(gone.id in line for line in told)
     assert any(world.get("port").id in line for line in told)
@@ -92,7 +91,7 @@ def test_a_text_is_forgotten_in_reports_and_in_steps(database: Database):
     world.add("b", "Another fact", None)
 
     def draw(db):
-        edges.put(db, world.ns["a"], world.ns["b"], "associative", now=database.now(),
+        graph.put_edge(db, world.ns["a"], world.ns["b"], "associative", now=database.now(),
                   weight=0.1, note="as Hippolyta said")  # fmt: skip
 
     database.write(draw)

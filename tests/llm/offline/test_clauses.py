@@ -3,11 +3,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.llm.offline.clauses import LONGEST, clauses, weigh
+from lore.llm.offline.clauses import MAX_CHARS, split_clauses, weigh_words
 
 
 def texts(text: str, *, person: bool = True) -> list[str]:
-    return [clause.text for clause in clauses(text, person=person)]
+    return [clause.text for clause in split_clauses(text, person=person)]
 
 
 def test_greetings_headings_rules_and_code_are_left_out():
@@ -34,7 +34,7 @@ def test_a_long_sentence_is_taken_apart_word_for_word():
 
 def test_decisions_errors_and_lasting_instructions_count_more():
     def bonus(said: str) -> float:
-        return clauses(said, person=True)[0].bonus
+        return split_clauses(said, person=True)[0].bonus
 
     plain = bonus("The red boat lies beside pier four")
     assert bonus("We switched the boat to nylon ropes") > plain
@@ -46,17 +46,17 @@ def test_of_tool_traffic_the_command_and_what_says_how_it_went_are_kept():
     said = (
         "[Bash] uv run pytest -q tests/store\n[result] collected\nE   KeyError: 'berth'\n1 failed"
     )
-    found = clauses(said, person=False)
+    found = split_clauses(said, person=False)
     assert [clause.text for clause in found] == [
         "[Bash] uv run pytest -q tests/store",
         "E   KeyError: 'berth'",
         "1 failed",
     ]
-    assert all(clause.used for clause in found)
+    assert all(clause.is_tool_line for clause in found)
 
 
 def test_numbers_names_and_identifiers_weigh_more_than_words_that_say_little():
-    weights = weigh("please use port 3207 of harbor_server near Bergen town")
+    weights = weigh_words("please use port 3207 of harbor_server near Bergen town")
     assert weights["3207"] > weights["town"] > weights["use"]
     assert weights["harbor"] > weights["town"]
     assert weights["bergen"] > weights["town"]
@@ -64,4 +64,4 @@ def test_numbers_names_and_identifiers_weigh_more_than_words_that_say_little():
 
 @given(st.text(max_size=2_000))
 def test_any_text_is_taken_apart_into_short_statements(said: str):
-    assert all(0 < len(clause.text) <= LONGEST + 1 for clause in clauses(said, person=True))
+    assert all(0 < len(clause.text) <= MAX_CHARS + 1 for clause in split_clauses(said, person=True))

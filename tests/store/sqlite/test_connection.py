@@ -1,11 +1,30 @@
+"""TODO."""
+
 from __future__ import annotations
 
-import pytest
+import errno
+from pathlib import Path
+from uuid import UUID
 
-from lore.errors import InvalidInput, StoreBusy, StoreDamaged, StoreError
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.errors import InvalidInput, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreReadOnly
 from lore.store import sqlite
-from lore.store.db import Database
+from lore.store.database import Database
 from lore.store.sqlite import Connection
+from lore.store.sqlite.connection import (
+    among,
+    has_table,
+    id_blob,
+    id_text,
+    int_array,
+    is_empty_database,
+    text_array,
+    translate_error,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +84,70 @@ def test_a_statement_stays_prepared_while_many_rows_are_written(database: Databa
     connection.rows("SELECT 1")
     assert connection.raw.cache_stats()["misses"] == before
     connection.close()
+
+
+ERRORS = {
+    apsw.BusyError: StoreBusy,
+    apsw.LockedError: StoreBusy,
+    apsw.ProtocolError: StoreBusy,
+    apsw.FullError: StoreFull,
+    apsw.ReadOnlyError: StoreReadOnly,
+    apsw.CantOpenError: StoreReadOnly,
+    apsw.PermissionsError: StoreReadOnly,
+    apsw.AuthError: StoreReadOnly,
+    apsw.CorruptError: StoreDamaged,
+    apsw.NotADBError: StoreDamaged,
+}
+
+
+def all_errors() -> list[type[apsw.Error]]:
+    return [
+        kind
+        for kind in vars(apsw).values()
+        if isinstance(kind, type) and issubclass(kind, apsw.Error)
+    ]
+
+
+@pytest.mark.parametrize("kind", all_errors(), ids=lambda kind: kind.__name__)
+def test_every_error_of_sqlite_has_its_translation(tmp_path: Path, kind: type[apsw.Error]) -> None:
+    told = translate_error(kind("something"), tmp_path / "memory.db")
+    assert type(told) is ERRORS.get(kind, StoreError)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_an_io_error_for_want_of_space_is_a_full_disk(tmp_path: Path, number: int) -> None:
+    told = translate_error(apsw.IOError("x"), tmp_path / "memory.db", number)
+    assert isinstance(told, StoreFull)
+
+
+@given(st.lists(st.integers(0, 2**62), max_size=20))
+def test_numbers_bind_as_a_list_even_when_there_are_none(values: list[int]) -> None:
+    raw = apsw.Connection(":memory:")
+    raw.execute("CREATE TABLE t (n)")
+    raw.executemany("INSERT INTO t VALUES (?)", [(n,) for n in {*values, 5}])
+    sql = f"SELECT n FROM t WHERE {among('n', 'ns')}"
+    found = {row[0] for row in raw.execute(sql, {"ns": int_array(values)})}
+    assert found == set(values)
+
+
+def test_texts_bind_as_a_list(db: Connection) -> None:
+    db.run("INSERT INTO speakers (name) VALUES ('Ada'), ('Bob'), ('Cy')")
+    rows = db.rows(
+        f"SELECT name FROM speakers WHERE {among('name', 'names')}", names=text_array(["Bob"])
+    )
+    assert rows == [("Bob",)]
+
+
+def test_a_table_is_known_by_its_name(db: Connection) -> None:
+    assert has_table(db, "items")
+    assert not has_table(db, "unheard_of")
+    assert not is_empty_database(db)
+
+
+@given(st.uuids())
+def test_an_id_is_kept_in_sixteen_bytes_and_read_as_text(id_: UUID) -> None:
+    raw = apsw.Connection(":memory:")
+    raw.execute("CREATE TABLE t (id BLOB)")
+    raw.execute(f"INSERT INTO t VALUES ({id_blob(':id')}), (NULL)", {"id": str(id_)})
+    sql = f"SELECT length(id), {id_text('id')} FROM t"
+    assert raw.execute(sql).fetchall() == [(16, str(id_)), (None, None)]

@@ -1,7 +1,8 @@
-"""Archives: what chat services export, as a zip file or as the JSON that is in it."""
+"""Read the exports of chat services: a zip file or the JSON in it, object by object."""
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -10,9 +11,101 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 
-from lore.capture.adapters import fields
-from lore.capture.adapters.json_lists import read_objects
+from lore.capture.adapters.json_fields import as_dict, as_list
 from lore.errors import InvalidInput, NotFound
+
+CHUNK_BYTES = 1 << 20
+
+_PLAIN = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_IN_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_OPENING, _QUOTE, _BACKSLASH = b"[{", ord('"'), ord("\\")
+_SPACE = b" \t\r\n\xef\xbb\xbf"
+
+
+def read_objects(stream: BinaryIO, *, most_bytes: int) -> Iterator[bytes]:
+    """Yield each object of a JSON list, or the whole if it is one object.
+
+    Only one of them is in memory, and none larger than `most_bytes`.
+    """
+    cutter = _ObjectSplitter()
+    while chunk := stream.read(max(CHUNK_BYTES, cutter.buffered)):
+        yield from cutter.feed(chunk)
+        if cutter.buffered > most_bytes:
+            msg = f"One of its conversations is larger than {most_bytes >> 20} MB."
+            raise InvalidInput(msg)
+    if not cutter.done:
+        raise _not_json()
+
+
+class _ObjectSplitter:
+    """Cuts a JSON list where its objects end, without parsing them."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._buffer = bytearray()
+        self._at = 0
+        self._depth = 0
+        self._floor = 0
+        """The depth between objects: 1 in a list."""
+        self._in_string = False
+
+    @property
+    def buffered(self) -> int:
+        """Return how many bytes wait for their end."""
+        return len(self._buffer)
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Add a chunk of the stream, and yield the objects that it completes."""
+        self._buffer += chunk
+        start = 0
+        while (mark := self._next_mark()) is not None:
+            if mark in _OPENING:
+                if not self._depth:
+                    self._begin(mark)
+                if self._depth == self._floor:
+                    start = self._at
+                self._depth += 1
+            else:
+                self._depth -= 1
+                if self._depth == self._floor:
+                    yield bytes(self._buffer[start : self._at + 1])
+                self.done = self._depth <= 0
+            self._at += 1
+        if self._depth <= self._floor:
+            start = self._at  # between objects nothing is kept
+        del self._buffer[:start]
+        self._at -= start
+
+    def _begin(self, mark: int) -> None:
+        if self._buffer[: self._at].strip(_SPACE):
+            raise _not_json()
+        self._floor = int(mark == _OPENING[0])
+
+    def _next_mark(self) -> int | None:
+        """Return the next bracket outside strings; None if more has to be read."""
+        if self.done:
+            self._at = len(self._buffer)
+        while self._at < len(self._buffer):
+            self._pass_over(_IN_STRING if self._in_string else _PLAIN)
+            if self._at == len(self._buffer):
+                return None
+            mark = self._buffer[self._at]
+            if mark == _BACKSLASH:
+                return None  # what it escapes is still to come
+            if mark != _QUOTE:
+                return mark
+            self._in_string = not self._in_string
+            self._at += 1
+        return None
+
+    def _pass_over(self, pattern: re.Pattern[bytes]) -> None:
+        match = pattern.match(self._buffer, self._at)
+        self._at = match.end() if match else self._at
+
+
+def _not_json() -> InvalidInput:
+    return InvalidInput("It is not JSON, or ends in the middle.")
+
 
 _ZIP = b"PK\x03\x04"
 _HEAD_BYTES = 65_536
@@ -21,11 +114,11 @@ _MOST_BYTES = 256 << 20
 
 _SMALL_BYTES = 16 << 20
 _MOST_TIMES = 100
-"""Talk is packed to a fifth or a tenth; only what repeats itself without end to a hundredth."""
+"""Conversations compress to a fifth or a tenth; only endless repetition to a hundredth."""
 
 
-def holds(path: Path, head: bytes, sign: bytes) -> bool:
-    """Tell whether an archive has conversations with a field of this name near their start."""
+def has_field(path: Path, head: bytes, sign: bytes) -> bool:
+    """Return whether an archive has conversations with a field of this name near their start."""
     if path.suffix == ".json":
         return sign in (head if len(head) >= _HEAD_BYTES else _beginning(path) or head)
     if path.suffix != ".zip" or not head.startswith(_ZIP):
@@ -48,17 +141,17 @@ def _beginning(path: Path) -> bytes:
         return b""
 
 
-def conversations(path: Path) -> Iterator[dict[str, Any]]:
-    """Return the conversations of an archive, in order; one at a time is held in memory."""
+def read_conversations(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the conversations of an archive in order, one at a time."""
     for document in _documents(path):
         try:
-            told = orjson.loads(document)
+            parsed = orjson.loads(document)
         except orjson.JSONDecodeError as error:
-            msg = f"A conversation in it is no JSON: {error}."
+            msg = f"A conversation in it is not JSON: {error}."
             raise InvalidInput(msg) from error
-        listed = told.get("conversations") if isinstance(told, dict) else None
-        for conversation in [told] if listed is None else fields.items(listed):
-            yield fields.table(conversation)
+        listed = parsed.get("conversations") if isinstance(parsed, dict) else None
+        for conversation in [parsed] if listed is None else as_list(listed):
+            yield as_dict(conversation)
 
 
 def _documents(path: Path) -> Iterator[bytes]:
@@ -81,7 +174,7 @@ def _documents(path: Path) -> Iterator[bytes]:
 
 
 def _refuse_bomb(member: zipfile.ZipInfo) -> None:
-    """Refuse what unpacks to far more than talk does; no more than it says is ever unpacked."""
+    """Refuse a zip bomb: conversations never unpack to that much."""
     if member.file_size > max(_SMALL_BYTES, _MOST_TIMES * member.compress_size):
         packed, whole = member.compress_size >> 10, member.file_size >> 20
         msg = f"Its {packed:,} KB would unpack to {whole:,} MB, which conversations never do."
@@ -89,10 +182,10 @@ def _refuse_bomb(member: zipfile.ZipInfo) -> None:
 
 
 def _members(archive: zipfile.ZipFile) -> list[str]:
-    """Return the names of the conversations in an archive; large ones come in several files."""
-    found = []
+    """Return the names of the conversation files in an archive."""
+    members = []
     for name in archive.namelist():
         last = name.rpartition("/")[2]
         if last.startswith("conversations") and last.endswith(".json"):
-            found.append(name)
-    return sorted(found)
+            members.append(name)
+    return sorted(members)

@@ -8,8 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from lore.capture.adapters import archives, asides, blocks, fields, payloads, places
-from lore.capture.transcripts import Context, Stretch
+from lore.capture.adapter_protocol import Context, SessionChunk
+from lore.capture.adapters import archives, content_blocks, injected_text, json_fields
+from lore.capture.adapters.json_fields import as_datetime, as_dict, as_list, as_text
 from lore.records import NewMessage, Part
 
 agent = "claude-ai"
@@ -18,66 +19,72 @@ Record = dict[str, Any]
 
 
 def find(home: Path) -> Iterator[Path]:
-    """Return nothing: an archive is where its owner put it."""
+    """Return nothing: an archive is wherever its owner put it."""
     del home
     return iter(())
 
 
 def fits(path: Path, head: bytes) -> bool:
-    """Tell whether a file is such an archive."""
-    return archives.holds(path, head, b'"chat_messages"')
+    """Return whether a file is such an archive."""
+    return archives.has_field(path, head, b'"chat_messages"')
 
 
-def read(path: Path, position: int) -> Iterator[Stretch]:
-    """Return all conversations; the position counts them.
+def read(path: Path, position: int) -> Iterator[SessionChunk]:
+    """Yield all conversations; the position counts them.
 
-    An export that changed is another export, with what is new anywhere in it: none is skipped.
+    A changed export can have new messages anywhere, so none is skipped.
     """
     del position
-    written = places.modified(path)
-    for i, conversation in enumerate(archives.conversations(path)):
-        at = fields.moment(conversation.get("created_at")) or written
+    written = json_fields.modified_at(path)
+    for i, conversation in enumerate(archives.read_conversations(path)):
+        at = as_datetime(conversation.get("created_at")) or written
         messages: list[NewMessage] = []
         unknown: dict[str, int] = {}
         state: dict[str, str] = {}
-        for place, each in enumerate(fields.items(conversation.get("chat_messages"))):
-            record = fields.table(each)
-            at = fields.moment(record.get("created_at")) or at
-            key = fields.text(record.get("uuid")) or str(place)
-            sender = fields.text(record.get("sender"))
+        for place, each in enumerate(as_list(conversation.get("chat_messages"))):
+            record = as_dict(each)
+            at = as_datetime(record.get("created_at")) or at
+            key = as_text(record.get("uuid")) or str(place)
+            sender = as_text(record.get("sender"))
             if sender == "human":
-                messages += _asked(record, key, at)
+                messages += _user_messages(record, key, at)
             elif sender == "assistant":
-                messages += _answered(record, key, at, state)
+                messages += _assistant_messages(record, key, at, state)
             else:
                 name = f"sender {sender[:40]}"
                 unknown[name] = unknown.get(name, 0) + 1
         context = Context(
-            session=fields.text(conversation.get("uuid")).strip() or f"{path.stem}/{i}",
-            title=fields.text(conversation.get("name")),
+            session=as_text(conversation.get("uuid")).strip() or f"{path.stem}/{i}",
+            title=as_text(conversation.get("name")),
         )
-        yield Stretch(context, tuple(messages), i + 1, unknown)
+        yield SessionChunk(context, tuple(messages), i + 1, unknown)
 
 
-def _asked(record: Record, key: str, at: datetime) -> list[NewMessage]:
-    content = record.get("content") or fields.text(record.get("text"))
-    parts = list(blocks.typed(content))
-    for each in fields.items(record.get("attachments")):
-        attached = fields.table(each)
-        name = fields.text(attached.get("file_name"))
-        text = payloads.without(fields.text(attached.get("extracted_content")))
+def _user_messages(record: Record, key: str, at: datetime) -> list[NewMessage]:
+    content = record.get("content") or as_text(record.get("text"))
+    parts = list(content_blocks.user_parts(content))
+    for each in as_list(record.get("attachments")):
+        attached = as_dict(each)
+        name = as_text(attached.get("file_name"))
+        text = injected_text.strip_base64(as_text(attached.get("extracted_content")))
         part = Part("document", text or f"[document] {name}", name)
         parts.append(replace(part, origin="tool") if text else part)
-    files = (fields.table(each) for each in fields.items(record.get("files")))
-    parts += [payloads.reference({**file, "type": "document"}) for file in files]
-    return [asides.from_person(NewMessage("user", (), at, key), parts)] if parts else []
+    files = (as_dict(each) for each in as_list(record.get("files")))
+    parts += [injected_text.attachment_part({**file, "type": "document"}) for file in files]
+    return (
+        [injected_text.user_or_system_message(NewMessage("user", (), at, key), parts)]
+        if parts
+        else []
+    )
 
 
-def _answered(record: Record, key: str, at: datetime, state: dict[str, str]) -> list[NewMessage]:
-    content = fields.items(record.get("content")) or [fields.text(record.get("text"))]
+def _assistant_messages(
+    record: Record, key: str, at: datetime, state: dict[str, str]
+) -> list[NewMessage]:
+    content = as_list(record.get("content")) or [as_text(record.get("text"))]
     messages = []
     for i, block in enumerate(content):
-        parts = blocks.spoken(block, state)
+        parts = content_blocks.assistant_parts(block, state)
         name = key if len(content) == 1 else f"{key}:{i}"
         if parts and parts[0].kind == "tool_result":
             messages.append(NewMessage("tool", parts, at, name, origin=parts[0].origin))

@@ -11,8 +11,9 @@ from typing import Any
 import orjson
 
 from lore import clock
-from lore.capture.adapters import asides, blocks, fields, places, tools
-from lore.capture.transcripts import Context, Told
+from lore.capture.adapter_protocol import Context, ParsedLine
+from lore.capture.adapters import content_blocks, injected_text, json_fields
+from lore.capture.adapters.json_fields import as_datetime, as_dict, as_list, as_text
 from lore.records import NewMessage, Part
 
 agent = "codex"
@@ -36,9 +37,9 @@ _NAME_CHARS = 60
 _MOST_FILES = 200
 _HEAD_CHARS = 200
 _FAILURES = ("apply_patch verification failed", "unsupported call: ", "failed to parse function")
-"""How results begin of calls that Codex itself refused."""
+"""Prefixes of results of calls that Codex itself refused."""
 _EXITS = ("Exit code: ", "Process exited with code ", "exited with code ")
-"""How results begin that tell the exit code of a command."""
+"""Prefixes of results that contain the exit code of a command."""
 
 Line = dict[str, Any]
 State = dict[str, str]
@@ -47,11 +48,11 @@ State = dict[str, str]
 def find(home: Path) -> Iterator[Path]:
     """Return the rollouts below a person's home folder."""
     for folder in ("sessions", "archived_sessions"):
-        yield from places.files(home / ".codex" / folder, ".jsonl", beginning="rollout-")
+        yield from json_fields.find_files(home / ".codex" / folder, ".jsonl", beginning="rollout-")
 
 
 def fits(path: Path, head: bytes) -> bool:
-    """Tell whether a file is a rollout."""
+    """Return whether a file is a rollout."""
     if path.suffix != ".jsonl":
         return False
     return b'"session_meta"' in head or (
@@ -59,153 +60,166 @@ def fits(path: Path, head: bytes) -> bool:
     )
 
 
-def begin(path: Path) -> Context:
-    """Return what the place of a file tells of its session: its name ends with the id."""
-    state = {"time": places.modified(path).isoformat()}
+def initial_context(path: Path) -> Context:
+    """Return what the path of a file says about its session: its name ends with the id."""
+    state = {"time": json_fields.modified_at(path).isoformat()}
     session = path.stem[-_ID_CHARS:] if path.name.startswith("rollout-") else path.stem
     return Context(session=session, state=state, lasting_keys=True)
 
 
-def tell(line: Any, context: Context) -> Told:
-    """Return what a parsed line says."""
+def parse_line(line: Any, context: Context) -> ParsedLine:
+    """Return the messages of a parsed line."""
     if not isinstance(line, dict):
-        return Told(context, unknown="no object")
-    kind = fields.text(line.get("type")) or fields.text(line.get("record_type"))
+        return ParsedLine(context, unknown="no object")
+    kind = as_text(line.get("type")) or as_text(line.get("record_type"))
     payload = line.get("payload")
     if kind in _ITEMS and payload is None:
         kind, payload = "response_item", line
     elif not kind and "id" in line and "timestamp" in line:
         kind, payload = "session_meta", line
     if kind in _SILENT:
-        return Told(context)
-    teller = _TELLERS.get(kind)
-    if teller is None:
-        return Told(context, unknown=kind[:_NAME_CHARS] or "no type")
+        return ParsedLine(context)
+    convert = _CONVERTERS.get(kind)
+    if convert is None:
+        return ParsedLine(context, unknown=kind[:_NAME_CHARS] or "no type")
     state = dict(context.state)
     at = _time(line, state)
-    return teller(fields.table(payload), replace(context, state=state), at)
+    return convert(as_dict(payload), replace(context, state=state), at)
 
 
 def _time(line: Line, state: State) -> datetime:
-    """Return the time of a line, and set in `state` what tells lines of the same time apart."""
-    at = fields.moment(line.get("timestamp"))
+    """Return the time of a line; set in `state` what distinguishes lines of the same time."""
+    at = as_datetime(line.get("timestamp"))
     if at is not None:
         state["time"] = state["mark"] = at.isoformat()
         return at
-    number = fields.text(state.get("number"))
+    number = as_text(state.get("number"))
     state["number"] = str(int(number) + 1) if number.isdigit() else "1"
     state["mark"] = state["number"]
-    return fields.moment(state.get("time")) or clock.now()
+    return as_datetime(state.get("time")) or clock.now()
 
 
-def _meta(payload: Line, context: Context, at: datetime) -> Told:
-    """Return the context of a rollout; in a fork, the heads of what was copied come after."""
+def _meta(payload: Line, context: Context, at: datetime) -> ParsedLine:
+    """Return the context of a rollout; in a fork, the headers of the copied sessions come after."""
     del at
     if "known" in context.state:
-        return Told(context)
-    source = fields.table(fields.table(payload.get("source")).get("subagent"))
-    spawn = fields.table(source.get("thread_spawn"))
-    parent = fields.text(spawn.get("parent_thread_id")) or fields.text(
-        payload.get("parent_thread_id")
-    )
+        return ParsedLine(context)
+    source = as_dict(as_dict(payload.get("source")).get("subagent"))
+    spawn = as_dict(source.get("thread_spawn"))
+    parent = as_text(spawn.get("parent_thread_id")) or as_text(payload.get("parent_thread_id"))
     if source or parent:
         context.state["agent"] = "yes"
     context.state["known"] = "yes"
-    git = fields.table(payload.get("git"))
-    return Told(
+    git = as_dict(payload.get("git"))
+    return ParsedLine(
         replace(
             context,
-            session=fields.text(payload.get("id")).strip() or context.session,
-            parent=parent or fields.text(payload.get("forked_from_id")),
-            folder=fields.text(payload.get("cwd")),
-            branch=fields.text(git.get("branch")),
-            version=fields.text(payload.get("cli_version")),
+            session=as_text(payload.get("id")).strip() or context.session,
+            parent=parent or as_text(payload.get("forked_from_id")),
+            folder=as_text(payload.get("cwd")),
+            branch=as_text(git.get("branch")),
+            version=as_text(payload.get("cli_version")),
         )
     )
 
 
-def _turn(payload: Line, context: Context, at: datetime) -> Told:
+def _turn(payload: Line, context: Context, at: datetime) -> ParsedLine:
     del at
-    model = fields.text(payload.get("model"))
+    model = as_text(payload.get("model"))
     if model:
         context.state["model"] = model
-    return Told(replace(context, folder=context.folder or fields.text(payload.get("cwd"))))
+    return ParsedLine(replace(context, folder=context.folder or as_text(payload.get("cwd"))))
 
 
-def _compacted(payload: Line, context: Context, at: datetime) -> Told:
-    text = fields.text(payload.get("message"))
-    parts = (asides.aside(text, "compacted"),) if text.strip() else ()
-    return _told(NewMessage("system", parts, at, origin="tool"), payload, context)
+def _compacted(payload: Line, context: Context, at: datetime) -> ParsedLine:
+    text = as_text(payload.get("message"))
+    parts = (injected_text.injected_part(text, "compacted"),) if text.strip() else ()
+    return _with_key(NewMessage("system", parts, at, origin="tool"), payload, context)
 
 
-def _event(payload: Line, context: Context, at: datetime) -> Told:
-    """Return what an event tells: they repeat the items, but for the name of the session.
+def _event(payload: Line, context: Context, at: datetime) -> ParsedLine:
+    """Return the session's title from an event; events repeat the items otherwise.
 
-    Which answers they announce is written down: what Codex asks for to compact the session is
-    none of them.
+    The responses they announce are recorded: a compaction summary is none of them.
     """
     del at
     title = ""
-    item = fields.table(payload.get("item"))
+    item = as_dict(payload.get("item"))
     if payload.get("type") == "item_completed" and item.get("type") == "AgentMessage":
-        context.state["announced"] = fields.text(item.get("id"))
+        context.state["announced"] = as_text(item.get("id"))
     if payload.get("type") in ("thread_name_updated", "thread_name_set"):
-        title = fields.text(payload.get("thread_name")) or fields.text(payload.get("name"))
-    return Told(replace(context, title=title.strip() or context.title))
+        title = as_text(payload.get("thread_name")) or as_text(payload.get("name"))
+    return ParsedLine(replace(context, title=title.strip() or context.title))
 
 
-def _item(payload: Line, context: Context, at: datetime) -> Told:
-    kind = fields.text(payload.get("type"))
+def _item(payload: Line, context: Context, at: datetime) -> ParsedLine:
+    kind = as_text(payload.get("type"))
     if kind in _SILENT_ITEMS:
-        return Told(context)
+        return ParsedLine(context)
     state = context.state
     model = state.get("model", "")
     if kind == "message":
-        return _told(_message(payload, state, at), payload, context)
+        return _with_key(_message(payload, state, at), payload, context)
     if kind == "reasoning":
-        texts = [*fields.items(payload.get("summary")), *fields.items(payload.get("content"))]
-        text = "\n\n".join(filter(None, (blocks.words(fields.table(each)) for each in texts)))
-        return _told(
-            NewMessage("assistant", blocks.thought(text), at, model=model), payload, context
+        texts = [
+            *as_list(payload.get("summary")),
+            *as_list(payload.get("content")),
+        ]
+        text = "\n\n".join(
+            filter(None, (content_blocks.block_text(as_dict(each)) for each in texts))
+        )
+        return _with_key(
+            NewMessage("assistant", content_blocks.reasoning_parts(text), at, model=model),
+            payload,
+            context,
         )
     if kind.endswith("_output"):
         parts = _output(payload, state)
-        return _told(NewMessage("tool", parts, at, origin=parts[0].origin), payload, context)
+        return _with_key(NewMessage("tool", parts, at, origin=parts[0].origin), payload, context)
     if kind.endswith("_call"):
-        part = blocks.remembered(_call(payload, kind), state)
-        given = _parsed(payload.get("arguments"))
-        named = [*tools.files(given), *tools.patched_files(part.text.replace("\\n", "\n"))]
-        files = fields.bounded(named, context.files, _MOST_FILES)
+        part = content_blocks.remember_call(_call(payload, kind), state)
+        given = _parse_arguments(payload.get("arguments"))
+        named = [
+            *content_blocks.files_of_call(given),
+            *content_blocks.patched_files(part.text.replace("\\n", "\n")),
+        ]
+        files = json_fields.extend_bounded(named, context.files, _MOST_FILES)
         message = NewMessage("assistant", (part,), at, model=model)
-        return _told(message, payload, replace(context, files=files))
-    parts = (blocks.opaque(payload),)
-    return _told(NewMessage("assistant", parts, at, origin="tool"), payload, context)
+        return _with_key(message, payload, replace(context, files=files))
+    parts = (content_blocks.opaque_part(payload),)
+    return _with_key(NewMessage("assistant", parts, at, origin="tool"), payload, context)
 
 
 def _message(payload: Line, state: State, at: datetime) -> NewMessage:
     content = payload.get("content")
     role = payload.get("role")
     if role == "assistant":
-        content = [content] if isinstance(content, str) else fields.items(content)
+        content = [content] if isinstance(content, str) else as_list(content)
         if _is_summary(payload, state):
-            return NewMessage("system", blocks.typed(content, aside=True), at, origin="tool")
-        parts = tuple(part for block in content for part in blocks.spoken(block, {}))
+            return NewMessage(
+                "system", content_blocks.user_parts(content, aside=True), at, origin="tool"
+            )
+        parts = tuple(
+            part for block in content for part in content_blocks.assistant_parts(block, {})
+        )
         return NewMessage("assistant", parts, at, model=state.get("model", ""))
     if role != "user":
-        return NewMessage("system", blocks.typed(content, aside=True), at, origin="tool")
+        return NewMessage(
+            "system", content_blocks.user_parts(content, aside=True), at, origin="tool"
+        )
     asked = NewMessage("user", (), at)
     if "agent" in state:
         asked = replace(asked, speaker="agent", origin="assistant")
-    return asides.from_person(asked, blocks.typed(content))
+    return injected_text.user_or_system_message(asked, content_blocks.user_parts(content))
 
 
 def _is_summary(payload: Line, state: State) -> bool:
-    """Tell whether an answer is the summary of a compaction, which no event announces.
+    """Return whether a response is the summary of a compaction, which no event announces.
 
-    Only where an announced answer was seen before: other versions write no such events, or
-    write them later.
+    Only where an announced response was seen before: other versions write no such events, or write
+    them later.
     """
-    own = fields.text(payload.get("id"))
+    own = as_text(payload.get("id"))
     if own and own == state.get("announced"):
         state["announces"] = "yes"
         return False
@@ -213,39 +227,39 @@ def _is_summary(payload: Line, state: State) -> bool:
 
 
 def _call(payload: Line, kind: str) -> Part:
-    name = fields.text(payload.get("name")) or kind.removesuffix("_call")
+    name = as_text(payload.get("name")) or kind.removesuffix("_call")
     given = payload.get("arguments", payload.get("input", payload.get("action")))
     if given is None:
         given = {each: value for each, value in payload.items() if each not in _DROPPED}
-    return blocks.call(name, given, payload.get("call_id") or payload.get("id"))
+    return content_blocks.call_part(name, given, payload.get("call_id") or payload.get("id"))
 
 
 def _output(payload: Line, state: State) -> tuple[Part, ...]:
-    """Return a result; old versions wrap it into JSON with the exit code beside it."""
-    call_id = fields.text(payload.get("call_id"))
+    """Return a result; old versions wrap it in JSON with the exit code beside it."""
+    call_id = as_text(payload.get("call_id"))
     name = state.pop(f"call:{call_id}", "")
     output = payload.get("output", payload.get("content"))
     failed = False
     if isinstance(output, str) and output.startswith('{"output":'):
-        output = _parsed(output) or output
+        output = _parse_arguments(output) or output
     if isinstance(output, dict) and ("output" in output or "content" in output):
-        code = fields.table(output.get("metadata")).get("exit_code")
+        code = as_dict(output.get("metadata")).get("exit_code")
         failed = code not in (None, 0) or output.get("success") is False
         output = output.get("output", output.get("content"))
     elif isinstance(output, str):
         failed = output.startswith(_FAILURES) or _exit_code(output[:_HEAD_CHARS]) not in ("", "0")
-    return blocks.result(output, name, call_id, failed=failed)
+    return content_blocks.result_parts(output, name, call_id, failed=failed)
 
 
 def _exit_code(head: str) -> str:
     for words in _EXITS:
-        _, found, rest = head.partition(words)
-        if found:
+        _, matched, rest = head.partition(words)
+        if matched:
             return rest.split(maxsplit=1)[0].rstrip(".,)") if rest.strip() else ""
     return ""
 
 
-def _parsed(value: Any) -> Any:
+def _parse_arguments(value: Any) -> Any:
     if not isinstance(value, str) or not value.startswith("{"):
         return value if isinstance(value, dict) else None
     try:
@@ -254,15 +268,15 @@ def _parsed(value: Any) -> Any:
         return None
 
 
-def _told(message: NewMessage, payload: Line, context: Context) -> Told:
-    """Return a message with a key of its own; lines have no id, so time and content name them."""
+def _with_key(message: NewMessage, payload: Line, context: Context) -> ParsedLine:
+    """Return a message with its own key; lines have no id, so time and content form it."""
     if not message.parts:
-        return Told(context)
-    key = f"{context.state['mark']}-{fields.digest(payload)}"
-    return Told(context, (replace(message, key=key),))
+        return ParsedLine(context)
+    key = f"{context.state['mark']}-{json_fields.digest(payload)}"
+    return ParsedLine(context, (replace(message, key=key),))
 
 
-_TELLERS = {
+_CONVERTERS = {
     "session_meta": _meta,
     "turn_context": _turn,
     "compacted": _compacted,

@@ -1,4 +1,4 @@
-"""Any agent: JSON lines of a role and what was said in it."""
+"""Any agent: JSON lines with a role and a content."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from lore import clock
-from lore.capture.adapters import asides, blocks, fields, places, tools
-from lore.capture.transcripts import Context, Told
+from lore.capture.adapter_protocol import Context, ParsedLine
+from lore.capture.adapters import content_blocks, injected_text, json_fields
+from lore.capture.adapters.json_fields import as_counts, as_datetime, as_dict, as_list, as_text
 from lore.records import NewMessage, Part, Role
 
 agent = "generic"
@@ -33,28 +34,28 @@ State = dict[str, str]
 
 
 def find(home: Path) -> Iterator[Path]:
-    """Return nothing: such files have no place of their own."""
+    """Return nothing: such files have no standard location."""
     del home
     return iter(())
 
 
 def fits(path: Path, head: bytes) -> bool:
-    """Tell whether a file has lines of roles and contents."""
+    """Return whether a file has lines with roles and contents."""
     if path.suffix not in (".jsonl", ".ndjson"):
         return False
     return b'"role"' in head and any(f'"{name}"'.encode() in head for name in _CONTENTS)
 
 
-def begin(path: Path) -> Context:
-    """Return a session that is called like the file."""
-    state = {"time": places.modified(path).isoformat(), "file": path.stem}
+def initial_context(path: Path) -> Context:
+    """Return a session named after the file."""
+    state = {"time": json_fields.modified_at(path).isoformat(), "file": path.stem}
     return Context(session=path.stem, state=state)
 
 
-def tell(line: Any, context: Context) -> Told:
-    """Return what a parsed line says: one message, or a conversation as `messages`."""
+def parse_line(line: Any, context: Context) -> ParsedLine:
+    """Return the messages of a parsed line: one, or a conversation as `messages`."""
     if not isinstance(line, dict):
-        return Told(context, unknown="no object")
+        return ParsedLine(context, unknown="no object")
     state = dict(context.state)
     number = state.get("number", "0")
     state["number"] = str(int(number) + 1) if number.isdigit() else "1"
@@ -69,99 +70,104 @@ def tell(line: Any, context: Context) -> Told:
     messages: list[NewMessage] = []
     files: list[str] = []
     for i, each in enumerate(inner):
-        said, named = _said(fields.table(each), state, f"{state['number']}.{i}")
-        messages += said
-        files += named
+        converted, named_files = _convert(as_dict(each), state, f"{state['number']}.{i}")
+        messages += converted
+        files += named_files
     same = session == context.session
-    placed = Context(
+    updated = Context(
         session=session,
         title=_first(line, _TITLES) or (context.title if same else ""),
         folder=_first(line, _FOLDERS) or context.folder,
-        files=fields.bounded(files, context.files if same else (), _MOST_FILES),
+        files=json_fields.extend_bounded(files, context.files if same else (), _MOST_FILES),
         state=state,
     )
     unknown = "" if messages or "role" in line or "messages" in line else "no role"
     if line.get("role") is not None and inner == [line] and _role(line) is None:
-        unknown = f"role {fields.text(line.get('role'))[:40]}"
-    return Told(placed, tuple(messages), unknown)
+        unknown = f"role {as_text(line.get('role'))[:40]}"
+    return ParsedLine(updated, tuple(messages), unknown)
 
 
 def _role(line: Line) -> Role | None:
-    return _ROLES.get((fields.text(line.get("role")) or fields.text(line.get("from"))).lower())
+    return _ROLES.get((as_text(line.get("role")) or as_text(line.get("from"))).lower())
 
 
-def _said(line: Line, state: State, place: str) -> tuple[list[NewMessage], list[str]]:
-    """Return the messages of one object: its thoughts and words, then a message for each call."""
+def _convert(line: Line, state: State, place: str) -> tuple[list[NewMessage], list[str]]:
+    """Return the messages of one object: reasoning and text, then a message for each call."""
     role = _role(line)
     if role is None:
         return [], []
-    at = next((at for name in _TIMES if name in line and (at := fields.moment(line[name]))), None)
+    at = next(
+        (at for name in _TIMES if name in line and (at := as_datetime(line[name]))),
+        None,
+    )
     timed = at is not None
     if at is None:
-        at = fields.moment(state.get("time")) or clock.now()
+        at = as_datetime(state.get("time")) or clock.now()
     else:
         state["time"] = at.isoformat()
     content = next((line[name] for name in _CONTENTS if line.get(name) is not None), None)
-    name = fields.text(line.get("name"))
+    name = as_text(line.get("name"))
     own = _first(line, _IDS)
-    key = own or (fields.digest(line) if timed else f"{place}-{fields.digest(line)}")
-    model = fields.text(line.get("model"))
-    usage = fields.counts(line.get("usage"))
+    key = own or (json_fields.digest(line) if timed else f"{place}-{json_fields.digest(line)}")
+    model = as_text(line.get("model"))
+    usage = as_counts(line.get("usage"))
     speaker = name if role == "user" else ""
     message = NewMessage(role, (), at, key, speaker, model=model, usage=usage)
     if role == "system":
-        parts = blocks.typed(content, aside=True)
+        parts = content_blocks.user_parts(content, aside=True)
         return ([replace(message, parts=parts, origin="tool")] if parts else []), []
     if role == "tool":
-        call_id = fields.text(line.get("tool_call_id"))
+        call_id = as_text(line.get("tool_call_id"))
         called = name or state.pop(f"call:{call_id}", "")
         failed = line.get("is_error") is True
-        parts = blocks.result(content, called, call_id, failed=failed)
-        return [replace(message, parts=parts, origin=tools.origin_of(called))], []
+        parts = content_blocks.result_parts(content, called, call_id, failed=failed)
+        return [replace(message, parts=parts, origin=content_blocks.tool_origin(called))], []
     if role == "user":
-        parts = _with_results(content, state)
+        parts = _user_parts(content, state)
         if parts and all(part.kind in ("tool_result", "aside") for part in parts):
             message = replace(message, role="tool", origin=parts[0].origin)
-        return ([asides.from_person(message, parts)] if parts else []), []
-    return _answered(line, content, message, state)
+        return ([injected_text.user_or_system_message(message, parts)] if parts else []), []
+    return _assistant_message(line, content, message, state)
 
 
-def _with_results(content: Any, state: State) -> tuple[Part, ...]:
-    """Return what is in a person's place; some APIs put results of tools there as well."""
+def _user_parts(content: Any, state: State) -> tuple[Part, ...]:
+    """Return the parts of a user message; some APIs put tool results there as well."""
     if not isinstance(content, list):
-        return blocks.typed(content)
+        return content_blocks.user_parts(content)
     parts: list[Part] = []
     for block in content:
         if isinstance(block, dict) and block.get("type") == "tool_result":
-            parts += blocks.answered(block, state, block.get("tool_use_id"))
+            parts += content_blocks.answer_parts(block, state, block.get("tool_use_id"))
         elif any(part.kind == "tool_result" for part in parts):
-            parts += blocks.brought(blocks.typed([block]))
+            parts += content_blocks.with_tool_origin(content_blocks.user_parts([block]))
         else:
-            parts += blocks.typed([block])
+            parts += content_blocks.user_parts([block])
     return tuple(parts)
 
 
-def _answered(
+def _assistant_message(
     line: Line, content: Any, message: NewMessage, state: State
 ) -> tuple[list[NewMessage], list[str]]:
-    """Return an answer: thoughts and words in one message, calls beside them as parts."""
-    thought = _first(line, ("reasoning_content", "reasoning", "thinking"))
-    spoken = [content] if isinstance(content, str) else fields.items(content)
-    parts = [*blocks.thought(thought)]
+    """Return a response: reasoning and text in one message, calls beside them as parts."""
+    reasoning = _first(line, ("reasoning_content", "reasoning", "thinking"))
+    text_blocks = [content] if isinstance(content, str) else as_list(content)
+    parts = [*content_blocks.reasoning_parts(reasoning)]
     files: list[str] = []
-    for block in spoken:
-        parts += blocks.spoken(block, state)
-        files += tools.files(fields.table(block).get("input"))
-    for call in fields.items(line.get("tool_calls")):
-        told = fields.table(call)
-        function = fields.table(told.get("function")) or told
-        part = blocks.call(function.get("name"), function.get("arguments"), told.get("id"))
-        parts.append(blocks.remembered(part, state))
+    for block in text_blocks:
+        parts += content_blocks.assistant_parts(block, state)
+        files += content_blocks.files_of_call(as_dict(block).get("input"))
+    for call in as_list(line.get("tool_calls")):
+        entry = as_dict(call)
+        function = as_dict(entry.get("function")) or entry
+        part = content_blocks.call_part(
+            function.get("name"), function.get("arguments"), entry.get("id")
+        )
+        parts.append(content_blocks.remember_call(part, state))
     return ([replace(message, parts=tuple(parts))] if parts else []), files
 
 
 def _first(line: Line, names: tuple[str, ...]) -> str:
     for name in names:
-        if name in line and (told := fields.text(line[name]).strip()):
+        if name in line and (told := as_text(line[name]).strip()):
             return told
     return ""

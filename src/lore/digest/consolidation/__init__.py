@@ -1,1 +1,1 @@
-"""Consolidate: the cycle in which knowledge is rescored, merged, linked and forgotten."""
+"""The consolidation cycle, in which knowledge is rescored, merged, linked and forgotten."""

@@ -1,4 +1,4 @@
-"""Phase 6, contradict: of siblings, and of child and parent, one may change or deny the other."""
+"""Phase contradict: judge related pairs, supersede what changed, and list the conflicts."""
 
 from __future__ import annotations
 
@@ -8,81 +8,72 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from lore.digest.consolidation.joining import find_embedding, join
-from lore.digest.consolidation.phase import Work, named
-from lore.records import Fragment, Verdict
-from lore.store import (
-    consolidation,
-    cycles,
-    edges,
-    fragments,
-    judgements,
-    overviews,
-    steps,
-    superseding,
-    trees,
-    watched_edges,
-)
-from lore.store.consolidation import Embedding
-from lore.store.db import Connection
-from lore.store.edges import EdgeRow
-from lore.store.judgements import Judgement
-from lore.store.steps import Watch
+from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
+from lore.digest.consolidation.phase import PhaseRun, label
+from lore.errors import NotFound
+from lore.records import Conflict, Decision, Fragment, Verdict
+from lore.store import consolidation, fragments, graph, history, items, reversible_changes
+from lore.store.consolidation import ActiveEmbedder, Judgement, StepRecorder
+from lore.store.database import Connection, Database
+from lore.store.graph import EdgeRow
+from lore.store.history import LinkSnapshot, SuccessorSnapshot, UndoSnapshot
 
-LEAST = 0.5
+MIN_COSINE = 0.5
 BATCH = 10
-"""Pairs of one question: as many as a chat judges with care."""
+"""Pairs per request: as many as a chat model judges with care."""
 
 MARK, ROOTS_MARK = "contradict", "contradict roots"
-"""Roots are siblings too; of those only the near ones are judged."""
+"""Roots are siblings too; only similar ones are judged."""
 
-_MOST_CHILDREN, _MOST_ASKED_CHILDREN = 5_000, 50
-"""New children that are looked at in one cycle, by rules and by a chat: the oldest first, the
-rest in the next cycle."""
+_MAX_CHILDREN, _MAX_PAID_CHILDREN = 5_000, 50
+"""New children per cycle, by rules and by a paid chat:
 
-_MOST_SIBLINGS = 50
-_MOST_EACH = 4
+the oldest first, the rest in the next cycle.
+"""
+
+_MAX_SIBLINGS = 50
+_MAX_PAIRS_EACH = 4
 """Each new child is compared with so many of its newest siblings, and judged with the nearest."""
 
-_MOST, _MOST_ASKED = 25_000, 200
-"""Pairs that are judged in one cycle, by rules and by a chat."""
+_MAX_PAIRS, _MAX_PAID_PAIRS = 25_000, 200
+"""Pairs that are judged per cycle, by rules and by a paid chat."""
 
-_SAVED_BATCHES = 20
+_BATCHES_PER_WRITE = 20
 
-_MOST_TRIES = 3
-"""Cycles in which a pair is asked about that gets no verdict, until one of the two is changed."""
+_MAX_TRIES = 3
+"""Cycles in which a pair without a verdict is asked about again, until one of the two changes."""
 
 
 class Pair(NamedTuple):
-    """Two fragments by number, and how close they are."""
+    """Two fragments by number, and their cosine."""
 
     a: int
     b: int
     cosine: float
 
 
-def contradict(work: Work) -> None:
-    """Judge pairs of siblings, each once; what is explicitly changed is superseded."""
-    embedding = find_embedding(work)
+def contradict(work: PhaseRun) -> None:
+    """Judge each pair of siblings once, and supersede what is explicitly changed."""
+    embedding = find_embedder(work)
     if embedding is None:
         return
-    limit = _MOST_ASKED_CHILDREN if work.asks else _MOST_CHILDREN
+    limit = _MAX_PAID_CHILDREN if work.is_paid else _MAX_CHILDREN
     with work.database.read() as db:
-        fresh = consolidation.children_since(db, cycles.find_mark(db, MARK), limit=limit)
+        fresh = consolidation.children_since(db, consolidation.get_progress(db, MARK), limit=limit)
         pairs = list(_sibling_pairs(db, fresh, embedding))
-        left = consolidation.count_children_since(db, fresh[-1][0]) if fresh else 0
-    work.count("children waiting", left)
-    joined = join(work, embedding, ROOTS_MARK)
+        children_left = consolidation.count_children_since(db, fresh[-1][0]) if fresh else 0
+    work.count("children waiting", children_left)
+    joined = find_similar_roots(work, embedding, ROOTS_MARK)
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
-    asked = list(_unjudged(work, pairs))
-    most = _MOST_ASKED if work.asks else _MOST
-    waiting = max(0, len(asked) - most)
-    asked = asked[:most]
+    pending = list(_unjudged_pairs(work, pairs))
+    most = _MAX_PAID_PAIRS if work.is_paid else _MAX_PAIRS
+    waiting = max(0, len(pending) - most)
+    pending = pending[:most]
     work.count("waiting", waiting)
-    if work.dry_run and work.asks:
-        work.count("to ask", len(asked))
+    if work.dry_run and work.is_paid:
+        work.count("to ask", len(pending))
         return
-    for piece in work.pieces(asked, BATCH if work.asks else BATCH * _SAVED_BATCHES):
+    for piece in work.batches(pending, BATCH if work.is_paid else BATCH * _BATCHES_PER_WRITE):
         _judge(work, piece)
     if not waiting and not work.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
@@ -90,34 +81,34 @@ def contradict(work: Work) -> None:
 
 
 def _set_marks(db: Connection, _cycle_n: int, *, seq: int, roots_seq: int) -> None:
-    cycles.set_mark(db, MARK, max(seq, cycles.find_mark(db, MARK)))
-    cycles.set_mark(db, ROOTS_MARK, roots_seq)
+    consolidation.set_progress(db, MARK, max(seq, consolidation.get_progress(db, MARK)))
+    consolidation.set_progress(db, ROOTS_MARK, roots_seq)
 
 
 def _sibling_pairs(
-    db: Connection, fresh: Sequence[tuple[int, int, int]], embedding: Embedding
+    db: Connection, fresh: Sequence[tuple[int, int, int]], embedding: ActiveEmbedder
 ) -> Iterator[Pair]:
     """Yield new children with their parents and their nearest siblings."""
     siblings = consolidation.children_of(db, sorted({parent for _, _, parent in fresh}))
-    newest = {parent: ns[-_MOST_SIBLINGS:] for parent, ns in siblings.items()}
+    newest = {parent: ns[-_MAX_SIBLINGS:] for parent, ns in siblings.items()}
     near = {n for below in newest.values() for n in below}
     ns = sorted(near.union(*([child, parent] for _, child, parent in fresh)))
-    matrix = consolidation.vectors_of(db, ns, embedding)
+    matrix = consolidation.load_vectors(db, ns, embedding)
     place = {n: i for i, n in enumerate(ns)}
     for _, child, parent in fresh:
         others = [parent, *(n for n in newest.get(parent, ()) if n != child)]
         cosines = matrix[[place[n] for n in others]] @ matrix[place[child]]
-        beside = sorted(zip(-cosines[1:], others[1:], strict=True))[:_MOST_EACH]
-        # A root that just got an overview waits for its vector; it is near by its place.
-        above = cosines[0] if matrix[place[parent]].any() else LEAST
+        beside = sorted(zip(-cosines[1:], others[1:], strict=True))[:_MAX_PAIRS_EACH]
+        # A root with a new overview has no vector yet; count it as near because it is the parent.
+        above = cosines[0] if matrix[place[parent]].any() else MIN_COSINE
         nearest = [(-above, parent), *beside]
         for cosine, other in nearest:
-            if -cosine >= LEAST:
+            if -cosine >= MIN_COSINE:
                 yield Pair(min(child, other), max(child, other), float(-cosine))
 
 
-class _Asked(NamedTuple):
-    """A pair to be judged: the older one first, how close they are, and how often in vain."""
+class _PendingPair(NamedTuple):
+    """A pair to be judged, the older one first, with its cosine and its failed tries."""
 
     older_n: int
     older: Fragment
@@ -127,83 +118,83 @@ class _Asked(NamedTuple):
     tries: int
 
 
-def _unjudged(work: Work, pairs: Sequence[Pair]) -> Iterator[_Asked]:
-    """Yield pairs that were not judged in these words, newest first."""
+def _unjudged_pairs(work: PhaseRun, pairs: Sequence[Pair]) -> Iterator[_PendingPair]:
+    """Yield pairs that were not judged in their current versions, newest first."""
     once = {(pair.a, pair.b): pair for pair in pairs}
     with work.database.read() as db:
         ns = sorted({n for pair in once for n in pair})
-        found = fragments.by_number(db, ns)
-        own = consolidation.own_words(db, ns)
+        by_number = fragments.by_number(db, ns)
+        own = consolidation.texts_before_overviews(db, ns)
         firsts = sorted({a for a, _ in once})
-        judged = judgements.of(db, firsts, "judge")
-        in_vain = judgements.of(db, firsts, "ask")
+        judged = consolidation.judgements_of(db, firsts, "judge")
+        in_vain = consolidation.judgements_of(db, firsts, "ask")
     for pair in sorted(once.values(), key=lambda pair: (-pair.b, -pair.a)):
-        a, b = found.get(pair.a), found.get(pair.b)
+        a, b = by_number.get(pair.a), by_number.get(pair.b)
         if a is None or b is None or a.superseded_by or b.superseded_by:
             continue
-        if _find(judged, pair, a, b):
+        if _find_judgement(judged, pair, a, b):
             continue
-        asked = _find(in_vain, pair, a, b)
-        tries = int(asked.verdict) if asked else 0
-        if tries >= _MOST_TRIES:
+        previous = _find_judgement(in_vain, pair, a, b)
+        tries = int(previous.verdict) if previous else 0
+        if tries >= _MAX_TRIES:
             continue
         (older_n, older), (newer_n, newer) = sorted(
-            ((pair.a, a), (pair.b, b)), key=lambda one: (_said_at(one[1]), one[0])
+            ((pair.a, a), (pair.b, b)), key=lambda one: (_worded_at(one[1]), one[0])
         )
-        # What an overview put under a root is left out: its children speak for themselves.
+        # Leave out what an overview added to a root: its children are compared themselves.
         older, newer = (
             replace(one, content=own.get(n, one.content))
             for n, one in ((older_n, older), (newer_n, newer))
         )
-        yield _Asked(older_n, older, newer_n, newer, pair.cosine, tries)
+        yield _PendingPair(older_n, older, newer_n, newer, pair.cosine, tries)
 
 
-def _find(
-    made: Mapping[tuple[int, int], Judgement], pair: Pair, a: Fragment, b: Fragment
+def _find_judgement(
+    judgements: Mapping[tuple[int, int], Judgement], pair: Pair, a: Fragment, b: Fragment
 ) -> Judgement | None:
-    """Return what was decided of a pair in the words that it has now."""
-    found = made.get((pair.a, pair.b))
-    same = found and (found.a_version, found.b_version) == (a.version, b.version)
-    return found if same else None
+    """Return the judgement of a pair in its current versions."""
+    judgement = judgements.get((pair.a, pair.b))
+    same = judgement and (judgement.a_version, judgement.b_version) == (a.version, b.version)
+    return judgement if same else None
 
 
-def _said_at(fragment: Fragment) -> datetime:
-    """Return when a fragment got its words; those of a root may be an overview of Lore's own."""
+def _worded_at(fragment: Fragment) -> datetime:
+    """Return when a fragment got its words; a root's later text may be an overview."""
     return fragment.updated_at if fragment.depth else fragment.created_at
 
 
-def _judge(work: Work, asked: Sequence[_Asked]) -> None:
+def _judge(work: PhaseRun, pending: Sequence[_PendingPair]) -> None:
     verdicts: list[Verdict | None] = []
-    for start in range(0, len(asked), BATCH):
-        batch = [(one.older, one.newer) for one in asked[start : start + BATCH]]
-        given = work.means.digester.judge(batch)
-        verdicts += given if len(given) == len(batch) else [None] * len(batch)
-    work.write(partial(_keep, asked=asked, verdicts=verdicts, work=work))
+    for start in range(0, len(pending), BATCH):
+        batch = [(one.older, one.newer) for one in pending[start : start + BATCH]]
+        answer = work.context.summarizer.judge(batch)
+        verdicts += answer if len(answer) == len(batch) else [None] * len(batch)
+    work.write(partial(_apply_verdicts, pending=pending, verdicts=verdicts, work=work))
 
 
-def _keep(
+def _apply_verdicts(
     db: Connection,
     cycle_n: int,
     *,
-    asked: Sequence[_Asked],
+    pending: Sequence[_PendingPair],
     verdicts: Sequence[Verdict | None],
-    work: Work,
+    work: PhaseRun,
 ) -> None:
-    """Act on verdicts, and remember them; what is gone meanwhile is passed over.
+    """Apply verdicts and record them; skip fragments that are gone meanwhile.
 
-    Of a pair without a verdict it is remembered only that it was asked about.
+    For a pair without a verdict only the try is recorded.
     """
-    watch = steps.into(cycle_n)
-    ns = [n for one in asked for n in (one.older_n, one.newer_n)]
-    found = fragments.by_number(db, ns)
-    gone = fragments.deleted_among(db, ns)
+    recorder = consolidation.step_recorder(cycle_n)
+    ns = [n for one in pending for n in (one.older_n, one.newer_n)]
+    by_number = fragments.by_number(db, ns)
+    deleted = fragments.deleted_among(db, ns)
     superseded: set[int] = set()
     judged = []
-    for one, verdict in zip(asked, verdicts, strict=True):
+    for one, verdict in zip(pending, verdicts, strict=True):
         ends = {one.older_n, one.newer_n}
-        if not ends <= set(found) or ends & (gone | superseded):
+        if not ends <= set(by_number) or ends & (deleted | superseded):
             continue
-        if any(found[n].superseded_by for n in ends):
+        if any(by_number[n].superseded_by for n in ends):
             continue
         (a, a_version), (b, b_version) = sorted((
             (one.older_n, one.older.version),
@@ -216,31 +207,96 @@ def _keep(
         judged.append(Judgement(a, b, "judge", verdict, a_version, b_version))
         work.count("judged")
         if verdict == "changes" and one.newer.trust >= one.older.trust:
-            if edges.find_parent(db, one.newer_n) == one.older_n:
-                trees.take_place(db, one.newer_n, one.older_n, now=work.now, watch=watch)
-            superseding.supersede(db, one.older_n, one.newer_n, now=work.now, watch=watch)
+            if graph.find_parent(db, one.newer_n) == one.older_n:
+                reversible_changes.replace_parent(
+                    db, one.newer_n, one.older_n, now=work.now, recorder=recorder
+                )
+            reversible_changes.supersede(
+                db, one.older_n, one.newer_n, now=work.now, recorder=recorder
+            )
             superseded.add(one.older_n)
             work.count("superseded")
-            work.tell(f"{named(one.newer)} supersedes {named(one.older)}")
+            work.report_line(f"{label(one.newer)} supersedes {label(one.older)}")
         elif verdict != "agrees":
             edge = EdgeRow(one.newer_n, one.older_n, "contradicts", one.cosine)
-            if watched_edges.draw(db, edge, now=work.now, watch=watch):
+            if reversible_changes.add_edge(db, edge, now=work.now, recorder=recorder):
                 work.count("conflicts")
-                work.tell(f"{named(one.newer)} contradicts {named(one.older)}")
-    _withdraw_overviews(db, watch, sorted(superseded), work)
-    judgements.put(db, judged, now=work.now)
+                work.report_line(f"{label(one.newer)} contradicts {label(one.older)}")
+    _withdraw_overviews(db, recorder, sorted(superseded), work)
+    consolidation.put_judgements(db, judged, now=work.now)
 
 
-def _withdraw_overviews(db: Connection, watch: Watch, ns: Sequence[int], work: Work) -> None:
-    """Give the parents of what was superseded their own words back, until the next cycle.
+def _withdraw_overviews(
+    db: Connection, recorder: StepRecorder, ns: Sequence[int], work: PhaseRun
+) -> None:
+    """Restore the own words of the parents of superseded fragments, until the next cycle.
 
-    An overview that still tells what was just superseded would bring it back; a fresh one costs
-    a question, and phase 4 asks those.
+    An overview that still states what was just superseded would bring it back; a new one costs a
+    request, and the phase resummarize sends those.
     """
-    parents = {edges.find_parent(db, n) for n in ns} - {None, *ns}
+    parents = {graph.find_parent(db, n) for n in ns} - {None, *ns}
     for parent in sorted(n for n in parents if n is not None):
-        own = overviews.find_own_words(db, parent)
+        own = reversible_changes.find_text_before_overview(db, parent)
         if own is not None:
-            overviews.reword(db, parent, own.content, own.summary, now=work.now, watch=watch)
+            reversible_changes.write_overview(
+                db, parent, own.content, own.summary, now=work.now, recorder=recorder
+            )
             work.count("overviews withdrawn")
-    consolidation.ask_for_overviews(db, ns)
+    consolidation.request_overviews(db, ns)
+
+
+_UNDO_GROUP = "decision"
+"""The name of a conflict resolution in undo."""
+
+
+def open_conflicts(db: Connection, *, project_n: int | None = None) -> list[Conflict]:
+    """Return the conflicts that wait for a person, newest first."""
+    pairs = graph.open_conflicts(db, project_n=project_n)
+    by_number = fragments.by_number(db, sorted({n for pair in pairs for n in pair}))
+    return [Conflict(by_number[newer], by_number[older]) for newer, older in pairs]
+
+
+def resolve_conflict(database: Database, one: str, other: str, decision: Decision) -> None:
+    """Resolve the conflict between two fragments.
+
+    'keep' lets the first supersede the second, whatever their trust: a person decides; 'both' keeps
+    both, as related; 'dismiss' says that there was no conflict. All of it can be undone.
+    """
+    database.write(lambda db: _apply_decision(db, database, one, other, decision))
+
+
+def _apply_decision(
+    db: Connection, database: Database, one: str, other: str, decision: Decision
+) -> None:
+    now = database.now()
+    a, b = (items.resolve(db, id_, type="fragment").n for id_ in (one, other))
+    edge = _find_edge(db, a, b)
+    if edge is None:
+        msg = f"There is no conflict between '{one}' and '{other}'."
+        raise NotFound(msg, hint="'lore conflicts' lists those that there are.")
+    if decision == "keep":
+        before = UndoSnapshot(successor=SuccessorSnapshot(a, fragments.get(db, b).superseded_by))
+        reversible_changes.supersede(db, b, a, now=now)
+        history.record_action(db, "supersede", b, before, now=now)
+        return
+    source, target = edge
+    former = LinkSnapshot(target, "contradicts", graph.find_edge(db, source, target, "contradicts"))
+    graph.remove_edge(db, source, target, "contradicts")
+    history.record_action(db, "link", source, UndoSnapshot(link=former, batch=_UNDO_GROUP), now=now)
+    if decision == "both" and graph.find_edge(db, source, target, "related_to") is None:
+        graph.put_edge(db, source, target, "related_to", now=now)
+        drawn = LinkSnapshot(target, "related_to")
+        history.record_action(
+            db, "link", source, UndoSnapshot(link=drawn, batch=_UNDO_GROUP), now=now
+        )
+    versions = {n: fragments.get(db, n).version for n in (a, b)}
+    low, high = sorted((a, b))
+    judged = Judgement(low, high, "judge", "agrees", versions[low], versions[high])
+    consolidation.put_judgements(db, [judged], now=now)
+
+
+def _find_edge(db: Connection, a: int, b: int) -> tuple[int, int] | None:
+    for source, target in ((a, b), (b, a)):
+        if graph.find_edge(db, source, target, "contradicts") is not None:
+            return source, target
+    return None

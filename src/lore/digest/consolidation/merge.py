@@ -1,69 +1,62 @@
-"""Phase 2, merge: of roots that say the same one survives, with the children of all."""
+"""Phases merge and link: merge duplicate root fragments, and relate similar ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 
-from lore.digest.consolidation.joining import find_embedding, join
-from lore.digest.consolidation.phase import Near, Work, named
+import numpy as np
+
+from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
+from lore.digest.consolidation.phase import PhaseRun, RootPair, label
 from lore.records import UNASKED_TRUST
-from lore.store import (
-    consolidation,
-    cycles,
-    edges,
-    fragments,
-    judgements,
-    steps,
-    superseding,
-    trees,
-    vectors,
-    watched_edges,
-)
-from lore.store.consolidation import Root
-from lore.store.db import Connection
-from lore.store.steps import Watch
-from lore.text import values
+from lore.store import consolidation, fragments, graph, reversible_changes, vectors
+from lore.store.consolidation import ActiveEmbedder, Root, StepRecorder
+from lore.store.database import Connection
+from lore.store.graph import EdgeRow
+from lore.text import entities
 
-ABOVE = 0.85
-MARK = "merge"
+MERGE_ABOVE = 0.85
+MERGE_MARK = "merge"
 
-_BATCH = 200
-"""Merges of one transaction: others write in between."""
+_MERGE_BATCH = 200
+"""Merges per transaction: others write in between."""
 
 
-def merge(work: Work) -> None:
-    """Merge roots that are nearly the same, unless they differ in a value or in who may speak."""
-    embedding = find_embedding(work)
+def merge(work: PhaseRun) -> None:
+    """Merge near-duplicate roots, unless they differ in a value or in trust."""
+    embedding = find_embedder(work)
     if embedding is None:
         return
-    joined = join(work, embedding, MARK)
+    joined = find_similar_roots(work, embedding, MERGE_MARK)
     work.count("compared", joined.compared)
-    planned = _plan(work, [pair for pair in joined.pairs if pair.cosine > ABOVE])
-    for piece in work.pieces(planned, _BATCH):
+    planned = _plan_merges(work, [pair for pair in joined.pairs if pair.cosine > MERGE_ABOVE])
+    for piece in work.batches(planned, _MERGE_BATCH):
         work.write(partial(_merge_all, planned=piece, work=work))
-    work.write(lambda db, _: cycles.set_mark(db, MARK, joined.seq))
+    work.write(lambda db, _: consolidation.set_progress(db, MERGE_MARK, joined.seq))
 
 
-def _plan(work: Work, pairs: Sequence[Near]) -> list[tuple[int, int]]:
-    """Choose (survivor, victim) for each root that goes; a survivor does not go itself."""
+def _plan_merges(work: PhaseRun, pairs: Sequence[RootPair]) -> list[tuple[int, int]]:
+    """Choose (survivor, victim) pairs; a survivor is never a victim."""
     fit = [pair for pair in pairs if _may_merge(pair.a, pair.b)]
     survivors: set[int] = set()
     victims: set[int] = set()
     planned = []
     with work.database.read() as db:
         ns = [pair.a.n for pair in fit]
-        apart = judgements.of(db, ns, "merge")
+        apart = consolidation.judgements_of(db, ns, "merge")
         both = sorted({n for pair in fit for n in (pair.a.n, pair.b.n)})
-        said = {n: one.content for n, one in fragments.by_number(db, both).items()}
-        said |= consolidation.own_words(db, both)
-    for stays, goes in sorted(map(_ranked, fit), key=lambda pair: (_rank(pair[0]), _rank(pair[1]))):
+        contents = {n: one.content for n, one in fragments.by_number(db, both).items()}
+        contents |= consolidation.texts_before_overviews(db, both)
+    for stays, goes in sorted(
+        map(_survivor_first, fit), key=lambda pair: (_rank(pair[0]), _rank(pair[1]))
+    ):
         low, high = sorted((stays.n, goes.n))
         if (low, high) in apart or {low, high} & victims or goes.n in survivors:
             continue
-        # What goes may say more: a value of it that the other lacks would be lost.
-        agreed = values.agree(said[stays.n], said[goes.n])
-        if not (agreed and values.keeps(said[stays.n], said[goes.n])):
+        # A value of the victim that the survivor lacks would be lost.
+        agreed = entities.values_agree(contents[stays.n], contents[goes.n])
+        if not (agreed and entities.covers_values(contents[stays.n], contents[goes.n])):
             work.count("kept apart")
             continue
         survivors.add(stays.n)
@@ -73,60 +66,127 @@ def _plan(work: Work, pairs: Sequence[Near]) -> list[tuple[int, int]]:
 
 
 def _may_merge(one: Root, other: Root) -> bool:
-    """Tell whether two roots are of one sort, and of one class of trust."""
-    return _sort(one.kind) == _sort(other.kind) and (
+    """Return whether two roots are of one merge group, and of one class of trust."""
+    return _merge_group(one.kind) == _merge_group(other.kind) and (
         (one.trust >= UNASKED_TRUST) == (other.trust >= UNASKED_TRUST)
     )
 
 
-def _sort(kind: str) -> str:
-    """Return what must be the same: an instruction stands by its kind, an insight is derived."""
+def _merge_group(kind: str) -> str:
+    """Return what must match: preferences and insights merge with their own kind only."""
     return kind if kind in ("preference", "insight") else ""
 
 
-def _ranked(pair: Near) -> tuple[Root, Root]:
+def _survivor_first(pair: RootPair) -> tuple[Root, Root]:
     stays, goes = sorted((pair.a, pair.b), key=_rank)
     return stays, goes
 
 
 def _rank(root: Root) -> tuple[int, int, int, int]:
-    """Return the order in which roots survive: by trust, by readings, by age."""
+    """Return the sort key of survivors: by trust, by access count, by age."""
     return -root.trust, -root.access_count, root.created_at, root.n
 
 
 def _merge_all(
-    db: Connection, cycle_n: int, *, planned: Sequence[tuple[int, int]], work: Work
+    db: Connection, cycle_n: int, *, planned: Sequence[tuple[int, int]], work: PhaseRun
 ) -> None:
-    watch = steps.into(cycle_n)
+    recorder = consolidation.step_recorder(cycle_n)
     ns = [n for pair in planned for n in pair]
-    found = fragments.by_number(db, ns)
-    gone = fragments.deleted_among(db, ns)
+    by_number = fragments.by_number(db, ns)
+    deleted = fragments.deleted_among(db, ns)
     for survivor, victim in planned:
-        if survivor not in found or victim not in found or {survivor, victim} & gone:
+        if survivor not in by_number or victim not in by_number or {survivor, victim} & deleted:
             continue
-        stays, goes = found[survivor], found[victim]
+        stays, goes = by_number[survivor], by_number[victim]
         if stays.superseded_by or goes.superseded_by or stays.depth or goes.depth:
             continue
-        children = edges.children(db, victim)
+        children = graph.live_children(db, victim)
         for child in children:
-            trees.reparent(db, child, survivor, now=work.now, watch=watch)
-        for edge in edges.among_fragments(db, [victim], ("associative",)):
-            _move_edge(db, watch, edge, victim, survivor, work)
-        superseding.supersede(db, victim, survivor, now=work.now, watch=watch)
+            reversible_changes.reparent(db, child, survivor, now=work.now, recorder=recorder)
+        for edge in graph.edges_among(db, [victim], ("associative",)):
+            _move_edge(db, recorder, edge, victim, survivor, work)
+        reversible_changes.supersede(db, victim, survivor, now=work.now, recorder=recorder)
         consolidation.set_overview_at(db, survivor, None)
-        # It has other children now, and may be near another survivor: it is compared again.
-        vectors.renew(db, survivor)
+        # The survivor has new children, and may be similar to another one: compare it again.
+        vectors.renumber(db, survivor)
         work.count("merged")
         work.count("children moved", len(children))
-        work.tell(f"{named(goes)} → {named(stays)}")
+        work.report_line(f"{label(goes)} → {label(stays)}")
 
 
 def _move_edge(
-    db: Connection, watch: Watch, edge: edges.EdgeRow, victim: int, survivor: int, work: Work
+    db: Connection,
+    recorder: StepRecorder,
+    edge: graph.EdgeRow,
+    victim: int,
+    survivor: int,
+    work: PhaseRun,
 ) -> None:
-    """Let what was linked to the victim be linked to the survivor."""
+    """Move an edge of the victim to the survivor."""
     other = edge.target_n if edge.source_n == victim else edge.source_n
     low, high = sorted((other, survivor))
-    if other != survivor and (low, high) not in consolidation.associated(db, [survivor]):
-        moved = edges.EdgeRow(survivor, other, "associative", edge.weight)
-        watched_edges.draw(db, moved, now=work.now, watch=watch)
+    if other != survivor and (low, high) not in consolidation.associated_pairs(db, [survivor]):
+        moved = graph.EdgeRow(survivor, other, "associative", edge.weight)
+        reversible_changes.add_edge(db, moved, now=work.now, recorder=recorder)
+
+
+LINK_ABOVE = 0.7
+LINK_MARK = "link"
+
+_LINK_BATCH = 200
+_MAX_CHILDREN = 200
+"""The newest children of each root that are compared."""
+
+_MAX_LINKS_EACH = 8
+"""The maximum number of links of a child to the other root's children."""
+
+
+def link(work: PhaseRun) -> None:
+    """Add associative edges between similar children of similar roots, without duplicates."""
+    embedding = find_embedder(work)
+    if embedding is None:
+        return
+    joined = find_similar_roots(work, embedding, LINK_MARK)
+    work.count("compared", joined.compared)
+    work.count("near roots", len(joined.pairs))
+    for piece in work.batches(joined.pairs, _LINK_BATCH):
+        edges = _find_links(work, piece, embedding)
+        work.write(partial(_add_links, edges=edges, work=work))
+    work.write(lambda db, _: consolidation.set_progress(db, LINK_MARK, joined.seq))
+
+
+def _find_links(
+    work: PhaseRun, pairs: Sequence[RootPair], embedding: ActiveEmbedder
+) -> list[EdgeRow]:
+    """Return the edges between the children of some pairs of roots."""
+    with work.database.read() as db:
+        roots = sorted({root.n for pair in pairs for root in (pair.a, pair.b)})
+        children = consolidation.children_of(db, roots)
+        ns = sorted({n for below in children.values() for n in below[-_MAX_CHILDREN:]})
+        matrix = consolidation.load_vectors(db, ns, embedding)
+    place = {n: i for i, n in enumerate(ns)}
+    edges: list[EdgeRow] = []
+    for pair in pairs:
+        mine, theirs = (children.get(n, [])[-_MAX_CHILDREN:] for n in (pair.a.n, pair.b.n))
+        if not mine or not theirs:
+            continue
+        cosines = matrix[[place[n] for n in mine]] @ matrix[[place[n] for n in theirs]].T
+        nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :_MAX_LINKS_EACH]
+        for row, columns in enumerate(nearest):
+            edges += [
+                EdgeRow(mine[row], theirs[column], "associative", float(cosines[row, column]))
+                for column in columns
+                if cosines[row, column] > LINK_ABOVE and mine[row] != theirs[column]
+            ]
+    return edges
+
+
+def _add_links(db: Connection, cycle_n: int, *, edges: Sequence[EdgeRow], work: PhaseRun) -> None:
+    recorder = consolidation.step_recorder(cycle_n)
+    there = consolidation.associated_pairs(db, sorted({edge.source_n for edge in edges}))
+    for edge in edges:
+        ends = (min(edge[:2]), max(edge[:2]))
+        if ends not in there:
+            there.add(ends)
+            reversible_changes.add_edge(db, edge, now=work.now, recorder=recorder)
+            work.count("linked")

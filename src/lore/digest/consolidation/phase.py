@@ -1,4 +1,4 @@
-"""What a phase works with, and how it tells what it did."""
+"""The context of a phase: its database and dependencies, its counts and its report."""
 
 from __future__ import annotations
 
@@ -8,167 +8,164 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
-from lore.curate import curating
-from lore.llm import Digester
+from lore.digest import extraction
+from lore.llm import Summarizer
 from lore.records import Fragment, PhaseReport
-from lore.redaction import UNKEPT
-from lore.store import cycles
-from lore.store.consolidation import Root
-from lore.store.db import Connection, Database
-from lore.store.steps import Watch
-from lore.text import lines, words
-from lore.text.secrets import Redactor
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
+from lore.store import consolidation
+from lore.store.consolidation import Root, StepRecorder
+from lore.store.database import Connection, Database
+from lore.text import sentences, words
 
 T = TypeVar("T")
 
-DigestSession = Callable[[str, Watch], Mapping[str, int]]
-"""Digests the session of an id, lets itself be watched, and counts what came of it."""
+DigestSession = Callable[[str, StepRecorder], Mapping[str, int]]
+"""Digests a session by id, records its steps, and returns counts."""
 
 Progress = Callable[[str, int, int], None]
-"""Is told the phase, how much of it is done, and how much there is."""
+"""Called with the phase, how much of it is done, and the total."""
 
 BATCH = 100
-"""Answers that share one transaction where they cost nothing; each of a chat's is kept at once."""
+"""Offline answers per transaction; each paid answer is stored at once."""
 
-MOST_TOLD = 50
-"""Lines of one phase: more are counted, not read."""
+MAX_LINES = 50
+"""Report lines per phase; further ones are only counted."""
 
-_TOLD_CHARS = 100
+_LABEL_CHARS = 100
 
 
 class Stopped(Exception):
-    """Ends a phase between two steps, because whoever runs it is to stop."""
+    """Ends a phase between two steps, because its runner is stopping."""
 
 
-class _Rehearsed(Exception):
-    """Ends a write of a dry run, so that nothing of it stays."""
+class _DryRunRollback(Exception):
+    """Rolls back a write of a dry run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
-    """What a cycle is given to work with by whoever has the memory open.
+class CycleContext:
+    """The dependencies of a cycle, given by whoever has the memory open.
 
-    `digest` are asked in their order for each session that is idle for `idle_s`, each under the
-    kind of the job that does the same; one that failed there waits here too.
-    `embed_waiting` gives vectors to what waits for one, `forget_vectors` takes those of removed
-    items out of the index.
+    `digest_steps` run in order for each session that is idle for `idle_s`, each under the kind of
+    the job that does the same; a session whose job failed is postponed here too. `embed_pending`
+    embeds items without a vector, `forget_vectors` removes those of removed items from the index.
     """
 
-    digester: Digester
-    digest: Mapping[str, DigestSession] = field(default_factory=dict)
-    idle_s: float = curating.IDLE_S
-    redactor: Redactor = UNKEPT
-    embed_waiting: Callable[[], object] | None = None
+    summarizer: Summarizer
+    digest_steps: Mapping[str, DigestSession] = field(default_factory=dict)
+    idle_s: float = extraction.IDLE_S
+    redactor: Redactor = EPHEMERAL_REDACTOR
+    embed_pending: Callable[[], object] | None = None
     forget_vectors: Callable[[Sequence[int]], object] | None = None
 
 
-class Near(NamedTuple):
-    """Two roots of one project, the lower number first, and how close they are."""
+class RootPair(NamedTuple):
+    """Two roots of one project, the lower number first, and their cosine."""
 
     a: Root
     b: Root
     cosine: float
 
 
-class Joined(NamedTuple):
-    """The near pairs, nearest first, and the change number up to which they are known."""
+class SimilarRoots(NamedTuple):
+    """Similar pairs, nearest first, and the change number up to which they are complete."""
 
-    pairs: list[Near]
+    pairs: list[RootPair]
     seq: int
     compared: int
 
 
 @dataclass(slots=True)
-class Work:
-    """One phase at work: its database and means, what it counted and told so far."""
+class PhaseRun:
+    """One run of a phase: its database and context, its counts and report lines."""
 
     database: Database
-    means: Means
+    context: CycleContext
     phase: str
     cycle_n: int
     now: datetime
     dry_run: bool = False
     progress: Progress | None = None
-    stopping: Callable[[], bool] = lambda: False
+    should_stop: Callable[[], bool] = lambda: False
     counts: dict[str, int] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     skipped: str = ""
-    joins: dict[int, Joined] = field(default_factory=dict)
-    """Near pairs by the mark that they are fresh since, for all phases of one cycle."""
+    similar_roots: dict[int, SimilarRoots] = field(default_factory=dict)
+    """Similar pairs by progress mark, shared by all phases of one cycle."""
 
     @property
-    def asks(self) -> bool:
-        """Tell whether the digester is a chat, whose answers cost money."""
-        return self.means.digester.identity != "offline"
+    def is_paid(self) -> bool:
+        """Return whether the summarizer is a chat, whose answers cost money."""
+        return self.context.summarizer.identity != "offline"
 
-    def batches(self, asked: Sequence[T]) -> Iterator[Sequence[T]]:
-        """Yield what is asked in the pieces in which answers are kept, and show the progress."""
-        return self.pieces(asked, 1 if self.asks else BATCH)
+    def answer_batches(self, requests: Sequence[T]) -> Iterator[Sequence[T]]:
+        """Yield requests in batches whose answers are stored together, and report progress."""
+        return self.batches(requests, 1 if self.is_paid else BATCH)
 
-    def pieces(self, found: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-        """Yield what is to be done in pieces of a size, and show the progress."""
-        for start in range(0, len(found), size):
-            self.advance(start, len(found))
-            yield found[start : start + size]
+    def batches(self, items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+        """Yield items in batches of a size, and report progress."""
+        for start in range(0, len(items), size):
+            self.advance(start, len(items))
+            yield items[start : start + size]
 
-    def cleaned(self, answer: str) -> str:
-        """Return what a digester wrote as it may be stored: clean, and without secrets."""
-        return self.means.redactor.redact(words.clean(answer)).strip()
+    def clean(self, answer: str) -> str:
+        """Return a summarizer's text for storage: clean, and without secrets."""
+        return self.context.redactor.redact(words.clean(answer)).strip()
 
     def count(self, what: str, by: int = 1) -> None:
         """Count something that was done."""
         if by:
             self.counts[what] = self.counts.get(what, 0) + by
 
-    def tell(self, line: str) -> None:
-        """Say in one line what was done."""
-        if len(self.told) < MOST_TOLD:
-            self.told.append(line)
-        elif len(self.told) == MOST_TOLD:
-            self.told.append("and more, which are counted only")
+    def report_line(self, line: str) -> None:
+        """Add a line to the report."""
+        if len(self.lines) < MAX_LINES:
+            self.lines.append(line)
+        elif len(self.lines) == MAX_LINES:
+            self.lines.append("and more, which are counted only")
 
     def skip(self, reason: str) -> None:
-        """Say why the phase cannot work."""
+        """Record why the phase cannot run."""
         self.skipped = reason
 
     def advance(self, done: int, total: int) -> None:
-        """Show how far the phase has come, and go no further if it is to stop."""
-        if self.stopping():
+        """Report progress, and raise `Stopped` if the runner is stopping."""
+        if self.should_stop():
             raise Stopped
         if self.progress:
             self.progress(self.phase, done, total)
 
     def write(self, work: Callable[[Connection, int], T]) -> T:
-        """Run a write with the cycle's number, and keep in it what was counted and told.
+        """Run a write with the cycle's number, and save counts and report lines with it.
 
-        In a dry run it is done and taken back again.
+        A dry run rolls it back.
         """
         if not self.dry_run:
 
             def keep(db: Connection) -> T:
                 result = work(db, self.cycle_n)
-                cycles.save(db, self.cycle_n, self.report())
+                consolidation.save_phase(db, self.cycle_n, self.report())
                 return result
 
             return self.database.write(keep)
-        done: list[T] = []
+        results: list[T] = []
 
         def rehearse(db: Connection) -> None:
-            done.append(work(db, cycles.begin(db, [self.phase], now=self.now)))
-            raise _Rehearsed
+            results.append(work(db, consolidation.begin_cycle(db, [self.phase], now=self.now)))
+            raise _DryRunRollback
 
-        with suppress(_Rehearsed):
+        with suppress(_DryRunRollback):
             self.database.write(rehearse)
-        return done[0]
+        return results[0]
 
     def report(self) -> PhaseReport:
-        """Return what was done so far; the phase is not through yet."""
-        return PhaseReport(self.phase, "pending", dict(self.counts), tuple(self.told))
+        """Return the report so far; the phase is still pending."""
+        return PhaseReport(self.phase, "pending", dict(self.counts), tuple(self.lines))
 
 
-Phase = Callable[[Work], None]
+Phase = Callable[[PhaseRun], None]
 
 
-def named(fragment: Fragment) -> str:
-    """Return a fragment's id with its words, as a report tells it."""
-    return f"{fragment.id} {lines.one_line(fragment.summary, _TOLD_CHARS)}"
+def label(fragment: Fragment) -> str:
+    """Return a fragment's id and summary for a report line."""
+    return f"{fragment.id} {sentences.one_line(fragment.summary, _LABEL_CHARS)}"

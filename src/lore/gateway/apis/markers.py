@@ -1,38 +1,45 @@
-"""Markers: what a client's history holds in the place of a call that the gateway carried out."""
+"""Markers: texts in a client's history that stand for recall calls the gateway has run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
-from lore.gateway.apis.shapes import Json, count, dumped, loaded, table, text
-from lore.text import marks
+from lore.gateway.apis.json_values import (
+    Json,
+    as_count,
+    as_object,
+    as_text,
+    parse_or_none,
+    to_json_text,
+)
+from lore.text import memory_tags
 
-_SIGN = marks.searched("").partition(": ")[2].rstrip("]").encode()
+_MARKER_BYTES = memory_tags.search_mark("").partition(": ")[2].rstrip("]").encode()
 
-_WRITTEN = frozenset({
+_MODEL_TEXT_FIELDS = frozenset({
     *("input", "args", "arguments"),
     *("text", "summary", "thinking", "reasoning", "reasoning_content"),
 })
-"""Where the wires have the words of a model: the arguments of its calls, and its thoughts."""
+"""Fields with text that a model wrote: call arguments and reasoning."""
 
 Redact = Callable[[object], object]
-"""Takes the secrets out of a text, or out of all texts of a tree."""
+"""Redacts secrets in a text, or in all texts of a JSON value."""
 
-LIMIT = "No more searches in this answer: answer now, with what has been found."
-ENOUGH = (
+SEARCH_LIMIT_TEXT = "No more searches in this answer: answer now, with what has been found."
+SEARCHES_EXHAUSTED_TEXT = (
     "[Memory was searched ten times for this answer, and the model asked for more: it ends here.]"
 )
-FAILED = "Memory could not be searched."
+SEARCH_FAILED_TEXT = "Memory could not be searched."
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A call of recall and its result, as they have to be put back.
+    """A recall call and its result, stored so that they can be put back into the history.
 
-    `round` is the answer that it was part of: its calls are answered together. `tail` is how
-    many of the answer's blocks stand behind the last of them. `is_mixed` says that the answer
-    also called tools of the client, so that all results stand in the client's next message.
+    `round` identifies the response that made the call; the calls of a round are answered together.
+    `tail` is the number of blocks after the last call of that response. `is_mixed` says that the
+    response also called tools of the client, so that all results go into the client's next message.
     """
 
     call: Json
@@ -41,33 +48,33 @@ class Marker:
     tail: int = 0
     is_mixed: bool = False
     place: int = 0
-    """Where it stood among the blocks or calls of its answer."""
+    """Position among the blocks or calls of its response."""
     extra: Json = field(default_factory=dict)
-    """What else the answer said that has no place of its own in the client's history."""
+    """Other fields of the response that the client's history does not keep."""
 
-    def write(self) -> str:
-        """Return the marker as a text that can be stored."""
-        return dumped(asdict(self))
+    def to_json(self) -> str:
+        """Return the marker as JSON text for storage."""
+        return to_json_text(asdict(self))
 
 
-def read(stored: str | None) -> Marker | None:
-    """Return a marker as it was stored, or None if it was not."""
-    told = table(loaded(stored)) if stored else {}
-    if not told:
+def parse_marker(stored: str | None) -> Marker | None:
+    """Parse a stored marker; None if there is none."""
+    fields = as_object(parse_or_none(stored)) if stored else {}
+    if not fields:
         return None
     return Marker(
-        table(told.get("call")),
-        text(told.get("result")),
-        text(told.get("round")),
-        count(told.get("tail")),
-        told.get("is_mixed") is True,
-        count(told.get("place")),
-        table(told.get("extra")),
+        as_object(fields.get("call")),
+        as_text(fields.get("result")),
+        as_text(fields.get("round")),
+        as_count(fields.get("tail")),
+        fields.get("is_mixed") is True,
+        as_count(fields.get("place")),
+        as_object(fields.get("extra")),
     )
 
 
-def once(find: Callable[[str], str | None]) -> Callable[[str], str | None]:
-    """Return what finds each marker once: an id may stand for one call, whoever repeats it."""
+def find_once(find: Callable[[str], str | None]) -> Callable[[str], str | None]:
+    """Wrap a lookup so that it finds each marker once, even if a client repeats its id."""
     met: set[str] = set()
 
     def find_first(marker_id: str) -> str | None:
@@ -79,42 +86,44 @@ def once(find: Callable[[str], str | None]) -> Callable[[str], str | None]:
     return find_first
 
 
-def redacted(stored: str, redact: Redact) -> str:
-    """Return a stored marker in which what a model wrote has passed a redactor.
+def redact_marker(stored: str, redact: Redact) -> str:
+    """Return a stored marker with the model's texts redacted.
 
-    Ids and signatures stay as they are: providers check them.
+    Ids and signatures stay as they are, because providers verify them.
     """
-    told = table(loaded(stored))
-    hidden = _redacted(told, redact)
-    return stored if hidden == told else dumped(hidden)
+    fields = as_object(parse_or_none(stored))
+    hidden = _redact_tree(fields, redact)
+    return stored if hidden == fields else to_json_text(hidden)
 
 
-def _redacted(value: object, redact: Redact) -> object:
+def _redact_tree(value: object, redact: Redact) -> object:
     if isinstance(value, list):
-        return [_redacted(one, redact) for one in value]
+        return [_redact_tree(one, redact) for one in value]
     if not isinstance(value, dict):
         return value
     return {
-        name: _words(one, redact) if name in _WRITTEN else _redacted(one, redact)
+        name: _redact_value(one, redact)
+        if name in _MODEL_TEXT_FIELDS
+        else _redact_tree(one, redact)
         for name, one in value.items()
     }
 
 
-def _words(value: object, redact: Redact) -> object:
-    """Return words without secrets; arguments that are written as JSON stay that."""
-    parsed = loaded(value) if isinstance(value, str) else None
+def _redact_value(value: object, redact: Redact) -> object:
+    """Redact a text; arguments that are JSON text stay valid JSON."""
+    parsed = parse_or_none(value) if isinstance(value, str) else None
     if not isinstance(parsed, dict):
         return redact(value)
     hidden = redact(parsed)
-    return value if hidden == parsed else dumped(hidden)
+    return value if hidden == parsed else to_json_text(hidden)
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
-    """What a client has of several answers, taken apart again.
+class AnswerRounds:
+    """The upstream responses that a client's message was joined from.
 
-    Each of `closed` called recall alone: its blocks, and the results that followed. `rest` is
-    what the last one said, and `waiting` are the results that stand in the next message.
+    `closed` holds responses that called only recall: their blocks and results. `rest` holds the
+    blocks of the last response, and `waiting` the results for the client's next message.
     """
 
     closed: list[tuple[list[Json], list[Marker]]]
@@ -122,12 +131,12 @@ class Rounds:
     waiting: list[Marker]
 
 
-def take_apart(atoms: Sequence[Json | Marker]) -> Rounds:
-    """Return the answers that blocks with markers among them were made of."""
+def split_rounds(atoms: Sequence[Json | Marker]) -> AnswerRounds:
+    """Split blocks and markers into the responses that they were joined from."""
     closed: list[tuple[list[Json], list[Marker]]] = []
     blocks: list[Json] = []
     waiting: list[Marker] = []
-    left = -1
+    remaining = -1
     for at, atom in enumerate(atoms):
         if isinstance(atom, Marker):
             blocks.append(atom.call)
@@ -135,38 +144,38 @@ def take_apart(atoms: Sequence[Json | Marker]) -> Rounds:
             is_last = not any(
                 isinstance(later, Marker) and later.round == atom.round for later in atoms[at + 1 :]
             )
-            left = atom.tail if is_last and not atom.is_mixed else -1
+            remaining = atom.tail if is_last and not atom.is_mixed else -1
         else:
             blocks.append(atom)
-            left -= left > 0
-        if left == 0:
+            remaining -= remaining > 0
+        if remaining == 0:
             closed.append((blocks, waiting))
-            blocks, waiting, left = [], [], -1
-    return Rounds(closed, blocks, waiting)
+            blocks, waiting, remaining = [], [], -1
+    return AnswerRounds(closed, blocks, waiting)
 
 
-def apart(told: str) -> str:
-    """Return words that stand on a line of their own; clients join texts that follow each other."""
-    return f"\n\n{told}\n\n"
+def own_paragraph(text: str) -> str:
+    """Return a text as its own paragraph, since clients concatenate adjacent texts."""
+    return f"\n\n{text}\n\n"
 
 
-def sign(marker_id: str) -> str:
-    """Return the words that stand in a client's history in the place of a call."""
-    return apart(marks.searched(marker_id))
+def marker_text(marker_id: str) -> str:
+    """Return the text that replaces a recall call in the client's history."""
+    return own_paragraph(memory_tags.search_mark(marker_id))
 
 
 def may_have_markers(body: bytes) -> bool:
-    """Tell whether a body names a marker at all; cheap for those that do not."""
-    return _SIGN in body
+    """Return whether a body contains the text of a marker; a cheap pre-check."""
+    return _MARKER_BYTES in body
 
 
-def split(said: str) -> Iterator[tuple[str, str]]:
-    """Yield a text in pieces, each with the id of the marker that it is, or ''."""
+def split_text(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of a text, each with its marker id, or '' for ordinary text."""
     at = 0
-    for found in marks.SEARCHED.finditer(said):
-        if found.start() > at:
-            yield "", said[at : found.start()]
-        yield found[1], found[0]
-        at = found.end()
-    if at < len(said):
-        yield "", said[at:]
+    for match in memory_tags.SEARCH_MARK.finditer(text):
+        if match.start() > at:
+            yield "", text[at : match.start()]
+        yield match[1], match[0]
+        at = match.end()
+    if at < len(text):
+        yield "", text[at:]

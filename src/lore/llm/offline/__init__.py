@@ -1,1 +1,1 @@
-"""Offline: digesting by rules and the embedder alone, without a model, key or network."""
+"""Summarize by rules and the embedder alone, without a model, key or network."""

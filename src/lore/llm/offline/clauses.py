@@ -1,4 +1,4 @@
-"""Clauses: the pieces that talk is made of, and how much each of them says."""
+"""Split messages into clauses, and weigh how informative each is."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from lore.text import instructions, sentences, words
 
-LONGEST = 240
-"""A clause that is longer is cut: no single statement takes the room of all others."""
+MAX_CHARS = 240
+"""Longer clauses are cut, so that no single statement takes all the room."""
 
-STANDING, CHANGES, EXPLAINS = 3.0, 2.0, 0.8
-"""What a lasting instruction, a decision, and a reason or an error count beside their words."""
+STANDING_BONUS, CHANGE_BONUS, REASON_BONUS = 3.0, 2.0, 0.8
+"""Bonus of a standing instruction, of a decision, and of a reason or an error."""
 
-LEAST_WEIGHT = 2.0
-"""What says less than two words' worth is a greeting, a heading or a name."""
+MIN_WEIGHT = 2.0
+"""Clauses below the weight of two words are greetings, headings or names."""
 
 _READ_CHARS = 24_000
 _SPLIT_CHARS = 90
-"""A sentence that is longer is taken apart at its joints."""
+"""A longer sentence is split at its joints."""
 
 _SHORT_CHARS = 25
 
@@ -62,23 +62,23 @@ _WRONG = re.compile(
     r"\b\w*(?:Error|Exception)\b"
     r"|\b(?:error|failed|fails|failure|panic|traceback|denied|broken|crash(?:es|ed)?)\b"
 )
-_NOTHING = re.compile(
+_IRRELEVANT = re.compile(
     r"\\[a-zA-Z]+[{(\s]|\\[()\[\]]|[\d)]\s?[=+*/]\s?[\d(].*=|\[Request interrupted"
 )
-"""Steps of a calculation and what an agent's program says: nobody asks for these."""
+"""Steps of a calculation, and messages of the agent program itself."""
 
 _TOOL = re.compile(r"\[([A-Za-z][\w.-]{0,60})\] ")
-_WENT = re.compile(
+_OUTCOME = re.compile(
     r"\b\w*(?:Error|Exception)\b|^\s*(?:E  |FAIL|--- FAIL|error|fatal|panic)"
     r"|\b\d+ (?:passed|failed)|: \d+ lines(?:;|$)|\b(?:not found|denied|No such file)\b"
 )
-"""Lines of an output that say how it went, and the note that stands for a long one."""
+"""Lines of tool output that report a result, and the note that replaces long output."""
 
 _NUMBER = re.compile(r"\d")
-_TELLING = re.compile(r"[A-Za-z]*[\d_/.][\w/.:-]*\w|\w*[a-z][A-Z]\w*|[A-Z]{2,}\w*")
+_IDENTIFIER = re.compile(r"[A-Za-z]*[\d_/.][\w/.:-]*\w|\w*[a-z][A-Z]\w*|[A-Z]{2,}\w*")
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
 
-_EMPTY = frozenset(
+_FILLER = frozenset(
     """able add already another anything appreciate around best better bit came come comes
     create course day different done easily easy effective ensure even every everything
     example feel find first follow following forward go going good great happy help helpful here's
@@ -88,38 +88,38 @@ _EMPTY = frozenset(
     start step steps still sure take thank thanks thing things think time try trying two use
     used useful using want wants way ways well work working works would yes yet""".split()
 )
-"""Words that say little of what a text is about."""
+"""Words that say little about the topic of a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One statement, word for word, with the words that it would be found by.
+    """One statement, verbatim, with the weights of its search words.
 
-    `used` says that it is a call of a tool or what came back.
+    `is_tool_line` marks a tool call or a line of its output.
     """
 
     text: str
     weights: dict[str, float]
     bonus: float
-    used: bool = False
+    is_tool_line: bool = False
 
 
-def clauses(text: str, *, person: bool) -> list[Clause]:
-    """Return the statements of a message in order; code blocks are left out.
+def split_clauses(text: str, *, person: bool) -> list[Clause]:
+    """Return the statements of a message in order, without code blocks.
 
-    Of what a tool was told the command is kept, of what it gave back what says how it went.
+    Tool calls are kept as commands; of their output only the lines that report a result.
     """
-    spoken, used = _apart(text[:_READ_CHARS])
-    found = []
-    for line in _lines(spoken):
-        for sentence in sentences.cut(line):
-            found += [_clause(piece, person=person) for piece in _pieces(sentence)]
-    found += [_clause(line, person=False, used=True) for line in used]
-    return [clause for clause in found if clause]
+    spoken, used = _split_tool_lines(text[:_READ_CHARS])
+    clauses = []
+    for line in _plain_lines(spoken):
+        for sentence in sentences.split_sentences(line):
+            clauses += [_clause(piece, person=person) for piece in _split_at_joints(sentence)]
+    clauses += [_clause(line, person=False, used=True) for line in used]
+    return [clause for clause in clauses if clause]
 
 
-def _apart(text: str) -> tuple[str, list[str]]:
-    """Return what was said in words, and the lines of tool traffic that are worth telling."""
+def _split_tool_lines(text: str) -> tuple[str, list[str]]:
+    """Return the prose, and the tool lines that are worth keeping."""
     if "[" not in text:
         return text, []
     spoken, used = [], []
@@ -131,28 +131,28 @@ def _apart(text: str) -> tuple[str, list[str]]:
             used.append(line)
         elif tool or inside:
             inside = True
-            told = line.removeprefix("[result] ")
-            if _WENT.search(told[:400]):
-                used.append(told.strip())
+            output = line.removeprefix("[result] ")
+            if _OUTCOME.search(output[:400]):
+                used.append(output.strip())
         else:
             spoken.append(line)
     return "\n".join(spoken), used
 
 
-def _lines(text: str) -> list[str]:
+def _plain_lines(text: str) -> list[str]:
     plain = _TAG.sub(" ", _FENCE.sub("\n", text))
-    kept = []
+    lines = []
     for line in plain.splitlines():
         bare = _BULLET.sub("", line, count=1).strip() if _BULLET.match(line) else line.strip()
         if bare and not _RULE.fullmatch(bare):
-            told = _MARKUP.sub("", bare)
-            numbered = _NUMBERED.match(told)
-            kept.append(told[numbered.end() :] if numbered else told)
-    return kept
+            plain_line = _MARKUP.sub("", bare)
+            numbered = _NUMBERED.match(plain_line)
+            lines.append(plain_line[numbered.end() :] if numbered else plain_line)
+    return lines
 
 
-def _pieces(sentence: str) -> list[str]:
-    """Return a long sentence taken apart at its joints; what is too short stays where it is."""
+def _split_at_joints(sentence: str) -> list[str]:
+    """Split a long sentence at its joints; short pieces stay with their neighbour."""
     if len(sentence) <= _SPLIT_CHARS:
         return [sentence]
     spans: list[tuple[int, int]] = []
@@ -168,44 +168,43 @@ def _pieces(sentence: str) -> list[str]:
 
 
 def _clause(piece: str, *, person: bool, used: bool = False) -> Clause | None:
-    text = _without(_LEAD, piece.strip(" ,;-"))
-    text = _without(_ASKING, text.strip(" ,;-:"))
-    if len(text) > LONGEST:
-        text = text[:LONGEST].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
-    weights = weigh(text)
-    if sum(weights.values()) < LEAST_WEIGHT or _NOTHING.search(text):
+    text = _strip_lead(_LEAD, piece.strip(" ,;-"))
+    text = _strip_lead(_ASKING, text.strip(" ,;-:"))
+    if len(text) > MAX_CHARS:
+        text = text[:MAX_CHARS].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+    weights = weigh_words(text)
+    if sum(weights.values()) < MIN_WEIGHT or _IRRELEVANT.search(text):
         return None
     bonus = 0.0
-    if person and instructions.standing(text):
-        bonus += STANDING
+    if person and instructions.find_standing(text):
+        bonus += STANDING_BONUS
     if _CHANGE.search(text):
-        bonus += CHANGES
+        bonus += CHANGE_BONUS
     if _REASON.search(text) or _WRONG.search(text):
-        bonus += EXPLAINS
+        bonus += REASON_BONUS
     return Clause(text, weights, bonus, used)
 
 
-def _without(lead: re.Pattern[str], text: str) -> str:
-    """Return a text without what stands before its first telling word."""
-    found = lead.match(text)
-    return text[found.end() :].strip(" ,;-:") if found else text
+def _strip_lead(lead: re.Pattern[str], text: str) -> str:
+    match = lead.match(text)
+    return text[match.end() :].strip(" ,;-:") if match else text
 
 
-def weigh(text: str) -> dict[str, float]:
-    """Return the words that a text would be found by, with how telling each is."""
-    telling = {word for found in _TELLING.findall(text) for word in words.split(found)}
-    names = {word for found in _NAME.findall(text) for word in words.split(found)}
+def weigh_words(text: str) -> dict[str, float]:
+    """Return the search words of a text with their weights."""
+    identifiers = {word for match in _IDENTIFIER.findall(text) for word in words.split(match)}
+    names = {word for match in _NAME.findall(text) for word in words.split(match)}
     weights: dict[str, float] = {}
     for word in words.split(text):
         if word in words.STOP_WORDS or (len(word) < 2 and not word.isdigit()):
             continue
         if _NUMBER.search(word):
             weight = 1.5
-        elif word in telling:
+        elif word in identifiers:
             weight = 1.6
         elif word in names:
             weight = 1.4
-        elif word in _EMPTY:
+        elif word in _FILLER:
             weight = 0.15
         else:
             weight = 1.0

@@ -1,13 +1,9 @@
-"""All prompts of the house, each with its version, and the one way to fill them."""
+"""All prompts with their versions, and the functions that fill them."""
 
 from __future__ import annotations
 
-from lore.llm.prompts.condensing import CONDENSE
-from lore.llm.prompts.extracting import EXTRACT
-from lore.llm.prompts.judging import JUDGE
-from lore.llm.prompts.observing import OBSERVE
-from lore.llm.prompts.prompt import Boundary, Prompt, Rendered, indented, new_boundary, render
-from lore.llm.prompts.telling import OVERVIEW, REFLECT
+from lore.llm.prompts.renderer import Boundary, Prompt, RenderedPrompt, indent, new_boundary, render
+from lore.llm.prompts.templates import CONDENSE, EXTRACT, JUDGE, OBSERVE, OVERVIEW, REFLECT
 
 __all__ = [
     "CONDENSE",
@@ -19,8 +15,8 @@ __all__ = [
     "REFLECT",
     "Boundary",
     "Prompt",
-    "Rendered",
-    "indented",
+    "RenderedPrompt",
+    "indent",
     "new_boundary",
     "render",
 ]

@@ -1,4 +1,4 @@
-"""Connections to a SQLite file: opening it, its settings, running statements."""
+"""Connections to a SQLite file: opening, settings, statements, SQL dialect, and errors."""
 
 from __future__ import annotations
 
@@ -7,14 +7,95 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import numpy as np
 
-from lore.errors import InvalidInput, LoreError, StoreError, StoreReadOnly
-from lore.store.files import has_space, make_private, shared_file_system
-from lore.store.sqlite.failures import damaged, symbolic_link, translated
+from lore.errors import InvalidInput, LoreError, StoreBusy, StoreDamaged, StoreError, StoreReadOnly
+from lore.store.files import FULL_DISK, disk_full_error, has_space, make_private, shared_file_system
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+def translate_error(error: apsw.Error, path: Path, number: int = 0) -> StoreError:
+    """Translate an error of SQLite into one of Lore; the only place that does so.
+
+    `number` is the system's error number, where it is known.
+    """
+    for kind, make in _TRANSLATIONS:
+        if isinstance(error, kind):
+            return make(error, path, number)
+    return StoreError(f"SQLite reported an error: {error}")
+
+
+def _busy(_error: apsw.Error, path: Path, _number: int) -> StoreError:
+    return StoreBusy(
+        f"Timed out: another process has been writing to {path} for too long.",
+        hint="Try again; the setting 'store.busy_timeout_s' is the timeout.",
+    )
+
+
+def _full(_error: apsw.Error, path: Path, _number: int) -> StoreError:
+    return disk_full_error(path)
+
+
+def _read_only(_error: apsw.Error, path: Path, _number: int) -> StoreError:
+    return StoreReadOnly(
+        f"{path} cannot be written.", hint="Check owner and permissions of the folder."
+    )
+
+
+def damaged_error(error: Exception, path: Path, _number: int) -> StoreError:
+    """Return the error for a damaged file."""
+    return StoreDamaged(
+        f"{path} is damaged or not a database: {error}",
+        hint="Run 'lore doctor' to see what can be saved, or 'lore restore' to use a backup.",
+    )
+
+
+def _cannot_open(error: apsw.Error, path: Path, number: int) -> StoreError:
+    if path.is_symlink():
+        return symlink_error(path)
+    if path.is_dir():
+        return StoreError(f"{path} is a folder, not a database.")
+    return _read_only(error, path, number)
+
+
+def symlink_error(path: Path) -> StoreError:
+    """Return the error for a symbolic link."""
+    return StoreError(f"{path} is a symbolic link; Lore does not follow it.")
+
+
+def _io(error: apsw.Error, path: Path, number: int) -> StoreError:
+    if number in FULL_DISK or not has_space(path):
+        return _full(error, path, number)
+    return StoreError(
+        f"The disk failed while using {path}: {error}",
+        hint="The last write may or may not be stored; repeating it is safe.",
+    )
+
+
+def _closed(_error: apsw.Error, _path: Path, _number: int) -> StoreError:
+    return StoreError("The memory is closed.")
+
+
+_TRANSLATIONS = (
+    (apsw.BusyError, _busy),
+    (apsw.LockedError, _busy),
+    (apsw.ProtocolError, _busy),
+    (apsw.FullError, _full),
+    (apsw.ReadOnlyError, _read_only),
+    (apsw.CantOpenError, _cannot_open),
+    (apsw.PermissionsError, _read_only),
+    (apsw.AuthError, _read_only),
+    (apsw.CorruptError, damaged_error),
+    (apsw.NotADBError, damaged_error),
+    (apsw.ConnectionClosedError, _closed),
+    (apsw.IOError, _io),
+)
+
 
 Row = tuple[Any, ...]
 
@@ -22,23 +103,29 @@ OLDEST_LIBRARY = (3, 51, 3)
 """Older SQLite can corrupt a WAL file that several connections write and checkpoint."""
 
 WRITER_KIB, READER_KIB = 16_384, 4_096
-"""Caches of pages. There are several readers, and the system has the pages too: with 16 MB a recall
-among 100,000 messages took no less time than with 4."""
+"""Page caches.
+
+16 MB for readers made recall over 100,000 messages no faster than 4 MB: the system caches the pages
+as well.
+"""
 
 _MMAP_BYTES = 0
-_STEP_S = 0.001
-_STATEMENTS = 500
-"""Prepared statements are kept for so many uses. Each row of `run_many` is one: with apsw's own
-100, the messages of a short file drove out all others, and each had to be compiled anew."""
+_BUSY_STEP_S = 0.001
+_STATEMENT_CACHE = 500
+"""Size of the cache of prepared statements.
 
-PATIENT_RETRY_S = 0.02
-"""So long between two tries where SQLite does not wait by itself."""
+Each row of `run_many` uses an entry; with apsw's default of 100 the messages of a short file
+evicted all others.
+"""
 
-_LOG_BYTES = 1 << 26
-"""The log is cut back to so much after a transaction that made it longer."""
+RETRY_DELAY_S = 0.02
+"""Delay between two attempts where SQLite has no busy timeout."""
 
-_UNFIT = (UnicodeError, OverflowError)
-"""What apsw raises for half a surrogate pair, a number beyond 64 bits, or stored garbage."""
+_MAX_WAL_BYTES = 1 << 26
+"""The write-ahead log is truncated to this size after a larger transaction."""
+
+_UNSTORABLE = (UnicodeError, OverflowError)
+"""Errors of apsw for lone surrogates, integers beyond 64 bits, and undecodable text."""
 
 
 class Connection:
@@ -55,7 +142,7 @@ class Connection:
         """Run a statement and return all its rows."""
         try:
             return self.raw.execute(sql, params).fetchall()
-        except (apsw.Error, *_UNFIT) as error:
+        except (apsw.Error, *_UNSTORABLE) as error:
             raise self._translated(error) from error
 
     def find(self, sql: str, /, **params: Any) -> Row | None:
@@ -68,25 +155,29 @@ class Connection:
         row = self.find(sql, **params)
         return row[0] if row else None
 
+    def column(self, sql: str, /, **params: Any) -> list[Any]:
+        """Run a statement and return the first value of each of its rows."""
+        return [row[0] for row in self.rows(sql, **params)]
+
     def run(self, sql: str, /, **params: Any) -> int:
         """Run a statement and return how many rows it changed."""
         self.rows(sql, **params)
         return self.raw.changes()
 
     def run_many(self, sql: str, values: Iterable[Mapping[str, Any] | Row]) -> None:
-        """Run a statement once for each set of values, by name or in the order of the names."""
+        """Run a statement once for each set of values, given by name or in order of the names."""
         try:
             self.raw.executemany(sql, values)
-        except (apsw.Error, *_UNFIT) as error:
+        except (apsw.Error, *_UNSTORABLE) as error:
             raise self._translated(error) from error
 
     @property
     def in_transaction(self) -> bool:
-        """Tell whether a transaction is open; SQLite ends it itself when the disk fails."""
+        """Whether a transaction is open; SQLite rolls it back itself when the disk fails."""
         return self.raw.in_transaction
 
     def begin_write(self) -> None:
-        """Begin a transaction that writes: it waits for its turn now, not at its first write."""
+        """Begin a write transaction: wait for the lock now, not at the first write."""
         self.rows("BEGIN IMMEDIATE")
 
     def close(self) -> None:
@@ -94,19 +185,19 @@ class Connection:
         try:
             self.raw.close(force=True)
         except apsw.Error as error:
-            raise translated(error, self.path) from error
+            raise translate_error(error, self.path) from error
 
     def _translated(self, error: Exception) -> LoreError:
         if isinstance(error, UnicodeDecodeError):
-            return damaged(error, self.path, 0)
+            return damaged_error(error, self.path, 0)
         if not isinstance(error, apsw.Error):
             return InvalidInput(f"A value cannot be stored: {error}")
         closed = isinstance(error, apsw.ConnectionClosedError)
-        return translated(error, self.path, 0 if closed else self.raw.system_errno)
+        return translate_error(error, self.path, 0 if closed else self.raw.system_errno)
 
 
 def check_library(version: str = apsw.sqlite_lib_version()) -> None:
-    """Refuse a SQLite library that is known to corrupt files in Lore's way of use."""
+    """Refuse a SQLite library that can corrupt files with several writers."""
     if tuple(int(part) for part in version.split(".")[:3]) < OLDEST_LIBRARY:
         oldest = ".".join(map(str, OLDEST_LIBRARY))
         msg = f"SQLite {version} can corrupt a database that several processes write."
@@ -114,7 +205,7 @@ def check_library(version: str = apsw.sqlite_lib_version()) -> None:
 
 
 def describe_library() -> str:
-    """Return the versions of the library and what it carries."""
+    """Return the versions of apsw and SQLite."""
     return f"apsw {apsw.apsw_version()}, SQLite {apsw.sqlite_lib_version()}"
 
 
@@ -128,16 +219,16 @@ def open_connection(
 ) -> Connection:
     """Open a database file with the settings that Lore relies on.
 
-    A VFS that is named has no shared memory, so its connection has the file to itself.
+    A named VFS has no shared memory, so its connection locks the file exclusively.
     """
     check_library()
     raw: apsw.Connection | None = None
     try:
-        wait = _waiting(busy_timeout_s)
+        wait = _busy_handler(busy_timeout_s)
         raw = _open_read_only(path, wait) if read_only else _open_writable(path, vfs)
         raw.set_busy_handler(wait)
-        # Else a statement on a table with a partial index is compiled anew for every value bound
-        # to it, which took most of its time; none here needs its values to choose its index.
+        # Otherwise a statement on a table with a partial index is compiled again for every bound
+        # value, which took most of its time.
         raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         own = (f"cache_size = -{cache_kib}", *(("locking_mode = EXCLUSIVE",) if vfs else ()))
         for pragma in (*own, *_PRAGMAS):
@@ -149,7 +240,7 @@ def open_connection(
         if raw is not None:
             number = raw.system_errno
             raw.close(force=True)
-        raise translated(error, path, number) from error
+        raise translate_error(error, path, number) from error
     return Connection(raw, path, read_only=read_only)
 
 
@@ -157,29 +248,29 @@ _PRAGMAS = (
     "foreign_keys = ON",
     "secure_delete = ON",
     f"mmap_size = {_MMAP_BYTES}",
-    f"journal_size_limit = {_LOG_BYTES}",
+    f"journal_size_limit = {_MAX_WAL_BYTES}",
     "temp_store = MEMORY",
     "trusted_schema = OFF",
 )
 
 
 def _open_writable(path: Path, vfs: str) -> apsw.Connection:
-    """Open for writing; a file that is new belongs to its owner alone from the first moment."""
+    """Open for writing; a new file is private to its owner from creation."""
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOFOLLOW
     make_private(path)
     return apsw.Connection(
         str(path.parent.resolve() / path.name),
         flags=flags,
         vfs=vfs or None,
-        statementcachesize=_STATEMENTS,
+        statementcachesize=_STATEMENT_CACHE,
     )
 
 
-def _waiting(patience_s: float) -> Callable[[int], bool]:
-    """Return a busy handler that tries again in short, uneven steps until patience ends.
+def _busy_handler(patience_s: float) -> Callable[[int], bool]:
+    """Return a busy handler that retries in short, uneven steps until a timeout.
 
-    SQLite's own waits grow to 0.1 s, and who came late overtakes: with eight writers these
-    halve the longest wait (p99 231 to 111 ms on a shared machine) at the same throughput.
+    SQLite's own delays grow to 0.1 s, and late writers overtake: with eight writers this halves the
+    longest wait (p99 231 to 111 ms on a shared machine) at the same throughput.
     """
     until = 0.0
 
@@ -190,16 +281,16 @@ def _waiting(patience_s: float) -> Callable[[int], bool]:
             until = now + patience_s
         if now >= until:
             return False
-        time.sleep(_STEP_S * (2 + (os.getpid() + 3 * tries) % 7))
+        time.sleep(_BUSY_STEP_S * (2 + (os.getpid() + 3 * tries) % 7))
         return True
 
     return wait
 
 
 def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
-    """Open for reading; in a folder that cannot be written, without shared memory."""
+    """Open read-only; in a folder that cannot be written, without shared memory."""
     if path.is_symlink():
-        raise symbolic_link(path)
+        raise symlink_error(path)
     if not path.exists():
         msg = f"There is no database at {path}."
         raise StoreReadOnly(msg)
@@ -213,8 +304,8 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
             raise
         log_file = path.with_name(f"{path.name}-wal")
         if log_file.exists() and log_file.stat().st_size:
-            msg = f"{path} has a log that cannot be read where nothing can be written."
-            hint = "Copy the folder to a place that you may write, and open it there."
+            msg = f"{path} has a write-ahead log that cannot be read in a read-only folder."
+            hint = "Copy the folder to a writable place and open it there."
             raise StoreReadOnly(msg, hint=hint) from error
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         raw = apsw.Connection(f"{path.resolve().as_uri()}?immutable=1", flags=flags)
@@ -222,7 +313,7 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
 
 
 def _set_journal(raw: apsw.Connection, path: Path, busy_timeout_s: float) -> None:
-    """Set WAL, or a rollback journal where WAL is not safe; the switch has no busy handler."""
+    """Set WAL mode, or a rollback journal where WAL is unsafe; the switch has no busy handler."""
     mode = "delete" if shared_file_system(path) else "wal"
     deadline = time.monotonic() + busy_timeout_s
     while True:
@@ -232,5 +323,77 @@ def _set_journal(raw: apsw.Connection, path: Path, busy_timeout_s: float) -> Non
         except apsw.BusyError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(PATIENT_RETRY_S)
+            time.sleep(RETRY_DELAY_S)
     raw.execute("PRAGMA synchronous = FULL").fetchall()
+
+
+ROW_NUMBER = "INTEGER PRIMARY KEY"
+"""The type of a column that numbers its rows."""
+
+AUTOINCREMENT = "INTEGER PRIMARY KEY AUTOINCREMENT"
+"""The type of a column that numbers its rows and never reuses a number."""
+
+ID = "BLOB"
+"""The type of a column that stores an id of 36 characters in 16 bytes."""
+
+_NO_ROW = (-1,)
+"""Matches no row: rows count from 1, and SQLite does not bind an empty array."""
+
+
+def bound_values(name: str) -> str:
+    """Return the query for the values bound to `name`."""
+    return f"SELECT value FROM carray(:{name})"
+
+
+def among(column: str, name: str) -> str:
+    """Return the condition that a column is one of the values bound to `name`."""
+    return f"{column} IN ({bound_values(name)})"
+
+
+def json_list_overlaps(column: str, name: str) -> str:
+    """Return the condition that a JSON list contains one of the texts bound to `name`."""
+    one_of = among("held.value", name)
+    return f"EXISTS (SELECT 1 FROM json_each({column}) AS held WHERE {one_of})"
+
+
+def int_array(values: Sequence[int] | NDArray[np.int64]) -> Any:
+    """Return numbers as an array to bind for `among`; an empty one matches no row."""
+    return apsw.carray(np.ascontiguousarray(values if len(values) else _NO_ROW, dtype=np.int64))
+
+
+def text_array(values: Sequence[str]) -> Any:
+    """Return texts as an array to bind for `among`; it must not be empty."""
+    return apsw.carray(tuple(values))
+
+
+def id_blob(text: str) -> str:
+    """Return the SQL for the stored form of an id, from an expression for its text."""
+    return f"unhex({text}, '-')"
+
+
+def id_text(column: str) -> str:
+    """Return the SQL for the text of an id, from its column; NULL stays NULL."""
+    pieces = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+    text = " || '-' || ".join(f"substr(hex({column}), {at}, {size})" for at, size in pieces)
+    return f"CASE WHEN {column} IS NOT NULL THEN lower({text}) END"
+
+
+def json_field(column: str, name: str) -> str:
+    """Return the SQL for one field of a column with a JSON object."""
+    return f"json_extract({column}, '$.{name}')"
+
+
+def next_number(db: Connection, table: str) -> int:
+    """Return the number of the next row of an AUTOINCREMENT table; call it within a write."""
+    last = db.value("SELECT seq FROM sqlite_sequence WHERE name = :table", table=table)
+    return int(last or 0) + 1
+
+
+def has_table(db: Connection, name: str) -> bool:
+    """Return whether the database has a table of this name."""
+    return db.find("SELECT 1 FROM sqlite_schema WHERE name = :name", name=name) is not None
+
+
+def is_empty_database(db: Connection) -> bool:
+    """Return whether the database has no tables."""
+    return db.find("SELECT 1 FROM sqlite_schema LIMIT 1") is None

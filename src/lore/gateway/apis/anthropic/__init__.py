@@ -1,9 +1,19 @@
-"""Anthropic's Messages."""
+"""Adapter for Anthropic's Messages API."""
 
-from lore.gateway.apis.anthropic.expanding import expand, mend
-from lore.gateway.apis.anthropic.reading import read
-from lore.gateway.apis.anthropic.replies import answer, open_reader
-from lore.gateway.apis.anthropic.splicing import open_splice
-from lore.gateway.apis.anthropic.writing import rewrite
+from lore.gateway.apis.anthropic.requests import (
+    expand_markers,
+    parse_request,
+    repair_thinking,
+    rewrite_request,
+)
+from lore.gateway.apis.anthropic.streams import answer_with_text, open_reader, open_rewriter
 
-__all__ = ["answer", "expand", "mend", "open_reader", "open_splice", "read", "rewrite"]
+__all__ = [
+    "answer_with_text",
+    "expand_markers",
+    "open_reader",
+    "open_rewriter",
+    "parse_request",
+    "repair_thinking",
+    "rewrite_request",
+]

@@ -1,9 +1,13 @@
-"""Gemini's generateContent."""
+"""Adapter for Gemini's generateContent API."""
 
-from lore.gateway.apis.gemini.expanding import expand
-from lore.gateway.apis.gemini.reading import read
-from lore.gateway.apis.gemini.replies import answer, open_reader
-from lore.gateway.apis.gemini.splicing import open_splice
-from lore.gateway.apis.gemini.writing import rewrite
+from lore.gateway.apis.gemini.requests import expand_markers, parse_request, rewrite_request
+from lore.gateway.apis.gemini.streams import answer_with_text, open_reader, open_rewriter
 
-__all__ = ["answer", "expand", "open_reader", "open_splice", "read", "rewrite"]
+__all__ = [
+    "answer_with_text",
+    "expand_markers",
+    "open_reader",
+    "open_rewriter",
+    "parse_request",
+    "rewrite_request",
+]

@@ -1,9 +1,13 @@
-"""OpenAI's Chat Completions."""
+"""Adapter for OpenAI's Chat Completions API."""
 
-from lore.gateway.apis.openai_chat.expanding import expand
-from lore.gateway.apis.openai_chat.reading import read
-from lore.gateway.apis.openai_chat.replies import answer, open_reader
-from lore.gateway.apis.openai_chat.splicing import open_splice
-from lore.gateway.apis.openai_chat.writing import rewrite
+from lore.gateway.apis.openai_chat.requests import expand_markers, parse_request, rewrite_request
+from lore.gateway.apis.openai_chat.streams import answer_with_text, open_reader, open_rewriter
 
-__all__ = ["answer", "expand", "open_reader", "open_splice", "read", "rewrite"]
+__all__ = [
+    "answer_with_text",
+    "expand_markers",
+    "open_reader",
+    "open_rewriter",
+    "parse_request",
+    "rewrite_request",
+]

@@ -1,9 +1,17 @@
-"""OpenAI's Responses."""
+"""Adapter for OpenAI's Responses API."""
 
-from lore.gateway.apis.openai_responses.expanding import expand
-from lore.gateway.apis.openai_responses.reading import read
-from lore.gateway.apis.openai_responses.replies import answer, open_reader
-from lore.gateway.apis.openai_responses.splicing import open_splice
-from lore.gateway.apis.openai_responses.writing import rewrite
+from lore.gateway.apis.openai_responses.requests import (
+    expand_markers,
+    parse_request,
+    rewrite_request,
+)
+from lore.gateway.apis.openai_responses.streams import answer_with_text, open_reader, open_rewriter
 
-__all__ = ["answer", "expand", "open_reader", "open_splice", "read", "rewrite"]
+__all__ = [
+    "answer_with_text",
+    "expand_markers",
+    "open_reader",
+    "open_rewriter",
+    "parse_request",
+    "rewrite_request",
+]

@@ -1,0 +1,83 @@
+"""Budget limits: the current daily budget, and the health checks of all budgets."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from lore.budget.throttle import MIN_DELAY_S
+from lore.errors import LoreError
+from lore.records import Check, DayBudget, SpendPressure, SpendReport, SpentToday
+from lore.settings import USER_FILE, Settings, load
+
+
+class DailyBudgetSetting:
+    """Return the daily budget; reload it when the settings file changes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._home, self._path = settings.home, Path(settings.home) / USER_FILE
+        self._usd = settings.daily_budget
+        self._seen = self._look()
+
+    def __call__(self) -> float | None:
+        """Return the daily budget in US dollars; keep the last one if the file is invalid."""
+        stamp = self._look()
+        if stamp != self._seen:
+            with suppress(LoreError, OSError):
+                self._usd = load(home=self._home).settings.daily_budget
+            self._seen = stamp  # set last: until then other threads reload as well
+        return self._usd
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            stat = self._path.stat()
+        except OSError:
+            return None
+        return stat.st_mtime_ns, stat.st_size
+
+
+NAME = "budget"
+
+_RAISE_DAILY = (
+    "'lore config daily_budget USD' raises it at once; 'lore spend' shows what it went for."
+)
+_RAISE_BACKGROUND = "'lore config background.daily_budget USD', then 'lore down' and 'lore up -d'."
+
+
+def check_budgets(
+    report: SpendReport, pressure: SpendPressure, background: SpentToday
+) -> list[Check]:
+    """Check the daily budgets and the requests that they delay; return nothing if none is set."""
+    checks = []
+    if report.budget.budget_usd is not None:
+        checks.append(_check_day(report.budget, report.budget.budget_usd, pressure))
+    if background.spent_usd and background.left_usd <= 0:
+        detail = (
+            f"Background work has spent its ${background.budget_usd:.2f} of today: distilling and"
+            f" what else asks a model waits until {background.until:%H:%M} UTC."
+        )
+        checks.append(Check("background", "degraded", detail, _RAISE_BACKGROUND))
+    if report.total.delayed and not any(check.state == "degraded" for check in checks):
+        delayed, waited_s = report.total.delayed, report.total.delay_ms / 1_000
+        detail = f"Requests that waited today, for budget or quota: {delayed:,}, {waited_s:.0f} s."
+        checks.append(Check("throttle", "ok", detail))
+    return checks
+
+
+def _check_day(day: DayBudget, usd: float, pressure: SpendPressure) -> Check:
+    detail = f"${day.spent_usd:.2f} of ${usd:.2f} spent today, ${day.reserved_usd:.2f} set aside"
+    until = f"until {day.until:%H:%M} UTC"
+    if not usd:
+        return Check(NAME, "ok", "daily_budget is 0: of agents' requests only what is free passes.")
+    if day.spent_usd >= usd:
+        detail = f"The daily_budget is spent ({detail}): agents' requests are refused {until}."
+        return Check(NAME, "degraded", detail, _RAISE_DAILY)
+    if day.spent_usd + day.reserved_usd >= usd:
+        detail = f"All that is left is set aside ({detail}): agents are told to ask again later."
+        return Check(NAME, "degraded", detail, _RAISE_DAILY)
+    if pressure.delay_s >= MIN_DELAY_S:
+        detail = (
+            f"{detail}: each request of an agent waits {pressure.delay_s:.0f} s, to make it last."
+        )
+        return Check(NAME, "degraded", detail, _RAISE_DAILY)
+    return Check(NAME, "ok", f"{detail}.")

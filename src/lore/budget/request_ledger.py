@@ -1,0 +1,617 @@
+"""Ledger of agent requests: reserve money before a request, and record its cost after it.
+
+Without a budget nothing is written before a request, and its cost is written later. With a budget,
+money is reserved in the store for all processes together. If the store is not available, requests
+go on: this process then counts on its own, based on the last known state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from lore import clock
+from lore.budget.ledger import HOLD_TIMEOUT, process_key, settle_dead_processes
+from lore.budget.prices import LOAD_TIMEOUT_S, PriceCatalogue
+from lore.budget.reports import RequestCounters, token_classes
+from lore.budget.throttle import STALE_PACE_TTL, Pace, PaceCache, measure_pace, start_of_day
+from lore.errors import BudgetSpent, InvalidInput, NotFound, StoreError
+from lore.records import DayBudget, RequestHold, RequestOutcome, Spend, SpendCounter, SpendPressure
+from lore.records.gateway import TokenUse
+from lore.store import project_rows, sessions, spend
+from lore.text.tokens import format_dollars
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lore.budget.prices import Pricing
+    from lore.store.database import Connection, Database
+
+
+_KEY_BYTES = 16
+"""Size of a key: entries are found by it alone, whatever provider answered."""
+
+
+class AppliedCorrection(NamedTuple):
+    """A corrected entry, the usage of its response, and its former cost."""
+
+    entry: Spend
+    used: TokenUse
+    before_usd: float
+
+
+def entry_key(hold: RequestHold, outcome: RequestOutcome) -> str:
+    """Return the key of an entry; one with a deferred response starts with the response's id.
+
+    The same id twice makes two entries, as the format of ids is up to the provider.
+    """
+    awaited = f"{deferred_key(outcome.fetched_by)}-" if outcome.fetched_by else ""
+    return f"{awaited}{hold.key}"
+
+
+def deferred_key(fetched_by: str) -> str:
+    """Return the start of the keys of a deferred response; its id may be any text."""
+    encoded = fetched_by.encode(errors="surrogatepass")
+    return f"fetched-{hashlib.blake2b(encoded, digest_size=_KEY_BYTES).hexdigest()}"
+
+
+def usage_fields(used: TokenUse, outcome: RequestOutcome, *, priced: bool) -> dict[str, int]:
+    """Return the usage as stored in the ledger: `input` is the whole prompt; flags follow."""
+    fields = {
+        "input": used.input_tokens,
+        "output": used.output_tokens,
+        "cache_read": used.cache_read_tokens,
+        "cache_write": used.cache_write_tokens,
+    }
+    if used.cache_write_1h_tokens:
+        fields["cache_write_1h"] = used.cache_write_1h_tokens
+    fields |= {} if priced else {spend.UNPRICED: 1}
+    fields |= {spend.ESTIMATED: 1} if outcome.estimated else {}
+    return fields | ({spend.AWAITED: 1} if outcome.fetched_by else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """The usage of a deferred response, for the entry that awaits it."""
+
+    fetched_by: str
+    used: TokenUse
+    outcome: RequestOutcome
+    price: Callable[[str], Pricing | None]
+
+    def applied(self, entered: Spend) -> AppliedCorrection:
+        """Return an entry with the actual usage.
+
+        If that is an estimate, the entry keeps its input tokens.
+        """
+        used = self.used
+        if self.outcome.estimated:
+            before = TokenUse(*token_classes(entered.usage))
+            used = replace(before, output_tokens=used.output_tokens)
+        pricing = self.price(entered.model)
+        usd = 0.0 if pricing is None else pricing.cost(used)
+        usage = usage_fields(used, self.outcome, priced=pricing is not None)
+        entry = replace(entered, usage=usage, usd=usd, without_usd=usd)
+        return AppliedCorrection(entry, used, entered.usd)
+
+    def write(self, db: Connection) -> AppliedCorrection | None:
+        """Correct the entry in the store once; return None if no entry awaits the response."""
+        entered = spend.find_awaited(db, deferred_key(self.fetched_by))
+        if entered is None:
+            return None
+        corrected = self.applied(entered)
+        spend.correct_entry(db, corrected.entry)
+        return corrected
+
+    def find(self, entries: Iterable[Spend]) -> Spend | None:
+        """Return the first entry that awaits the response."""
+        key = f"{deferred_key(self.fetched_by)}-"
+        awaiting = (one for one in entries if spend.AWAITED in one.usage)
+        return next((one for one in awaiting if one.key.startswith(key)), None)
+
+
+def write_entry(db: Connection, entry: Spend, hold: RequestHold) -> None:
+    """Write the entry of a request, and release its reservation."""
+    spend.remove_reservation(db, hold.key)
+    session_n = _find_session(db, hold.session)
+    project_n = _find_project(db, hold.project)
+    if session_n is not None and project_n is None:
+        project_n = sessions.project_of_session(db, session_n)
+    spend.add(db, entry, session_n=session_n, project_n=project_n)
+
+
+def _find_session(db: Connection, name: str) -> int | None:
+    try:
+        return sessions.get_session_number(db, name) if name else None
+    except (InvalidInput, NotFound):
+        return None
+
+
+def _find_project(db: Connection, name: str) -> int | None:
+    try:
+        return project_rows.find_project(db, name) if name else None
+    except InvalidInput:
+        return None
+
+
+STORE_TIMEOUT_S = 0.1
+"""How long a request waits for the store, which may be locked; the gateway allows 0.15 s."""
+
+STORE_BACKOFF_S = 2.0
+"""How long the store is not asked after a timeout, so that further requests do not wait."""
+
+RETRY_AFTER_S = 5.0
+"""When to retry if all money left is reserved for other requests: about the time of a response."""
+
+SETTLE_WAIT_S = 0.1
+"""How long a request waits for others to release money.
+
+A response that was just sent is settled by then, so sequential requests of a client are not
+refused.
+"""
+
+MAX_UNWRITTEN = 10_000
+"""Maximum number of entries that wait for the store; of more, only the cost is kept."""
+
+RETRY_INTERVAL_S = 10.0
+"""How long entries wait for the next retry after the store refused them."""
+
+_RETRY_BATCH = 500
+
+_DEFAULT_OUTCOME = RequestOutcome()
+
+_MAX_NAME_CHARS = 200
+"""A client may send any model name; only this much is stored."""
+
+_DAY = timedelta(days=1)
+
+_RAISE_HINT = (
+    "'lore config daily_budget 10' allows for $10 at once, unless LORE_DAILY_BUDGET is set,"
+    " which goes before it."
+)
+
+
+class RequestLedger:
+    """Record the cost of agents' requests, within the daily budget if there is one; thread-safe.
+
+    A request may start while money is left, less the maximum cost of the requests in progress. So
+    at most one request exceeds the budget.
+    """
+
+    def __init__(  # noqa: PLR0913 - how patient it is with what
+        self,
+        database: Database,
+        catalogue: PriceCatalogue,
+        budget_usd: float | None = None,
+        *,
+        redact: Callable[[str], str] = str,
+        current_budget: Callable[[], float | None] | None = None,
+        store_timeout_s: float = STORE_TIMEOUT_S,
+        store_backoff_s: float = STORE_BACKOFF_S,
+        settle_wait_s: float = SETTLE_WAIT_S,
+        max_unwritten: int = MAX_UNWRITTEN,
+    ) -> None:
+        """Open a ledger; `redact` removes secrets from the names that clients send.
+
+        If the budget can change at run time, `current_budget` returns it.
+        """
+        self.catalogue = catalogue
+        self._redact = redact
+        self._current_budget = current_budget or (lambda: budget_usd)
+        self._database = database
+        self._store_timeout_s, self._store_backoff_s, self._settle_wait_s = (
+            store_timeout_s,
+            store_backoff_s,
+            settle_wait_s,
+        )
+        self._max_unwritten = max_unwritten
+        self._lock = threading.Lock()
+        self._released, self._release_count = threading.Condition(), 0
+        """Counts the requests that have released money; others wait for the next one."""
+        self._holds: dict[str, RequestHold] = {}
+        """Reservations of this process for requests in progress."""
+        self._unwritten: dict[str, tuple[Spend, RequestHold]] = {}
+        """Settled entries that are not in the store yet."""
+        self._failed: set[str] = set()
+        """Keys of unwritten entries that the store refused; they are retried."""
+        self._dropped_on: datetime | None = None
+        self._dropped_usd = 0.0
+        """Cost of that day's entries that were dropped."""
+        self._known_day: datetime | None = None
+        self._known_usd = 0.0
+        """What was spent on that day, as far as this process knows."""
+        self._backoff_until = self._retry_at = 0.0
+        self._pace = PaceCache()
+        self._counters = RequestCounters()
+
+    def reserve(  # noqa: PLR0913 - all that the ledger says of a request
+        self,
+        model: str,
+        most: TokenUse | None,
+        *,
+        provider: str = "",
+        service: str = "",
+        session: str = "",
+        project: str = "",
+        kind: str = "turn",
+        within_s: float | None = None,
+    ) -> RequestHold:
+        """Reserve the maximum cost of a request, or raise `BudgetSpent`.
+
+        The usage of an unparsed request is unknown: `most` is None, and so is `used` later. Nothing
+        waits longer than `within_s`: price lists, the store, or other requests.
+        """
+        until = math.inf if within_s is None else time.monotonic() + within_s
+        budget_usd, now = self._current_budget(), self._database.now()
+        purpose = f"{spend.REQUEST}:{kind}"
+        names = (model, provider, purpose, self._redact(session), self._redact(project))
+        usd, prompt_usd = None, 0.0
+        if most is not None:
+            # Wait for the price lists only if there is a budget.
+            wait_s = 0.0 if budget_usd is None else min(LOAD_TIMEOUT_S, _seconds_until(until))
+            pricing = self.catalogue.find(model, provider, service=service, wait_s=wait_s)
+            usd = None if pricing is None else pricing.cost(most)
+            prompt_usage = replace(most, output_tokens=0)
+            prompt_usd = 0.0 if pricing is None else pricing.cost(prompt_usage)
+        hold = RequestHold(clock.new_id(now), now, *names, usd, kept=False, prompt_usd=prompt_usd)
+        self._retry_failed()
+        if budget_usd is None or usd == 0:
+            return hold
+        try:
+            return self._reserve_or_wait(replace(hold, kept=True), budget_usd, until)
+        except BudgetSpent:
+            self._counters.refuse(self._model(model))
+            raise
+
+    def release_unused(self, hold: RequestHold, used: TokenUse, *, service: str = "") -> None:
+        """Release the unused part of a reservation at once; the request is settled later."""
+        pricing = self.catalogue.find(hold.model, hold.provider, service=service, wait_s=0)
+        if pricing is None:
+            return
+        usd = pricing.cost(used)
+        with self._lock:
+            if hold.key not in self._holds:
+                return
+            self._holds[hold.key] = replace(hold, usd=usd)
+        if hold.kept:
+            with suppress(StoreError):
+                self._database.submit(partial(spend.update_reservation, key=hold.key, usd=usd))
+        self._notify_released()
+
+    def settle(
+        self,
+        hold: RequestHold,
+        used: TokenUse | None,
+        outcome: RequestOutcome = _DEFAULT_OUTCOME,
+    ) -> float | None:
+        """Record the usage of a request, release the rest, and return the cost if it is known."""
+        pricing = None
+        if used is not None:
+            pricing = self.catalogue.find(hold.model, hold.provider, service=outcome.service)
+        used, without = used or TokenUse(), outcome.without
+        usd = None if pricing is None else sum(map(pricing.cost, outcome.rounds or (used,)))
+        instead = usd if pricing is None or without is None else pricing.cost(without)
+        entry = Spend(
+            entry_key(hold, outcome),
+            self._database.now(),
+            hold.purpose,
+            self._model(hold.model),
+            usage_fields(used, outcome, priced=usd is not None),
+            usd or 0.0,
+            layer=outcome.layer,
+            busts=outcome.busts,
+            delay_ms=round(outcome.delay_s * 1_000),
+            without_usd=instead or 0.0,
+        )
+        self._counters.count(entry, used)
+        with self._lock:
+            self._holds.pop(hold.key, None)
+            self._unwritten[entry.key] = (entry, hold)
+        self._retry_failed()
+        self._submit_entry(entry, hold)
+        self._notify_released()
+        return usd
+
+    def correct(
+        self, fetched_by: str, used: TokenUse, outcome: RequestOutcome, *, provider: str
+    ) -> None:
+        """Replace the estimated usage of a deferred response by the actual one.
+
+        This happens once, in the background, after all earlier entries are written.
+        """
+        self.catalogue.load()
+        self.catalogue.wait(LOAD_TIMEOUT_S)
+        price = partial(self.catalogue.find, provider=provider, service=outcome.service, wait_s=0)
+        correction = Correction(fetched_by, used, outcome, price)
+        try:
+            future = self._database.submit(partial(self._correct, correction=correction))
+        except StoreError:
+            self._correct_unwritten(correction)
+            return
+        future.add_done_callback(partial(self._on_corrected, correction))
+
+    def release(self, hold: RequestHold) -> None:
+        """Release the reservation of a request that used nothing."""
+        with self._lock:
+            self._holds.pop(hold.key, None)
+        if hold.kept:
+            # If the store refuses, the hold expires by itself.
+            with suppress(StoreError):
+                self._database.submit(partial(spend.remove_reservation, key=hold.key))
+        self._notify_released()
+
+    def start(self) -> None:
+        """Load the prices, and settle the requests of killed processes."""
+        self.catalogue.load()
+        with suppress(StoreError):
+            self._database.submit(partial(settle_dead_processes, now=self._database.now()))
+
+    def close(self) -> None:
+        """Retry once more to write the entries that the store refused."""
+        self._retry_failed(at_once=True)
+
+    def day_budget(self) -> DayBudget:
+        """Return the state of today's budget."""
+        now = self._database.now()
+        begun = start_of_day(now)
+        with self._database.read() as db:
+            spent = spend.total_spent(db, since=begun, until=begun + _DAY)
+            reserved = spend.total_reserved(db)
+        self._update_known_spend(begun, spent)
+        with self._lock:
+            spent += sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
+            reserved += self._held_usd(now, kept=False)
+        return DayBudget(self._current_budget(), spent, reserved, begun + _DAY)
+
+    def pressure(self, *, at_hand: bool = False) -> SpendPressure:
+        """Return the delay that the budget demands of the next request; cached for some seconds.
+
+        With `at_hand` only the cache is read: `reserve` has updated it.
+        """
+        budget_usd = self._current_budget()
+        if budget_usd is None:
+            return SpendPressure()
+        now = self._database.now()
+        pressure = self._pace.find(now, budget_usd)
+        if pressure is None and not at_hand:
+            with suppress(StoreError), self._database.read() as db:
+                pressure = self._pace.learn(now, measure_pace(db, now, budget_usd))
+        return pressure or self._pace.find(now, budget_usd, STALE_PACE_TTL) or SpendPressure()
+
+    @property
+    def budget_usd(self) -> float | None:
+        """Return the current daily budget, None if there is none."""
+        return self._current_budget()
+
+    def counters(self) -> list[SpendCounter]:
+        """Return the counters of this process by model."""
+        return self._counters.snapshot()
+
+    def _model(self, name: str) -> str:
+        return self._redact(name[:_MAX_NAME_CHARS])
+
+    def _reserve_or_wait(self, hold: RequestHold, budget_usd: float, until: float) -> RequestHold:
+        """Reserve money; wait shortly for requests that are being settled."""
+        settled_by = min(until, time.monotonic() + self._settle_wait_s)
+        while True:
+            count = self._release_count
+            try:
+                return self._reserve(hold, budget_usd, until)
+            except _AllReserved:
+                if not self._holds or not self._wait_for_release(count, _seconds_until(settled_by)):
+                    raise
+
+    def _wait_for_release(self, count: int, within_s: float) -> bool:
+        with self._released:
+            return self._released.wait_for(lambda: self._release_count != count, within_s)
+
+    def _notify_released(self) -> None:
+        with self._released:
+            self._release_count += 1
+            self._released.notify_all()
+
+    def _reserve(self, hold: RequestHold, budget_usd: float, until: float) -> RequestHold:
+        if time.monotonic() < self._backoff_until:
+            return self._reserve_locally(replace(hold, kept=False), budget_usd)
+        begun = start_of_day(hold.at)
+        with self._lock:
+            held_usd = self._held_usd(hold.at, kept=False)
+            beside_usd = self._dropped(begun) + sum(
+                entry.usd
+                for entry, whose in self._unwritten.values()
+                if not whose.kept and entry.at >= begun
+            )
+        left_usd = budget_usd - beside_usd - held_usd
+        watched_usd = budget_usd if self._pace.find(hold.at, budget_usd) is None else None
+        work = partial(_reserve_in_store, hold=hold, left_usd=left_usd, watched_usd=watched_usd)
+        future: Future[_StoreReply] | None = None
+        try:
+            future = self._database.submit(work)
+            reply = future.result(min(self._store_timeout_s, _seconds_until(until)))
+        except (StoreError, TimeoutError):
+            self._backoff_until = time.monotonic() + self._store_backoff_s
+            # The write may have started; then the hold is released as if it were in the store.
+            maybe_stored = future is not None and not future.done() and not future.cancel()
+            return self._reserve_locally(replace(hold, kept=maybe_stored), budget_usd)
+        self._update_known_spend(begun, reply.spent_usd)
+        if reply.pace is not None:
+            self._pace.learn(hold.at, reply.pace)
+        if not reply.granted:
+            raise _budget_spent(budget_usd, hold.at, reply.spent_usd + beside_usd)
+        with self._lock:
+            self._holds[hold.key] = hold
+        return hold
+
+    def _reserve_locally(self, hold: RequestHold, budget_usd: float) -> RequestHold:
+        """Reserve money in this process only, on top of the known spend."""
+        begun = start_of_day(hold.at)
+        with self._lock:
+            known_usd = self._known_usd if self._known_day == begun else 0.0
+            unwritten_usd = sum(
+                entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun
+            )
+            used_usd = known_usd + unwritten_usd + self._dropped(begun)
+            held_usd = self._held_usd(hold.at) + self._held_usd(hold.at, kept=False)
+            if used_usd + held_usd >= budget_usd:
+                raise _budget_spent(budget_usd, hold.at, used_usd)
+            self._holds[hold.key] = hold
+        return hold
+
+    def _held_usd(self, now: datetime, *, kept: bool = True) -> float:
+        """Return the total of the holds that are in the store, or not; drop expired ones."""
+        since = now - HOLD_TIMEOUT
+        for key in [key for key, one in self._holds.items() if one.at < since]:
+            del self._holds[key]
+        return sum(one.usd or 0.0 for one in self._holds.values() if one.kept is kept)
+
+    def _dropped(self, begun: datetime) -> float:
+        return self._dropped_usd if self._dropped_on == begun else 0.0
+
+    def _submit_entry(self, entry: Spend, hold: RequestHold) -> None:
+        patient = self._current_budget() is None
+        try:
+            future = self._database.submit(
+                partial(self._write, entry=entry, hold=hold), patient=patient
+            )
+        except StoreError:
+            self._postpone(entry.key)
+            return
+        future.add_done_callback(partial(self._on_entry_written, entry))
+
+    def _write(self, db: Connection, entry: Spend, hold: RequestHold) -> None:
+        """Write the latest state of an entry: it may have been corrected while it waited."""
+        with self._lock:
+            latest, _ = self._unwritten.get(entry.key, (entry, hold))
+        write_entry(db, latest, hold)
+
+    def _on_entry_written(self, entry: Spend, future: Future[None]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            self._postpone(entry.key)
+            return
+        with self._lock:
+            latest, _ = self._unwritten.pop(entry.key, (entry, None))
+            if self._known_day == start_of_day(latest.at):
+                self._known_usd += latest.usd
+
+    def _correct(self, db: Connection, correction: Correction) -> AppliedCorrection | None:
+        """Correct an entry in the store, or among those that wait for it."""
+        corrected = correction.write(db)
+        if corrected is None:
+            self._correct_unwritten(correction)
+        return corrected
+
+    def _correct_unwritten(self, correction: Correction) -> None:
+        with self._lock:
+            entry = correction.find(one for one, _ in self._unwritten.values())
+            if entry is None:
+                return
+            corrected = correction.applied(entry)
+            self._unwritten[entry.key] = (corrected.entry, self._unwritten[entry.key][1])
+        self._counters.correct(corrected.entry, corrected.used)
+
+    def _on_corrected(
+        self, correction: Correction, future: Future[AppliedCorrection | None]
+    ) -> None:
+        if future.cancelled() or future.exception() is not None:
+            # An entry in the store keeps its estimate until the response is fetched again.
+            self._correct_unwritten(correction)
+            return
+        corrected = future.result()
+        if corrected is None:
+            return
+        self._counters.correct(corrected.entry, corrected.used)
+        with self._lock:
+            if self._known_day == start_of_day(corrected.entry.at):
+                self._known_usd += corrected.entry.usd - corrected.before_usd
+
+    def _postpone(self, key: str) -> None:
+        with self._lock:
+            if len(self._unwritten) > self._max_unwritten:
+                entry, _ = self._unwritten.pop(key)
+                begun = start_of_day(entry.at)
+                self._dropped_on, self._dropped_usd = begun, self._dropped(begun) + entry.usd
+            else:
+                self._failed.add(key)
+
+    def _retry_failed(self, *, at_once: bool = False) -> None:
+        """Retry some of the refused entries from time to time, or all of them with `at_once`."""
+        if not self._failed:
+            return
+        with self._lock:
+            if time.monotonic() < self._retry_at and not at_once:
+                return
+            self._retry_at = time.monotonic() + RETRY_INTERVAL_S
+            count = len(self._failed) if at_once else min(len(self._failed), _RETRY_BATCH)
+            again = [self._unwritten[self._failed.pop()] for _ in range(count)]
+        for entry, hold in again:
+            self._submit_entry(entry, hold)
+
+    def _update_known_spend(self, begun: datetime, spent_usd: float) -> None:
+        with self._lock:
+            if self._known_day != begun:
+                self._known_day, self._known_usd = begun, 0.0
+            self._known_usd = max(self._known_usd, spent_usd)
+
+
+class _AllReserved(BudgetSpent):
+    """No money is left, but not all of it is spent."""
+
+
+class _StoreReply(NamedTuple):
+    """Whether the store granted the reservation, and what was spent."""
+
+    granted: bool
+    spent_usd: float
+    pace: Pace | None = None
+    """The pace of the day, if it was requested."""
+
+
+def _reserve_in_store(
+    db: Connection, hold: RequestHold, left_usd: float, watched_usd: float | None
+) -> _StoreReply:
+    settle_dead_processes(db, hold.at)
+    begun = start_of_day(hold.at)
+    spent_usd = spend.total_spent(db, since=begun, until=begun + _DAY)
+    if spent_usd + spend.total_reserved(db) >= left_usd:
+        return _StoreReply(granted=False, spent_usd=spent_usd)
+    pace = None if watched_usd is None else measure_pace(db, hold.at, watched_usd)
+    holding = spend.SpendReservation(
+        hold.key,
+        hold.at,
+        hold.purpose,
+        hold.usd or 0.0,
+        process_key(),
+        hold.model[:_MAX_NAME_CHARS],
+        hold.prompt_usd,
+    )
+    spend.add_reservation(db, holding)
+    return _StoreReply(granted=True, spent_usd=spent_usd, pace=pace)
+
+
+def _seconds_until(until: float) -> float:
+    return max(0.0, until - time.monotonic())
+
+
+def _budget_spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
+    if not budget_usd:
+        return BudgetSpent(
+            "The budget of a day is $0.00: only what is free passes.", hint=_RAISE_HINT
+        )
+    budget = format_dollars(budget_usd)
+    if used_usd >= budget_usd:
+        msg = f"Today {format_dollars(used_usd)} of {budget} are spent."
+        hint = f"It goes on at 00:00 UTC. {_RAISE_HINT}"
+        return BudgetSpent(msg, hint=hint, until=start_of_day(now) + _DAY)
+    msg = f"What is left of today's {budget} is set aside for requests under way."
+    return _AllReserved(
+        msg, hint="Come again shortly.", until=now + timedelta(seconds=RETRY_AFTER_S)
+    )

@@ -1,0 +1,332 @@
+"""Export everything as JSON lines, and import it again without loss or duplicates.
+
+Indexes, vectors, mentions and standing instructions are derived and rebuilt. An export is sealed
+(HMAC) with the key of its home: records from another home are imported as a peer's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from lore import clock
+from lore.capture import export_schema
+from lore.capture.message_capture import prepare
+from lore.errors import InvalidInput, StoreError
+from lore.records import CHANNELS, TRUST, ImportResult, NewMessage, Origin, Part
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree
+from lore.store import dump, fragments, history, messages
+from lore.store.database import Connection, Database
+from lore.text import entities
+
+_ACCEPTED_FROM_PEERS = frozenset(("project", "session", "message", "fragment", "version", "edge"))
+"""Record types accepted from another home. The rest would act here: tombstones delete; watermarks
+and claims keep files and messages from being read; staged turns are stored later, as one's own;
+spend counts against one's budget. A distillation can be rebuilt from its messages."""
+
+
+def as_peer_record(db: Connection, line: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a record of another home as a peer's; None if it is not accepted."""
+    if line["record"] not in _ACCEPTED_FROM_PEERS:
+        return None
+    if line["record"] == "message":
+        return {**line, "origin": _lower_origin(line["origin"])}
+    if line["record"] == "fragment":
+        origin = _lower_origin(line["origin"])
+        return {**line, "origin": origin, "trust": min(line["trust"], TRUST[origin])}
+    ends = [line[name] for name in ("fragment_id", "source", "target") if name in line]
+    return line if _are_peer_fragments(db, ends) else None
+
+
+def _lower_origin(origin: Origin) -> Origin:
+    return min(origin, "peer", key=TRUST.__getitem__)
+
+
+def _are_peer_fragments(db: Connection, ids: list[str]) -> bool:
+    """Return whether fragments are no more trusted than a peer; others are not linked to."""
+    by_n = fragments.by_number(db, dump.known_numbers(db, ids))
+    return all(fragment.trust <= TRUST["peer"] for fragment in by_n.values())
+
+
+LINES_PER_SEAL = 500
+"""A seal is verified before the lines above it are imported: so many are held in memory."""
+
+
+class Sealer:
+    """Seals lines in their order: none can be changed, added, moved or removed in the middle."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self.home = self._digest(b"home")[:16]
+        """Identifies the home of the key without revealing the key."""
+        self._lines = self._begun(self.home)
+
+    def add(self, line: bytes) -> None:
+        """Add a line, without its newline."""
+        self._lines.update(line)
+        self._lines.update(b"\n")
+
+    def seal(self) -> str:
+        """Return the seal of all lines since the previous one, which it includes."""
+        sealed = self._lines.hexdigest()
+        self._lines = self._begun(sealed)
+        return sealed
+
+    def fits(self, seal: object) -> bool:
+        """Return whether a seal matches the lines since the previous one."""
+        return isinstance(seal, str) and hmac.compare_digest(self.seal().encode(), seal.encode())
+
+    def _begun(self, former: str) -> hmac.HMAC:
+        return hmac.new(self._key, former.encode() + b"\n", hashlib.sha256)
+
+    def _digest(self, words: bytes) -> str:
+        return hmac.new(self._key, words, hashlib.sha256).hexdigest()
+
+
+FORMAT = 1
+_SEAL = "seal"
+
+Line = dict[str, Any]
+
+
+def export(database: Database, target: Path | BinaryIO, *, key: bytes) -> int:
+    """Write everything to a file or stream, sealed, and return the number of records."""
+    if isinstance(target, Path):
+        _refuse_own_file(database, target)
+        part = target.with_name(f"{target.name}.part-{os.getpid()}")
+        try:
+            with part.open("wb") as stream:
+                part.chmod(0o600)
+                count = _write(database, stream, Sealer(key))
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.replace(target)
+        except OSError as error:
+            msg = f"{target} could not be written: {error.strerror}."
+            raise StoreError(msg) from error
+        finally:
+            part.unlink(missing_ok=True)
+        return count
+    return _write(database, target, Sealer(key))
+
+
+def _refuse_own_file(database: Database, target: Path) -> None:
+    """Refuse to overwrite the database, its log, its index or a backup."""
+    own = database.path.resolve()
+    path = target.resolve()
+    in_home = path.parent == own.parent and path.name.startswith((f"{own.name}-", own.name))
+    if in_home or path.suffix in (".db", ".index", ".lock"):
+        msg = f"{target} is, or looks like, a file of the memory itself."
+        raise InvalidInput(msg, hint="Name another file, such as export.jsonl.")
+
+
+def _write(database: Database, stream: BinaryIO, sealer: Sealer) -> int:
+    header = {"lore": FORMAT, "exported_at": database.now().isoformat(), "home": sealer.home}
+    stream.write(orjson.dumps(header) + b"\n")
+    count = 0
+    with database.read() as db:
+        for line in dump.dump_records(db):
+            if count and count % LINES_PER_SEAL == 0:
+                stream.write(_seal_line(sealer))
+            raw = orjson.dumps(line)
+            sealer.add(raw)
+            stream.write(raw + b"\n")
+            count += 1
+    stream.write(_seal_line(sealer))
+    return count
+
+
+def _seal_line(sealer: Sealer) -> bytes:
+    return orjson.dumps({"record": _SEAL, "of": sealer.seal()}) + b"\n"
+
+
+def import_lines(
+    database: Database,
+    lines: Iterable[bytes],
+    *,
+    key: bytes,
+    trust: bool | None = None,
+    redactor: Redactor = EPHEMERAL_REDACTOR,
+    progress: Callable[[int], None] | None = None,
+) -> ImportResult:
+    """Import an export; duplicates and forgotten records are skipped.
+
+    An export of another home is refused, unless `trust` says whether to believe it. If not, its
+    records are a peer's, and delete nothing.
+    """
+    counts = ImportResult()
+    for batch, foreign in _batches(lines, Sealer(key), trust=trust):
+        redacted = _redact_batch(batch, redactor)
+        added, left_out = database.write(
+            partial(_add_batch, batch=redacted, foreign=foreign, now=database.now())
+        )
+        counts = ImportResult(
+            added=counts.added + added,
+            skipped=counts.skipped + len(batch) - added - left_out,
+            left_out=counts.left_out + left_out,
+            foreign=foreign,
+        )
+        if progress:
+            progress(counts.added + counts.skipped + counts.left_out)
+    return counts
+
+
+_Numbered = Iterator[tuple[int, bytes]]
+
+
+def _batches(
+    lines: Iterable[bytes], sealer: Sealer, *, trust: bool | None
+) -> Iterator[tuple[list[Line], bool]]:
+    """Yield records in batches, each with whether another home wrote it."""
+    filled = ((number, raw.strip()) for number, raw in enumerate(lines, 1) if raw.strip())
+    header = next(filled, None)
+    if header is None:
+        return
+    home = _read_home(*header)
+    if trust or home != sealer.home:
+        if trust is None:
+            msg = "Another home wrote this export."
+            hint = "'--trust' if it is yours; '--no-trust' takes it as a peer's word."
+            raise InvalidInput(msg, hint=hint)
+        yield from ((batch, not trust) for batch in _read_unsealed(filled))
+    else:
+        yield from ((batch, False) for batch in _read_sealed(filled, sealer))
+
+
+def _read_unsealed(lines: _Numbered) -> Iterator[list[Line]]:
+    """Yield batches whatever their seals say; what came before a bad line is still yielded."""
+    batch: list[Line] = []
+    try:
+        for line in (_parse_record(number, raw) for number, raw in lines):
+            if line["record"] != _SEAL:
+                batch.append(line)
+            if len(batch) >= LINES_PER_SEAL:
+                yield batch
+                batch = []
+    except InvalidInput:
+        yield batch
+        raise
+    yield batch
+
+
+def _read_sealed(lines: _Numbered, sealer: Sealer) -> Iterator[list[Line]]:
+    """Yield batches as they were sealed; raise `InvalidInput` where a seal does not match."""
+    batch: list[Line] = []
+    for number, raw in lines:
+        line = _parse_record(number, raw)
+        if line["record"] == _SEAL and sealer.fits(line.get("of")):
+            yield batch
+            batch = []
+        elif line["record"] == _SEAL or len(batch) >= LINES_PER_SEAL:
+            raise _tampered(number)
+        else:
+            sealer.add(raw)
+            batch.append(line)
+    if batch:
+        raise _tampered(number + 1)
+
+
+def _tampered(number: int) -> InvalidInput:
+    msg = f"This export of this home was changed or cut off before line {number}."
+    hint = "What stands before was imported. 'lore import --trust' takes it as it is."
+    return InvalidInput(msg, hint=hint)
+
+
+def _read_home(number: int, raw: bytes) -> object:
+    """Return the home that wrote an export, from its header."""
+    header = _parse_json(number, raw)
+    if not isinstance(header, dict) or header.get("lore") != FORMAT:
+        msg = "This is not an export of Lore: its first line should be a header."
+        raise InvalidInput(msg)
+    return header.get("home")
+
+
+def _parse_record(number: int, raw: bytes) -> Line:
+    line = _parse_json(number, raw)
+    if not isinstance(line, dict) or str(line.get("record")) not in (*_ADDERS, _SEAL):
+        msg = f"Line {number} is not a record that this version of Lore knows."
+        raise InvalidInput(msg)
+    return line
+
+
+def _parse_json(number: int, raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        msg = f"Line {number} is not JSON; everything before it was imported."
+        raise InvalidInput(msg, hint="Importing again skips what is here.") from error
+
+
+def _redact_batch(batch: list[Line], redactor: Redactor) -> list[Line]:
+    try:
+        return [redact_tree(redactor, line) for line in batch]
+    except RecursionError as error:
+        msg = "A record is nested too deeply."
+        raise InvalidInput(msg) from error
+
+
+def _add_batch(
+    db: Connection, batch: list[Line], *, foreign: bool, now: datetime
+) -> tuple[int, int]:
+    """Add records; return how many were added, and how many of another home were left out."""
+    added = left_out = 0
+    for record in batch:
+        export_schema.check_record(record["record"], record)
+        line = as_peer_record(db, record) if foreign else record
+        if line is None:
+            left_out += 1
+            continue
+        fresh = not history.find_buried(db, [str(line.get("id", ""))])
+        try:
+            added += bool(fresh and _ADDERS[line["record"]](db, line, now))
+        except (ArithmeticError, TypeError, ValueError) as error:
+            msg = f"A record of kind '{line['record']}' cannot be kept: {error}."
+            raise InvalidInput(msg) from error
+    return added, left_out
+
+
+def _add_message(db: Connection, line: Line, now: datetime) -> bool:
+    if dump.has_item(db, line["id"]):
+        return False
+    session_n = dump.get_session_number(db, line["session_id"])
+    new = NewMessage(
+        role=line["role"],
+        parts=tuple(Part(**part) for part in line["parts"]),
+        created_at=clock.from_us(line["created_at"]),
+        key=line["key"],
+        speaker=line["speaker"],
+        origin=line["origin"],
+        model=line["model"],
+        usage=line["usage"],
+    )
+    messages.add_messages(
+        db,
+        session_n,
+        [prepare(new, id=line["id"])],
+        now=now,
+        ordinal=line["ordinal"],
+        channel=CHANNELS[line["channel"]],
+    )
+    return True
+
+
+def _add_fragment(db: Connection, line: Line, now: datetime) -> bool:
+    if dump.has_item(db, line["id"]):
+        return False
+    mentioned = entities.fragment_mentions(line["content"], line["summary"])
+    source_ns = dump.known_numbers(db, line["source_messages"])
+    allowed = TRUST[messages.lowest_trust_origin(db, line["origin"], source_ns)]
+    line = {**line, "trust": min(line["trust"], allowed)}
+    dump.load_fragment(db, line, mentioned, now)
+    return True
+
+
+_ADDERS = {**dump.LOADERS, "message": _add_message, "fragment": _add_fragment}

@@ -1,0 +1,423 @@
+"""Prepare messages for the store: redact them, derive their features, and store each only once.
+
+Duplicates from two channels (file, gateway, push) are detected by `lore.store.message_dedup`,
+copies that a forked session has of another one by `lore.store.fork_dedup`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+
+from lore import clock, projects
+from lore.errors import InvalidInput
+from lore.projects import ProjectFinder
+from lore.records import (
+    PART_KINDS,
+    ROLES,
+    Channel,
+    NewMessage,
+    Origin,
+    Part,
+    Role,
+)
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
+from lore.store import fork_dedup, message_dedup, messages, sessions
+from lore.store.database import Connection, Database
+from lore.store.keywords import NewMessageText
+from lore.store.messages import PreparedMessage
+from lore.store.project_rows import ProjectLocation
+from lore.text import memory_tags, message_features, tokens, words
+from lore.text.instructions import is_only_withdrawal, typed_instructions
+from lore.text.message_features import compute_features
+from lore.validation import check_origin
+
+_ORIGINS: dict[Role, Origin] = {
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "system": "tool",
+}
+
+_REDACTION_BATCH = 64
+"""Messages that are searched for secrets at once: few have any, and then halves are searched.
+
+Each rule has an automaton of its own, so with fewer messages more time goes into switching rules.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Where messages belong: one session of one agent, in a project or none."""
+
+    session: str
+    agent: str = "library"
+    project: str = ""
+    title: str = ""
+    branch: str = ""
+    parent: str = ""
+    files: tuple[str, ...] = ()
+    channel: Channel = "push"
+
+
+def capture(
+    database: Database,
+    conversation: Conversation,
+    new: Sequence[NewMessage],
+    *,
+    redactor: Redactor = EPHEMERAL_REDACTOR,
+    told: int = 0,
+) -> list[str]:
+    """Store the messages of a conversation without duplicates and return their ids in order.
+
+    The first `told` of them were said before, possibly elsewhere in the conversation.
+    """
+    if not conversation.session.strip():
+        msg = "The session needs a name."
+        raise InvalidInput(msg)
+    if not new:
+        return []
+    for message in new:
+        check_message(message)
+    keyed = _assign_keys(_clean_all(new, redactor))
+    prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
+    cleaned = _clean_conversation(conversation, redactor)
+    location = ProjectFinder().find(cleaned.project)
+    before = frozenset(message.id for message in prepared[:told])
+    return database.write(
+        lambda db: _store(db, cleaned, location, prepared, now=database.now(), before=before)
+    )
+
+
+def _clean_conversation(conversation: Conversation, redactor: Redactor) -> Conversation:
+    def clean(text: str) -> str:
+        return redactor.redact(words.clean(text))
+
+    return Conversation(
+        session=clean(conversation.session),
+        agent=clean(conversation.agent),
+        project=clean(conversation.project),
+        title=clean(conversation.title),
+        branch=clean(conversation.branch),
+        parent=clean(conversation.parent),
+        files=tuple(clean(file) for file in conversation.files),
+        channel=conversation.channel,
+    )
+
+
+def _store(
+    db: Connection,
+    conversation: Conversation,
+    place: ProjectLocation | None,
+    prepared: Sequence[PreparedMessage],
+    *,
+    now: datetime,
+    before: Collection[str] = (),
+) -> list[str]:
+    """Write the messages of a conversation in the caller's transaction."""
+    if conversation.channel == "gateway":
+        prepared = fork_dedup.drop_forgotten_echoes(db, prepared)
+        if not prepared:
+            return []
+    session_n = sessions.find_session(db, conversation.session, agent=conversation.agent)
+    if session_n is None:
+        session_n = _new_session(db, conversation, place, prepared[0].new.created_at, now)
+    elif conversation.project:
+        _note_other_project(db, session_n, conversation.project, place, now)
+    if conversation.title or conversation.files:
+        sessions.describe_session(db, session_n, title=conversation.title, files=conversation.files)
+    repeated = [(message.key, message.digest) for message in prepared if message.id in before]
+    if repeated:
+        message_dedup.claim_repeated(db, session_n, conversation.channel, repeated)
+    return messages.add_messages(db, session_n, prepared, now=now, channel=conversation.channel)
+
+
+def _new_session(
+    db: Connection,
+    conversation: Conversation,
+    place: ProjectLocation | None,
+    started_at: datetime,
+    now: datetime,
+) -> int:
+    project_n = projects.ensure_project(db, conversation.project, place, now=now)
+    parent_n = sessions.get_session_number(db, conversation.parent) if conversation.parent else None
+    if project_n is None and parent_n is not None:
+        project_n = sessions.project_of_session(db, parent_n)
+    return sessions.ensure_session(
+        db,
+        conversation.session,
+        agent=conversation.agent,
+        project_n=project_n,
+        started_at=started_at,
+        branch=conversation.branch,
+        parent_n=parent_n,
+    )
+
+
+def _note_other_project(
+    db: Connection, session_n: int, project: str, place: ProjectLocation | None, now: datetime
+) -> None:
+    """Record for doctor that another project was named; the session stays in its first one."""
+    named = projects.find_project_number(db, project, place)
+    if named is None or named != sessions.project_of_session(db, session_n):
+        sessions.put_session_state(db, session_n, "other_project", value=True, now=now)
+
+
+def _assign_keys(new: Sequence[NewMessage]) -> list[NewMessage]:
+    """Give every message a dedup key: its own, or a hash of its content with a count."""
+    seen: dict[str, int] = {}
+    keyed = []
+    for message in new:
+        key = message.key
+        if not key:
+            at = clock.to_us(message.created_at)
+            body = f"{message.role}\0{message.speaker}\0{at}\0" + "\0".join(
+                f"{part.kind}\0{part.name}\0{part.call_id}\0{part.text}" for part in message.parts
+            )
+            digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+            seen[digest] = seen.get(digest, 0) + 1
+            key = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        keyed.append(message if key == message.key else replace(message, key=key))
+    return keyed
+
+
+def prepare(
+    message: NewMessage, *, id: str = "", redactor: Redactor = EPHEMERAL_REDACTOR
+) -> PreparedMessage:
+    """Redact a message and derive everything that the store keeps beside it."""
+    check_message(message)
+    cleaned = _map_texts(_with_origin(message), words.clean)
+    (redacted,) = _redact_all((cleaned,), _texts((cleaned,)), redactor)
+    return _derive(redacted, id or clock.new_id(message.created_at))
+
+
+def prepare_all(new: Sequence[NewMessage], *, redactor: Redactor) -> list[PreparedMessage]:
+    """Prepare checked messages; together that is faster than one by one."""
+    cleaned = _clean_all(new, redactor)
+    ids = clock.new_ids([message.created_at for message in cleaned])
+    return [_derive(message, id_) for message, id_ in zip(cleaned, ids, strict=True)]
+
+
+def _clean_all(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage]:
+    """Return messages as they may be stored: valid text, and without secrets."""
+    cleaned: list[NewMessage] = []
+    for start in range(0, len(new), _REDACTION_BATCH):
+        some = [_with_origin(message) for message in new[start : start + _REDACTION_BATCH]]
+        texts = _texts(some)
+        if not words.is_clean("\n".join(texts)):
+            some = [_map_texts(message, words.clean) for message in some]
+            texts = _texts(some)
+        cleaned += _redact_all(some, texts, redactor)
+    return cleaned
+
+
+def _redact_all(
+    some: Sequence[NewMessage], texts: list[str], redactor: Redactor
+) -> Sequence[NewMessage]:
+    """Return messages without secrets, by bisection where there is one."""
+    if not redactor.holds_secret(texts):
+        return some
+    if len(some) == 1:
+        return [_map_texts(some[0], redactor.redact)]
+    half = len(some) // 2
+    return [
+        message
+        for part in (some[:half], some[half:])
+        for message in _redact_all(part, _texts(part), redactor)
+    ]
+
+
+def _texts(messages: Iterable[NewMessage]) -> list[str]:
+    """Return every text of messages that comes from outside."""
+    texts: list[str] = []
+    for message in messages:
+        texts += (message.key, message.speaker, message.model)
+        if not message.usage.keys() <= _COMMON_COUNTS:
+            texts += message.usage
+        for part in message.parts:
+            texts += (part.text, part.name, part.call_id)
+    return [text for text in texts if text]
+
+
+def _derive(message: NewMessage, id_: str) -> PreparedMessage:
+    standing = typed_instructions(message)
+    searchable = message_features.searchable_text(message.parts)
+    return PreparedMessage(
+        new=message,
+        id=id_,
+        key=message.key,
+        tokens=tokens.count(message_features.full_text(message.parts)),
+        embeds=message.role in ("user", "assistant")
+        and message_features.has_spoken_text(message.parts),
+        traits=compute_features(
+            searchable, message.role, standing=not all(map(is_only_withdrawal, standing))
+        ),
+        standing=standing,
+        digest=message_features.message_fingerprint(message.role, message.parts),
+        searchable=searchable,
+    )
+
+
+def _with_origin(message: NewMessage) -> NewMessage:
+    """Return a message with an origin, by its role if it has none."""
+    if message.origin:
+        return message
+    return NewMessage(
+        message.role,
+        message.parts,
+        message.created_at,
+        message.key,
+        message.speaker,
+        _ORIGINS[message.role],
+        message.model,
+        message.usage,
+    )
+
+
+_COMMON_COUNTS = frozenset(
+    (
+        "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+        "cached_input_tokens", "reasoning_output_tokens", "total_tokens", "prompt_tokens",
+        "completion_tokens",
+    )
+)  # fmt: skip
+
+
+def _map_texts(message: NewMessage, change: Callable[[str], str]) -> NewMessage:
+    """Return a message with each of its texts changed."""
+    return NewMessage(
+        role=message.role,
+        parts=tuple([_map_part_texts(part, change) for part in message.parts]),
+        created_at=message.created_at,
+        key=change(message.key),
+        speaker=change(message.speaker),
+        origin=message.origin,
+        model=change(message.model),
+        usage=_map_count_names(message.usage, change),
+    )
+
+
+def _map_count_names(usage: dict[str, int], change: Callable[[str], str]) -> dict[str, int]:
+    """Return token counts with their names changed, unless all are common ones."""
+    if usage.keys() <= _COMMON_COUNTS:
+        return usage
+    return {change(name): count for name, count in usage.items()}
+
+
+def _map_part_texts(part: Part, change: Callable[[str], str]) -> Part:
+    text, name, call_id = change(part.text), change(part.name), change(part.call_id)
+    if text is part.text and name is part.name and call_id is part.call_id:
+        return part
+    return replace(part, text=text, name=name, call_id=call_id)
+
+
+def check_message(message: NewMessage) -> None:
+    """Raise `InvalidInput` for an unknown role, part kind or origin."""
+    if message.role not in ROLES:
+        msg = f"'{message.role}' is not a role."
+        raise InvalidInput(msg, hint=f"Roles: {', '.join(ROLES)}.")
+    if message.origin is not None:
+        check_origin(message.origin)
+    for part in message.parts:
+        if part.kind not in PART_KINDS:
+            msg = f"'{part.kind}' is not a kind of part."
+            raise InvalidInput(msg, hint=f"Kinds: {', '.join(PART_KINDS)}.")
+        if part.origin is not None:
+            check_origin(part.origin)
+
+
+def message_of(role: Role, text: str, created_at: datetime) -> NewMessage:
+    """Return a message of one text."""
+    return NewMessage(role, (Part("text", text),), created_at)
+
+
+def store_with_fork_dedup(
+    db: Connection,
+    session_n: int,
+    prepared: Sequence[PreparedMessage],
+    unindexed: list[NewMessageText],
+    *,
+    now: datetime,
+) -> int:
+    """Store a session's own messages, link it to its origin if it is a fork, and count new ones.
+
+    Messages that a fork moved before the session they were said in are moved there, in order.
+    """
+    keys = [message.key for message in prepared]
+    seen_keys = message_dedup.find_seen(db, session_n, "file", keys)
+    fresh = [message for message in prepared if message.key not in seen_keys]
+    fork_dedup.link_forks(db, session_n, fresh)
+    copies = fork_dedup.find_copies(db, session_n, fresh)
+    forgotten = fork_dedup.find_forgotten_copies(
+        db, session_n, (message for message in fresh if message.key not in copies)
+    )
+    if not copies and not forgotten:
+        return _add_own(db, session_n, prepared, unindexed, now=now)
+    forks = fork_dedup.descendants(db, session_n) if copies else set()
+    origins = [message.session_n for key in keys if (message := copies.get(key))]
+    origins = [origin for origin in origins if origin not in forks]
+    if origins:
+        fork_dedup.set_parent(db, session_n, origins[-1])
+
+    def place(message: PreparedMessage) -> str:
+        if message.key in copies:
+            return "fork" if copies[message.key].session_n in forks else "origin"
+        return "nowhere" if message.key in forgotten else "own"
+
+    added = 0
+    for where, group in groupby(prepared, key=place):
+        run = list(group)
+        if where == "own":
+            added += _add_own(db, session_n, run, unindexed, now=now)
+        elif where == "fork":
+            moved = dict.fromkeys(copies[message.key].n for message in run)
+            fork_dedup.move_to_original(db, session_n, list(moved), now=now)
+    return added
+
+
+def _add_own(
+    db: Connection,
+    session_n: int,
+    prepared: Sequence[PreparedMessage],
+    unindexed: list[NewMessageText],
+    *,
+    now: datetime,
+) -> int:
+    ids = messages.add_messages(
+        db, session_n, prepared, now=now, channel="file", unindexed=unindexed
+    )
+    return sum(id_ == message.id for id_, message in zip(ids, prepared, strict=True))
+
+
+def split_at_search_marks(messages: Iterable[NewMessage]) -> Iterator[NewMessage]:
+    """Split assistant messages at the markers of memory searches.
+
+    Where the gateway searched memory for a model, the agent's transcript has a marker. The texts
+    around it were separate responses, and the gateway captures them as such.
+    """
+    for message in messages:
+        has_markers = message.role == "assistant" and any(
+            memory_tags.may_have_search_marks(part.text) for part in message.parts
+        )
+        if has_markers:
+            yield from _split_message(message)
+        else:
+            yield message
+
+
+def _split_message(message: NewMessage) -> Iterator[NewMessage]:
+    number = 0
+    for part in message.parts:
+        # Every second piece is the id of a marker.
+        pieces = (
+            memory_tags.SEARCH_MARK.split(part.text)[::2] if part.kind == "text" else [part.text]
+        )
+        for piece in pieces:
+            if piece.strip():
+                key = f"{message.key}:{number}" if number and message.key else message.key
+                usage = {} if number else message.usage
+                yield replace(message, parts=(replace(part, text=piece),), key=key, usage=usage)
+                number += 1

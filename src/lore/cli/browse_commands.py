@@ -1,0 +1,457 @@
+"""Commands that show stored items: read, explore, roots, traverse, log, timeline, episodes."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from lore.cli import shell_completion
+from lore.cli.knowledge_commands import Id
+from lore.cli.output import (
+    Json,
+    Project,
+    bold,
+    clean,
+    coloured,
+    counted,
+    dim,
+    format_duration,
+    indented,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    project_names,
+    read_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lore.memory import Memory
+    from lore.records import Action, Episode, Outline, Provenance, Reading, Task, Title
+
+
+_Direction = Literal["children", "parent", "associations"]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    for command in (read, session, explore, roots, traverse, log, diff, timeline, why):
+        app.command()(command)
+    app.command()(episode)
+    app.command()(episodes)
+
+
+def read(
+    context: typer.Context,
+    ids: Annotated[list[str], typer.Argument(help="Ids, or prefixes of at least 8 characters.")],
+    json: Json = False,
+) -> None:
+    """Read items in full, with their links.
+
+    Reading reinforces a fragment.
+    """
+    with open_memory(context) as memory:
+        readings = memory.read(ids)
+        if json:
+            print_json(readings)
+            return
+        for place, reading in enumerate(readings):
+            if place:
+                print()
+            _print_reading(memory, reading)
+
+
+def _print_reading(memory: Memory, reading: Reading) -> None:
+    short = memory.search.short_ids([reading.id])[reading.id]
+    print(f"{bold(short)}  {_described(reading)}")
+    print(indented(reading.text))
+    if reading.session:
+        title = one_line(reading.session.title) or "(no title)"
+        print(f"session       {reading.session.id}  {title}")
+    _print_around(memory, reading)
+
+
+def _described(reading: Reading) -> str:
+    """Return one line that describes an item."""
+    words: list[str] = [reading.fragment.kind if reading.fragment else reading.type]
+    if reading.fragment:
+        words.append(f"depth {reading.fragment.depth}, version {reading.fragment.version}")
+    words += [f"said by {reading.origin}", f"{reading.created_at:%Y-%m-%d %H:%M}"]
+    if reading.deleted:
+        words.append(coloured("deleted", "red"))
+    if reading.fragment and reading.fragment.superseded_by:
+        words.append(coloured("superseded", "yellow"))
+    return "  ".join(words)
+
+
+def _print_around(memory: Memory, reading: Reading) -> None:
+    """Print the links of an item, by title."""
+    rows: list[tuple[str, str, str]] = []
+    if reading.parent:
+        suffix = "  (deleted)" if reading.parent.deleted else ""
+        rows.append(("parent", reading.parent.id, reading.parent.title + suffix))
+    rows += [("child", child.id, child.title) for child in reading.children]
+    if reading.edges:
+        others = [e.target if e.source == reading.id else e.source for e in reading.edges]
+        titles = {title.id: title.title for title in memory.search.titles(others)}
+        for edge, other in zip(reading.edges, others, strict=True):
+            arrow = "→" if edge.source == reading.id else "←"
+            note = f"  ({edge.note})" if edge.note else ""
+            rows.append((f"{arrow} {edge.kind}", other, titles[other] + note))
+    short = memory.search.short_ids([id_ for _, id_, _ in rows])
+    print_columns((name, short[id_], one_line(title)) for name, id_, title in rows)
+
+
+def session(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="Id of a session, or the agent's own name for it.")],
+    asides: Annotated[
+        bool, typer.Option("--asides", help="Include text that the agent's program inserted.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Read a conversation from beginning to end.
+
+    Text that the agent's program inserted is left out; --json has it.
+    """
+    from lore.text.message_features import is_dialogue_part, readable_text
+
+    with open_memory(context) as memory:
+        messages = memory.sessions.messages(id)
+    if json:
+        print_json(messages)
+        return
+    left_out = 0
+    for message in messages:
+        shown = [part for part in message.parts if asides or is_dialogue_part(part)]
+        left_out += len(message.parts) - len(shown)
+        if not shown:
+            continue
+        who = message.speaker or message.role
+        print(bold(f"{message.created_at:%Y-%m-%d %H:%M}  {clean(who)}"))
+        print(indented(readable_text(shown, brief=True)))
+    if left_out:
+        notice(f"{counted(left_out, 'aside')} of the agent's program left out; --asides shows it.")
+
+
+def explore(
+    context: typer.Context,
+    what: Annotated[str, typer.Argument(help="Id of a fragment, or a question.")],
+    max_depth: Annotated[int, typer.Option(min=0, max=100, help="Number of levels to show.")] = 2,
+    json: Json = False,
+) -> None:
+    """Show the tree below a fragment as an outline."""
+    with open_memory(context) as memory:
+        outlines = memory.search.explore(read_text(what), max_depth=max_depth)
+        if json:
+            print_json(outlines)
+            return
+        for outline in outlines:
+            rows = list(_flat(outline))
+            short = memory.search.short_ids([title.id for _, title in rows])
+            for level, title in rows:
+                print(f"{'  ' * level}{_describe_title(title, short)}")
+        if not outlines:
+            print("Nothing found.")
+
+
+def _flat(outline: Outline, level: int = 0) -> Iterator[tuple[int, Title]]:
+    yield level, outline.title
+    for below in outline.below:
+        yield from _flat(below, level + 1)
+
+
+def _describe_title(title: Title, short: dict[str, str]) -> str:
+    count = dim(f"  {title.children:,} below") if title.children else ""
+    state = f"  {coloured('deleted', 'red')}" if title.deleted else ""
+    return f"{bold(short[title.id])}  {one_line(title.title)}  {dim(title.kind)}{count}{state}"
+
+
+def roots(
+    context: typer.Context,
+    query: Annotated[
+        str, typer.Argument(help="Only roots that match this question.", show_default=False)
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of roots.")] = 20,
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """List the root fragments with the number of their children."""
+    with open_memory(context) as memory:
+        titles = memory.search.roots(query=read_text(query), limit=limit, project=project)
+        if json:
+            print_json(titles)
+            return
+        _print_titles(memory, titles)
+    if not titles:
+        print("Nothing found." if query else "No fragments yet: 'lore remember' stores one.")
+
+
+def traverse(
+    context: typer.Context,
+    id: Id,
+    direction: Annotated[
+        str,
+        typer.Option(
+            help="children, parent or associations.", autocompletion=shell_completion.directions
+        ),
+    ] = "children",
+    json: Json = False,
+) -> None:
+    """List the fragments one step away: children, parent or associations."""
+    with open_memory(context) as memory:
+        titles = memory.search.traverse(id, cast("_Direction", direction))
+        if json:
+            print_json(titles)
+            return
+        _print_titles(memory, titles)
+    if not titles:
+        print(f"It has no {direction}.")
+
+
+def _print_titles(memory: Memory, titles: list[Title]) -> None:
+    short = memory.search.short_ids([title.id for title in titles])
+    for title in titles:
+        print(_describe_title(title, short))
+
+
+def log(context: typer.Context, id: Id, json: Json = False) -> None:
+    """Show the versions of a fragment, newest first."""
+    with open_memory(context) as memory:
+        now, versions = memory.knowledge.log(id)
+    if json:
+        print_json({"current": now, "former": versions})
+        return
+    rows = [(f"version {now.version}", "now", "", now.summary)]
+    for version in reversed(versions):
+        until = f"until {version.changed_at:%Y-%m-%d %H:%M}"
+        reason = f"  (changed: {version.reason})" if version.reason else ""
+        rows.append((f"version {version.version}", until, "", version.summary + reason))
+    print_columns((name, until, one_line(summary, 160)) for name, until, _, summary in rows)
+
+
+def diff(
+    context: typer.Context,
+    id: Id,
+    version: Annotated[int | None, typer.Option(min=1, help="Compare with this version.")] = None,
+    json: Json = False,
+) -> None:
+    """Show the last change of a fragment."""
+    with open_memory(context) as memory:
+        old, new = memory.knowledge.diff(id, version)
+    lines = list(
+        difflib.unified_diff(
+            old.content.splitlines(),
+            new.content.splitlines(),
+            f"version {old.version}",
+            f"version {new.version}",
+            lineterm="",
+        )
+    )
+    if json:
+        print_json({"from": old.version, "to": new.version, "diff": lines})
+        return
+    for line in lines:
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+        print(coloured(clean(line), colour) if colour else clean(line))
+    if not lines:
+        print(f"Version {new.version} says the same as version {old.version}.")
+
+
+def timeline(context: typer.Context, id: Id, json: Json = False) -> None:
+    """Show the history of a fragment: stored, changed, linked, recalled, read."""
+    with open_memory(context) as memory:
+        happened = memory.knowledge.history(id)
+    if json:
+        print_json(happened)
+        return
+    print_columns((f"{one.at:%Y-%m-%d %H:%M}", one.what, one_line(one.detail)) for one in happened)
+
+
+def why(context: typer.Context, id: Id, json: Json = False) -> None:
+    """Show the sources of an item, and how strong it is."""
+    with open_memory(context) as memory:
+        provenance = memory.search.why(id)
+        if json:
+            print_json(provenance)
+            return
+        _print_reading(memory, provenance.reading)
+        _print_sources(memory, provenance)
+        print(f"   {provenance.allowed}")
+        _print_strength(provenance)
+        _print_history(memory, provenance)
+
+
+def _print_sources(memory: Memory, provenance: Provenance) -> None:
+    from lore.records import TRUST
+
+    print(bold("\nWhere it comes from"))
+    if not provenance.sources and provenance.reading.fragment:
+        print("   no message: it was stored by hand")
+    short = memory.search.short_ids([source.id for source in provenance.sources])
+    for source in provenance.sources:
+        text = one_line(" ".join(part.text for part in source.parts), 200)
+        origin = provenance.origins[source.id]
+        voice = f"{source.role} (origin {origin}, trust {TRUST[origin]})"
+        print(f"   {short[source.id]}  {source.created_at:%Y-%m-%d %H:%M}  {voice}: {text}")
+
+
+_FIGURES = (
+    ("relevance", "current strength by the forgetting curve"),
+    ("importance", "how much it mattered when it was learned"),
+    ("confidence", "how sure it is"),
+    ("trust", "what its origin may do, 0 to 3"),
+    ("readings", "how often it was read"),
+    ("strength", "what these readings add"),
+    ("days_since_reinforced", "days since it was last read"),
+    ("decay_per_day", "what each of them takes"),
+)
+
+
+def _print_strength(provenance: Provenance) -> None:
+    if not provenance.numbers:
+        return
+    print(bold("\nHow strong it is"))
+    for name, meaning in _FIGURES:
+        value = provenance.numbers[name]
+        shown = f"{value:.0f}" if name in ("trust", "readings") else f"{value:.2f}"
+        print(f"   {name.replace('_', ' '):<22} {shown:>6}   {dim(meaning)}")
+
+
+def _print_history(memory: Memory, provenance: Provenance) -> None:
+    print(bold("\nWhat became of it"))
+    item = provenance.reading
+    short = memory.search.short_ids([
+        item.id,
+        *provenance.supersedes,
+        *filter(None, [provenance.superseded_by]),
+    ])
+    print(f"   recalled {counted(provenance.times_recalled, 'time')}")
+    if provenance.versions:
+        former = counted(provenance.versions, "former version")
+        print(f"   {former}: 'lore log {short[item.id]}'")
+    for id_ in provenance.supersedes:
+        print(f"   supersedes {short[id_]}")
+    if provenance.superseded_by:
+        print(f"   superseded by {short[provenance.superseded_by]}: no longer found by recall")
+    if item.deleted:
+        print(f"   deleted: 'lore undo {short[item.id]}' brings it back")
+
+
+_COLOURS = {"success": "green", "failure": "red", "partial": "yellow"}
+_SHOWN = 20
+"""How many actions and files are shown; --json has all of them."""
+
+
+def episode(
+    context: typer.Context,
+    session: Annotated[
+        str,
+        typer.Argument(
+            help="Id of a session or of its episode, or the agent's own name for the session."
+        ),
+    ],
+    json: Json = False,
+) -> None:
+    """Describe a session: its goal, what was done and how it ended.
+
+    The episode is stored, so that recall finds it. It changes only if the session went on.
+    """
+    with open_memory(context) as memory:
+        record = memory.sessions.episode(session)
+    if json:
+        print_json(record)
+    elif record is None:
+        print("Nothing was asked or done in that session.")
+    else:
+        _print_episode(record)
+
+
+def _print_episode(record: Episode) -> None:
+    print(bold(one_line(record.goal, 400) or "(no goal was named)"))
+    outcome = coloured(record.outcome, _COLOURS.get(record.outcome, "white"))
+    print(f"   {outcome}: {one_line(record.reason, 200)}")
+    duration = format_duration(record.duration_s)
+    size = f"{counted(record.calls, 'tool call')}, {duration}, {record.tokens:,} tokens"
+    print(f"   {size}{f' of {one_line(record.agent, 40)}' if record.agent else ''}")
+    if len(record.tasks) > 1:
+        _print_tasks(record.tasks)
+    if record.errors:
+        print(bold("\nErrors"))
+    for error in record.errors:
+        fix = one_line(error.resolution, 160) or "not fixed"
+        print(f"   {error.type}: {one_line(error.message, 160)}\n      {dim('→')} {fix}")
+    for title, names in (
+        ("Changed", record.files_changed),
+        ("Artifacts", record.artifacts),
+        ("Commits", record.commits),
+    ):
+        _print_list(title, names)
+    _print_actions(record.actions)
+
+
+def _print_tasks(tasks: tuple[Task, ...]) -> None:
+    print(bold("\nTasks"))
+    for place, task in enumerate(tasks, 1):
+        outcome = coloured(task.outcome, _COLOURS.get(task.outcome, "white"))
+        size = f"messages {task.first} to {task.last}, {counted(task.calls, 'tool call')}"
+        if task.files_changed:
+            size += f", {counted(len(task.files_changed), 'file')} changed"
+        if unmended := sum(not error.resolution for error in task.errors):
+            size += f", {counted(unmended, 'error')} not fixed"
+        print(f"   {place}. {one_line(task.goal, 160) or '(no goal was named)'}")
+        print(f"      {outcome}: {one_line(task.reason, 120)}; {dim(size)}")
+
+
+def _print_list(title: str, names: tuple[str, ...]) -> None:
+    if names:
+        print(bold(f"\n{title}"))
+    for name in names[:_SHOWN]:
+        print(f"   {one_line(name, 160)}")
+    if len(names) > _SHOWN:
+        print(f"   and {len(names) - _SHOWN} more")
+
+
+def _print_actions(actions: tuple[Action, ...]) -> None:
+    if not actions:
+        return
+    print(bold("\nThe last of what was done"))
+    print_columns(
+        (f"   {format_duration(a.t)}", a.result, one_line(a.action, 30), one_line(a.target, 100))
+        for a in actions[-_SHOWN:]
+    )
+
+
+def episodes(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of episodes.")] = 20,
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """List the latest episodes: time, outcome, project and goal."""
+    with open_memory(context) as memory:
+        stored = memory.sessions.episodes(project=project, limit=limit)
+        short = memory.search.short_ids([one.fragment.id for one in stored])
+        names = project_names(memory)
+    if json:
+        print_json([{"id": k.fragment.id, "session_id": k.fragment.session_id,
+                     "project_id": k.fragment.project_id,
+                     "at": k.at, "episode": k.episode} for k in stored])  # fmt: skip
+        return
+    print_columns(
+        (
+            short[one.fragment.id],
+            f"{one.at:%Y-%m-%d %H:%M}",
+            one.episode.outcome,
+            names.get(one.fragment.project_id or "", ""),
+            one_line(one.episode.goal),
+        )
+        for one in stored
+    )
+    if not stored:
+        print("No episodes yet: 'lore episode SESSION' tells one.")

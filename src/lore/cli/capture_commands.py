@@ -1,0 +1,200 @@
+"""The command `lore capture`: store conversations from transcripts."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lore.cli.output import (
+    INTERRUPTED,
+    Json,
+    counted,
+    dim,
+    format_duration,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    progress,
+)
+from lore.errors import CaptureError, InvalidInput
+
+if TYPE_CHECKING:
+    from lore.memory import Memory
+    from lore.records import CapturedFile, CaptureEstimate, CaptureResult, Redaction
+
+_MOST_PROBLEMS = 20
+"""How many files with problems are listed; --json has all of them."""
+
+_MOST_FILES = 20
+"""How many files are listed with their counts; --json has all of them."""
+
+_PLACES = "~/.claude/projects, ~/.codex/sessions and ~/.local/share/opencode"
+"""Where agents store transcripts, as the adapters look for them."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    app.command()(capture)
+
+
+def capture(
+    context: typer.Context,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Transcript files, or folders with transcripts.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All transcripts of agents on this machine.")
+    ] = False,
+    since: Annotated[
+        str, typer.Option(help="Only files written since: a date, or 'last week'.")
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read and count, but store nothing.")
+    ] = False,
+    show_redactions: Annotated[
+        bool, typer.Option("--show-redactions", help="Show where secrets were redacted.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="List the files with their counts.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Store conversations from the transcripts that agents write.
+
+    Nothing is stored twice. You can interrupt the command and run it again: it goes on where it
+    stopped.
+    """
+    if bool(paths) == everything:
+        msg = "Name files or folders, or add --all." if not paths else "--all takes no paths."
+        raise InvalidInput(msg, hint="'lore capture --help' shows how it is used.")
+    with open_memory(context, create=True, or_empty=dry_run) as memory:
+        expected = memory.sessions.estimate_capture(paths or (), since=since)
+        if not json:
+            notice(_describe_estimate(expected, since=since, named=bool(paths)))
+        with progress("capturing", quiet=json) as report, _interruptible() as stopping:
+            result = memory.capture_files(
+                paths or (), since=since, dry_run=dry_run, progress=report, stopping=stopping
+            )
+        waiting = 0 if dry_run or not result.added else _waiting(memory)
+    if stopping():
+        notice(
+            f"{result.files:,} of {counted(expected.files, 'file')},"
+            f" {counted(result.added, 'message')} stored; run it again to go on."
+        )
+        raise SystemExit(INTERRUPTED)
+    if json:
+        print_json(result if show_redactions else replace(result, redacted=()))
+    else:
+        _print_summary(result, dry_run=dry_run, show_redactions=show_redactions)
+        if paths and result.passed_over:
+            print(f"   passed over {result.passed_over:>8,} that are no transcripts Lore knows")
+        if verbose:
+            _print_files(result.each)
+        if waiting:
+            print(dim(f"{counted(waiting, 'item')} wait for a vector: 'lore embed', or 'lore up'."))
+        if paths and result.added and not dry_run:
+            print(dim(_way_back(result.each)))
+    _refuse_failure(paths or [], result)
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Let Ctrl-C end the capture after the current batch; a second Ctrl-C ends it at once.
+
+    Yield a function that returns whether Ctrl-C was pressed.
+    """
+    pressed = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(*_: object) -> None:
+        pressed.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _waiting(memory: Memory) -> int:
+    """Return how many items wait for a vector."""
+    return memory.maintenance.stats().waiting if memory.sources.embedder.dimension else 0
+
+
+def _print_files(each: tuple[CapturedFile, ...]) -> None:
+    print_columns(
+        (f"{file.added:>8,} new", f"{file.known:>8,} known", file.agent, one_line(file.path, 300))
+        for file in each[:_MOST_FILES]
+    )
+    if len(each) > _MOST_FILES:
+        print(dim(f"   and {len(each) - _MOST_FILES:,} more: --json lists them."))
+
+
+def _way_back(each: tuple[CapturedFile, ...]) -> str:
+    """Return the hint how to delete what was just stored."""
+    sessions = sorted({name for file in each if file.added for name in file.sessions})
+    which = shlex.quote(one_line(sessions[0], 200)) if len(sessions) == 1 else "ID"
+    lists = "" if len(sessions) == 1 else "; 'lore sessions' lists them"
+    return f"'lore forget --session {which}' takes it out again{lists}."
+
+
+def _describe_estimate(expected: CaptureEstimate, *, since: str, named: bool) -> str:
+    size = f"{expected.bytes / 1e6:,.1f} MB"
+    if not expected.found:
+        if since:
+            return "No file is that new."
+        return "There are no files in it." if named else f"No transcripts found in {_PLACES}."
+    if not expected.files:
+        return "Nothing has changed since it was last captured."
+    summary = f"{counted(expected.files, 'file')} to read, {size}"
+    if expected.seconds is None:
+        return f"{summary}."
+    return f"{summary}, about {format_duration(max(1, expected.seconds))}."
+
+
+def _print_summary(result: CaptureResult, *, dry_run: bool, show_redactions: bool) -> None:
+    verb = "would be stored" if dry_run else "stored"
+    print(
+        f"{counted(result.added, 'message')} {verb}, {result.known:,} known, in"
+        f" {counted(result.sessions, 'session')} of {counted(result.files, 'file')}."
+    )
+    _print_counts("skipped", result.skipped)
+    _print_counts("redacted", result.redactions)
+    if show_redactions:
+        _print_redactions(result.redacted)
+    for problem in result.problems[:_MOST_PROBLEMS]:
+        print(f"   {one_line(problem.path, 300)} {problem.problem}.")
+    if len(result.problems) > _MOST_PROBLEMS:
+        print(dim(f"   and {len(result.problems) - _MOST_PROBLEMS:,} more: --json lists them."))
+
+
+def _print_redactions(places: tuple[Redaction, ...]) -> None:
+    """Print the lines that contained secrets, with their marks, by file."""
+    for path, redactions in groupby(places, key=lambda place: place.path):
+        print(f"   {one_line(path, 300)}")
+        for place in redactions:
+            print(f"{place.count:>8,} {place.kind:<14} {one_line(place.line, 200)}")
+
+
+def _print_counts(label: str, counts: dict[str, int]) -> None:
+    print_columns((f"   {label}", f"{count:>8,}", one_line(name)) for name, count in counts.items())
+
+
+def _refuse_failure(paths: list[Path], result: CaptureResult) -> None:
+    """Raise if none of the named files can be read."""
+    if paths and result.problems and not result.files:
+        first = result.problems[0]
+        msg = f"{first.path} {first.problem}."
+        raise CaptureError(msg)

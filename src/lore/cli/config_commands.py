@@ -1,0 +1,104 @@
+"""The command `lore config`: show settings with their sources, or change one."""
+
+from __future__ import annotations
+
+import json as json_module
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lore.cli import shell_completion
+from lore.cli.output import Json, dim, notice, one_line, print_columns, print_json
+from lore.errors import InvalidInput, UnknownSetting
+
+if TYPE_CHECKING:
+    from lore.settings import Loaded, SettingValue
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    app.command()(config)
+
+
+def config(
+    context: typer.Context,
+    key: Annotated[
+        str,
+        typer.Argument(
+            help="One setting.", show_default=False, autocompletion=shell_completion.setting_keys
+        ),
+    ] = "",
+    value: Annotated[str | None, typer.Argument(help="Its new value.", show_default=False)] = None,
+    unset: Annotated[
+        bool, typer.Option("--unset", help="Remove it from the user's config.toml.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show all settings with their sources, or set one.
+
+    A new value is written to config.toml; its other lines stay as they are.
+    """
+    from lore.settings import write_user_setting
+
+    loaded = _load(context)
+    notice(loaded.warning)
+    if unset and (value is not None or not key):
+        msg = "--unset takes the name of one setting, and no value."
+        raise InvalidInput(msg)
+    if value is not None or unset:
+        path = write_user_setting(loaded.settings.home, key, value)
+        loaded = _load(context)
+        notice(f"{path} is written.")
+        _tell_of_daemon(loaded.settings.home, key)
+    shown = [_shown(setting) for setting in loaded.values if not key or setting.key == key]
+    if not shown:
+        msg = f"There is no setting '{key}'."
+        raise UnknownSetting(msg, hint="'lore config' lists them all.")
+    if json:
+        print_json(shown)
+        return
+    print_columns(
+        (s.key, one_line(_said(s.value), 60), dim(s.source), one_line(_explained(s), 300))
+        for s in shown
+    )
+    if (value is not None or unset) and shown[0].source not in ("config.toml", "default"):
+        notice(f"The value from {_winner(shown[0])} goes before the one just written.")
+
+
+def _tell_of_daemon(home: Path, key: str) -> None:
+    """Say that a running daemon has to be restarted for a changed setting."""
+    from lore.daemon.daemon_lock import find_holder
+
+    if find_holder(home) and key == "daily_budget":
+        notice("For agents it holds from their next request on.")
+    elif find_holder(home):
+        notice("The daemon goes on as before until 'lore down' and 'lore up --detach'.")
+
+
+def _load(context: typer.Context) -> Loaded:
+    from lore.settings import load
+
+    return load(home=context.obj, project_dir=Path.cwd())
+
+
+def _shown(setting: SettingValue) -> SettingValue:
+    """Return a setting for display; a secret is only reported as set."""
+    return replace(setting, value="(set)") if setting.secret and setting.value else setting
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return json_module.dumps(value, ensure_ascii=False)
+    return "–" if value in ("", None) else str(value)
+
+
+def _explained(setting: SettingValue) -> str:
+    return f"{setting.doc} ({setting.allowed})" if setting.allowed else setting.doc
+
+
+def _winner(setting: SettingValue) -> str:
+    return setting.env if setting.source == "environment" else setting.source

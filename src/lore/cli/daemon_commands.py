@@ -1,0 +1,390 @@
+"""Commands of the daemon: up, down, status, logs, jobs, service."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lore.cli.agent_commands import exit_with_threads
+from lore.cli.output import (
+    Json,
+    bold,
+    clean,
+    coloured,
+    counted,
+    dim,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    tallied,
+)
+from lore.errors import AlreadyRunning, InvalidInput, LoreError
+from lore.text.tokens import format_dollars
+
+if TYPE_CHECKING:
+    from lore.daemon.status_file import Status, TaskStatus
+    from lore.daemon.systemd_units import Unit
+    from lore.records import Job
+    from lore.settings import Settings
+
+jobs = typer.Typer(name="jobs", invoke_without_command=True, rich_markup_mode=None)
+service = typer.Typer(name="service", invoke_without_command=True, rich_markup_mode=None)
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the file and change nothing.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    for command in (up, down, status, logs):
+        app.command()(command)
+    app.add_typer(jobs)
+    app.add_typer(service)
+
+
+def _settings(context: typer.Context) -> Settings:
+    from lore.settings import load
+
+    return load(home=context.obj).settings
+
+
+def up(
+    context: typer.Context,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Run in the background; return once it is up.")
+    ] = False,
+    in_background: Annotated[bool, typer.Option("--in-background", hidden=True)] = False,
+) -> None:
+    """Run the daemon: capture, embedding, jobs and maintenance.
+
+    It serves one home and stops within 4 seconds on Ctrl-C or SIGTERM. Exit code 12 means that one
+    runs already; with --detach that is no error. If the memory cannot be opened, the daemon
+    forwards the requests of agents without memory and says so; that is no error either.
+    """
+    settings = _settings(context)
+    if detach:
+        _start(settings.home)
+        return
+    from lore.daemon import process
+    from lore.daemon.main_loop import serve
+
+    def tell(said: str) -> None:
+        notice(said)
+        if in_background:
+            process.detach_from_terminal(settings.home)
+        else:
+            print(f"{_told_up(settings.home, os.getpid())}; Ctrl-C stops it.", flush=True)
+
+    serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
+    exit_with_threads()
+
+
+def _start(home: Path) -> None:
+    from lore.daemon import daemon_lock, process
+
+    if holder := daemon_lock.find_holder(home):
+        print(f"Lore is running already (pid {holder.pid}).")
+        return
+    started = process.start(home)
+    if started.code == AlreadyRunning.exit_code and (holder := daemon_lock.find_holder(home)):
+        print(f"Lore is running already (pid {holder.pid}).")  # another process has just started it
+        return
+    print(clean(started.said), end="", file=sys.stderr)
+    if started.code is not None:
+        raise typer.Exit(started.code or LoreError.exit_code)
+    print(f"{_told_up(home, started.pid)}.")
+
+
+def _told_up(home: Path, pid: int) -> str:
+    from lore.daemon.status_file import PASSING, read
+
+    without = " without memory" if read(home).state == PASSING else ""
+    return f"Lore is up{without} (pid {pid})"
+
+
+def down(
+    context: typer.Context,
+    force: Annotated[
+        bool, typer.Option("--force", help="Kill it if it has not stopped within 4 seconds.")
+    ] = False,
+) -> None:
+    """Stop the daemon and wait until it has stopped.
+
+    If none runs there is nothing to do, which is no error.
+    """
+    from lore.daemon import process
+
+    pid = process.stop(_settings(context).home, force=force)
+    print("Lore is not running." if pid is None else f"Lore has stopped (pid {pid}).")
+
+
+def status(context: typer.Context, json: Json = False) -> None:
+    """Show whether the daemon runs, and what it does.
+
+    The exit code is 0 either way; see `running` in the JSON.
+    """
+    from lore.daemon.status_file import read
+
+    settings = _settings(context)
+    state = read(settings.home)
+    if not state.running:
+        state = _with_queues(context, settings, state)
+    elif not _answers(settings.home):
+        reason = "It does not answer: 'lore down --force' ends it, 'lore up -d' starts it again."
+        state = replace(state, state="hung", server_notice=reason)
+    if not state.budget_usd:  # nothing was counted yet
+        state = replace(state, budget_usd=settings.background_daily_budget)
+    if not state.running:
+        state = replace(state, day_budget_usd=settings.daily_budget)
+    if json:
+        print_json(state)
+    else:
+        _print_status(state)
+        notice(state.notice)
+
+
+def _answers(home: Path) -> bool:
+    from lore.proxy.address import find_address
+    from lore.proxy.daemon_client import is_healthy
+
+    address = find_address(str(home))
+    return address is None or is_healthy(address)
+
+
+def _print_status(status: Status) -> None:
+    from lore.daemon.status_file import PASSING, describe_gateway, describe_hooks
+
+    if status.running and status.since:
+        colour = "red" if status.state in ("hung", PASSING) else "green"
+        state, since = coloured(status.state, colour), _moment(status.since)
+        size = f"{status.memory_mb:.0f} MB"
+        print(f"{bold('running')}  {state}, pid {status.pid}, since {since}, {size}")
+    else:
+        print(f"{bold('not running')}  'lore up --detach' starts it.")
+    is_passing = status.running and status.state == PASSING
+    if status.server:
+        opens = "" if is_passing else "  'lore open' shows it in a browser"
+        print(f"server   {status.server}{opens}")
+    if status.running and status.server_notice:
+        print(f"server   {one_line(status.server_notice, 300)}")
+    if status.running and (hooks := describe_hooks(status)):
+        print(f"hooks    {hooks}")
+    if status.running and (passed := describe_gateway(status)):
+        print(f"gateway  {clean(passed)}")
+    if is_passing:
+        _print_trouble(status)
+        return
+    _print_work(status)
+
+
+def _print_trouble(status: Status) -> None:
+    """Print why the memory cannot be opened."""
+    if status.last_error:
+        print(f"memory   {coloured(one_line(status.last_error, 300), 'red')}")
+
+
+def _print_work(status: Status) -> None:
+    parked = f", {status.jobs_parked:,} parked ('lore jobs')" if status.jobs_parked else ""
+    pending = counted(status.jobs_pending, "job")
+    print(f"waiting  {counted(status.waiting, 'item')} to embed, {pending} pending{parked}")
+    day_usd = status.day_budget_usd
+    whole = (
+        "no daily_budget is set"
+        if day_usd is None
+        else f"of {format_dollars(day_usd)} for all work"
+    )
+    print(f"agents   ${status.agents_usd:.2f} spent today, {whole}")
+    limit = f"of ${status.budget_usd:.2f} today" if status.budget_usd else "today, no budget is set"
+    print(f"spent    ${status.spent_usd:.2f} {limit}, on background work")
+    if status.today and status.date == _date_today():
+        print(f"today    {clean(tallied(status.today))}")
+    if status.last_error and status.last_error_at:
+        print(f"error    {_moment(status.last_error_at)}  {one_line(status.last_error, 300)}")
+    if status.running:
+        print_columns(_chore_row(chore) for chore in status.chores)
+
+
+def _with_queues(context: typer.Context, settings: Settings, status: Status) -> Status:
+    """Count the queues, because no daemon reports them."""
+    from dataclasses import asdict
+
+    if not settings.database.exists():
+        return replace(status, waiting=0, jobs_pending=0, jobs_parked=0, notice="")
+    try:
+        with open_memory(context) as memory:
+            queues = memory.maintenance.queues()
+    except LoreError as error:
+        return replace(status, notice=str(error))
+    return replace(status, **asdict(queues), notice=memory.notice)
+
+
+def _chore_row(chore: TaskStatus) -> tuple[str, ...]:
+    ran = f"ran {_moment(chore.last_run)}" if chore.last_run else "has not run yet"
+    following = f"next {_moment(chore.next_run)}" if chore.next_run else ""
+    error = coloured(one_line(chore.last_error, 200), "red") if chore.last_error else ""
+    return (f"   {chore.name}", f"every {chore.every_s:g} s", ran, following, error)
+
+
+def _moment(moment: datetime) -> str:
+    """Return a time in the user's time zone, without the date if it is today."""
+    local = moment.astimezone()
+    is_today = local.date().isoformat() == _date_today()
+    return local.strftime("%H:%M:%S" if is_today else "%Y-%m-%d %H:%M")
+
+
+def _date_today() -> str:
+    from lore.clock import now
+
+    return now().astimezone().date().isoformat()
+
+
+def logs(
+    context: typer.Context,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Follow new lines until Ctrl-C.")
+    ] = False,
+    count: Annotated[
+        int, typer.Option("--lines", "-n", min=0, max=1_000_000, help="Number of lines to show.")
+    ] = 50,
+) -> None:
+    """Show the log of the daemon.
+
+    It contains events and durations, never contents.
+    """
+    from lore.daemon import log_file
+
+    home = _settings(context).home
+    lines = log_file.last_lines(home, count)
+    for line in lines:
+        print(clean(line))
+    if not lines and not follow:
+        notice("There is no log yet: 'lore up' writes it.")
+    if follow:
+        sys.stdout.flush()
+        for line in log_file.follow(home):
+            print(clean(line), flush=True)
+
+
+@jobs.callback()
+def list_jobs(context: typer.Context, json: Json = False) -> None:
+    """List the jobs that are not finished.
+
+    A failed job is retried with a growing delay; after 5 attempts it is parked.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    with open_memory(context, or_empty=True) as memory:
+        queued = memory.digest.jobs()
+    if json:
+        print_json(queued)
+        return
+    if not queued:
+        print("No jobs.")
+    print_columns(_job_row(job) for job in queued)
+
+
+def _job_row(job: Job) -> tuple[str, ...]:
+    state = coloured(job.state, "red") if job.state == "parked" else job.state
+    progress = f"{job.progress:,} of {job.total:,}"
+    attempts = counted(job.attempts, "failed attempt") if job.attempts else ""
+    waits = job.attempts and job.state == "pending"
+    due = dim(f"next {_moment(job.due_at)}") if waits else ""
+    error = one_line(job.last_error, 200)
+    return (str(job.id), job.kind, one_line(job.subject, 60), state, progress, attempts, due, error)
+
+
+@jobs.command("retry")
+def retry_jobs(
+    context: typer.Context,
+    id: Annotated[int | None, typer.Argument(help="Id of a job.", show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all", help="All failed jobs.")] = False,
+    json: Json = False,
+) -> None:
+    """Retry a failed or parked job at once."""
+    if (id is None) is not every:
+        msg = "Name one job, or --all."
+        raise InvalidInput(msg, hint="'lore jobs' lists them.")
+    with open_memory(context) as memory:
+        count = memory.digest.retry_jobs(id)
+    if json:
+        print_json({"retried": count})
+    else:
+        print(f"{counted(count, 'job')} to be tried again.")
+
+
+@service.callback()
+def service_options(context: typer.Context) -> None:
+    """Let the system start the daemon at login and keep it running."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def _unit(context: typer.Context) -> Unit:
+    from lore.daemon.process import command
+    from lore.daemon.systemd_units import unit_of
+
+    home = _settings(context).home
+    user_home = Path.home()
+    usual = home == user_home / ".lore"
+    return unit_of(home, command(home), user_home=user_home, usual=usual)
+
+
+@service.command("install")
+def install_service(context: typer.Context, dry_run: DryRun = False) -> None:
+    """Write a systemd user unit or a launchd agent, and enable it."""
+    from lore.daemon.systemd_units import install
+
+    unit = _unit(context)
+    if dry_run:
+        notice(f"This would be {unit.path}.")
+        print(clean(unit.text), end="")
+        return
+    remaining = install(unit)
+    print(clean(f"{unit.path} is written."))
+    _print_left(remaining, f"{unit.name} runs, and starts with every login.")
+
+
+@service.command("uninstall")
+def uninstall_service(context: typer.Context) -> None:
+    """Disable the service and remove its file, and nothing else."""
+    from lore.daemon.systemd_units import uninstall
+
+    unit = _unit(context)
+    if not unit.is_installed():
+        print(clean(f"There is no service of Lore's at {unit.path}: nothing to remove."))
+        return
+    remaining = uninstall(unit)
+    print(clean(f"{unit.path} is removed."))
+    _print_left(remaining, f"{unit.name} is off.")
+
+
+@service.command("status")
+def service_status(context: typer.Context, json: Json = False) -> None:
+    """Show whether the service is installed and whether the daemon runs."""
+    from lore.daemon.daemon_lock import find_holder
+
+    unit = _unit(context)
+    installed, holder = unit.is_installed(), find_holder(_settings(context).home)
+    if json:
+        running = holder is not None
+        print_json({"installed": installed, "file": unit.path, "running": running})
+        return
+    print(clean(f"{unit.path}: {'installed' if installed else 'not installed'}"))
+    print(f"The daemon runs (pid {holder.pid})." if holder else "The daemon does not run.")
+
+
+def _print_left(commands: list[str], success: str) -> None:
+    """Print the commands that the user has to run."""
+    if not commands:
+        print(clean(success))
+        return
+    print("The system's service manager could not be reached from here. To do it by hand:")
+    for command in commands:
+        print(clean(f"   {command}"))

@@ -1,0 +1,258 @@
+"""Commands of the digest: distill, consolidate, conflicts, promote."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lore.cli.output import (
+    Json,
+    Project,
+    bold,
+    clean,
+    coloured,
+    counted,
+    dim,
+    format_duration,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    progress,
+    progress_of_parts,
+    project_names,
+    tallied,
+)
+from lore.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lore.memory import Memory
+    from lore.records import Conflict, CycleReport, Decision, PhaseReport, SpentToday
+
+_STATES = {"done": "green", "failed": "red", "skipped": "yellow", "pending": "yellow"}
+_TOLD = 8
+"""How many lines of a phase are shown; --json has all of them."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    for command in (distill, consolidate, conflicts, promote):
+        app.command()(command)
+
+
+def distill(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Sessions.", metavar="[SESSION]...")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All sessions with new messages.")] = False,
+    only_logs: Annotated[
+        bool, typer.Option("--only-logs", help="Write logs only, extract no fragments.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Condense sessions into logs and extract knowledge from them.
+
+    The daemon does this for every session that goes quiet.
+    """
+    if bool(names) is every:
+        msg = "Name one or more sessions, or --all."
+        raise InvalidInput(msg, hint="'lore sessions' lists them.")
+    with open_memory(context) as memory:
+        with progress("distilling", quiet=json) as report:
+            result = memory.digest(names or [], knowledge=not only_logs, progress=report)
+        notice(memory.notice)
+    if json:
+        print_json(result)
+        return
+    print(
+        f"{counted(result.sessions, 'session')}: {counted(result.distillations, 'log')} and"
+        f" {counted(result.fragments, 'fragment')} made, {result.confirmed:,} confirmed."
+    )
+    if result.fragments:
+        print("'lore roots' shows what is known, 'lore why ID' where it comes from.")
+
+
+def consolidate(
+    context: typer.Context,
+    phase: Annotated[
+        list[str] | None, typer.Option(help="Only this phase; may be given several times.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
+    undo: Annotated[
+        str | None,
+        typer.Option(help="Undo a cycle by its id, or 'last'.", metavar="ID", show_default=False),
+    ] = None,
+    history: Annotated[bool, typer.Option("--history", help="Show the last cycles.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a consolidation cycle: digest, merge, link, resolve conflicts, forget.
+
+    The daemon runs it every two hours. A cycle can be undone for a day.
+    """
+    if undo is not None and (dry_run or phase or not undo.strip()):
+        msg = "--undo takes the id of a cycle, or 'last', and no other option."
+        raise InvalidInput(msg, hint="'lore consolidate --history' lists the cycles.")
+    with open_memory(context) as memory:
+        if undo is not None:
+            _undo(memory, "" if undo == "last" else undo, json=json)
+        elif history:
+            _print_history(memory, json=json)
+        else:
+            _run(memory, phase or [], dry_run=dry_run, json=json)
+
+
+def _run(memory: Memory, phases: list[str], *, dry_run: bool, json: bool) -> None:
+    with progress_of_parts(quiet=json) as report:
+        cycle = memory.digest.consolidate(phases=phases, dry_run=dry_run, progress=report)
+    spent = memory.budget.spent_today()
+    notice(memory.notice)
+    if json:
+        print_json({"report": cycle, "spent_today": spent})
+    else:
+        print_report(cycle, spent)
+    if any(one.state == "failed" for one in cycle.phases):
+        raise typer.Exit(1)
+
+
+def print_report(report: CycleReport, spent: SpentToday | None = None) -> None:
+    """Print what a cycle did, phase by phase."""
+    what = "would do" if report.dry_run else "did"
+    duration = f", {format_duration((report.ended_at - report.started_at).total_seconds())}" if (
+        report.ended_at
+    ) else ""  # fmt: skip
+    print(bold(f"What cycle {report.id[:13]} {what}{duration}"))
+    for phase in report.phases:
+        _print_phase(phase)
+    if spent and (spent.spent_usd or spent.unpriced):
+        print(f"Spent on background work today: ${spent.spent_usd:.4f} of ${spent.budget_usd:.2f}.")
+    if not report.dry_run and any(phase.told for phase in report.phases):
+        print(dim("'lore consolidate --undo last' takes it back, for a day."))
+
+
+def _print_phase(phase: PhaseReport) -> None:
+    state = coloured(f"{phase.state:<8}", _STATES[phase.state])
+    remark = phase.reason or tallied(phase.counts) or "nothing to do"
+    print(f"   {phase.phase:<16} {state} {one_line(remark, 200)}")
+    for line in phase.told[:_TOLD]:
+        print(dim(f"      {one_line(line, 160)}"))
+    if len(phase.told) > _TOLD:
+        print(dim(f"      and {len(phase.told) - _TOLD} more"))
+
+
+def _undo(memory: Memory, id_: str, *, json: bool) -> None:
+    undone = memory.digest.undo_cycle(id_)
+    if json:
+        print_json(undone._asdict())
+        return
+    print(f"Took back {counted(undone.taken_back, 'change')} of cycle {undone.id[:13]}.")
+    if undone.left:
+        print(f"{counted(undone.left, 'change')} stay: something else was changed there since.")
+
+
+def _print_history(memory: Memory, *, json: bool) -> None:
+    reports = memory.digest.cycles()
+    if json:
+        print_json(reports)
+        return
+    if not reports:
+        print("No cycle has run yet.")
+    for report in reports:
+        counts: dict[str, int] = {}
+        for phase in report.phases:
+            for name, count in phase.counts.items():
+                counts[name] = counts.get(name, 0) + count
+        state = "taken back" if report.undone else "ended" if report.ended_at else "stopped"
+        when = f"{report.started_at:%Y-%m-%d %H:%M}"
+        print(f"{report.id[:13]}  {when}  {state:<10}  {tallied(counts)}")
+
+
+def conflicts(
+    context: typer.Context,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(help="The two fragments of a conflict.", metavar="[ID ID]"),
+    ] = None,
+    keep: Annotated[str, typer.Option(help="Id of the fragment that is right.")] = "",
+    both: Annotated[bool, typer.Option("--both", help="Both fragments are right.")] = False,
+    dismiss: Annotated[bool, typer.Option("--dismiss", help="The two do not conflict.")] = False,
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """List fragments that contradict each other, or resolve one conflict."""
+    if not ids and (keep or both or dismiss):
+        _settled([], keep, both=both, dismiss=dismiss)
+    with open_memory(context) as memory:
+        if not ids:
+            pairs = memory.knowledge.conflicts(project=project)
+            if json:
+                print_json([one._asdict() for one in pairs])
+            else:
+                _print_conflicts(memory, pairs)
+            return
+        one, other, decision = _settled(ids, keep, both=both, dismiss=dismiss)
+        memory.knowledge.resolve(one, other, decision)
+    if json:
+        print_json({"ids": [one, other], "decision": decision})
+    else:
+        print("Settled. 'lore undo' takes it back.")
+
+
+def _settled(ids: list[str], keep: str, *, both: bool, dismiss: bool) -> tuple[str, str, Decision]:
+    if len(ids) != 2 or sum((bool(keep), both, dismiss)) != 1:
+        msg = "Name the two fragments, and one of --keep ID, --both and --dismiss."
+        raise InvalidInput(msg, hint="'lore conflicts' lists them.")
+    one, other = ids
+    if keep:
+        if keep not in (one, other):
+            msg = f"'{keep}' is none of the two."
+            raise InvalidInput(msg)
+        one, other = (one, other) if keep == one else (other, one)
+    return one, other, "keep" if keep else "both" if both else "dismiss"
+
+
+def _print_conflicts(memory: Memory, pairs: list[Conflict]) -> None:
+    if not pairs:
+        print("No conflicts.")
+        return
+    short = memory.search.short_ids([one.id for pair in pairs for one in pair])
+    for newer, older in pairs:
+        print_columns(
+            (short[one.id], f"{one.created_at:%Y-%m-%d}", one.origin, one_line(one.content))
+            for one in (newer, older)
+        )
+        print()
+    print("'lore conflicts ID ID --keep ID' settles one; or --both, or --dismiss.")
+
+
+def promote(
+    context: typer.Context,
+    id: Annotated[
+        str, typer.Argument(help="Id of a fragment; without it, list the candidates.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Make a fragment of one project apply to all projects.
+
+    Without an id, list the candidates: fragments that at least three projects confirmed.
+    """
+    with open_memory(context) as memory:
+        if id:
+            promoted = memory.knowledge.promote(id)
+            if json:
+                print_json({"id": promoted})
+            else:
+                print(f"{promoted} holds in all projects now. 'lore undo' takes it back.")
+            return
+        offers = memory.knowledge.offers()
+        if json:
+            print_json(offers)
+            return
+        if not offers:
+            print("Nothing was confirmed in three projects yet.")
+        names = project_names(memory)
+        for offer in offers:
+            where = ", ".join(names.get(project, "?") for project in offer.projects)
+            print(clean(f"{offer.fragment.id[:13]}  {one_line(offer.fragment.summary)}  ({where})"))

@@ -1,0 +1,604 @@
+"""Commands that change knowledge: remember, update, delete, undo, link, forget, revoke, share."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from lore.cli import shell_completion
+from lore.cli.output import (
+    Json,
+    Project,
+    absolute,
+    bold,
+    clean,
+    coloured,
+    counted,
+    given_path,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    read_text,
+)
+from lore.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lore.memory import Memory
+    from lore.records import (
+        EdgeKind,
+        ForgetPreview,
+        FragmentKind,
+        NameMatches,
+        Origin,
+        Reading,
+        Revocation,
+        SharedChange,
+    )
+
+
+Id = Annotated[str, typer.Argument(help="Id, or at least 8 characters of it.")]
+Text = Annotated[str, typer.Argument(help="The text, or '-' to read it from standard input.")]
+
+_DOOMED_SHOWN = 20
+"""How many items to forget are listed; --json has the ids of all."""
+
+_SHORT_MATCH = 3
+"""A shorter text is contained in so many words that it is hardly meant."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    for command in (remember, update, delete, undo, link, supersede, forget, revoke, share):
+        app.command()(command)
+
+
+def remember(
+    context: typer.Context,
+    text: Text,
+    summary: Annotated[
+        str, typer.Option(help="One line; derived from the text if not given.")
+    ] = "",
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="fact, decision, preference, pattern, …", autocompletion=shell_completion.kinds
+        ),
+    ] = "fact",
+    parent: Annotated[str, typer.Option(help="Id of the fragment it belongs under.")] = "",
+    importance: Annotated[float, typer.Option(help="How much it matters, 0 to 1.")] = 0.5,
+    origin: Annotated[
+        str,
+        typer.Option(
+            help="Who said it: user, assistant, tool, …", autocompletion=shell_completion.origins
+        ),
+    ] = "user",
+    project: Annotated[
+        str,
+        typer.Option(
+            "--project",
+            help="Path or name of the project it applies to (default: the current repository).",
+            callback=absolute,
+        ),
+    ] = "",
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Apply it to all projects.")
+    ] = False,
+    key: Annotated[
+        str, typer.Option(help="Idempotency key: the same key stores nothing twice.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Store a piece of knowledge and print its id.
+
+    It applies to the current repository; outside of a repository, to all projects.
+    """
+    if everywhere and project:
+        msg = "Something holds in one project or everywhere, not both."
+        raise InvalidInput(msg)
+    if not everywhere and not project:
+        project = _repository()
+    with open_memory(context, create=True) as memory:
+        kept = memory.remember(
+            read_text(text),
+            summary=summary,
+            kind=cast("FragmentKind", kind),
+            parent_id=parent,
+            importance=importance,
+            origin=cast("Origin", origin),
+            project=project,
+            key=key,
+        )
+        notice(memory.notice)
+    if json:
+        print_json(kept)
+        return
+    print(kept.id)
+    if kept.outcome == "known":
+        notice("That is known already: nothing was stored.")
+    elif kept.outcome == "updated":
+        notice("That is known already: it has your words now.")
+    elif kept.parent:
+        notice(f"It went below '{one_line(kept.parent.title, 60)}'.")
+    if kept.outcome == "stored":
+        notice(_where(project))
+
+
+def _repository() -> str:
+    """Return the current folder if it is in a repository, else ''."""
+    from lore.settings import resting_threads
+
+    with resting_threads():
+        from lore.projects import ProjectFinder
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:
+        return ""
+    return ProjectFinder().find_repository(here)
+
+
+def _where(project: str) -> str:
+    """Return where a stored fragment applies, and how to change that."""
+    if project:
+        name = one_line(Path(project).name or project, 60)
+        return f"It holds in the project '{name}'; --everywhere makes it hold in all."
+    return "It holds in all projects; --project names one."
+
+
+def update(
+    context: typer.Context,
+    id: Id,
+    text: Text,
+    summary: Annotated[
+        str, typer.Option(help="One line; derived from the text if not given.")
+    ] = "",
+    reason: Annotated[str, typer.Option(help="Why it changed; shown by 'lore log'.")] = "",
+    json: Json = False,
+) -> None:
+    """Change the text of a fragment; former versions stay readable."""
+    with open_memory(context) as memory:
+        version = memory.knowledge.update(id, read_text(text), summary=summary, reason=reason)
+        (whole,), (named,) = _names(memory, id)
+    if json:
+        print_json({"id": whole, "version": version})
+    else:
+        print(f"{named} is now at version {version}.")
+        short = named.split(" ", 1)[0]
+        print(f"'lore diff {short}' shows what changed, 'lore undo {short}' takes it back.")
+
+
+def delete(context: typer.Context, id: Id, json: Json = False) -> None:
+    """Delete a fragment; 'lore undo' restores it."""
+    with open_memory(context) as memory:
+        id_ = memory.knowledge.delete(id)
+        _, (named,) = _names(memory, id_)
+    if json:
+        print_json({"deleted": id_})
+    else:
+        short = named.split(" ", 1)[0]
+        print(f"Deleted {named}.")
+        print(f"'lore undo {short}' brings it back; 'lore forget {short}' leaves no trace.")
+
+
+def undo(
+    context: typer.Context,
+    id: Annotated[str | None, typer.Argument(help="Only changes of this fragment.")] = None,
+    redo: Annotated[bool, typer.Option("--redo", help="Repeat what was last undone.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be undone.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Undo the last manual change; run it again for the one before.
+
+    --redo repeats what was undone, until something else is changed.
+    """
+    if id is not None and not id.strip():
+        msg = "The id is empty: leave it out to undo the last change of all."
+        raise InvalidInput(msg)
+    with open_memory(context) as memory:
+        if dry_run:
+            _print_next(memory, id or "", redo=redo, json=json)
+            return
+        verb, id_ = memory.knowledge.redo(id or "") if redo else memory.knowledge.undo(id or "")
+        _, (named,) = _names(memory, id_)
+    if json:
+        print_json({"redone" if redo else "undone": verb, "id": id_})
+    elif redo:
+        print(f"Done again: {verb} of {named}.")
+    else:
+        hidden = " It is hidden now." if verb == "store" else ""
+        print(f"Undone: {verb} of {named}.{hidden} 'lore undo --redo' does it again.")
+
+
+def _print_next(memory: Memory, id: str, *, redo: bool, json: bool) -> None:
+    """Print what undo or redo would do, without doing it."""
+    verb, id_ = memory.knowledge.next_undo(id, redo=redo) or ("", "")
+    if json:
+        print_json({"would_redo" if redo else "would_undo": verb, "id": id_})
+    elif verb:
+        _, (named,) = _names(memory, id_)
+        print(f"Would {'do again' if redo else 'undo'}: {verb} of {named}.")
+    else:
+        print(f"There is nothing to {'redo' if redo else 'undo'}.")
+
+
+def link(
+    context: typer.Context,
+    source: Id,
+    target: Id,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="associative, related_to, supports, …", autocompletion=shell_completion.edge_kinds
+        ),
+    ] = "related_to",
+    weight: Annotated[float, typer.Option(help="Strength, 0 to 1.")] = 1.0,
+    note: Annotated[str, typer.Option(help="Why they are linked.")] = "",
+    json: Json = False,
+) -> None:
+    """Create an edge between two fragments."""
+    with open_memory(context) as memory:
+        memory.knowledge.link(source, target, cast("EdgeKind", kind), weight=weight, note=note)
+        ids, named = _names(memory, source, target)
+    if json:
+        print_json({"source": ids[0], "target": ids[1], "kind": kind})
+    else:
+        print(f"Linked ({kind}): {named[0]} → {named[1]}.")
+
+
+def supersede(context: typer.Context, old: Id, new: Id, json: Json = False) -> None:
+    """Replace an older fragment by a newer one; both are kept."""
+    with open_memory(context) as memory:
+        memory.knowledge.supersede(old, new)
+        ids, named = _names(memory, old, new)
+    if json:
+        print_json({"superseded": ids[0], "by": ids[1]})
+    else:
+        print(f"{named[0]} is superseded by {named[1]}.")
+        print("The older one is kept, and no longer found; 'lore undo' takes this back.")
+
+
+def forget(
+    context: typer.Context,
+    id: Annotated[
+        str,
+        typer.Argument(help="Id of a message, distillation or fragment.", show_default=False),
+    ] = "",
+    session: Annotated[str, typer.Option(help="A whole session.")] = "",
+    project: Annotated[str, typer.Option(help="A whole project, by path or name.")] = "",
+    match: Annotated[
+        str, typer.Option(help="Everything that contains this text ('-': from standard input).")
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be deleted.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Delete without a trace.
+
+    Database, log, indexes and automatic backups: nothing can restore it.
+    """
+    what = {"id": id, "session": session, "project": project, "match": read_text(match)}
+    if sum(bool(value.strip()) for value in what.values()) != 1:
+        msg = "Say what to forget by one of these: an id, --session, --project or --match."
+        raise InvalidInput(msg)
+    with open_memory(context) as memory:
+        _warn_of_short(what["match"])
+        found = memory.maintenance.preview_forget(**what)
+        count = found.count
+        names = memory.maintenance.find_names(what["match"])
+        asks = not dry_run and not yes and bool(count or names.sessions)
+        if (dry_run or (asks and sys.stdin.isatty())) and not json:
+            _print_forget_preview(memory, found)
+        if not dry_run:
+            if asks:
+                _confirm(count, names)
+            # The text may also be in the log of queries, so it is forgotten there too.
+            count = len(memory.forget(**what))
+    if json:
+        ids = {"sessions": [s.id for s in names.sessions], "projects": names.projects}
+        print_json({"forgotten": count, "dry_run": dry_run, "ids": found.ids, **ids})
+        return
+    _print_forgotten(count, names, dry_run=dry_run)
+
+
+def _warn_of_short(match: str) -> None:
+    if 0 < len(match.strip()) < _SHORT_MATCH:
+        notice(f"'{match.strip()}' is short: it stands inside of many words, and all of them go.")
+
+
+def _print_forget_preview(memory: Memory, preview: ForgetPreview) -> None:
+    """List what would be forgotten, because it cannot be restored."""
+    readings = memory.read(preview.ids[:_DOOMED_SHOWN], reinforce=False)
+    short = memory.search.short_ids([reading.id for reading in readings])
+    print_columns(
+        (
+            f"   {short[one.id]}",
+            f"{one.created_at:%Y-%m-%d}",
+            _sort_of(one),
+            one_line(one.session.title, 40) if one.session else "",
+            one_line(one.text, 80),
+        )
+        for one in readings
+    )
+    if len(preview.ids) > len(readings):
+        print(f"   and {len(preview.ids) - len(readings):,} more: --json has their ids.")
+    places = [(preview.sessions, "session"), (preview.projects, "project")]
+    places_text = " and ".join(counted(count, noun) for count, noun in places if count)
+    if places_text:
+        print(f"   with {places_text}")
+
+
+def _sort_of(reading: Reading) -> str:
+    """Return the role of a message, the kind of a fragment, or 'distillation'."""
+    if reading.fragment:
+        return reading.fragment.kind
+    return one_line(reading.message.role, 20) if reading.message else reading.type
+
+
+def _print_forgotten(count: int, names: NameMatches, *, dry_run: bool) -> None:
+    if dry_run:
+        print(f"{counted(count, 'record')} would be forgotten.")
+    elif count:
+        print(f"{counted(count, 'record')} forgotten, without a trace.")
+    elif not names.sessions:
+        print("Nothing contains that, and the log of questions no longer names it.")
+    for session in names.sessions:
+        if dry_run:
+            name = one_line(session.title or session.branch or session.external_id)
+            print(f"Session {session.id} would lose its name: {name}")
+        else:
+            print(f"Session {session.id} lost its name.")
+    for project in names.projects:
+        print(f"The project {one_line(project.path)} still has it in its name.")
+        print(f"   'lore forget --project {project.id}' forgets the whole project.")
+
+
+def _confirm(count: int, names: NameMatches) -> None:
+    doomed = counted(count, "record")
+    if names.sessions:
+        doomed += f" and the names of {counted(len(names.sessions), 'session')}"
+    if not sys.stdin.isatty():
+        msg = f"{doomed} would be gone for good."
+        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only see what.")
+    if not typer.confirm(f"Forget {doomed} for good? Nothing can bring that back."):
+        raise typer.Exit(1)
+
+
+def _names(memory: Memory, *ids: str) -> tuple[list[str], list[str]]:
+    """Return the full ids of fragments, and their names for display."""
+    readings = memory.read(ids, reinforce=False)
+    whole = [reading.id for reading in readings]
+    short = memory.search.short_ids(whole)
+    return whole, [f"{short[r.id]} '{one_line(r.title, 60)}'" for r in readings]
+
+
+_SHOWN = 50
+
+
+def revoke(
+    context: typer.Context,
+    session: Annotated[str, typer.Option(help="Everything derived from a session.")] = "",
+    origin: Annotated[
+        str,
+        typer.Option(
+            help="Everything from an origin: web, tool, …", autocompletion=shell_completion.origins
+        ),
+    ] = "",
+    file: Annotated[
+        str, typer.Option(help="Everything from a file, read by a tool or as a transcript.")
+    ] = "",
+    project: Project = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be revoked.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Revoke everything that was derived from a session, an origin or a file.
+
+    Fragments are hidden, distillations and standing instructions are removed; messages stay. 'lore
+    undo' restores fragments and instructions.
+    """
+    with open_memory(context) as memory:
+        take = partial(
+            memory.knowledge.revoke, session=session, origin=origin, file=file, project=project
+        )
+        revocation = take(dry_run=True)
+        if not dry_run:
+            if not yes and _size(revocation):
+                _confirm_revoke(revocation)
+            revocation = take()
+        if json:
+            print_json({**_plain(revocation), "dry_run": dry_run})
+            return
+        _print_revocation(memory, revocation, dry_run=dry_run)
+
+
+def _plain(revocation: Revocation) -> dict[str, object]:
+    return {
+        "messages": revocation.messages,
+        "fragments": revocation.fragments,
+        "distillations": revocation.distillations,
+        "standing": revocation.standing,
+    }
+
+
+def _size(revocation: Revocation) -> int:
+    return len(revocation.fragments) + len(revocation.distillations) + len(revocation.standing)
+
+
+def _confirm_revoke(revocation: Revocation) -> None:
+    if not sys.stdin.isatty():
+        msg = f"{_describe_counts(revocation)} would go."
+        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only see it.")
+    if not typer.confirm(f"Take back {_describe_counts(revocation)}?"):
+        raise typer.Exit(1)
+
+
+def _describe_counts(revocation: Revocation) -> str:
+    counts = (
+        counted(len(revocation.fragments), "fragment"),
+        counted(len(revocation.distillations), "distillation"),
+        counted(len(revocation.standing), "standing instruction"),
+    )
+    return f"{counts[0]}, {counts[1]} and {counts[2]}"
+
+
+def _print_revocation(memory: Memory, revocation: Revocation, *, dry_run: bool) -> None:
+    if not _size(revocation):
+        print(f"Nothing was derived from {counted(revocation.messages, 'message')} of that kind.")
+        return
+    short = (
+        {}
+        if not revocation.fragments
+        else memory.search.short_ids([t.id for t in revocation.fragments])
+    )
+    for title in revocation.fragments[:_SHOWN]:
+        print(f"   {short[title.id]}  {one_line(title.title)}")
+    for text in revocation.standing[:_SHOWN]:
+        print(f"   standing: {one_line(text)}")
+    hidden = max(0, len(revocation.fragments) - _SHOWN) + max(0, len(revocation.standing) - _SHOWN)
+    if hidden:
+        print(f"   and {hidden:,} more")
+    came = f"derived from {counted(revocation.messages, 'message')}"
+    if dry_run:
+        print(f"{_describe_counts(revocation)}, {came}, would go.")
+        return
+    print(f"Revoked: {_describe_counts(revocation)}, {came}. The messages stay.")
+    if revocation.fragments:
+        print("'lore undo' takes this back.")
+
+
+_COLOURS = {"+": "green", "-": "red"}
+
+
+def share(
+    context: typer.Context,
+    read: Annotated[
+        bool, typer.Option("--read", help="Import changes that people made on the page.")
+    ] = False,
+    project: Annotated[str, typer.Option(help="Folder of the project.", metavar="PATH")] = ".",
+    leave_out: Annotated[
+        list[str] | None, typer.Option(help="Id of a fragment that never goes on the page.")
+    ] = None,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="Also import entries with hidden characters.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
+    json: Json = False,
+) -> None:
+    """Write what is known about a project to .lore.md, for colleagues and pull requests.
+
+    Only words of you or the assistant are shared, never episodes or texts with a secret. Changes
+    that people make on the page come back with --read, after you have approved them.
+    """
+    from lore.text.shared_page import FILE_NAME
+
+    folder = given_path(project).expanduser().absolute().resolve()
+    if not folder.is_dir():
+        msg = f"{folder} is no folder."
+        raise InvalidInput(msg, hint="--project names the folder that holds the page.")
+    with open_memory(context, create=read) as memory:
+        if leave_out:
+            memory.knowledge.exclude_from_page(leave_out)
+        if read:
+            _read(
+                memory,
+                folder,
+                folder / FILE_NAME,
+                hidden=hidden,
+                yes=yes,
+                dry_run=dry_run,
+                json=json,
+            )
+        else:
+            _write(memory, folder, folder / FILE_NAME, yes=yes, dry_run=dry_run, json=json)
+
+
+def _write(
+    memory: Memory, folder: Path, file: Path, *, yes: bool, dry_run: bool, json: bool
+) -> None:
+    page = memory.knowledge.plan_share(str(folder), file)
+    acting = bool(page.changes) and not dry_run
+    if acting:
+        _require_answer(page.changes, yes=yes)
+    if not json:
+        _print_page(page.changes)
+    if acting:
+        _confirm_share(f"Write {counted(len(page.changes), 'change')} to {file}?", yes=yes)
+        memory.knowledge.share(page, file)
+    if json:
+        print_json({"file": file, "changes": page.changes, "dry_run": dry_run})
+    elif not page.changes:
+        print(f"{clean(str(file))} is up to date.")
+    elif not dry_run:
+        entries = len(page.entries)
+        print(f"{clean(str(file))} has {entries:,} of your fragments.")
+
+
+def _read(
+    memory: Memory,
+    folder: Path,
+    file: Path,
+    *,
+    hidden: bool,
+    yes: bool,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    changes = memory.knowledge.read_shared(str(folder), file)
+    refused = [change for change in changes if change.hidden and not hidden]
+    accepted = [change for change in changes if hidden or not change.hidden]
+    acting = bool(accepted) and not dry_run
+    if acting:
+        _require_answer(accepted, yes=yes)
+    if not json:
+        _print_page(changes)
+    if refused:
+        notice(f"{counted(len(refused), 'change')} left out: something is hidden in the text.")
+    if acting:
+        _confirm_share(f"Take in {counted(len(accepted), 'change')}?", yes=yes)
+        memory.knowledge.apply_shared(str(folder), accepted)
+    if json:
+        print_json({"file": file, "changes": accepted, "left_out": refused, "dry_run": dry_run})
+    elif not changes:
+        print(f"Nothing on {clean(str(file))} is new.")
+    elif acting:
+        print(f"Took in {counted(len(accepted), 'change')}. 'lore undo' takes the last one back.")
+
+
+def _require_answer(changes: Sequence[SharedChange], *, yes: bool) -> None:
+    """Raise if nobody can be asked."""
+    if not yes and not sys.stdin.isatty():
+        msg = f"{counted(len(changes), 'change')} would be made."
+        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only see it.")
+
+
+def _confirm_share(question: str, *, yes: bool) -> None:
+    if not yes and not typer.confirm(clean(question)):
+        raise typer.Exit(1)
+
+
+def _print_page(changes: Sequence[SharedChange]) -> None:
+    for change in changes:
+        print(bold(f"{change.verb} {change.kind}"))
+        before, after = change.before.splitlines(), change.after.splitlines()
+        for line in difflib.unified_diff(before, after, lineterm="", n=1):
+            if line.startswith(("---", "+++", "@@")):
+                continue
+            colour = _COLOURS.get(line[0])
+            print("   " + (coloured(clean(line), colour) if colour else clean(line)))
+        for reason in change.hidden:
+            print(coloured(f"   hidden: {clean(reason)}", "yellow"))

@@ -1,0 +1,323 @@
+"""Maintenance commands: stats, backup, restore, export, import, embed, doctor, demo, model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
+
+import typer
+
+from lore.cli.demo import demo
+from lore.cli.output import (
+    Json,
+    clean,
+    coloured,
+    counted,
+    escaped,
+    given_path,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    progress,
+)
+from lore.errors import InvalidInput, NotFound, StoreDamaged
+
+if TYPE_CHECKING:
+    from lore.memory import Memory
+    from lore.records import Check, Stats
+
+
+_STANDARD = Path("-")
+"""Standard output or input, as in other programs; write ./- for a file of that name."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    for command in (stats, backup, restore, export):
+        app.command()(command)
+    app.command("import")(import_file)
+    for other in (embed, doctor, demo):
+        app.command()(other)
+    app.add_typer(model)
+
+
+def stats(context: typer.Context, json: Json = False) -> None:
+    """Show statistics of the memory."""
+    with open_memory(context) as memory:
+        figures = memory.maintenance.stats()
+    if json:
+        print_json(figures)
+        return
+    print(clean(f"{figures.path}  {figures.bytes / 1e6:.1f} MB"))
+    _print_figures(figures)
+    print_columns(
+        ("   project", one_line(path), counted(count, "item")) for path, count in figures.projects
+    )
+    for job in figures.jobs:
+        error = f"  {one_line(job.last_error)}" if job.last_error else ""
+        print(f"   job        {job.kind}, {job.progress:,} of {job.total:,}, {job.state}{error}")
+    notice(figures.notice)
+
+
+_FIGURES = (
+    "sessions", "messages", "distillations", "fragments", "edges", "entities", "standing",
+    "tokens", "vectors", "waiting",
+)  # fmt: skip
+
+
+def _print_figures(stats: Stats) -> None:
+    for name in _FIGURES:
+        figure = getattr(stats, name)
+        remark = "   for a vector: 'lore embed'" if name == "waiting" and figure else ""
+        print(f"   {name:<14}{figure:>12,}{remark}")
+    print(f"   embedder      {clean(stats.embedder)}")
+
+
+def backup(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A new file or a folder; default: in the home.",
+            parser=given_path,
+            metavar="[FILE]",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a consistent copy of the database.
+
+    Other processes can read and write meanwhile.
+    """
+    if file == _STANDARD:
+        msg = "A backup is a database: it needs a file of its own."
+        raise InvalidInput(msg, hint="'lore export -' writes to standard output.")
+    with open_memory(context) as memory:
+        target = memory.maintenance.backup(file)
+    if json:
+        print_json({"file": target})
+    else:
+        print(clean(str(target)))
+
+
+def restore(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A backup.", parser=given_path, metavar="FILE")],
+    json: Json = False,
+) -> None:
+    """Replace the database by a backup.
+
+    The former database is kept, and what was forgotten stays forgotten.
+    """
+    from lore.memory import restore_backup
+
+    former = restore_backup(file, home=context.obj)
+    if json:
+        print_json({"restored": file, "former": former})
+        return
+    print(clean(f"Restored {file}."))
+    if former:
+        print(clean(f"The former database is {former}."))
+
+
+def export(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A new file; '-' or nothing for standard output.",
+            parser=given_path,
+            metavar="[FILE]",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that exists.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write everything as JSON lines."""
+    file = None if file == _STANDARD else file
+    with open_memory(context) as memory:
+        count = _export(memory, file, overwrite=overwrite)
+    if json and file:
+        print_json({"file": file, "records": count})
+    else:
+        notice(f"{counted(count, 'record')} exported.")
+
+
+def _export(memory: Memory, file: Path | None, *, overwrite: bool) -> int:
+    if file is None:
+        stream = _Terminal() if sys.stdout.isatty() else sys.stdout.buffer
+        return memory.sessions.export(cast("BinaryIO", stream))
+    if not file.parent.is_dir():
+        msg = f"There is no folder {file.parent}."
+        raise NotFound(msg)
+    if not file.exists():
+        return memory.sessions.export(file)
+    if file.is_dir():
+        msg = f"{file} is a folder."
+        raise InvalidInput(msg, hint="Name a file in it.")
+    if not file.is_file():  # a pipe or a device is written to, not replaced
+        with file.open("wb") as device:
+            return memory.sessions.export(device)
+    if not overwrite or file.samefile(memory.settings.database):
+        msg = f"{file} exists already."
+        raise InvalidInput(msg, hint="Name another file, or add --overwrite.")
+    return memory.sessions.export(file)
+
+
+class _Terminal:
+    """A terminal as export target: stored control characters must not act on it."""
+
+    def write(self, data: bytes) -> int:
+        return sys.stdout.write(escaped(data.decode()))
+
+
+def import_file(
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="An export, or '-' for standard input.", parser=given_path, metavar="FILE"
+        ),
+    ],
+    trust: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust/--no-trust",
+            help="For an export of another home: trust it as yours, or store it as a peer's.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Import an export.
+
+    What is here already, or was forgotten, is skipped. An export of another home needs --trust or
+    --no-trust: knowledge of a peer is found only by asking, and deletes nothing.
+    """
+    with (
+        _to_import(file) as source,
+        open_memory(context, create=True) as memory,
+        progress("importing", quiet=json) as report,
+    ):
+        counts = memory.sessions.import_lines(
+            source, trust=trust, progress=lambda done: report(done, None)
+        )
+    if json:
+        print_json(counts)
+        return
+    left_out = f", {counts.left_out:,} left out" if counts.left_out else ""
+    peers = " as a peer's word" if counts.foreign else ""
+    brought = f"{counted(counts.added, 'record')} imported{peers}"
+    print(f"{brought}, {counts.skipped:,} skipped{left_out}.")
+
+
+def _to_import(file: Path) -> BinaryIO:
+    if file == _STANDARD:
+        return sys.stdin.buffer
+    if not file.exists():
+        msg = f"There is no file {file}."
+        raise NotFound(msg)
+    if file.is_dir():
+        msg = f"{file} is a folder, not an export."
+        raise InvalidInput(msg)
+    return file.open("rb")
+
+
+def embed(context: typer.Context, json: Json = False) -> None:
+    """Embed everything that waits for a vector.
+
+    You can interrupt it; it goes on where it stopped.
+    """
+    with open_memory(context) as memory, progress("embedding", quiet=json) as report:
+        count = memory.maintenance.embed_waiting(progress=report)
+        notice(memory.notice)
+    if json:
+        print_json({"embedded": count})
+    else:
+        print(f"{counted(count, 'item')} embedded.")
+
+
+def doctor(
+    context: typer.Context,
+    fix: Annotated[bool, typer.Option("--fix", help="Rebuild derived data.")] = False,
+    json: Json = False,
+) -> None:
+    """Check the database, indexes, disk, permissions, the daemon and your agents.
+
+    Exit code 7 means that something is broken.
+    """
+    from lore.memory import examine
+
+    checks = [*examine(home=context.obj, fix=fix), *_check_doors(context)]
+    if json:
+        print_json(checks)
+    else:
+        colours = {"ok": "green", "fixed": "green", "degraded": "yellow", "broken": "red"}
+        for check in checks:
+            state = coloured(f"{check.state:<9}", colours[check.state])
+            print(f"{state} {check.name:<11} {one_line(check.detail, 500)}")
+            if check.remedy:
+                print(f"{'':<21} → {one_line(check.remedy, 500)}")
+    if any(check.state == "broken" for check in checks):
+        raise typer.Exit(StoreDamaged.exit_code)
+
+
+def _check_doors(context: typer.Context) -> list[Check]:
+    """Check what connects agents to the memory."""
+    from lore.cli.setup_commands import check_agents
+    from lore.daemon import status_file
+    from lore.settings import load
+    from lore.setup.agent_checks import check_daemon
+
+    settings = load(home=context.obj).settings
+    passed = status_file.check_gateway(status_file.read(settings.home), settings.gateway_within_ms)
+    return [check_daemon(settings), *passed, *check_agents(settings.home)]
+
+
+model = typer.Typer(name="model", invoke_without_command=True, rich_markup_mode=None)
+
+
+@model.callback()
+def options(context: typer.Context) -> None:
+    """Show or install the embedding model."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@model.command("install")
+def install(context: typer.Context, json: Json = False) -> None:
+    """Install the local embedding model.
+
+    This is the one step after installing only the wheel.
+    """
+    from lore.embed.install import install_model
+    from lore.settings import load
+
+    folder = install_model(load(home=context.obj).settings, report=notice)
+    if json:
+        print_json({"folder": folder})
+    else:
+        print(clean(f"The model is in {folder}."))
+        print("'lore embed' gives vectors to what is stored already.")
+
+
+@model.command("status")
+def status(context: typer.Context, json: Json = False) -> None:
+    """Show the embedder in use."""
+    from lore.embed import open_embedder
+    from lore.settings import load
+
+    opened = open_embedder(load(home=context.obj).settings)
+    identity, dimension = opened.embedder.identity, opened.embedder.dimension
+    if json:
+        print_json({"identity": identity, "dimension": dimension, "notice": opened.notice})
+        return
+    if dimension:
+        print(clean(f"{identity}  {counted(dimension, 'dimension')}"))
+    else:
+        print("No embedder: recall works by keywords only. 'lore model install' adds the model.")
+    notice(opened.notice)

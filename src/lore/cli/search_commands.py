@@ -1,0 +1,314 @@
+"""Commands that search: recall, search, sessions, standing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from lore.cli import shell_completion
+from lore.cli.output import (
+    Json,
+    Project,
+    bold,
+    coloured,
+    counted,
+    dim,
+    indented,
+    notice,
+    one_line,
+    open_memory,
+    print_columns,
+    print_json,
+    project_names,
+    read_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lore.memory import Memory
+    from lore.records import Answer, Hit, RecallTrace, Scope, Signal
+
+Query = Annotated[str, typer.Argument(help="The question, or '-' for standard input.")]
+
+STANDING_SHOWN = 3
+"""Standing instructions shown with an answer; `lore standing` shows all."""
+
+NEAREST_SHOWN = 3
+"""Hits shown if none is relevant: enough to see that the question was understood."""
+
+_SIGNALS_SHOWN = 8
+
+_FITTING = 5
+_LATEST = 20
+"""Default number of sessions: for a query, and of the latest."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    for command in (recall, search, sessions, standing):
+        app.command()(command)
+
+
+def recall(
+    context: typer.Context,
+    query: Query,
+    scope: Annotated[
+        str,
+        typer.Option(
+            help="all, session, project or knowledge.", autocompletion=shell_completion.scopes
+        ),
+    ] = "all",
+    session: Annotated[str, typer.Option(help="Id of the session that asks.")] = "",
+    project: Project = "",
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Maximum number of hits.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens.")] = None,
+    recipe: Annotated[
+        str,
+        typer.Option(help="learned, weighted or rrf.", autocompletion=shell_completion.recipes),
+    ] = "",
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the scores behind each hit.")
+    ] = False,
+    why_not: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Explain why this item was not returned.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Answer a question from messages, distillations and fragments."""
+    with open_memory(context) as memory:
+        answer = memory.recall(
+            read_text(query),
+            scope=cast("Scope", scope),
+            session=session,
+            project=project,
+            limit=limit,
+            budget_tokens=budget,
+            recipe=recipe,
+            explain=explain,
+            why_not=tuple(why_not or ()),
+        )
+        notice(answer.notice)
+        if json:
+            print_json(answer)
+        else:
+            print_answer(memory, answer, explain=explain)
+
+
+def search(
+    context: typer.Context,
+    query: Query,
+    parent: Annotated[str, typer.Option(help="Only below this fragment.")] = "",
+    depth: Annotated[
+        int | None, typer.Option(min=0, max=1000, help="Only this depth: 0 is broad, 3 is detail.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of hits.")] = 10,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Follow the graph to related fragments.")
+    ] = False,
+    kind: Annotated[
+        str, typer.Option(help="Only this kind.", autocompletion=shell_completion.kinds)
+    ] = "",
+    origin: Annotated[
+        str, typer.Option(help="Only this origin.", autocompletion=shell_completion.origins)
+    ] = "",
+    since: Annotated[str, typer.Option(help="Only newer items: a date, or 'last week'.")] = "",
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """Search the fragments: print ids and titles; 'lore read' shows them in full."""
+    with open_memory(context) as memory:
+        hits = memory.search(
+            read_text(query),
+            parent_id=parent,
+            depth=depth,
+            limit=limit,
+            deep=deep,
+            kind=kind,
+            origin=origin,
+            since=since,
+            project=project,
+        )
+        notice(memory.notice_now)
+        if json:
+            print_json(hits)
+            return
+        short = memory.search.short_ids([hit.id for hit in hits])
+        print_columns((short[hit.id], f"{hit.score:.2f}", hit.kind, _titled(hit)) for hit in hits)
+        print(dim("'lore read ID' shows one whole.") if hits else "Nothing found.")
+
+
+def _titled(hit: Hit) -> str:
+    """Return the title of a hit, with its place and the path that led to it."""
+    trail = dim(f"  in {one_line(hit.breadcrumb, 80)}") if hit.breadcrumb else ""
+    steps = " → ".join(one_line(step, 50) for step in hit.path[:-1])
+    way = coloured(f"  via {steps}", "cyan") if steps else ""
+    return f"{one_line(hit.title)}{trail}{way}  {dim(counted(hit.tokens, 'token'))}"
+
+
+def sessions(
+    context: typer.Context,
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            help="The question, '-' for standard input; without it, the latest sessions."
+        ),
+    ] = None,
+    project: Project = "",
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1000, help="Maximum number of sessions (default: 5, or the latest 20)."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find the conversations in which something was done, or list the latest."""
+    with open_memory(context) as memory:
+        if query is None:
+            _print_latest(memory, project, limit or _LATEST, json=json)
+            return
+        hits = memory.search.find_sessions(
+            read_text(query), project=project, limit=limit or _FITTING
+        )
+        notice(memory.notice_now)
+        if json:
+            print_json(hits)
+            return
+        short = memory.search.short_ids([best.id for hit in hits for best in hit.best])
+    for hit in hits:
+        title = one_line(hit.title) or "(no title)"
+        print(f"{bold(title)}  {hit.started_at:%Y-%m-%d}  {dim(hit.session_id)}")
+        for best in hit.best[:2]:
+            print(f"   {dim(short[best.id])}  {one_line(best.text)}")
+    if not hits:
+        print("Nothing found.")
+
+
+def _print_latest(memory: Memory, project: str, limit: int, *, json: bool) -> None:
+    latest = memory.sessions(project=project, limit=limit)
+    if json:
+        print_json(latest)
+        return
+    names = project_names(memory)
+    print_columns(
+        (
+            one.id,
+            f"{one.last_message_at:%Y-%m-%d %H:%M}",
+            one_line(one.agent, 20),
+            names.get(one.project_id or "", ""),
+            one_line(one.title) or "(no title)",
+        )
+        for one in latest
+    )
+    print(dim("'lore session ID' reads one.") if latest else "No sessions yet.")
+
+
+def standing(context: typer.Context, project: Project = "", json: Json = False) -> None:
+    """Show the standing instructions and preferences."""
+    with open_memory(context) as memory:
+        hits = memory.search.standing_instructions(project=project)
+        if json:
+            print_json(hits)
+            return
+        short = memory.search.short_ids([hit.id for hit in hits])
+        names = project_names(memory)
+    print_columns(
+        (
+            f"{hit.created_at:%Y-%m-%d}",
+            short[hit.id],
+            names.get(hit.project_id, "everywhere"),
+            one_line(hit.text, 200),
+        )
+        for hit in hits
+    )
+    if not hits:
+        print("No standing instructions yet.")
+
+
+def print_answer(
+    memory: Memory, answer: Answer, *, explain: bool = False, hints: bool = True
+) -> None:
+    """Print an answer; `hints` name commands that continue in the same memory."""
+    hits = answer.hits if answer.relevant else answer.hits[:NEAREST_SHOWN]
+    short = memory.search.short_ids([hit.id for hit in hits])
+    if hits and not answer.relevant:
+        print("Nothing relevant found; nearest:")
+    for place, hit in enumerate(hits, 1):
+        print(f"{bold(f'{place}. {_heading(hit)}')}  {dim(short[hit.id])}")
+        print(indented(hit.text))
+        if hit.answer:
+            print(f"   {dim('→ assistant')}\n{indented(hit.answer, 6)}")
+        print(f"   {dim(one_line(hit.why, 300))}")
+        if explain:
+            _print_signals(hit.signals)
+    if not answer.hits:
+        print("Nothing found.")
+    if answer.standing:
+        _print_standing(answer.standing, hints=hints)
+    for fate in answer.fates:
+        _print_fate(memory, answer, fate)
+    if hits:
+        shown = f"{counted(len(hits), 'hit')} of {answer.considered:,} considered"
+        cost = counted(answer.tokens if answer.relevant else _size(hits), "token")
+        onward = " 'lore read ID' shows one whole." if hints else ""
+        print(dim(f"{shown}, {cost}.{onward}"))
+
+
+def _size(hits: Iterable[Hit]) -> int:
+    return sum(hit.tokens for hit in hits)
+
+
+def _heading(hit: Hit) -> str:
+    """Return date, kind and place; a title that only repeats the text is left out."""
+    words = [f"{hit.created_at:%Y-%m-%d}", hit.kind or hit.role]
+    repeats_title = one_line(hit.text, 10_000).startswith(one_line(hit.title).rstrip("…"))
+    trail = f"in {hit.breadcrumb}" if hit.kind and hit.breadcrumb else hit.breadcrumb
+    place = [trail] if repeats_title else [hit.title, trail]
+    words.append(" · ".join(one_line(part, 80) for part in place if part))
+    return "  ".join(word for word in words if word)
+
+
+def _print_standing(hits: tuple[Hit, ...], *, hints: bool) -> None:
+    print(bold("Standing instructions"))
+    for hit in hits[:STANDING_SHOWN]:
+        print(f" · {one_line(hit.text, 200)}")
+    if len(hits) > STANDING_SHOWN:
+        onward = ": lore standing" if hints else ""
+        print(dim(f" … and {len(hits) - STANDING_SHOWN} more{onward}"))
+
+
+def _print_signals(signals: Iterable[Signal]) -> None:
+    strongest = sorted(signals, key=lambda signal: -abs(signal.contribution))
+    for signal in strongest[:_SIGNALS_SHOWN]:
+        adds = f"  adds {signal.contribution:+.3f}" if signal.contribution else ""
+        print(f"      {signal.name:<18} {signal.value:8.3f}{adds}")
+
+
+def _print_fate(memory: Memory, answer: Answer, fate: RecallTrace) -> None:
+    """Print why an item was not recalled."""
+    (reading,) = memory.read([fate.id], reinforce=False)
+    ids = [fate.id, *(hit.id for hit in answer.hits)]
+    verdict = fate.verdict
+    for whole, short in memory.search.short_ids(ids).items():
+        verdict = verdict.replace(whole, short)
+    name = memory.search.short_ids([fate.id])[fate.id]
+    print(f"{bold(f'What became of {name}')}  {one_line(reading.title, 80)}")
+    print(f"   {one_line(verdict, 300)}")
+    if fate.score is None:
+        return
+    places = [
+        _placed("keywords", fate.keyword_rank),
+        _placed("meaning", fate.vector_rank),
+        f"score {fate.score:.2f}",
+    ]
+    last = f", the last hit shown has {answer.hits[-1].score:.2f}" if answer.hits else ""
+    print(f"   {', '.join(places)}{last}")
+    _print_signals(fate.signals)
+
+
+def _placed(arm: str, rank: int | None) -> str:
+    return f"{arm} #{rank}" if rank is not None else f"not found by {arm}"

@@ -1,0 +1,331 @@
+"""Commands that give memory to agents: setup, run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from lore.cli import gateway_commands
+from lore.cli.output import Json, bold, clean, coloured, dim, notice, print_columns, print_json
+from lore.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lore.records import Check
+    from lore.settings import Settings
+    from lore.setup.agents import Agent
+    from lore.setup.config_changes import Change
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register the commands of this module."""
+    app.command()(setup)
+    passing = {
+        "allow_extra_args": True,
+        "allow_interspersed_args": False,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    }
+    app.command(context_settings=passing)(run)
+
+
+def setup(
+    context: typer.Context,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="claude-code, codex, opencode, cursor, gemini, or 'all' installed ones.",
+            show_default=False,
+        ),
+    ] = None,
+    gateway: Annotated[
+        bool, typer.Option("--gateway", help="Also route its requests through the gateway.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore the files.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
+    json: Json = False,
+) -> None:
+    """Give an agent memory: add Lore to its configuration.
+
+    Comments and everything else in the files stay; the former content is stored for --undo. Without
+    an agent, list the supported agents.
+    """
+    from lore.settings import load
+    from lore.setup import config_changes
+    from lore.setup.agents import AGENTS
+
+    settings = load(home=context.obj).settings
+    home = settings.home
+    command = _command(home)
+    if not agents:
+        _refuse_alone({"--undo": undo, "--gateway": gateway})
+        _list(home, command, json=json)
+        return
+    chosen = _chosen(agents, list(AGENTS))
+    url = gateway_commands.permanent_url(settings) if gateway and not undo else ""
+    plugged = [] if undo else [agent for agent in chosen if _needs_nothing(agent, url)]
+    plans = [
+        (agent, _plan(home, agent, command, url, undo=undo))
+        for agent in chosen
+        if agent not in plugged
+    ]
+    if not dry_run:
+        for agent, planned in plans:
+            config_changes.apply(home, agent, planned, undo=undo, address=url)
+    if not undo and not dry_run:
+        _cache_handshake(settings)
+    if json:
+        plans += [(agent, []) for agent in plugged]
+        print_json([_as_json(agent, planned, dry_run=dry_run) for agent, planned in plans])
+        return
+    for agent in plugged:
+        _print_plugged(agent, home, command)
+    for agent, planned in plans:
+        _print(agent, planned, undo=undo, dry_run=dry_run)
+    if url and not dry_run:
+        _print_gateway(settings, [agent for agent, _ in plans], url)
+    if not undo and not dry_run:
+        print(
+            "'lore capture --all' brings in what your agents said so far; with 'lore up --detach'"
+        )
+        print("that happens by itself from now on.")
+
+
+def check_agents(home: Path) -> list[Check]:
+    """Check the agents of this user, for doctor."""
+    from lore.setup import agent_checks
+
+    command = _command(home)
+    return [
+        *agent_checks.check_agents(home, command, Path.home(), _search_path()),
+        *agent_checks.check_gateway(home, command, Path.home()),
+    ]
+
+
+def _refuse_alone(options: dict[str, bool]) -> None:
+    """Raise if an option is used that needs an agent."""
+    for option, is_given in options.items():
+        if is_given:
+            msg = f"'{option}' needs an agent."
+            raise InvalidInput(msg, hint="Name one, or 'all' for those that are found here.")
+
+
+def _needs_nothing(agent: Agent, url: str) -> bool:
+    """Return whether an agent has memory through its plugin, and needs no address either."""
+    from lore.setup.gateway_address import ADDRESS_KEYS
+
+    return agent.has_plugin(Path.home()) and not (url and agent.name in ADDRESS_KEYS)
+
+
+def _plan(home: Path, agent: Agent, command: list[str], url: str, *, undo: bool) -> list[Change]:
+    """Return the changes of an agent's files; an undo also removes gateway addresses."""
+    from lore.setup import config_changes
+    from lore.setup.gateway_address import GatewayAddress, with_gateway
+
+    plan = config_changes.plan_undo if undo else config_changes.plan
+    address = GatewayAddress(url, config_changes.stored_addresses(home, agent))
+    edits = agent.edits(Path.home(), command)
+    memory = undo or not agent.has_plugin(Path.home())
+    edits = with_gateway(agent.name, edits, address, puts=bool(url), memory=memory)
+    return plan(home, agent, edits)
+
+
+def _print_gateway(settings: Settings, agents: list[Agent], url: str) -> None:
+    """Print what agents that use the gateway depend on, and which ones cannot use it."""
+    from lore.proxy.address import find_address
+    from lore.setup.gateway_address import ADDRESS_KEYS
+
+    for agent in agents:
+        if agent.name not in ADDRESS_KEYS:
+            notice(f"{agent.title} has no file for the address: 'lore gateway' shows what to set.")
+    titles = " and ".join(agent.title for agent in agents if agent.name in ADDRESS_KEYS)
+    if not titles:
+        return
+    if find_address(str(settings.home)) is None:
+        notice(f"No daemon runs: 'lore up --detach', or {titles} cannot reach the model.")
+    print(f"From now on {titles} can reach the model only while Lore runs, at {url}:")
+    print("'lore service install' has it run after every login, 'lore setup AGENT --undo' ends it.")
+
+
+def _cache_handshake(settings: Settings) -> None:
+    """Cache the handshake, so that the first session does not wait for a daemon to start."""
+    from lore.mcp.handshake_builder import ensure_saved
+
+    with suppress(OSError):
+        ensure_saved(settings)
+
+
+def _chosen(names: list[str], agents: list[Agent]) -> list[Agent]:
+    from lore.setup.agents import get_agent
+
+    if "all" not in names:
+        return [get_agent(name) for name in dict.fromkeys(names)]
+    installed = [agent for agent in agents if agent.is_found(Path.home(), _search_path())]
+    if not installed:
+        msg = "None of the agents that Lore knows is installed or has left files here."
+        raise InvalidInput(msg, hint="Name one to set it up all the same.")
+    return installed
+
+
+def _search_path() -> str:
+    return os.pathsep.join(os.get_exec_path())
+
+
+def _command(home: Path) -> list[str]:
+    """Return the command that runs this installation, whatever environment an agent has."""
+    started = Path(sys.argv[0])
+    beside = Path(sys.executable).with_name("lore")
+    candidates = (started if started.name == "lore" else beside, beside)
+    program = next((path.absolute() for path in candidates if path.is_file()), None)
+    words = [str(program or shutil.which("lore") or "lore")]
+    return words if home == Path.home() / ".lore" else [*words, "--home", str(home)]
+
+
+class _AgentState(NamedTuple):
+    """The state of an agent; field names are part of the JSON output."""
+
+    agent: str
+    found: bool
+    set_up: bool
+    plugin: bool
+    gateway: str
+    """The gateway address that it is configured with, if any."""
+    problem: str
+
+
+def _list(home: Path, command: list[str], *, json: bool) -> None:
+    from lore.setup.agents import AGENTS
+
+    rows = [(agent, _agent_state(home, agent, command)) for agent in AGENTS]
+    if json:
+        print_json([state._asdict() for _, state in rows])
+        return
+    print_columns(
+        (
+            agent.name,
+            agent.title,
+            "found" if state.found else dim("not found"),
+            _state(ready=state.set_up, plugged=state.plugin),
+            f"through {state.gateway}" if state.gateway else "",
+            clean(state.problem),
+        )
+        for agent, state in rows
+    )
+    for agent, state in rows:
+        if state.set_up and state.plugin:
+            _print_twice(agent)
+    print("'lore setup AGENT' gives it memory, 'lore setup all' all that are found.")
+    print("With --gateway it talks to its model through Lore.")
+
+
+def _agent_state(home: Path, agent: Agent, command: list[str]) -> _AgentState:
+    from lore.setup import config_changes
+    from lore.setup.agent_checks import find_gateway
+
+    ready, through, wrong = False, "", ""
+    edits = agent.edits(Path.home(), command)
+    try:
+        ready = config_changes.is_set_up(config_changes.plan(home, agent, edits))
+        through = find_gateway(home, agent, edits)
+    except InvalidInput as error:
+        wrong = str(error)
+    is_installed = agent.is_found(Path.home(), _search_path())
+    return _AgentState(
+        agent.name, is_installed, ready, agent.has_plugin(Path.home()), through, wrong
+    )
+
+
+def _state(*, ready: bool, plugged: bool) -> str:
+    if plugged:
+        return coloured("set up, by its plugin", "yellow" if ready else "green")
+    return coloured("set up", "green") if ready else "not set up"
+
+
+def _print_plugged(agent: Agent, home: Path, command: list[str]) -> None:
+    """Print that an agent has memory through a plugin, and what is missing."""
+    from lore.setup import config_changes
+
+    print(f"{bold(agent.title)} has memory by its plugin: nothing to change.")
+    if not shutil.which("lore"):
+        notice("The plugin looks for 'lore' on the PATH, and there is none.")
+    planned = config_changes.plan_undo(home, agent, agent.edits(Path.home(), command))
+    if not config_changes.is_set_up(planned):
+        _print_twice(agent)
+
+
+def _print_twice(agent: Agent) -> None:
+    notice(
+        f"{agent.title} is set up and has the plugin, so its tools are there twice."
+        f" 'lore setup {agent.name} --undo' leaves the plugin."
+    )
+
+
+def _as_json(agent: Agent, planned: list[Change], *, dry_run: bool) -> dict[str, object]:
+    files = [str(change.path) for change in planned if not change.is_none]
+    return {"agent": agent.name, "changed": files, "dry_run": dry_run}
+
+
+def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) -> None:
+    from lore.setup.config_changes import unread_by
+
+    changed = [change for change in planned if not change.is_none]
+    if not changed:
+        state = "is not set up" if undo else "is set up already"
+        print(f"{bold(agent.title)} {state}: nothing to change.")
+        return
+    for change in changed:
+        for line in change.diff():
+            colour = {"+": "green", "-": "red"}.get(line[:1], "")
+            print(coloured(clean(line), colour) if colour else clean(line))
+        if change.after is None:
+            print(clean(f"{change.path} {'would be' if dry_run else 'is'} removed."))
+    if dry_run:
+        print(f"{bold(agent.title)}: nothing was changed.")
+    elif undo:
+        print(f"{bold(agent.title)} is as it was before.")
+    else:
+        print(f"{bold(agent.title)} has memory now. {agent.then}")
+    if not undo and (wrong := unread_by(agent, planned)):
+        notice(f"{wrong} Take them out, or it has no memory.")
+
+
+def run(
+    context: typer.Context,
+    agent: Annotated[str, typer.Argument(help="claude, codex, opencode or gemini.")],
+    gateway: Annotated[
+        bool, typer.Option("--gateway/--no-gateway", help="Route its requests through the gateway.")
+    ] = True,
+) -> None:
+    """Start an agent with memory for one run; no file is changed.
+
+    It talks to its model through the gateway (setting gateway.on). Everything after the agent's
+    name is passed to it: lore run claude -p "where were we?"
+    """
+    from lore.settings import load
+    from lore.setup.launch import LaunchContext, plan_launch
+
+    if agent in ("-h", "--help"):
+        print(context.get_help())
+        return
+    settings = load(home=context.obj).settings
+    path = os.get_exec_path()
+    place = LaunchContext(Path.home(), Path.cwd())
+    words = (agent, context.args, _command(settings.home), _search_path())
+    start = plan_launch(*words, place)
+    if gateway and settings.gateway_on:
+        place = replace(place, through=gateway_commands.gateway_for_run(settings, agent))
+        start = plan_launch(*words, place)
+    if agent == "gemini" and place.through is None:
+        notice("Without the gateway Gemini CLI has memory only by 'lore setup gemini'.")
+    added = dict(start.environ)
+    if start.folder:
+        added["PATH"] = os.pathsep.join([start.folder, *path])
+    environ = os.environb | {os.fsencode(name): os.fsencode(added[name]) for name in added}
+    sys.stdout.flush()
+    os.execvpe(start.words[0], start.words, environ)  # noqa: S606 - the program that was asked for

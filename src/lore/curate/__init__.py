@@ -1,1 +1,0 @@
-"""Curate: fragments as knowledge: placed, changed, traced back and taken back."""

@@ -1,0 +1,210 @@
+"""Periodic tasks of the daemon: what runs, how often, and which job kinds exist."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from lore.daemon import job_runner
+from lore.daemon.job_runner import Kinds, log
+from lore.errors import CycleRunning, NotFound
+from lore.memory import Memory
+from lore.memory.digest import CURATE, DISTILL, EPISODE
+from lore.records import Job
+from lore.settings import Settings
+
+SLICE_S = 5.0
+"""A task with much to do yields to the others after this time."""
+
+CAPTURE_SLICE_S = 20.0
+"""Longer than the others, because each slice begins with a scan of all files."""
+
+_LOOK_S = 5.0
+"""How often the queues are checked; a check takes under a millisecond."""
+
+_QUIET_S, _QUIET_LOOK_S = 900.0, 60.0
+"""A session that was quiet for a quarter of an hour is finished, or gets a new episode later."""
+
+_MAX_QUEUED = 500
+"""Jobs that are created in one transaction."""
+
+_DIGEST_LOOK_S = 15.0
+"""Sessions are due after a minute of silence; the check reads one row of each."""
+
+_CYCLE_LOOK_S = 60.0
+"""How often to check whether a consolidation cycle is due; the database stores the last one."""
+
+_UPKEEP_S = 3600.0
+"""How often to check whether the daily maintenance ran; the database stores when."""
+
+_EMBED_SLICE_S = 1.0
+"""Between slices the daemon checks whether it has to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a task did in its slice, as counts; `more` if it did not finish."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    more: bool = False
+
+
+Stopping = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicTask:
+    """Work that is repeated; `state` is the daemon's state meanwhile."""
+
+    name: str
+    state: str
+    every_s: float
+    run: Callable[[Memory, Stopping], TaskResult]
+
+
+def store_episode(memory: Memory, job: Job) -> None:
+    """Store the episode of a session, unless the session was forgotten."""
+    with suppress(NotFound):
+        memory.sessions.episode(job.subject)
+
+
+def distill(memory: Memory, job: Job) -> None:
+    """Distill a session, unless it was forgotten."""
+    with suppress(NotFound):
+        memory.distill(job.subject)
+
+
+def curate(memory: Memory, job: Job) -> None:
+    """Extract knowledge from a session, unless it was forgotten.
+
+    The current exchange of a session that goes on is left for later.
+    """
+    with suppress(NotFound):
+        memory.digest.curate(job.subject, idle_s=memory.settings.curate_idle_s)
+
+
+JOB_KINDS: Kinds = {EPISODE: store_episode}
+DIGEST_KINDS: Kinds = {DISTILL: distill, CURATE: curate}
+"""The function for each kind of job; its results stay, even if a later step fails."""
+
+
+def periodic_tasks(settings: Settings, kinds: Kinds = JOB_KINDS) -> tuple[PeriodicTask, ...]:
+    """Return the tasks in the order in which they run when several are due."""
+    return (
+        PeriodicTask("capture", "capturing", settings.capture_poll_interval_s, capture),
+        PeriodicTask("embed", "embedding", _LOOK_S, embed),
+        PeriodicTask("episodes", "looking", _QUIET_LOOK_S, queue_episodes),
+        PeriodicTask("jobs", "working", _LOOK_S, partial(run_jobs, kinds=kinds)),
+        PeriodicTask("digest", "distilling", _DIGEST_LOOK_S, digest),
+        PeriodicTask("consolidate", "consolidating", _CYCLE_LOOK_S, consolidate),
+        PeriodicTask("upkeep", "tidying", _UPKEEP_S, run_maintenance),
+    )
+
+
+def capture(memory: Memory, stopping: Stopping) -> TaskResult:
+    """Capture new lines of transcript files."""
+    until = time.monotonic() + CAPTURE_SLICE_S
+    captured = memory.capture_files(stopping=lambda: stopping() or time.monotonic() >= until)
+    for problem in captured.problems:
+        if problem.news:
+            # The text after the colon may quote the file.
+            reason = problem.problem.partition(":")[0]
+            log.warning("file not read", extra={"file": problem.path, "reason": reason})
+    return TaskResult({"messages": captured.added}, more=time.monotonic() >= until)
+
+
+def embed(memory: Memory, stopping: Stopping) -> TaskResult:
+    """Embed items that wait for a vector."""
+    until = time.monotonic() + SLICE_S
+    total, count = 0, 1
+    while count and not stopping() and time.monotonic() < until:
+        count = memory.maintenance.embed_waiting(within_s=_EMBED_SLICE_S)
+        total += count
+    return TaskResult({"embedded": total}, more=bool(count))
+
+
+def queue_episodes(memory: Memory, _stopping: Stopping) -> TaskResult:
+    """Queue episodes for sessions that have gone quiet."""
+    queued = memory.digest.queue_episodes(quiet_s=_QUIET_S, limit=_MAX_QUEUED)
+    return TaskResult({"episodes queued": queued}, more=queued == _MAX_QUEUED)
+
+
+def run_jobs(memory: Memory, stopping: Stopping, *, kinds: Kinds) -> TaskResult:
+    """Run the jobs that are due."""
+    until = time.monotonic() + SLICE_S
+    ran = job_runner.run_due_jobs(memory, kinds, lambda: stopping() or time.monotonic() >= until)
+    counts = {"jobs done": ran.done, "jobs failed": ran.failed}
+    return TaskResult(counts, more=ran.more)
+
+
+def digest(memory: Memory, stopping: Stopping) -> TaskResult:
+    """Queue and digest the sessions that have gone quiet."""
+    memory.digest.queue_digest(limit=_MAX_QUEUED)
+    return run_jobs(memory, stopping, kinds=DIGEST_KINDS)
+
+
+def consolidate(memory: Memory, stopping: Stopping) -> TaskResult:
+    """Run a consolidation cycle if one is due; it can stop between its steps."""
+    if not memory.digest.is_cycle_due():
+        return TaskResult()
+    try:
+        report = memory.digest.consolidate(stopping=stopping)
+    except CycleRunning:
+        log.info("another process runs a cycle")
+        return TaskResult()
+    return TaskResult({"cycles": 1} if report.ended_at else {})
+
+
+def run_maintenance(memory: Memory, _stopping: Stopping) -> TaskResult:
+    """Run the daily maintenance."""
+    return TaskResult({"upkeeps": 1}) if memory.maintenance.run_upkeep() else TaskResult()
+
+
+LONGEST_DELAY_S = 900.0
+"""Backoff: a failing task runs less and less often, but at least this often."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """When a task runs next, and how often it failed in a row."""
+
+    chore: PeriodicTask
+    due_s: float
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class Schedule:
+    """The turns of all tasks, in the order in which they run."""
+
+    turns: list[Turn] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, chores: Sequence[PeriodicTask], now_s: float) -> Schedule:
+        """Return the schedule of a daemon that starts now: every task is due."""
+        return cls([Turn(chore, now_s) for chore in chores])
+
+    def due(self, now_s: float) -> list[Turn]:
+        """Return the turns that are due."""
+        return [turn for turn in self.turns if self.wait_s(turn, now_s) <= 0]
+
+    def pause_s(self, now_s: float) -> float:
+        """Return how long there is nothing to do."""
+        return max(0.0, min(self.wait_s(turn, now_s) for turn in self.turns))
+
+    def wait_s(self, turn: Turn, now_s: float) -> float:
+        """Return how long a task still waits, at most the longest delay."""
+        longest = max(turn.chore.every_s, LONGEST_DELAY_S)
+        return min(turn.due_s - now_s, longest)
+
+    def ran(self, turn: Turn, now_s: float, *, failed: bool = False, more: bool = False) -> None:
+        """Set the next turn of a task that ran; one with more to do is due at once."""
+        turn.failures = turn.failures + 1 if failed else 0
+        delay_s = 0.0 if more else turn.chore.every_s
+        if failed:
+            grown_s = turn.chore.every_s * 2.0 ** min(turn.failures, 20)
+            delay_s = max(turn.chore.every_s, min(grown_s, LONGEST_DELAY_S))
+        turn.due_s = now_s + delay_s

@@ -1,0 +1,84 @@
+"""The file with the server's address, which clients on this machine read (see `lore.proxy`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lore.proxy.address import SERVER_FILE, url_of
+
+PORT_FILE = "server.port"
+"""Stores the configured port that was taken, and the port that was used instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where the server of a home listens, and its process.
+
+    `hook_ms` is the time limit of a hook: hooks have no time to read settings. `greeting`
+    identifies the cached MCP handshake of the server.
+    """
+
+    host: str
+    port: int
+    pid: int
+    version: str
+    hook_ms: int = 0
+    greeting: str = ""
+
+    @property
+    def url(self) -> str:
+        """Return the address as a URL."""
+        return url_of(self.host, self.port)
+
+
+def write(home: Path, listening: ServerAddress) -> None:
+    """Write the file atomically, readable by the owner only."""
+    _put(home / SERVER_FILE, json.dumps(asdict(listening)))
+
+
+def clear(home: Path) -> None:
+    """Remove the file of a daemon that was killed; the caller holds the lock.
+
+    That daemon may have had the same pid: in a container every daemon gets the same one.
+    """
+    with suppress(OSError):
+        (home / SERVER_FILE).unlink()
+
+
+def remove(home: Path) -> None:
+    """Remove the file, unless it belongs to another daemon by now."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        if json.loads((home / SERVER_FILE).read_bytes())["pid"] == os.getpid():
+            (home / SERVER_FILE).unlink()
+
+
+def find_last_port(home: Path, configured: int) -> int | None:
+    """Return the port that the server used when the configured one was taken."""
+    try:
+        then, port = map(int, (home / PORT_FILE).read_bytes()[:20].split())
+    except (OSError, ValueError):
+        return None
+    return port if then == configured and 0 < port < 65_536 else None
+
+
+def store_port(home: Path, configured: int, port: int) -> None:
+    """Store a port for the next start, if possible, because agents know it by now."""
+    if find_last_port(home, configured) != port:
+        with suppress(OSError):
+            _put(home / PORT_FILE, f"{configured} {port}\n")
+
+
+def _put(path: Path, text: str) -> None:
+    part = path.with_name(f"{path.name}.part-{os.getpid()}")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+            file.write(text.encode())
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

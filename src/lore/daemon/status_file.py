@@ -1,0 +1,173 @@
+"""The status file: what the daemon does, for other processes to read."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lore.daemon import daemon_lock
+from lore.records import Check
+
+STATUS_FILE = "status.json"
+
+PASSING = "passing"
+"""The state of a daemon without a memory, which only forwards requests to models."""
+
+_MUTE = "Nothing can be written in the home: what agents ask their models passes on as it is."
+
+LATE = "late"
+"""The reason for a request without memory because memory took too long."""
+
+MAX_LATE_SHARE = 1 / 20
+"""A larger share of late requests is worth a warning, since each may miss the provider's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """The status of one periodic task."""
+
+    name: str
+    every_s: float
+    last_run: datetime | None = None
+    next_run: datetime | None = None
+    took_s: float = 0.0
+    failures: int = 0
+    last_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the daemon of a home does, or did when it ended."""
+
+    running: bool = False
+    state: str = "stopped"
+    pid: int | None = None
+    since: datetime | None = None
+    version: str = ""
+    waiting: int = 0
+    jobs_pending: int = 0
+    jobs_parked: int = 0
+    spent_usd: float = 0.0
+    budget_usd: float = 0.0
+    agents_usd: float = 0.0
+    day_budget_usd: float | None = None
+    last_error: str = ""
+    last_error_at: datetime | None = None
+    today: Mapping[str, int] = field(default_factory=dict)
+    date: str = ""
+    memory_mb: float = 0.0
+    notice: str = ""
+    server: str = ""
+    server_notice: str = ""
+    hooks: Mapping[str, int] = field(default_factory=dict)
+    requests: int = 0
+    degraded: Mapping[str, int] = field(default_factory=dict)
+    """Requests that the gateway forwarded without memory since the start, by reason."""
+    chores: tuple[TaskStatus, ...] = ()
+
+
+def write(home: Path, status: Status) -> bool:
+    """Replace the status file; return False if the disk is full."""
+    path = home / STATUS_FILE
+    part = path.with_name(f"{STATUS_FILE}.part-{os.getpid()}")
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(json.dumps(asdict(status), default=datetime.isoformat, indent=1).encode())
+        part.replace(path)
+    except OSError:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def remove(home: Path) -> None:
+    """Remove the status file."""
+    with suppress(OSError):
+        (home / STATUS_FILE).unlink()
+
+
+def read(home: Path) -> Status:
+    """Return the status of a home; a status of a dead daemon is marked as stopped."""
+    status = _read(home)
+    holder = daemon_lock.find_holder(home)
+    if holder is None:
+        return replace(status, running=False, state="stopped", pid=None, memory_mb=0.0, server="")
+    if status.pid != holder.pid:
+        status = replace(status, state="starting", chores=(), memory_mb=0.0, server="", hooks={})
+        status = replace(status, requests=0, degraded={})
+    if holder.is_mute and status.state == "starting":
+        status = replace(status, state=PASSING, notice=_MUTE)
+    return replace(status, running=True, pid=holder.pid, since=holder.since, version=holder.version)
+
+
+def _read(home: Path) -> Status:
+    try:
+        tree = json.loads((home / STATUS_FILE).read_bytes())
+        chores = tuple(
+            TaskStatus(**_known_fields(TaskStatus, chore)) for chore in tree.get("chores", ())
+        )
+        return Status(**{**_known_fields(Status, tree), "chores": chores})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return Status()
+
+
+def _known_fields(kind: type, tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that a record has fields for; another version may have others."""
+    names = {spec.name for spec in fields(kind)}
+    return {name: _value(name, value) for name, value in tree.items() if name in names}
+
+
+def _value(name: str, value: Any) -> Any:
+    is_moment = name in ("since", "last_run", "next_run", "last_error_at")
+    return datetime.fromisoformat(value) if is_moment and value is not None else value
+
+
+def describe_hooks(status: Status) -> str:
+    """Return the outcomes of hook calls as text; empty if there were none."""
+    words = {
+        "answered": "answered",
+        "nothing": "with nothing to say",
+        "late": "too late",
+        "told": "told something",
+    }
+    counts = [f"{status.hooks.get(name, 0):,} {label}" for name, label in words.items()]
+    return ", ".join(counts) if any(status.hooks.values()) else ""
+
+
+def describe_gateway(status: Status) -> str:
+    """Return the requests of the gateway as text; empty if there were none."""
+    if not status.requests:
+        return ""
+    counts = f"{status.requests:,} requests, {sum(status.degraded.values()):,} without memory"
+    reasons = ", ".join(f"{why} {n:,}" for why, n in sorted(status.degraded.items()))
+    return f"{counts} ({reasons})" if reasons else counts
+
+
+def check_gateway(status: Status, within_ms: int) -> list[Check]:
+    """Check whether memory is fast enough for the requests since the start."""
+    if not status.running or not status.requests:
+        return []
+    late = status.degraded.get(LATE, 0)
+    if late <= MAX_LATE_SHARE * status.requests:
+        return [Check("gateway", "ok", describe_gateway(status))]
+    finding = f"{describe_gateway(status)}: memory takes longer than {within_ms} ms."
+    remedy = "gateway.within_ms allows for more; 'lore logs' shows what else is slow."
+    return [Check("gateway", "degraded", finding, remedy)]
+
+
+def resident_mb() -> float:
+    """Return the resident memory of this process, or its peak if the system reports no more."""
+    with suppress(OSError, ValueError, IndexError):
+        pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+        return pages * resource.getpagesize() / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3

@@ -1,0 +1,106 @@
+"""Phase digest: distill and curate the idle sessions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lore.digest.consolidation.phase import DigestSession, PhaseRun
+from lore.errors import BadReply, BudgetSpent, LoreError, ProviderError
+from lore.store import consolidation, jobs, sessions
+from lore.store.consolidation import UndigestedSession
+from lore.store.database import Connection
+
+_MAX_CONSECUTIVE_FAILURES = 3
+"""After so many failures the provider is down, not the session at fault."""
+
+_UNFINISHED = "It was begun and did not end."
+
+
+def digest(work: PhaseRun) -> None:
+    """Digest the waiting sessions; one that fails stays staged and is reported."""
+    if not work.context.digest_steps:
+        work.skip("nothing to digest with was given")
+        return
+    with work.database.read() as db:
+        waiting = _waiting_sessions(db, work)
+    if work.dry_run:
+        work.count("sessions", len(waiting))
+        return
+    failures = 0
+    for done, session in enumerate(waiting):
+        work.advance(done, len(waiting))
+        try:
+            failures = 0 if _digest_one(work, session) else failures + 1
+        except BudgetSpent as error:
+            work.report_line(f"{len(waiting) - done} sessions stay staged: {error}")
+            break
+        if failures == _MAX_CONSECUTIVE_FAILURES:
+            work.report_line(f"stopped after {failures} failures in a row; the rest stays staged")
+            break
+    if work.context.embed_pending is not None:
+        work.context.embed_pending()
+
+
+def _waiting_sessions(db: Connection, work: PhaseRun) -> list[UndigestedSession]:
+    """Return the sessions to digest, those with fewest failures first.
+
+    A session that always fails blocks no other, and is skipped while its job is parked.
+    """
+    idle = timedelta(seconds=work.context.idle_s)
+    idle_sessions = consolidation.undigested_sessions(db, idle=idle, now=work.now)
+    held_ids = jobs.held_subjects(db, work.context.digest_steps, now=work.database.now())
+    failures = jobs.failure_counts(db, work.context.digest_steps)
+    free = (session for session in idle_sessions if session.id not in held_ids)
+    return sorted(free, key=lambda session: failures.get(session.id, 0))
+
+
+def _digest_one(work: PhaseRun, session: UndigestedSession) -> bool:
+    try:
+        for kind, digest_session in work.context.digest_steps.items():
+            _run_job(work, session, kind, digest_session)
+    except BudgetSpent:
+        raise
+    except LoreError as error:
+        work.count("failed")
+        # A provider's message may quote the conversation, which may be forgotten one day.
+        why = type(error).__name__ if isinstance(error, ProviderError) else str(error)
+        work.report_line(f"session {session.id} stays staged: {why}")
+        return False
+    work.count("sessions")
+
+    def settle(db: Connection, _cycle_n: int) -> None:
+        sessions.put_session_state(db, session.n, "digested", session.last_message_at, now=work.now)
+
+    work.write(settle)
+    return True
+
+
+def _run_job(
+    work: PhaseRun, session: UndigestedSession, kind: str, digest_session: DigestSession
+) -> None:
+    """Run the job of one kind for a session; it counts as failed until it ends."""
+    now = work.database.now
+
+    def begin(db: Connection) -> int:
+        job = jobs.ensure(db, kind, session.id, total=1, now=now())
+        jobs.fail(db, job.id, _UNFINISHED, now=now())
+        return job.id
+
+    n = work.database.write(begin)
+    try:
+        counts = digest_session(session.id, consolidation.step_recorder(work.cycle_n))
+    except BudgetSpent as error:
+        why, until = str(error), error.until or now()
+        work.database.write(lambda db: jobs.postpone(db, n, why, until=until, now=now()))
+        raise
+    except BadReply as error:
+        why = str(error)
+        work.database.write(lambda db: jobs.park(db, n, why, now=now()))
+        raise
+    except LoreError as error:
+        why = str(error)
+        work.database.write(lambda db: jobs.set_error(db, n, why))
+        raise
+    work.database.write(lambda db: jobs.finish(db, n, now=now()))
+    for what, by in counts.items():
+        work.count(what, by)

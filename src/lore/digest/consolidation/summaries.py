@@ -1,0 +1,213 @@
+"""Phases resummarize and reflect: refresh overviews, and derive insights from linked roots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from lore import clock
+from lore.digest.consolidation.phase import PhaseRun, label
+from lore.records import Fragment
+from lore.relevance import VISIBLE
+from lore.store import consolidation, fragments, graph, items, reversible_changes
+from lore.store.consolidation import Judgement, Step
+from lore.store.database import Connection
+from lore.store.fragments import NewFragment
+from lore.text import entities, sentences
+
+MIN_CHILDREN = 2
+"""A root with one child says what that child says."""
+
+_MAX_OVERVIEWS, _MAX_PAID_OVERVIEWS = 2_000, 50
+"""Overviews per cycle by rules, and by a paid chat; the rest follows in the next cycle."""
+
+
+def resummarize(work: PhaseRun) -> None:
+    """Rewrite the overviews of roots that Lore made; the old text stays as a version."""
+    most = _MAX_PAID_OVERVIEWS if work.is_paid else _MAX_OVERVIEWS
+    with work.database.read() as db:
+        all_stale = consolidation.stale_overviews(db, least_children=MIN_CHILDREN)
+        stale = all_stale[:most]
+        children = consolidation.children_of(db, stale)
+        below = sorted({n for ns in children.values() for n in ns})
+        by_number = fragments.by_number(db, [*stale, *below])
+        own = consolidation.texts_before_overviews(db, stale)
+    work.count("waiting", len(all_stale) - len(stale))
+    if work.dry_run and work.is_paid:
+        work.count("to ask", len(stale))
+        return
+    for batch in work.answer_batches(stale):
+        fresh = []
+        for n in batch:
+            mentioned = [
+                by_number[c]
+                for c in children.get(n, ())
+                if _may_mention(by_number[n], by_number[c])
+            ]
+            head = replace(by_number[n], content=own.get(n, by_number[n].content))
+            fresh.append((
+                n,
+                by_number[n],
+                _overview(work, head, mentioned) or by_number[n].content,
+            ))
+        work.write(partial(_store_overviews, fresh=fresh, work=work))
+
+
+def _overview(work: PhaseRun, root: Fragment, children: Sequence[Fragment]) -> str:
+    """Return a new overview of a root; '' if it has too few children."""
+    if len(children) < MIN_CHILDREN:
+        return ""
+    return work.clean(work.context.summarizer.overview(root, children))
+
+
+def _may_mention(root: Fragment, child: Fragment) -> bool:
+    """Return whether an overview may mention a child.
+
+    Faded children are left out; a less trusted child would gain the root's trust.
+    """
+    return child.relevance >= VISIBLE and child.trust >= root.trust
+
+
+def _store_overviews(
+    db: Connection, cycle_n: int, *, fresh: Sequence[tuple[int, Fragment, str]], work: PhaseRun
+) -> None:
+    """Store overviews, unless a root was changed meanwhile."""
+    recorder = consolidation.step_recorder(cycle_n)
+    ns = [n for n, _, _ in fresh]
+    now = fragments.by_number(db, ns)
+    deleted = fragments.deleted_among(db, ns)
+    for n, root, text in fresh:
+        if n not in now or n in deleted or now[n].version != root.version:
+            continue
+        if text != root.content:
+            summary = root.summary or sentences.summary(text)
+            reversible_changes.write_overview(db, n, text, summary, now=work.now, recorder=recorder)
+            work.count("reworded")
+            work.report_line(label(root))
+        consolidation.set_overview_at(db, n, work.now)
+
+
+MAX_CLUSTER = 8
+"""An insight from more roots would say nothing about each."""
+
+MIN_CLUSTER = 3
+
+
+def build_clusters(links: Iterable[tuple[int, int, float]]) -> list[tuple[int, ...]]:
+    """Group the ends of links, given strongest first; return groups of 3 to 8, in that order."""
+    group_of: dict[int, int] = {}
+    members: dict[int, list[int]] = {}
+    for a, b, _ in links:
+        for n in (a, b):
+            if n not in group_of:
+                group_of[n] = n
+                members[n] = [n]
+        one, other = group_of[a], group_of[b]
+        if one == other or len(members[one]) + len(members[other]) > MAX_CLUSTER:
+            continue
+        for n in members[other]:
+            group_of[n] = one
+        members[one] += members.pop(other)
+    return [tuple(sorted(ns)) for ns in members.values() if len(ns) >= MIN_CLUSTER]
+
+
+def is_new_cluster(cluster: Iterable[int], previous: Iterable[set[int]]) -> bool:
+    """Return whether at least half of a cluster was not reflected on together before."""
+    members = set(cluster)
+    return all(2 * len(members & before) <= len(members) for before in previous)
+
+
+MIN_WEIGHT = 0.5
+"""Weaker links say that two roots are related, not how."""
+
+_MAX_INSIGHTS, _MAX_PAID_INSIGHTS = 200, 20
+"""Insights per cycle by rules, and by a paid chat."""
+
+_IMPORTANCE = 0.5
+_CONFIDENCE = 0.6
+"""Nobody stated an insight: it is a little less certain than a statement."""
+
+_MAX_SOURCES = 200
+
+
+def reflect(work: PhaseRun) -> None:
+    """Derive an insight from each cluster that was not reflected on before."""
+    with work.database.read() as db:
+        links = consolidation.root_links(db, least=MIN_WEIGHT)
+        previous = consolidation.judgement_groups(db, "reflect")
+    holding: dict[int, set[int]] = {}
+    for anchor, members in previous.items():
+        for n in members:
+            holding.setdefault(n, set()).add(anchor)
+    fresh = [
+        cluster
+        for cluster in build_clusters(links)
+        if is_new_cluster(cluster, [previous[a] for n in cluster for a in holding.get(n, ())])
+    ]
+    most = _MAX_PAID_INSIGHTS if work.is_paid else _MAX_INSIGHTS
+    work.count("waiting", max(0, len(fresh) - most))
+    if work.dry_run and work.is_paid:
+        work.count("to ask", min(len(fresh), most))
+        return
+    for batch in work.answer_batches(fresh[:most]):
+        with work.database.read() as db:
+            by_number = fragments.by_number(db, sorted({n for cluster in batch for n in cluster}))
+        answers = []
+        for cluster in batch:
+            told = [by_number[n] for n in cluster if n in by_number]
+            text = work.clean(work.context.summarizer.reflect(told))
+            answers.append(_Insight(cluster, told, text))
+        work.write(partial(_store_insights, answers=answers, work=work))
+
+
+class _Insight(NamedTuple):
+    """The insight of a cluster; its text may be empty."""
+
+    ns: tuple[int, ...]
+    members: list[Fragment]
+    text: str
+
+
+def _store_insights(
+    db: Connection, cycle_n: int, *, answers: Sequence[_Insight], work: PhaseRun
+) -> None:
+    for answer in answers:
+        _store_insight(db, cycle_n, answer, work)
+
+
+def _store_insight(db: Connection, cycle_n: int, answer: _Insight, work: PhaseRun) -> None:
+    """Store an insight with its sources, and record that the cluster was asked about."""
+    ns, members, text = answer
+    if len(fragments.by_number(db, ns)) < len(ns):
+        return
+    # The first member represents the cluster, also without an insight.
+    judged = [Judgement(ns[0], n, "reflect", "insight" if text else "none") for n in ns]
+    consolidation.put_judgements(db, judged, now=work.now)
+    if not text:
+        work.count("without insight")
+        return
+    lowest = min(members, key=lambda one: one.trust)
+    sources = dict.fromkeys(id_ for one in members for id_ in one.source_messages)
+    summary = sentences.summary(text)
+    new = NewFragment(
+        id=clock.new_id(work.now),
+        content=text,
+        summary=summary,
+        kind="insight",
+        created_at=work.now,
+        importance=_IMPORTANCE,
+        confidence=_CONFIDENCE,
+        origin=lowest.origin,
+        trust=lowest.trust,
+        project_n=items.resolve(db, members[0].id, type="fragment").project_n,
+        source_messages=tuple(sources)[:_MAX_SOURCES],
+        mentions=entities.fragment_mentions(text, summary),
+    )
+    n = fragments.add(db, new, now=work.now)
+    consolidation.record_steps(db, cycle_n, Step("added", n))
+    for member in ns:
+        graph.put_edge(db, n, member, "derived_from", now=work.now)
+    work.count("insights")
+    work.report_line(label(fragments.get(db, n)))

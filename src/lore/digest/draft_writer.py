@@ -1,0 +1,347 @@
+"""Store the drafts of one exchange as fragments, in one transaction: add, merge or supersede."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from lore import clock
+from lore.digest import corrections, placement
+from lore.digest.drafts import DraftFragment
+from lore.digest.placement import NEVER_PARENTS, Candidate, Neighbour
+from lore.digest.trust import required_trust
+from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, CurationResult, EdgeKind, Origin
+from lore.store import (
+    distillations,
+    fragments,
+    graph,
+    items,
+    messages,
+    reversible_changes,
+    vectors,
+)
+from lore.store.consolidation import StepRecorder
+from lore.store.database import Connection
+from lore.store.fragments import NewFragment
+from lore.store.graph import EdgeRow
+from lore.text import entities, words
+
+CONFIDENCE = 0.7
+"""The confidence of what was learned once, as of what someone stores by hand."""
+
+SAME_WORDS = 0.8
+"""A draft that shares so many words with a fragment that a user deleted is the same again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeContext:
+    """Where an exchange belongs, and up to which change its searches have seen the store."""
+
+    session_n: int
+    project_n: int | None
+    project_id: str | None
+    embedder_n: int | None
+    dimension: int
+    seen_seq: int
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _SourcedDraft:
+    """A draft with the origin and time of its messages."""
+
+    draft: DraftFragment
+    sources: tuple[str, ...]
+    origin: Origin
+    at: datetime
+    parent: int | None
+
+    @property
+    def trust(self) -> int:
+        return TRUST[self.origin]
+
+
+class DraftWriter:
+    """Stores the drafts of one exchange inside one transaction."""
+
+    def __init__(self, db: Connection, place: ExchangeContext, recorder: StepRecorder) -> None:
+        self.result = CurationResult()
+        self._db = db
+        self._context = place
+        self._recorder = recorder
+        self._added: list[int] = []
+        self._deleted: list[tuple[str, frozenset[str]]] = []
+        self._newcomer_ns = self._find_newcomers()
+
+    def store(
+        self,
+        drafts: Sequence[DraftFragment],
+        near: Sequence[Sequence[Neighbour]],
+        times: Mapping[str, datetime],
+    ) -> None:
+        """Store new drafts, merge duplicates, and add their edges."""
+        source_ids = sorted({id_ for draft in drafts for id_ in draft.sources})
+        self._deleted = distillations.deleted_fragments_of(self._db, source_ids)
+        stored: list[int | None] = []
+        for draft, neighbours in zip(drafts, near, strict=True):
+            parent = stored[draft.parent] if draft.parent is not None else None
+            stored.append(self._store_one(draft, neighbours, times, parent))
+        self._add_extracted_edges(drafts, stored)
+
+    def _find_newcomers(self) -> list[int]:
+        """Return fragments that any process added since the search."""
+        place = self._context
+        if place.embedder_n is None:
+            return []
+        return distillations.fragments_embedded_since(self._db, place.seen_seq, place.embedder_n)
+
+    def _store_one(
+        self,
+        draft: DraftFragment,
+        neighbours: Sequence[Neighbour],
+        times: Mapping[str, datetime],
+        parent: int | None,
+    ) -> int | None:
+        """Store or merge a draft, and return the number of its fragment."""
+        there = items.numbers_of(self._db, draft.sources)
+        if not there:
+            self.result += CurationResult(dropped=1)
+            return None
+        origin = messages.lowest_trust_origin(self._db, "user", list(there.values()))
+        said_at = [times[id_] for id_ in there if id_ in times]
+        at = min(self._context.now, max(said_at, default=self._context.now))
+        one = _SourcedDraft(draft, tuple(there), origin, at, parent)
+        if self._was_deleted(one):
+            self.result += CurationResult(refused=1)
+            return None
+        candidates = placement.load_candidates(
+            self._db, [*neighbours, *self._nearest_newcomers(draft)]
+        )
+        own = [candidate for candidate in candidates if self._is_own(candidate)]
+        same = self._find_duplicate(one, own)
+        if same is not None and placement.duplicate_outcome(one.trust, same.fragment) == "known":
+            self.result += CurationResult(known=1)
+            return same.n
+        if same is not None and placement.duplicate_outcome(one.trust, same.fragment) == "merge":
+            self._merge(one, same)
+            return same.n
+        n = self._add(one, [candidate for candidate in own if candidate is not same])
+        if same is not None:
+            self._supersede(same.n, n)
+        self._supersede_corrected(one, n, own)
+        self._supersede_if_outdated(one, n, own)
+        if draft.kind == "config":
+            self._supersede_setting(one, n)
+        self._confirm_elsewhere(one, candidates)
+        return n
+
+    def _was_deleted(self, one: _SourcedDraft) -> bool:
+        """Return whether a user deleted the fragment that came from these messages."""
+        draft_words = set(words.split(one.draft.content))
+        for text, sources in self._deleted:
+            if sources.isdisjoint(one.sources):
+                continue
+            deleted_words = set(words.split(text))
+            if len(draft_words & deleted_words) >= SAME_WORDS * len(draft_words | deleted_words):
+                return True
+        return False
+
+    def _nearest_newcomers(self, draft: DraftFragment) -> list[Neighbour]:
+        ns = [*self._newcomer_ns, *self._added]
+        if draft.vector is None or not ns:
+            return []
+        rows = vectors.load(self._db, np.array(ns, np.int64), self._context.dimension)
+        return [Neighbour(n, float(row @ draft.vector)) for n, row in zip(ns, rows, strict=True)]
+
+    def _is_own(self, candidate: Candidate) -> bool:
+        """Return whether a fragment applies in this project: its own, or one for all projects."""
+        return candidate.fragment.project_id in (None, self._context.project_id)
+
+    def _find_duplicate(self, one: _SourcedDraft, own: Sequence[Candidate]) -> Candidate | None:
+        """Return the duplicate of a draft: by its vector, or by its exact text without one."""
+        draft = one.draft
+        if draft.vector is not None:
+            return placement.find_duplicate(draft.kind, draft.content, draft.payload, own)
+        n = distillations.find_same_text(
+            self._db, draft.content, project_n=self._context.project_n, kind=draft.kind
+        )
+        return None if n is None else Candidate(n, 1.0, fragments.get(self._db, n))
+
+    def _merge(self, one: _SourcedDraft, same: Candidate) -> None:
+        """Merge a draft into its duplicate: add its sources, and its wording if it is newer."""
+        old, draft, now = same.fragment, one.draft, self._context.now
+        if set(one.sources) <= set(old.source_messages):
+            self.result += CurationResult(known=1)
+            return
+        sources = tuple(dict.fromkeys([*old.source_messages, *one.sources]))
+        self._confirm(same.n, sources)
+        newer = one.at >= old.created_at and draft.content != old.content
+        if newer and placement.covers_values(draft.content, old.content):
+            fragments.update(
+                self._db, same.n, content=draft.content, summary=draft.summary,
+                mentioned=entities.fragment_mentions(draft.content, draft.summary),
+                now=now, reason="said again",
+            )  # fmt: skip
+            self._put_vector(same.n, draft)
+        self.result += CurationResult(merged=1)
+
+    def _add(self, one: _SourcedDraft, own: Sequence[Candidate]) -> int:
+        draft, place = one.draft, self._context
+        roots = [
+            Neighbour(c.n, c.cosine)
+            for c in own
+            if c.fragment.depth == 0
+            and c.fragment.kind not in NEVER_PARENTS
+            and c.n not in self._added
+        ]
+        placed = placement.choose_place(roots)
+        parent = one.parent if one.parent is not None else placed.parent
+        depth = fragments.get(self._db, parent).depth + 1 if parent is not None else 0
+        new = NewFragment(
+            id=clock.new_id(place.now),
+            content=draft.content,
+            summary=draft.summary,
+            kind=draft.kind,
+            created_at=one.at,
+            depth=depth,
+            payload=draft.payload,
+            importance=placement.raise_importance(draft.importance, placed.nearest),
+            confidence=CONFIDENCE,
+            origin=one.origin,
+            project_n=place.project_n,
+            session_n=place.session_n,
+            source_messages=one.sources,
+            mentions=entities.fragment_mentions(draft.content, draft.summary),
+        )
+        n = fragments.add(self._db, new, now=place.now)
+        self._put_vector(n, draft)
+        self._added.append(n)
+        self._recorder(self._db, reversible_changes.creation_step(self._db, n))
+        self.result += CurationResult(stored=(new.id,))
+        self._count_confirmation(n)
+        if parent is not None:
+            self._attach(n, parent, one, reinforces=one.parent is None)
+        elif placed.linked is not None:
+            self._add_edge(n, placed.linked, "associative", round(placed.weight, 4))
+        return n
+
+    def _confirm(self, n: int, sources: Sequence[str]) -> None:
+        """Raise the confidence of a fragment, and count the confirmation for this project."""
+        now = self._context.now
+        self._recorder(self._db, reversible_changes.reinforcement_step(self._db, n, now=now))
+        self._recorder(self._db, reversible_changes.confirmation_step(self._db, n))
+        reversible_changes.confirm(
+            self._db, n, sources=sources, confidence_gain=placement.CONFIRMATION_STEP, now=now
+        )
+        self._count_confirmation(n)
+
+    def _count_confirmation(self, n: int) -> None:
+        project_n = self._context.project_n
+        if project_n is not None:
+            self._recorder(self._db, reversible_changes.count_step(self._db, n, project_n))
+            reversible_changes.count_confirmation(self._db, n, project_n, now=self._context.now)
+
+    def _add_edge(self, source: int, target: int, kind: EdgeKind, weight: float = 1.0) -> None:
+        edge = EdgeRow(source, target, kind, weight)
+        reversible_changes.add_edge(self._db, edge, now=self._context.now, recorder=self._recorder)
+
+    def _attach(self, n: int, parent: int, one: _SourcedDraft, *, reinforces: bool) -> None:
+        """Put a fragment below its parent and after its elder sibling.
+
+        An untrusted draft does not reinforce its parent.
+        """
+        elder = graph.live_children(self._db, parent)
+        self._add_edge(parent, n, "hierarchical")
+        if elder:
+            self._add_edge(elder[-1], n, "temporal")
+        if reinforces:
+            self.result += CurationResult(attached=1)
+            if one.trust >= UNASKED_TRUST:
+                now = self._context.now
+                self._recorder(
+                    self._db, reversible_changes.reinforcement_step(self._db, parent, now=now)
+                )
+                fragments.reinforce(self._db, parent, now=now)
+
+    def _put_vector(self, n: int, draft: DraftFragment) -> None:
+        """Store the vector with the fragment, so that the next draft finds it at once."""
+        if draft.vector is not None and self._context.embedder_n is not None:
+            vectors.put(self._db, self._context.embedder_n, [n], draft.vector[None, :])
+
+    def _supersede(self, older: int, newer: int) -> None:
+        now = self._context.now
+        reversible_changes.supersede(self._db, older, newer, now=now, recorder=self._recorder)
+        self.result += CurationResult(superseded=1)
+
+    def _supersede_corrected(self, one: _SourcedDraft, n: int, own: Sequence[Candidate]) -> None:
+        """Supersede the fragment that a draft corrects, or mark a conflict if trust is too low."""
+        older = [candidate for candidate in own if candidate.n not in self._added]
+        if not one.draft.corrects or not older:
+            return
+        ns = np.array([candidate.n for candidate in older], np.int64)
+        rows = vectors.load(self._db, ns, self._context.dimension)
+        by_n = dict(zip(ns.tolist(), rows, strict=True))
+        corrected = corrections.find_corrected(one.draft, one.at, older, by_n)
+        if corrected is None:
+            return
+        if one.trust >= required_trust(corrected.fragment):
+            self._supersede(corrected.n, n)
+        else:
+            self._add_edge(n, corrected.n, "contradicts")
+            self.result += CurationResult(contradicted=1)
+
+    def _supersede_if_outdated(self, one: _SourcedDraft, n: int, own: Sequence[Candidate]) -> None:
+        """Supersede a late draft by the newer, equally trusted fragment that corrects it."""
+        newer = [c for c in own if c.n not in self._added and c.fragment.trust >= one.trust]
+        correction = corrections.find_correction(one.draft, one.at, newer)
+        if correction is not None:
+            self._supersede(n, correction.n)
+
+    def _supersede_setting(self, one: _SourcedDraft, n: int) -> None:
+        """Let only the newest value of a setting stand, as far as trust allows.
+
+        A late draft is older than what is stored, and is superseded at once.
+        """
+        setting = (one.draft.content, one.draft.payload)
+        name = str(one.draft.payload.get("setting", ""))
+        others = set(
+            distillations.find_config_fragments(self._db, name, project_n=self._context.project_n)
+        )
+        for other, fragment in sorted(fragments.by_number(self._db, sorted(others - {n})).items()):
+            if not corrections.is_same_setting(setting, (fragment.content, fragment.payload)):
+                continue
+            if fragment.created_at <= one.at and fragment.trust <= one.trust:
+                self._supersede(other, n)
+            elif fragment.created_at > one.at and fragment.trust >= one.trust:
+                self._supersede(n, other)
+                return
+
+    def _confirm_elsewhere(self, one: _SourcedDraft, candidates: Sequence[Candidate]) -> None:
+        """Count a confirmation for a duplicate in another project."""
+        if self._context.project_n is None:
+            return
+        draft = one.draft
+        others = [c for c in candidates if not self._is_own(c) and c.fragment.trust <= one.trust]
+        same = [
+            c for c in others if placement.is_duplicate(draft.kind, draft.content, draft.payload, c)
+        ]
+        for duplicate in sorted(same, key=lambda c: c.n)[:1]:
+            self._confirm(duplicate.n, duplicate.fragment.source_messages)
+
+    def _add_extracted_edges(
+        self, drafts: Sequence[DraftFragment], stored: Sequence[int | None]
+    ) -> None:
+        """Add the edges between the drafts of one exchange, which name each other by summary."""
+        by_summary = {d.summary: n for d, n in zip(drafts, stored, strict=True) if n is not None}
+        for draft, n in zip(drafts, stored, strict=True):
+            for kind, summary in draft.edges:
+                other = by_summary.get(summary)
+                if n is not None and other is not None and other != n and kind in _EXTRACTED_EDGES:
+                    self._add_edge(n, other, kind)
+
+
+_EXTRACTED_EDGES: tuple[EdgeKind, ...] = ("associative", *NOTE_EDGES)
+"""The edges that extraction may add; hierarchy and supersession are decided here."""

@@ -1,0 +1,211 @@
+"""Build drafts from extracted knowledge: validate, redact and attribute each, and detect quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore import payloads
+from lore.embed import Embedder
+from lore.index.vector_index import VectorFilter
+from lore.llm import Summarizer
+from lore.records import TRUST, UNASKED_TRUST, EdgeKind, Extract, FragmentKind, Message, Segment
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree
+from lore.store import vectors
+from lore.text import sentences, words
+from lore.text.message_features import is_dialogue_part, lowest_origin
+
+Numbers = NDArray[np.int64]
+Scores = NDArray[np.float32]
+
+
+class NearestSearch(Protocol):
+    """Searches for the items nearest to a vector, as `Sources.nearest` of recall does."""
+
+    def __call__(
+        self, query: Scores, k: int, *, where: VectorFilter | None = None
+    ) -> tuple[Numbers, Scores]:
+        """Return the numbers of items and their cosines, nearest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurationContext:
+    """The summarizer, embedder, vector search and redactor of one memory."""
+
+    summarizer: Summarizer
+    embedder: Embedder
+    nearest: NearestSearch
+    redactor: Redactor = field(default=EPHEMERAL_REDACTOR)
+
+    def embed(self, texts: Sequence[str]) -> Scores | None:
+        """Return vectors of texts; None without an embedder."""
+        if not self.embedder.dimension or not texts:
+            return None
+        return self.embedder.embed(texts)
+
+
+SUMMARY_CHARS = 400
+MAX_CHARS = 8_000
+"""A longer answer has copied a document instead of extracting knowledge."""
+
+MAX_DEPTH = 3
+"""The maximum depth of an extracted tree."""
+
+MAX_DRAFTS = 30
+"""Per exchange with all children: a longer answer does not select."""
+
+QUOTED_WORDS, QUOTED_SHARE = 5, 0.5
+"""A draft is a quote of a message if so much of it, in runs of so many words, occurs there."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFragment:
+    """A draft before it is stored; `parent` is the index of its parent among the drafts.
+
+    `downgraded` means that its payload did not match the kind it was extracted as.
+    """
+
+    content: str
+    summary: str
+    kind: FragmentKind
+    importance: float
+    payload: Mapping[str, Any]
+    sources: tuple[str, ...]
+    parent: int | None
+    corrects: str
+    edges: tuple[tuple[EdgeKind, str], ...]
+    vector: Scores | None = None
+    corrects_vector: Scores | None = None
+    downgraded: bool = False
+
+
+MAX_UNTRUSTED_MESSAGES = 400
+"""Untrusted messages that are remembered: an agent repeats a page soon, or not verbatim."""
+
+
+class QuoteDetector:
+    """Detects quotes of untrusted messages of a session by their runs of words."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, set[tuple[str, ...]]] = {}
+
+    def add(self, messages: Sequence[Message]) -> None:
+        """Add messages, and drop the oldest ones beyond the limit."""
+        for message in messages:
+            if TRUST[lowest_origin(message.parts, message.origin)] < UNASKED_TRUST:
+                self._runs[message.id] = _word_runs(_dialogue_text(message))
+        for id_ in list(self._runs)[:-MAX_UNTRUSTED_MESSAGES]:
+            del self._runs[id_]
+
+    def find_quoted(self, content: str) -> list[str]:
+        """Return the untrusted messages that a draft quotes, whoever it is attributed to.
+
+        What an agent repeats from a page or file must not gain the agent's trust.
+        """
+        runs = _word_runs(content)
+        return [
+            id_
+            for id_, message_runs in self._runs.items()
+            if runs and len(runs & message_runs) >= QUOTED_SHARE * len(runs)
+        ]
+
+
+def build_drafts(
+    extracts: Sequence[Extract],
+    exchange: Segment,
+    messages: Sequence[Message],
+    quotes: QuoteDetector,
+    context: CurationContext,
+) -> tuple[list[DraftFragment], int]:
+    """Return the drafts of an exchange, parents before children, and how many were dropped."""
+    origin = _DraftSources(
+        exchange_ids=tuple(one.id for one in exchange.said),
+        known_ids=frozenset(message.id for message in messages),
+        quotes=quotes,
+    )
+    drafts: list[DraftFragment] = []
+    dropped = 0
+    waiting: list[tuple[Extract, int | None, int]] = [(one, None, 1) for one in extracts]
+    while waiting:
+        extract, parent, depth = waiting.pop(0)
+        new = _check_draft(extract, parent, origin, context) if depth <= MAX_DEPTH else None
+        if new is None or len(drafts) >= MAX_DRAFTS:
+            dropped += 1
+            below = parent
+        else:
+            drafts.append(new)
+            below = len(drafts) - 1
+        waiting[:0] = [(child, below, depth + 1) for child in extract.children]
+    return _embed_drafts(drafts, context), dropped
+
+
+@dataclass(frozen=True, slots=True)
+class _DraftSources:
+    """The messages that the drafts of an exchange may come from."""
+
+    exchange_ids: tuple[str, ...]
+    known_ids: frozenset[str]
+    quotes: QuoteDetector
+
+    def sources_of(self, extract: Extract, content: str) -> tuple[str, ...]:
+        """Return the sources of a draft: those it names, else all, and those that it quotes."""
+        claimed = [id_ for id_ in extract.sources if id_ in self.known_ids] or self.exchange_ids
+        return tuple(dict.fromkeys([*claimed, *self.quotes.find_quoted(content)]))
+
+
+def _check_draft(
+    extract: Extract, parent: int | None, origin: _DraftSources, context: CurationContext
+) -> DraftFragment | None:
+    content = context.redactor.redact(words.clean(extract.content)).strip()
+    title = sentences.one_line(context.redactor.redact(words.clean(extract.summary)), SUMMARY_CHARS)
+    title = title or sentences.summary(content)
+    if not content or len(content) > MAX_CHARS or not 0 <= extract.importance <= 1:
+        return None
+    payload = redact_tree(context.redactor, extract.payload)
+    checked = payloads.validate_payload(extract.kind, payload, summary=title)
+    if checked is None:
+        return None
+    kind, fields = checked
+    corrects = sentences.one_line(
+        context.redactor.redact(words.clean(extract.corrects)), SUMMARY_CHARS
+    )
+    if corrects:
+        fields = {**fields, "replaces": corrects}
+    return DraftFragment(
+        content=content,
+        summary=title,
+        kind=kind,
+        importance=extract.importance,
+        payload=fields,
+        sources=origin.sources_of(extract, content),
+        parent=parent,
+        corrects=corrects,
+        edges=extract.edges,
+        downgraded=kind != extract.kind,
+    )
+
+
+def _dialogue_text(message: Message) -> str:
+    return " ".join(part.text for part in message.parts if is_dialogue_part(part))
+
+
+def _word_runs(text: str) -> set[tuple[str, ...]]:
+    listed = words.split(text)
+    return {tuple(listed[i : i + QUOTED_WORDS]) for i in range(len(listed) - QUOTED_WORDS + 1)}
+
+
+def _embed_drafts(drafts: Sequence[DraftFragment], context: CurationContext) -> list[DraftFragment]:
+    rows = context.embed([vectors.fragment_text(one.summary, one.content) for one in drafts])
+    if rows is None:
+        return list(drafts)
+    correcting = [place for place, one in enumerate(drafts) if one.corrects]
+    replaced = context.embed([drafts[place].corrects for place in correcting])
+    by_place = dict(zip(correcting, replaced if replaced is not None else (), strict=True))
+    return [
+        replace(one, vector=rows[place], corrects_vector=by_place.get(place))
+        for place, one in enumerate(drafts)
+    ]

@@ -1,0 +1,180 @@
+"""Compare a draft with its nearest fragments: detect duplicates to merge, and choose its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lore.digest.drafts import NearestSearch, Scores
+from lore.digest.trust import required_trust
+from lore.index.vector_index import VectorFilter
+from lore.records import Fragment, FragmentKind
+from lore.store import fragments, items
+from lore.store.database import Connection
+from lore.text import entities, instructions
+
+ATTACH_ABOVE, ASSOCIATE_FROM = 0.75, 0.35
+"""A root above the first cosine becomes the parent of the draft;
+
+from the second on the two are linked. Both from the specification.
+"""
+
+SURPRISE = 0.5
+"""The factor by which something new is more important: the prediction error."""
+
+NEVER_PARENTS: tuple[FragmentKind, ...] = ("episode", "insight")
+"""Episodes and insights are derived; knowledge is never attached below them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A stored fragment, and the cosine between it and a draft."""
+
+    n: int
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The parent of a draft, or the root it is linked to with a weight."""
+
+    parent: int | None = None
+    linked: int | None = None
+    weight: float = 0.0
+    nearest: float = 0.0
+
+
+def choose_place(roots: Sequence[Neighbour]) -> Placement:
+    """Return the place of a draft among the nearest roots."""
+    best = max(roots, key=lambda root: (root.cosine, -root.n), default=None)
+    if best is None:
+        return Placement()
+    near = min(1.0, max(0.0, best.cosine))
+    if near > ATTACH_ABOVE:
+        return Placement(parent=best.n, nearest=near)
+    if near >= ASSOCIATE_FROM:
+        return Placement(linked=best.n, weight=near, nearest=near)
+    return Placement(nearest=near)
+
+
+def raise_importance(importance: float, nearest: float) -> float:
+    """Return an importance raised by the novelty of a draft, at most 1."""
+    near = min(1.0, max(0.0, nearest))
+    return min(1.0, importance * (1 + SURPRISE * (1 - near)))
+
+
+THRESHOLDS: Mapping[FragmentKind, float] = {
+    "preference": 0.8,
+    "decision": 0.85,
+    "pattern": 0.9,
+    "workflow": 0.85,
+    "config": 0.85,
+}
+DEFAULT_THRESHOLD = 0.92
+"""The cosine from which two fragments of a kind are duplicates, if no value differs:
+
+the lowest at which `benchmarks/dedup.py` merges nothing wrongly with the shipped embedder (330
+pairs judged by hand; preferences and decisions with room above the highest wrong pair). By cosine
+alone every fourth merge of facts at 0.875 would be wrong: another amount, another date. Patterns as
+in the specification, workflows and settings by their command and name: too few pairs of them.
+"""
+
+CONFIRMATION_STEP = 0.05
+"""A confirmation raises the confidence of a fragment by so much, at most to 1."""
+
+DuplicateOutcome = Literal["merge", "known", "replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stored fragment, and the cosine between it and a draft."""
+
+    n: int
+    cosine: float
+    fragment: Fragment
+
+
+def is_duplicate(
+    kind: FragmentKind, content: str, payload: Mapping[str, Any], candidate: Candidate
+) -> bool:
+    """Return whether a draft duplicates a stored fragment, with no different value in it."""
+    fragment = candidate.fragment
+    if fragment.kind != kind or not _has_same_key(kind, payload, fragment.payload):
+        return False
+    if content == fragment.content:
+        return True
+    if candidate.cosine < THRESHOLDS.get(kind, DEFAULT_THRESHOLD):
+        return False
+    takes_back = [
+        instructions.find_withdrawal(text) is not None for text in (content, fragment.content)
+    ]
+    return entities.values_agree(content, fragment.content) and takes_back[0] == takes_back[1]
+
+
+_KEY_FIELDS: Mapping[FragmentKind, tuple[str, ...]] = {
+    "workflow": ("command",),
+    "config": ("setting", "value", "location"),
+}
+"""Payload fields in which duplicates must agree: other commands lie just as close."""
+
+
+def _has_same_key(kind: FragmentKind, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one.get(name, "") == other.get(name, "") for name in _KEY_FIELDS.get(kind, ()))
+
+
+def find_duplicate(
+    kind: FragmentKind, content: str, payload: Mapping[str, Any], candidates: Sequence[Candidate]
+) -> Candidate | None:
+    """Return the nearest stored fragment that a draft duplicates."""
+    same = [one for one in candidates if is_duplicate(kind, content, payload, one)]
+    return max(same, key=lambda one: (one.cosine, -one.n), default=None)
+
+
+def duplicate_outcome(trust: int, fragment: Fragment) -> DuplicateOutcome:
+    """Return what to do with a draft of some trust and the fragment that it duplicates."""
+    if trust < required_trust(fragment):
+        return "known"
+    return "merge" if trust == fragment.trust else "replace"
+
+
+def covers_values(newer: str, older: str) -> bool:
+    """Return whether a newer wording has every value of the older one."""
+    return entities.covers_values(newer, older)
+
+
+OWN_NEIGHBOURS, OTHER_NEIGHBOURS = 48, 8
+"""The number of nearest fragments to look at: of the same project, and of any."""
+
+
+def find_neighbours(
+    nearest: NearestSearch, vector: Scores | None, project_n: int | None
+) -> list[Neighbour]:
+    """Return the fragments nearest to a vector, of the same project and of any."""
+    if vector is None:
+        return []
+    kind = (items.type_number("fragment"),)
+    own = VectorFilter(projects=(project_n, 0) if project_n else (0,), types=kind)
+    cosines: dict[int, float] = {}
+    for where, k in ((own, OWN_NEIGHBOURS), (VectorFilter(types=kind), OTHER_NEIGHBOURS)):
+        ns, scores = nearest(vector, k, where=where)
+        cosines |= dict(zip(ns.tolist(), scores.tolist(), strict=True))
+    return [Neighbour(n, cosine) for n, cosine in cosines.items()]
+
+
+def load_candidates(db: Connection, neighbours: Sequence[Neighbour]) -> list[Candidate]:
+    """Return the neighbours that are neither deleted nor superseded, nearest first.
+
+    Faded ones are included: what is learned again is not new.
+    """
+    best: dict[int, float] = {}
+    for one in neighbours:
+        best[one.n] = max(one.cosine, best.get(one.n, -1.0))
+    deleted = fragments.deleted_among(db, list(best))
+    there = fragments.by_number(db, sorted(best.keys() - deleted))
+    standing = [
+        Candidate(n, best[n], fragment)
+        for n, fragment in there.items()
+        if fragment.superseded_by is None
+    ]
+    return sorted(standing, key=lambda candidate: (-candidate.cosine, candidate.n))

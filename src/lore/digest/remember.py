@@ -1,0 +1,200 @@
+"""Remember: store what someone states explicitly at its place, unless it is a duplicate.
+
+A duplicate that adds nothing changes nothing. With equal trust, a text that says more becomes the
+new wording. With higher trust it is stored and supersedes the duplicate. With lower trust it is
+stored beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lore import projects
+from lore.digest import fragment_edits, placement
+from lore.digest.drafts import NearestSearch, Scores
+from lore.digest.placement import NEVER_PARENTS, Candidate, Neighbour, Placement
+from lore.digest.trust import required_trust
+from lore.embed import Embedder
+from lore.errors import EmbedderError
+from lore.projects import ProjectFinder
+from lore.records import TRUST, UNASKED_TRUST, Draft, Storing
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
+from lore.store import (
+    distillations,
+    graph,
+    history,
+    items,
+    project_rows,
+    reversible_changes,
+    vectors,
+)
+from lore.store import fragments as fragment_store
+from lore.store.database import Connection, Database
+from lore.store.history import SuccessorSnapshot, UndoSnapshot
+from lore.text import sentences
+
+MAX_SIMILAR = 3
+"""The number of similar fragments to report: enough to see whether two should be merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The stored fragments around a draft: similar ones, its duplicate, and its place."""
+
+    near: tuple[Candidate, ...]
+    duplicate: Candidate | None
+    placement: Placement
+    project_n: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RememberOutcome:
+    """The id under which a draft is stored, the outcome, and the ids of similar fragments.
+
+    `replaced` is the less trusted duplicate that was superseded.
+    """
+
+    id: str
+    outcome: Storing
+    similar: tuple[str, ...] = ()
+    replaced: str = ""
+
+
+def remember(
+    database: Database,
+    draft: Draft,
+    embedder: Embedder,
+    search: NearestSearch,
+    *,
+    key: str = "",
+    redactor: Redactor = EPHEMERAL_REDACTOR,
+) -> RememberOutcome:
+    """Store a draft at its place, or return the duplicate that is stored already.
+
+    A depth of 0 keeps it a root; any other depth applies only with a parent.
+    """
+    draft = fragment_edits.clean_draft(_without_wished_depth(draft), redactor)
+    vector = _embed(embedder, draft)
+    around = _inspect(database, draft, search, vector)
+    resembles = tuple(one.fragment.id for one in around.near[:MAX_SIMILAR])
+    same = around.duplicate.fragment if around.duplicate else None
+    if (
+        same
+        and placement.covers_values(same.content, draft.content)
+        and TRUST[draft.origin] <= same.trust
+    ):
+        return RememberOutcome(same.id, "known", tuple(id_ for id_ in resembles if id_ != same.id))
+    if same and required_trust(same) <= TRUST[draft.origin] == same.trust:
+        fragment_edits.update(
+            database, same.id, draft.content, summary=draft.summary, reason="said again",
+            origin=draft.origin, key=key, redactor=redactor,
+        )  # fmt: skip
+        return RememberOutcome(
+            same.id, "updated", tuple(id_ for id_ in resembles if id_ != same.id)
+        )
+    id_, is_new = _store(database, draft, around, key=key)
+    replaced = same.id if same and is_new and TRUST[draft.origin] > same.trust else ""
+    return RememberOutcome(id_, "stored" if is_new else "known", resembles, replaced)
+
+
+def _without_wished_depth(draft: Draft) -> Draft:
+    """Return a draft without a depth that its place will decide."""
+    is_placed = draft.parent_id or draft.depth == 0
+    return draft if is_placed else replace(draft, depth=None)
+
+
+def _embed(embedder: Embedder, draft: Draft) -> Scores | None:
+    """Return the vector of a draft; None if the embedder is unavailable."""
+    if not embedder.dimension:
+        return None
+    title = sentences.one_line(draft.summary, fragment_edits.SUMMARY_CHARS)
+    text = vectors.fragment_text(title or sentences.summary(draft.content), draft.content)
+    try:
+        row: Scores = embedder.embed([text])[0]
+    except EmbedderError:
+        return None
+    return row
+
+
+def _inspect(
+    database: Database, draft: Draft, nearest: NearestSearch, vector: Scores | None
+) -> Surroundings:
+    """Find the duplicate and the place of a draft, before the transaction that stores it."""
+    place = ProjectFinder().find(draft.project)
+    with database.read() as db:
+        project_n = (
+            projects.find_project_number(db, draft.project, place) if draft.project else None
+        )
+    neighbours = placement.find_neighbours(nearest, vector, project_n)
+    with database.read() as db:
+        project_id = project_rows.all_projects(db)[project_n].id if project_n else None
+        own = [
+            one
+            for one in placement.load_candidates(db, neighbours)
+            if one.fragment.project_id in (None, project_id)
+        ]
+        same_n = distillations.find_same_text(
+            db, draft.content, project_n=project_n, kind=draft.kind
+        )
+        if same_n is not None:
+            same: Candidate | None = Candidate(same_n, 1.0, fragment_store.get(db, same_n))
+        else:
+            same = placement.find_duplicate(draft.kind, draft.content, draft.payload, own)
+    roots = [
+        Neighbour(one.n, one.cosine)
+        for one in own
+        if one.fragment.depth == 0
+        and one.fragment.kind not in NEVER_PARENTS
+        and (same is None or one.n != same.n)
+    ]
+    near = tuple(one for one in own if one.cosine >= placement.ASSOCIATE_FROM)
+    placed = Placement() if draft.parent_id else placement.choose_place(roots)
+    if draft.depth == 0 and placed.parent is not None:
+        placed = Placement(linked=placed.parent, weight=placed.nearest, nearest=placed.nearest)
+    return Surroundings(near, same, placed, project_n)
+
+
+def _store(database: Database, draft: Draft, around: Surroundings, *, key: str) -> tuple[str, bool]:
+    """Store a draft at its place and return its id, and whether it is new.
+
+    Another process may have stored the same text since the search.
+    """
+    now, placed = database.now(), around.placement
+    place_id = _id_of(database, placed.parent)
+    depth = draft.depth if draft.parent_id else None
+    work = fragment_edits.store_work(
+        database, replace(draft, parent_id=draft.parent_id or place_id, depth=depth)
+    )
+
+    def store(db: Connection) -> tuple[str, bool]:
+        same_n = distillations.find_same_text(
+            db, draft.content, project_n=around.project_n, kind=draft.kind
+        )
+        if same_n is not None and (around.duplicate is None or same_n != around.duplicate.n):
+            return fragment_store.get(db, same_n).id, False
+        elder = graph.live_children(db, placed.parent) if placed.parent is not None else []
+        id_ = work(db)
+        n = items.resolve(db, id_).n
+        if elder:
+            graph.put_edge(db, elder[-1], n, "temporal", now=now)
+        if placed.parent is not None and TRUST[draft.origin] >= UNASKED_TRUST:
+            fragment_store.reinforce(db, placed.parent, now=now)
+        if placed.linked is not None:
+            graph.put_edge(
+                db, n, placed.linked, "associative", now=now, weight=round(placed.weight, 4)
+            )
+        if around.duplicate is not None and TRUST[draft.origin] > around.duplicate.fragment.trust:
+            reversible_changes.supersede(db, around.duplicate.n, n, now=now)
+            before = UndoSnapshot(successor=SuccessorSnapshot(n))
+            history.record_action(db, "supersede", around.duplicate.n, before, now=now)
+        return id_, True
+
+    id_, is_new = database.write(store, key=fragment_edits.scope_key("store", key))
+    return id_, is_new
+
+
+def _id_of(database: Database, n: int | None) -> str:
+    if n is None:
+        return ""
+    with database.read() as db:
+        return fragment_store.get(db, n).id

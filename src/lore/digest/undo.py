@@ -1,0 +1,201 @@
+"""Undo and redo of manual actions on fragments, step by step.
+
+Undo reverses the last action that stands; redo repeats what was last undone. A new action after an
+undo ends the chance to redo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from lore import clock
+from lore.digest.fragment_edits import move, scope_key
+from lore.errors import InvalidInput, NotFound
+from lore.store import (
+    dump,
+    fragments,
+    graph,
+    history,
+    items,
+    maintenance,
+    messages,
+    reversible_changes,
+    standing_instructions,
+)
+from lore.store.database import Connection, Database
+from lore.store.graph import EdgeState
+from lore.store.history import Action, Attribution, LinkSnapshot, Wording
+from lore.text import entities
+from lore.text.instructions import typed_instructions
+
+
+def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:
+    """Undo the last manual action, of all or of one fragment; return verb and id."""
+    now = database.now()
+
+    def work(db: Connection) -> tuple[str, str]:
+        n = _number(db, id_)
+        action = _last(db, n)
+        if action is None and n is not None and fragments.is_deleted(db, n):
+            fragments.set_deleted(db, n, None, now=now)
+            return "delete", fragments.get(db, n).id
+        action = _require(action, "undo")
+        for one in _group_of(db, action, n):
+            after = _state(db, one)
+            _reverse(db, one, now)
+            history.mark_action_undone(db, one.n, replace(one.before, after=after))
+            if n is None:
+                _restore_standing(db, one.before.standing)
+        return _name(action, n), fragments.get(db, action.fragment_n).id
+
+    verb, undone = database.write(work, key=scope_key("undo", key))
+    return verb, undone
+
+
+def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:
+    """Redo what was last undone, of all or of one fragment; return verb and id."""
+    now = database.now()
+
+    def work(db: Connection) -> tuple[str, str]:
+        n = _number(db, id_)
+        action = _require(history.find_undone_action(db, fragment_n=n), "redo")
+        for one in _group_of(db, action, n, undone=True):
+            _repeat(db, one, now)
+            history.mark_action_redone(db, one.n)
+            if n is None:
+                standing_instructions.remove(db, one.before.standing)
+        return _name(action, n), fragments.get(db, action.fragment_n).id
+
+    verb, redone = database.write(work, key=scope_key("redo", key))
+    return verb, redone
+
+
+def find_next(db: Connection, id_: str = "", *, redo: bool = False) -> tuple[str, str] | None:
+    """Return verb and id of the action that undo, or redo, would act on."""
+    n = _number(db, id_)
+    action = history.find_undone_action(db, fragment_n=n) if redo else _last(db, n)
+    if action is None:
+        if n is not None and not redo and fragments.is_deleted(db, n):
+            return "delete", fragments.get(db, n).id
+        return None
+    return _name(action, n), fragments.get(db, action.fragment_n).id
+
+
+def _group_of(
+    db: Connection, action: Action, n: int | None, *, undone: bool = False
+) -> list[Action]:
+    """Return the actions done together with one, unless only one fragment is concerned."""
+    if n is not None or not action.before.batch:
+        return [action]
+    group = history.actions_of_same_batch(db, action, undone=undone)
+    return [one for one in group if one.before.batch == action.before.batch]
+
+
+def _name(action: Action, n: int | None) -> str:
+    """Return the verb of an action, or the name of its group."""
+    group = action.before.batch
+    return group if n is None and group else action.verb
+
+
+def _number(db: Connection, id_: str) -> int | None:
+    return items.resolve(db, id_, type="fragment").n if id_ else None
+
+
+def _last(db: Connection, n: int | None) -> Action | None:
+    action = history.find_last_action(db, fragment_n=n)
+    if action is not None and n is None and maintenance.has_forgotten_since(db, action.at):
+        msg = "The last thing done was to forget, and that cannot be undone."
+        raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
+    return action
+
+
+def _require(action: Action | None, verb: str) -> Action:
+    if action is None:
+        msg = f"There is nothing to {verb}."
+        raise NotFound(msg)
+    return action
+
+
+def _state(db: Connection, action: Action) -> Wording | EdgeState | None:
+    """Return the current state that redo will need."""
+    words, link = action.before.words, action.before.link
+    if words is not None:
+        now = fragments.get(db, action.fragment_n)
+        whose = Attribution(now.origin, now.trust, now.kind) if words.attribution else None
+        return Wording(now.content, now.summary, whose)
+    return None if link is None else graph.find_edge(db, action.fragment_n, link.target, link.kind)
+
+
+def _reverse(db: Connection, action: Action, now: datetime) -> None:
+    n, before = action.fragment_n, action.before
+    if action.verb in ("store", "delete"):
+        fragments.set_deleted(db, n, now if action.verb == "store" else None, now=now)
+    elif before.words is not None:
+        _reword(db, n, before.words, "undo", now)
+    elif before.link is not None:
+        _unlink(db, n, before.link, now)
+    elif before.successor is not None:
+        graph.remove_edge(db, before.successor.newer, n, "supersedes")
+        former = before.successor.former
+        there = former is not None and dump.has_item(db, former)
+        fragments.set_superseded(db, n, former if there else None, now=now)
+
+
+def _repeat(db: Connection, action: Action, now: datetime) -> None:
+    n, before, after = action.fragment_n, action.before, action.before.after
+    if action.verb in ("store", "delete"):
+        fragments.set_deleted(db, n, now if action.verb == "delete" else None, now=now)
+    elif isinstance(after, Wording):
+        _reword(db, n, after, "redo", now)
+    elif before.link is not None and after is not None:
+        _relink(db, n, before.link, after, now)
+    elif before.successor is not None and fragments.by_number(db, [before.successor.newer]):
+        reversible_changes.supersede(db, n, before.successor.newer, now=now)
+
+
+def _restore_standing(db: Connection, item_ns: Sequence[int]) -> None:
+    """Restore the standing instructions of messages; they are parsed from the messages again."""
+    for n, message in messages.get_messages(db, item_ns).items():
+        project_n = items.resolve(db, message.id).project_n
+        for text in typed_instructions(message):
+            standing_instructions.add(db, n, project_n, text, clock.to_us(message.created_at))
+
+
+def _reword(db: Connection, n: int, wording: Wording, reason: str, now: datetime) -> None:
+    if wording.attribution is not None:
+        fragments.set_attribution(db, n, *wording.attribution)
+    fragments.update(
+        db,
+        n,
+        content=wording.content,
+        summary=wording.summary,
+        mentioned=entities.fragment_mentions(wording.content, wording.summary),
+        now=now,
+        reason=reason,
+    )
+
+
+def _relink(
+    db: Connection, source: int, link: LinkSnapshot, edge: EdgeState, now: datetime
+) -> None:
+    if not fragments.by_number(db, [link.target]):
+        return
+    if link.kind == "hierarchical":
+        move(db, link.target, source, now=now)
+    graph.put_edge(db, source, link.target, link.kind, now=now, weight=edge.weight, note=edge.note)
+
+
+def _unlink(db: Connection, source: int, link: LinkSnapshot, now: datetime) -> None:
+    """Remove an edge, and restore what it replaced."""
+    if not fragments.by_number(db, [link.target]):
+        return
+    graph.remove_edge(db, source, link.target, link.kind)
+    if link.kind == "hierarchical":
+        parent = link.parent
+        there = parent is not None and fragments.by_number(db, [parent])
+        move(db, link.target, parent if there else None, now=now)
+    if link.edge is not None:
+        weight, note = link.edge
+        graph.put_edge(db, source, link.target, link.kind, now=now, weight=weight, note=note)

@@ -1,1 +1,0 @@
-"""Distill: messages condensed into logs, and old logs into older ones."""

@@ -1,0 +1,286 @@
+"""Plans requests within a deadline, and observes their responses."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from lore.gateway.error_responses import error_response
+from lore.gateway.guard import DeadlineTask, Failure, attempt, log
+from lore.gateway.observer import DeferredObserver, SafeObserver
+from lore.gateway.peek import may_be_command
+from lore.gateway.plugin_protocol import (
+    ClientRequest,
+    Command,
+    LocalResponse,
+    Observer,
+    Outcome,
+    RequestPlan,
+    RequestPlugin,
+)
+from lore.memory.context import LATE, GatewayStats
+
+T = TypeVar("T")
+
+REQUEST_DEADLINE_S = 0.150
+"""Deadline of memory for one request (spec 06); then it is passed through."""
+
+PLANNING_SHARE = 0.6
+"""Share of the deadline for a fresh plan. Once it is used up, a plan is also made from the session's
+cached state; a prompt of 1 MB takes 25 ms."""
+
+PASSTHROUGH_SHARE = 1 / 6
+"""Share of the deadline at its end for checking the budget of a request that is passed through. The
+ledger answers in a millisecond, also while the store is locked."""
+
+COMMAND_TIMEOUT_S = 5.0
+"""How long a person waits for a command to Lore; the model is never asked instead."""
+
+_LOG_INTERVAL_S = 60.0
+"""Each warning is logged at most so often: a locked store makes all requests late."""
+
+_INLINE_BYTES = 1_000_000
+"""Longer requests are looked at in a thread in any case (spec 06)."""
+
+_THREADS = {
+    "planning": 4,
+    "cached-planning": 4,
+    "passthrough": 8,
+    "interactive": 8,
+    "settling": 1,
+}
+"""Threads of each pool. Plans, plans from cached state, and interactive work (commands and tool
+loops) may wait for the store; budget checks and the search for commands (`passthrough`) and
+settlements never do, so they have their own threads."""
+
+MAX_QUEUED_BYTES = 64_000_000
+"""Limit of requests and responses that wait to be recorded while the store is locked. Of others only
+the cost is recorded; what was said comes again with the session's next request."""
+
+CLOSE_TIMEOUT_S = 0.5
+"""The server has two seconds to stop, of which its requests take one."""
+
+DEGRADED_HEADER = "x-lore-degraded"
+
+_BUDGET_UNKNOWN = (
+    "Lore: whether there is money for this request could not be told. See 'lore doctor'."
+)
+
+
+class RequestPlanner:
+    """Plans requests within a deadline, and observes their responses.
+
+    A request has one of three outcomes: a fresh plan, a plan from the cached state of its session
+    when the deadline passed, or a pass-through. Memory may fail, requests may not. Only the budget
+    is waited for: a limit that is set holds, whatever memory does.
+    """
+
+    def __init__(
+        self,
+        plugin: RequestPlugin,
+        within_s: float = REQUEST_DEADLINE_S,
+        stats: GatewayStats | None = None,
+        *,
+        planning_share: float = PLANNING_SHARE,
+    ) -> None:
+        self._plugin = plugin
+        self._planning_s = planning_share * within_s
+        self._within_s = within_s
+        self._stats = stats or GatewayStats()
+        self._logged_at = {"without memory": -math.inf, "not recorded": -math.inf}
+        self._pools = {
+            name: ThreadPoolExecutor(count, f"lore-{name}") for name, count in _THREADS.items()
+        }
+        self._recording = ThreadPoolExecutor(1, "lore-recording")
+        self._queued_bytes = 0
+        self._lock = threading.Lock()
+
+    async def close(self) -> None:
+        """Start no more work; give what is to be recorded a moment to end."""
+        for name, pool in self._pools.items():
+            if name != "settling":
+                pool.shutdown(wait=False, cancel_futures=True)
+        ending = (self._recording, self._pools["settling"])
+        last = [asyncio.wrap_future(pool.submit(lambda: None)) for pool in ending]
+        await asyncio.wait(last, timeout=CLOSE_TIMEOUT_S)
+        for pool in ending:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def plan(self, incoming: ClientRequest) -> RequestPlan:
+        """Return the plan of a request.
+
+        A plan that comes too late is released, also where the client left meanwhile.
+        """
+        started = time.monotonic()
+        until = started + self._within_s
+        if len(incoming.raw) <= _INLINE_BYTES and not self._plugin.may_wait():
+            # In this thread, because switching threads twice would cost the most.
+            plan = attempt("passthrough", partial(self._plugin.passthrough, incoming, started))
+            if isinstance(plan, RequestPlan):
+                return await self._use(plan)
+            return await self._degrade(incoming, plan.kind, until)
+        with self._start("planning", partial(self._plugin.plan, incoming)) as task:
+            fresh = await task.wait(started + self._planning_s)
+            if isinstance(fresh, RequestPlan):
+                return await self._use(fresh)
+            check_budget_at = until - PASSTHROUGH_SHARE * self._within_s
+            cached = await self._plan_from_cache(incoming, task, fresh, check_budget_at)
+        if isinstance(cached, RequestPlan):
+            return cached
+        return await self._degrade(incoming, cached, until)
+
+    async def _plan_from_cache(
+        self,
+        incoming: ClientRequest,
+        planning: DeadlineTask[RequestPlan],
+        failure: Failure | None,
+        until: float,
+    ) -> RequestPlan | str:
+        """Return a plan from cached state, or the reason for a pass-through."""
+        work = partial(self._plugin.plan_from_cache, incoming)
+        with self._start("cached-planning", work) as task:
+            # A fresh plan that has not failed may still come.
+            fresh = failure or await planning.wait(until)
+            if isinstance(fresh, RequestPlan):
+                return await self._use(fresh)
+            reason = LATE if fresh is None else fresh.kind
+            command = await self._find_command(incoming, until)
+            if command is not None:
+                return await self._use(RequestPlan(command=command))
+            cached = await task.wait(until)
+        if not isinstance(cached, RequestPlan):
+            return reason
+        self._count(reason)
+        return _with_degraded_header(cached, reason)
+
+    async def _use(self, plan: RequestPlan) -> RequestPlan:
+        """Count a plan of memory; a command to Lore is run now."""
+        self._stats.count()
+        return plan if plan.command is None else await self._run_command(plan.command)
+
+    async def passthrough(self, incoming: ClientRequest) -> RequestPlan:
+        """Return a plan that sends the original bytes, if there is money for them."""
+        return await self._check_budget(incoming, time.monotonic() + self._within_s)
+
+    async def _degrade(self, incoming: ClientRequest, reason: str, until: float) -> RequestPlan:
+        """Pass a request through without memory, and say so in a header."""
+        self._count(reason)
+        return _with_degraded_header(await self._check_budget(incoming, until), reason)
+
+    async def _check_budget(self, incoming: ClientRequest, until: float) -> RequestPlan:
+        """Pass a request through if there is money; with a daily budget, wait for that answer."""
+        work = partial(self._plugin.passthrough, incoming, until)
+        with self._start("passthrough", work) as task:
+            plan = await task.wait(until)
+            if plan is None and self._plugin.is_limited():
+                plan = await task.wait()
+            if plan is None:
+                deferred = DeferredObserver(task.detach(), self._end, len(incoming.raw))
+                return RequestPlan(observer=deferred)
+        if isinstance(plan, RequestPlan):
+            return plan
+        if not self._plugin.is_limited():
+            return RequestPlan()
+        return RequestPlan(answer=error_response(incoming.provider, 503, _BUDGET_UNKNOWN))
+
+    def _start(self, pool: str, work: Callable[[], T]) -> DeadlineTask[T]:
+        return DeadlineTask(self._pools[pool], pool, work, self._release)
+
+    def _release(self, observer: Observer) -> None:
+        self._settle(observer, "unused")
+
+    def _count(self, reason: str) -> None:
+        """Count a request without memory, and log now and then how many there were."""
+        self._stats.count(reason)
+        counts = {"requests": self._stats.requests, "reasons": _reasons(self._stats)}
+        self._log("without memory", {"reason": reason, **counts})
+
+    def _log(self, event: str, fields: dict[str, object]) -> None:
+        now = time.monotonic()
+        if now - self._logged_at[event] >= _LOG_INTERVAL_S:
+            self._logged_at[event] = now
+            log.warning(event, extra=fields)
+
+    async def _find_command(self, incoming: ClientRequest, until: float) -> Command | None:
+        """Look for a command to Lore in a request that was not planned in time."""
+        if len(incoming.raw) <= _INLINE_BYTES and not incoming.encoding:
+            may_be = attempt("command", partial(may_be_command, incoming))
+        else:
+            with self._start("passthrough", partial(may_be_command, incoming)) as task:
+                may_be = await task.wait(until) or False
+        if may_be is not True:
+            return None
+        work = partial(self._plugin.find_command, incoming)
+        command = await self._wait_for_person("passthrough", work)
+        return command if isinstance(command, Command) else None
+
+    async def _run_command(self, command: Command) -> RequestPlan:
+        response = await self._wait_for_person("interactive", command.run)
+        if not isinstance(response, LocalResponse):
+            response = command.failure
+        return RequestPlan(answer=response)
+
+    async def _wait_for_person(self, pool: str, work: Callable[[], T]) -> T | Failure | None:
+        """Return the result of some work, or None after the timeout of a command."""
+        with self._start(pool, work) as task:
+            return await task.wait(time.monotonic() + COMMAND_TIMEOUT_S)
+
+    def observe(self, observer: Observer | None, buffered_bytes: int = 0) -> SafeObserver:
+        """Return an observer that can fail without harm; `buffered_bytes` are held already."""
+        return SafeObserver(observer, self._end, buffered_bytes)
+
+    async def run_in_thread(self, part: str, work: Callable[[], T]) -> T | Failure:
+        """Run what a response needs before it goes on in a worker thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pools["interactive"], partial(attempt, part, work))
+
+    def _end(self, observer: Observer, outcome: Outcome, buffered_bytes: int) -> None:
+        """Queue a response for recording in order; where too much waits, settle only its cost."""
+        with self._lock:
+            fits = self._queued_bytes + buffered_bytes <= MAX_QUEUED_BYTES or not self._queued_bytes
+            self._queued_bytes += buffered_bytes if fits else 0
+        if not fits:
+            self._log("not recorded", {"waiting_bytes": self._queued_bytes})
+            self._settle(observer, outcome)
+            return
+        try:
+            ended = self._recording.submit(attempt, "record", partial(observer.end, outcome))
+        except RuntimeError:  # The pool is closed: only the cost is still settled.
+            self._mark_recorded(buffered_bytes)
+            self._settle(observer, outcome)
+        else:
+            ended.add_done_callback(partial(self._mark_recorded, buffered_bytes))
+
+    def _mark_recorded(
+        self, buffered_bytes: int, _ended: Future[Failure | None] | None = None
+    ) -> None:
+        with self._lock:
+            self._queued_bytes -= buffered_bytes
+
+    def _settle(self, observer: Observer, outcome: Outcome) -> None:
+        work = partial(attempt, "settle", partial(observer.settle, outcome))
+        try:
+            self._pools["settling"].submit(work)
+        except RuntimeError:  # The pool is closed: settle in this thread.
+            work()
+
+
+def _with_degraded_header(plan: RequestPlan, reason: str) -> RequestPlan:
+    return replace(plan, headers=(*plan.headers, (DEGRADED_HEADER, reason)))
+
+
+def _reasons(stats: GatewayStats) -> str:
+    return ", ".join(f"{reason} {n}" for reason, n in sorted(stats.degraded().items()))
+
+
+def is_unread(plan: RequestPlan) -> bool:
+    """Return whether nobody reads the response, so that it may have any encoding."""
+    is_observed = plan.observer is not None and plan.reads
+    return not is_observed and plan.relay is None

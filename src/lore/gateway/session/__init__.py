@@ -1,0 +1,1 @@
+"""State of the conversations that pass through the gateway."""

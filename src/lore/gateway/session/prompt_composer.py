@@ -1,0 +1,495 @@
+"""Composes the next prompt of a session from its dialogue and its state.
+
+The state of a session changes with the prompts that are sent. It is cached in this process and
+written behind: a locked or missing store costs new sessions their memory, and no session its
+prompt.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from lore.budget import cache_economics
+from lore.budget.cache_economics import forecast_session
+from lore.budget.calibration import add_turn
+from lore.budget.cost_policy import KEEP_TOKENS, CostPolicy, SessionCosts
+from lore.context import planner, tiers, turns, wording
+from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, PromptRoom, TokenMeasure
+from lore.errors import StoreError
+from lore.gateway.session import session_state
+from lore.gateway.session.private_mode import is_private_dialogue
+from lore.gateway.session.session_registry import MAX_SESSIONS, SessionRegistry
+from lore.gateway.session.session_state import ComposedPrompt, SessionState, StateChange
+from lore.gateway.session.session_store import KNOWLEDGE_TOKENS, SessionStore
+from lore.memory.facade import Memory
+from lore.records import (
+    ClientSession,
+    Dialogue,
+    Entry,
+    InjectedItem,
+    Injection,
+    Layer,
+    Measured,
+    ModelPrice,
+    PastTurns,
+    Plan,
+    SessionSnapshot,
+    TokenUse,
+)
+
+UNKNOWN_PRICE = ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0, 200_000)
+"""Price of a model that no list has: about the middle of those in use."""
+
+_MAX_NEW_SESSION_CHARS = 40_000
+"""A conversation that went on for longer without memory keeps its cached prefix instead: writing so
+much to the cache again costs some cents. For a session that began as a pass-through, the fixed part
+of the prompt counts too."""
+
+
+_NOTHING = Injection()
+
+
+class PromptComposer:
+    """Composes the prompts of all sessions."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._settings = memory.settings
+        self._store = SessionStore(memory)
+        self._registry = SessionRegistry(self._store)
+        self._passthrough: deque[str] = deque(maxlen=MAX_SESSIONS)
+
+    @property
+    def store(self) -> SessionStore:
+        """Return the store of the gateway's sessions."""
+        return self._store
+
+    def compose(
+        self,
+        client: ClientSession,
+        dialogue: Dialogue,
+        *,
+        provider: str = "",
+        gives_memory: bool = True,
+        note: Injection | None = None,
+        min_layer: Layer = 0,
+    ) -> ComposedPrompt:
+        """Return the next prompt of a session; call `mark_sent` once it is sent.
+
+        `gives_memory` is False for a client whose own hooks give it memory. A `note` is put behind
+        the last entry.
+        """
+        state = self._registry.get(client)
+        price = self._price(dialogue.model, provider)
+        draft = _Draft.of(state, dialogue)
+        cold = session_state.is_cold(draft.snapshot.measured, self._memory.database.now())
+        if draft.snapshot.is_private or is_private_dialogue(client, dialogue.entries):
+            return self._private_prompt(state, client, dialogue, price, cold=cold)
+        draft = self._without_knowledge(draft, client, dialogue).with_note(note)
+        budget = self._knowledge_budget(state, dialogue, price) if gives_memory else 0
+        give = partial(self._with_knowledge, client=client, dialogue=dialogue, budget_tokens=budget)
+        draft = give(draft, rewritten=cold)
+        self._load_distillations(state, client, dialogue)
+        plan_for = partial(
+            self._plan, state, dialogue=dialogue, price=price, cold=cold, min_layer=min_layer
+        )
+        plan = plan_for(draft.snapshot)
+        if plan.busts and not cold:
+            # The bust rewrites everything behind the system prompt anyway.
+            fresh = give(draft, rewritten=True)
+            before, after = draft.snapshot.knowledge or "", fresh.snapshot.knowledge or ""
+            if draft.snapshot.bare or not wording.is_same_text(before, after):
+                again = plan_for(fresh.snapshot)
+                draft, plan = (fresh, again) if again.busts else (draft, plan)
+        change = draft.change(plan, rewritten=plan.busts or cold)
+        return session_state.build_prompt(change, dialogue, plan, price, cold=cold)
+
+    def compose_from_cache(
+        self, client: ClientSession, dialogue: Dialogue, *, provider: str = ""
+    ) -> ComposedPrompt | None:
+        """Return a prompt from the cached state of a session, None if it had no prompt before.
+
+        For a request whose deadline passed: nothing is looked up except the cache generation.
+        """
+        state = self._registry.find(client)
+        is_private = is_private_dialogue(client, dialogue.entries)
+        if state is None or not (
+            state.snapshot.measured.turns or state.snapshot.is_private or is_private
+        ):
+            return None
+        price = self._price(dialogue.model, provider)
+        self._registry.refresh(client, state)
+        draft = _Draft.of(state, dialogue)
+        cold = session_state.is_cold(draft.snapshot.measured, self._memory.database.now())
+        if draft.snapshot.is_private or is_private:
+            return self._private_prompt(state, client, dialogue, price, cold=cold)
+        plan = self._plan(state, draft.snapshot, dialogue, price, cold=cold)
+        change = draft.change(plan, rewritten=plan.busts or cold)
+        return session_state.build_prompt(change, dialogue, plan, price, cold=cold)
+
+    def mark_sent(self, client: ClientSession, composed: ComposedPrompt) -> None:
+        """Apply the change of a prompt that is sent, without waiting for the store. A prompt that
+        is not sent leaves its session as it was."""
+        change = composed.change
+        if change is None:
+            return
+        session_state.apply_change(change, rewritten=composed.plan.busts or composed.cold)
+        self._registry.save(client, change.state)
+        if not change.state.snapshot.is_private:
+            self._store.record_withdrawn(client, change.withdrawn)
+            self._store.record_given(client, change.given)
+
+    def compose_full(self, client: ClientSession, dialogue: Dialogue) -> ComposedPrompt:
+        """Return a prompt with nothing left out, with the same prefix as the session's prompts.
+
+        A session that exceeds the window is planned like its last turn.
+        """
+        state = self._registry.get(client)
+        price = self._price(dialogue.model, "")
+        snapshot = state.snapshot
+        snapshot = replace(
+            snapshot,
+            is_private=snapshot.is_private or is_private_dialogue(client, dialogue.entries),
+        )
+        full = session_state.compose_full(state, snapshot, dialogue, price)
+        is_long = full.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
+        if snapshot.is_private or not snapshot.pins.layer or not is_long:
+            return full
+        self._load_distillations(state, client, dialogue)
+        plan = self._plan(state, snapshot, dialogue, price, cold=False, saves_cost=False)
+        return replace(full, plan=plan)
+
+    def mark_passthrough(self, client: ClientSession) -> None:
+        """Remember that a session began with a request that was passed through."""
+        self._passthrough.append(client.place)
+
+    def markers(self, client: ClientSession, *, from_cache: bool = False) -> Mapping[str, str]:
+        """Return what the markers of a session stand for; with `from_cache` only those cached here."""
+        return self._registry.markers(client, from_cache=from_cache)
+
+    def save_markers(self, client: ClientSession, markers: Mapping[str, str]) -> None:
+        """Save what markers stand for, and wait until that is durable."""
+        self._registry.save_markers(client, markers)
+
+    def record_usage(
+        self,
+        client: ClientSession,
+        dialogue: Dialogue,
+        composed: ComposedPrompt,
+        use: TokenUse,
+        *,
+        tool_chars: int = 0,
+    ) -> TokenUse:
+        """Record the usage that the provider reported; return the usage without Lore.
+
+        `tool_chars` is the length of the tool definition that the gateway added.
+        """
+        state = self._registry.get(client, from_cache=True)
+        now = self._memory.database.now().timestamp()
+        with state.lock:
+            before = state.snapshot.measured
+            without = session_state.usage_without_lore(
+                state, dialogue, composed, use, tool_chars=tool_chars
+            )
+            if composed.is_private:
+                # It was sent in full and is not stored: the calibration of planned prompts stays.
+                return without
+            state.calibration = add_turn(state.calibration, composed.chars, use)
+            if before.at_s:
+                state.gaps_s.append(max(0.0, now - before.at_s))
+            if before.tokens and not composed.plan.busts and use.input_tokens:
+                state.growth_tokens.append(use.input_tokens - before.tokens)
+            lifetime_s = cache_economics.CACHE_TTL_S
+            if use.cache_write_1h_tokens > use.cache_write_tokens:
+                lifetime_s = cache_economics.LONG_CACHE_TTL_S
+            measured = Measured(
+                state.calibration.known_chars,
+                state.calibration.known_tokens,
+                state.calibration.tokens_per_char,
+                state.calibration.turns_without_writes,
+                before.turns + 1,
+                len(dialogue.entries),
+                dialogue.entries[-1].key if dialogue.entries else "",
+                now,
+                lifetime_s if use.input_tokens else before.lifetime_s,
+                without.input_tokens,
+            )
+            state.snapshot = replace(state.snapshot, measured=measured)
+            self._registry.save(client, state)
+        if state.past_turns is None:
+            state.past_turns = self._memory.budget.past_turns(project=client.project)
+        return without
+
+    def cache_left_s(self, client: ClientSession) -> float | None:
+        """Return how long the last prompt of a session is still cached, None if it is not."""
+        state = self._registry.find(client)
+        last = state.snapshot.measured if state is not None else Measured()
+        if not last.at_s:
+            return None
+        left = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
+        return left if left > 0 else None
+
+    def raise_floor(
+        self, client: ClientSession, tokens: int, most_tokens: int, *, layer: Layer = 0
+    ) -> None:
+        """Remember that a provider refused a prompt of a layer as too long."""
+        state = self._registry.get(client)
+        with state.lock:
+            pins = state.snapshot.pins
+            raised = planner.raise_floor(replace(pins, layer=layer), tokens, most_tokens)
+            state.snapshot = replace(state.snapshot, pins=replace(pins, floor=raised.floor))
+            self._registry.save(client, state)
+
+    def record(
+        self,
+        client: ClientSession,
+        entries: Sequence[Entry],
+        *,
+        model: str = "",
+        is_private: bool = False,
+    ) -> int:
+        """Store the new entries of a session; return how many messages were stored.
+
+        A request that was made in private mode is never stored, even if private mode ended
+        meanwhile.
+        """
+        state = self._registry.get(client, from_cache=True)
+        if state.snapshot.is_private:
+            self._registry.retry_private_mode(client)
+            return 0
+        if is_private:
+            if not client.unnamed:
+                self._store.exclude_entries(client, entries)
+            return 0
+        chain = turns.history_hashes(entries)
+        known = set(state.recorded_digests)
+        first = max((n + 1 for n, link in enumerate(chain) if link in known), default=0)
+        stored = self._store.record(client, entries, first=first, model=model)
+        state.recorded_digests.extend(chain[-2:])
+        return len(stored)
+
+    def clear_caches(self, generation: str) -> None:
+        """Drop cached texts that belong to another generation."""
+        self._registry.clear_caches(generation)
+
+    def needs_distillation(self, composed: ComposedPrompt) -> bool:
+        """Return whether a session is so long that it will soon need distillations."""
+        return composed.whole_tokens >= self._cost_policy().keep_tokens
+
+    def mark_private(self, client: ClientSession) -> None:
+        """Switch private mode on in this process, without asking the store."""
+        self._registry.mark_private(client)
+
+    def begin_private_mode(self, client: ClientSession) -> None:
+        """Switch private mode on: nothing is stored or given from now on."""
+        self._registry.begin_private_mode(client)
+
+    def end_private_mode(self, client: ClientSession, dialogue: Dialogue) -> None:
+        """Switch private mode off after this dialogue."""
+        self._registry.end_private_mode(client, dialogue)
+
+    def describe(self, client: ClientSession, dialogue: Dialogue) -> str:
+        """Describe the state of a session to the person who asks."""
+        snapshot = self._registry.get(client).snapshot
+        last = snapshot.measured
+        lines = [f"Session {client.session} of {client.agent}, {last.turns} turns."]
+        if client.project:
+            lines.append(f"Project: {client.project}.")
+        lines.append(f"Layer {snapshot.pins.layer}; last prompt {last.tokens:,} tokens.")
+        if snapshot.is_private or is_private_dialogue(client, dialogue.entries):
+            lines.append("Amnesia is on: nothing of this is stored.")
+        return "\n".join(lines)
+
+    def _private_prompt(
+        self,
+        state: SessionState,
+        client: ClientSession,
+        dialogue: Dialogue,
+        price: ModelPrice,
+        *,
+        cold: bool,
+    ) -> ComposedPrompt:
+        """Return the prompt of a private session, and store that it is private for its subagents."""
+        if not client.unnamed and (client.parent or not state.snapshot.is_private):
+            with suppress(StoreError):
+                self._store.private_mode.begin_from_context(client)
+        snapshot = replace(state.snapshot, is_private=True)
+        return replace(session_state.compose_full(state, snapshot, dialogue, price), cold=cold)
+
+    def _price(self, model: str, provider: str) -> ModelPrice:
+        return self._memory.budget.find_model_price(model, provider=provider) or UNKNOWN_PRICE
+
+    def _without_knowledge(
+        self, draft: _Draft, client: ClientSession, dialogue: Dialogue
+    ) -> _Draft:
+        """Leave a session without memory that began so, unless little of it is cached."""
+        if draft.snapshot.measured.turns or client.first.place not in self._passthrough:
+            return draft
+        if session_state.dialogue_chars(dialogue) + dialogue.fixed_chars < _MAX_NEW_SESSION_CHARS:
+            return draft
+        return draft.with_knowledge(_NOTHING, bare=True)
+
+    def _knowledge_budget(self, state: SessionState, dialogue: Dialogue, price: ModelPrice) -> int:
+        fixed = session_state.token_measure(state, dialogue).of_chars(dialogue.fixed_chars)
+        usable = PromptRoom(price.window_tokens, fixed).usable_tokens
+        return min(KNOWLEDGE_TOKENS, int(KNOWLEDGE_SHARE * usable))
+
+    def _with_knowledge(
+        self,
+        draft: _Draft,
+        *,
+        client: ClientSession,
+        dialogue: Dialogue,
+        budget_tokens: int,
+        rewritten: bool,
+    ) -> _Draft:
+        """Choose the knowledge of a session at its start, and whenever its prefix is rewritten."""
+        if (draft.snapshot.knowledge is not None or draft.snapshot.bare) and not rewritten:
+            return draft
+        may = budget_tokens > 0 and (
+            rewritten or session_state.dialogue_chars(dialogue) < _MAX_NEW_SESSION_CHARS
+        )
+        if not may:
+            return draft.with_knowledge(_NOTHING)
+        return draft.with_knowledge(
+            self._store.choose_knowledge(client, budget_tokens=budget_tokens)
+        )
+
+    def _load_distillations(
+        self, state: SessionState, client: ClientSession, dialogue: Dialogue
+    ) -> None:
+        if self._settings.context_strategy == "off":
+            return
+        raw_tokens = session_state.token_measure(state, dialogue).of_chars(
+            session_state.dialogue_chars(dialogue)
+        )
+        if state.snapshot.pins.layer or raw_tokens >= self._cost_policy().keep_tokens:
+            state.distilled = tuple(self._store.find_distillations(client, dialogue.entries))
+
+    def _plan(
+        self,
+        state: SessionState,
+        snapshot: SessionSnapshot,
+        dialogue: Dialogue,
+        price: ModelPrice,
+        *,
+        cold: bool,
+        min_layer: Layer = 0,
+        saves_cost: bool = True,
+    ) -> Plan:
+        """Return the plan of the next prompt; without `saves_cost` only what exceeds the window is
+        left out."""
+        measure = session_state.token_measure(state, dialogue)
+        terms = self._cost_policy().terms(
+            price,
+            self._session_costs(state, price, measure),
+            fixed_chars=dialogue.fixed_chars,
+            knowledge_tokens=measure.of_chars(len(snapshot.knowledge or "")),
+            cold=cold,
+            min_layer=min_layer,
+        )
+        if not saves_cost:
+            terms = replace(terms, cost_rule=planner.never_bust)
+        pins, strategy = snapshot.pins, self._settings.context_strategy
+        if strategy == "off":
+            return session_state.plan_full(state, snapshot, dialogue, price)
+        distilled = (*state.distilled, *snapshot.tiers)
+        if strategy == "tiered":
+            return tiers.plan_tiers(dialogue, pins, distilled, terms, condense=condense)
+        return planner.plan_prompt(dialogue, pins, distilled, terms)
+
+    def _cost_policy(self) -> CostPolicy:
+        settings = self._settings
+        pinned = settings.context_max_layer0_tokens
+        return CostPolicy(
+            "seed" if settings.context_rule == "seed" else "horizon",
+            settings.context_target_usd_per_turn,
+            pinned,
+            min(KEEP_TOKENS, pinned // 2) if pinned else KEEP_TOKENS,
+        )
+
+    @staticmethod
+    def _session_costs(
+        state: SessionState, price: ModelPrice, measure: TokenMeasure
+    ) -> SessionCosts:
+        calibration, past = state.calibration, state.past_turns or PastTurns()
+        outlook = forecast_session(
+            state.snapshot.measured.turns,
+            gaps_s=tuple(state.gaps_s),
+            grown_tokens=tuple(state.growth_tokens),
+            project_lengths=past.lengths,
+            project_gaps_s=past.gaps_s,
+            lifetime_s=state.snapshot.measured.lifetime_s,
+        )
+        return SessionCosts(
+            measure,
+            outlook,
+            calibration.calibrated,
+            calibration.turns_without_writes,
+            calibration.billed_read_usd(price),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The snapshot that a session would have with the prompt in the making."""
+
+    state: SessionState
+    dialogue: Dialogue
+    snapshot: SessionSnapshot
+    generation: str
+    last: str
+    before: frozenset[InjectedItem]
+    """Memory that earlier prompts contained."""
+    knowledge: Injection = _NOTHING
+    note: Injection = _NOTHING
+    """Both only as far as they are new to the session."""
+
+    @classmethod
+    def of(cls, state: SessionState, dialogue: Dialogue) -> _Draft:
+        """Start from the current state of a session."""
+        last = turns.last_spoken_entry(dialogue.entries)
+        with state.lock:
+            before = state.withdrawn | session_state.given_in(state.snapshot)
+            key = last.key if last is not None else ""
+            return cls(state, dialogue, state.snapshot, state.generation, key, before)
+
+    def with_knowledge(self, knowledge: Injection, *, bare: bool = False) -> _Draft:
+        """Return the draft with other knowledge."""
+        told = {**self.snapshot.told, session_state.KNOWLEDGE: knowledge.given}
+        snapshot = replace(self.snapshot, knowledge=knowledge.text, bare=bare, told=told)
+        return replace(self, snapshot=snapshot, knowledge=knowledge)
+
+    def with_note(self, note: Injection | None) -> _Draft:
+        """Return the draft with a note, unless its last entry was sent before."""
+        if note is None or not note.text or not self.last or self.last in self.snapshot.notes:
+            return self
+        with self.state.lock:
+            if self.last in self.state.sent_without_note:
+                return self
+        notes = {**self.snapshot.notes, self.last: note.text}
+        told = {**self.snapshot.told, self.last: note.given}
+        snapshot = replace(self.snapshot, notes=notes, told=told)
+        return replace(self, snapshot=snapshot, note=note)
+
+    def change(self, plan: Plan, *, rewritten: bool) -> StateChange:
+        """Return the change of the session by a plan; repeated notes are dropped from a `rewritten`
+        prefix."""
+        snapshot = session_state.after_plan(self.snapshot, self.dialogue, plan)
+        snapshot = session_state.drop_repeated_notes(snapshot, self.last) if rewritten else snapshot
+        sent = session_state.given_in(snapshot)
+        given = tuple(one for one in (self.knowledge, self.note) if sent.issuperset(one.given))
+        return StateChange(
+            self.state, snapshot, self.generation, self.last, given, self.before - sent
+        )
+
+
+def condense(texts: Sequence[str], most_tokens: int) -> str:
+    """Summarize texts by rules, because a client waits for it."""
+    from lore.llm.offline import log_writer
+
+    return log_writer.condense(texts, "", limit_tokens=most_tokens).text

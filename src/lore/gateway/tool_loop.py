@@ -1,0 +1,154 @@
+"""Tool loop: runs the recall tool inside a response, and asks the upstream again with its results."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+
+from lore.errors import LoreError, StoreBusy
+from lore.gateway.apis import markers
+from lore.gateway.apis.adapter import ApiAdapter, RecallCall, Request, StreamRewriter, Tool
+from lore.gateway.cache_invalidation import RecentMarkers
+from lore.gateway.guard import Failure, attempt
+from lore.gateway.plugin_protocol import LocalResponse
+from lore.gateway.session.prompt_composer import PromptComposer
+from lore.memory import Memory
+from lore.records import ClientSession
+from lore.redaction.redactor import redact_tree
+from lore.tools import registry
+from lore.tools.tool import Caller
+
+Search = Callable[[RecallCall], str]
+"""Runs a call; errors of Lore become the tool's error result."""
+
+ReserveFollowUp = Callable[[bytes], LocalResponse | None]
+"""Reserves money for a follow-up request, or returns the refusal."""
+
+SaveMarkers = Callable[[Mapping[str, str]], None]
+"""Stores calls with their results, by the ids of their markers."""
+
+
+class ToolLoop:
+    """Intercepts a response: runs its recall calls, saves them, and asks the upstream again."""
+
+    def __init__(self, rewriter: StreamRewriter, search: Search, save: SaveMarkers) -> None:
+        self._rewriter = rewriter
+        self._search = search
+        self._save = save
+        self._output = b""
+        """What the client has still to get."""
+        self._pay: ReserveFollowUp = lambda _body: None
+        self.last_body = b""
+        """The last request that upstream was future besides the first."""
+
+    def pay_with(self, pay: ReserveFollowUp) -> None:
+        """Set how money is reserved for follow-up requests."""
+        self._pay = pay
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return the bytes for the client, given the next chunk from upstream."""
+        return self._take_output() + self._rewriter.feed(piece)
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether there was no call, so that `follow` has nothing to do."""
+        return self._rewriter.is_unchanged
+
+    def follow(self) -> bytes | LocalResponse | None:
+        """Return the body of the follow-up request, None, or the refusal of the budget.
+
+        Results are saved in any case.
+        """
+        self._output += self._rewriter.end_response()
+        results = self._run_calls()
+        needs_follow_up = self._rewriter.needs_follow_up
+        markers_by_id = self._rewriter.add_results(results)
+        # A marker that could not be markers_by_id is known for as long as this process runs.
+        with suppress(LoreError):
+            if markers_by_id:
+                self._save(markers_by_id)
+        if not needs_follow_up:
+            return None
+        body = self._rewriter.follow_up_body()
+        refusal = self._pay(body)
+        if refusal is not None:
+            return refusal
+        self.last_body = body
+        return body
+
+    def _run_calls(self) -> dict[str, str]:
+        """Return results by the ids of calls; calls that failed are left out."""
+        results: dict[str, str] = {}
+        for call in self._rewriter.pending_calls:
+            result = attempt("recall", partial(self._search, call))
+            if not isinstance(result, Failure):
+                results[call.id] = result
+            elif result.kind == StoreBusy.__name__:
+                break  # The next call would wait as long.
+        return results
+
+    def fail(self, status: int, body: bytes) -> bytes:
+        """Return the bytes that end the response where upstream refused a follow-up request."""
+        return self._take_output() + self._rewriter.error_output(status, body)
+
+    def rest(self) -> bytes:
+        """Return the bytes that end the response."""
+        return self._take_output()
+
+    def _take_output(self) -> bytes:
+        output, self._output = self._output, b""
+        return output
+
+
+SEARCH_TIMEOUT_S = 2.0
+"""How long a response waits for a search: it takes some milliseconds, and up to half a second more
+where new items wait for their embedding."""
+
+_MAX_SEARCHES = 4
+"""Parallel searches; a locked store may delay each of them for a minute."""
+
+
+class MemorySearch:
+    """Runs the recall calls of models, and saves them for the markers in the client's history."""
+
+    def __init__(
+        self, memory: Memory, composer: PromptComposer, markers_cache: RecentMarkers
+    ) -> None:
+        self._memory = memory
+        self._composer = composer
+        self._markers = markers_cache
+        self._pool = ThreadPoolExecutor(_MAX_SEARCHES, "lore-searching")
+
+    def close(self) -> None:
+        """Start no more searches."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def open_tool_loop(
+        self, adapter: ApiAdapter, request: Request, client: ClientSession, body: bytes, tool: Tool
+    ) -> ToolLoop:
+        """Return the tool loop for the response to a request that offers a tool."""
+        rewriter = adapter.open_rewriter(request, body, tool, partial(secrets.token_hex, 8))
+        caller = Caller(client.project, client.session)
+        search = partial(self._search, tool, caller)
+        return ToolLoop(rewriter, search, partial(self._save, client))
+
+    def _search(self, tool: Tool, caller: Caller, call: RecallCall) -> str:
+        work = partial(registry.call_tool, self._memory, tool.name, call.arguments, caller)
+        future = self._pool.submit(work)
+        try:
+            return future.result(SEARCH_TIMEOUT_S).text
+        except TimeoutError as error:
+            future.cancel()
+            msg = "The search took too long."
+            raise StoreBusy(msg) from error
+        except LoreError as error:
+            return " ".join(filter(None, (str(error), error.hint)))
+
+    def _save(self, client: ClientSession, markers_by_id: Mapping[str, str]) -> None:
+        redact = partial(redact_tree, self._memory.redactor)
+        redacted = {id_: markers.redact_marker(one, redact) for id_, one in markers_by_id.items()}
+        self._markers.add(redacted)
+        self._composer.save_markers(client, redacted)

@@ -1,0 +1,124 @@
+"""Error responses as application/problem+json (RFC 9457), and the status code of each error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import orjson
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Scope
+
+from lore.errors import (
+    BudgetSpent,
+    CaptureError,
+    EmbedderError,
+    InvalidInput,
+    LoreError,
+    NotFound,
+    ProviderError,
+    RateLimited,
+    StoreBusy,
+    StoreFull,
+    StoreReadOnly,
+)
+
+PROBLEM_JSON = "application/problem+json"
+
+STATUS_CODES: dict[type[LoreError], int] = {
+    LoreError: 500,
+    InvalidInput: 422,
+    CaptureError: 422,
+    NotFound: 404,
+    StoreBusy: 503,
+    StoreReadOnly: 503,
+    StoreFull: 507,
+    EmbedderError: 503,
+    ProviderError: 502,
+    RateLimited: 503,
+    BudgetSpent: 503,
+}
+"""An error class that is not here has the status of its nearest base class."""
+
+
+def status_code(kind: type[LoreError]) -> int:
+    """Return the status code of an error class."""
+    return next(STATUS_CODES[above] for above in kind.__mro__ if above in STATUS_CODES)
+
+
+def lore_error_response(error: LoreError) -> Response:
+    """Return the response for one of Lore's errors."""
+    headers = {}
+    if isinstance(error, RateLimited) and error.retry_after_s:
+        headers["retry-after"] = str(math.ceil(error.retry_after_s))
+    status = status_code(type(error))
+    return _response(status, type(error).__name__, str(error), hint=error.hint, headers=headers)
+
+
+def memory_unavailable_response(error: LoreError) -> Response:
+    """Return the response of a server whose memory is unavailable."""
+    return _response(503, type(error).__name__, str(error), hint=error.hint)
+
+
+_LOGIN_PAGE = """\
+<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Lore</title>
+<h1>Lore runs here</h1>
+<p>What it remembers is shown to the person it belongs to. In a terminal of theirs,</p>
+<pre>lore open</pre>
+<p>opens this page for them, logged in.</p>
+"""
+"""For a person who opens the address in a browser; it says no more than the JSON response."""
+
+_PAGE_HEADERS = {"content-security-policy": "default-src 'none'", "cache-control": "no-store"}
+
+
+def http_error_response(refused: HTTPException, scope: Scope) -> Response:
+    """Return the response for an HTTP error such as 401 or 413."""
+    if refused.status_code == HTTPStatus.UNAUTHORIZED and _is_browser(scope):
+        headers = {**_PAGE_HEADERS, **(refused.headers or {})}
+        return HTMLResponse(_LOGIN_PAGE, refused.status_code, headers)
+    name = HTTPStatus(refused.status_code).phrase.title().replace(" ", "").replace("-", "")
+    return _response(refused.status_code, name, refused.detail, headers=refused.headers)
+
+
+def bad_request_response(detail: str) -> Response:
+    """Return the response for malformed HTTP, and close the connection."""
+    return _response(400, "BadRequest", detail, headers={"connection": "close"})
+
+
+def shutdown_response() -> Response:
+    """Return the response for a request that is cut off by a shutdown."""
+    return _response(503, "Stopping", "The server stops.", headers={"connection": "close"})
+
+
+def _is_browser(scope: Scope) -> bool:
+    return scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def internal_error_response() -> Response:
+    """Return the response for an unexpected error; only the log has the details."""
+    return _response(500, "Accident", "The server could not do that.", hint="'lore logs' has more.")
+
+
+def _response(
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    hint: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    problem = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        **({"hint": hint} if hint else {}),
+    }
+    body = orjson.dumps(problem)
+    return Response(body, status, {"cache-control": "no-store", **(headers or {})}, PROBLEM_JSON)

@@ -1,0 +1,340 @@
+"""REST endpoint for agent hooks: handlers, deduplication of repeated events, counters.
+
+It takes the input of Claude Code's hooks as it is, and returns the output that this agent reads.
+Unknown fields are ignored, since newer agents send more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+from anyio import CapacityLimiter
+from pydantic import BaseModel, ConfigDict, Field
+
+from lore.http.endpoint import Endpoint, Name, Text
+from lore.memory import Memory
+from lore.proxy.hook_client import NOTIFICATION_EVENTS
+from lore.tools.tool import Caller
+
+DEDUP_WINDOW_S = 5.0
+"""As long as an agent waits for a hook; the same event later is a new one."""
+
+
+class HookDeduplicator:
+    """Handles each event once: duplicates within a short time are ignored (idempotency).
+
+    An agent that has Lore both in its configuration and as a plugin runs every hook twice, at the
+    same time and with the same input.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[bytes, float] = {}
+        self._looking = threading.Lock()
+
+    def run_once(self, fingerprint: bytes, act: Callable[[], str]) -> str:
+        """Run `act` and return its text.
+
+        Return '' if the same event is running, or returned a text just now.
+        """
+        with self._looking:
+            now = self._clock()
+            self._until = {seen: until for seen, until in self._until.items() if until > now}
+            if fingerprint in self._until:
+                return ""
+            self._until[fingerprint] = math.inf
+        text = ""
+        try:
+            text = act()
+        finally:
+            with self._looking:
+                if text:
+                    self._until[fingerprint] = self._clock() + DEDUP_WINDOW_S
+                else:
+                    del self._until[fingerprint]
+        return text
+
+
+@dataclass(slots=True)
+class HookCounters:
+    """Counts hook calls: memory returned, nothing to return, too late, or notification only.
+
+    A response is late if the agent no longer waits for it. Hooks that give up before they reach the
+    server are not counted.
+    """
+
+    answered: int = 0
+    nothing: int = 0
+    late: int = 0
+    told: int = 0
+
+    def count(self, *, waits: bool, is_empty: bool, is_late: bool) -> None:
+        """Count a hook call; `waits` says whether the agent expects a response."""
+        if not waits:
+            self.told += 1
+        elif is_late:
+            self.late += 1
+        elif is_empty:
+            self.nothing += 1
+        else:
+            self.answered += 1
+
+
+Event = Literal[
+    "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PreCompact",
+    "Stop", "SubagentStop", "SessionEnd",
+]  # fmt: skip
+
+_NO_FOLDER = "/"
+"""Stands for a missing folder: only memory that applies everywhere is returned."""
+
+TRANSCRIPT_FOLDER = "projects"
+"""The folder of Claude Code's transcripts, wherever its home is."""
+
+_MAX_OUTPUT_CHARS = 200_000
+"""Error messages stand at the beginning or the end of an output."""
+
+NOTIFICATION_THREADS = 2
+"""Importing a session can take a minute, and must not block prompts.
+
+With two threads, the end of one session's turn does not wait for another session to be distilled.
+"""
+
+
+class HookInput(BaseModel):
+    """The input of a hook, as the agent sends it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    event: Event
+    session_id: Annotated[str, Field(max_length=400)] = ""
+    agent_id: Annotated[str, Field(max_length=400)] = ""
+    transcript_path: Name = ""
+    agent_transcript_path: Name = ""
+    cwd: Name = ""
+    source: Annotated[str, Field(max_length=100)] = ""
+    prompt: Text = ""
+    tool_name: Annotated[str, Field(max_length=400)] = ""
+    tool_input: Any = None
+    tool_response: Any = None
+    error: Text = ""
+
+    @property
+    def session(self) -> str:
+        """Return the session id; subagents have one of their own."""
+        return f"{self.session_id}/agent-{self.agent_id}" if self.agent_id else self.session_id
+
+
+class HookSpecificOutput(BaseModel):
+    """The text that the agent adds to its prompt."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    event: Event = Field(serialization_alias="hookEventName")
+    text: str = Field(serialization_alias="additionalContext")
+
+
+class HookOutput(BaseModel):
+    """The output of a hook; an empty object adds nothing."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    specific: HookSpecificOutput | None = Field(
+        None, serialization_alias="hookSpecificOutput", exclude_if=lambda given: given is None
+    )
+
+
+class BackgroundWarmUp:
+    """Preloads what the first prompt needs, in one thread for all sessions that start together."""
+
+    def __init__(self) -> None:
+        self._under_way = threading.Lock()
+
+    def start(self, load: Callable[[], None]) -> None:
+        """Start loading in the background unless it is running."""
+        if self._under_way.acquire(blocking=False):
+            threading.Thread(
+                target=self._run, args=(load,), name="lore-warming", daemon=True
+            ).start()
+
+    def _run(self, load: Callable[[], None]) -> None:
+        try:
+            load()
+        finally:
+            self._under_way.release()
+
+
+def _start_session(memory: Memory, hook: HookInput, caller: Caller) -> str:
+    """Return memory for a new session; a resumed one still has it in its prompt."""
+    if hook.source == "resume":
+        return ""
+    return memory.prompts.begin_session(
+        hook.session,
+        project=_project_folder(hook, caller),
+        condensed=hook.source == "compact",
+        within_s=caller.within_s,
+    ).text
+
+
+def _submit_prompt(memory: Memory, hook: HookInput, caller: Caller) -> str:
+    return memory.prompts.for_prompt(
+        hook.prompt,
+        session=hook.session,
+        project=_project_folder(hook, caller),
+        within_s=caller.within_s,
+    ).text
+
+
+def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
+    return memory.prompts.for_error(
+        hook.tool_name,
+        _as_text(hook.tool_input),
+        hook.error or _tool_output(hook.tool_response),
+        session=hook.session,
+        project=_project_folder(hook, caller),
+        failed=bool(hook.error) or hook.event == "PostToolUseFailure",
+        within_s=caller.within_s,
+    ).text
+
+
+def _compact(memory: Memory, hook: HookInput, _caller: Caller) -> str:
+    memory.prompts.distill_now(hook.session, _transcript(hook.transcript_path))
+    return ""
+
+
+def _end_turn(memory: Memory, hook: HookInput, _caller: Caller) -> str:
+    memory.prompts.end_turn(hook.session, _transcript(hook.transcript_path))
+    return ""
+
+
+def _end_subagent(memory: Memory, hook: HookInput, _caller: Caller) -> str:
+    """Import a subagent's own transcript, never that of its parent."""
+    memory.prompts.end_turn(hook.session, _transcript(hook.agent_transcript_path))
+    return ""
+
+
+def _end_session(memory: Memory, hook: HookInput, _caller: Caller) -> str:
+    memory.prompts.end_session(hook.session, _transcript(hook.transcript_path))
+    return ""
+
+
+_HANDLERS: dict[Event, Callable[[Memory, HookInput, Caller], str]] = {
+    "SessionStart": _start_session,
+    "UserPromptSubmit": _submit_prompt,
+    "PostToolUse": _use_tool,
+    "PostToolUseFailure": _use_tool,
+    "PreCompact": _compact,
+    "Stop": _end_turn,
+    "SubagentStop": _end_subagent,
+    "SessionEnd": _end_session,
+}
+
+
+def _run_hook(
+    memory: Memory, hook: HookInput, caller: Caller, deduplicator: HookDeduplicator
+) -> HookOutput:
+    text = deduplicator.run_once(
+        _fingerprint(hook), lambda: _HANDLERS[hook.event](memory, hook, caller)
+    )
+    return HookOutput(specific=HookSpecificOutput(event=hook.event, text=text) if text else None)
+
+
+def _fingerprint(hook: HookInput) -> bytes:
+    """Return a digest that identifies an event: its input and the size of the transcript."""
+    file = _transcript(hook.agent_transcript_path or hook.transcript_path)
+    size = 0
+    with suppress(OSError):
+        size = file.stat().st_size if file and hook.event in NOTIFICATION_EVENTS else 0
+    return hashlib.sha256(f"{size} {hook!r}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _project_folder(hook: HookInput, caller: Caller) -> str:
+    return hook.cwd or caller.project or _NO_FOLDER
+
+
+def _transcript(path: str) -> Path | None:
+    """Return the transcript path that an agent sent, if it is valid.
+
+    The file must lie below a transcript folder, and no symlink may lead out of it.
+    """
+    file = Path(path)
+    if "\0" in path or not file.is_absolute() or file.suffix != ".jsonl":
+        return None
+    folder = next((above for above in file.parents if above.name == TRANSCRIPT_FOLDER), None)
+    try:
+        fits = folder is not None and (
+            file.resolve(strict=True) == folder.resolve(strict=True) / file.relative_to(folder)
+        )
+    except (OSError, RuntimeError):  # the file is missing, or its symlinks form a loop
+        return None
+    return file if fits else None
+
+
+def _as_text(value: object) -> str:
+    try:
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
+    except (TypeError, orjson.JSONEncodeError):
+        return ""
+
+
+def _tool_output(response: object) -> str:
+    """Return the output of a tool; agents send it as a text or in fields."""
+    if isinstance(response, str):
+        return response[:_MAX_OUTPUT_CHARS]
+    if isinstance(response, list):
+        return "\n".join(_tool_output(one) for one in response[:20])[:_MAX_OUTPUT_CHARS]
+    if not isinstance(response, dict):
+        return ""
+    fields = ("error", "stderr", "stdout", "output", "text", "content")
+    texts = [_tool_output(response[name]) for name in fields if response.get(name)]
+    return "\n".join(text for text in texts if text)[:_MAX_OUTPUT_CHARS]
+
+
+def answer_hook(memory: Memory, event: str, body: bytes, project: str) -> bytes:
+    """Handle a hook in this process and return the same body as the endpoint."""
+    hook_input = HookInput.model_validate({**orjson.loads(body), "event": event})
+    return (
+        _run_hook(memory, hook_input, Caller(project), HookDeduplicator())
+        .model_dump_json()
+        .encode()
+    )
+
+
+def hook_endpoints(counters: HookCounters | None = None) -> tuple[Endpoint[HookInput]]:
+    """Return the endpoint of all hooks, which are counted in `counters`.
+
+    It needs the admin scope, because the agent names files of this machine to be read.
+    """
+    warming, once = BackgroundWarmUp(), HookDeduplicator()
+    counts = counters or HookCounters()
+
+    def hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
+        if given.event == "SessionStart":
+            warming.start(memory.prompts.warm_up)
+        if caller.within_s == 0 and given.event not in NOTIFICATION_EVENTS:
+            return HookOutput(
+                specific=None
+            )  # the agent stopped waiting while this call waited for a thread
+        return _run_hook(memory, given, caller, once)
+
+    def count(given: HookInput, body: bytes, late: bool) -> None:  # noqa: FBT001 - as an endpoint tells it
+        counts.count(
+            waits=given.event not in NOTIFICATION_EVENTS, is_empty=body == b"{}", is_late=late
+        )
+
+    return (
+        Endpoint(
+            "POST", "/hooks/{event}", "Tell of a moment in an agent's session.", "admin", HookInput,
+            hook, HookOutput, tags=("hooks",), limiter=CapacityLimiter(NOTIFICATION_THREADS),
+            takes_long=lambda given: given.event in NOTIFICATION_EVENTS, on_answered=count,
+        ),
+    )  # fmt: skip

@@ -1,0 +1,256 @@
+"""REST endpoints that read: pages of lists, and single items. Reading reinforces nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, overload
+
+from pydantic import Field
+
+from lore.http.endpoint import A, Cursor, Endpoint, Id, InProject, Limit, Name, NoArguments
+from lore.memory import Memory
+from lore.memory.pagination import MAX_PAGE_SIZE
+from lore.records import (
+    Distillation,
+    Edge,
+    EdgeKind,
+    Fragment,
+    FragmentEvent,
+    FragmentKind,
+    Message,
+    Origin,
+    Page,
+    Project,
+    Reading,
+    Session,
+    Spend,
+    SpendGroup,
+    SpendReport,
+    SpentToday,
+    Stats,
+    StoredEpisode,
+    TimelineEntry,
+    Title,
+)
+from lore.tools.tool import Arguments, Caller
+
+R = TypeVar("R")
+Run = Callable[[Memory, A, Caller], R]
+
+
+class Paged(Arguments):
+    """A page of a list."""
+
+    limit: Limit = 50
+    cursor: Cursor = ""
+
+
+class OfProject(Paged):
+    """A page of a list, for one project or for all."""
+
+    project: InProject = ""
+
+
+class OfSession(Paged):
+    """A page of a session's messages."""
+
+    id: Annotated[Id, Field(description="Id of a session, or the agent's own name for it.")]
+
+
+class OfDistillations(OfProject):
+    """A page of distillations."""
+
+    session: Annotated[Name, Field(description="Those of one session.")] = ""
+
+
+class OfFragments(OfProject):
+    """A page of fragments."""
+
+    kind: Annotated[FragmentKind | None, Field(description="Of one kind.")] = None
+    origin: Annotated[Origin | None, Field(description="From one origin.")] = None
+
+
+class OfEdges(Paged):
+    """A page of edges."""
+
+    fragment: Annotated[Name, Field(description="Those at one fragment, by its id.")] = ""
+    kind: Annotated[EdgeKind | None, Field(description="Of one kind.")] = None
+
+
+class OfItem(Arguments):
+    """One item."""
+
+    id: Annotated[Id, Field(description="Id, or at least 8 of its first characters.")]
+
+
+class Around(Arguments):
+    """What happened before and after something."""
+
+    anchor: Annotated[Id, Field(description="Id of a message or fragment, or a time.")]
+    before: Annotated[int, Field(ge=0, le=MAX_PAGE_SIZE, description="So many before it.")] = 5
+    after: Annotated[int, Field(ge=0, le=MAX_PAGE_SIZE, description="So many after it.")] = 5
+    project: InProject = ""
+
+
+class OfSpend(Paged):
+    """A page of the spend ledger, with totals."""
+
+    since: Annotated[
+        str, Field(max_length=200, description="From when it is added up; today if not given.")
+    ] = ""
+    by: Annotated[SpendGroup, Field(description="What it is added up by.")] = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Cost of model calls: background work today, a report, and a page of ledger entries."""
+
+    today: SpentToday
+    report: SpendReport
+    items: tuple[Spend, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two fragments that contradict each other."""
+
+    newer: Fragment
+    older: Fragment
+
+
+def _sessions(memory: Memory, a: OfProject, _caller: Caller) -> Page[Session]:
+    return memory.sessions.page_of_sessions(project=a.project, limit=a.limit, cursor=a.cursor)
+
+
+def _messages(memory: Memory, a: OfSession, _caller: Caller) -> Page[Message]:
+    return memory.sessions.page_of_messages(a.id, limit=a.limit, cursor=a.cursor)
+
+
+def _message(memory: Memory, a: OfItem, _caller: Caller) -> Message:
+    return memory.sessions.message(a.id)
+
+
+def _distillations(memory: Memory, a: OfDistillations, _caller: Caller) -> Page[Distillation]:
+    return memory.sessions.page_of_distillations(
+        session=a.session, project=a.project, limit=a.limit, cursor=a.cursor
+    )
+
+
+def _fragments(memory: Memory, a: OfFragments, _caller: Caller) -> Page[Fragment]:
+    return memory.knowledge.page_of_fragments(
+        kind=a.kind or "",
+        origin=a.origin or "",
+        project=a.project,
+        limit=a.limit,
+        cursor=a.cursor,
+    )
+
+
+def _fragment(memory: Memory, a: OfItem, _caller: Caller) -> Reading:
+    return memory.knowledge.fragment(a.id)
+
+
+def _edges(memory: Memory, a: OfEdges, _caller: Caller) -> Page[Edge]:
+    return memory.knowledge.page_of_edges(
+        fragment=a.fragment, kind=a.kind or "", limit=a.limit, cursor=a.cursor
+    )
+
+
+def _episodes(memory: Memory, a: OfProject, _caller: Caller) -> Page[StoredEpisode]:
+    return memory.sessions.page_of_episodes(project=a.project, limit=a.limit, cursor=a.cursor)
+
+
+def _roots(memory: Memory, a: OfProject, _caller: Caller) -> Page[Title]:
+    return memory.knowledge.page_of_roots(project=a.project, limit=a.limit, cursor=a.cursor)
+
+
+def _history(memory: Memory, a: OfItem, _caller: Caller) -> list[FragmentEvent]:
+    return memory.knowledge.history(a.id)
+
+
+def _timeline(memory: Memory, a: Around, _caller: Caller) -> list[TimelineEntry]:
+    return memory.search.timeline(a.anchor, before=a.before, after=a.after, project=a.project)
+
+
+def _stats(memory: Memory, _a: NoArguments, _caller: Caller) -> Stats:
+    return memory.maintenance.stats()
+
+
+def _spend(memory: Memory, a: OfSpend, _caller: Caller) -> Spending:
+    page = memory.budget.page_of_spend(limit=a.limit, cursor=a.cursor)
+    report = memory.budget.spend_report(since=a.since, by=a.by)
+    return Spending(memory.budget.spent_today(), report, page.items, page.next)
+
+
+def _projects(memory: Memory, a: Paged, _caller: Caller) -> Page[Project]:
+    return memory.sessions.page_of_projects(limit=a.limit, cursor=a.cursor)
+
+
+def _conflicts(memory: Memory, a: OfProject, _caller: Caller) -> Page[Contradiction]:
+    page = memory.knowledge.page_of_conflicts(project=a.project, limit=a.limit, cursor=a.cursor)
+    return Page(tuple(Contradiction(*pair) for pair in page.items), page.next)
+
+
+@overload
+def _get(
+    path: str, summary: str, arguments: type[A], run: Run[A, R], *, result: type[R]
+) -> Endpoint[Any]: ...
+
+
+@overload
+def _get(
+    path: str, summary: str, arguments: type[A], run: Run[A, Page[R]], *, item: type[R]
+) -> Endpoint[Any]: ...
+
+
+def _get(
+    path: str, summary: str, arguments: type[Any], run: Any, *, result: Any = None, item: Any = None
+) -> Endpoint[Any]:
+    """Return a GET endpoint; the overloads tie the function to its arguments and result."""
+    return Endpoint("GET", path, summary, "read", arguments, run, result, item, ("reading",))
+
+
+READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
+    _get("/projects", "Projects, as they became known.", Paged, _projects, item=Project),
+    _get("/sessions", "Sessions, last spoken in first.", OfProject, _sessions, item=Session),
+    _get(
+        "/sessions/{id}/messages", "Messages of a session in order.", OfSession, _messages,
+        item=Message,
+    ),
+    _get("/messages/{id}", "One message whole.", OfItem, _message, result=Message),
+    _get(
+        "/distillations", "Distillations, newest first.", OfDistillations, _distillations,
+        item=Distillation,
+    ),
+    _get(
+        "/fragments", "Fragments that are not deleted, newest first.", OfFragments, _fragments,
+        item=Fragment,
+    ),
+    _get(
+        "/fragments/{id}", "One fragment with what is around it.", OfItem, _fragment,
+        result=Reading,
+    ),
+    _get(
+        "/fragments/{id}/history", "What happened to a fragment, oldest first.", OfItem, _history,
+        result=list[FragmentEvent],
+    ),
+    _get("/edges", "Edges between fragments.", OfEdges, _edges, item=Edge),
+    _get(
+        "/episodes", "Episodes, those that ended last first.", OfProject, _episodes,
+        item=StoredEpisode,
+    ),
+    _get("/index", "Roots of the knowledge, strongest first.", OfProject, _roots, item=Title),
+    _get(
+        "/timeline", "What was said and learned around a time or an item.", Around, _timeline,
+        result=list[TimelineEntry],
+    ),
+    _get(
+        "/conflicts", "Fragments that contradict each other.", OfProject, _conflicts,
+        item=Contradiction,
+    ),
+    _get("/stats", "What the memory holds.", NoArguments, _stats, result=Stats),
+    _get("/spend", "What calls to models cost and saved.", OfSpend, _spend, result=Spending),
+)  # fmt: skip
+"""In the order of the documentation."""

@@ -1,0 +1,235 @@
+"""REST endpoints that act: tools, recall, capture, consolidation, logins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Protocol
+
+from anyio import CapacityLimiter
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from lore import clock
+from lore.errors import InvalidInput
+from lore.http.auth import TICKET_S, Logins
+from lore.http.endpoint import Endpoint, Id, Name, NoArguments, Short, Text
+from lore.memory import Memory
+from lore.records import (
+    ITEM_TYPES,
+    Answer,
+    CycleReport,
+    ItemType,
+    NewMessage,
+    Origin,
+    Part,
+    PartKind,
+    Role,
+)
+from lore.tools.output import Question
+from lore.tools.tool import Arguments, Caller, Outcome, Tool
+
+_MAX_HITS = 1_000
+"""The maximum that recall returns."""
+
+_MAX_MESSAGES = 1_000
+"""Per request; clients send longer conversations in several."""
+
+
+class Recall(Question):
+    """A recall query of a program, with explicit scope and limits."""
+
+    limit: int | None = Field(None, ge=1, le=_MAX_HITS, description="Most hits.")
+    session: Annotated[Name, Field(description="With scope 'session': which one.")] = ""
+    project: Annotated[
+        Name, Field(description="Path, name or id; for scope 'project' also x-lore-project.")
+    ] = ""
+    budget_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    types: Annotated[
+        tuple[ItemType, ...],
+        Field(min_length=1, max_length=3, description="What may be found."),
+    ] = ITEM_TYPES
+    trusted_only: Annotated[
+        bool, Field(description="Only what the person or the assistant said.")
+    ] = False
+    explain: Annotated[bool, Field(description="With the numbers behind each score.")] = False
+
+
+class PushedPart(BaseModel):
+    """One part of a message."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: PartKind = "text"
+    text: Text
+    name: Short = ""
+    call_id: Short = ""
+    origin: Origin | None = None
+    failed: bool = False
+
+
+class PushedMessage(BaseModel):
+    """One message; `text` is short for a single part of plain text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role
+    text: Text = ""
+    parts: Annotated[tuple[PushedPart, ...], Field(max_length=1_000)] = ()
+    created_at: Annotated[AwareDatetime | None, Field(description="By default now.")] = None
+    key: Annotated[Short, Field(description="The same key again stores nothing twice.")] = ""
+    speaker: Short = ""
+    origin: Origin | None = None
+    model: Short = ""
+    usage: Annotated[dict[Short, Annotated[int, Field(ge=0, le=2**53)]], Field(max_length=50)] = {}
+
+
+class Push(Arguments):
+    """Messages of one session."""
+
+    session: Id
+    messages: Annotated[list[PushedMessage], Field(min_length=1, max_length=_MAX_MESSAGES)]
+    agent: Annotated[str, Field(min_length=1, max_length=100)] = "http"
+    project: Annotated[Name, Field(description="By default that of x-lore-project.")] = ""
+    title: Annotated[str, Field(max_length=2_000)] = ""
+    branch: Short = ""
+    parent: Annotated[Short, Field(description="The session that this one comes from.")] = ""
+    files: Annotated[tuple[Name, ...], Field(max_length=1_000)] = ()
+
+
+class Cycle(Arguments):
+    """A consolidation cycle."""
+
+    phases: Annotated[tuple[Short, ...], Field(max_length=20, description="None for all.")] = ()
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The ids of the stored messages, in order."""
+
+    ids: tuple[str, ...]
+
+
+def _recall(memory: Memory, a: Recall, caller: Caller) -> Answer:
+    return memory.recall(
+        a.query,
+        scope=a.scope,
+        session=a.session or caller.session,
+        project=a.project or (caller.project if a.scope == "project" else ""),
+        limit=a.limit,
+        budget_tokens=a.budget_tokens,
+        explain=a.explain,
+        trusted_only=a.trusted_only,
+        types=a.types,
+    )
+
+
+def _capture(memory: Memory, a: Push, caller: Caller) -> Pushed:
+    ids = memory.capture(
+        a.session,
+        [_new_message(one, clock.now()) for one in a.messages],
+        agent=a.agent,
+        project=a.project or caller.project,
+        title=a.title,
+        branch=a.branch,
+        parent=a.parent,
+        files=a.files,
+    )
+    return Pushed(tuple(ids))
+
+
+def _new_message(pushed: PushedMessage, now: datetime) -> NewMessage:
+    if bool(pushed.text) == bool(pushed.parts):
+        msg = "A message must have either 'text' or 'parts'."
+        raise InvalidInput(msg)
+    parts = [Part(**part.model_dump()) for part in pushed.parts] or [Part("text", pushed.text)]
+    return NewMessage(
+        role=pushed.role,
+        parts=tuple(parts),
+        created_at=pushed.created_at or now,
+        key=pushed.key,
+        speaker=pushed.speaker,
+        origin=pushed.origin,
+        model=pushed.model,
+        usage=pushed.usage,
+    )
+
+
+def write_endpoints(
+    stopping: Callable[[], bool],
+) -> tuple[Endpoint[Recall], Endpoint[Push], Endpoint[Cycle]]:
+    """Return the endpoints that act on the memory; long ones poll `stopping`."""
+
+    def consolidate(memory: Memory, a: Cycle, _caller: Caller) -> CycleReport:
+        return memory.digest.consolidate(phases=a.phases, dry_run=a.dry_run, stopping=stopping)
+
+    return (
+        Endpoint("POST", "/retrieve", "Answer a question.", "read", Recall, _recall, Answer),
+        Endpoint("POST", "/capture", "Store messages.", "push", Push, _capture, Pushed),
+        Endpoint(
+            "POST", "/consolidate", "Run a cycle of upkeep.", "write", Cycle, consolidate,
+            CycleReport, limiter=CapacityLimiter(1),
+        ),
+    )  # fmt: skip
+
+
+class CallTool(Protocol):
+    """Calls a tool, or raises a LoreError."""
+
+    def __call__(
+        self, memory: Memory, name: str, arguments: Mapping[str, object], caller: Caller
+    ) -> Outcome:
+        """Call a tool by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools that are served, and the function that calls them."""
+
+    tools: Sequence[Tool[Any]]
+    call: CallTool
+
+
+def tool_endpoints(toolbox: Toolbox) -> tuple[Endpoint[Any], ...]:
+    """Return an endpoint for each tool."""
+    return tuple(_tool_endpoint(tool, toolbox.call) for tool in toolbox.tools)
+
+
+def _tool_endpoint(tool: Tool[Any], call: CallTool) -> Endpoint[Any]:
+    def run(memory: Memory, given: Mapping[str, object], caller: Caller) -> Outcome:
+        return call(memory, tool.name, given, caller)
+
+    return Endpoint(
+        "POST",
+        f"/tools/{tool.name}",
+        tool.title,
+        "read" if tool.reads_only else "write",
+        tool.arguments,
+        run,
+        result=tool.result,
+        tags=("tools",),
+        is_validated=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """The path for one browser login, and how long it is valid."""
+
+    path: str
+    expires_in_s: float
+
+
+def login_endpoints(logins: Logins) -> tuple[Endpoint[NoArguments]]:
+    """Return the endpoint that creates login tickets."""
+
+    def make(_memory: Memory, _nothing: NoArguments, _caller: Caller) -> Ticket:
+        return Ticket(f"/login?ticket={logins.make_ticket()}", TICKET_S)
+
+    return (
+        Endpoint(
+            "POST", "/logins", "Make a path that logs a browser in, once.", "admin",
+            NoArguments, make, Ticket, tags=("access",),
+        ),
+    )  # fmt: skip

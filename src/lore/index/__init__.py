@@ -1,0 +1,1 @@
+"""The vector index: nearest-neighbour search over embeddings, derived from the database."""

@@ -1,0 +1,260 @@
+"""A summarizer that asks a chat model: six prompts, validated answers, and a cost ledger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from lore.errors import ProviderError, ProviderUnavailable
+from lore.llm import prompts, structured_output
+from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Usage
+from lore.llm.grounding import Grounding
+from lore.llm.ledger import Ledger
+from lore.llm.prompts import renderer
+from lore.llm.retry import RetryPolicy, send_with_retry
+from lore.llm.structured_output import Facts, Insight, Verdicts
+from lore.records import Extract, Fragment, Log, LogLine, Segment, Verdict
+from lore.text import tokens, words
+
+V = TypeVar("V", bound=BaseModel)
+
+PAIRS_PER_REQUEST = 10
+"""With more pairs in one request, models begin to mix them up."""
+
+WORDS_PER_TOKEN = 0.7
+"""English prose has some 0.75 words a token, paths and numbers fewer."""
+
+THINKING_TOKENS = 4096
+"""Room beyond the answer itself: reasoning models spend it from the same limit."""
+
+EXTRACT_TOKENS = 4096
+SHORT_TOKENS = 1024
+OVERVIEW_TOKENS = 400
+INSIGHT_TOKENS = 200
+
+_SCHEMA_TOKENS = 600
+"""A schema counts as prompt; the largest has some 500 tokens."""
+
+_NUMBERED = re.compile(r"\s*(?:[-*•]\s*)?\[([\d\s,;–-]{1,200})\]\s*(.*)")
+_MAX_RANGE = 200
+_MAX_LINE_TOKENS = 600
+_FENCE = re.compile(r"<<<(?:end of )?record\b[^\n>]*>>>")
+
+
+class ChatSummarizer:
+    """Reads text for the digest by asking a chat model, and trusts its answers as little as
+    possible.
+    """
+
+    def __init__(
+        self,
+        chat: Chat,
+        ledger: Ledger,
+        *,
+        retry_policy: RetryPolicy | None = None,
+        boundary: prompts.Boundary = prompts.new_boundary,
+    ) -> None:
+        self._chat = chat
+        self._ledger = ledger
+        self._retry_policy = retry_policy or RetryPolicy()
+        self._boundary = boundary
+
+    @property
+    def identity(self) -> str:
+        """Return the provider and model of the chat."""
+        return self._chat.identity
+
+    def close(self) -> None:
+        """Abort running requests."""
+        self._chat.close()
+
+    def observe(self, segment: Segment, *, limit_tokens: int) -> Log:
+        """Write a dated log of a segment that keeps everything operational."""
+        if not segment.said:
+            return Log(())
+        record = renderer.render_messages(segment)
+        text = self._request_text(prompts.OBSERVE, record, limit_tokens)
+        return Log(tuple(_take_lines(_parse_log(text, segment), limit_tokens)))
+
+    def condense(self, logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
+        """Condense several logs into one: current state, decisions, changes, timeline."""
+        record = renderer.render_logs(logs, former)
+        text = self._request_text(prompts.CONDENSE, record, limit_tokens)
+        lines = (LogLine(line.strip()) for line in text.splitlines() if line.strip())
+        return Log(tuple(_take_lines(lines, limit_tokens)))
+
+    def extract(self, exchange: Segment) -> list[Extract]:
+        """Return the knowledge in an exchange that is worth keeping, broad before specific."""
+        if not exchange.said:
+            return []
+        record = renderer.render_messages(exchange)
+        facts = self._request_value(prompts.EXTRACT, record, Facts, EXTRACT_TOKENS)
+        return structured_output.facts_to_extracts(facts, Grounding(exchange.said), clean_output)
+
+    def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
+        """Return a new text for a root whose children changed."""
+        record = renderer.render_fragments([root, *children])
+        text = self._request_text(prompts.OVERVIEW, record, OVERVIEW_TOKENS)
+        return tokens.clip(text.strip(), OVERVIEW_TOKENS)
+
+    def reflect(self, cluster: Sequence[Fragment]) -> str:
+        """Return the insight that several linked roots yield together; empty if there is none."""
+        record = renderer.render_fragments(cluster, first=1)
+        answer = self._request_value(prompts.REFLECT, record, Insight, SHORT_TOKENS)
+        cited = {number for number in answer.from_items if 1 <= number <= len(cluster)}
+        if len(cited) < min(2, len(cluster)):
+            return ""
+        return tokens.clip(clean_output(answer.insight).strip(), INSIGHT_TOKENS)
+
+    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
+        """Return a verdict on what each pair's newer fragment does to the older; None if unknown."""
+        verdicts: list[Verdict | None] = []
+        for start in range(0, len(pairs), PAIRS_PER_REQUEST):
+            verdicts += self._judge_batch(pairs[start : start + PAIRS_PER_REQUEST])
+        return verdicts
+
+    def _judge_batch(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
+        """Judge some pairs; a pair with no verdict, or with several, stays unjudged."""
+        record = renderer.render_pairs(pairs)
+        answer = self._request_value(
+            prompts.JUDGE, record, Verdicts, SHORT_TOKENS, pairs=len(pairs)
+        )
+        by_pair: dict[int, set[Verdict]] = {}
+        for judged in answer.verdicts:
+            by_pair.setdefault(judged.pair, set()).add(judged.verdict)
+        verdicts: list[Verdict | None] = []
+        for number, (older, newer) in enumerate(pairs, 1):
+            verdict: Verdict | None = None
+            if len(by_pair.get(number, ())) == 1:
+                (verdict,) = by_pair[number]
+            if verdict == "changes" and newer.trust < older.trust:
+                verdict = "contradicts"
+            verdicts.append(verdict)
+        return verdicts
+
+    def _request_text(self, prompt: prompts.Prompt, record: str, limit_tokens: int) -> str:
+        most_words = int(limit_tokens * WORDS_PER_TOKEN)
+        request = self._build_request(prompt, record, limit_tokens, most_words=most_words)
+        return clean_output(self._send(prompt, request).text)
+
+    def _request_value(
+        self,
+        prompt: prompts.Prompt,
+        record: str,
+        schema: type[V],
+        limit_tokens: int,
+        **values: object,
+    ) -> V:
+        request = replace(
+            self._build_request(prompt, record, limit_tokens, **values), schema=schema
+        )
+        value = self._send(prompt, request).value
+        assert isinstance(value, schema)
+        return value
+
+    def _build_request(
+        self, prompt: prompts.Prompt, record: str, limit_tokens: int, **values: object
+    ) -> ChatRequest:
+        rendered = prompts.render(prompt, record, boundary=self._boundary(), **values)
+        messages = (ChatMessage("user", rendered.user),)
+        return ChatRequest(rendered.system, messages, limit_tokens + THINKING_TOKENS)
+
+    def _send(self, prompt: prompts.Prompt, request: ChatRequest) -> ChatResponse:
+        def attempt(request_to_send: ChatRequest) -> ChatResponse:
+            return self._send_and_settle(prompt.name, request_to_send)
+
+        return send_with_retry(self._chat, request, attempt, self._retry_policy)
+
+    def _send_and_settle(self, question: str, request: ChatRequest) -> ChatResponse:
+        """Send one request; reserve its cost before and settle it after."""
+        prompt_tokens = sum(tokens.count(one.text) for one in request.messages) + tokens.count(
+            request.system
+        )
+        estimate = Usage(
+            prompt_tokens + (_SCHEMA_TOKENS if request.schema else 0), request.max_tokens
+        )
+        reservation = self._ledger.reserve(question, self.identity, estimate)
+        try:
+            response = self._chat.complete(request)
+        except ProviderError as error:
+            # A response that came after the timeout was generated, and will be charged.
+            billed_anyway = isinstance(error, ProviderUnavailable) and error.billed
+            if isinstance(error.usage, Usage) or billed_anyway:
+                used = error.usage if isinstance(error.usage, Usage) else estimate
+                self._ledger.settle(reservation, used)
+            else:
+                self._ledger.release(reservation)
+            raise
+        except BaseException:
+            self._ledger.release(reservation)
+            raise
+        self._ledger.settle(reservation, response.usage)
+        return response
+
+
+def clean_output(text: str) -> str:
+    """Return model output as text that can be stored, without our own fence lines."""
+    return _FENCE.sub("", words.clean(text))
+
+
+def _parse_log(text: str, segment: Segment) -> Iterator[LogLine]:
+    """Parse a log into lines with their source messages, and a line for each new day."""
+    grounding = Grounding(segment.said)
+    days = {one.ordinal: f"{one.at:%Y-%m-%d}" for one in segment.said}
+    day = ""
+    sources: tuple[int, ...] = ()
+    for line in text.splitlines():
+        content, sources = _parse_line(line, grounding, sources)
+        if not content or not sources:
+            continue
+        if days[sources[0]] != day:
+            day = days[sources[0]]
+            yield LogLine(day)
+        yield LogLine(
+            tokens.clip(content, _MAX_LINE_TOKENS), grounding.sources_of(content, sources)
+        )
+
+
+def _parse_line(
+    line: str, grounding: Grounding, former: tuple[int, ...]
+) -> tuple[str, tuple[int, ...]]:
+    """Return a line without its numbers, and those numbers that are messages.
+
+    A line without numbers continues the previous one. Lines before the first numbers, or with
+    invented numbers only, have no sources.
+    """
+    numbered = _NUMBERED.match(line)
+    if numbered is None:
+        return line.strip(), former
+    return numbered[2].strip(), grounding.existing(_parse_numbers(numbered[1]))
+
+
+def _parse_numbers(text: str) -> Iterator[int]:
+    for piece in re.split(r"[,;]", text):
+        ends = [int(end[:9]) for end in re.split(r"[–-]", piece) if end.strip().isdecimal()]
+        if len(ends) == 2 and 0 <= ends[1] - ends[0] <= _MAX_RANGE:
+            yield from range(ends[0], ends[1] + 1)
+        else:
+            yield from ends
+
+
+def _take_lines(lines: Iterator[LogLine], limit_tokens: int) -> Iterator[LogLine]:
+    """Yield lines while they fit the limit; a date line without entries is dropped."""
+    tokens_left = limit_tokens
+    pending: list[LogLine] = []
+    for line in lines:
+        tokens_left -= tokens.count(line.text) + 1
+        if tokens_left < 0:
+            return
+        pending.append(line)
+        if line.sources or not _is_day(line.text):
+            yield from pending
+            pending = []
+
+
+def _is_day(text: str) -> bool:
+    return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text))

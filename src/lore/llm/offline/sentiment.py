@@ -1,0 +1,189 @@
+"""Strip sentiment: remove moods and intentions from a sentence, and keep the facts in it."""
+
+from __future__ import annotations
+
+import re
+
+from lore.llm.offline.sentence_rules import has_statement_length
+from lore.text import entities
+
+_HOW = (
+    r"(?:(?:kinda|kind of|a bit|a little|really|still|also|so|pretty|getting|currently|just"
+    r"|feeling|quite|very|super|actually|now|always|mostly|definitely|totally|honestly)\s)*"
+)
+_I_AM = r"(?:I'm|I’m|I am|I've been|I’ve been|I have been|I was|I feel|I felt|I get)\s"
+_MOOD_WORD = (
+    r"(?:worried|stressed|stuck|concerned|nervous|anxious|overwhelmed|torn|struggling|confused"
+    r"|frustrated|excited|thrilled|stoked|pumped|confident|motivated|grateful|unsure|scared|afraid|tired|hesitant|conflicted|wondering|hoping|curious"
+    r"|having (?:some )?(?:trouble|issues|difficulty|doubts|problems|a hard time)|second-guessing)"
+)
+_MOOD = re.compile(rf"^{_I_AM}{_HOW}{_MOOD_WORD}\b(?: out)?", re.IGNORECASE)
+_INTENTION = re.compile(
+    rf"^(?:{_I_AM}{_HOW}(?:considering|thinking (?:of|about)|trying|planning|looking (?:to|into|at"
+    r"|for|forward)|aiming|working on|debating|wanting|interested in|gonna|going to)"
+    r"|I (?:also |really |just |still )*(?:want|need|hope|plan|would like|wanna|have) to"
+    r"(?! (?:visit|learn|become|travel|live|move|own|retire))"
+    r"|I'd (?:also |really )*(?:like|love) to)\b",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    r"considering|thinking|debating|interested|looking|hope|like|love", re.IGNORECASE
+)
+"""Intentions that may never be carried out."""
+
+_SUBJECT = (
+    r"(?:(?-i:I)\b|I'|I’|we\b|we'|my\b|our\b|he\b|she\b|they\b"
+    r"|(?-i:[A-Z][a-z]+ (?!and\b|or\b)[a-z]))"
+)
+_JOINT = re.compile(
+    r",? (?:and |but |so |like )?(?:especially |particularly )?(?:since|because|after|considering"
+    rf"|given(?: that)?|even though|now that|as|seeing as) (?={_SUBJECT})"
+    rf"|, (?:(?:and|but|so|like) )?(?={_SUBJECT}|it\b|it's\b)",
+    re.IGNORECASE,
+)
+"""Where the mood ends and its reason begins: a comma or a conjunction, with a subject after it."""
+
+_MATTER = re.compile(
+    r"(?:about|with|on|over)\s+(?:\w+ing\s)?(?P<what>(?:my|our|the)\s(?:(?!(?:that|which|who|to|if|and|for"
+    r"|being|not)\b)[\w'’$%,./&-]+\s?){1,8})$",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(
+    rf",?\s(?:and|but|so|though|although)\s(?:now\s)?(?:{_I_AM}{_HOW}{_MOOD_WORD}\b"
+    r"|I(?:'d| would)?\s(?:also |just |really )*(?:want|need|hope|like|love|wanna)\s(?:to\s)?"
+    r"(?:make sure|ensure|know|see|understand|be sure|get|hear|some|your|any|advice)"
+    rf"|I'm\s{_HOW}not\s(?:sure|certain)\b|it's\s(?:also\s)?(?:kinda|so|really|been)\b).*$",
+    re.IGNORECASE,
+)
+_WISH_BEHIND = re.compile(
+    r",?\s(?:and|but|so)\s(?P<wish>I'm\s(?:also\s|now\s)?(?:planning|hoping|looking|thinking"
+    r"|considering|trying|excited)\b.*)$",
+    re.IGNORECASE,
+)
+_ACT = re.compile(
+    r"\b(?:I|we|I've|we've|I’ve|I have|we have|I had)\s(?:(?:just|also|already|recently|only"
+    r"|finally|even|then|both)\s)*(?:\w{2,}ed|met|took|bought|built|(?:re)?wrote|won(?!')|spent|found|sent"
+    r"|began|chose|ran|paid|lost|left|kept|became|made|got|gave|read|sold|set|hit|cut|had|went)\b",
+    re.IGNORECASE,
+)
+_FEARED = re.compile(rf"\s(?:that\s)?(?={_ACT.pattern})", re.IGNORECASE)
+"""Who worries that they did something did it."""
+
+_CUT_OFF = re.compile(
+    rf"^{_I_AM}{_HOW}{_MOOD_WORD} that \w+ing\b(?!.*\b(?:is|are|was|were|will|won't|might|may|could"
+    r"|would|can|can't|has|have|had|isn't|doesn't|makes?|made)\b)",
+    re.IGNORECASE,
+)
+"""The end of the sentence is missing."""
+
+_IDLE_ACT = re.compile(
+    r"\b(?:I|we)(?:'ve|’ve| have)?\s(?:just |also |already )*(?:learned|heard|noticed|realized"
+    r"|wanted|needed|tried|hoped|wondered|discussed|talked)\s(?:about\s)?(?:it|that|this|them|to"
+    r"|a lot|how|if)\b",
+    re.IGNORECASE,
+)
+_KIN = re.compile(
+    r"\b(?:my|our)\s(?:[\w'’-]+\s){0,3}(?:friend|sister|brother|wife|husband|partner|mother|father"
+    r"|mom|dad|son|daughter|child|kids?|cousin|uncle|aunt|mentor|boss|supervisor|manager|colleague"
+    r"|coworker|assistant|accountant|lawyer|attorney|neighbou?r|teacher|professor|girlfriend"
+    r"|boyfriend|producer|client|roommate|fianc\w+|parent|famil(?:y|ie)|grand\w+|sibling|doctor"
+    r"|therapist|editor)s?\b",
+    re.IGNORECASE,
+)
+_SHARE = re.compile(
+    r"\b\d+(?:\.\d+)?\s?%|\b\d{1,2}(?::\d\d)?\s?(?:AM|PM)\b|\b\d{1,2}:\d\d\b", re.IGNORECASE
+)
+_YEAR = re.compile(r",? (?:19|20)\d\d\b|(?<=\d)-\d{1,2}\b")
+"""The year and the last day of a date are not amounts."""
+
+_EXACT = re.compile(r"`[^`]+`|\bv\d+(?:\.\d+)*\b|\bnever\b|\b(?:aim\w*|goal|target)\b.*\d")
+"""A file, a version, a denial and a goal with its figure are facts in themselves."""
+
+_SEEKING = re.compile(rf"^{_I_AM}{_HOW}looking for\b", re.IGNORECASE)
+"""A title beside what someone looks for is an example, not theirs."""
+
+_SET_DAY = re.compile(
+    r"\bdeadlines? (?:for|of|on)\b|\bdue (?:on |by )?[A-Z]|\bdate\b|\bscheduled\b"
+    r"|\b(?:declin|reject|accept|cancel|miss|turn|mov|push|postpon)(?:ed|ing)\b",
+    re.IGNORECASE,
+)
+_UNCLEAR = re.compile(r"^(?:he|she|they|this|that)\b|\bit\b", re.IGNORECASE)
+"""Without the mood's subject, the reference is unclear."""
+
+
+def strip_sentiment(sentence: str) -> str:
+    """Return the facts of a sentence without its mood or intention; empty if there are none."""
+    text = _strip_tail(sentence)
+    mood = _MOOD.match(text)
+    feared = _FEARED.match(text, mood.end()) if mood else None
+    if feared:
+        return _capital(text[feared.end() :])
+    if _CUT_OFF.match(text):
+        return ""
+    if mood:
+        enclosed = _enclosed_statement(text, mood.end())
+        if enclosed:
+            return enclosed
+    planned = _INTENTION.match(text)
+    if planned and not _OPEN.search(planned.group()) and entities.count_specifics(text).dates:
+        return text  # plans for a date are asked for later
+    if (mood or planned) and not _has_substance(text):
+        return ""
+    return text
+
+
+def _strip_tail(sentence: str) -> str:
+    """Return a sentence without a trailing worry, wish or empty plan."""
+    for _ in range(2):
+        tail = _TRAILING.search(sentence)
+        if (
+            tail
+            and has_statement_length(sentence[: tail.start()])
+            and not _is_specific(tail.group())
+        ):
+            sentence = sentence[: tail.start()]
+    plan = _WISH_BEHIND.search(sentence)
+    if plan and has_statement_length(sentence[: plan.start()]) and not _is_specific(plan["wish"]):
+        sentence = sentence[: plan.start()]
+    return sentence.rstrip(" ,;")
+
+
+def _enclosed_statement(text: str, start: int) -> str:
+    """Return the statement after a mood, prefixed with the mood's subject.
+
+    Return '' if the mood itself names a day, an amount or a person.
+    """
+    joint = _JOINT.search(text, start)
+    if joint is None or _is_specific(text[start : joint.start()]):
+        return ""
+    rest = text[joint.end() :].strip()
+    matter = _MATTER.search(text[start : joint.start()])
+    if _INTENTION.match(rest) or _MOOD.match(rest) or not _has_substance(rest):
+        return ""
+    if matter is None and "like" in joint.group():
+        return ""
+    if matter:
+        return _capital(f"{matter['what'].strip()}: {rest}")
+    return "" if _UNCLEAR.search(rest) else _capital(rest)
+
+
+def _has_substance(text: str) -> bool:
+    """Return whether a text has an amount, a title, a person, a set date or a completed act."""
+    specifics = entities.count_specifics(_YEAR.sub("", _SHARE.sub(" ", text)))
+    quoted = specifics.quoted and not _SEEKING.match(text)
+    if specifics.numbers or quoted or _KIN.search(text) or _EXACT.search(text):
+        return True
+    name_count = specifics.names + specifics.code
+    if specifics.dates and (name_count or _SHARE.search(text) or _SET_DAY.search(text)):
+        return True
+    if name_count > 1 and _YEAR.search(text):
+        return True
+    return bool(_ACT.search(_IDLE_ACT.sub(" ", text))) and entities.count_specifics(text).total > 0
+
+
+def _is_specific(text: str) -> bool:
+    return entities.count_specifics(text).total > 0
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,293 @@
+"""The offline summarizer: summaries, insights and verdicts by rules and the embedder alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lore.llm.offline import extraction, log_writer, sentence_rules
+from lore.llm.offline.extraction import Embed
+from lore.records import Extract, Fragment, Log, Segment, Verdict
+from lore.text import entities, sentences, words
+
+_MAX_LINES = 12
+_LINE_CHARS = 200
+_ALIKE = 0.8
+"""A line that shares so many words with an earlier one says nothing new."""
+
+_MARK = "- "
+
+
+def write_overview(root: Fragment, children: Sequence[Fragment]) -> str:
+    """Return the root's own text, followed by a list of what its children say.
+
+    The most important come first; of two duplicates the newer stays.
+    """
+    head = root.content.rstrip()
+    covered = [set(words.split(head))]
+    lines: list[str] = []
+    for child in sorted(children, key=lambda one: (-one.importance, -one.created_at.timestamp())):
+        line = sentences.one_line(child.summary or child.content, _LINE_CHARS)
+        line_words = set(words.split(line))
+        if line_words and not any(_covers(other, line_words) for other in covered):
+            covered.append(line_words)
+            lines.append(f"{_MARK}{line}")
+        if len(lines) == _MAX_LINES:
+            break
+    return "\n".join([head, *lines])
+
+
+def _covers(other: set[str], line_words: set[str]) -> bool:
+    return len(line_words & other) >= _ALIKE * len(line_words)
+
+
+_MAX_SHARED = 6
+_INSIGHT_LINE_CHARS = 160
+_MIN_WORD_CHARS = 4
+"""Shorter words that are no names do not carry a topic."""
+
+
+def write_insight(cluster: Sequence[Fragment]) -> str:
+    """Return what most of a cluster share and what each adds; empty if nothing is shared."""
+    shared = _shared_words(cluster)
+    if not shared:
+        return ""
+    lines = dict.fromkeys(
+        sentences.one_line(one.summary or sentences.summary(one.content), _INSIGHT_LINE_CHARS)
+        for one in sorted(cluster, key=lambda one: (-one.importance, one.created_at))
+    )
+    head = f"{len(cluster)} things known of {', '.join(shared)} belong together:"
+    return "\n".join([head, *(f"- {line}" for line in lines)])
+
+
+def _shared_words(cluster: Sequence[Fragment]) -> list[str]:
+    """Return the names and words that at least half of the cluster have, most common first."""
+    counts: Counter[str] = Counter()
+    for one in cluster:
+        text = f"{one.summary}\n{one.content}"
+        plain = (word for word in words.search_terms(text) if len(word) >= _MIN_WORD_CHARS)
+        counts.update({*entities.extract_names(text), *plain})
+    least = max(2, (len(cluster) + 1) // 2)
+    ranked = sorted((-count, word) for word, count in counts.items() if count >= least)
+    chosen: list[str] = []
+    for _, word in ranked:
+        if not any(word in other or other in word for other in chosen):
+            chosen.append(word)
+    return chosen[:_MAX_SHARED]
+
+
+_MIN_SHARED = 0.5
+"""Share of the shorter statement's words that both must have to be about the same thing."""
+
+_SAME_FRAME = 0.75
+"""The same share where only a value may differ."""
+
+_READ_CHARS = 2_000
+
+_MAX_UNREPLACED = 2
+"""So many unmatched words (a verb and one more) an older statement may have to be replaced as a
+whole. With more it says something else too, and a person decides.
+"""
+
+_REPLACED = re.compile(
+    rf"\b(?:switch|(?:{sentence_rules.CHANGE_VERBS}|port)\w+|went|go(?:es|ing)?)\b"
+    r"[^.;\n]{0,60}?\bfrom\s+(?P<old>[^.;,\n]{1,80}?)\s+(?:back\s+)?(?:over\s+)?to\b"
+    r"|\breplac\w+\s+(?P<old2>[^.;,\n]{1,80}?)\s+(?:with|by)\b"
+    r"|\b(?:instead\s+of|rather\s+than|in\s+place\s+of|in\s+favou?r\s+over)\s+(?P<old3>[^.;,\n]{1,80})"
+    r"|\bno\s+longer\s+(?P<old4>[^.;,\n]{1,100})"
+    r"|\b(?:stopped|quit|ceased)\s+(?:using\s+)?(?P<old5>[^.;,\n]{1,80})"
+    r"|\b(?:dropped|abandoned|retired|got\s+rid\s+of)\s+(?P<old6>[^.;,\n]{1,80})"
+    r"|\bnot\s+(?P<old7>[^.;,\n]{1,60}?)\s+any\s?more\b"
+    r"|\b(?P<old8>[^.;,\n]{1,60}?)\s+(?:was|were|is|are|has\s+been|have\s+been)\s+"
+    r"(?:replaced|superseded|dropped|removed|retired|deprecated)\b",
+    re.IGNORECASE,
+)
+_NOW = re.compile(
+    r"(?<=\w\s)(?<!right\s)now\b(?!\s+(?:let|i|we|you)\b)"
+    r"|\b(?:from\s+now\s+on|as\s+of|going\s+forward|henceforth|these\s+days"
+    rf"|(?:{sentence_rules.CHANGE_VERBS})ed\s+to|(?:is|are|was|were|has\s+been)\s+(?:now|(?:{sentence_rules.CHANGE_VERBS})ed)"
+    r"|correction|actually)\b",
+    re.IGNORECASE,
+)
+_NARRATION = re.compile(
+    r"^\W*(?:now\s+|so\s+|ok(?:ay)?\s+|first\s+|next\s+|then\s+)*,?\s*"
+    r"(?:let\s+(?:me|us)|let's|let’s|i['’]ll|i\s+will|i['’]m|i\s+am|i\s+need|we\s+need|i\s+just"
+    r"|i\s+should|thanks|congratulations|bash|grep|task\w*|error|warning)\b",
+    re.IGNORECASE,
+)
+"""Announcements of the next step, and tool messages: they state nothing that lasts."""
+
+_VALUE = re.compile(
+    r"(?<![\w.#/-])(?P<named>(?:step|issue|pr|ticket|bug|task|chapter|part|item|test|case|line"
+    r"|page|day|week|session|agent|option|example|exercise|question|round|attempt|run|level|sprint|phase|stage|figure|table|section|room|#)\s*[-#]?\s*)?"
+    r"[v$€£]?(?P<number>\d+(?:[.,:]\d+)*)(?P<unit>\s?%|\s?[a-zA-Z]{1,3}\b)?",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"\b\d{4}-\d\d(?:-\d\d)?\b|\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,2}\b"
+    r"|\b\d{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
+    re.IGNORECASE,
+)
+_FUNCTION_WORDS = frozenset(
+    "a an the of to in on at by for from with and or but as is are was were be been being has have"
+    " had do does did it its this that these those we our us i my you your they their he she his"
+    " her them there here will would should can could may might must shall let lets s t so then"
+    " than also just now always from not no never longer any more instead".split()
+)
+
+
+class ParsedStatement(NamedTuple):
+    """The words and numbers of a statement, and whether it is negated."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+    denies: bool
+
+
+def judge_pairs(pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
+    """Return for each pair (older, newer) what the newer one does to the older."""
+    return [compare_statements(_text_of(older), _text_of(newer)) for older, newer in pairs]
+
+
+def _text_of(fragment: Fragment) -> str:
+    return fragment.content or fragment.summary
+
+
+def compare_statements(older: str, newer: str) -> Verdict:
+    """Return what a newer statement does to an older one."""
+    older, newer = older[:_READ_CHARS], newer[:_READ_CHARS]
+    was, now = parse_statement(older), parse_statement(newer)
+    if not (was.words and now.words and _is_statement(older) and _is_statement(newer)):
+        return "agrees"
+    differs = _differ_in_value(was, now)
+    if _names_what_it_replaces(older, was, newer) or (
+        _NOW.search(newer) and (differs or _other_value(older, newer, was, now))
+    ):
+        return "changes" if len(was.words - now.words) <= _MAX_UNREPLACED else "contradicts"
+    return "contradicts" if differs else "agrees"
+
+
+def _is_statement(text: str) -> bool:
+    """Return whether a text states something, rather than asks or narrates."""
+    return not text.rstrip().endswith("?") and not _NARRATION.match(text)
+
+
+def parse_statement(text: str) -> ParsedStatement:
+    """Parse a statement; dates are dropped, and numbers that name a thing count as words."""
+    bare = entities.numbers_to_digits(_DATE.sub(" ", text))
+    numbers: set[str] = set()
+    names: set[str] = set()
+    for match in _VALUE.finditer(bare):
+        value = match["number"].replace(",", "") + (match["unit"] or "").strip().lower()
+        (names if match["named"] else numbers).add(value)
+    content = {word for word in words.split(_VALUE.sub(" ", bare)) if word not in _FUNCTION_WORDS}
+    stems = {words.stem(word) for word in content - entities.polarity_words(bare) if len(word) > 1}
+    return ParsedStatement(frozenset(stems | names), frozenset(numbers), entities.is_negated(bare))
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of the shorter one's words that the other has."""
+    return len(one & other) / max(1, min(len(one), len(other)))
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / max(1, len(one | other))
+
+
+def _replaced_statements(text: str) -> list[ParsedStatement]:
+    """Return the statements that a text says it replaces."""
+    return [
+        parse_statement(next(group for group in match.groups() if group))
+        for match in _REPLACED.finditer(text)
+    ]
+
+
+def _names_what_it_replaces(older: str, was: ParsedStatement, newer: str) -> bool:
+    """Return whether a statement names what it replaces, and the older one says that.
+
+    If the older one replaced the same thing, both report one change.
+    """
+    before = [old.words | old.numbers for old in _replaced_statements(older)]
+    for old in _replaced_statements(newer):
+        replaced = old.words | old.numbers
+        if not replaced or was.denies or any(replaced & former for former in before):
+            continue
+        hit = len(replaced & (was.words | was.numbers)) / len(replaced)
+        if hit < _MIN_SHARED:
+            continue
+        beside = parse_statement(newer).words - old.words
+        if beside & was.words or _shared(was.words, old.words) >= _MIN_SHARED:
+            return True
+    return False
+
+
+def _differ_in_value(was: ParsedStatement, now: ParsedStatement) -> bool:
+    """Return whether two statements differ only in a number or in a negation."""
+    alike = _overlap(was.words, now.words) >= _SAME_FRAME and len(was.words & now.words) >= 2
+    if not alike:
+        return False
+    if was.denies != now.denies:
+        return was.numbers == now.numbers
+    return _other_number(was.numbers, now.numbers)
+
+
+def _other_number(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether a number differs; several different ones are two separate events."""
+    several = min(len(one), len(other)) > 1
+    return entities.sets_conflict(one, other) and (not several or bool(one & other))
+
+
+def _other_value(older: str, newer: str, was: ParsedStatement, now: ParsedStatement) -> bool:
+    """Return whether a statement about now names another value in the same place."""
+    if _shared(was.words, now.words) < _MIN_SHARED or len(was.words & now.words) < 2:
+        return False
+    if _other_number(was.numbers, now.numbers):
+        return True
+    mine, theirs = _names(older), _names(newer)
+    if was.denies != now.denies or not entities.sets_conflict(mine, theirs):
+        return False
+    names = {words.stem(word) for name in mine | theirs for word in words.split(name)}
+    return _overlap(was.words - names, now.words - names) >= _SAME_FRAME
+
+
+def _names(text: str) -> frozenset[str]:
+    return entities.identifier_names(_DATE.sub(" ", text))
+
+
+class OfflineSummarizer:
+    """The rule-based summarizer; without `embed`, it compares words."""
+
+    @property
+    def identity(self) -> str:
+        """Return `offline`."""
+        return "offline"
+
+    def __init__(self, embed: Embed | None = None) -> None:
+        self._embed = embed
+
+    def observe(self, segment: Segment, *, limit_tokens: int) -> Log:
+        """Write a dated log of a segment that keeps everything operational."""
+        return log_writer.observe(segment, limit_tokens=limit_tokens)
+
+    def condense(self, logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
+        """Condense several logs into one: current state, decisions, changes, timeline."""
+        return log_writer.condense(logs, former, limit_tokens=limit_tokens)
+
+    def extract(self, exchange: Segment) -> list[Extract]:
+        """Return the knowledge in an exchange that is worth keeping, broad before specific."""
+        return extraction.extract(exchange, embed=self._embed)
+
+    def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
+        """Return a new text for a root whose children changed."""
+        return write_overview(root, children)
+
+    def reflect(self, cluster: Sequence[Fragment]) -> str:
+        """Return the insight that several linked roots yield together; empty if there is none."""
+        return write_insight(cluster)
+
+    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
+        """Return for each pair (older, newer) what the newer one does to the older."""
+        return judge_pairs(pairs)

@@ -1,0 +1,222 @@
+"""The JSON schemas of structured answers, and their conversion into Lore's records.
+
+Names and docstrings of the schema classes are part of the schema that is sent to the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Union
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+from lore import payloads
+from lore.llm.grounding import Grounding
+from lore.payloads import SCHEMAS, Payload
+from lore.records import EdgeKind, Extract
+from lore.text import sentences
+
+
+class Answer(BaseModel):
+    """What all forms have in common: no other fields, no other types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Filled(Answer):
+    """The payload of a fact, with the name of its schema."""
+
+    form: str
+
+
+def _form(name: str, schema: type[Payload]) -> type[Filled]:
+    """Return a form with all fields of a payload schema, required and of plain types."""
+    fields: dict[str, Any] = {"form": (Literal[name], ...)}
+    for field, info in schema.model_fields.items():
+        if field not in Payload.model_fields:
+            fields[field] = (str if info.annotation is str else list[str], ...)
+    title = f"{schema.__name__}Form"
+    return create_model(title, __base__=Filled, __doc__=schema.__doc__, **fields)
+
+
+if TYPE_CHECKING:
+    Form = Filled
+else:
+    Form = Union[tuple(_form(*named) for named in SCHEMAS.items())]  # noqa: UP007 - of a list
+
+
+class Link(Answer):
+    """What a fact is to another one of the same answer."""
+
+    kind: Literal[
+        "related_to", "elaborates", "example_of", "supports", "contradicts", "derived_from"
+    ]
+    to: int
+
+
+class Found(Answer):
+    """One fact, with the numbers of the messages that say it."""
+
+    number: int
+    under: int
+    content: str
+    summary: str
+    kind: Literal[
+        "fact", "decision", "preference", "pattern", "anti_pattern", "architecture", "config",
+        "workflow", "bug_fix", "skill",
+    ]  # fmt: skip
+    importance: Literal["high", "medium", "low"]
+    sources: list[int]
+    corrects: str
+    relations: list[Link]
+    details: str
+    keywords: list[str]
+    context: str
+    payload: Form
+
+
+class Facts(Answer):
+    """The answer to `extract`."""
+
+    facts: list[Found]
+
+
+class Insight(Answer):
+    """The answer to `reflect`."""
+
+    insight: str
+    from_items: list[int]
+
+
+class Judged(Answer):
+    """What was found of one pair."""
+
+    pair: int
+    verdict: Literal["changes", "contradicts", "agrees"]
+
+
+class Verdicts(Answer):
+    """The answer to `judge`."""
+
+    verdicts: list[Judged]
+
+
+MAX_FACTS = 10
+"""Per exchange, as specified."""
+
+MAX_DEPTH = 2
+"""Depth of the most specific fact: broad, specific, and one between them."""
+
+NO_PARENT = 0
+"""The parent number of a root."""
+
+IMPORTANCE = {"high": 0.9, "medium": 0.5, "low": 0.2}
+
+_MAX_CONTENT_CHARS = 2_000
+_MAX_FIELD_CHARS = 1_000
+_MAX_ITEMS = 12
+_MAX_LINKS = 5
+
+Clean = Callable[[str], str]
+
+
+def facts_to_extracts(facts: Facts, grounds: Grounding, clean: Clean) -> list[Extract]:
+    """Convert an answer into a tree of extracts; facts without a source message are left out."""
+    by_number: dict[int, Found] = {}
+    for fact in facts.facts:
+        if fact.content.strip() and fact.number not in by_number and len(by_number) < MAX_FACTS:
+            by_number[fact.number] = fact
+    return _FactTree(by_number, grounds, clean).build_children(None, (), 0)
+
+
+class _FactTree:
+    def __init__(self, facts: dict[int, Found], grounds: Grounding, clean: Clean) -> None:
+        self._facts = facts
+        self._grounds = grounds
+        self._clean = clean
+        self._parents = {number: self._parent(number) for number in facts}
+
+    def _parent(self, number: int) -> int | None:
+        """Return the parent number of a fact; None if it is missing or the chain is a cycle."""
+        visited = {number}
+        above = self._facts[number].under
+        while above in self._facts and above != NO_PARENT:
+            if above in visited:
+                return None
+            visited.add(above)
+            above = self._facts[above].under
+        under = self._facts[number].under
+        return under if under in self._facts and under != NO_PARENT else None
+
+    def build_children(
+        self, parent: int | None, inherited: tuple[int, ...], depth: int
+    ) -> list[Extract]:
+        """Return the facts below a parent, each with its own children."""
+        extracts: list[Extract] = []
+        for number, fact in self._facts.items():
+            if self._parents[number] == parent:
+                extracts += self._extract(fact, inherited, depth)
+        return extracts
+
+    def _extract(self, fact: Found, inherited: tuple[int, ...], depth: int) -> list[Extract]:
+        """Return a fact; if it has no sources, return its children in its place."""
+        content = self._clean(fact.content[:_MAX_CONTENT_CHARS]).strip()
+        summary = self._summary(fact)
+        payload = self._payload(fact, summary)
+        corrects = self._field(fact.corrects)
+        claimed = self._grounds.existing(fact.sources) if fact.sources else inherited
+        beside = " ".join([summary, corrects, *_texts(payload)])
+        sources = self._grounds.sources_of(content, claimed, beside=beside)
+        below = self.build_children(fact.number, sources, min(depth + 1, MAX_DEPTH))
+        if not sources or not content:
+            return below
+        extract = Extract(
+            content,
+            summary,
+            fact.kind,
+            IMPORTANCE[fact.importance],
+            tuple(self._grounds.id_of(number) for number in sources),
+            payload,
+            corrects,
+            self._links(fact),
+            () if depth == MAX_DEPTH else tuple(below),
+        )
+        return [extract, *below] if depth == MAX_DEPTH else [extract]
+
+    def _payload(self, fact: Found, summary: str) -> dict[str, Any]:
+        """Return the payload; fields of a form that does not match the kind are left out."""
+        payload: dict[str, Any] = {"summary": summary}
+        fields = {"details": fact.details, "keywords": fact.keywords, "context": fact.context}
+        if fact.payload.form == payloads.SCHEMA_OF[fact.kind]:
+            fields |= fact.payload.model_dump(exclude={"form"})
+        for name, value in fields.items():
+            content = self._field(value) if isinstance(value, str) else self._items(value)
+            if content:
+                payload[name] = content
+        return payload
+
+    def _links(self, fact: Found) -> tuple[tuple[EdgeKind, str], ...]:
+        links: list[tuple[EdgeKind, str]] = []
+        for link in fact.relations[:_MAX_LINKS]:
+            other = self._facts.get(link.to)
+            if other is not None and other is not fact:
+                links.append((link.kind, self._summary(other)))
+        return tuple(links)
+
+    def _summary(self, fact: Found) -> str:
+        stated = sentences.one_line(self._field(fact.summary), sentences.SUMMARY_CHARS)
+        return stated or sentences.summary(self._field(fact.content))
+
+    def _field(self, text: str) -> str:
+        return self._clean(text[:_MAX_FIELD_CHARS]).strip()
+
+    def _items(self, values: Sequence[str]) -> list[str]:
+        cleaned = [self._field(item) for item in values[:_MAX_ITEMS]]
+        return [item for item in cleaned if item]
+
+
+def _texts(payload: dict[str, Any]) -> list[str]:
+    texts: list[str] = []
+    for value in payload.values():
+        texts += [value] if isinstance(value, str) else value
+    return texts

@@ -1,0 +1,137 @@
+"""The Summarizer protocol, and the choice of a summarizer by the settings."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from lore.errors import ProviderUnavailable
+from lore.records import Extract, Fragment, Log, Segment, Verdict
+
+if TYPE_CHECKING:
+    from lore.llm.chat import Chat
+    from lore.llm.ledger import Ledger
+    from lore.llm.retry import RetryPolicy
+    from lore.settings import Settings
+
+
+class Summarizer(Protocol):
+    """Reads text for the digest; it has no tools and changes nothing."""
+
+    @property
+    def identity(self) -> str:
+        """Return `offline`, or the provider and model of a chat."""
+
+    def observe(self, segment: Segment, *, limit_tokens: int) -> Log:
+        """Write a dated log of a segment that keeps everything operational."""
+
+    def condense(self, logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
+        """Condense several logs into one: current state, decisions, changes, timeline."""
+
+    def extract(self, exchange: Segment) -> list[Extract]:
+        """Return the knowledge in an exchange that is worth keeping, broad before specific."""
+
+    def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
+        """Return a new text for a root whose children changed."""
+
+    def reflect(self, cluster: Sequence[Fragment]) -> str:
+        """Return the insight that several linked roots yield together; empty if there is none."""
+
+    def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> Sequence[Verdict | None]:
+        """Return a verdict on what each pair's newer fragment does to the older; None if unknown."""
+
+
+_OFFLINE = "offline"
+_CLI = "claude-cli"
+_CLI_COMMAND = "claude"
+_CLI_FOLDER = "claude-cli"
+"""Below the home; the command runs there, where no project lies that it could read."""
+
+
+def _do_nothing() -> None:
+    """Close nothing: rules hold no resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSummarizer:
+    """A summarizer, and a notice if it is less than what the settings ask for.
+
+    `close` aborts running requests, from any thread.
+    """
+
+    summarizer: Summarizer
+    notice: str = ""
+    close: Callable[[], None] = _do_nothing
+
+
+def open_summarizer(
+    settings: Settings,
+    *,
+    offline: Summarizer,
+    ledger: Ledger,
+    retry_policy: RetryPolicy | None = None,
+    command: Path | None = None,
+) -> OpenedSummarizer:
+    """Return the summarizer that the settings ask for; sends no request and loads no SDK yet.
+
+    An API key in the environment selects nothing. If the selected chat is not available, the
+    offline summarizer takes its place, with a notice. `retry_policy` says how to wait for a busy
+    provider, `command` where `claude` lies.
+    """
+    if settings.chat_provider == _OFFLINE:
+        return OpenedSummarizer(offline)
+    try:
+        chat = _open_chat_provider(settings, command)
+    except ProviderUnavailable as error:
+        notice = f"{error} {error.hint}".strip()
+        return OpenedSummarizer(offline, f"{notice} Until then conversations are digested offline.")
+    from lore.llm.chat_summarizer import ChatSummarizer
+
+    return OpenedSummarizer(
+        ChatSummarizer(chat, ledger, retry_policy=retry_policy), close=chat.close
+    )
+
+
+def _open_chat_provider(settings: Settings, command: Path | None) -> Chat:
+    from lore.llm.chat import LazyChat
+
+    if settings.chat_provider == _CLI:
+        return _open_cli(settings, command)
+    from lore.llm.presets import resolve_provider
+
+    choice = resolve_provider(settings)
+    package = "anthropic" if settings.chat_provider == "anthropic" else "openai"
+    if importlib.util.find_spec(package) is None:
+        msg = f"The provider '{settings.chat_provider}' needs the package {package}."
+        raise ProviderUnavailable(msg, hint=f"Install lore[{package}].")
+
+    def make() -> Chat:
+        # Import only the selected provider: each takes a second or two.
+        if package == "anthropic":
+            from lore.llm.anthropic import AnthropicChat
+
+            return AnthropicChat(choice)
+        from lore.llm.openai import OpenAIChat
+
+        return OpenAIChat(choice)
+
+    return LazyChat(choice.identity, make)
+
+
+def _open_cli(settings: Settings, command: Path | None) -> Chat:
+    from lore.llm.claude_cli import DEFAULT_MODEL, ClaudeCliChat
+
+    path = command or shutil.which(_CLI_COMMAND)
+    if not path:
+        msg = "The provider 'claude-cli' needs the command claude."
+        raise ProviderUnavailable(msg, hint="Install Claude Code, or choose another provider.")
+    return ClaudeCliChat(
+        Path(path),
+        model=settings.chat_model.strip() or DEFAULT_MODEL,
+        folder=settings.home / _CLI_FOLDER,
+        timeout_s=settings.chat_timeout_s,
+    )

@@ -1,0 +1,114 @@
+"""Access keys for the HTTP server: create, list, revoke and recognize."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+
+from lore.errors import InvalidInput, NotFound
+from lore.memory.context import MemoryPart
+from lore.records import ACCESS_SCOPES, AccessKey, AccessScope
+from lore.redaction.redactor import home_key
+from lore.store import access_keys
+from lore.validation import Seconds, validate_methods
+
+KEY_MARK = "lore_"
+"""The prefix of every key, by which people and secret scanners recognize one."""
+
+_PREFIX_BYTES, _SECRET_BYTES = 5, 32
+"""The prefix finds the row; the 256 bits after it are the secret."""
+
+_LONGEST_NAME = 100
+"""The name must fit on one line of a list."""
+
+
+@validate_methods
+class Access(MemoryPart):
+    """Access keys for the HTTP server: create, list, revoke and recognize."""
+
+    def create_key(
+        self,
+        name: str,
+        *,
+        scopes: Sequence[AccessScope] = ("read", "write"),
+        expires_in_s: Seconds | None = None,
+    ) -> tuple[str, AccessKey]:
+        """Create an access key; return it with its record. The key cannot be shown again."""
+        unknown = sorted(set(scopes) - set(ACCESS_SCOPES))
+        if unknown or not scopes:
+            msg = f"'{unknown[0]}' is no scope." if unknown else "A key needs a scope."
+            raise InvalidInput(msg, hint=f"Scopes: {', '.join(ACCESS_SCOPES)}.")
+        name = self._redactor.redact(" ".join(name.split()))[:_LONGEST_NAME]
+        if not name:
+            msg = "A key needs a name, by which it can be revoked."
+            raise InvalidInput(msg)
+        now = self._database.now()
+        try:
+            until = None if expires_in_s is None else now + timedelta(seconds=expires_in_s)
+        except OverflowError as error:
+            msg = "A key cannot last so long."
+            raise InvalidInput(msg, hint="Give no end, and it lasts until revoked.") from error
+        prefix = secrets.token_hex(_PREFIX_BYTES)
+        ordered = tuple(scope for scope in ACCESS_SCOPES if scope in scopes)
+        record = AccessKey(prefix, name, ordered, now, until)
+        key = f"{KEY_MARK}{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
+        self._database.write(partial(access_keys.add, key=record, digest=self._digest(key)))
+        return key, record
+
+    def list_keys(self) -> list[AccessKey]:
+        """Return all access keys, including expired and revoked ones."""
+        with self._database.read() as db:
+            return access_keys.list_all(db)
+
+    def revoke_key(self, name_or_prefix: str) -> AccessKey:
+        """Revoke an access key and return its record.
+
+        The key may be given by name, by prefix or whole.
+        """
+        wanted_key = name_or_prefix.strip()
+        with self._database.read() as db:
+            matches = access_keys.find_named(db, wanted_key)
+            if not matches and wanted_key.startswith(KEY_MARK):
+                prefix = wanted_key.removeprefix(KEY_MARK).partition("_")[0]
+                matches = [
+                    key for key in access_keys.find_named(db, prefix) if key.prefix == prefix
+                ]
+        standing = [key for key in matches if key.revoked_at is None] or matches
+        if not standing:
+            msg = f"No access key is called '{name_or_prefix[:60]}'."
+            raise NotFound(msg, hint="'lore key list' shows them.")
+        if len(standing) > 1:
+            msg = f"Several access keys are called '{name_or_prefix[:60]}'."
+            raise InvalidInput(msg, hint="Give the prefix of the one you mean.")
+        prefix, now = standing[0].prefix, self._database.now()
+        self._database.write(partial(access_keys.revoke, prefix=prefix, now=now))
+        with self._database.read() as db:
+            return access_keys.find_named(db, prefix)[0]
+
+    def find_key(self, key: str) -> AccessKey | None:
+        """Return the record of an access key if the key is valid now, else None."""
+        record = self.identify_key(key)
+        return record if record and record.is_valid(self._database.now()) else None
+
+    def identify_key(self, key: str) -> AccessKey | None:
+        """Return the record of an access key, even if it is expired or revoked.
+
+        Only the whole key identifies a record, so that a prefix reveals nothing.
+        """
+        mark, _, rest = key.partition("_")
+        prefix, _, secret = rest.partition("_")
+        if f"{mark}_" != KEY_MARK or not secret:
+            return None
+        with self._database.read() as db:
+            row = access_keys.find(db, prefix)
+        record, digest = row or (None, "")
+        fits = hmac.compare_digest(digest, self._digest(key))
+        return record if fits else None
+
+    def _digest(self, key: str) -> str:
+        """Return the stored digest of a key; it is useless without the home's secret."""
+        secret = home_key(self._settings, "access")
+        return hmac.digest(secret, key.encode("utf-8", "replace"), "sha256").hex()

@@ -1,0 +1,230 @@
+"""Money: prices, reservations for requests, daily budgets and spend reports.
+
+Requests call these methods from any thread. Without a budget none of them waits for the store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from lore.budget.limits import DailyBudgetSetting
+from lore.memory import pagination
+from lore.memory.context import MemoryContext, MemoryPart
+from lore.memory.pagination import PageSize
+from lore.records import (
+    DayBudget,
+    ModelPrice,
+    Page,
+    PastTurns,
+    RequestHold,
+    RequestOutcome,
+    Spend,
+    SpendCounter,
+    SpendGroup,
+    SpendLine,
+    SpendPressure,
+    SpendReport,
+    SpentToday,
+    TokenUse,
+)
+from lore.store import messages, pages, project_rows, sessions, spend
+from lore.store.database import Connection
+from lore.validation import Seconds, validate_methods
+
+if TYPE_CHECKING:
+    from lore.budget.ledger import BackgroundLedger
+    from lore.budget.request_ledger import RequestLedger
+
+_ENDED = timedelta(hours=1)
+"""A session that has been silent this long has ended: even a long prompt cache has expired."""
+
+_USUAL = RequestOutcome()
+
+_NAMES = 512
+"""Redacted names of models, sessions and projects to cache;
+
+agents use a handful. Clients may put secrets into names.
+"""
+
+
+@validate_methods
+class Budget(MemoryPart):
+    """Prices, reservations for requests, daily budgets and spend reports."""
+
+    def load_prices(self, *, wait_s: Seconds = 0.0) -> bool:
+        """Start to load the price lists in the background; return whether they are loaded.
+
+        This also enters the cost of requests that a killed process left open.
+        """
+        requests = self._requests()
+        requests.start()
+        return requests.catalogue.wait(wait_s)
+
+    def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
+        """Return the price of a model, or None if it is unknown or the lists are not loaded yet."""
+        pricing = self._requests().catalogue.find(model, provider, wait_s=0)
+        return pricing.whole if pricing else None
+
+    def reserve_request(
+        self,
+        model: str,
+        most: TokenUse | None,
+        *,
+        provider: str = "",
+        service: str = "",
+        session: str = "",
+        project: str = "",
+        kind: str = "turn",
+        within_s: Seconds | None = None,
+    ) -> RequestHold:
+        """Reserve the most that a request may cost, or raise `BudgetSpent`.
+
+        `most` is None if the token count is unknown. The reservation is written for other processes
+        only if there is a budget; `within_s` limits the wait for that.
+        """
+        return self._requests().reserve(
+            model,
+            most,
+            provider=provider,
+            service=service,
+            session=session,
+            project=project,
+            kind=kind,
+            within_s=within_s,
+        )
+
+    def release_unused(self, reserved: RequestHold, used: TokenUse, *, service: str = "") -> None:
+        """Release the part of a reservation that the request did not use, before it is settled."""
+        self._requests().release_unused(reserved, used, service=service)
+
+    def settle_request(
+        self,
+        reserved: RequestHold,
+        used: TokenUse | None,
+        course: RequestOutcome = _USUAL,
+    ) -> float | None:
+        """Record the usage of a request; return its cost in US dollars if that is known.
+
+        Session and project are those of the reservation, if they are stored by now.
+        """
+        return self._requests().settle(reserved, used, course)
+
+    def correct_request(
+        self,
+        fetched_by: str,
+        used: TokenUse,
+        course: RequestOutcome = _USUAL,
+        *,
+        provider: str = "",
+    ) -> None:
+        """Record the usage of a response that was fetched by id, once; do not wait for it."""
+        self._requests().correct(fetched_by, used, course, provider=provider)
+
+    def release_request(self, reserved: RequestHold) -> None:
+        """Release the reservation of a request that used nothing."""
+        self._requests().release(reserved)
+
+    def has_budget(self) -> bool:
+        """Return whether a daily budget is set."""
+        return self._requests().budget_usd is not None
+
+    def spend_pressure(self, *, at_hand: bool = False) -> SpendPressure:
+        """Return how the daily budget limits the next request.
+
+        With `at_hand` the store is not read: a reservation was made a moment ago.
+        """
+        return self._requests().pressure(at_hand=at_hand)
+
+    def day_budget(self) -> DayBudget:
+        """Return the state of today's budget."""
+        return self._requests().day_budget()
+
+    def spend_counters(self) -> list[SpendCounter]:
+        """Return what this process has forwarded since it started, by model."""
+        return self._requests().counters()
+
+    def spend_report(self, *, since: str = "", by: SpendGroup = "model") -> SpendReport:
+        """Return the spend since a time, by default today, and the savings."""
+        from lore.budget import reports
+        from lore.recall import time_spans
+
+        now = self._database.now()
+        begun = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        begun = time_spans.since(since, now) if since else begun
+        with self._database.read() as db:
+            lines, total = reports.summarize_spend(spend.entries_since(db, begun), by)
+            lines = _labelled(db, lines, by)
+        throttle = {"events": total.delayed, "totalDelayMs": total.delay_ms}
+        return SpendReport(begun, by, lines, total, self.day_budget(), throttle)
+
+    def past_turns(self, *, project: str = "") -> PastTurns:
+        """Return the turn counts and gaps of a project's ended sessions, if it is known."""
+        with self._database.read() as db:
+            project_n = (
+                project_rows.find_project(db, self._redactor.redact(project)) if project else None
+            )
+            if project and project_n is None:
+                return PastTurns()
+            return messages.past_turns(db, project_n, before=self._database.now() - _ENDED)
+
+    def _requests(self) -> RequestLedger:
+        return self._context.requests or self._open_requests()
+
+    def _open_requests(self) -> RequestLedger:
+        from lore.budget.prices import PriceCatalogue
+        from lore.budget.request_ledger import RequestLedger
+
+        with self._context.requests_lock:
+            if self._context.requests is None:
+                catalogue = PriceCatalogue(self._settings.prices, now=self._database.now)
+                self._context.requests = RequestLedger(
+                    self._database,
+                    catalogue,
+                    self._settings.daily_budget,
+                    redact=lru_cache(_NAMES)(self._redactor.redact),
+                    current_budget=DailyBudgetSetting(self._settings),
+                )
+            return self._context.requests
+
+    def spent_today(self) -> SpentToday:
+        """Return what background work has spent today, and what is left of its budget."""
+        return open_background_ledger(self._context).today()
+
+    def page_of_spend(self, *, limit: PageSize = 50, cursor: str = "") -> Page[Spend]:
+        """Return a page of model calls with their cost, newest first."""
+        after = pagination.decode_cursor(cursor, int, int)
+        with self._database.read() as db:
+            return pagination.page_of(pages.spend(db, after, limit=limit), limit)
+
+
+def _labelled(
+    db: Connection, lines: tuple[SpendLine, ...], by: SpendGroup
+) -> tuple[SpendLine, ...]:
+    if by == "project":
+        labels = {project.id: project.path for project in project_rows.all_projects(db).values()}
+    elif by == "session":
+        names = [line.name for line in lines if line.name]
+        labels = {
+            name: sessions.get_session(db, sessions.get_session_number(db, name)).title
+            for name in names
+        }
+    else:
+        return lines
+    return tuple(replace(line, label=labels.get(line.name, "")) for line in lines)
+
+
+def open_background_ledger(context: MemoryContext) -> BackgroundLedger:
+    """Return the ledger of what background work costs."""
+    from lore.budget.ledger import BackgroundLedger
+    from lore.budget.prices import PriceCatalogue
+
+    config = context.settings
+    return BackgroundLedger(
+        context.database,
+        config.background_daily_budget,
+        whole_usd=config.daily_budget,
+        price=PriceCatalogue(config.prices, now=context.database.now).cost,
+    )

@@ -1,0 +1,326 @@
+"""Knowledge by hand: store, change, link, undo, revoke and share fragments, resolve conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lore.digest import fragment_edits, undo
+from lore.errors import NotFound
+from lore.memory import pagination
+from lore.memory.context import MemoryPart
+from lore.memory.pagination import PageSize
+from lore.recall import item_details
+from lore.records import (
+    Conflict,
+    Decision,
+    Draft,
+    Edge,
+    EdgeKind,
+    Fragment,
+    FragmentEvent,
+    FragmentKind,
+    FragmentVersion,
+    Origin,
+    Page,
+    PromotionOffer,
+    Reading,
+    RememberResult,
+    Revocation,
+    SharedChange,
+    SharedPage,
+    Title,
+)
+from lore.store import fragments as fragment_store
+from lore.store import items, pages
+from lore.validation import Count, Whole, validate_methods
+
+if TYPE_CHECKING:
+    pass
+
+
+@validate_methods
+class Knowledge(MemoryPart):
+    """Store, change, link, undo, revoke and share fragments, and resolve conflicts."""
+
+    def store(
+        self,
+        content: str,
+        *,
+        summary: str = "",
+        kind: FragmentKind = "fact",
+        parent_id: str = "",
+        depth: Whole | None = None,
+        importance: float = 0.5,
+        confidence: float = 0.7,
+        origin: Origin = "user",
+        project: str = "",
+        session: str = "",
+        source_messages: Sequence[str] = (),
+        payload: Mapping[str, Any] | None = None,
+        key: str = "",
+    ) -> str:
+        """Store a fragment and return its id; the same key again returns the same id."""
+        draft = Draft(
+            content, summary, kind, parent_id, depth, importance, confidence, origin, project,
+            session, tuple(source_messages), payload or {},
+        )  # fmt: skip
+        return fragment_edits.store(self._database, draft, key=key, redactor=self._redactor)
+
+    def remember(
+        self,
+        content: str,
+        *,
+        summary: str = "",
+        kind: FragmentKind = "fact",
+        parent_id: str = "",
+        depth: Whole | None = None,
+        importance: float = 0.5,
+        origin: Origin = "user",
+        project: str = "",
+        session: str = "",
+        payload: Mapping[str, Any] | None = None,
+        key: str = "",
+    ) -> RememberResult:
+        """Store a fragment in the tree unless it is a duplicate, and report the outcome.
+
+        Without a parent it is placed below the nearest root. A depth of 0 keeps it at the top;
+        another depth is only a hint, which a parent overrides.
+        """
+        from lore.digest import remember
+
+        draft = Draft(
+            content, summary, kind, parent_id, depth, importance,
+            origin=origin, project=project, session=session, payload=payload or {},
+        )  # fmt: skip
+        self._context.catch_up()
+        placed = remember.remember(
+            self._database, draft, self._sources.embedder, self._sources.nearest,
+            key=key, redactor=self._redactor,
+        )  # fmt: skip
+        if placed.replaced:
+            self._sources.drop_hidden([placed.replaced])
+        with self._database.read() as db:
+            return item_details.remember_result(db, placed.id, placed.outcome, placed.similar)
+
+    def store_all(self, drafts: Iterable[Draft]) -> list[str]:
+        """Store many fragments in one transaction and return their ids in order."""
+        return fragment_edits.store_all(self._database, drafts, redactor=self._redactor)
+
+    def update(
+        self,
+        id: str,
+        content: str,
+        *,
+        summary: str = "",
+        reason: str = "",
+        origin: Origin = "user",
+        key: str = "",
+    ) -> int:
+        """Replace the text of a fragment and return its new version; former versions are stored."""
+        return fragment_edits.update(
+            self._database, id, content,
+            summary=summary, reason=reason, origin=origin, key=key, redactor=self._redactor,
+        )  # fmt: skip
+
+    def delete(self, id: str, *, origin: Origin = "user", key: str = "") -> str:
+        """Hide a fragment until `undo` restores it; return its full id."""
+        deleted = fragment_edits.delete(self._database, id, origin=origin, key=key)
+        self._sources.drop_hidden([deleted])
+        return deleted
+
+    def undo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
+        """Undo the last manual change, of all fragments or of one; return verb and id."""
+        undone = undo.undo(self._database, id, key=key)
+        self._sources.drop_hidden()
+        return undone
+
+    def redo(self, id: str = "", *, key: str = "") -> tuple[str, str]:
+        """Redo what was last undone; return verb and id."""
+        redone = undo.redo(self._database, id, key=key)
+        self._sources.drop_hidden()
+        return redone
+
+    def next_undo(self, id: str = "", *, redo: bool = False) -> tuple[str, str] | None:
+        """Return verb and id of the next change that `undo`, or `redo`, would act on."""
+        with self._database.read() as db:
+            return undo.find_next(db, id, redo=redo)
+
+    def link(
+        self, source: str, target: str, kind: EdgeKind, *,
+        weight: float = 1.0, note: str = "", origin: Origin = "user", key: str = "",
+    ) -> None:  # fmt: skip
+        """Add an edge between two fragments in the name of `origin`."""
+        fragment_edits.link(
+            self._database, source, target, kind,
+            weight=weight, note=note, origin=origin, key=key, redactor=self._redactor,
+        )  # fmt: skip
+
+    def supersede(self, old: str, new: str, *, origin: Origin = "user", key: str = "") -> None:
+        """Supersede an older fragment by a newer one in the name of `origin`; both stay stored."""
+        fragment_edits.supersede(self._database, old, new, origin=origin, key=key)
+        self._sources.drop_hidden([old])
+
+    def plan_share(self, project: str, file: Path) -> SharedPage:
+        """Return the shared page of a project as `share` would write it."""
+        from lore.digest import sharing
+
+        page = sharing.read_page(file, self._redactor)
+        with self._database.read() as db:
+            return sharing.plan_page(db, self._redactor.redact(project), page)
+
+    def share(self, page: SharedPage, file: Path) -> None:
+        """Write the shared page of a project after a person has reviewed it."""
+        from lore.digest import sharing
+
+        sharing.write_page(file, page.text)
+        sharing.record_written_page(self._database, page)
+
+    def exclude_from_page(self, ids: Sequence[str]) -> None:
+        """Exclude fragments from the shared page from now on."""
+        from lore.digest import sharing
+
+        sharing.exclude_fragments(self._database, ids)
+
+    def read_shared(self, project: str, file: Path) -> list[SharedChange]:
+        """Return what people changed on a project's page, without applying it."""
+        from lore.digest import sharing
+
+        page = sharing.read_page(file, self._redactor)
+        if page is None:
+            msg = f"There is no {file}."
+            raise NotFound(msg, hint="'lore share' writes one.")
+        with self._database.read() as db:
+            return sharing.read_changes(db, self._redactor.redact(project), page)
+
+    def apply_shared(self, project: str, changes: Sequence[SharedChange]) -> int:
+        """Apply the changes on a project's page that a person has approved."""
+        from lore.digest import sharing
+
+        project = self._redactor.redact(project)
+        applied = sharing.apply_changes(self._database, project, changes, redactor=self._redactor)
+        self._sources.drop_hidden()
+        return applied
+
+    def revoke(
+        self,
+        *,
+        session: str = "",
+        origin: str = "",
+        file: str = "",
+        project: str = "",
+        dry_run: bool = False,
+    ) -> Revocation:
+        """Hide what was derived from a session, an origin or a file; the messages stay."""
+        from lore.digest import revocation
+        from lore.digest.revocation import RevocationTarget
+
+        suspect = RevocationTarget(*map(self._redactor.redact, (session, origin, file, project)))
+        if dry_run:
+            return revocation.preview_revocation(self._database, suspect)
+        gone = revocation.revoke(self._database, suspect)
+        self._sources.drop_hidden()
+        return gone
+
+    def conflicts(self, *, project: str = "") -> list[Conflict]:
+        """Return pairs of contradicting fragments that wait for a person's decision."""
+        from lore.digest.consolidation import contradict
+
+        with self._database.read() as db:
+            return contradict.open_conflicts(db, project_n=self._find_project_n(db, project))
+
+    def resolve(self, one: str, other: str, decision: Decision) -> None:
+        """Resolve a conflict: keep the first, keep both, or dismiss it."""
+        from lore.digest.consolidation import contradict
+
+        contradict.resolve_conflict(self._database, one, other, decision)
+        self._sources.drop_hidden()
+
+    def offers(self) -> list[PromotionOffer]:
+        """Return fragments that enough projects confirmed to be promoted to all projects."""
+        from lore.digest import sharing
+
+        with self._database.read() as db:
+            return sharing.promotion_offers(db)
+
+    def promote(self, id: str, *, key: str = "") -> str:
+        """Promote a fragment of one project to all projects; return the id of the promoted one."""
+        from lore.digest import sharing
+
+        promoted = sharing.promote(self._database, id, key=key)
+        self._sources.drop_hidden()
+        return promoted
+
+    def log(self, id: str) -> tuple[Fragment, list[FragmentVersion]]:
+        """Return a fragment and its former versions, oldest first."""
+        with self._database.read() as db:
+            n = items.resolve(db, id, type="fragment").n
+            return fragment_store.get(db, n), fragment_store.get_versions(db, n)
+
+    def diff(self, id: str, version: Count | None = None) -> tuple[FragmentVersion, Fragment]:
+        """Return a former version of a fragment, by default the last, and the current one."""
+        current, former = self.log(id)
+        chosen = [v for v in former if version is None or v.version == version]
+        if not chosen:
+            which = f"version {version}" if version is not None else "former version"
+            msg = f"This fragment has no {which}."
+            raise NotFound(msg)
+        return chosen[-1], current
+
+    def history(self, id: str) -> list[FragmentEvent]:
+        """Return the events in the life of a fragment, oldest first."""
+        with self._database.read() as db:
+            return item_details.list_history(db, id)
+
+    def fragment(self, id: str) -> Reading:
+        """Return one fragment with its surroundings, without reinforcing it."""
+        with self._database.read() as db:
+            return item_details.read(db, items.resolve(db, id, type="fragment").id)
+
+    def page_of_fragments(
+        self, *, kind: str = "", origin: str = "", project: str = "",
+        limit: PageSize = 50, cursor: str = "",
+    ) -> Page[Fragment]:  # fmt: skip
+        """Return a page of fragments that are not deleted, newest first."""
+        after = pagination.decode_cursor(cursor, int)
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            ns = pages.fragments(
+                db, after, kind=kind, origin=origin, project_n=project_n, limit=limit
+            )
+            by_n = fragment_store.by_number(db, ns)
+        return pagination.page_of([((n,), by_n[n]) for n in ns], limit)
+
+    def page_of_roots(
+        self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
+    ) -> Page[Title]:
+        """Return a page of roots by title, strongest first."""
+        after = pagination.decode_cursor(cursor, float, int)
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            keys = pages.roots(db, after, project_n=project_n, limit=limit)
+            titles = item_details.titles(db, [n for _, n in keys])
+        return pagination.page_of(list(zip(keys, titles, strict=True)), limit)
+
+    def page_of_edges(
+        self, *, fragment: str = "", kind: str = "", limit: PageSize = 50, cursor: str = ""
+    ) -> Page[Edge]:
+        """Return a page of edges, of all fragments or of one."""
+        after = pagination.decode_cursor(cursor, int, int, str)
+        with self._database.read() as db:
+            n = items.resolve(db, fragment, type="fragment").n if fragment else None
+            rows = pages.edges(db, after, fragment_n=n, kind=kind, limit=limit)
+        return pagination.page_of(rows, limit)
+
+    def page_of_conflicts(
+        self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
+    ) -> Page[Conflict]:
+        """Return a page of contradicting fragments, newest first."""
+        after = pagination.decode_cursor(cursor, int, int, int)
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            keys = pages.conflicts(db, after, project_n=project_n, limit=limit)
+            by_n = fragment_store.by_number(db, sorted({n for _, *pair in keys for n in pair}))
+        rows = [(key, Conflict(by_n[key[1]], by_n[key[2]])) for key in keys]
+        return pagination.page_of(rows, limit)

@@ -1,0 +1,132 @@
+"""Maintenance: forget, back up, embed waiting items, count what is stored."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from lore.capture import embedding_queue
+from lore.errors import StoreFull, StoreReadOnly
+from lore.memory.context import MemoryPart
+from lore.records import (
+    ForgetPreview,
+    NameMatches,
+    Queues,
+    Stats,
+)
+from lore.store import forgetting, items, maintenance, spend, vectors
+from lore.store import jobs as job_store
+from lore.validation import Seconds, validate_methods
+
+
+@validate_methods
+class Maintenance(MemoryPart):
+    """Forget, back up, embed waiting items, and count what is stored."""
+
+    def backup(self, target: Path | str | None = None) -> Path:
+        """Write a consistent copy of the database and return its path."""
+        if target is None:
+            self._settings.backups.mkdir(mode=0o700, parents=True, exist_ok=True)
+            target = self._settings.backups
+        return maintenance.backup(self._database, Path(target))
+
+    def count_forgettable(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
+    ) -> int:
+        """Return how many records `forget` would delete."""
+        return self.preview_forget(id=id, session=session, project=project, match=match).count
+
+    def preview_forget(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
+    ) -> ForgetPreview:
+        """Return what `forget` would delete, items by id in the order of storage."""
+        session, project = self._redactor.redact(session), self._redactor.redact(project)
+        with self._database.read() as db:
+            direct = forgetting.select(db, id, session, project, match)
+            selection = forgetting.with_derived(db, direct)
+            ids = items.ids_of(db, selection.item_ns)
+        chosen = tuple(ids[n] for n in selection.item_ns if n in ids)
+        return ForgetPreview(chosen, len(selection.session_ns), len(selection.project_ns))
+
+    def find_names(self, text: str) -> NameMatches:
+        """Return the sessions and projects whose names contain a text.
+
+        `forget(match=…)` removes the text from session names; a project keeps its path until the
+        project itself is forgotten.
+        """
+        with self._database.read() as db:
+            return forgetting.find_names(db, text)
+
+    def forget(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
+    ) -> list[str]:
+        """Delete data permanently at a person's request; return the deleted ids."""
+        session, project = self._redactor.redact(session), self._redactor.redact(project)
+        with self._database.read() as db:
+            selection = forgetting.select(db, id, session, project, match)
+            selection = forgetting.with_derived(db, selection)
+        deleted_ids = maintenance.forget_everywhere(
+            self._database, selection, match, self._settings.backups
+        )
+        self._sources.forget_vectors(selection.item_ns)
+        self.clear_caches()
+        return deleted_ids
+
+    def clear_caches(self) -> None:
+        """Clear cached texts, which may have been forgotten here or by another process."""
+        self._sources.let_go()
+
+    def stats(self) -> Stats:
+        """Return statistics of the memory."""
+        with self._database.read() as db:
+            return maintenance.collect_stats(
+                db, embedder=self._sources.embedder.identity, notice=self._context.notice_now
+            )
+
+    def queues(self) -> Queues:
+        """Return the lengths of the queues; without an embedder no item waits for a vector."""
+        midnight = self._database.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        with self._database.read() as db:
+            open_jobs = job_store.open_jobs(db)
+            waiting = vectors.count_pending(db) if self._sources.embedder.dimension else 0
+            until = midnight + timedelta(days=1)
+            background_usd = spend.spent_on(db, spend.BACKGROUND, since=midnight, until=until)
+            agents_usd = spend.spent_on(db, spend.REQUEST, since=midnight, until=until)
+        parked = sum(job.state == "parked" for job in open_jobs)
+        pending = len(open_jobs) - parked
+        return Queues(
+            waiting,
+            pending,
+            parked,
+            round(background_usd, 6),
+            self._settings.background_daily_budget,
+            round(agents_usd, 6),
+            # The ledger of requests has seen changes of the budget since the start.
+            self._context.requests.budget_usd
+            if self._context.requests
+            else self._settings.daily_budget,
+        )
+
+    def require_writable(self) -> None:
+        """Raise an error if the database cannot be written."""
+        if self._database.full:
+            msg = f"There is no space left for {self._database.path}."
+            raise StoreFull(msg, hint="Free some space; reading goes on meanwhile.")
+        if self._database.read_only:
+            msg = f"{self._database.path} cannot be written, and a daemon only writes."
+            raise StoreReadOnly(msg, hint="'lore doctor' says why.")
+
+    def run_upkeep(self) -> bool:
+        """Run the daily upkeep if it is due; return whether it was."""
+        begun = maintenance.schedule_maintenance(self._database)
+        if begun is None:
+            return False
+        begun.result()
+        self._database.checkpoint()
+        return True
+
+    def embed_waiting(
+        self, *, within_s: Seconds | None = None, progress: embedding_queue.Progress | None = None
+    ) -> int:
+        """Embed the items that wait for a vector; return how many were embedded."""
+        return self._context.embed_waiting(within_s=within_s, progress=progress)

@@ -1,0 +1,401 @@
+"""Text that sessions and hooks inject into prompts without a question.
+
+An agent waits meanwhile: nothing here embeds waiting items or waits for a write.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from lore import projects
+from lore.context import wording
+from lore.context.wording import PromptText
+from lore.errors import InvalidInput, LoreError, NotFound
+from lore.memory.context import MemoryContext, MemoryPart
+from lore.memory.digest import Digest
+from lore.memory.sessions import Sessions
+from lore.projects import ProjectFinder
+from lore.recall import prompt_hits
+from lore.records import CaptureResult, InjectedItem, Injection, PromptCandidate
+from lore.store import dialogue_state, fragments, items, sessions
+from lore.store.database import Connection
+from lore.text import call_text, goals, message_features, tokens
+from lore.validation import Count, Seconds, validate_methods
+
+BRIEFING_TOKENS = 500
+"""From the specification: the budget for the start of a session."""
+
+TRANSCRIPT_DEADLINE_S = 20.0
+"""The deadline for reading a transcript at the end of a turn, some hundred megabytes;
+
+the next turn or the daemon reads the rest.
+"""
+
+EMPTY_INJECTION = Injection()
+
+_HELPER = "/agent-"
+"""Separates the parent's name from the subagent's in a session name of Claude Code."""
+
+_NO_PROJECT = -1
+"""An unknown project: only knowledge that holds in all projects is found."""
+
+_ANY_PROMPT = "What was decided?"
+
+
+@validate_methods
+class Prompts(MemoryPart):
+    """Select what sessions and hooks inject into prompts, and capture their turns."""
+
+    def __init__(self, context: MemoryContext, sessions: Sessions, digest: Digest) -> None:
+        super().__init__(context)
+        self._sessions = sessions
+        self._digest = digest
+
+    def begin_session(
+        self,
+        session: str,
+        *,
+        project: str = "",
+        condensed: bool = False,
+        budget_tokens: Count = BRIEFING_TOKENS,
+        within_s: Seconds | None = None,
+        counts: bool = True,
+    ) -> Injection:
+        """Return the text for the start of a session: instructions, past sessions, knowledge.
+
+        A `condensed` session has lost what was injected, so that it may be injected again. After
+        `within_s` the result is empty, as in `for_prompt`; `counts` is as there. The content of a
+        fragment that is shown by title only may still be injected later.
+        """
+        started = time.perf_counter()
+        if self._is_quiet(session) or _is_late(started, within_s):
+            return EMPTY_INJECTION
+        from lore.recall import session_briefing
+
+        session = self._redactor.redact(session)
+        if condensed and not self._database.read_only:
+            with suppress(LoreError):
+                self._database.submit(lambda db: dialogue_state.clear_injections(db, session))
+        with self._database.read() as db:
+            project_n = self._project_of(db, project)
+            family = _family(db, session)
+            briefing = session_briefing.gather_briefing(
+                self._sources, db, project_n=project_n, without=family
+            )
+            ids_shown = [hit.id for hit in briefing.standing]
+            ids_shown += [past.id for past in briefing.past] + [id_ for id_, _ in briefing.roots]
+            short = items.short_ids(db, list(dict.fromkeys(ids_shown))) if ids_shown else {}
+            ns = items.numbers_of(db, ids_shown)
+            roots = fragments.by_number(db, [ns[id_] for id_, _ in briefing.roots if id_ in ns])
+        worded = wording.format_session_start(briefing, short, budget_tokens=budget_tokens)
+        if _is_late(started, within_s):
+            return EMPTY_INJECTION
+        texts = {root.id: root.content for root in roots.values() if root.content in worded.text}
+        texts |= {past.id: past.goal for past in briefing.past}
+        texts |= {hit.id: hit.text for hit in briefing.standing}
+        ids = tuple(id_ for id_ in worded.ids if id_ in texts and id_ in ns)
+        injected = _injected_items(ids, ns, texts)
+        if counts:
+            self._record(session, injected)
+        return _injection(worded, injected)
+
+    def for_prompt(
+        self,
+        prompt: str,
+        *,
+        session: str = "",
+        project: str = "",
+        budget_tokens: Count | None = None,
+        threshold: float | None = None,
+        within_s: Seconds | None = None,
+        now: datetime | None = None,
+        counts: bool = True,
+    ) -> Injection:
+        """Return memory that clearly concerns a prompt and is new to its session.
+
+        Only words of people and assistants from other sessions qualify. Changes to memory that the
+        session has had come first, each once. After `within_s` the result is empty and does not
+        count as injected. Without `counts` the caller reports the injection with
+        `record_injection`.
+        """
+        started = time.perf_counter()
+        if self._is_quiet(session) or _is_late(started, within_s):
+            return EMPTY_INJECTION
+        session = self._redactor.redact(session)
+        least = self._settings.inject_threshold if threshold is None else threshold
+        budget = budget_tokens or self._settings.inject_budget_tokens
+        with self._database.read() as db:
+            news = self._news(db, session, project, budget)
+            fits = self.find_candidates(prompt, session=session, project=project, now=now)
+            passing = [fit.hit for fit in wording.select_fits(prompt, fits, least)]
+            fresh = _fresh(db, session, {hit.id: hit.text for hit in passing})
+        worded = wording.format_hits(
+            [hit for hit in passing if hit.id in fresh.texts and hit.id not in news.shown],
+            fresh.short,
+            budget_tokens=budget - tokens.count(news.worded.text),
+        )
+        if _is_late(started, within_s):
+            return EMPTY_INJECTION
+        injected = (*news.given, *_injected_items(worded.ids, fresh.ns, fresh.texts))
+        if counts:
+            self._record(session, injected)
+        both = "\n".join(filter(None, (news.worded.text, worded.text)))
+        return _injection(PromptText(both, (*news.worded.ids, *worded.ids)), injected)
+
+    def record_injection(self, session: str, injection: Injection) -> None:
+        """Record what a session was given, without waiting for the write."""
+        self._record(self._redactor.redact(session), injection.given)
+
+    def _news(self, db: Connection, session: str, project: str, budget_tokens: int) -> _News:
+        """Return changes to memory since the session started."""
+        if not session:
+            return _News()
+        from lore.recall import session_briefing
+
+        family = _family(db, session)
+        own = [sessions.get_session(db, n) for n in family]
+        began = [
+            dialogue_state.first_injection_at(db, session),
+            *(one.started_at for one in own[:1]),
+        ]
+        changes = session_briefing.find_news(
+            db,
+            session,
+            project_n=self._project_of(db, project),
+            without=[one.id for one in own],
+            since=min(filter(None, began), default=None),
+        )
+        fresh = (*changes.new, *changes.decided, *changes.changed)
+        pieces = [*fresh]
+        for piece, heir in changes.gone:
+            pieces += [piece, heir] if heir else [piece]
+        if not pieces:
+            return _News()
+        worded = wording.format_news(
+            [(one.id, one.at, one.text) for one in changes.new],
+            [(one.id, one.at, one.text) for one in changes.decided],
+            [(one.id, one.at, one.text) for one in changes.changed],
+            [(one.id, heir.id if heir else "", heir.text if heir else "")
+             for one, heir in changes.gone],
+            items.short_ids(db, list(dict.fromkeys(one.id for one in pieces))),
+            budget_tokens=budget_tokens,
+        )  # fmt: skip
+        shown = {*worded.ids}
+        injected = [
+            InjectedItem(one.n, message_features.word_fingerprint(one.text))
+            for one in fresh
+            if one.id in shown
+        ]
+        for piece, heir in changes.gone:
+            if piece.id in shown:
+                injected.append(InjectedItem(piece.n, dialogue_state.GONE_DIGEST))
+                injected += (
+                    [InjectedItem(heir.n, message_features.word_fingerprint(heir.text))]
+                    if heir
+                    else []
+                )
+        return _News(worded, tuple(injected), frozenset(one.id for one in pieces))
+
+    def warm_up(self) -> None:
+        """Load what the first prompt would wait for: the model and the vector index."""
+        with suppress(LoreError):
+            self.begin_session("")
+            self.find_candidates(_ANY_PROMPT)
+            [vector] = self._sources.embedder.embed([_ANY_PROMPT], query=True)
+            self._sources.nearest(vector, 1)
+
+    def find_candidates(
+        self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None
+    ) -> list[PromptCandidate]:
+        """Return candidates for a prompt, best first, with their scores.
+
+        A prompt that only says 'go on', or contains only output, has no candidates.
+        """
+        request = goals.parse_request(prompt)
+        if request is None or not request.real:
+            return []
+        session = self._redactor.redact(session)
+        with self._database.read() as db:
+            try:
+                return prompt_hits.find_prompt_hits(
+                    self._sources,
+                    self._redactor.redact(request.text),
+                    project_n=self._project_of(db, project),
+                    without=_family(db, session),
+                    now=now or self._database.now(),
+                )
+            except InvalidInput:
+                return []  # no word to search for
+
+    def for_error(
+        self,
+        tool: str,
+        given: str,
+        output: str,
+        *,
+        session: str = "",
+        project: str = "",
+        failed: bool = False,
+        within_s: Seconds | None = None,
+    ) -> Injection:
+        """Return known fixes for an error that a tool has just met.
+
+        `given` is the input of the tool; `output` is analyzed but never quoted.
+        """
+        started = time.perf_counter()
+        call = call_text.read_call(tool, given)
+        if not output.strip() or self._is_quiet(session) or _is_late(started, within_s):
+            return EMPTY_INJECTION
+        if call_text.classify_result(call, output, failed=failed) != "failed":
+            return EMPTY_INJECTION
+        message = self._redactor.redact(call_text.error_line(output))
+        if not message:
+            return EMPTY_INJECTION
+        from lore.recall import prompt_hits
+
+        session = self._redactor.redact(session)
+        with self._database.read() as db:
+            fixes = prompt_hits.find_remedies(
+                self._sources,
+                db,
+                message,
+                project_n=self._project_of(db, project),
+                without=_family(db, session),
+                now=self._database.now(),
+            )
+            fresh = _fresh(db, session, fixes.texts)
+        worded = wording.format_fixes(
+            [hit for hit in fixes.hits if hit.id in fresh.texts],
+            [remedy for remedy in fixes.remedies if remedy.id in fresh.texts],
+            fresh.short,
+            budget_tokens=self._settings.inject_budget_tokens,
+        )
+        if _is_late(started, within_s):
+            return EMPTY_INJECTION
+        injected = _injected_items(worded.ids, fresh.ns, fresh.texts)
+        self._record(session, injected)
+        return _injection(worded, injected)
+
+    def end_turn(self, session: str, transcript: Path | None = None) -> CaptureResult | None:
+        """Capture the transcript of a session and store its working state for the next session.
+
+        Reading stops after `TURN_S`; the rest is read later.
+        """
+        captured, until = None, time.monotonic() + TRANSCRIPT_DEADLINE_S
+        if transcript is not None:
+            files = _with_helpers(transcript)
+            look = partial(
+                self._sessions.capture_files, files, stopping=lambda: time.monotonic() > until
+            )
+            captured = look()
+            if self._sessions.estimate_capture(files).files:
+                look()  # another reader was faster and may have missed the last lines
+        from lore.digest import episodes
+
+        with suppress(NotFound, InvalidInput):
+            episodes.store_working_state(self._database, self._redactor.redact(session))
+        return captured
+
+    def end_session(self, session: str, transcript: Path | None = None) -> CaptureResult | None:
+        """Capture a session that ends and store its episode."""
+        captured = self.end_turn(session, transcript)
+        with suppress(NotFound, InvalidInput):
+            self._sessions.episode(session)
+        return captured
+
+    def distill_now(self, session: str, transcript: Path | None = None) -> list[str]:
+        """Distill everything in a session so far; return the ids of the new distillations."""
+        self.end_turn(session, transcript)
+        try:
+            return self._digest.distill(session)
+        except NotFound:
+            return []
+
+    def _is_quiet(self, session: str) -> bool:
+        """Return whether nothing is injected: injection is off or the session is private."""
+        if not self._settings.inject_on:
+            return True
+        name = self._redactor.redact(session)
+        with self._database.read() as db:
+            return dialogue_state.is_private(db, name) or (
+                _HELPER in name and dialogue_state.is_private(db, name.partition(_HELPER)[0])
+            )
+
+    def _project_of(self, db: Connection, folder: str) -> int:
+        """Return the number of a folder's project, `_NO_PROJECT` if there is none."""
+        if not folder:
+            return _NO_PROJECT
+        folder = self._redactor.redact(folder)
+        n = projects.find_project_number(db, folder, ProjectFinder().find(folder))
+        return _NO_PROJECT if n is None else n
+
+    def _record(self, session: str, given: Sequence[tuple[int, int]]) -> None:
+        if given and session and not self._database.read_only:
+            now = self._database.now()
+            with suppress(LoreError):
+                self._database.submit(
+                    lambda db: dialogue_state.add_injections(db, session, given, now=now)
+                )
+
+
+def _is_late(started: float, within_s: float | None) -> bool:
+    return within_s is not None and time.perf_counter() - started >= within_s
+
+
+def _family(db: Connection, session: str) -> Sequence[int]:
+    """Return the numbers of a session and its relatives, none if it is not stored yet."""
+    if not session:
+        return ()
+    try:
+        return sessions.session_family(db, sessions.get_session_number(db, session))
+    except (NotFound, InvalidInput):
+        return ()
+
+
+def _injection(worded: PromptText, given: tuple[InjectedItem, ...] = ()) -> Injection:
+    return Injection(worded.text, worded.ids, tokens.count(worded.text), given)
+
+
+def _injected_items(
+    ids: Sequence[str], ns: Mapping[str, int], texts: Mapping[str, str]
+) -> tuple[InjectedItem, ...]:
+    return tuple(
+        InjectedItem(ns[id_], message_features.word_fingerprint(texts[id_])) for id_ in ids
+    )
+
+
+def _with_helpers(transcript: Path) -> list[Path]:
+    """Return a transcript with those of its subagents, which may be written after its end."""
+    folder = transcript.with_suffix("")
+    return [transcript, folder] if folder.is_dir() and not folder.is_symlink() else [transcript]
+
+
+class _News(NamedTuple):
+    """Changes for a session: text, injected items, and the ids of all changed items."""
+
+    worded: PromptText = PromptText()
+    given: tuple[InjectedItem, ...] = ()
+    shown: frozenset[str] = frozenset()
+
+
+class _Fresh(NamedTuple):
+    """Items that are new to a session: texts, numbers and short ids by id."""
+
+    texts: dict[str, str]
+    ns: dict[str, int]
+    short: dict[str, str]
+
+
+def _fresh(db: Connection, session: str, texts: Mapping[str, str]) -> _Fresh:
+    shown = dialogue_state.find_injections(db, session)
+    ns = items.numbers_of(db, [*texts])
+    had = {id_ for id_ in texts if ns[id_] in shown.items}
+    ids = wording.select_unseen(texts, had, shown.digests)
+    short = items.short_ids(db, ids) if ids else {}
+    return _Fresh({id_: texts[id_] for id_ in ids}, ns, short)

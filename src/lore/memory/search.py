@@ -1,0 +1,209 @@
+"""Search: recall, search, read, explore, timelines and provenance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from lore.errors import InvalidInput
+from lore.memory.context import MemoryPart
+from lore.recall import answer as answering
+from lore.recall import item_details, search
+from lore.recall.answer import Request
+from lore.recall.item_details import Direction
+from lore.recall.search import SearchRequest
+from lore.records import (
+    ITEM_TYPES,
+    Answer,
+    Hit,
+    ItemType,
+    Outline,
+    Provenance,
+    Reading,
+    Scope,
+    SessionHit,
+    TimelineEntry,
+    Title,
+)
+from lore.store import fragments as fragment_store
+from lore.store import items
+from lore.validation import Count, Whole, validate_methods
+
+
+@validate_methods
+class Search(MemoryPart):
+    """Recall, search, read and explore what is stored, with its provenance."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        parent_id: str = "",
+        depth: Whole | None = None,
+        limit: Count = 10,
+        deep: bool = False,
+        kind: str = "",
+        origin: str = "",
+        since: str = "",
+        project: str = "",
+        log: bool = True,
+    ) -> list[Hit]:
+        """Search fragments; `deep` follows the graph to related ones."""
+        query, project = self._redactor.redact(query), self._redactor.redact(project)
+        request = SearchRequest(
+            query, parent_id, depth, limit, deep, kind, origin, since, project, self._database.now()
+        )
+        started = time.perf_counter()
+        self._context.catch_up()
+        hits = search.search_fragments(self._sources, request)
+        if log:
+            took_ms = (time.perf_counter() - started) * 1000
+            self._sources.log_retrieval("search", query, [hit.id for hit in hits], took_ms)
+        return hits
+
+    __call__ = search
+
+    def recall(
+        self,
+        query: str,
+        *,
+        scope: Scope = "all",
+        session: str = "",
+        project: str = "",
+        limit: Count | None = None,
+        budget_tokens: Count | None = None,
+        recipe: str = "",
+        explain: bool = False,
+        why_not: Sequence[str] = (),
+        trusted_only: bool = False,
+        types: Sequence[ItemType] = ITEM_TYPES,
+        now: datetime | None = None,
+        log: bool = True,
+    ) -> Answer:
+        """Answer a question from messages, distillations and fragments, best first.
+
+        `trusted_only` limits hits to words of the person or the assistant, for prompts that did not
+        ask. `types` limits the types of items.
+        """
+        started = time.perf_counter()
+        query = self._redactor.redact(query)
+        request = Request(
+            query=query,
+            scope=scope,
+            session=self._redactor.redact(session),
+            project=self._redactor.redact(project),
+            limit=self._settings.recall_max_hits if limit is None else limit,
+            budget_tokens=(
+                self._settings.recall_budget_tokens if budget_tokens is None else budget_tokens
+            ),
+            recipe=recipe or self._settings.search_recipe,
+            explain=explain,
+            why_not=tuple(why_not),
+            trusted_only=trusted_only,
+            types=tuple(types),
+            now=now or self._database.now(),
+        )
+        self._context.catch_up()
+        answer = answering.recall(self._sources, request)
+        if log:
+            took_ms = (time.perf_counter() - started) * 1000
+            self._sources.log_retrieval("recall", query, [h.id for h in answer.hits], took_ms)
+        notice = self._context.notice_now
+        return replace(answer, notice=notice) if notice else answer
+
+    def find_sessions(
+        self,
+        query: str,
+        *,
+        project: str = "",
+        limit: Count = 5,
+        types: Sequence[ItemType] = ("message", "distillation"),
+        now: datetime | None = None,
+        recipe: str = "",
+    ) -> list[SessionHit]:
+        """Search for sessions in which something was said or done."""
+        self._context.catch_up()
+        return search.search_sessions(
+            self._sources,
+            self._redactor.redact(query),
+            project=self._redactor.redact(project),
+            limit=limit,
+            types=tuple(types),
+            now=now or self._database.now(),
+            recipe=recipe or self._settings.search_recipe,
+        )
+
+    def standing_instructions(self, *, project: str = "", question: str = "") -> list[Hit]:
+        """Return the standing instructions of a project, those near a question first."""
+        return answering.list_standing(self._sources, self._redactor.redact(project), question)
+
+    def roots(self, *, query: str = "", limit: Count = 20, project: str = "") -> list[Title]:
+        """Return the roots, strongest first, or those that match a query."""
+        query, project = self._redactor.redact(query), self._redactor.redact(project)
+        if query:
+            return search.search_roots(self._sources, query, limit=limit, project=project)
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            return item_details.roots(db, project_n=project_n, limit=limit)
+
+    def explore(self, what: str, *, max_depth: Whole = 2) -> list[Outline]:
+        """Return the tree below a fragment, or below the best hits for a query."""
+        if items.looks_like_id(what):
+            with self._database.read() as db:
+                return [item_details.explore(db, what, max_depth=max_depth)]
+        hits = self.search(what, limit=3)
+        with self._database.read() as db:
+            return [item_details.explore(db, hit.id, max_depth=max_depth) for hit in hits]
+
+    def read(self, ids: Sequence[str], *, reinforce: bool = True) -> list[Reading]:
+        """Return whole items; reading a fragment reinforces it."""
+        with self._database.read() as db:
+            readings = [item_details.read(db, id_) for id_ in ids]
+        reinforced = [r.id for r in readings if r.fragment and not r.deleted]
+        if reinforce and reinforced and not self._database.read_only:
+            self._database.write(
+                lambda db: fragment_store.reinforce_all(db, reinforced, now=self._database.now())
+            )
+        return readings
+
+    def titles(self, ids: Sequence[str]) -> list[Title]:
+        """Return fragments by title only, in order."""
+        with self._database.read() as db:
+            return item_details.titles(
+                db, [items.resolve(db, id_, type="fragment").n for id_ in ids]
+            )
+
+    def traverse(self, id: str, direction: Direction = "children") -> list[Title]:
+        """Return the neighbors of a fragment in one direction."""
+        if direction not in ("children", "parent", "associations"):
+            msg = f"'{direction}' is no direction: children, parent or associations."
+            raise InvalidInput(msg)
+        with self._database.read() as db:
+            return item_details.traverse(db, id, direction)
+
+    def why(self, id: str) -> Provenance:
+        """Return the provenance of an item and the numbers behind its strength."""
+        with self._database.read() as db:
+            return item_details.why(db, id, now=self._database.now())
+
+    def timeline(
+        self, anchor: str, *, before: Whole = 5, after: Whole = 5, project: str = ""
+    ) -> list[TimelineEntry]:
+        """Return what was said and learned around a message, a fragment or a time, oldest first.
+
+        Around a message it covers its session; around a time (or 'now') all sessions, or those of a
+        project.
+        """
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            return item_details.list_around(
+                db, anchor, before=before, after=after, project_n=project_n,
+                now=self._database.now(),
+            )  # fmt: skip
+
+    def short_ids(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return for each id the shortest unique prefix."""
+        with self._database.read() as db:
+            return items.short_ids(db, ids)

@@ -1,0 +1,252 @@
+"""Sessions, messages, episodes and projects: capture, import, export and lists.
+
+Transcript adapters are imported on first use: they would cost every command a tenth of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from lore import projects
+from lore.capture import export_import, message_capture
+from lore.capture.message_capture import Conversation
+from lore.errors import NotFound
+from lore.memory import pagination
+from lore.memory.context import MemoryPart
+from lore.memory.pagination import PageSize
+from lore.projects import ProjectFinder
+from lore.recall import time_spans
+from lore.records import (
+    CaptureEstimate,
+    CaptureResult,
+    Channel,
+    Distillation,
+    Episode,
+    ImportResult,
+    Message,
+    NewMessage,
+    Page,
+    Project,
+    Session,
+    StoredEpisode,
+)
+from lore.redaction.redactor import home_key
+from lore.store import distillations, items, pages, project_rows, sessions
+from lore.store import fragments as fragment_store
+from lore.store import messages as message_store
+from lore.validation import Count, Whole, validate_methods
+
+if TYPE_CHECKING:
+    from lore.capture.file_capture import TranscriptFile
+
+LIVE = timedelta(hours=1)
+"""A session that was silent for longer is not the current one:
+
+an agent's transcript is read every half minute, and a person thinks for minutes between turns.
+"""
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes read and the total."""
+
+
+@validate_methods
+class Sessions(MemoryPart):
+    """Capture, import, export and list sessions, messages, episodes and projects."""
+
+    def sessions(self, *, project: str = "", limit: Count = 20) -> list[Session]:
+        """Return the latest sessions, newest first."""
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            return sessions.recent_sessions(db, project_n=project_n, limit=limit)
+
+    __call__ = sessions
+
+    def capture(
+        self, session: str, new: Sequence[NewMessage], *, agent: str = "library",
+        project: str = "", title: str = "", branch: str = "", parent: str = "",
+        files: Sequence[str] = (), channel: Channel = "push",
+    ) -> list[str]:  # fmt: skip
+        """Store messages of a session, each once, and return their ids in order.
+
+        A session stays in the project that was named first; `lore doctor` lists sessions for which
+        another was named later.
+        """
+        details = (title, branch, parent, tuple(files), channel)
+        conversation = Conversation(session, agent, project, *details)
+        return message_capture.capture(self._database, conversation, new, redactor=self._redactor)
+
+    def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
+        """Return how much `capture_files` would read, and how long that may take."""
+        from lore.capture import file_capture
+
+        return file_capture.estimate_capture(
+            self._database, self._transcripts(paths, since), self._redactor
+        )
+
+    def capture_files(
+        self, paths: Sequence[Path] = (), *, since: str = "", dry_run: bool = False,
+        progress: Progress | None = None, stopping: Callable[[], bool] = lambda: False,
+    ) -> CaptureResult:  # fmt: skip
+        """Capture transcript files and folders, by default those of all agents on this machine."""
+        from lore.capture import file_capture
+        from lore.capture.adapters import registry
+        from lore.capture.transcript_reader import ReadOptions
+
+        how = ReadOptions(
+            self._database, registry.find_adapter,
+            redactor=self._redactor, dry_run=dry_run, stopping=stopping,
+        )  # fmt: skip
+        return file_capture.capture_files(how, self._transcripts(paths, since), progress=progress)
+
+    def _transcripts(self, paths: Sequence[Path], since: str) -> list[TranscriptFile]:
+        from lore.capture import file_capture
+        from lore.capture.adapters import registry
+
+        after = time_spans.since(since, self._database.now()) if since else None
+        return file_capture.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
+
+    def import_lines(
+        self, lines: Iterable[bytes], *, trust: bool | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> ImportResult:  # fmt: skip
+        """Import an export and count the added and skipped records.
+
+        An export of another home is refused unless `trust` is given; if it is False, records are
+        stored as a peer's words and delete nothing.
+        """
+        from lore.capture import export_import
+
+        return export_import.import_lines(
+            self._database, lines, key=home_key(self._settings, "export"), trust=trust,
+            redactor=self._redactor, progress=progress,
+        )  # fmt: skip
+
+    def episode(self, session: str) -> Episode | None:
+        """Derive the episode of a session and store it as a fragment; None if nothing was done.
+
+        The episode is not stored if the memory is read-only or a person has deleted or revoked it.
+        The id of an episode's fragment also names its session.
+        """
+        from lore.digest import episodes
+
+        with self._database.read() as db:
+            session = episodes.session_of(db, self._redactor.redact(session))
+        derived = episodes.derive_episode(self._database, session)
+        if derived and not self._database.read_only:
+            episodes.store_episode(self._database, session, derived)
+        return derived
+
+    def episodes(self, *, project: str = "", limit: Count = 20) -> list[StoredEpisode]:
+        """Return the latest stored episodes, newest first."""
+        from lore.digest import episodes
+
+        with self._database.read() as db:
+            return episodes.recent_episodes(db, project=self._redactor.redact(project), limit=limit)
+
+    def export(self, target: Path | str | BinaryIO) -> int:
+        """Write everything as JSON lines and return the number of records."""
+        place = Path(target) if isinstance(target, str) else target
+        return export_import.export(self._database, place, key=home_key(self._settings, "export"))
+
+    def messages(self, session: str, *, first: Whole = 0, limit: Count = 10_000) -> list[Message]:
+        """Return the messages of a session in order."""
+        with self._database.read() as db:
+            n = sessions.get_session_number(db, self._redactor.redact(session))
+            return message_store.messages_of_session(db, n, first=first, limit=limit)
+
+    def has_session(self, session: str) -> bool:
+        """Return whether a session with this id, or this name at its agent, is stored."""
+        try:
+            with self._database.read() as db:
+                sessions.get_session_number(db, self._redactor.redact(session))
+        except NotFound:
+            return False
+        return True
+
+    def find_live_session(self, folder: str) -> Session | None:
+        """Return the latest live session in a folder's project, or None."""
+        project = self.find_project(folder) if folder else None
+        newest = self.sessions(project=project.id, limit=1) if project else []
+        since = self._database.now() - LIVE
+        return next((one for one in newest if one.last_message_at >= since), None)
+
+    def projects(self) -> list[Project]:
+        """Return all projects, by path."""
+        with self._database.read() as db:
+            return list(project_rows.all_projects(db).values())
+
+    def find_project(self, folder: str) -> Project | None:
+        """Return the project that a folder belongs to, or None if it is unknown."""
+        folder = self._redactor.redact(folder)
+        place = ProjectFinder().find(folder) if folder else None
+        with self._database.read() as db:
+            n = projects.find_project_number(db, folder, place)
+            return project_rows.all_projects(db)[n] if n is not None else None
+
+    def message(self, id: str) -> Message:
+        """Return one message."""
+        with self._database.read() as db:
+            return message_store.get_message(db, items.resolve(db, id, type="message").n)
+
+    def page_of_sessions(
+        self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
+    ) -> Page[Session]:
+        """Return a page of sessions, those with the latest messages first."""
+        after = pagination.decode_cursor(cursor, int, int)
+        with self._database.read() as db:
+            keys = pages.sessions(
+                db, after, project_n=self._find_project_n(db, project), limit=limit
+            )
+            by_n = sessions.get_sessions(db, [n for _, n in keys])
+        return pagination.page_of([(key, by_n[key[1]]) for key in keys], limit)
+
+    def page_of_messages(
+        self, session: str, *, limit: PageSize = 50, cursor: str = ""
+    ) -> Page[Message]:
+        """Return a page of a session's messages in order."""
+        (after,) = pagination.decode_cursor(cursor, int) or (-1,)
+        with self._database.read() as db:
+            n = sessions.get_session_number(db, self._redactor.redact(session))
+            page = message_store.messages_of_session(db, n, first=int(after) + 1, limit=limit)
+        return pagination.page_of([((one.ordinal,), one) for one in page], limit)
+
+    def page_of_distillations(
+        self, *, session: str = "", project: str = "", limit: PageSize = 50, cursor: str = ""
+    ) -> Page[Distillation]:
+        """Return a page of distillations, newest first."""
+        after = pagination.decode_cursor(cursor, int)
+        with self._database.read() as db:
+            session_name = self._redactor.redact(session)
+            ns = pages.distillations(
+                db,
+                after,
+                session_n=sessions.get_session_number(db, session_name) if session_name else None,
+                project_n=self._find_project_n(db, project),
+                limit=limit,
+            )
+            by_n = distillations.get_distillations(db, ns)
+        return pagination.page_of([((n,), by_n[n]) for n in ns], limit)
+
+    def page_of_episodes(
+        self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
+    ) -> Page[StoredEpisode]:
+        """Return a page of episodes, those whose sessions ended last first."""
+        from lore.digest import episodes
+
+        after = pagination.decode_cursor(cursor, int, int)
+        with self._database.read() as db:
+            keys = pages.episodes(
+                db, after, project_n=self._find_project_n(db, project), limit=limit
+            )
+            by_n = fragment_store.by_number(db, [n for _, n in keys])
+            rows = [(key, episodes.load_episode(db, by_n[key[1]])) for key in keys]
+        return pagination.page_of(rows, limit)
+
+    def page_of_projects(self, *, limit: PageSize = 50, cursor: str = "") -> Page[Project]:
+        """Return a page of projects in the order of their creation."""
+        after = pagination.decode_cursor(cursor, int)
+        with self._database.read() as db:
+            return pagination.page_of(pages.projects(db, after, limit=limit), limit)

@@ -1,0 +1,300 @@
+"""Gather the candidates for a question by keyword and vector search, as columns for ranking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore import clock
+from lore.index.vector_index import VectorFilter
+from lore.recall import fusion
+from lore.recall.question import Question
+from lore.recall.sources import Numbers, Sources
+from lore.records import NOTE_EDGES, EdgeKind, ItemType
+from lore.store import candidate_rows, distillations, graph, items, keywords, messages
+from lore.store.candidate_rows import CandidateRows
+from lore.store.database import Connection
+
+MESSAGES, LONG_MESSAGES, LOGS, FRAGMENTS, NEAREST = 120, 60, 60, 60, 120
+"""Most candidates from each search: messages, long messages, distillations, fragments, vectors."""
+
+OVERFETCH = 4
+"""The vector search fetches this many times more where a filter drops some of them."""
+
+IN_TIME_SPAN, LONGEST_SPAN = 40, timedelta(days=62)
+"""A question about a short time span adds the messages of that time."""
+
+EXPANDED = 3
+"""The best fragments add the fragments they are linked to."""
+
+RANKED, RANKED_LOGS = 100, 40
+"""Candidates that are ranked; distillations do not displace the messages they summarize."""
+
+ALWAYS_RANKED = 20
+"""The first of each search are always ranked."""
+
+POSTINGS, POSTINGS_PER_ROOT = 1_000, 10
+"""Rows that a keyword query may touch: at least the first, or the second times √size. The commonest
+words are dropped beyond that: they cost most of the time and discriminate least."""
+
+Floats = NDArray[np.float64]
+
+_NO_RANK = 1e9
+_LINKING: tuple[EdgeKind, ...] = ("hierarchical", "associative", *NOTE_EDGES)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Candidates as columns; rank 0 is the best, and huge where a search did not return the
+    item."""
+
+    rows: CandidateRows
+    head: Floats
+    long: Floats
+    log: Floats
+    fragment: Floats
+    cosine: Floats
+    head_rank: Floats
+    long_rank: Floats
+    log_rank: Floats
+    fragment_rank: Floats
+    cosine_rank: Floats
+    base: Floats
+    rarity: Floats
+    considered: int
+
+    @property
+    def ns(self) -> Numbers:
+        """Return the item numbers of the candidates."""
+        return self.rows.ns
+
+    def keyword_rank(self, place: int) -> float:
+        """Return a candidate's best rank in a keyword table."""
+        ranks = (self.head_rank, self.long_rank, self.log_rank, self.fragment_rank)
+        return min(float(column[place]) for column in ranks)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Filters on candidates; items of the sessions in `without` are excluded."""
+
+    project_n: int | None = None
+    session_n: int | None = None
+    types: tuple[ItemType, ...] = ("message", "distillation", "fragment")
+    trusted_only: bool = False
+    without: tuple[int, ...] = ()
+
+    def where(self) -> VectorFilter:
+        """Return the part of the filter that the vector index can apply."""
+        return VectorFilter(
+            projects=None if self.project_n is None else (0, self.project_n),
+            types=tuple(items.type_number(name) for name in self.types),
+            since_us=None,
+            until_us=None,
+            ns=None,
+        )
+
+
+def gather(
+    sources: Sources,
+    db: Connection,
+    question: Question,
+    query: NDArray[np.float32],
+    bounds: Bounds,
+) -> Pool:
+    """Run all searches, merge their candidates without duplicates, and keep those to rank."""
+    terms, rarity = _weigh_terms(sources, db, question)
+    match = question.match(terms)
+    searches = {
+        "head": _search(db, "message_words", match, MESSAGES, keywords.MESSAGE_WEIGHTS, bounds),
+        "long": _search(db, "long_words", match, LONG_MESSAGES, keywords.LONG_WEIGHTS, bounds),
+        "log": _search(db, "log_words", match, LOGS, keywords.LOG_WEIGHTS, bounds),
+        "fragment": _search(
+            db, "fragment_words", match, FRAGMENTS, _fragment_weights(sources), bounds
+        ),
+    }
+    near_ns, near = _nearest(sources, db, query, bounds)
+    searches["cosine"] = dict(zip(near_ns.tolist(), near.tolist(), strict=True))
+    related = _linked_fragments(db, list(searches["fragment"])[:EXPANDED])
+    related |= _in_time_spans(db, question, bounds)
+    all_ns = np.array(
+        sorted({n for results in searches.values() for n in results} | related), np.int64
+    )
+    logs = np.isin(all_ns, distillations.distillations_among(db, all_ns.tolist()))
+    log_ns = set(all_ns[logs].tolist())
+    ranks = {name: _ranks(results, log_ns) for name, results in searches.items()}
+    columns = {name: _column(all_ns, results) for name, results in searches.items()}
+    rank_columns = {name: _column(all_ns, by_n, _NO_RANK) for name, by_n in ranks.items()}
+    missing = columns["cosine"] == 0
+    columns["cosine"][missing] = sources.cosines(query, all_ns[missing])
+    base = _first_score(columns, logs)
+    is_related = np.zeros(len(all_ns), np.bool_)
+    is_related[np.searchsorted(all_ns, sorted(related))] = True
+    selected = _select_to_rank(base, rank_columns, is_related, logs)
+    rows = candidate_rows.load_candidates(
+        db,
+        all_ns[selected],
+        project_n=bounds.project_n,
+        session_n=bounds.session_n,
+        trusted_only=bounds.trusted_only,
+        excluded_sessions=bounds.without,
+    )
+    places = selected[np.searchsorted(all_ns[selected], rows.ns)]
+    return Pool(
+        rows=rows,
+        head=columns["head"][places],
+        long=columns["long"][places],
+        log=columns["log"][places],
+        fragment=columns["fragment"][places],
+        cosine=columns["cosine"][places],
+        head_rank=rank_columns["head"][places],
+        long_rank=rank_columns["long"][places],
+        log_rank=rank_columns["log"][places],
+        fragment_rank=rank_columns["fragment"][places],
+        cosine_rank=rank_columns["cosine"][places],
+        base=base[places],
+        rarity=rarity,
+        considered=len(all_ns),
+    )
+
+
+def _weigh_terms(
+    sources: Sources, db: Connection, question: Question
+) -> tuple[tuple[str, ...], Floats]:
+    """Return the terms to search for, and the rarity of every term of the question."""
+    total = max(1, items.highest_number(db))
+    uses = np.array(
+        [max(1, sources.count_uses(db, term, total)) for term in question.terms],
+        float,
+    )
+    rarity = np.log1p(np.maximum(0.0, total - uses + 0.5) / (uses + 0.5)).clip(1e-6)
+    most_rows = max(POSTINGS, POSTINGS_PER_ROOT * total**0.5)
+    order = np.argsort(uses, kind="stable")
+    affordable = max(2, int((np.cumsum(uses[order]) <= most_rows).sum()))
+    places = sorted(order[:affordable].tolist())
+    return tuple(question.terms[place] for place in places), rarity
+
+
+def _fragment_weights(sources: Sources) -> tuple[float, ...]:
+    return tuple(float(weight) for weight in sources.settings.search_fts_weights.split(","))
+
+
+def _search(
+    db: Connection,
+    table: str,
+    match: str,
+    limit: int,
+    weights: tuple[float, ...],
+    bounds: Bounds,
+) -> dict[int, float]:
+    if _TABLE_TYPES[table] not in bounds.types:
+        return {}
+    return dict(
+        keywords.search(
+            db,
+            table,
+            match,
+            limit=limit,
+            weights=weights,
+            within=keywords.SearchScope(
+                bounds.project_n,
+                bounds.session_n,
+                trusted_only=bounds.trusted_only,
+                excluded_sessions=bounds.without,
+            ),
+        )
+    )
+
+
+_TABLE_TYPES: dict[str, ItemType] = {
+    "message_words": "message",
+    "long_words": "message",
+    "log_words": "distillation",
+    "fragment_words": "fragment",
+}
+"""The item type of each keyword table."""
+
+
+def _linked_fragments(db: Connection, ns: list[int]) -> set[int]:
+    """Return the fragments one edge away."""
+    linked = graph.edges_among(db, ns, _LINKING)
+    return {n for edge in linked for n in (edge.source_n, edge.target_n)}
+
+
+def _in_time_spans(db: Connection, question: Question, bounds: Bounds) -> set[int]:
+    """Return the items from the time spans that a question names."""
+    types = [items.type_number(name) for name in bounds.types]
+    ns: set[int] = set()
+    for span in question.spans:
+        if span.end - span.start <= LONGEST_SPAN:
+            start, end = clock.to_us(span.start), clock.to_us(span.end)
+            ns.update(candidate_rows.items_between(db, start, end, types, limit=IN_TIME_SPAN))
+    return ns
+
+
+def _nearest(
+    sources: Sources, db: Connection, query: NDArray[np.float32], bounds: Bounds
+) -> tuple[Numbers, NDArray[np.float32]]:
+    where = bounds.where()
+    if bounds.session_n is not None:
+        ns = candidate_rows.items_of_session(db, bounds.session_n)
+        where = VectorFilter(None, where.types, None, None, ns)
+    wanted = NEAREST
+    if "distillation" in bounds.types and distillations.has_distillations(db):
+        wanted += RANKED_LOGS
+    if not bounds.trusted_only and not bounds.without:
+        return sources.nearest(query, wanted, where=where)
+    ns, near = sources.nearest(query, wanted * OVERFETCH, where=where)
+    mask = np.ones(len(ns), np.bool_)
+    if bounds.without:
+        mask &= ~np.isin(ns, items.of_sessions(db, ns.tolist(), bounds.without))
+    if bounds.trusted_only:
+        mask[mask] = np.isin(ns[mask], sorted(messages.trusted_items(db, ns[mask].tolist())))
+    return ns[mask][:wanted], near[mask][:wanted]
+
+
+def _column(ns: Numbers, values: dict[int, float] | dict[int, int], missing: float = 0.0) -> Floats:
+    column = np.full(len(ns), missing)
+    if values:
+        places = np.searchsorted(ns, np.fromiter(values.keys(), np.int64, len(values)))
+        column[places] = np.fromiter(values.values(), float, len(values))
+    return column
+
+
+def _ranks(results: dict[int, float], logs: set[int]) -> dict[int, int]:
+    """Return the ranks of a search's candidates; distillations are ranked among themselves."""
+    if not logs:
+        return {n: i for i, n in enumerate(results)}
+    others = [n for n in results if n not in logs]
+    log_results = [n for n in results if n in logs]
+    return {n: i for group in (others, log_results) for i, n in enumerate(group)}
+
+
+def _first_score(columns: dict[str, Floats], logs: NDArray[np.bool_]) -> Floats:
+    """Return a first score: half keywords, half vectors."""
+    keyword = np.maximum.reduce([
+        fusion.shares(columns[name]) for name in ("head", "long", "log", "fragment")
+    ])
+    cosine = columns["cosine"]
+    nearest = cosine if logs.all() else cosine[~logs]
+    highest = max(0.2, float(nearest.max(initial=0.0)))
+    base: Floats = 0.5 * keyword + 0.5 * np.clip(cosine / highest, 0, None)
+    return base
+
+
+def _select_to_rank(
+    base: Floats, ranks: dict[str, Floats], is_related: NDArray[np.bool_], logs: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the places of the candidates to rank, in the order of their numbers."""
+    if len(base) <= RANKED:
+        return np.arange(len(base))
+    order = np.argsort(-base, kind="stable")
+    is_log = logs[order]
+    order = np.concatenate([order[~is_log][:RANKED], order[is_log][:RANKED_LOGS]])
+    sure = np.flatnonzero(np.minimum.reduce(list(ranks.values())) < ALWAYS_RANKED)
+    chosen = is_related.copy()
+    chosen[order] = chosen[sure] = True
+    return np.flatnonzero(chosen)

@@ -1,0 +1,326 @@
+"""Present candidates as hits: excerpt, date, place and reason, with the reply to a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lore.recall import hit_selection
+from lore.recall.features import EXCERPT_TOKENS, Floats, within
+from lore.recall.hit_selection import Limits, Selection
+from lore.recall.question import Question
+from lore.records import (
+    TRUST,
+    UNASKED_TRUST,
+    Distillation,
+    Fragment,
+    Hit,
+    Message,
+    Project,
+    Session,
+    Signal,
+)
+from lore.store import distillations, fragments, graph, items, messages, project_rows, sessions
+from lore.store.database import Connection
+from lore.store.keywords import stem
+from lore.text import goals, message_features, tokens, words
+
+if TYPE_CHECKING:
+    from lore.recall.ranking import Ranked
+
+
+REPLY_TOKENS = 100
+"""Token limit of a reply excerpt; `read` returns all of it."""
+
+_LONGEST_TOKENS = 80
+"""A longer message is more than a question and needs no reply beside it."""
+
+
+def with_reply(
+    db: Connection, hit: Hit, terms: list[str], *, most_tokens: int, shown: Collection[str]
+) -> Hit:
+    """Return a hit with the reply to it, if it is a question and the reply fits and is not
+    shown."""
+    if not _is_question(hit):
+        return hit
+    replies = [(m, text) for m in messages.find_answers(db, hit.id) if (text := _own_words(m))]
+    if not replies:
+        return hit
+    answer, whole = replies[
+        _best_reply([text for _, text in replies], {*terms, *words.search_terms(hit.text)})
+    ]
+    if answer.id in shown:
+        return hit
+    text = tokens.clip_around(whole, REPLY_TOKENS, terms)
+    size = tokens.count(text)
+    if size > most_tokens:
+        return hit
+    return replace(hit, answer=text, tokens=hit.tokens + size)
+
+
+def _best_reply(texts: Sequence[str], wanted: Collection[str]) -> int:
+    """Return the place of the text that answers: a turn's last words, or a clearly better one.
+
+    An agent may answer, go on to work and end with a remark on that.
+    """
+    reply_stems = [{stem(word) for word in words.split(text)} for text in texts]
+    wanted_stems = {stem(word) for word in wanted}
+    shares = [len(wanted_stems & reply_stems[0])]
+    shares += [
+        -1 if _is_announcement(text) else len(wanted_stems & reply)
+        for text, reply in zip(texts[1:], reply_stems[1:], strict=True)
+    ]
+    best = max(range(len(texts)), key=lambda place: (shares[place], -place))
+    return best if shares[best] >= shares[0] + _CLEARLY else 0
+
+
+def _is_announcement(text: str) -> bool:
+    """Return whether a text only announces what its author is about to do."""
+    return text.rstrip().endswith(":") or (
+        bool(_ANNOUNCED.match(text)) and len(text.split()) <= _ANNOUNCED_WORDS
+    )
+
+
+_CLEARLY = 2
+"""Another message must have this many more words of the question than the turn's last one to be
+shown in its place. Chosen by hand."""
+
+_ANNOUNCED_WORDS = 40
+_ANNOUNCED = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|sure|right|good|now|first|next|so|great)\b[,.!]? ?)*"
+    r"(?:let me|let's|i'll|i will|i'm going to|i am going to|looking|checking|reading|searching)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_question(hit: Hit) -> bool:
+    if hit.type != "message" or hit.role != "user" or hit.tokens > _LONGEST_TOKENS:
+        return False
+    return hit.text.rstrip().endswith("?") or goals.is_request(hit.text)
+
+
+def _own_words(message: Message) -> str:
+    """Return the assistant's own words; nothing if the message also quotes others."""
+    if TRUST[message_features.lowest_origin(message.parts, message.origin)] < UNASKED_TRUST:
+        return ""
+    return message_features.spoken_text(message.parts)
+
+
+def present(
+    db: Connection,
+    question: Question,
+    ranked: Ranked,
+    order: Sequence[int] | np.ndarray,
+    *,
+    limits: Limits,
+    explain: bool,
+) -> Selection:
+    """Turn the best candidates into hits until the hit limit or the token budget is reached.
+
+    What is left of the budget goes to replies to hits that are questions, the best first.
+    """
+    is_log = ranked.pool.rows.types == items.type_number("distillation")
+    places = [int(place) for place in order]
+    make_hits = partial(
+        _hits, db, question, ranked, explain=explain, trusted_only=limits.trusted_only
+    )
+    logs = {place for place in places if is_log[place]}
+    selection = hit_selection.select_hits(places, logs, make_hits, limits)
+    left = limits.tokens - sum(hit.tokens for hit in selection.hits)
+    shown = {hit.id for hit in selection.hits}
+    hits = []
+    for hit in selection.hits:
+        replied = with_reply(db, hit, list(question.terms), most_tokens=left, shown=shown)
+        left -= replied.tokens - hit.tokens
+        hits.append(replied)
+    return replace(selection, hits=tuple(hits))
+
+
+def _hits(
+    db: Connection,
+    question: Question,
+    ranked: Ranked,
+    places: Sequence[int],
+    shown: Collection[str],
+    *,
+    explain: bool,
+    trusted_only: bool,
+) -> Iterator[tuple[int, Hit]]:
+    """Load the items behind some candidates and yield their hits.
+
+    `shown` are the messages that the hits so far already show.
+    """
+    rows = ranked.pool.rows
+    ns = [int(rows.ns[place]) for place in places]
+    records: dict[int, Message | Distillation | Fragment] = {
+        **messages.get_messages(db, ns),
+        **distillations.get_distillations(db, ns),
+        **fragments.by_number(db, ns),
+    }
+    session_ns = {int(rows.sessions[place]) for place in places} - {0}
+    context = _HitContext(
+        db,
+        sessions.get_sessions(db, sorted(session_ns)),
+        project_rows.all_projects(db),
+        trusted_only,
+    )
+    lines = _line_sources(db, [n for n in ns if isinstance(records.get(n), Distillation)])
+    for place in places:
+        n = int(rows.ns[place])
+        if n not in records:
+            continue
+        hit = _hit(
+            context,
+            records[n],
+            n,
+            int(rows.sessions[place]),
+            question,
+            score=float(ranked.scores[place]),
+            why=_why(question, ranked, place),
+        )
+        if n in lines:
+            hit = _with_selected_lines(hit, lines[n], question, ranked.pool.rarity, shown)
+        yield place, replace(hit, signals=signals_of(ranked, place)) if explain else hit
+
+
+def _line_sources(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
+    """Return the source message ids of each line of distillations."""
+    source_ns = distillations.source_messages_by_line(db, ns)
+    ids = items.ids_of(
+        db, sorted({m for lines in source_ns.values() for line in lines for m in line})
+    )
+    return {n: [tuple(ids[m] for m in line) for line in lines] for n, lines in source_ns.items()}
+
+
+def _with_selected_lines(
+    hit: Hit,
+    line_sources: Sequence[Sequence[str]],
+    question: Question,
+    rarity: Floats,
+    shown: Collection[str],
+) -> Hit:
+    """Show a distillation by the lines that fit and say something new."""
+    selected = hit_selection.select_lines(
+        hit.text, line_sources, question, rarity, most_tokens=EXCERPT_TOKENS, already_shown=shown
+    )
+    size = tokens.count(selected.text)
+    return replace(hit, text=selected.text, tokens=size, sources=selected.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class _HitContext:
+    db: Connection
+    sessions: dict[int, Session]
+    projects: dict[int, Project]
+    trusted_only: bool
+
+    def text_of(self, message: Message) -> str:
+        """Return a message's readable text, without parts that nobody said."""
+        return message_features.readable_text(
+            part for part in message.parts if message_features.is_dialogue_part(part)
+        )
+
+    def voice_of(self, message: Message) -> str:
+        """Return who says a message; names are untrusted, so only the role if `trusted_only`."""
+        return message.role if self.trusted_only else message.speaker or message.role
+
+    def above(self, n: int) -> list[Fragment]:
+        """Return the ancestors of a fragment that may be named."""
+        ancestors = fragments.by_number(self.db, graph.ancestors(self.db, n)).values()
+        return [f for f in ancestors if not self.trusted_only or f.trust >= UNASKED_TRUST]
+
+    def project_name(self, project_id: str | None) -> str:
+        return next((p.name for p in self.projects.values() if p.id == project_id), "")
+
+    def place_of(self, session_n: int) -> tuple[str, str, str]:
+        """Return the title, breadcrumb and project id of a session."""
+        session = self.sessions.get(session_n)
+        if session is None:
+            return "", "", ""
+        project = self.project_name(session.project_id)
+        if self.trusted_only:  # the other names have no origin: anybody may have given them
+            return "", project, session.project_id or ""
+        names = (project, session.agent, session.branch)
+        trail = " › ".join(name for name in names if name)
+        title = session.title or f"session of {session.started_at:%Y-%m-%d}"
+        return title, trail, session.project_id or ""
+
+
+def _hit(
+    context: _HitContext,
+    record: Message | Distillation | Fragment,
+    n: int,
+    session_n: int,
+    question: Question,
+    *,
+    score: float,
+    why: str,
+) -> Hit:
+    title, trail, project_id = context.place_of(session_n)
+    terms = list(question.terms)
+    if isinstance(record, Message):
+        text = tokens.clip_around(context.text_of(record), EXCERPT_TOKENS, terms)
+        return Hit(
+            record.id, "message", text, title, score, why, record.created_at, tokens.count(text),
+            trail, role=context.voice_of(record), session_id=record.session_id,
+            project_id=project_id, origin=record.origin,
+        )  # fmt: skip
+    if isinstance(record, Distillation):
+        return Hit(
+            record.id, "distillation", record.text, title, score, why, record.created_at,
+            record.tokens, trail, role="log", session_id=record.session_id,
+            project_id=project_id, origin="assistant",
+        )  # fmt: skip
+    crumbs = [context.project_name(record.project_id), *(f.summary for f in context.above(n))]
+    text = tokens.clip_around(record.content, EXCERPT_TOKENS, terms)
+    return Hit(
+        record.id, "fragment", text, record.summary, score, why, record.created_at,
+        tokens.count(text), " › ".join(crumb for crumb in crumbs if crumb),
+        kind=record.kind, depth=record.depth, session_id=record.session_id or "",
+        project_id=record.project_id or "", origin=record.origin,
+        sources=record.source_messages,
+    )  # fmt: skip
+
+
+def _why(question: Question, ranked: Ranked, place: int) -> str:
+    """Return in a few words what speaks for a hit."""
+    pool = ranked.pool
+    reasons = []
+    keyword_rank = pool.keyword_rank(place)
+    if keyword_rank < 1e8:
+        reasons.append(f"keywords #{int(keyword_rank) + 1}")
+    if pool.cosine_rank[place] < 1e8:
+        reasons.append(f"meaning #{int(pool.cosine_rank[place]) + 1} ({pool.cosine[place]:.2f})")
+    covered = ranked.features.get("covered")
+    if covered is not None and covered[place] > 0:
+        reasons.append(f"{covered[place]:.0%} of the question's words")
+    if within(question.spans, pool.rows.created_at[place : place + 1])[0]:
+        reasons.append("the time asked for")
+    speaker = ranked.features.get("speaker")
+    if speaker is not None and speaker[place] > 0:
+        reasons.append("the speaker asked about")
+    beside = ranked.features.get("session_best")
+    if beside is not None and beside[place] > 0.5:
+        reasons.append("other hits in the same session")
+    if "replaced" in ranked.features and ranked.features["replaced"][place]:
+        reasons.append("out of date: something newer replaces it")
+    return ", ".join(reasons) or "near other hits"
+
+
+def signals_of(ranked: Ranked, place: int) -> tuple[Signal, ...]:
+    """Return the features behind one candidate's score."""
+    model = ranked.model
+    if model is None:
+        return tuple(Signal(k, float(v[place]), 0.0) for k, v in ranked.features.items())
+    values = [float(ranked.features[name][place]) for name in model.names]
+    signals = tuple(
+        Signal(name, value, value * float(weight))
+        for name, value, weight in zip(model.names, values, model.weights, strict=True)
+    )
+    bonus = 0.0 if ranked.bonus is None else float(ranked.bonus[place])
+    return (*signals, Signal("policy", 1.0, bonus))

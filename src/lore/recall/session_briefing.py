@@ -1,0 +1,270 @@
+"""What a session is given at its start, and what changes in memory while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lore import clock
+from lore.recall.answer import fit_standing_instructions
+from lore.recall.sources import Sources
+from lore.records import UNASKED_TRUST, Fragment, Outcome, PastSession, Session, SessionBriefing
+from lore.store import dialogue_state, distillations, fragments, items, messages, sessions
+from lore.store import standing_instructions as instructions
+from lore.store.database import Connection
+from lore.store.standing_instructions import Instruction
+from lore.text import episodes as stories
+from lore.text import goals, message_features, words
+
+MOST_PAST, MOST_ROOTS = 4, 10
+_SESSIONS_READ = 40
+"""Sessions and roots that are read: subagents, small talk and low trust are dropped."""
+
+_SHORT = 60
+"""A session of this many messages is not small talk."""
+
+
+_FEW_REQUESTS = 2
+"""A session that asks memory, and at most once for something else, is not worth showing."""
+
+
+def gather_briefing(
+    sources: Sources, db: Connection, *, project_n: int | None, without: Sequence[int]
+) -> SessionBriefing:
+    """Return what a session in a project is given at its start; `without` are its own sessions.
+
+    Everything is from trusted origins.
+    """
+    standing = fit_standing_instructions(
+        sources, None, instructions.current_instructions(db, project_n), db
+    )
+    return SessionBriefing(
+        standing, _recent_sessions(db, project_n, without), _trusted_roots(db, project_n)
+    )
+
+
+def _recent_sessions(
+    db: Connection, project_n: int | None, without: Sequence[int]
+) -> tuple[PastSession, ...]:
+    """Return the last sessions of a project that a person worked in, newest first, one per goal."""
+    by_goal: dict[str, PastSession] = {}
+    for session in sessions.recent_sessions(db, project_n=project_n, limit=_SESSIONS_READ):
+        n = sessions.get_session_number(db, session.id)
+        if session.parent_id is None and n not in without:
+            past = _from_episode(db, n, session) or _from_working_state(db, n, session)
+            if past and _normalize_goal(past.goal) not in by_goal and not _is_small_talk(db, n):
+                by_goal[_normalize_goal(past.goal)] = past
+        if len(by_goal) == MOST_PAST:
+            break
+    return tuple(by_goal.values())
+
+
+def _normalize_goal(goal: str) -> str:
+    """Return the normalized goal, for deduplication."""
+    return " ".join(words.split(goal))
+
+
+def _is_small_talk(db: Connection, n: int) -> bool:
+    """Return whether nothing was done, decided or learned in a session."""
+    session_messages = messages.messages_of_session(db, n, limit=_SHORT)
+    if len(session_messages) == _SHORT:
+        return False
+    story = stories.collect_activity(session_messages)
+    if story.asked_memory and not story.calls and len(story.requests) <= _FEW_REQUESTS:
+        return True
+    if story.calls or not goals.is_small_talk(text for text, _ in story.requests):
+        return False
+    return not fragments.has_knowledge_from(db, n)
+
+
+def _from_episode(db: Connection, n: int, session: Session) -> PastSession | None:
+    """Return a session by its episode; nothing if the episode quotes untrusted origins."""
+    episode_n = distillations.find_episode(db, n)
+    if episode_n is None or fragments.is_deleted(db, episode_n):
+        return None
+    episode = fragments.get(db, episode_n)
+    goal = str(episode.payload.get("goal", ""))
+    if not goal or episode.payload.get("titled") or episode.superseded_by:
+        return None
+    if episode.origin in ("peer", "repo", "web"):
+        return None
+    outcome = _outcome(episode.payload)
+    left = "" if outcome == "success" else _left_open(episode)
+    return PastSession(episode.id, session.last_message_at, goal, outcome, left)
+
+
+def _left_open(episode: Fragment) -> str:
+    """Return what an episode left open: the last unfinished of several tasks, or the reason."""
+    tasks = episode.payload.get("tasks")
+    undone = [
+        str(task.get("goal", ""))
+        for task in (tasks if isinstance(tasks, list) and len(tasks) > 1 else ())
+        if isinstance(task, dict) and task.get("outcome") != "success"
+    ]
+    if undone:
+        return undone[-1]
+    return str(episode.payload.get("reason", "")) if episode.trust >= UNASKED_TRUST else ""
+
+
+def _outcome(payload: Mapping[str, Any]) -> Outcome:
+    outcome = payload.get("outcome")
+    return outcome if outcome in ("success", "failure", "partial") else "unknown"
+
+
+def _from_working_state(db: Connection, n: int, session: Session) -> PastSession | None:
+    """Return a session without an episode by its state when its last turn ended.
+
+    Its title is not used: it has no origin and can come from anyone.
+    """
+    state = sessions.find_session_state(db, n, "working")
+    if not isinstance(state, dict) or not state.get("id"):
+        return None
+    goal = str(state.get("asked", ""))
+    return PastSession(str(state["id"]), session.last_message_at, goal, "unknown") if goal else None
+
+
+def _trusted_roots(db: Connection, project_n: int | None) -> tuple[tuple[str, str], ...]:
+    """Return the strongest trusted roots, by id and title."""
+    ns = [n for n, _ in fragments.roots(db, project_n=project_n, limit=_SESSIONS_READ)]
+    by_n = fragments.by_number(db, ns)
+    roots = [
+        (by_n[n].id, by_n[n].summary or by_n[n].content)
+        for n in ns
+        if n in by_n and by_n[n].trust >= UNASKED_TRUST and by_n[n].kind != "episode"
+    ]
+    return tuple(roots[:MOST_ROOTS])
+
+
+_MOST_NEW = 5
+"""New instructions in one prompt; the next prompt gets more."""
+
+_MOST_DECIDED, _DECISIONS_READ = 3, 50
+"""Decisions in one prompt, so that half of its note is left for other hits; and among how many they
+are looked for, since the session's own are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewsItem:
+    """An item for the prompt: number, id, current text and time."""
+
+    n: int
+    id: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Changes that a session has not been given; `gone` has superseded items with their successor,
+    if any."""
+
+    new: tuple[NewsItem, ...] = ()
+    decided: tuple[NewsItem, ...] = ()
+    changed: tuple[NewsItem, ...] = ()
+    gone: tuple[tuple[NewsItem, NewsItem | None], ...] = ()
+
+
+def find_news(
+    db: Connection,
+    session: str,
+    *,
+    project_n: int,
+    without: Sequence[str],
+    since: datetime | None,
+) -> News:
+    """Return the changes that a session has not been given yet.
+
+    Instructions and decisions are new if they are from after `since`, and not from the sessions
+    `without`.
+    """
+    stale = dialogue_state.find_outdated_injections(db, session)
+    by_n = fragments.by_number(db, [*stale.changed, *stale.gone])
+    successors = _find_successors(db, [by_n[n] for n in stale.gone if n in by_n])
+    return News(
+        tuple(_new_instructions(db, session, project_n, without, since)) if since else (),
+        tuple(_new_decisions(db, session, project_n, without, since, successors)) if since else (),
+        tuple(_news_item(n, by_n[n]) for n in stale.changed if _is_trusted(by_n.get(n))),
+        tuple(
+            (_news_item(n, by_n[n]), successors.get(by_n[n].superseded_by or ""))
+            for n in stale.gone
+            if n in by_n
+        ),
+    )
+
+
+def _find_successors(db: Connection, superseded: Iterable[Fragment]) -> dict[str, NewsItem]:
+    """Return the trusted fragments that supersede others, by id."""
+    ns = items.numbers_of(
+        db, [fragment.superseded_by for fragment in superseded if fragment.superseded_by]
+    )
+    by_n = fragments.by_number(db, list(ns.values()))
+    return {
+        fragment.id: _news_item(n, fragment)
+        for n, fragment in by_n.items()
+        if _is_trusted(fragment)
+    }
+
+
+def _new_instructions(
+    db: Connection, session: str, project_n: int, without: Sequence[str], since: datetime
+) -> Iterable[NewsItem]:
+    at = clock.to_us(since)
+    if not instructions.has_any_since(db, at):
+        return
+    given = dialogue_state.find_injections(db, session).items
+    fresh = [
+        instruction
+        for instruction in instructions.current_instructions(db, project_n)
+        if instruction.created_at > at
+        and instruction.item_n not in given
+        and instruction.session_id not in without
+    ][:_MOST_NEW]
+    ids = items.ids_of(db, [instruction.item_n for instruction in fresh])
+    for instruction in fresh:
+        if _is_trusted_instruction(instruction):
+            yield NewsItem(
+                instruction.item_n,
+                ids[instruction.item_n],
+                instruction.text,
+                clock.from_us(instruction.created_at),
+            )
+
+
+def _new_decisions(
+    db: Connection,
+    session: str,
+    project_n: int,
+    without: Sequence[str],
+    since: datetime,
+    successors: Container[str],
+) -> list[NewsItem]:
+    """Return new decisions, without `successors`, which are given with what they
+    supersede."""
+    ns = fragments.recent_decisions(db, clock.to_us(since), project_n=project_n)
+    if not ns:
+        return []
+    given = dialogue_state.find_injections(db, session)
+    ns = [n for n in ns if n not in given.items][:_DECISIONS_READ]
+    by_n = fragments.by_number(db, ns)
+    fresh = [
+        _news_item(n, by_n[n])
+        for n in ns
+        if by_n[n].session_id not in without
+        and by_n[n].id not in successors
+        and message_features.word_fingerprint(by_n[n].content) not in given.digests
+    ]
+    return fresh[:_MOST_DECIDED]
+
+
+def _is_trusted_instruction(instruction: Instruction) -> bool:
+    return instruction.fragment_origin in (None, "user", "assistant")
+
+
+def _is_trusted(fragment: Fragment | None) -> bool:
+    return fragment is not None and fragment.trust >= UNASKED_TRUST
+
+
+def _news_item(n: int, fragment: Fragment) -> NewsItem:
+    return NewsItem(n, fragment.id, fragment.content, fragment.updated_at)

@@ -1,0 +1,389 @@
+"""Command rules: secrets in command lines, flags, cookies, URLs and connection strings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lore.redaction import load_pattern, value_checks
+from lore.redaction.name_rules import NameKind, classify_name
+from lore.redaction.password_shapes import (
+    DIGIT,
+    fits_kind,
+    is_named_password,
+    is_plain_secret,
+    is_striking,
+    judge_password,
+    secret_kind,
+)
+from lore.redaction.value_reader import (
+    QUOTE,
+    Rule,
+    Span,
+    Value,
+    match_app_password,
+    read_url_password,
+    read_value,
+)
+from lore.text.lazy_regex import compile_lazy
+
+LINE_CHARS = 500
+"""Characters to look back for the command of a flag."""
+
+_WORDS = (
+    r"passw(?:or)?d|passphrase|passcode|pass|pwd|secret|token|key|credentials?|creds|jwt|psk"
+    r"|auth|pat"
+)
+_PIPED_INTO = load_pattern("piped_into")
+_POSITIONAL = load_pattern("positional")
+_GLUED_TO = load_pattern("glued_to")
+_STORED = load_pattern("stored")
+_CURL = compile_lazy(
+    rb"\b(?:curl|wget|https?|xh|ab|hey|lftp|etcdctl|aria2c|skopeo|influx)\b[^\n]*$"
+)
+_LONE_ACCOUNT = compile_lazy(rb"([\w+/=\-]{16,}):$")
+_ACCOUNT_BYTES = 128
+"""Some services take their key as the user name, without a password."""
+
+_GLUED_COMMANDS = compile_lazy(rb"\b(?:mysql\w*|mariadb\w*|mycli|7z|7za|rar|unrar)\b[^\n]*$")
+_SHORT_COMMANDS = {
+    b"-p": compile_lazy(
+        rb"\b(?:(?:sshpass|mongo\w*|cqlsh|sqlcmd|psexec|clickhouse-client|nmap|xmpp|rdesktop"
+        rb"|evil-winrm"
+        rb"|crackmapexec|nxc|netexec|smbmap|cypher-shell|altool|notarytool|security|certutil"
+        rb"|usermod"
+        rb"|ldapmodify|impacket-\w+|vncdo|kafkacat|proxychains|sshuttle|rpcclient)\b"
+        rb"|(?:docker|podman|helm|az|oc|skopeo|buildah|crane|registry|nerdctl)\b[^\n]*\blogin\b"
+        rb"|twine[ \t]+upload\b)[^\n]*$"
+    ),
+    b"-a": compile_lazy(rb"\b(?:redis|valkey|keydb)-cli\b[^\n]*$"),
+    b"-A": compile_lazy(rb"\bsnmp\w+\b[^\n]*$"),
+    b"-X": compile_lazy(rb"\bsnmp\w+\b[^\n]*$"),
+    b"-w": compile_lazy(rb"\bldap\w+\b[^\n]*$"),
+    b"-P": compile_lazy(
+        rb"\b(?:zip|unzip|security|pkcs12|sqlcmd|bcp|ipmitool|mosquitto_\w+|osql|tsql)\b[^\n]*$"
+    ),
+    b"-pw": compile_lazy(rb"\b(?:plink|pscp|putty|psftp)\b[^\n]*$"),
+}
+_WITH_USER = compile_lazy(
+    rb"[ \t](?:-[ulU]|--user(?:name)?)[ =]?\S+|\b(?:user(?:add|mod)|rar|veracrypt)\b"
+)
+_ECHO = compile_lazy(
+    rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
+    rb"(?=[^|\n]+\|[^\n]*$)"
+)
+_SHELL_TEXT = compile_lazy(rb"(?=([\"'])[^\"'|\n]{4,80}\1[ \t]*$)")
+"""PowerShell pipes a bare string."""
+
+_CLOUD_INIT = compile_lazy(
+    rb":(?:\s|\\+n|\d{1,6}\xe2\x86\x92)*(?:list|users):(?:\s|\\+n|\d{1,6}\xe2\x86\x92|[|>\-])*"
+    rb"(?=[\w.\-]{1,40}:)"
+)
+"""The accounts in a cloud-init file."""
+
+_HERE_STRING = compile_lazy(rb"[^|\n]{0,60}<<<[ \t]*")
+_COOKIE = compile_lazy(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
+_COOKIE_WORDS = frozenset((b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority"))
+
+
+def cookies(data: bytes, at: int) -> Iterator[Span]:
+    """Yield the secret values of a Cookie header; their names stay."""
+    end = data.find(b"\n", at, at + LINE_CHARS)
+    end = min(len(data), at + LINE_CHARS) if end < 0 else end
+    for pair in _COOKIE.finditer(data[at:end]):
+        value = pair.group(2)[:256].decode("utf-8", "replace")
+        if pair.group(1).lower() in _COOKIE_WORDS:
+            continue
+        if value_checks.is_random(value, least=8):
+            yield at + pair.start(2), at + pair.end(2), "cookie"
+        elif b"\\n" in data[at + pair.end() : at + pair.end() + 2]:
+            return
+
+
+def _judge_flag(data: bytes, match: Any, at: int) -> Iterator[Span]:
+    words = match.group().split()
+    if words[-1].endswith(b"-stdin"):
+        yield from _judge_pipe(data, match, at)
+        return
+    name = words[-1].strip(b"\"'`,[-").decode("latin-1")
+    secure = "tring" in name
+    kind: NameKind = "password" if secure else classify_name(name)
+    value = read_value(data, at)
+    if not kind or value.text.startswith("-"):
+        return
+    if value.text.startswith("pass:"):
+        value = read_value(data, value.start + len("pass:"))
+    if kind == "password" and (apart := match_app_password(data, value.start)):
+        yield *apart.span(), secret_kind(kind)
+        return
+    convincing = DIGIT.search(value.text) or is_striking(value.text)
+    if not value.quoted and not convincing:
+        return
+    if fits_kind(kind, value.text, bare=not value.quoted):
+        yield value.start, value.end, secret_kind(kind)
+
+
+def _line_before(data: bytes, match: Any) -> bytes:
+    return data[max(0, match.start() - LINE_CHARS) : match.start()]
+
+
+def _judge_user(data: bytes, match: Any, at: int) -> Iterator[Span]:
+    if not _CURL.search(_line_before(data, match)):
+        return
+    if data[at : at + 1] in (b" ", b"\t", b'"', b"'"):
+        account = _LONE_ACCOUNT.search(data, max(0, at - _ACCOUNT_BYTES), at)
+        if account and value_checks.is_random(account.group(1).decode("latin-1"), least=16):
+            yield *account.span(1), "secret"
+        return
+    yield from judge_password(read_value(data, at, whole_line=True), "password")
+
+
+def _judge_short_flag(data: bytes, match: Any, at: int) -> Iterator[Span]:
+    flag = match.group().strip(b" \t\"'")
+    value = read_value(data, at, whole_line=True)
+    if not flag.startswith(b"-"):
+        yield from judge_password(value, "password")
+        return
+    line = _line_before(data, match)
+    command = _SHORT_COMMANDS.get(flag)
+    glued = flag == b"-p" and match.group().endswith(flag) and _GLUED_COMMANDS.search(line)
+    if glued or (command is not None and command.search(line)):
+        yield from judge_password(value, "password")
+    elif (
+        flag in (b"-p", b"-P", b"-hp")
+        and _WITH_USER.search(line)
+        and not _GLUED_COMMANDS.search(line)
+        and is_named_password(value.text)
+    ):
+        yield value.start, value.end, "password"
+
+
+def _judge_positional(data: bytes, match: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, whole_line=True)
+    cut = value.text.find("@") if data[at - 1 : at] == b"/" else -1
+    text = value.text[:cut] if cut > 0 else value.text
+    convincing = DIGIT.search(text) or is_striking(text)
+    if match.group().endswith(b'"'):
+        convincing = is_named_password(text)
+    if convincing and not text.startswith("-") and fits_kind("password", text, bare=False):
+        end = value.start + len(text.encode()) if cut > 0 else value.end
+        yield value.start, end, "password"
+
+
+def _judge_input(data: bytes, match: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, whole_line=True)
+    text = value.text.rpartition(":")[2]
+    if match.group().lower().endswith(b"base64") and not is_plain_secret(text):
+        return
+    if fits_kind("password", text, bare=False) or is_plain_secret(text):
+        yield value.end - len(text.encode()), value.end, "password"
+
+
+def _judge_pipe(data: bytes, match: Any, at: int) -> Iterator[Span]:
+    if here_string := _HERE_STRING.match(data, at, at + 80):
+        yield from _judge_input(data, match, here_string.end())
+        return
+    low = max(0, match.start() - LINE_CHARS)
+    low = max(low, data.rfind(b"\n", low, match.start()))
+    if entries := _CLOUD_INIT.match(data, at, at + 80):
+        yield from _judge_input(data, match, entries.end())
+    echo = _ECHO.search(data, low, match.start()) or _SHELL_TEXT.search(data, low, match.start())
+    if echo is not None:
+        yield from _judge_input(data, match, echo.end())
+
+
+def _judge_cookie_jar(data: bytes, match: Any, at: int) -> Iterator[Span]:
+    if _CURL.search(_line_before(data, match)):
+        value = read_value(data, at, whole_line=True)
+        yield from (span for span in cookies(data, at) if span[1] <= value.end)
+
+
+def _judge_expect(data: bytes, _match: Any, at: int) -> Iterator[Span]:
+    """Judge the reply of an expect script to a prompt."""
+    value = read_value(data, at)
+    text = value.text.removesuffix("\\n").removesuffix("\\r")
+    if fits_kind("password", text, bare=False):
+        yield value.start, value.start + len(text.encode()), "password"
+
+
+def _judge_keyword(data: bytes, _match: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at, whole_line=True)
+    if is_named_password(value.text):
+        yield value.start, value.end, "password"
+
+
+_QUERY = (
+    r"[?&](?:amp;|u0026)?(?:key|k|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code|app_?id"
+    r"|auth|ticket|jwt|sas|assertion|wskey|subscription-key|oauth_signature|apitoken|sk)="
+    r"|,[ ]?signature=|-dsonar\.login="
+)
+_DSN = compile_lazy(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
+_DSN_BYTES = 100
+"""Bytes to look back for the user of a DSN without a scheme."""
+
+
+def _judge_query(data: bytes, _match: Any, at: int) -> Iterator[Span]:
+    value = read_value(data, at)
+    if fits_kind("auth", value.text, bare=True):
+        yield value.start, value.end, "secret"
+
+
+def _judge_url(data: bytes, _match: Any, at: int) -> Iterator[Span]:
+    value = read_url_password(data, at)
+    if value is not None:
+        yield from judge_password(value, "url-password")
+
+
+def _judge_dsn(data: bytes, match: Any, _at: int) -> Iterator[Span]:
+    end = match.start()
+    password = _DSN.search(data, max(0, end - _DSN_BYTES), end)
+    if password is None:
+        return
+    text = password.group(1).decode("utf-8", "replace")
+    if is_striking(text):
+        yield from judge_password(Value(password.start(1), end, text), "url-password")
+
+
+def _judge_token_url(data: bytes, _match: Any, at: int) -> Iterator[Span]:
+    end = data.index(b"@", at)
+    if value_checks.is_random(data[at:end].decode("latin-1"), least=20):
+        yield at, end, "url-password"
+
+
+def _judge_escaped_url(data: bytes, match: Any, at: int) -> Iterator[Span]:
+    end = match.end() - len(b"%40")
+    yield from judge_password(Value(at, end, data[at:end].decode("latin-1")), "url-password")
+
+
+COMMAND_RULES = (
+    Rule(
+        "user",
+        "curl -u name:password",
+        _judge_user,
+        r"(?P<user>[ \t](?:-[uaU][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
+        rf"{QUOTE}?[^\s:\"'`]*:)(?:[^/\s]|[ \t])",
+        head=r"[ \t](?:-[ua][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
+        rf"{QUOTE}?[^\s:\"'`]*:",
+    ),
+    Rule(
+        "flag",
+        "--api-key VALUE, setx NAME VALUE",
+        _judge_flag,
+        rf"(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
+        rf"|(?:^|[\s\"'`,\[])(?:--(?:pw|{_WORDS})|-(?:{_WORDS}))[\w\-]*"
+        rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|config(?:ure)?[ \t]+set"
+        rf"|con(?:nection)?[ \t]+modify[ \t]\S+)[ \t]+[\w.:\-]*(?:{_WORDS})[\w.]*"
+        rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){QUOTE}?,?[ \t]+)",
+        head=rf"(?:^|[\s\"'`,\[])--?[\w\-]*(?:pw|{_WORDS})"
+        r"|\b(?:env|setx|setenv|set[ \t]+-\w+|config(?:ure)?[ \t]+set"
+        rf"|con(?:nection)?[ \t]+modify[ \t]\S+)[ \t]+[\w.:\-]*(?:{_WORDS})"
+        r"|login[ \t]+\S+\s+password|secure-?string",
+    ),
+    Rule(
+        "short",
+        "mysql -pPASSWORD, .pgpass lines, IDENTIFIED BY",
+        _judge_short_flag,
+        r"(?P<short>[ \t]['\"]?-(?:pw|hp|p|a|w|x)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
+        r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])",
+        head=r"[ \t]['\"]?-(?:pw|hp|p|a|w|x)|\bpass(?:in|out)?[ \t]+pass:|:(?:5432|5433|6432):"
+        r"|identified[ \t]+by[ \t]",
+    ),
+    Rule(
+        "positional",
+        "vault login TOKEN, router and database configuration commands",
+        _judge_positional,
+        rf"(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
+        r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+|\]:\d{2,5}[ \t]+[\w.@+\-]{1,60}:"
+        r"|/v[ \t]+\w*passw\w*[ \t][^\n]{0,30}/d[ \t]+"
+        r"|\"[ \t]+\*[ \t]+\"|(?:^|\n|\xe2\x86\x92)\"[\w.@\-]+\"[ \t]+\")",
+        head=r"(?:^|[^\w\-])(?:(?:cargo|snyk|vault|ngrok|localtunnel|doctl|glab|codecov|wandb"
+        r"|netlify|dscl|net|rabbitmqctl|htpasswd|poetry|composer|pulumi|bw|mc|runas|rclone"
+        r"|mysqladmin|adb|enable|username|priv|mosquitto_passwd|message-digest-key|signtool"
+        r"|openssl|nuget|ssh-keygen|smbclient|rpcclient|crackmapexec|lftp|xfreerdp|sqlplus|winrs"
+        r"|setuser|wpa_passphrase)[ \t]"
+        r"|config[ \t]+set[ \t]|set-initial-password|auth[ \t]+(?:default|sha|md5)|isakmp"
+        r"|tacacs-server|radius-server|server[ \t]\S+[ \t]+key|pre-shared-|authentication-key"
+        r"|key-string|option[ \t]+key|-setcookie|key[ \t]+content|snmp\w|:[ \t]+(?:plain|eap|xauth)"
+        r"|requirepass|masterauth|/rp|/pass:|user[ \t]+\S+[ \t]+on[ \t]+>|\*:\*:|static:|impacket-"
+        r"|\w+exec\.py|secretsdump"
+        r"|(?:password|pass|secret|token)[\w\-]*(?:=|[ \t]+)[\"']?(?:<\()?echo[ \t])"
+        r"|\d>[ \t]*auth|\]:\d{2,5}[ \t]|/v[ \t]+\w*passw|\"[ \t]+\*[ \t]+\""
+        r"|(?:^|\n|\xe2\x86\x92)\"[\w.@\-]+\"[ \t]+\"",
+    ),
+    Rule(
+        "stored",
+        "gh secret set NAME --body VALUE, aws ssm put-parameter --value VALUE",
+        _judge_input,
+        rf"(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))",
+        head=r"\b(?:secrets?|keyvault|parameter|variable|env)[ \t]+(?:set|create|add|put)\b"
+        r"|\bput-(?:parameter|secret-value)\b",
+    ),
+    Rule(
+        "piped",
+        "echo PASSWORD | docker login --password-stdin",
+        _judge_pipe,
+        rf"(?P<piped>{_PIPED_INTO})",
+        head=_PIPED_INTO,
+    ),
+    Rule(
+        "keyword",
+        "Robot Framework: Input Password  field  VALUE",
+        _judge_keyword,
+        r"(?P<keyword>\binput[ \t](?:password|text|secret)[ \t]{2,}"
+        r"[^ \t\n]*(?:passw|pwd|secret|token)[^ \t\n]*[ \t]{2,})",
+        head=r"\binput[ \t](?:password|text|secret)[ \t]{2}",
+    ),
+    Rule(
+        "sent",
+        'expect scripts: expect "assword:" { send "VALUE" }',
+        _judge_expect,
+        r"(?P<sent>assword:?[*\"']{0,3}(?:\s|\\+n|[{;}]){0,8}send(?:[ \t]+--)?[ \t]+)"
+        rf"{QUOTE}",
+        head=r"assword:?[*\"']*(?:\s|\\+n|[{;}])*send",
+    ),
+    Rule(
+        "jar",
+        "curl --cookie name=VALUE",
+        _judge_cookie_jar,
+        r"(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))",
+        head=r"[ \t](?:-b|--cookie)(?:[ \t]|=)",
+    ),
+)
+
+URL_RULES = (
+    Rule(
+        "query",
+        "?signature=VALUE, Netscape cookie files",
+        _judge_query,
+        rf"(?P<query>{_QUERY}|\t(?:TRUE|FALSE)\t\d{{1,12}}\t[^\t\n]{{1,60}}\t)",
+        head=rf"{_QUERY}|\t(?:TRUE|FALSE)\t\d",
+    ),
+    Rule(
+        "url",
+        "scheme://user:PASSWORD@host",
+        _judge_url,
+        r"(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)",
+        head=r"://[^\s:/?#@\[\"'`<>\\]*:",
+    ),
+    Rule(
+        "escaped",
+        "percent-encoded URLs with a password",
+        _judge_escaped_url,
+        r"(?P<escaped>%3a%2f%2f[^%\s\"'`]+%3a)[^%\s\"'`]+%40",
+        head=r"%3a%2f%2f",
+    ),
+    Rule(
+        "lone",
+        "https://TOKEN@host",
+        _judge_token_url,
+        r"(?P<lone>://)[A-Za-z0-9_\-]{20,}@",
+        head=r"://[A-Za-z0-9_\-]+@",
+    ),
+    Rule(
+        "dsn",
+        "user:PASSWORD@tcp(host), user:PASSWORD@host:port",
+        _judge_dsn,
+        r"(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)",
+        head=r"@(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d)",
+    ),
+)

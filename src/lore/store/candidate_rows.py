@@ -1,0 +1,374 @@
+"""Rows that recall ranks: candidates, their neighbours, session scores, and the retrieval log."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from lore import clock
+from lore.errors import StoreDamaged
+from lore.records import ItemType
+from lore.store import messages
+from lore.store.codec import pack_role, unpack_json, unpack_text, unpack_time
+from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
+from lore.store.items import type_number
+from lore.store.sqlite import Connection, among, full_text, id_blob, int_array
+from lore.text.message_features import FROM_USER
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRows:
+    """Items as columns, ordered by number; 0 stands for "none"."""
+
+    ns: Numbers
+    types: Numbers
+    sessions: Numbers
+    projects: Numbers
+    created_at: Numbers
+    tokens: Numbers
+    ordinals: Numbers
+    traits: Numbers
+    before: Numbers
+    before_that: Numbers
+    after: Numbers
+    relevance: NDArray[np.float64]
+    importance: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    speakers: list[str]
+
+
+def load_candidates(
+    db: Connection,
+    ns: Numbers,
+    *,
+    project_n: int | None,
+    session_n: int | None,
+    trusted_only: bool,
+    excluded_sessions: Sequence[int] = (),
+) -> CandidateRows:
+    """Load the items that may be shown: not deleted, superseded, faded or out of scope."""
+    rows = db.rows(_ROWS, **_bound(ns, project_n, session_n)) if len(ns) else []
+    if excluded_sessions:
+        rows = [row for row in rows if row[2] not in excluded_sessions]
+    if trusted_only:
+        trusted = messages.trusted_items(db, [row[0] for row in rows])
+        rows = [row for row in rows if row[0] in trusted]
+    rows.sort()
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 15
+    try:
+        whole = [np.array(column, np.int64) for column in columns[:11]]
+        relevance, importance, confidence = (
+            np.array(column, np.float64) for column in columns[11:14]
+        )
+    except (OverflowError, TypeError, ValueError) as error:
+        msg = "The database is damaged: a row contains text instead of a number."
+        raise StoreDamaged(msg, hint="Run 'lore doctor' for details.") from error
+    ns_, types, session_ns, projects, created_at, tokens, ordinals, traits = whole[:8]
+    before, before_that, after = whole[8:]
+    return CandidateRows(
+        ns=ns_,
+        types=types,
+        sessions=session_ns,
+        projects=projects,
+        created_at=created_at,
+        tokens=tokens,
+        ordinals=ordinals,
+        traits=traits,
+        before=before,
+        before_that=before_that,
+        after=after,
+        relevance=relevance,
+        importance=importance,
+        confidence=confidence,
+        speakers=list(columns[14]),
+    )
+
+
+def _bound(ns: Numbers, project_n: int | None, session_n: int | None) -> dict[str, object]:
+    return {"ns": int_array(ns), "project_n": project_n, "session_n": session_n}
+
+
+_FRAGMENT, _MESSAGE = type_number("fragment"), type_number("message")
+
+_ROWS = f"""
+SELECT i.n, i.type, coalesce(i.session_n, 0), coalesce(i.project_n, 0), i.created_at, i.tokens,
+    coalesce(m.ordinal, 0), coalesce(m.traits, 0),
+    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
+        AND b.ordinal = m.ordinal - 1), 0),
+    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
+        AND b.ordinal = m.ordinal - 2), 0),
+    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
+        AND b.ordinal = m.ordinal + 1), 0),
+    coalesce(f.relevance, 0), coalesce(f.importance, 0), coalesce(f.confidence, 0),
+    coalesce(m.speaker, '')
+FROM items i LEFT JOIN messages m ON m.n = i.n LEFT JOIN fragments f ON f.n = i.n
+WHERE {among("i.n", "ns")}
+    AND (i.type <> {_FRAGMENT} OR ({VISIBLE_FRAGMENT}))
+    AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)
+    AND (:session_n IS NULL OR i.session_n = :session_n)
+"""
+
+
+def message_traits(db: Connection, ns: Numbers) -> dict[int, tuple[int, str]]:
+    """Return the traits and the speaker of each message."""
+    if not len(ns):
+        return {}
+    rows = db.rows(
+        f"SELECT n, traits, speaker FROM messages WHERE {among('n', 'ns')}", ns=int_array(ns)
+    )
+    return {n: (traits, speaker) for n, traits, speaker in rows}
+
+
+def searchable_texts(db: Connection, ns: Sequence[int], most_chars: int) -> dict[int, str]:
+    """Return the beginning of the searchable text of each item."""
+    if not len(ns):
+        return {}
+    rows = db.rows(
+        "SELECT i.n, m.parts, d.text, f.summary || ' ' || f.content FROM items i"
+        " LEFT JOIN messages m ON m.n = i.n LEFT JOIN distillations d ON d.n = i.n"
+        f" LEFT JOIN fragments f ON f.n = i.n WHERE {among('i.n', 'ns')}",
+        ns=int_array(ns),
+    )
+    return {
+        n: (unpack_text(packed) if packed is not None else distilled or content or "")[:most_chars]
+        for n, packed, distilled, content in rows
+    }
+
+
+def items_between(
+    db: Connection, start_us: int, end_us: int, types: list[int], *, limit: int
+) -> list[int]:
+    """Return the newest items of some types within a time range.
+
+    A message id begins with its time, so messages need no index by time.
+    """
+    bounds = {"start": start_us, "end": end_us, "limit": limit}
+    rows: list[tuple[int, int]] = []
+    if _MESSAGE in types:
+        first, last = clock.id_bounds(start_us, end_us)
+        rows += db.rows(_MESSAGES_OF_TIME, first=first, last=last, **bounds)
+    others = [number for number in types if number != _MESSAGE]
+    rows += db.rows(_OTHERS_OF_TIME, types=int_array(others), **bounds)
+    return [n for _, n in sorted(rows, reverse=True)[:limit]]
+
+
+_MESSAGES_OF_TIME = (
+    f"SELECT created_at, n FROM items WHERE id >= {id_blob(':first')} AND id <= {id_blob(':last')}"
+    f" AND type = {_MESSAGE} AND created_at >= :start AND created_at < :end"
+    " ORDER BY id DESC LIMIT :limit"
+)
+_OTHERS_OF_TIME = (
+    f"SELECT created_at, n FROM items WHERE type <> {_MESSAGE} AND created_at >= :start"
+    f" AND created_at < :end AND {among('type', 'types')} ORDER BY created_at DESC LIMIT :limit"
+)
+
+
+def items_of_session(db: Connection, session_n: int) -> Numbers:
+    """Return the numbers of all items of a session."""
+    rows = db.rows("SELECT n FROM items WHERE session_n = :n ORDER BY n", n=session_n)
+    return np.array([row[0] for row in rows], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class NearbyQuery:
+    """A moment, the direction to look in, and the session or project to stay within."""
+
+    at_us: int
+    later: bool
+    limit: int
+    session_n: int | None = None
+    ordinal: int | None = None
+    project_n: int | None = None
+
+    @property
+    def order(self) -> str:
+        """The SQL order that puts the nearest rows first."""
+        return "ASC" if self.later else "DESC"
+
+
+def nearest_messages(db: Connection, around: NearbyQuery) -> list[int]:
+    """Return the user and assistant messages nearest to a moment, nearest first.
+
+    Within a session they are ordered by ordinal, otherwise by the time in their ids.
+    """
+    spoken = {"user": pack_role("user"), "assistant": pack_role("assistant")}
+    if around.session_n is not None:
+        side = ">" if around.later else "<"
+        rows = db.rows(
+            "SELECT m.n FROM messages m JOIN items i ON i.n = m.n WHERE m.session_n = :session_n"
+            f" AND (m.ordinal {side} :ordinal OR (:ordinal IS NULL AND i.created_at {side} :at))"
+            " AND m.role IN (:user, :assistant)"
+            f" ORDER BY m.ordinal {around.order} LIMIT :limit",
+            session_n=around.session_n,
+            ordinal=around.ordinal,
+            at=around.at_us,
+            limit=around.limit,
+            **spoken,
+        )
+        return [n for (n,) in rows]
+    side = ">=" if around.later else "<"
+    low, _ = clock.id_bounds(around.at_us, around.at_us)
+    return db.column(
+        "SELECT i.n FROM items i JOIN messages m ON m.n = i.n"
+        f" WHERE i.id {side} {id_blob(':low')} AND i.type = :message"
+        " AND m.role IN (:user, :assistant)"
+        " AND (:project_n IS NULL OR i.project_n = :project_n)"
+        f" ORDER BY i.id {around.order} LIMIT :limit",
+        low=low,
+        message=type_number("message"),
+        project_n=around.project_n,
+        limit=around.limit,
+        **spoken,
+    )
+
+
+def nearest_fragments(db: Connection, around: NearbyQuery) -> list[int]:
+    """Return the live fragments that were learned nearest to a moment."""
+    side = ">=" if around.later else "<"
+    return db.column(
+        "SELECT i.n FROM items i JOIN fragments f ON f.n = i.n"
+        f" WHERE i.created_at {side} :at AND i.type <> :message AND {LIVING_FRAGMENT}"
+        " AND (:session_n IS NULL OR i.session_n = :session_n)"
+        " AND (:project_n IS NULL OR i.project_n = :project_n)"
+        f" ORDER BY i.created_at {around.order}, i.n {around.order} LIMIT :limit",
+        at=around.at_us,
+        message=type_number("message"),
+        session_n=around.session_n,
+        project_n=around.project_n,
+        limit=around.limit,
+    )
+
+
+_BM25_K1, _BM25_B = 1.2, 0.75
+"""The usual BM25 constants, with a session as the document and its messages as terms."""
+
+
+class SessionMessages(NamedTuple):
+    """The messages of one session."""
+
+    ns: NDArray[np.int64]
+    from_user: NDArray[np.bool_]
+    started_at: int
+
+
+_SESSION_TABLES: dict[ItemType, tuple[str, ...]] = {
+    "message": ("message_words", "long_words"),
+    "distillation": ("log_words",),
+}
+
+
+def session_term_scores(
+    db: Connection,
+    terms: Sequence[str],
+    project_n: int | None = None,
+    counted: ItemType = "message",
+) -> dict[int, float]:
+    """Return the BM25 score of each session: the number of its items that contain each term."""
+    sizes: dict[int, int] = dict(
+        db.rows(
+            "SELECT m.session_n, max(m.ordinal) + 1 FROM messages m"
+            " JOIN sessions s ON s.n = m.session_n"
+            " WHERE :project_n IS NULL OR s.project_n = :project_n GROUP BY m.session_n",
+            project_n=project_n,
+        )
+    )
+    if not sizes:
+        return {}
+    average = sum(sizes.values()) / len(sizes)
+    scores: defaultdict[int, float] = defaultdict(float)
+    for term in terms:
+        counts: defaultdict[int, int] = defaultdict(int)
+        for table in _SESSION_TABLES[counted]:
+            for session_n, count in db.rows(
+                "SELECT i.session_n, count(*) FROM items i"
+                f" JOIN ({full_text.match_query(table, 'term')}) w ON w.n = i.n GROUP BY 1",
+                term=full_text.phrase_query(term, column="text"),
+            ):
+                if session_n in sizes:
+                    counts[session_n] += count
+        rarity = log(1 + (len(sizes) - len(counts) + 0.5) / (len(counts) + 0.5))
+        for session_n, count in counts.items():
+            length = 1 - _BM25_B + _BM25_B * sizes.get(session_n, 1) / average
+            scores[session_n] += rarity * count * (_BM25_K1 + 1) / (count + _BM25_K1 * length)
+    return dict(scores)
+
+
+def load_session_messages(
+    db: Connection, session_ns: NDArray[np.int64], counted: ItemType = "message"
+) -> list[SessionMessages]:
+    """Load the messages or distillations of sessions, in the order of the sessions.
+
+    A distillation counts as said by the user.
+    """
+    started: dict[int, int] = dict(
+        db.rows(
+            f"SELECT n, started_at FROM sessions WHERE {among('n', 'ns')}",
+            ns=int_array(session_ns),
+        )
+    )
+    members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    columns = "traits FROM messages" if counted == "message" else f"{FROM_USER} FROM distillations"
+    for session_n, n, traits in db.rows(
+        f"SELECT session_n, n, {columns} WHERE {among('session_n', 'ns')}",
+        ns=int_array(session_ns),
+    ):
+        members[session_n].append((n, traits))
+    return [
+        SessionMessages(
+            np.array([n for n, _ in members[int(s)]], np.int64),
+            np.array([bool(t & FROM_USER) for _, t in members[int(s)]], np.bool_),
+            started.get(int(s), 0),
+        )
+        for s in session_ns
+    ]
+
+
+MAX_RETRIEVALS = 10_000
+"""Older entries are deleted."""
+
+
+class Retrieval(NamedTuple):
+    """One query with the ids of its hits."""
+
+    at: datetime
+    verb: str
+    query: str
+    hits: tuple[str, ...]
+    took_ms: float
+
+
+def log_retrieval(db: Connection, entry: Retrieval) -> None:
+    """Add an entry to the retrieval log."""
+    n = db.value(
+        "INSERT INTO retrievals (at, verb, query, hits, took_ms)"
+        " VALUES (:at, :verb, :query, :hits, :took_ms) RETURNING n",
+        at=clock.to_us(entry.at),
+        verb=entry.verb,
+        query=entry.query[:2_000],
+        hits=orjson.dumps(list(entry.hits)).decode(),
+        took_ms=entry.took_ms,
+    )
+    if n % 500 == 0:
+        db.run("DELETE FROM retrievals WHERE n <= :n", n=n - MAX_RETRIEVALS)
+
+
+def recent_retrievals(db: Connection, *, limit: int = 20) -> list[Retrieval]:
+    """Return the latest entries of the retrieval log, newest first."""
+    rows = db.rows(
+        "SELECT at, verb, query, hits, took_ms FROM retrievals ORDER BY n DESC LIMIT :limit",
+        limit=limit,
+    )
+    return [
+        Retrieval(unpack_time(at), verb, query, tuple(unpack_json(hits)), took_ms)
+        for at, verb, query, hits, took_ms in rows
+    ]

@@ -1,0 +1,404 @@
+"""The database: a pool of readers, and one writer thread that commits queued writes in groups."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import queue
+import threading
+import time
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from lore import clock
+from lore.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly
+from lore.store import files, migrations, sqlite
+from lore.store.codec import unpack_json
+from lore.store.sqlite import Connection
+from lore.store.sqlite.database_file import external_columns, external_rows, open_external
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+
+@dataclass(slots=True)
+class QueuedWrite:
+    """A write that waits in the queue, with its result or error."""
+
+    work: Callable[[Connection], Any]
+    key: str = ""
+    patient: bool = False
+    future: Future[Any] = field(default_factory=Future)
+    result: Any = None
+    error: BaseException | None = None
+
+    def deliver(self) -> None:
+        """Resolve the future with the result or the error."""
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+def run_group(db: Connection, group: Sequence[QueuedWrite], now: clock.Clock) -> None:
+    """Run writes in one transaction; a write that fails does not affect the others.
+
+    Raise if the transaction cannot be committed: then none of the writes happened. After a disk
+    failure during the commit this is unknown, and repeating them with their keys is safe.
+    """
+    db.begin_write()
+    try:
+        for write in group:
+            _run_one(db, write, now)
+        db.rows("COMMIT")
+    finally:
+        if db.in_transaction:
+            with suppress(StoreError):
+                db.rows("ROLLBACK")
+
+
+def fail_group(group: Sequence[QueuedWrite], error: BaseException) -> None:
+    """Set an error on all writes of a transaction that failed."""
+    kind = type(error) if isinstance(error, StoreError) else StoreError
+    reason = str(error) if isinstance(error, StoreError) else f"The write failed: {error!r}"
+    hint = error.hint if isinstance(error, StoreError) else ""
+    for write in group:
+        write.error = write.error or kind(reason, hint=hint)
+
+
+def _run_one(db: Connection, write: QueuedWrite, now: clock.Clock) -> None:
+    """Run one write in its own savepoint, so that its failure rolls back nothing else."""
+    digest = key_digest(write.key) if write.key else ""
+    if digest:
+        receipt = db.find("SELECT result FROM receipts WHERE key = :key", key=digest)
+        if receipt:
+            write.result = unpack_json(receipt[0])
+            return
+    db.rows("SAVEPOINT one")
+    try:
+        write.result = write.work(db)
+        if digest:
+            db.run(
+                "INSERT INTO receipts (key, result, at) VALUES (:key, :result, :at)",
+                key=digest,
+                result=orjson.dumps(write.result).decode(),
+                at=clock.to_us(now()),
+            )
+        db.rows("RELEASE SAVEPOINT one")
+    except Exception as error:
+        write.error = error
+        if not db.in_transaction:
+            # SQLite rolled the whole transaction back: the disk is full or failed.
+            raise error if isinstance(error, StoreError) else StoreError(str(error)) from error
+        db.rows("ROLLBACK TO SAVEPOINT one")
+        db.rows("RELEASE SAVEPOINT one")
+
+
+def key_digest(key: str) -> str:
+    """Return the digest under which an idempotency key is stored; a key may quote content."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+__all__ = [
+    "Connection",
+    "Database",
+    "external_columns",
+    "external_rows",
+    "open_database",
+    "open_external",
+]
+
+T = TypeVar("T")
+
+_MAX_GROUP = 256
+"""At most this many writes share one commit."""
+
+_GROUP_WAIT_S = 1.0
+"""A patient write waits this long for others to share its commit."""
+
+_CLOSE_TIMEOUT_S = 30.0
+
+_MAX_IDLE_READERS = 8
+"""At most this many idle connections are kept for the next reader."""
+
+logging.getLogger("lore").addHandler(logging.NullHandler())
+log = logging.getLogger("lore.store")
+
+
+class Database:
+    """One open database file, safe for many threads and beside other processes."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        busy_timeout_s: float,
+        read_only: bool = False,
+        full: bool = False,
+        now: clock.Clock = clock.now,
+    ) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.full = full
+        self.now = now
+        self._busy_timeout_s = busy_timeout_s
+        self._local = threading.local()
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        self._queue: queue.SimpleQueue[QueuedWrite | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._closed = False
+        self._process = os.getpid()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection of this thread; everything read inside sees one snapshot."""
+        inner: Connection | None = getattr(self._local, "connection", None)
+        if inner is not None:
+            yield inner
+            return
+        connection = self._take_reader()
+        try:
+            connection.rows("BEGIN")
+            self._local.connection = connection
+            yield connection
+        finally:
+            self._local.connection = None
+            self._give_back(connection)
+
+    def _take_reader(self) -> Connection:
+        with self._lock:
+            self._require_open()
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _give_back(self, connection: Connection) -> None:
+        with suppress(StoreError):
+            if connection.in_transaction:
+                connection.rows("COMMIT")
+            with self._lock:
+                if not self._closed and len(self._idle) < _MAX_IDLE_READERS:
+                    self._idle.append(connection)
+                    return
+        _close_quietly(connection)
+
+    def _require_open(self) -> None:
+        if self._process != os.getpid():
+            msg = "This memory was opened before the process was forked."
+            raise StoreError(msg, hint="Open a separate memory in each process.")
+        if self._closed:
+            msg = "The memory is closed."
+            raise StoreError(msg)
+
+    def write(self, work: Callable[[Connection], T], *, key: str = "") -> T:
+        """Run `work` in a write transaction and return its result once it is durable.
+
+        A write whose key was seen before does nothing and returns the former result, which must be
+        JSON.
+        """
+        result: T = self.submit(work, key=key).result()
+        return result
+
+    def submit(
+        self, work: Callable[[Connection], T], *, key: str = "", patient: bool = False
+    ) -> Future[T]:
+        """Queue a write and return its future, which is done once the write is durable.
+
+        A patient write waits a moment for others to share its commit.
+        """
+        if self.full:
+            raise files.disk_full_error(self.path)
+        if self.read_only:
+            msg = f"{self.path} is open read-only."
+            raise StoreReadOnly(msg, hint="Run 'lore doctor' to find out why.")
+        write = QueuedWrite(work, key, patient)
+        with self._lock:
+            self._require_open()
+            if self._writer is threading.current_thread():
+                msg = "A write cannot wait for another write."
+                raise StoreError(msg)
+            if self._writer is None:
+                self._writer = threading.Thread(
+                    target=self._write_loop, name="lore-writer", daemon=True
+                )
+                self._writer.start()
+            self._queue.put(write)
+        return write.future
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the database file."""
+        with self._own_connection() as connection:
+            sqlite.checkpoint(connection)
+
+    def erase_traces(self) -> None:
+        """Leave no bytes of deleted rows in the file or its log, by rewriting the file."""
+        with self._own_connection() as connection:
+            sqlite.erase_traces(connection)
+
+    def copy_to(self, target: Path) -> None:
+        """Write a consistent copy to a file while others keep reading and writing."""
+        with self._own_connection() as connection:
+            sqlite.copy_database(connection, target)
+
+    def close(self) -> None:
+        """Finish queued writes and close all connections; those in use close after use."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            writer = self._writer
+        if writer is not None:
+            self._queue.put(None)
+            writer.join(_CLOSE_TIMEOUT_S)
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            _close_quietly(connection)
+
+    def _connect(self, cache_kib: int = sqlite.READER_KIB) -> Connection:
+        return sqlite.open_connection(
+            self.path,
+            busy_timeout_s=self._busy_timeout_s,
+            read_only=self.read_only,
+            cache_kib=cache_kib,
+        )
+
+    @contextmanager
+    def _own_connection(self) -> Iterator[Connection]:
+        connection = self._connect()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _write_loop(self) -> None:
+        connection: Connection | None = None
+        while True:
+            group, last = self._next_group()
+            if group:
+                try:
+                    connection = connection or self._connect(sqlite.WRITER_KIB)
+                    run_group(connection, group, self.now)
+                except BaseException as error:  # noqa: BLE001 - callers wait for each of these
+                    fail_group(group, error)
+                    _close_quietly(connection)
+                    connection = None
+                for write in group:
+                    write.deliver()
+            if last:
+                _close_quietly(connection)
+                return
+
+    def _next_group(self) -> tuple[list[QueuedWrite], bool]:
+        """Wait for a write and take those queued behind it; True when the queue is closed."""
+        group: list[QueuedWrite] = []
+        following = self._queue.get()
+        until = time.monotonic() + _GROUP_WAIT_S
+        while following is not None:
+            if following.future.set_running_or_notify_cancel():
+                group.append(following)
+            if len(group) >= _MAX_GROUP:
+                return group, False
+            wait_s = until - time.monotonic() if all(write.patient for write in group) else 0
+            try:
+                following = self._queue.get(block=wait_s > 0, timeout=max(wait_s, 0))
+            except queue.Empty:
+                return group, False
+        return group, True
+
+
+def open_database(
+    path: Path,
+    *,
+    busy_timeout_s: float,
+    backups: Path | None,
+    read_only: bool = False,
+    full: bool = False,
+    now: clock.Clock = clock.now,
+) -> Database:
+    """Open or create a database and migrate its schema, after a backup to `backups`.
+
+    A damaged file, or one on a full disk, is opened read-only so that its content can be saved. A
+    file of another program or of a newer Lore is refused and not changed.
+    """
+    if not read_only:
+        files.make_folder(path.parent)
+        read_only = _is_read_only_file(path)
+    database = Database(
+        path, busy_timeout_s=busy_timeout_s, read_only=read_only, full=full, now=now
+    )
+    try:
+        if read_only or _has_content(path):
+            _check_schema(path, busy_timeout_s)
+        if not read_only:
+            migrations.migrate(database, backups)
+            _warn_if_shared(path)
+    except (StoreDamaged, StoreFull) as error:
+        database.close()
+        if read_only or not _has_content(path):
+            raise
+        full = isinstance(error, StoreFull)
+        reason = "no space left" if full else "database damaged"
+        log.warning("opened for reading only", extra={"reason": reason})
+        return open_database(
+            path, busy_timeout_s=busy_timeout_s, backups=backups, read_only=True, full=full, now=now
+        )
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _check_schema(path: Path, busy_timeout_s: float) -> None:
+    """Refuse a file that this version of Lore must not change."""
+    connection = sqlite.open_connection(path, busy_timeout_s=busy_timeout_s, read_only=True)
+    try:
+        migrations.check(connection)
+    finally:
+        _close_quietly(connection)
+
+
+def _warn_if_shared(path: Path) -> None:
+    shared = files.shared_file_system(path)
+    if shared:
+        log.warning("shared file system, slower journal", extra={"file_system": shared})
+
+
+def _is_read_only_file(path: Path) -> bool:
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _close_quietly(connection: Connection | None) -> None:
+    if connection is not None:
+        with suppress(StoreError):
+            connection.close()
+
+
+def find_meta(db: Connection, key: str) -> str | None:
+    """Return a value of the table `meta`, or None."""
+    value = db.value("SELECT value FROM meta WHERE key = :key", key=key)
+    return None if value is None else str(value)
+
+
+def set_meta(db: Connection, key: str, value: str) -> None:
+    """Store a value in the table `meta`, replacing the former one."""
+    db.run(
+        "INSERT INTO meta (key, value) VALUES (:key, :value)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        key=key,
+        value=value,
+    )

@@ -1,0 +1,346 @@
+"""State of gateway sessions between requests: prompt state, private mode, and injected items.
+
+A session is stored as a hash of its name: often it is not stored yet when it begins, and one in
+private mode never is. States that quote memory are deleted whenever anything is forgotten: that
+costs a prompt its cache, and leaves no trace.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from lore import clock
+from lore.records import NewMessage
+from lore.store import database
+from lore.store.codec import unpack_json
+from lore.store.messages import PreparedMessage
+from lore.store.sqlite import Connection
+from lore.text import memory_tags, message_features
+
+STATE_RETENTION_DAYS = 60
+"""No session lasts longer."""
+
+StateName = Literal[
+    "pins",
+    "measured",
+    "knowledge",
+    "notes",
+    "tiers",
+    "bare",
+    "told",
+    "amnesia",
+    "unsaid",
+    "silence",
+]
+
+_NEVER_US = 2**62
+
+QUOTING_STATES: tuple[StateName, ...] = ("knowledge", "notes", "tiers", "told")
+"""States that contain text of memory, or digests of it."""
+
+
+def put_state(db: Connection, session: str, name: StateName, value: Any, *, now: datetime) -> None:
+    """Store a state of a session, replacing the former value."""
+    db.run(
+        "INSERT INTO dialogue_states (session, name, value, at)"
+        " VALUES (:session, :name, :value, :at)"
+        " ON CONFLICT (session, name) DO UPDATE SET value = excluded.value, at = excluded.at",
+        session=message_features.text_fingerprint(session),
+        name=name,
+        value=orjson.dumps(value).decode(),
+        at=clock.to_us(now),
+    )
+
+
+def find_states(db: Connection, session: str) -> dict[str, Any]:
+    """Return the states of a session by name."""
+    rows = db.rows(
+        "SELECT name, value FROM dialogue_states WHERE session = :session",
+        session=message_features.text_fingerprint(session),
+    )
+    return {name: unpack_json(value) for name, value in rows}
+
+
+def find_state(db: Connection, session: str, name: StateName) -> Any:
+    """Return a state of a session, or None."""
+    value = db.value(
+        "SELECT value FROM dialogue_states WHERE session = :session AND name = :name",
+        session=message_features.text_fingerprint(session),
+        name=name,
+    )
+    return None if value is None else unpack_json(value)
+
+
+def remove_state(db: Connection, session: str, name: StateName) -> None:
+    """Delete a state of a session."""
+    db.run(
+        "DELETE FROM dialogue_states WHERE session = :session AND name = :name",
+        session=message_features.text_fingerprint(session),
+        name=name,
+    )
+
+
+def add_markers(db: Connection, session: str, markers: Mapping[str, str], *, now: datetime) -> None:
+    """Store the texts that recall markers stand for, by marker id."""
+    for id_, value in markers.items():
+        db.run(
+            "INSERT INTO recall_markers (id, session, value, at)"
+            " VALUES (:id, :session, :value, :at) ON CONFLICT (id) DO NOTHING",
+            id=id_,
+            session=message_features.text_fingerprint(session),
+            value=value,
+            at=clock.to_us(now),
+        )
+
+
+def find_markers(db: Connection, session: str) -> dict[str, str]:
+    """Return the texts that a session's recall markers stand for, by marker id."""
+    rows = db.rows(
+        "SELECT id, value FROM recall_markers WHERE session = :session",
+        session=message_features.text_fingerprint(session),
+    )
+    return dict(rows)
+
+
+def drop_quoting_states(db: Connection) -> None:
+    """Delete all states that quote memory, and start a new cache generation."""
+    for name in QUOTING_STATES:
+        db.run("DELETE FROM dialogue_states WHERE name = :name", name=name)
+    db.run("DELETE FROM recall_markers")
+    database.set_meta(db, "dialogue_texts", uuid.uuid4().hex)
+
+
+def cache_generation(db: Connection) -> str:
+    """Return the cache generation; processes drop texts that they cached in an older one."""
+    return str(database.find_meta(db, "dialogue_texts") or "")
+
+
+def begin_private_mode(db: Connection, session: str, *, now: datetime) -> None:
+    """Store nothing of a session from now on."""
+    spans = _spans(db, session)
+    if not spans or spans[-1][1] is not None:
+        put_state(db, session, "amnesia", [*spans, [clock.to_us(now), None]], now=now)
+
+
+def end_private_mode(
+    db: Connection, session: str, *, excluded: Collection[str] = (), now: datetime
+) -> None:
+    """Store a session again from now on, except the entries with some keys.
+
+    Clients resend the whole conversation without times, so the keys name what was said in all
+    private stretches so far.
+    """
+    spans = _spans(db, session)
+    if spans and spans[-1][1] is None:
+        put_state(db, session, "amnesia", [*spans[:-1], [spans[-1][0], clock.to_us(now)]], now=now)
+        if excluded:
+            put_state(db, session, "unsaid", sorted(excluded), now=now)
+
+
+def exclude_entries(db: Connection, session: str, keys: Collection[str], *, now: datetime) -> None:
+    """Exclude more entries of a session from being stored."""
+    put_state(db, session, "unsaid", sorted({*find_excluded_entries(db, session), *keys}), now=now)
+
+
+def find_excluded_entries(db: Connection, session: str) -> frozenset[str]:
+    """Return the keys of the entries that were said in private mode."""
+    return frozenset(find_state(db, session, "unsaid") or ())
+
+
+def is_private(db: Connection, session: str) -> bool:
+    """Return whether a session is in private mode."""
+    spans = _spans(db, session)
+    return bool(spans) and spans[-1][1] is None
+
+
+def was_ever_private(db: Connection, session: str) -> bool:
+    """Return whether a session was ever in private mode."""
+    return bool(_all_spans(db, session))
+
+
+def is_recap(message: NewMessage) -> bool:
+    """Return whether a message is an agent's summary of the conversation so far."""
+    return any(part.text.lstrip().startswith(memory_tags.RECAP_OPENINGS) for part in message.parts)
+
+
+def record_private_switches(
+    db: Connection, session: str, switches: Sequence[tuple[datetime, bool]], *, now: datetime
+) -> None:
+    """Record when a user turned private mode on and off, as found in a transcript.
+
+    A fork brings the switches with the messages that it copied. They do not decide whether a
+    session is private now: a transcript comes late.
+    """
+    if not switches:
+        return
+    stored = list(find_state(db, session, "silence") or ())
+    spans = [list(span) for span in stored]
+    for at, on in switches:
+        us = clock.to_us(at)
+        if on and not _covers(spans, us):
+            spans.append([us, None])
+        elif not on and spans and spans[-1][1] is None:
+            spans[-1][1] = us
+    if spans != stored:
+        put_state(db, session, "silence", spans, now=now)
+
+
+def drop_private_messages(
+    db: Connection, session: str, prepared: Sequence[PreparedMessage], *, parent: str = ""
+) -> Sequence[PreparedMessage]:
+    """Return the messages that were not said in private mode.
+
+    Messages of subagents in that time are dropped as well, and so are later summaries of the
+    conversation, which repeat it.
+    """
+    spans = _all_spans(db, session)
+    if parent and parent != session:
+        spans += _all_spans(db, parent)
+    if not spans:
+        return prepared
+    return [
+        message
+        for message in prepared
+        if not is_recap(message.new) and not _covers(spans, clock.to_us(message.new.created_at))
+    ]
+
+
+def _covers(spans: Iterable[Sequence[int | None]], at_us: int) -> bool:
+    return any((begin or 0) <= at_us < (end or _NEVER_US) for begin, end in spans)
+
+
+def _spans(db: Connection, session: str) -> list[list[int | None]]:
+    return list(find_state(db, session, "amnesia") or ())
+
+
+def _all_spans(db: Connection, session: str) -> list[list[int | None]]:
+    rows = db.rows(
+        "SELECT value FROM dialogue_states WHERE session = :session"
+        " AND name IN ('amnesia', 'silence')",
+        session=message_features.text_fingerprint(session),
+    )
+    return [span for (value,) in rows for span in unpack_json(value)]
+
+
+def delete_old_states(db: Connection, *, now: datetime) -> None:
+    """Delete the states of sessions that ended long ago."""
+    old = clock.to_us(now - timedelta(days=STATE_RETENTION_DAYS))
+    db.run("DELETE FROM dialogue_states WHERE at < :old", old=old)
+    db.run("DELETE FROM recall_markers WHERE at < :old", old=old)
+
+
+INJECTION_RETENTION_DAYS = 60
+"""No session lasts longer."""
+
+_CLEANUP_INTERVAL = 200
+
+
+class InjectedItems(NamedTuple):
+    """The items that were injected into a session's prompts, and digests of their texts."""
+
+    items: frozenset[int]
+    digests: frozenset[int]
+
+
+def add_injections(
+    db: Connection, session: str, shown: Sequence[tuple[int, int]], *, now: datetime
+) -> None:
+    """Record the items, each with the digest of its text, that were injected into a session."""
+    name = message_features.text_fingerprint(session)
+    for item_n, digest in shown:
+        n = db.value(
+            "INSERT INTO injections (session, item_n, digest, at) SELECT :session, n, :digest, :at"
+            " FROM items WHERE n = :item_n RETURNING n",
+            session=name,
+            item_n=item_n,
+            digest=digest,
+            at=clock.to_us(now),
+        )
+        if n is not None and n % _CLEANUP_INTERVAL == 0:
+            old = clock.to_us(now - timedelta(days=INJECTION_RETENTION_DAYS))
+            db.run("DELETE FROM injections WHERE at < :old", old=old)
+
+
+def find_injections(db: Connection, session: str) -> InjectedItems:
+    """Return what was injected into a session."""
+    rows = db.rows(
+        "SELECT item_n, digest FROM injections WHERE session = :session",
+        session=message_features.text_fingerprint(session),
+    )
+    return InjectedItems(frozenset(row[0] for row in rows), frozenset(row[1] for row in rows))
+
+
+class OutdatedInjections(NamedTuple):
+    """Injected fragments that were changed since, and those that no longer hold."""
+
+    changed: list[int]
+    gone: list[int]
+
+
+GONE_DIGEST = 0
+"""The digest that records that a session was informed that an item no longer holds."""
+
+
+def find_outdated_injections(db: Connection, session: str) -> OutdatedInjections:
+    """Return the injected fragments whose later changes the session was not informed of."""
+    name = message_features.text_fingerprint(session)
+    changed = db.rows(
+        "SELECT i.item_n FROM (SELECT item_n, max(at) AS at FROM injections"
+        " WHERE session = :session GROUP BY item_n) i JOIN fragments f ON f.n = i.item_n"
+        " WHERE f.deleted_at IS NULL AND f.superseded_by IS NULL AND EXISTS (SELECT 1"
+        " FROM fragment_versions v WHERE v.fragment_n = i.item_n AND v.changed_at > i.at)"
+        " ORDER BY i.item_n",
+        session=name,
+    )
+    deleted = db.rows(
+        "SELECT i.item_n FROM injections i JOIN fragments f ON f.n = i.item_n"
+        " WHERE i.session = :session AND (f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL)"
+        " AND NOT EXISTS (SELECT 1 FROM injections t WHERE t.session = i.session"
+        " AND t.item_n = i.item_n AND t.digest = :gone) GROUP BY i.item_n ORDER BY i.item_n",
+        session=name,
+        gone=GONE_DIGEST,
+    )
+    return OutdatedInjections([row[0] for row in changed], [row[0] for row in deleted])
+
+
+def first_injection_at(db: Connection, session: str) -> datetime | None:
+    """Return the time of a session's first injection, or None."""
+    at = db.value(
+        "SELECT min(at) FROM injections WHERE session = :session",
+        session=message_features.text_fingerprint(session),
+    )
+    return None if at is None else clock.from_us(at)
+
+
+def copy_injections(db: Connection, source: str, target: str, *, now: datetime) -> None:
+    """Record for a session everything that was injected into another one."""
+    rows = db.rows(
+        "SELECT item_n, digest FROM injections WHERE session = :session",
+        session=message_features.text_fingerprint(source),
+    )
+    add_injections(db, target, [(item_n, digest) for item_n, digest in rows], now=now)
+
+
+def undo_injections(db: Connection, session: str, injected: Collection[tuple[int, int]]) -> None:
+    """Remove some injected items, each with the digest of its text, from a session's record."""
+    for item_n, digest in injected:
+        db.run(
+            "DELETE FROM injections"
+            " WHERE session = :session AND item_n = :item_n AND digest = :digest",
+            session=message_features.text_fingerprint(session),
+            item_n=item_n,
+            digest=digest,
+        )
+
+
+def clear_injections(db: Connection, session: str) -> None:
+    """Remove all injections of a session: compaction dropped them from its prompt."""
+    db.run(
+        "DELETE FROM injections WHERE session = :session",
+        session=message_features.text_fingerprint(session),
+    )

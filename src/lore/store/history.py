@@ -1,0 +1,331 @@
+"""The change log, tombstones of forgotten records, and the undo log of user actions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from lore import clock
+from lore.records import EdgeKind, FragmentKind, Origin
+from lore.store.codec import pack_key, unpack_json, unpack_key, unpack_time
+from lore.store.graph import EdgeState
+from lore.store.sqlite import Connection, Row, among, text_array
+
+ChangeAction = Literal["add", "change", "delete", "forget"]
+
+
+def log_change(db: Connection, action: ChangeAction, ns: Sequence[int], at: datetime) -> None:
+    """Log that items were added or changed; consecutive numbers share an entry."""
+    us = clock.to_us(at)
+    db.run_many(
+        "INSERT INTO changes (at, action, first_n, last_n) VALUES (:at, :action, :first, :last)",
+        (
+            {"at": us, "action": action, "first": run[0], "last": run[-1]}
+            for run in _number_runs(ns)
+        ),
+    )
+
+
+def _number_runs(ns: Sequence[int]) -> Iterator[list[int]]:
+    run: list[int] = []
+    for n in ns:
+        if run and n != run[-1] + 1:
+            yield run
+            run = []
+        run.append(n)
+    if run:
+        yield run
+
+
+def add_tombstones(
+    db: Connection,
+    ids: Sequence[str],
+    at: datetime,
+    *,
+    sources: Mapping[str, str] | None = None,
+) -> int:
+    """Add a tombstone for each id, so that nothing restores it; count the new ones.
+
+    `sources` holds the source digest of an id, which recognizes it when it is captured again.
+    """
+    us = clock.to_us(at)
+    fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in find_buried(db, [id_])]
+    if not fresh:
+        return 0
+    # Inserting with RETURNING one by one gets slower with every entry of a large transaction.
+    last = db.value("SELECT coalesce(max(seq), 0) FROM changes")
+    db.run_many(
+        "INSERT INTO changes (at, action, first_n, last_n) VALUES (:at, 'forget', 0, 0)",
+        ({"at": us} for _ in fresh),
+    )
+    seqs = db.rows("SELECT seq FROM changes WHERE seq > :last ORDER BY seq", last=last)
+    db.run_many(
+        "INSERT INTO tombstones (id, at, seq, source) VALUES (:id, :at, :seq, :source)",
+        (
+            {"id": id_, "at": us, "seq": seq, "source": (sources or {}).get(id_, "")}
+            for id_, (seq,) in zip(fresh, seqs, strict=True)
+        ),
+    )
+    return len(fresh)
+
+
+def source_digest(agent: str, external_id: str, key: str) -> str:
+    """Return the digest that recognizes a message after it was forgotten."""
+    stored_key = unpack_key(pack_key(key))
+    return hashlib.sha256(f"{agent}\0{external_id}\0{stored_key}".encode()).hexdigest()[:32]
+
+
+def has_source_tombstones(db: Connection) -> bool:
+    """Return whether any tombstone has a source digest."""
+    return db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1") is not None
+
+
+def find_buried_sources(db: Connection, sources: Sequence[str]) -> dict[str, str]:
+    """Return those of the source digests that have tombstones, with their ids."""
+    rows = db.rows(
+        f"SELECT source, id FROM tombstones WHERE source <> '' AND {among('source', 'sources')}",
+        sources=text_array(sources),
+    )
+    return dict(rows)
+
+
+def find_buried(db: Connection, ids: Sequence[str]) -> set[str]:
+    """Return those of the ids that were forgotten."""
+    return {id_ for id_ in ids if db.find("SELECT 1 FROM tombstones WHERE id = :id", id=id_)}
+
+
+def all_tombstones(db: Connection) -> dict[str, str]:
+    """Return the ids of all tombstones, each with its source digest."""
+    return dict(db.rows("SELECT id, source FROM tombstones"))
+
+
+class Attribution(NamedTuple):
+    """The origin, trust and kind of a fragment."""
+
+    origin: Origin
+    trust: int
+    kind: FragmentKind
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The text of a fragment, and its attribution if that changed with it."""
+
+    content: str
+    summary: str
+    attribution: Attribution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSnapshot:
+    """The other end of an edge, the edge before the change, and a child's former parent."""
+
+    target: int
+    kind: EdgeKind
+    edge: EdgeState | None = None
+    parent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessorSnapshot:
+    """What superseded a fragment, and what had superseded it before."""
+
+    newer: int
+    former: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UndoSnapshot:
+    """What undoing an action needs: by its verb one of words, link and successor.
+
+    `batch` names actions done together. `standing` are the messages whose standing
+    instructions were removed. `after` is what redoing needs, once it was undone.
+    """
+
+    words: Wording | None = None
+    link: LinkSnapshot | None = None
+    successor: SuccessorSnapshot | None = None
+    batch: str = ""
+    standing: tuple[int, ...] = ()
+    after: Wording | EdgeState | None = None
+
+
+EMPTY_SNAPSHOT = UndoSnapshot()
+
+
+def pack_snapshot(before: UndoSnapshot) -> str:
+    """Return a snapshot as stored JSON."""
+    table: dict[str, Any] = {}
+    if before.words is not None:
+        table |= _wording_fields(before.words)
+    if (link := before.link) is not None:
+        edge = None if link.edge is None else list(link.edge)
+        table |= {"target": link.target, "kind": link.kind, "edge": edge}
+        table |= {} if link.parent is None else {"parent": link.parent}
+    if (successor := before.successor) is not None:
+        table |= {"newer": successor.newer, "former": successor.former}
+    if before.batch:
+        table["together"] = before.batch
+    if before.standing:
+        table["standing"] = list(before.standing)
+    if before.after is not None:
+        after = before.after
+        table["after"] = _wording_fields(after) if isinstance(after, Wording) else list(after)
+    return orjson.dumps(table).decode()
+
+
+def unpack_snapshot(packed: str) -> UndoSnapshot:
+    """Return the snapshot that `pack_snapshot` encoded."""
+    table = unpack_json(packed)
+    return UndoSnapshot(
+        words=_unpack_wording(table) if "content" in table else None,
+        link=_unpack_link(table) if "target" in table else None,
+        successor=SuccessorSnapshot(table["newer"], table.get("former"))
+        if "newer" in table
+        else None,
+        batch=table.get("together", ""),
+        standing=tuple(table.get("standing", ())),
+        after=_unpack_after(table.get("after")),
+    )
+
+
+def _wording_fields(words: Wording) -> dict[str, Any]:
+    whose = {} if words.attribution is None else words.attribution._asdict()
+    return {"content": words.content, "summary": words.summary, **whose}
+
+
+def _unpack_wording(table: Mapping[str, Any]) -> Wording:
+    whose = None
+    if "origin" in table:
+        whose = Attribution(table["origin"], table["trust"], table["kind"])
+    return Wording(table["content"], table["summary"], whose)
+
+
+def _unpack_link(table: Mapping[str, Any]) -> LinkSnapshot:
+    edge = table.get("edge")
+    drawn = EdgeState(*edge) if edge else None
+    return LinkSnapshot(table["target"], table["kind"], drawn, table.get("parent"))
+
+
+def _unpack_after(value: Any) -> Wording | EdgeState | None:
+    if not value:
+        return None
+    return _unpack_wording(value) if isinstance(value, dict) else EdgeState(*value)
+
+
+_FINAL = 1
+"""0 marks an action in effect, 1 one that was undone for good;
+
+higher values are redoable and count up in the order of undoing.
+"""
+
+_STANDS, _UNDONE = "undone = 0", f"undone > {_FINAL}"
+
+ActionVerb = Literal["store", "update", "delete", "link", "supersede"]
+
+
+class Action(NamedTuple):
+    """One action of a user, with its undo snapshot."""
+
+    n: int
+    at: datetime
+    verb: ActionVerb
+    fragment_n: int
+    before: UndoSnapshot
+
+
+def record_action(
+    db: Connection,
+    verb: ActionVerb,
+    fragment_n: int,
+    before: UndoSnapshot = EMPTY_SNAPSHOT,
+    *,
+    now: datetime,
+) -> None:
+    """Record an action; actions undone before it can no longer be redone."""
+    db.run("UPDATE actions SET undone = :final WHERE undone > :final", final=_FINAL)
+    db.run(
+        "INSERT INTO actions (at, verb, fragment_n, before, undone)"
+        " VALUES (:at, :verb, :fragment_n, :before, 0)",
+        at=clock.to_us(now),
+        verb=verb,
+        fragment_n=fragment_n,
+        before=pack_snapshot(before),
+    )
+
+
+def find_last_action(db: Connection, *, fragment_n: int | None = None) -> Action | None:
+    """Return the last action in effect, of all fragments or of one."""
+    return _find_action(db, _STANDS, "n", fragment_n)
+
+
+def find_undone_action(db: Connection, *, fragment_n: int | None = None) -> Action | None:
+    """Return the redoable action that was undone last."""
+    return _find_action(db, _UNDONE, "undone", fragment_n)
+
+
+def _find_action(
+    db: Connection, condition: str, order: str, fragment_n: int | None
+) -> Action | None:
+    row = db.find(
+        f"SELECT n, at, verb, fragment_n, before FROM actions WHERE {condition}"
+        f" AND (:fragment_n IS NULL OR fragment_n = :fragment_n) ORDER BY {order} DESC LIMIT 1",
+        fragment_n=fragment_n,
+    )
+    if row is None:
+        return None
+    return _action(row)
+
+
+class PastAction(NamedTuple):
+    """One past action on a fragment, undone or not."""
+
+    at: datetime
+    verb: ActionVerb
+    undone: bool
+
+
+def actions_of_fragment(db: Connection, fragment_n: int) -> list[PastAction]:
+    """Return the actions on a fragment, oldest first."""
+    rows = db.rows(
+        "SELECT at, verb, undone FROM actions WHERE fragment_n = :n ORDER BY n", n=fragment_n
+    )
+    return [PastAction(unpack_time(at), verb, bool(undone)) for at, verb, undone in rows]
+
+
+def actions_of_same_batch(db: Connection, action: Action, *, undone: bool = False) -> list[Action]:
+    """Return the actions with the same time and verb that are in effect, or undone, in order."""
+    rows = db.rows(
+        "SELECT n, at, verb, fragment_n, before FROM actions"
+        f" WHERE {_UNDONE if undone else _STANDS} AND at = :at AND verb = :verb ORDER BY n",
+        at=clock.to_us(action.at),
+        verb=action.verb,
+    )
+    return [_action(row) for row in rows]
+
+
+def _action(row: Row) -> Action:
+    n, at, verb, fragment_n, before = row
+    return Action(n, unpack_time(at), verb, fragment_n, unpack_snapshot(before))
+
+
+def mark_action_undone(db: Connection, n: int, before: UndoSnapshot = EMPTY_SNAPSHOT) -> None:
+    """Record that an action was undone last, with what redoing it needs."""
+    db.run(
+        "UPDATE actions SET before = :before,"
+        " undone = (SELECT coalesce(max(undone), :final) + 1 FROM actions"
+        " WHERE undone > :final) WHERE n = :n",
+        before=pack_snapshot(before),
+        final=_FINAL,
+        n=n,
+    )
+
+
+def mark_action_redone(db: Connection, n: int) -> None:
+    """Record that an action is in effect again."""
+    db.run("UPDATE actions SET undone = 0 WHERE n = :n", n=n)

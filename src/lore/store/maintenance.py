@@ -1,0 +1,441 @@
+"""Maintenance: backup and restore, integrity checks, index rebuilds, statistics, daily clean-up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lore import clock
+from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
+from lore.records import Stats
+from lore.store import (
+    dialogue_state,
+    files,
+    forgetting,
+    fragments,
+    graph,
+    history,
+    items,
+    jobs,
+    keywords,
+    migrations,
+    project_rows,
+    sqlite,
+    vectors,
+)
+from lore.store.database import Database, find_meta, open_database, set_meta
+from lore.store.forgetting import ForgetSelection
+from lore.store.sqlite import Connection, full_text, id_blob
+from lore.text import entities
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem that a check found."""
+
+    what: str
+
+
+def check_integrity(db: Connection) -> list[Finding]:
+    """Check the file for damage, and tables for orphaned rows."""
+    findings = [Finding(line) for line in sqlite.integrity_problems(db.path)]
+    try:
+        counts = [(what, db.value(f"SELECT count(*) FROM {query}")) for what, query in _ORPHANS]
+    except StoreDamaged as error:
+        return findings or [Finding(str(error))]
+    return findings + [Finding(f"{count} {what}") for what, count in counts if count]
+
+
+_ORPHANS = (
+    (
+        "items without content",
+        "items i WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.n = i.n)"
+        " AND NOT EXISTS (SELECT 1 FROM distillations d WHERE d.n = i.n)"
+        " AND NOT EXISTS (SELECT 1 FROM fragments f WHERE f.n = i.n)",
+    ),
+    (
+        "fragments below the top without a parent",
+        "fragments f WHERE f.depth > 0 AND f.deleted_at IS NULL AND NOT EXISTS"
+        " (SELECT 1 FROM edges e WHERE e.target_n = f.n AND e.kind = 'hierarchical')",
+    ),
+    (
+        "fragments superseded by one that is not there",
+        "fragments f WHERE f.superseded_by IS NOT NULL AND NOT EXISTS"
+        f" (SELECT 1 FROM items i WHERE i.id = {id_blob('f.superseded_by')})",
+    ),
+)
+
+
+def compare_keyword_index(db: Connection) -> list[Finding]:
+    """Compare the keyword index with the items that belong in it."""
+    problems = [] if db.read_only else keywords.find_damage(db)
+    try:
+        problems += _disagreements(db)
+    except StoreDamaged as error:
+        problems.append(str(error))
+    return [Finding(line) for line in problems]
+
+
+def _disagreements(db: Connection) -> list[str]:
+    missing = sum(
+        db.value(
+            f"SELECT count(*) FROM {table} t WHERE {condition} t.n NOT IN ("
+            + " UNION ALL ".join(full_text.all_rows_query(index) for index in indexes)
+            + ")"
+        )
+        for table, condition, indexes in _INDEXED
+    )
+    stray = sum(
+        db.value(
+            f"SELECT count(*) FROM ({full_text.all_rows_query(index)}) w"
+            f" WHERE w.n NOT IN (SELECT n FROM {table})"
+        )
+        for index, table in _INDEXES.items()
+    )
+    lines = (
+        (missing, "missing from the keyword index"),
+        (stray, "in the keyword index that are not here"),
+    )
+    return [f"{count} items {what}" for count, what in lines if count]
+
+
+_INDEXES = {
+    "message_words": "items",
+    "long_words": "items",
+    "log_words": "items",
+    "fragment_words": "items",
+    "session_words": "sessions",
+}
+
+_INDEXED = (
+    ("messages", "t.traits & 1 = 0 AND", ("message_words", "long_words")),
+    ("distillations", "", ("log_words",)),
+    (
+        "fragments",
+        "t.deleted_at IS NULL AND t.superseded_by IS NULL AND",
+        ("fragment_words",),
+    ),
+    ("sessions", "(t.title <> '' OR t.files <> '') AND", ("session_words",)),
+)
+
+
+def compare_vector_index(db: Connection, embedder_n: int, indexed: int) -> list[Finding]:
+    """Compare the vector index with the vectors in the database."""
+    stored = int(db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n))
+    if stored == indexed:
+        return []
+    return [Finding(f"the vector index holds {indexed} vectors, the database {stored}")]
+
+
+_BUSY_TIMEOUT_S = 5.0
+_DAY_US = 86_400_000_000
+
+_OWN_BACKUPS = ("lore-", "before-")
+"""Prefixes of the backups that Lore creates itself."""
+
+_RECEIPT_DAYS = 30
+"""Receipts of idempotent writes are kept this long; repeats come within minutes."""
+
+
+def backup(database: Database, target: Path) -> Path:
+    """Write a consistent backup of a live database; an existing file is not overwritten."""
+    if target.is_dir():
+        stamp = database.now().strftime("%Y%m%dT%H%M%S")
+        target = target / f"lore-{stamp}.db"
+    if target.exists():
+        msg = f"{target} already exists."
+        raise InvalidInput(msg, hint="Choose another file name.")
+    if not target.parent.is_dir():
+        msg = f"There is no folder {target.parent}."
+        raise NotFound(msg)
+    database.copy_to(target)
+    return target
+
+
+def restore(path: Path, source: Path, backups: Path) -> Path | None:
+    """Replace the database by a backup; return where the former one was saved.
+
+    What was forgotten is removed from the restored copy as well.
+    """
+    if not source.is_file():
+        msg = f"There is no file {source}."
+        raise NotFound(msg)
+    _refuse_unsound(source)
+    files.make_folder(path.parent)
+    forgotten = _tombstones(path, backups)
+    fresh = path.with_name(f"{path.name}.restored-{os.getpid()}")
+    saved: Path | None = None
+    try:
+        _copy(source, fresh)
+        with closing(open_database(fresh, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as copy:
+            copy.write(lambda db: forgetting.apply_tombstones(db, forgotten, now=copy.now()))
+            copy.write(_new_epoch)
+            copy.erase_traces()
+        if path.exists():
+            files.make_folder(backups)
+            saved = backups / f"before-restore-{uuid.uuid4().hex[:8]}.db"
+        _swap(fresh, path, saved)
+        if saved is not None:
+            _forget_late(path, saved, forgotten)
+    finally:
+        for leftover in (fresh, *sqlite.companion_files(fresh)):
+            leftover.unlink(missing_ok=True)
+    return saved
+
+
+def _forget_late(path: Path, saved: Path, forgotten: dict[str, str]) -> None:
+    """Forget in the restored database what was forgotten while it was being prepared."""
+    with suppress(StoreDamaged):
+        late = {id_: s for id_, s in _read_tombstones(saved).items() if id_ not in forgotten}
+        if late:
+            with closing(open_database(path, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as now:
+                now.write(lambda db: forgetting.apply_tombstones(db, late, now=now.now()))
+                now.erase_traces()
+
+
+def _refuse_unsound(source: Path) -> None:
+    with closing(sqlite.open_connection(source, busy_timeout_s=1, read_only=True)) as db:
+        if not migrations.check(db):
+            msg = f"{source} is an empty database, not a backup of Lore."
+            raise InvalidInput(msg)
+    if sqlite.integrity_problems(source):
+        msg = f"{source} is damaged; the present database was left as it is."
+        raise StoreDamaged(msg)
+
+
+def _tombstones(path: Path, backups: Path) -> dict[str, str]:
+    """Return the tombstones; for a damaged database, those of its backups."""
+    if not path.exists():
+        return {}
+    try:
+        return _read_tombstones(path)
+    except StoreDamaged:
+        tombstones: dict[str, str] = {}
+        for copy in sorted(backups.glob("*.db")):
+            with suppress(StoreDamaged):
+                tombstones |= _read_tombstones(copy)
+        return tombstones
+
+
+def _read_tombstones(path: Path) -> dict[str, str]:
+    with closing(
+        sqlite.open_connection(path, busy_timeout_s=_BUSY_TIMEOUT_S, read_only=True)
+    ) as db:
+        return history.all_tombstones(db) if migrations.check(db) else {}
+
+
+def _new_epoch(db: Connection) -> None:
+    db.run("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
+
+
+def _copy(source: Path, target: Path) -> None:
+    with closing(
+        sqlite.open_connection(source, busy_timeout_s=_BUSY_TIMEOUT_S, read_only=True)
+    ) as db:
+        sqlite.copy_database(db, target)
+
+
+def _swap(fresh: Path, path: Path, saved: Path | None) -> None:
+    """Save the former content and replace it within one SQLite transaction.
+
+    Other processes may have the file open, so its pages are replaced, not the file. Only a file
+    that cannot be opened is replaced by name.
+    """
+    if saved is not None:
+        try:
+            sqlite.swap_database(fresh, path, saved)
+        except StoreDamaged:
+            files.make_private(saved)
+            shutil.copyfile(path, saved)
+        else:
+            return
+    for companion in sqlite.companion_files(path):
+        companion.unlink(missing_ok=True)
+    fresh.replace(path)
+    files.sync_folder(path.parent)
+
+
+def forget_everywhere(
+    database: Database, selection: ForgetSelection, text: str, backups: Path
+) -> list[str]:
+    """Forget in the database and in the automatic backups, down to the bytes on disk."""
+
+    def work(db: Connection) -> list[str]:
+        now = database.now()
+        deleted = forgetting.forget(db, selection, text=text, now=now)
+        if deleted:
+            set_meta(db, "forgotten_at", str(clock.to_us(now)))
+        return deleted
+
+    ids = database.write(work)
+    database.erase_traces()
+    with database.read() as db:
+        tombstones = history.all_tombstones(db)
+    for leftover in (
+        *sqlite.leftover_copies(database.path.parent),
+        *sqlite.leftover_copies(backups),
+    ):
+        leftover.unlink(missing_ok=True)
+    for copy in sorted(backups.glob("*.db")):
+        if copy.is_file() and not copy.is_symlink():
+            _forget_in_copy(copy, tombstones, text)
+    return ids
+
+
+def _forget_in_copy(copy: Path, gone: dict[str, str], text: str) -> None:
+    """Forget in a backup everything that was ever forgotten.
+
+    A backup of Lore's own that cannot be cleaned is deleted, because it holds the text; a file of
+    another program is left alone.
+    """
+    try:
+        with closing(open_database(copy, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as database:
+            _require_writable(database)
+            database.write(partial(_forget_all, gone=gone, text=text, now=database.now()))
+            database.erase_traces()
+    except (StoreDamaged, SchemaTooNew):
+        if copy.name.startswith(_OWN_BACKUPS):
+            copy.unlink(missing_ok=True)
+
+
+def _require_writable(database: Database) -> None:
+    if database.read_only:
+        msg = f"{database.path} cannot be cleaned."
+        raise StoreDamaged(msg)
+
+
+def _forget_all(db: Connection, *, gone: dict[str, str], text: str, now: datetime) -> None:
+    forgetting.apply_tombstones(db, gone, now=now)
+    if text:
+        forgetting.forget(db, forgetting.select_text(db, text), text=text, now=now)
+
+
+def has_forgotten_since(db: Connection, moment: datetime) -> bool:
+    """Return whether a user forgot something after a moment.
+
+    Tombstones do not show this: pruning and undoing a cycle leave some as well.
+    """
+    at = find_meta(db, "forgotten_at")
+    return at is not None and int(at) > clock.to_us(moment)
+
+
+def get_epoch(db: Connection) -> str:
+    """Return the id of this incarnation of the database; a restore starts a new one."""
+    return str(find_meta(db, "epoch"))
+
+
+def is_maintenance_due(db: Connection, now: datetime) -> bool:
+    """Return whether the daily maintenance last ran more than a day ago.
+
+    A time in the future was set by a wrong clock and counts as due.
+    """
+    last_run = find_meta(db, "upkeep_at")
+    return last_run is None or not 0 <= clock.to_us(now) - int(last_run) < _DAY_US
+
+
+def schedule_maintenance(database: Database) -> Future[None] | None:
+    """Queue the daily maintenance if it is due; return None if not, or if read-only."""
+    if database.read_only:
+        return None
+    with database.read() as db:
+        due = is_maintenance_due(db, database.now())
+    return database.submit(partial(run_maintenance, now=database.now())) if due else None
+
+
+def run_maintenance(db: Connection, now: datetime) -> None:
+    """Decay fragments, and delete old receipts and states."""
+    if not is_maintenance_due(db, now):
+        return
+    at = clock.to_us(now)
+    fragments.decay_relevance(db, now=now)
+    db.run("DELETE FROM receipts WHERE at < :before", before=at - _RECEIPT_DAYS * _DAY_US)
+    dialogue_state.delete_old_states(db, now=now)
+    set_meta(db, "upkeep_at", str(at))
+
+
+def describe_library() -> str:
+    """Return the versions of the database library."""
+    return sqlite.describe_library()
+
+
+def check_keywords(database: Database) -> list[Finding]:
+    """Check the keyword index; the check writes, so it runs on the writer thread."""
+    if database.read_only:
+        with database.read() as db:
+            return compare_keyword_index(db)
+    return database.write(compare_keyword_index)
+
+
+_BATCH = 500
+
+
+def rebuild_keywords(db: Connection) -> int:
+    """Rebuild the keyword index and the mentions; return the number of entries."""
+    keywords.clear(db)
+    ns = [row[0] for row in db.rows("SELECT n FROM messages ORDER BY n")]
+    for start in range(0, len(ns), _BATCH):
+        keywords.index_messages(db, ns[start : start + _BATCH])
+    for n, text in db.rows("SELECT n, text FROM distillations"):
+        keywords.add_distillation(db, n, text)
+    for n, summary, content, kind in db.rows(
+        "SELECT n, summary, content, kind FROM fragments"
+        " WHERE deleted_at IS NULL AND superseded_by IS NULL"
+    ):
+        keywords.add_fragment(db, n, summary, content, kind)
+    for (n,) in db.rows("SELECT n FROM sessions"):
+        keywords.index_session(db, n)
+    _rebuild_mentions(db)
+    return keywords.count_indexed(db)
+
+
+def _rebuild_mentions(db: Connection) -> None:
+    db.run("DELETE FROM mentions")
+    db.run("DELETE FROM entities")
+    for n, content, summary in db.rows("SELECT n, content, summary FROM fragments ORDER BY n"):
+        mentioned = entities.fragment_mentions(content, summary)
+        graph.add_mentions(db, n, mentioned)
+        graph.link_titles(db, n, content, mentioned)
+
+
+def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
+    """Count the records of the memory."""
+    counts = items.count_by_type(db)
+    per_project: dict[int, int] = dict(
+        db.rows("SELECT project_n, count(*) FROM items WHERE project_n IS NOT NULL GROUP BY 1")
+    )
+    return Stats(
+        path=str(db.path),
+        bytes=sqlite.database_size(db),
+        messages=counts["message"],
+        distillations=counts["distillation"],
+        fragments=counts["fragment"],
+        edges=_count_rows(db, "edges"),
+        sessions=_count_rows(db, "sessions"),
+        entities=_count_rows(db, "entities"),
+        standing=_count_rows(db, "standing"),
+        vectors=_count_rows(db, "vectors"),
+        waiting=vectors.count_pending(db),
+        tokens=int(db.value("SELECT coalesce(sum(tokens), 0) FROM items")),
+        embedder=embedder,
+        journal=sqlite.journal_mode(db),
+        projects=tuple(
+            (project.path, per_project.get(n, 0))
+            for n, project in project_rows.all_projects(db).items()
+        ),
+        jobs=tuple(jobs.open_jobs(db)),
+        notice=notice,
+    )
+
+
+def _count_rows(db: Connection, table: str) -> int:
+    return int(db.value(f"SELECT count(*) FROM {table}"))

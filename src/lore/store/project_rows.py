@@ -1,0 +1,222 @@
+"""Projects: the repository or folder of a session, and the entries of its shared page."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from lore import clock
+from lore.errors import InvalidInput, NotFound
+from lore.records import UNASKED_TRUST, Project
+from lore.store.codec import unpack_time
+from lore.store.fragments import VISIBLE_FRAGMENT
+from lore.store.sqlite import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLocation:
+    """A repository or folder: its path, its remote, and other folders that belong to it.
+
+    `gone` means that the folder no longer exists, so that only its path identifies it.
+    """
+
+    path: str
+    remote: str = ""
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+    gone: bool = False
+
+
+def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) -> int:
+    """Return the number of the project at a location, created if it is new.
+
+    Repositories with the same remote are one project. A path that had another remote before is
+    another project now.
+    """
+    n = find_project_at(db, place)
+    if n is None:
+        taken = db.find("SELECT 1 FROM projects WHERE path = :path", path=place.path)
+        n = db.value(
+            "INSERT INTO projects (id, path, remote, name, created_at)"
+            " VALUES (:id, :path, :remote, :name, :at) RETURNING n",
+            id=clock.new_id(now),
+            path=f"{place.path} ({place.remote})" if taken else place.path,
+            remote=place.remote,
+            name=place.name or place.path,
+            at=clock.to_us(now),
+        )
+    else:
+        _set_remote(db, n, place)
+    _set_aliases(db, int(n), place)
+    return int(n)
+
+
+def find_project_at(db: Connection, place: ProjectLocation) -> int | None:
+    """Return the number of the project at a location, or None."""
+    if place.remote:
+        same = db.value("SELECT n FROM projects WHERE remote = :remote", remote=place.remote)
+        if same:
+            return int(same)
+    row = db.find("SELECT n, remote FROM projects WHERE path = :path", path=place.path)
+    if row and (not place.remote or not row[1]):
+        return int(row[0])
+    if place.gone:
+        return find_project_alias(db, place.path)
+    return None
+
+
+def find_project_alias(db: Connection, path: str) -> int | None:
+    """Return the number of the project that a folder last belonged to, or None."""
+    n = db.value("SELECT project_n FROM aliases WHERE id = :path", path=path)
+    return None if n is None else int(n)
+
+
+def _set_remote(db: Connection, n: int, place: ProjectLocation) -> None:
+    """Store the remote of a project that was known only by its path."""
+    if place.remote:
+        db.run(
+            "UPDATE projects SET remote = :to WHERE n = :n AND path = :path AND remote = ''",
+            to=place.remote,
+            path=place.path,
+            n=n,
+        )
+
+
+def _set_aliases(db: Connection, n: int, place: ProjectLocation) -> None:
+    own = db.value("SELECT path FROM projects WHERE n = :n", n=n)
+    for path in dict.fromkeys((place.path, *place.aliases)):
+        if path == own:
+            db.run("DELETE FROM aliases WHERE id = :path AND project_n <> :n", path=path, n=n)
+        elif not place.gone:
+            db.run(
+                "INSERT INTO aliases (id, project_n) VALUES (:path, :n) ON CONFLICT (id)"
+                " DO UPDATE SET project_n = excluded.project_n WHERE project_n <> :n",
+                path=path,
+                n=n,
+            )
+
+
+class SharedRow(NamedTuple):
+    """An entry of a shared page as last written or read; one that is left out is never written."""
+
+    entry: str
+    fragment_n: int
+    digest: str
+    left_out: bool
+
+
+def shared_entries(db: Connection, project_n: int) -> list[SharedRow]:
+    """Return the entries of a project's shared page."""
+    rows = db.rows(
+        "SELECT s.entry, s.fragment_n, s.digest, s.left_out FROM shared s"
+        " JOIN items i ON i.n = s.fragment_n WHERE i.project_n = :n ORDER BY s.fragment_n",
+        n=project_n,
+    )
+    return [SharedRow(entry, n, digest, bool(out)) for entry, n, digest, out in rows]
+
+
+def find_shared_entry(db: Connection, entry: str) -> SharedRow | None:
+    """Return an entry by its id on the page, or None."""
+    row = db.find(
+        "SELECT entry, fragment_n, digest, left_out FROM shared WHERE entry = :entry", entry=entry
+    )
+    return None if row is None else SharedRow(row[0], row[1], row[2], bool(row[3]))
+
+
+def shareable_fragments(db: Connection, project_n: int, *, least_confidence: float) -> list[int]:
+    """Return the fragments of a project that may be shared, oldest first."""
+    return db.column(
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
+        f" WHERE i.project_n = :n AND {VISIBLE_FRAGMENT} AND f.kind <> 'episode'"
+        " AND f.trust >= :trust AND f.confidence >= :least ORDER BY i.created_at, f.n",
+        n=project_n,
+        trust=UNASKED_TRUST,
+        least=least_confidence,
+    )
+
+
+def put_shared_entries(db: Connection, entries: Iterable[SharedRow]) -> None:
+    """Store entries as they are on the page now."""
+    db.run_many(
+        "INSERT INTO shared (entry, fragment_n, digest, left_out)"
+        " VALUES (:entry, :fragment_n, :digest, :left_out) ON CONFLICT (entry) DO UPDATE SET"
+        " fragment_n = excluded.fragment_n, digest = excluded.digest,"
+        " left_out = excluded.left_out",
+        [
+            {"entry": e.entry, "fragment_n": e.fragment_n, "digest": e.digest,
+             "left_out": int(e.left_out)}
+            for e in entries
+        ],
+    )  # fmt: skip
+
+
+def remove_shared_entries(db: Connection, entries: Iterable[str]) -> None:
+    """Delete entries that are no longer on the page."""
+    for entry in entries:
+        db.run("DELETE FROM shared WHERE entry = :entry", entry=entry)
+
+
+_PROJECT = "id, path, remote, name, created_at"
+
+
+def ensure_project(
+    db: Connection, path: str, *, now: datetime, remote: str = "", name: str = ""
+) -> int:
+    """Return the number of the project with this path, name or id, created if it is new."""
+    path = _normalize_path(path)
+    existing = find_project(db, path)
+    if existing is not None:
+        return existing
+    return int(
+        db.value(
+            "INSERT INTO projects (id, path, remote, name, created_at)"
+            " VALUES (:id, :path, :remote, :name, :at) RETURNING n",
+            id=clock.new_id(now),
+            path=path,
+            remote=remote,
+            name=name or path.rstrip("/").rsplit("/", 1)[-1] or path,
+            at=clock.to_us(now),
+        )
+    )
+
+
+def _normalize_path(path: str) -> str:
+    """Return an absolute path normalized, and a name or id unchanged."""
+    return posixpath.normpath(path) if path.startswith("/") else path
+
+
+def find_project(db: Connection, path_name_or_id: str) -> int | None:
+    """Return the number of the project with this path or id, otherwise with this name."""
+    path_name_or_id = _normalize_path(path_name_or_id)
+    alias = db.value("SELECT project_n FROM aliases WHERE id = :w", w=path_name_or_id)
+    if alias:
+        return int(alias)
+    exact = db.value("SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id)
+    if exact:
+        return int(exact)
+    rows = db.rows("SELECT n FROM projects WHERE name = :w LIMIT 2", w=path_name_or_id)
+    if len(rows) > 1:
+        msg = f"Several projects are called '{path_name_or_id}'."
+        raise InvalidInput(msg, hint="Give the path instead.")
+    return int(rows[0][0]) if rows else None
+
+
+def get_project(db: Connection, path_name_or_id: str) -> int:
+    """Return the number of a project, or raise NotFound."""
+    n = find_project(db, path_name_or_id)
+    if n is None:
+        msg = f"No project is called '{path_name_or_id}'."
+        raise NotFound(msg, hint="Run 'lore stats' to list the projects.")
+    return n
+
+
+def all_projects(db: Connection) -> dict[int, Project]:
+    """Return all projects by number."""
+    rows = db.rows(f"SELECT n, {_PROJECT} FROM projects ORDER BY path")
+    return {
+        n: Project(id_, path, remote, name, unpack_time(at))
+        for n, id_, path, remote, name, at in rows
+    }

@@ -1,0 +1,380 @@
+"""Call text: tool calls and tool results as readable text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lore.text import sentences
+from lore.text.lazy_regex import compile_lazy
+
+ActionKind = Literal["run", "read", "edit", "write", "look", "fetch", "other"]
+Check = Literal["", "test", "lint", "build"]
+
+TARGET_CHARS = 120
+_COMMAND_CHARS = 2_000
+"""Characters of a command that are parsed; an inline script adds nothing."""
+
+_ACTIONS: dict[str, ActionKind] = {
+    **dict.fromkeys(
+        ("bash", "shell", "exec_command", "local_shell", "local_shell_call", "container.exec",
+         "run_shell_command", "run_terminal_cmd", "execute_command", "terminal"), "run"),
+    **dict.fromkeys(("read", "view", "read_file", "readfile", "open_file", "notebookread"), "read"),
+    **dict.fromkeys(
+        ("edit", "multiedit", "notebookedit", "apply_patch", "patch", "str_replace", "replace",
+         "str_replace_based_edit_tool", "str_replace_editor", "edit_file"), "edit"),
+    **dict.fromkeys(("write", "write_file", "create_file", "save_file"), "write"),
+    **dict.fromkeys(("grep", "glob", "ls", "list", "search", "lsp", "list_directory"), "look"),
+    **dict.fromkeys(
+        ("webfetch", "websearch", "web_fetch", "web_search", "fetch", "google_web_search"), "fetch"
+    ),
+}  # fmt: skip
+"""The tools of Claude Code, Codex, opencode and Gemini CLI, in lower case."""
+
+COMMAND_FIELDS = ("command", "cmd", "script")
+FILE_FIELDS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "filename")
+_TARGET_FIELDS = (
+    "pattern", "url", "query", "description", "skill", "name", "title", "subject", "question",
+    "prompt", "id",
+)  # fmt: skip
+
+_PATCHED = compile_lazy(r"^\*\*\* (Update|Add|Delete) File: ([^\n]{1,400})", re.MULTILINE)
+_CHECKS: tuple[tuple[Check, re.Pattern[str]], ...] = (
+    ("test", compile_lazy(
+        r"\b(?:pytest|go test|(?:cargo|dotnet|swift|mvn|bazel|deno|bun|mix|zig build) test"
+        r"|jest|vitest|rspec|phpunit|unittest|tox|nox|ctest|gradlew? test|playwright test"
+        r"|(?:npm|yarn|pnpm|mise|just|make|task|uv|poetry|composer|rake)(?: run)? [\w:-]*test)",
+        re.IGNORECASE)),
+    ("lint", compile_lazy(
+        r"\b(?:golangci-lint|eslint|ruff|mypy|pyright|flake8|pylint|clippy|shellcheck|rubocop"
+        r"|go vet|tsc|biome|prettier --check|lint-imports"
+        r"|(?:npm|yarn|pnpm|mise|just|make|task)(?: run)? [\w:-]*(?:lint|check|types))\b",
+        re.IGNORECASE)),
+    ("build", compile_lazy(
+        r"\b(?:go (?:build|install)|cargo (?:build|check)|docker build|gradlew? build|mvn package"
+        r"|(?:npm|yarn|pnpm|mise|just|make|task|uv)(?: run)? [\w:-]*build|cmake --build)\b",
+        re.IGNORECASE)),
+)  # fmt: skip
+_STEP = compile_lazy(r"&&|\|\||;")
+_VERB = compile_lazy(r"[a-z][a-z:-]{1,30}$")
+_READ_ONLY = compile_lazy(
+    r"\s*(?:$|(?:cat|cd|echo|find|grep|head|ls|printf|pwd|rg|sed|tail|test|wc|which)\b)"
+)
+"""Read-only commands; a later success of one for something else fixes nothing."""
+
+_ONLY_MENTIONS = compile_lazy(
+    r"\s*(?:git|gh|glab|echo|printf|cat|ls|grep|rg|find|sed|cp|mv|rm|mkdir)\b"
+)
+_WRAPPED = compile_lazy(
+    r"^\s*(?:(?:cd|export|source|set)\s[^&;|\n]{0,300}(?:&&|;)\s*|[A-Za-z_]{1,40}=\S{0,200}\s+(?:&&\s*)?"
+    r"|(?:timeout|time|sudo|nice)\s+(?:\d+\w?\s+)?)"
+)
+_PIPED = compile_lazy(r"\s*(?:2>&1|\|\|?\s*(?:tail|head|grep|true|echo)\b.*|>\s*/dev/null.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One parsed tool call."""
+
+    tool: str
+    action: ActionKind
+    target: str
+    command: str = ""
+    checks: tuple[Check, ...] = ()
+    read: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
+
+    @property
+    def check(self) -> Check:
+        """Return the first check of a command; one command may test and lint."""
+        return self.checks[0] if self.checks else ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys that retries of the same call share, one for each check."""
+        return self.checks or (f"{self.action}:{self.target}",)
+
+    @property
+    def related_keys(self) -> frozenset[str]:
+        """Return the keys that a differently worded retry shares: programs or a file."""
+        if self.command:
+            steps = () if self.checks else _STEP.split(self.target)
+            return frozenset(_program(step) for step in steps if not _READ_ONLY.match(step))
+        if self.changed:
+            return frozenset(f"change {file}" for file in self.changed)
+        if self.read:
+            name = self.read[0].rsplit("/", 1)[-1]
+            return frozenset((f"read {name.lstrip('.').split('.')[0]}",))
+        return frozenset((self.tool,)) if self.action == "look" else frozenset()
+
+
+def read_call(name: str, text: str) -> Call:
+    """Parse a tool call from its name and its input, JSON or not."""
+    tool = name or "tool"
+    inputs = input_fields(text)
+    action = _ACTIONS.get(tool.lower().rsplit("__", 1)[-1], "other")
+    if action == "run":
+        return _run(tool, command_line(inputs) if inputs else text)
+    if action == "edit" and (
+        patch := _patch(tool, first_text_field(inputs, ("input", "patch")) or text)
+    ):
+        return patch
+    file = first_text_field(inputs, FILE_FIELDS)
+    if file and action in ("read", "edit", "write"):
+        if inputs.get("command") == "view":
+            action = "read"
+        return Call(
+            tool, action, sentences.one_line(file, TARGET_CHARS),
+            read=(file,) if action == "read" else (),
+            changed=(file,) if action != "read" else (),
+            created=(file,) if action == "write" or inputs.get("command") == "create" else (),
+        )  # fmt: skip
+    target = first_text_field(inputs, _TARGET_FIELDS) or file or ("" if inputs else text)
+    return Call(tool, action, sentences.one_line(target, TARGET_CHARS))
+
+
+def input_fields(text: str) -> dict[str, Any]:
+    """Return the fields of a call's input, or none if it is no JSON object."""
+    if not text.lstrip().startswith("{"):
+        return {}
+    try:
+        inputs = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return inputs if isinstance(inputs, dict) else {}
+
+
+def first_text_field(inputs: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Return the first of the fields that holds text."""
+    texts = (inputs[name] for name in names if isinstance(inputs.get(name), str))
+    return next((text for text in texts if text.strip()), "")
+
+
+def command_line(inputs: Mapping[str, Any]) -> str:
+    """Return the command line; Codex passes a list, often with a shell around it."""
+    for name in COMMAND_FIELDS:
+        value = inputs.get(name)
+        if isinstance(value, list) and value:
+            words = [str(word) for word in value]
+            return (
+                words[-1]
+                if words[0].rsplit("/", 1)[-1] in ("bash", "sh", "zsh")
+                else " ".join(words)
+            )
+        if isinstance(value, str):
+            return value
+    return ""
+
+
+def _run(tool: str, command: str) -> Call:
+    patch = _patch(tool, command) if "*** Begin Patch" in command else None
+    if patch:
+        return patch
+    command = command[:_COMMAND_CHARS]
+    bare = bare_command(command)
+    target = sentences.one_line(bare, TARGET_CHARS)
+    return Call(tool, "run", target, command=command, checks=_checks(bare[:400]))
+
+
+def _checks(command: str) -> tuple[Check, ...]:
+    """Return the checks that a command runs; one that only mentions tests runs none."""
+    steps = [step for step in _STEP.split(command) if not _ONLY_MENTIONS.match(step)]
+    return tuple(kind for kind, pattern in _CHECKS if any(map(pattern.search, steps)))
+
+
+def _program(command: str) -> str:
+    """Return the program of a command, with its subcommand if that is a word."""
+    words = command.split()[:2]
+    return " ".join(word for place, word in enumerate(words) if not place or _VERB.match(word))
+
+
+def bare_command(command: str) -> str:
+    """Return a command without the directory, environment and pipes around it."""
+    bare = command.lstrip()
+    while wrapper := _WRAPPED.match(bare):
+        bare = bare[wrapper.end() :]
+    first = bare.split("\n", 1)[0]
+    return _PIPED.split(first, maxsplit=1)[0].strip() or first.strip()
+
+
+def _patch(tool: str, text: str) -> Call | None:
+    changes = _PATCHED.findall(text)
+    if not changes:
+        return None
+    files = tuple(dict.fromkeys(path.strip() for _, path in changes))
+    created = tuple(path.strip() for verb, path in changes if verb == "Add")
+    target = sentences.one_line(", ".join(files), TARGET_CHARS)
+    return Call(tool, "edit", target, changed=files, created=created)
+
+
+BRIEF_LINES = 6
+"""Lines shown of each side of an edit and of a written file, in brief output."""
+
+_OLD = ("old_string", "oldString", "old_str", "old_text")
+_NEW = ("new_string", "newString", "new_str", "new_text", "new_source")
+_CONTENT = ("content", "file_text", "contents")
+_PATCH = ("input", "patch", "patchText")
+_PATCH_SIGNS = ("*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:")
+_SEARCH_FIELDS = ("pattern", "query", "url")
+_OPTION_FIELDS = (
+    "description", "timeout", "timeout_ms", "yield_time_ms", "max_output_tokens", "type",
+    "run_in_background", "login", "workdir", "justification", "sandbox_permissions",
+    "replace_all", "replaceAll", "dangerouslyDisableSandbox",
+)  # fmt: skip
+"""Fields that say how a command or an edit is done, not what it does."""
+
+
+def format_call(name: str, text: str, *, brief: bool = False) -> str:
+    """Return a tool call as readable text; input that is no JSON object stays as it is."""
+    inputs = input_fields(text)
+    body = _format_fields(inputs, brief=brief) if inputs else text
+    return f"[{name or 'tool'}] {body}".rstrip()
+
+
+def _format_fields(inputs: Mapping[str, Any], *, brief: bool) -> str:
+    file = first_text_field(inputs, FILE_FIELDS)
+    patch = first_text_field(inputs, _PATCH)
+    if any(sign in patch for sign in _PATCH_SIGNS):
+        return _with_rest(patch.strip("\n"), inputs, _PATCH)
+    if file:
+        return _format_file_call(file, inputs, brief=brief)
+    command = command_line(inputs)
+    if command:
+        return _with_rest(command.strip("\n"), inputs, COMMAND_FIELDS)
+    return _format_search(inputs)
+
+
+def _format_file_call(file: str, inputs: Mapping[str, Any], *, brief: bool) -> str:
+    listed = inputs.get("edits")
+    edits = [edit for edit in listed if isinstance(edit, dict)] if isinstance(listed, list) else []
+    changed = [line for edit in (inputs, *edits) for line in _changed(edit, brief=brief)]
+    written = _lines("", first_text_field(inputs, _CONTENT), brief=brief)
+    if not changed and not written:
+        return _format_search(inputs)
+    listed_as = ("edits",) if edits else ()
+    shown = (*FILE_FIELDS, *_OLD, *_NEW, *_CONTENT, *COMMAND_FIELDS, *listed_as)
+    return _with_rest("\n".join([file, *changed, *written]), inputs, shown)
+
+
+def _changed(edit: Mapping[str, Any], *, brief: bool) -> Iterator[str]:
+    yield from _lines("- ", first_text_field(edit, _OLD), brief=brief)
+    yield from _lines("+ ", first_text_field(edit, _NEW), brief=brief)
+
+
+def _lines(sign: str, text: str, *, brief: bool) -> list[str]:
+    lines = text.strip("\n").split("\n") if text else []
+    shown = lines[:BRIEF_LINES] if brief else lines
+    more = [f"{sign}… {len(lines) - len(shown)} more lines"] if len(lines) > len(shown) else []
+    return [*(f"{sign}{line}" for line in shown), *more]
+
+
+def _format_search(inputs: Mapping[str, Any]) -> str:
+    """Return what was searched for and where, then every other field on its own line."""
+    sought = first_text_field(inputs, _SEARCH_FIELDS)
+    place = first_text_field(inputs, FILE_FIELDS)
+    text = f"{sought} in {place}" if sought and place else sought or place
+    shown = [
+        next((field for field in fields if inputs.get(field) == value), "")
+        for fields, value in ((_SEARCH_FIELDS, sought), (FILE_FIELDS, place))
+        if value
+    ]
+    return _with_rest(text, inputs, tuple(shown), how=())
+
+
+def _with_rest(
+    text: str,
+    inputs: Mapping[str, Any],
+    shown: tuple[str, ...],
+    *,
+    how: tuple[str, ...] = _OPTION_FIELDS,
+) -> str:
+    rest = [
+        f"{field}: {_value(value)}"
+        for field, value in inputs.items()
+        if field not in shown and field not in how and value not in (None, "", [], {})
+    ]
+    return "\n".join(line for line in (text, *rest) if line)
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+Verdict = Literal["ok", "failed", "refused"]
+
+MESSAGE_CHARS = 160
+_HEAD, _TAIL = 3_000, 3_000
+"""Errors stand at the beginning or the end of an output."""
+
+_NOT_RUN = compile_lazy(
+    r"Sibling tool call errored|The user doesn't want to (?:proceed|take this action)"
+    r"|user (?:rejected|declined|denied)"
+    r"|\[Request interrupted by user|tool use was rejected",
+    re.IGNORECASE,
+)
+"""Signs that a call was not run: rejected by the user, or cancelled by a failure beside it."""
+
+_FAILED = compile_lazy(
+    r"""^\s*(?:<tool_use_error>|Exit\ code\ [1-9]|"?exit_code"?:\ ?[1-9]|ENOENT|EACCES
+        |exit(?:ed)?\ (?:with\ )?(?:code|status)[:\ ]\ ?[1-9]|InputValidationError
+        |Process\ exited\ with\ code\ [1-9])""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_CHECK_FAILED = compile_lazy(
+    r"""^(?:---\ FAIL|FAIL\b|=+\ .{0,40}\b[1-9]\d*\ failed|FAILED\b|Traceback\ \(most\ recent
+          |panic:|error\[E\d+\]|error:|fatal:|npm\ ERR!|Error:\ |make:\ \*\*\*)
+      | \b[1-9]\d*\ (?:failed|failing|failures?|errors?|issues:)\b|\b[1-9]\d*\ issues?:\n
+      | \[build\ failed\]|command\ not\ found|Compilation\ failed|undefined:\ \w|SyntaxError:
+      | \b(?:test|lint|build|check)\S{0,20}\ (?:task\ )?failed\b|typecheck\)""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""Signs of failure in the output of a test, linter or compiler; pipes hide the exit code."""
+
+_ERROR_WORDS = compile_lazy(
+    r"\b(?:error|fail(?:ed|s|ure)?|cannot|can't|could not|undefined|expected|not found|no such"
+    r"|panic|denied|invalid|unknown|unused|unexpected|missing|exception|traceback|conflict)\b"
+    r"|--- FAIL|FAIL\b|\b\w{2,60}(?:Error|Exception):",
+    re.IGNORECASE,
+)
+_NOISE = compile_lazy(
+    r"^\s*(?:Exit code \d+|\[[\w:-]+\] (?:\$ |ERROR|Finished).{0,300}|=== \w+.*|<error>|\$ .*"
+    r"|\?\s+\S+\s+\[no test files\]|ok\s+\S+.*|Traceback \(most recent call last\):)?\s*$"
+)
+_TAG = compile_lazy(r"</?(?:tool_use_error|error|output|stdout|stderr)>")
+
+
+def classify_result(call: Call, text: str, *, failed: bool) -> Verdict:
+    """Return how a call went, judged by its result."""
+    head = text[:_HEAD]
+    if _NOT_RUN.search(head[:400]):
+        return "refused"
+    if failed or _FAILED.match(head):
+        return "failed"
+    if call.check and _CHECK_FAILED.search(_ends(text)):
+        return "failed"
+    return "ok"
+
+
+def error_line(text: str) -> str:
+    """Return the line of an output that says what went wrong."""
+    lines = [_TAG.sub("", line).strip() for line in _ends(text).splitlines()]
+    lines = [line for line in lines if line and not _NOISE.match(line[:400])]
+    telling = next((line for line in lines if _ERROR_WORDS.search(line[:400])), None)
+    return sentences.one_line(telling or (lines[0] if lines else ""), MESSAGE_CHARS)
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+
+
+_LORE_TOOL = compile_lazy(r"(?:mcp__(?:plugin_lore_)?lore__|lore(?:__|[._/]))[a-z][a-z_]{1,40}")
+"""Claude Code with and without the plugin, and agents that prefix tools with the server's name."""
+
+
+def is_lore_tool(name: str) -> bool:
+    """Return whether a tool is one of Lore's, by the name that an agent uses."""
+    return "lore" in name and _LORE_TOOL.fullmatch(name) is not None

@@ -1,0 +1,131 @@
+"""Transcript text: render messages for a summarizer, with long tool outputs in brief."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from lore.records import Message, MessageText, Part, PartKind
+from lore.text import call_text, message_features, sentences, tokens, words
+from lore.text.lazy_regex import compile_lazy
+
+LONG_OUTPUT_CHARS = 4_000
+"""Tool output that is longer than this is summarised or cut to its ends."""
+
+ERROR_LINES, PATHS = 5, 8
+"""Error lines, and paths, in the summary of a long output."""
+
+_CALL_CHARS = 400
+_LINE_CHARS = 200
+_LOOKED_AT_LINES = 5_000
+
+_ERROR = compile_lazy(
+    r"\b(?:error|failed|failure|fatal|panic|exception|traceback|denied|not found|cannot|undefined)"
+    r"\b|^E\s",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """Which parts of a message are rendered, and how tool calls and results are."""
+
+    words: tuple[PartKind, ...]
+    call: Callable[[Part], str]
+    output: Callable[[str, str], str]
+
+
+def render_messages(
+    messages: Sequence[Message], options: RenderOptions, *, most_tokens: int | None = None
+) -> list[MessageText]:
+    """Render messages for a summarizer; a message without content has no text.
+
+    No message is longer than `most_tokens`, so that each fits into a segment.
+    """
+    tools: dict[str, str] = {}
+    return [_render_message(message, options, tools, most_tokens) for message in messages]
+
+
+def _render_message(
+    message: Message, options: RenderOptions, tools: dict[str, str], most_tokens: int | None
+) -> MessageText:
+    lines = []
+    for part in message.parts:
+        if part.kind == "tool_call":
+            tools[part.call_id] = part.name
+            lines.append(options.call(part))
+        elif part.kind == "tool_result":
+            lines.append(options.output(part.text, part.name or tools.get(part.call_id, "")))
+        elif part.kind in options.words:
+            lines.append(part.text.strip())
+    text = "\n".join(line for line in lines if line.strip())
+    if most_tokens is not None:
+        text = tokens.clip(text, most_tokens)
+    return MessageText(
+        id=message.id,
+        ordinal=message.ordinal,
+        at=message.created_at,
+        voice=message.speaker or message.role,
+        text=text,
+        origin=message_features.lowest_origin(message.parts, message.origin),
+        tokens=tokens.count(text),
+    )
+
+
+def _named_call(part: Part) -> str:
+    call = call_text.read_call(part.name, part.text)
+    return f"[{call.tool}] {sentences.one_line(call.command or call.target, _CALL_CHARS)}".rstrip()
+
+
+def _told_call(part: Part) -> str:
+    return sentences.one_line(call_text.format_call(part.name, part.text, brief=True), _CALL_CHARS)
+
+
+def _noted(text: str, tool: str) -> str:
+    text = text.strip()
+    if len(text) > LONG_OUTPUT_CHARS:
+        return summarize_output(text, tool)
+    return f"[result] {text}" if text else ""
+
+
+def _ends(text: str, _tool: str) -> str:
+    """Return the beginning and the end of a long output, where errors stand."""
+    if len(text) <= LONG_OUTPUT_CHARS:
+        return text
+    half = LONG_OUTPUT_CHARS // 2
+    return f"{text[:half]}\n… {len(text) - LONG_OUTPUT_CHARS} characters …\n{text[-half:]}"
+
+
+FOR_LOG = RenderOptions(message_features.SPOKEN_KINDS, _named_call, _noted)
+"""A log says that a tool was called and how it went."""
+
+FOR_KNOWLEDGE = RenderOptions(("text",), _told_call, _ends)
+"""Knowledge is extracted from typed text and from real tool output."""
+
+
+def summarize_output(text: str, tool: str) -> str:
+    """Return a long output in brief: its tool, line count, errors and paths."""
+    lines = text.splitlines()
+    telling = (line.strip() for line in lines[:_LOOKED_AT_LINES] if _ERROR.search(line))
+    wrong = _first(telling, ERROR_LINES)
+    if not wrong and (error := call_text.error_line(text)) and _ERROR.search(error):
+        wrong = [error]
+    paths = _first((name for name in words.identifiers(text[:60_000]) if "/" in name), PATHS)
+    notes = [f"[result] {tool or 'tool'}: {len(lines)} lines"]
+    if wrong:
+        notes.append(
+            "errors: " + " | ".join(sentences.one_line(line, _LINE_CHARS) for line in wrong)
+        )
+    if paths:
+        notes.append(f"paths: {', '.join(paths)}")
+    return "; ".join(notes)
+
+
+def _first(texts: Iterable[str], most: int) -> list[str]:
+    unique: dict[str, None] = {}
+    for text in texts:
+        unique[text] = None
+        if len(unique) == most:
+            break
+    return list(unique)

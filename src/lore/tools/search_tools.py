@@ -1,0 +1,330 @@
+"""Tools that search: recall and search."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from lore.errors import AmbiguousId, NotFound
+from lore.memory import Memory
+from lore.records import Answer, FragmentKind, Hit, ItemType, Origin, Scope
+from lore.text import tokens
+from lore.tools import output, read_tools
+from lore.tools.caller import find_session
+from lore.tools.output import MAX_HITS, Query, Question
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
+
+TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
+"""Accepted and ignored: no recipe for a task type was measured to be better."""
+
+_HEADING_TOKENS = 24
+"""The token budget of an excerpt's title and location."""
+
+_STANDING_SHARE = 6
+"""Standing instructions get at most this share of a recall's budget."""
+
+_QUOTED = f"{output.QUOTED} recall(id) gives one whole."
+_ID = re.compile(r"\[?([0-9a-f]{8}-[0-9a-f-]{2,27})\]?")
+"""An id, whole or shortened, with or without the brackets that it has in a prompt."""
+
+_COLUMNS = "id score depth kind tokens title < where. read(ids) gives the text."
+_NOTHING = "Nothing found."
+_EVERYTHING = "scope='all' searches everything."
+
+
+class RecallArguments(Question):
+    """What recall takes."""
+
+    task_type: TaskType | None = Field(
+        None, description="What you are doing; kept for later, changes nothing yet."
+    )
+
+
+class Recalled(Result):
+    """One excerpt: what was said, by whom, when and where, and why it is here."""
+
+    id: str
+    type: ItemType
+    kind: str
+    origin: Origin
+    created_at: datetime
+    text: Seen
+    score: float
+    why: str
+    title: Seen = ""
+    breadcrumb: Seen = ""
+    session_id: str = ""
+    answer: Seen = ""
+
+
+class RecallResult(Result):
+    """The excerpts that fit, best first, and standing instructions of the person."""
+
+    hits: list[Recalled]
+    considered: int
+    standing: tuple[Recalled, ...] = ()
+    notice: str = ""
+
+
+def recall(memory: Memory, arguments: RecallArguments, caller: Caller) -> Outcome:
+    """Answer a question with excerpts within the token budget.
+
+    A query of ids returns those items whole, because not every agent that has recall has read.
+    """
+    ids = _find_ids(arguments.query)
+    if ids and (whole := _find_whole(memory, ids, caller)):
+        return whole
+    answer = memory.recall(
+        arguments.query,
+        scope=arguments.scope,
+        limit=arguments.limit,
+        session=_session(memory, arguments.scope, caller),
+        project=_project(memory, arguments.scope, caller),
+    )
+    if not answer.hits and not answer.standing:
+        return Outcome(_noticed(_NOTHING, answer.notice), _recalled((), (), answer))
+    short = memory.search.short_ids([hit.id for hit in (*answer.hits, *answer.standing)])
+    budget = memory.settings.recall_budget_tokens
+    sheet = output.PromptBlock(budget, *([answer.notice] if answer.notice else []), _QUOTED)
+    standing = _fitting_standing(answer, short, budget // _STANDING_SHARE)
+    for_standing = tokens.count("\n".join(line for _, line in standing)) + 1 if standing else 0
+    hits = _fill(sheet, answer, short, for_standing)
+    sheet.add(*(line for _, line in standing))
+    return Outcome(sheet.text(), _recalled(hits, tuple(hit for hit, _ in standing), answer))
+
+
+def _find_ids(query: str) -> list[str]:
+    """Return the ids of a query that consists of ids only, else none."""
+    matches = [_ID.fullmatch(word) for word in query.replace(",", " ").split()]
+    ids = [one[1] for one in matches if one is not None]
+    return ids if len(ids) == len(matches) <= read_tools.MAX_READ else []
+
+
+def _find_whole(memory: Memory, ids: list[str], caller: Caller) -> Outcome | None:
+    """Return whole items, or None if one is unknown and so was no id."""
+    try:
+        whole = read_tools.read(memory, read_tools.ReadArguments(ids=ids), caller)
+    except (NotFound, AmbiguousId):
+        return None
+    assert isinstance(whole.data, read_tools.ReadResult)
+    hits = [
+        Recalled(
+            id=one.id,
+            type=one.type,
+            kind=one.kind,
+            origin=one.origin,
+            created_at=one.created_at,
+            text=one.text,
+            score=1.0,
+            why="asked for by its id",
+            title=one.title,
+            session_id=one.session_id,
+        )
+        for one in whole.data.items
+    ]
+    return Outcome(whole.text, RecallResult(hits=hits, considered=len(hits)))
+
+
+def _session(memory: Memory, scope: Scope, caller: Caller) -> str:
+    """Return the caller's session if the scope needs it."""
+    if scope != "session":
+        return ""
+    session = find_session(memory, caller)
+    if not session:
+        msg = "Nothing is known of your session yet."
+        raise NotFound(msg, hint=_EVERYTHING)
+    return session
+
+
+def _project(memory: Memory, scope: Scope, caller: Caller) -> str:
+    """Return the id of the caller's project if the scope needs it."""
+    if scope != "project":
+        return ""
+    project = memory.sessions.find_project(caller.project) if caller.project else None
+    if project is None:
+        msg = "Nothing is known of your project yet."
+        raise NotFound(msg, hint=_EVERYTHING)
+    return project.id
+
+
+def _fitting_standing(
+    answer: Answer, short: dict[str, str], most_tokens: int
+) -> list[tuple[Hit, str]]:
+    """Return the standing instructions that fit, nearest first, one line each."""
+    fitting: list[tuple[Hit, str]] = []
+    for hit in answer.standing:
+        line = f"{short[hit.id]} standing: {output.one_line(hit.text, 80)}"
+        most_tokens -= tokens.count(line) + 1
+        if most_tokens < 0:
+            break
+        fitting.append((hit, line))
+    return fitting
+
+
+def _fill(
+    sheet: output.PromptBlock, answer: Answer, short: dict[str, str], reserved: int
+) -> tuple[Hit, ...]:
+    """Add hits until the block is full, and return those."""
+    shown: list[Hit] = []
+    with sheet.reserve(reserved):
+        for hit in answer.hits:
+            if not sheet.add_quote(_heading(hit, short[hit.id]), hit.text):
+                break
+            shown.append(hit)
+            if hit.answer:
+                sheet.add_quote("the assistant answered:", hit.answer)
+    return tuple(shown)
+
+
+def _heading(hit: Hit, id_: str) -> str:
+    """Return id, date, author and location of a hit; omit a title that repeats the text."""
+    who = output.voice(hit.kind or hit.role or hit.type, hit.origin)
+    is_repeated = " ".join(hit.text.split()).startswith(" ".join(hit.title.split()).rstrip("…"))
+    place = " · ".join(part for part in ("" if is_repeated else hit.title, hit.breadcrumb) if part)
+    where = f" {output.one_line(place, _HEADING_TOKENS)}" if place else ""
+    return f"{id_} {hit.created_at:%Y-%m-%d} {output.one_line(who, 10)}{where}"
+
+
+def _recalled(hits: tuple[Hit, ...], standing: tuple[Hit, ...], answer: Answer) -> RecallResult:
+    return RecallResult(
+        hits=[_data(hit) for hit in hits],
+        standing=tuple(_data(hit) for hit in standing),
+        considered=answer.considered,
+        notice=answer.notice,
+    )
+
+
+def _data(hit: Hit) -> Recalled:
+    return Recalled(
+        id=hit.id,
+        type=hit.type,
+        kind=hit.kind or hit.role,
+        origin=hit.origin,
+        created_at=hit.created_at,
+        title=hit.title,
+        breadcrumb=hit.breadcrumb,
+        text=hit.text,
+        score=round(hit.score, 4),
+        why=hit.why,
+        session_id=hit.session_id,
+        answer=hit.answer,
+    )
+
+
+def _noticed(text: str, notice: str) -> str:
+    return f"{notice}\n{text}" if notice else text
+
+
+class SearchArguments(Arguments):
+    """What search takes."""
+
+    query: Query
+    parent_id: str = Field("", max_length=60, description="Only below this fragment.")
+    depth: int | None = Field(
+        None,
+        ge=0,
+        le=100,
+        description="Only this level of the best branches: 0 broad, 1 concepts, 2 facts, 3 detail.",
+    )
+    limit: int = Field(10, ge=1, le=MAX_HITS, description="Most hits.")
+    deep: bool = Field(default=False, description="Follow the graph to what hits are related to.")
+    kind: FragmentKind | None = Field(None, description="Only this kind.")
+    since: str = Field("", max_length=100, description="Only newer: 2026-05-08, 'last week'.")
+
+
+class Found(Result):
+    """One fragment by name: what a reader sees before deciding to read it."""
+
+    id: str
+    title: str
+    score: float
+    depth: int
+    kind: str
+    tokens: int
+    origin: Origin
+    breadcrumb: Seen = ""
+    path: tuple[Seen, ...] = ()
+
+
+class SearchResult(Result):
+    """Fragments by name, best first."""
+
+    hits: list[Found]
+    notice: str = ""
+
+
+def search(memory: Memory, arguments: SearchArguments, _caller: Caller) -> Outcome:
+    """Search fragments and return their names, one line each."""
+    hits = memory.search(
+        arguments.query,
+        parent_id=arguments.parent_id,
+        depth=arguments.depth,
+        limit=arguments.limit,
+        deep=arguments.deep,
+        kind=arguments.kind or "",
+        since=arguments.since,
+    )
+    data = SearchResult(hits=[_found(hit) for hit in hits], notice=memory.notice_now)
+    if not hits:
+        shown_titles = f"{_NOTHING} recall() also looks through conversations."
+        return Outcome(_noticed(shown_titles, memory.notice_now), data)
+    short = memory.search.short_ids([hit.id for hit in hits])
+    notice = [data.notice] if data.notice else []
+    lines = [_line(hit, short[hit.id]) for hit in hits]
+    return Outcome(output.wrap_lines([*notice, _COLUMNS, *lines]), data)
+
+
+def _line(hit: Hit, id_: str) -> str:
+    """Return a hit on one line; a hit of the graph names its path."""
+    kind = output.voice(hit.kind, hit.origin)
+    where = output.one_line(hit.breadcrumb, output.TRAIL_TOKENS)
+    line = f"{id_} {hit.score:.2f} {hit.depth} {kind} {hit.tokens} {output.title(hit.title)}"
+    if not where and len(hit.path) > 1:
+        step = f"via {hit.path[-2]}: {hit.path[-3]}"
+        where = output.one_line(step, output.TRAIL_TOKENS)
+    return f"{line} < {where}" if where else line
+
+
+def _found(hit: Hit) -> Found:
+    return Found(
+        id=hit.id,
+        title=output.title(hit.title),
+        score=round(hit.score, 4),
+        depth=hit.depth,
+        kind=hit.kind,
+        tokens=hit.tokens,
+        breadcrumb=hit.breadcrumb,
+        origin=hit.origin,
+        path=hit.path,
+    )
+
+
+TOOLS: tuple[Tool[RecallArguments] | Tool[SearchArguments], ...] = (
+    Tool(
+        name="recall",
+        title="Recall",
+        description=(
+            "Call this before you start on something that may have been discussed, decided or"
+            " solved before. Answers a question from all conversations and knowledge with dated,"
+            " attributed excerpts within a token budget."
+        ),
+        arguments=RecallArguments,
+        result=RecallResult,
+        run=recall,
+    ),
+    Tool(
+        name="search",
+        title="Search knowledge",
+        description=(
+            "Call this to find knowledge cheaply: ids, titles and what each costs to read, then"
+            " read() the few that matter. Narrow with parent_id, depth or kind; deep=true adds what"
+            " the graph relates to the hits."
+        ),
+        arguments=SearchArguments,
+        result=SearchResult,
+        run=search,
+    ),
+)

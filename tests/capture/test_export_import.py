@@ -1,0 +1,263 @@
+"""TODO."""
+
+from __future__ import annotations
+
+import io
+import stat
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.capture import export_import
+from lore.capture.export_import import Sealer
+from lore.capture.message_capture import Conversation, capture, message_of
+from lore.digest import fragment_edits
+from lore.errors import InvalidInput, StoreError
+from lore.records import Draft, ImportResult
+from lore.store import consolidation, graph, items, standing_instructions
+from lore.store.consolidation import Judgement
+from lore.store.database import open_database
+from tests.fakes import NOON
+
+KEY, OTHER = b"k" * 32, b"o" * 32
+
+
+@pytest.fixture
+def filled(database, clock):
+    conversation = Conversation("talk", project="/code/app", title="A title", files=("a.py",))
+    said = [message_of("user", "Always use tabs.", NOON), message_of("assistant", "Yes.", NOON)]
+    ids = capture(database, conversation, said)
+    root = fragment_edits.store(database, Draft("Ada met Bob.", source_messages=tuple(ids)))
+    child = fragment_edits.store(database, Draft("She met Carl.", summary="Ada", parent_id=root))
+    fragment_edits.update(database, child, "She met Dora.", summary="Ada", reason="wrong")
+    newer = fragment_edits.store(database, Draft("Ada met Eve."))
+    fragment_edits.link(database, root, child, "supports", weight=0.5, note="so")
+    fragment_edits.supersede(database, root, newer)
+    fragment_edits.delete(database, newer)
+    clock.advance(days=1)
+    return database
+
+
+@pytest.fixture
+def empty(tmp_path, clock):
+    opened = open_database(
+        tmp_path / "other.db", busy_timeout_s=5, backups=tmp_path / "backups", now=clock
+    )
+    yield opened
+    opened.close()
+
+
+def exported(database) -> list[bytes]:
+    stream = io.BytesIO()
+    export_import.export(database, stream, key=KEY)
+    return stream.getvalue().splitlines()
+
+
+def bring(database, lines, **how) -> ImportResult:
+    return export_import.import_lines(database, lines, **{"key": KEY, **how})
+
+
+def mentioned(database) -> dict[str, set[tuple[str, bool]]]:
+    with database.read() as db:
+        found: dict[str, set[tuple[str, bool]]] = {}
+        for line in map(orjson.loads, exported(database)[1:]):
+            if line["record"] == "fragment":
+                table = graph.mentions_of_items(db, [items.resolve(db, line["id"]).n])
+                names = graph.entity_names(db, table[:, 1].tolist())
+                found[line["id"]] = {(names[int(r[1])], bool(r[2])) for r in table}
+    return found
+
+
+def test_everything_is_the_same_after_a_round_trip(filled, empty):
+    lines = exported(filled)
+    assert bring(empty, lines) == ImportResult(added=len(lines) - 2)
+    assert exported(empty) == lines
+    assert mentioned(empty) == mentioned(filled)
+
+
+def test_importing_again_adds_nothing(filled, empty):
+    lines = exported(filled)
+    bring(empty, lines)
+    assert bring(empty, lines) == ImportResult(skipped=len(lines) - 2)
+    assert exported(empty) == lines
+
+
+def test_a_file_is_written_whole_and_for_its_owner_only(filled, tmp_path):
+    target = tmp_path / "export.jsonl"
+    assert export_import.export(filled, target, key=KEY) == len(exported(filled)) - 2
+    assert target.read_bytes().splitlines() == exported(filled)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert list(tmp_path.glob("*.part-*")) == []
+
+
+def test_a_file_that_cannot_be_written_is_an_error_of_the_store(filled, tmp_path):
+    with pytest.raises(StoreError):
+        export_import.export(filled, tmp_path / "nowhere" / "export.jsonl", key=KEY)
+
+
+def test_progress_counts_every_record(filled, empty):
+    seen: list[int] = []
+    lines = exported(filled)
+    bring(empty, lines, progress=seen.append)
+    assert seen[-1] == len(lines) - 2
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [b"no json"],
+        [b"[]"],
+        [b'{"lore": 99}'],
+        [b'{"record": "fragment"}'],
+        [b'{"lore": 1}', b"{"],
+        [b'{"lore": 1}', b"[]"],
+        [b'{"lore": 1}', b'{"record": "gossip"}'],
+        [b'{"lore": 1}', b'{"record": "fragment", "id": "x"}'],
+        [b'{"lore": 1}', b'{"record": "message", "id": "x", "session_id": "y"}'],
+    ],
+)
+def test_what_is_no_export_is_refused(empty, lines):
+    with pytest.raises(InvalidInput):
+        bring(empty, lines, trust=True)
+
+
+def test_nothing_imports_as_nothing(empty):
+    assert bring(empty, [b"", b" "]) == ImportResult()
+
+
+def test_an_export_of_this_home_that_was_changed_or_cut_is_refused(filled, empty):
+    lines = exported(filled)
+    changed = [line.replace(b"Ada met Bob", b"Ada met Eve") for line in lines]
+    for broken in (changed, lines[:-1], lines[:2] + lines[3:]):
+        with pytest.raises(InvalidInput, match="changed or cut off"):
+            bring(empty, broken)
+    assert len(exported(empty)) == 2
+    assert bring(empty, changed, trust=True).added == len(lines) - 2
+
+
+def test_what_is_added_to_an_export_of_this_home_is_refused(filled, empty):
+    lines = exported(filled)
+    with pytest.raises(InvalidInput, match="changed or cut off"):
+        bring(empty, [*lines, lines[1]])
+    assert exported(empty) == lines
+
+
+def test_what_another_home_wrote_is_refused_without_a_word_on_trust(filled, empty):
+    with pytest.raises(InvalidInput, match="Another home"):
+        bring(empty, exported(filled), key=OTHER)
+    assert len(exported(empty)) == 2
+
+
+def test_a_long_export_is_sealed_by_parts_and_comes_back_whole(database, empty):
+    said = [message_of("user", f"number {place}", NOON) for place in range(1_200)]
+    capture(database, Conversation("long"), said)
+    lines = exported(database)
+    assert sum(b'"record":"seal"' in line for line in lines) == 3
+    assert bring(empty, lines).added == 1_201
+    assert exported(empty) == lines
+    with pytest.raises(InvalidInput, match="changed or cut off"):
+        bring(empty, [line for line in lines if b'"record":"seal"' not in line])
+
+
+def test_nothing_that_another_home_wrote_is_believed_more_than_a_peer(filled, empty):
+    lines = exported(filled)
+    brought = bring(empty, lines, key=OTHER, trust=False)
+    assert brought.foreign
+    assert brought.added + brought.left_out == len(lines) - 2
+    for line in map(orjson.loads, exported(empty)[1:]):
+        assert line.get("origin", "peer") == "peer"
+        assert line.get("trust", 1) <= 1
+    with empty.read() as db:
+        assert standing_instructions.current_instructions(db, None, everywhere=True) == []
+
+
+def test_another_home_forgets_nothing_here_and_keeps_nothing_from_being_read(filled, empty):
+    lines = exported(filled)
+    bring(empty, lines)
+    [doomed] = [
+        line for line in map(orjson.loads, lines[1:]) if line.get("content") == "Ada met Bob."
+    ]
+    evil = [
+        {"record": "tombstone", "id": doomed["id"], "at": 1, "source": ""},
+        {"record": "edge", "source": doomed["id"], "target": doomed["id"], "kind": "contradicts",
+         "weight": 1.0, "note": "", "created_at": 1},
+        {"record": "version", "fragment_id": doomed["id"], "version": 9, "content": "x",
+         "summary": "x", "changed_at": 1, "reason": ""},
+    ]  # fmt: skip
+    before = exported(empty)
+    brought = bring(empty, [b'{"lore": 1}', *map(orjson.dumps, evil)], trust=False)
+    assert brought == ImportResult(left_out=3, foreign=True)
+    assert exported(empty) == before
+
+
+def test_what_was_judged_comes_with_the_fragments(filled, empty):
+    def judge(db):
+        a, b = (row[0] for row in db.rows("SELECT n FROM fragments ORDER BY n LIMIT 2"))
+        judged = [
+            Judgement(a, b, "judge", "agrees", 1, 2),
+            Judgement(b, a, "reflect", "none"),
+            Judgement(b, b, "prune", "kept"),
+        ]
+        consolidation.put_judgements(db, judged, now=NOON)
+
+    filled.write(judge)
+    lines = exported(filled)
+    export_import.import_lines(empty, lines, key=KEY)
+    told = "SELECT a_n < b_n, verb, verdict, a_version, b_version FROM judgements ORDER BY verb"
+    with filled.read() as one, empty.read() as other:
+        assert other.rows(told) == one.rows(told)
+        assert len(other.rows(told)) == 3
+    again = export_import.import_lines(empty, lines, key=KEY)
+    assert again.added == 0
+
+
+def test_a_peer_judges_nothing_here(filled, empty):
+    filled.write(lambda db: consolidation.put_judgements(db, [Judgement(_n(db), _n(db), "prune", "kept")],
+                                           now=NOON))  # fmt: skip
+    export_import.import_lines(empty, exported(filled), key=OTHER, trust=False)
+    with empty.read() as db:
+        assert not db.rows("SELECT * FROM judgements")
+
+
+def _n(db) -> int:
+    return int(db.value("SELECT min(n) FROM fragments"))
+
+
+LINES = st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line), max_size=6)
+
+
+def sealed(lines: list[bytes], key: bytes = b"key") -> list[str]:
+    """Return a seal after each line."""
+    sealer = Sealer(key)
+    seals = []
+    for line in lines:
+        sealer.add(line)
+        seals.append(sealer.seal())
+    return seals
+
+
+@given(LINES, LINES)
+def test_seals_are_the_same_for_the_same_lines_only(one, other):
+    assert (sealed(one) == sealed(other)) == (one == other)
+
+
+def test_another_key_makes_other_seals_and_another_home():
+    assert sealed([b"a"], b"one") != sealed([b"a"], b"other")
+    assert Sealer(b"one").home != Sealer(b"other").home
+    assert Sealer(b"one").home == Sealer(b"one").home
+
+
+def test_a_seal_holds_for_its_place_only():
+    first, second = sealed([b"a", b"a"])
+    assert first != second
+    sealer = Sealer(b"key")
+    sealer.add(b"a")
+    assert sealer.fits(first)
+    assert not sealer.fits(first)
+
+
+def test_what_is_no_seal_does_not_fit():
+    for seal in (None, 7, "", "\u00e9"):
+        assert not Sealer(b"key").fits(seal)

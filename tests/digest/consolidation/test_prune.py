@@ -1,0 +1,184 @@
+"""Phases 7 and 8: edges fade by the day, faded children go, first from sight and then for good."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from lore.digest import fragment_edits as by_hand
+from lore.digest import undo
+from lore.digest.consolidation.cycle import run_cycle
+from lore.digest.consolidation.phase import CycleContext
+from lore.llm.offline.summarizer import OfflineSummarizer
+from lore.store import fragments, graph, history
+from lore.store.database import Database
+from tests.digest.consolidation.samples import OFFLINE, World, phase, soundness
+from tests.fakes import NOON
+
+OLD = NOON - timedelta(days=200)
+
+
+def prune_edges(database: Database):
+    return phase(run_cycle(database, OFFLINE, only=("prune_edges",)), "prune_edges")
+
+
+def prune(database: Database, means: CycleContext = OFFLINE):
+    report = run_cycle(database, means, only=("rescore", "prune_fragments"))
+    return phase(report, "prune_fragments")
+
+
+def weight(world: World, one: str, other: str) -> float | None:
+    with world.database.read() as db:
+        found = graph.find_edge(db, world.ns[one], world.ns[other], "associative")
+    return None if found is None else found[0]
+
+
+def linked(database: Database, strength: float, age_days: float = 0) -> World:
+    world = World(database)
+    world.add("a", "One fact", None)
+    world.add("b", "Another fact", None)
+    world.link("a", "b", strength, at=NOON - timedelta(days=age_days))
+    return world
+
+
+def test_an_edge_keeps_95_percent_a_day_however_often_cycles_run(database: Database, clock):
+    world = linked(database, 0.8)
+    for _ in range(12):
+        clock.advance(hours=2)
+        prune_edges(database)
+    assert weight(world, "a", "b") == pytest.approx(0.8 * 0.95)
+
+
+def test_an_edge_fades_since_it_was_drawn_not_since_the_last_cycle(database: Database, clock):
+    world = linked(database, 0.8)
+    clock.advance(days=10)
+    prune_edges(database)
+    assert weight(world, "a", "b") == pytest.approx(0.8 * 0.95**10)
+    world.add("c", "A third fact", None)
+    world.link("a", "c", 0.5)
+    clock.advance(days=1)
+    prune_edges(database)
+    assert weight(world, "a", "c") == pytest.approx(0.5 * 0.95)
+
+
+def test_an_edge_below_the_line_is_dropped(database: Database):
+    world = linked(database, 0.16, age_days=3)
+    assert prune_edges(database).counts == {"faded": 1, "dropped": 1}
+    assert weight(world, "a", "b") is None
+
+
+def test_a_cycle_at_the_same_moment_fades_nothing(database: Database):
+    linked(database, 0.8, age_days=3)
+    prune_edges(database)
+    assert prune_edges(database).counts == {}
+
+
+def test_hierarchical_and_drawn_edges_never_fade(database: Database, clock):
+    world = World(database)
+    world.add("a", "One fact", None)
+    world.add("b", "Another fact", None, parent="a")
+    by_hand.link(database, world.get("a").id, world.get("b").id, "related_to", weight=0.2)
+    clock.advance(days=400)
+    prune_edges(database)
+    with database.read() as db:
+        assert graph.find_edge(db, world.ns["a"], world.ns["b"], "hierarchical") == (1.0, "")
+        assert graph.find_edge(db, world.ns["a"], world.ns["b"], "related_to") == (0.2, "")
+
+
+def faded(database: Database) -> World:
+    world = World(database)
+    world.add("root", "The project", None, at=OLD, importance=0.1)
+    world.add("low", "Somebody liked the quokka logo", None, parent="root", at=OLD, importance=0.1)
+    world.add("below", "The logo is drawn in SVG", None, parent="low", importance=0.9)
+    world.add("deeper", "The SVG has two layers", None, parent="below", importance=0.9)
+    world.add("high", "Never deploy on Fridays", None, parent="root", at=OLD, importance=0.9)
+    return world
+
+
+def test_what_has_faded_goes_and_what_is_below_it_moves_up(database: Database):
+    world = faded(database)
+    assert prune(database).counts == {"pruned": 1, "children moved": 1}
+    assert world.children("root") == {"below", "high"}
+    assert (world.get("below").depth, world.get("deeper").depth) == (1, 2)
+    assert soundness(database) == []
+
+
+@pytest.mark.parametrize("days", [1, 100, 1_000, 20_000])
+def test_roots_and_what_mattered_never_go(database: Database, clock, days):
+    world = faded(database)
+    clock.advance(days=days)
+    prune(database)
+    with database.read() as db:
+        assert not fragments.is_deleted(db, world.ns["root"])
+        assert not fragments.is_deleted(db, world.ns["high"])
+
+
+@pytest.mark.parametrize(
+    ("age_days", "readings", "goes"), [(59, 0, False), (75, 0, True), (75, 1, False)]
+)
+def test_the_lines_of_the_table_hold(database: Database, age_days, readings, goes):
+    world = World(database)
+    world.add("root", "The project", None)
+    world.add("low", "A trifle", None, parent="root", importance=0.1,
+              at=NOON - timedelta(days=age_days))  # fmt: skip
+
+    def read_long_ago(db):
+        db.run("UPDATE fragments SET access_count = :count WHERE depth = 1", count=readings)
+
+    database.write(read_long_ago)
+    prune(database)
+    assert ("low" not in world.children("root")) == goes
+
+
+def test_it_is_hidden_for_a_day_and_can_come_back(database: Database, clock):
+    world = faded(database)
+    prune(database)
+    assert "low" not in world.visible()
+    clock.advance(hours=23)
+    assert "removed" not in prune(database).counts
+    undo.undo(database, world.get("low").id)
+    clock.advance(hours=48)
+    assert "removed" not in prune(database).counts
+    with database.read() as db:
+        assert fragments.by_number(db, [world.ns["low"]])
+
+
+def test_a_day_later_no_byte_of_it_is_left_and_other_machines_are_told(database: Database, clock):
+    world = faded(database)
+    id_ = world.get("low").id
+    prune(database)
+    gone: list[int] = []
+    means = CycleContext(OfflineSummarizer(), forget_vectors=gone.extend)
+    clock.advance(hours=24)
+    assert prune(database, means).counts == {"removed": 1}
+    assert gone == [world.ns["low"]]
+    with database.read() as db:
+        assert history.find_buried(db, [id_]) == {id_}
+        assert not fragments.by_number(db, [world.ns["low"]])
+    database.checkpoint()
+    for path in database.path.parent.glob("memory.db*"):
+        assert b"quokka" not in path.read_bytes(), path
+    assert soundness(database) == []
+
+
+def test_what_holds_a_stale_value_down_is_not_pruned_before_it(database: Database, clock):
+    world = World(database)
+    world.add("root", "The project", None)
+    world.add("stale", "The logo is red", None, parent="root", at=OLD, importance=0.9)
+    world.add("new", "The logo is blue", None, parent="root", at=OLD, importance=0.1)
+    by_hand.supersede(database, world.get("stale").id, world.get("new").id)
+    prune(database)
+    clock.advance(days=2)
+    prune(database)
+    assert "stale" not in world.visible()
+
+
+def test_removal_keeps_what_was_deleted_by_hand_until_it_is_brought_back(database: Database, clock):
+    world = faded(database)
+    by_hand.delete(database, world.get("high").id)
+    prune(database)
+    clock.advance(days=3)
+    prune(database)
+    undo.undo(database, world.get("high").id)
+    assert "high" in world.visible()

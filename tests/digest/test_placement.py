@@ -1,0 +1,134 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.digest import placement
+from lore.digest.placement import (
+    ASSOCIATE_FROM,
+    ATTACH_ABOVE,
+    DEFAULT_THRESHOLD,
+    THRESHOLDS,
+    Candidate,
+    Neighbour,
+    Placement,
+    choose_place,
+    raise_importance,
+)
+from lore.records import FragmentKind
+from tests.digest.samples import candidate
+
+cosines = st.floats(-1, 1, allow_nan=False)
+roots = st.lists(st.builds(Neighbour, st.integers(1, 99), cosines), max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "placed"),
+    [
+        (0.8, Placement(parent=7, nearest=0.8)),
+        (0.75, Placement(linked=7, weight=0.75, nearest=0.75)),
+        (0.35, Placement(linked=7, weight=0.35, nearest=0.35)),
+        (0.3, Placement(nearest=0.3)),
+        (-0.2, Placement(nearest=0.0)),
+    ],
+)
+def test_the_nearest_root_decides_where_a_draft_goes(cosine, placed):
+    assert choose_place([Neighbour(3, cosine - 0.1), Neighbour(7, cosine)]) == placed
+
+
+def test_where_nothing_is_known_a_draft_is_a_root_of_its_own():
+    assert choose_place([]) == Placement()
+
+
+@pytest.mark.parametrize(
+    ("importance", "nearest", "raised"),
+    [(0.5, 1, 0.5), (0.5, 0, 0.75), (0.9, 0, 1.0), (0.2, 0.5, 0.25)],
+)
+def test_what_nothing_known_is_like_counts_more(importance, nearest, raised):
+    assert raise_importance(importance, nearest) == pytest.approx(raised)
+
+
+@given(roots)
+def test_a_draft_is_attached_or_linked_or_alone_and_never_two_of_these(known):
+    placed = choose_place(known)
+    best = max((root.cosine for root in known), default=0.0)
+    assert (placed.parent is not None) == (best > ATTACH_ABOVE)
+    assert (placed.linked is not None) == (ASSOCIATE_FROM <= best <= ATTACH_ABOVE)
+    assert 0 <= placed.nearest <= 1
+    if placed.linked is not None:
+        assert placed.weight == placed.nearest
+
+
+@given(st.floats(0, 1), cosines)
+def test_surprise_never_lowers_importance_nor_lifts_it_over_one(importance, nearest):
+    assert importance <= raise_importance(importance, nearest) <= 1
+
+
+PORT = "The api listens on port 8080 behind the proxy"
+
+
+def is_same(content: str, known: Candidate, payload: dict[str, Any] | None = None) -> bool:
+    return placement.is_duplicate(known.fragment.kind, content, payload or {}, known)
+
+
+@pytest.mark.parametrize("kind", ["fact", "preference", "decision", "pattern"])
+def test_from_the_threshold_of_its_kind_on_a_draft_says_the_same(kind: FragmentKind):
+    line = THRESHOLDS.get(kind, DEFAULT_THRESHOLD)
+    other = "The api is listening on port 8080 behind the proxy"
+    assert is_same(other, candidate(PORT, cosine=line, kind=kind))
+    assert not is_same(other, candidate(PORT, cosine=line - 0.01, kind=kind))
+
+
+def test_the_same_words_need_no_cosine():
+    assert is_same(PORT, candidate(PORT, cosine=0.0))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The api listens on port 9090 behind the proxy",
+        "The api listens not on port 8080 behind the proxy",
+        "The api listens on port 8080 behind the `nginx` proxy of Ana, not of 8443",
+    ],
+)
+def test_another_value_or_a_denial_is_another_thing_however_near(other: str):
+    assert not is_same(other, candidate(PORT, cosine=0.999))
+
+
+def test_a_fragment_of_another_kind_is_another_thing():
+    assert not placement.is_duplicate("decision", PORT, {}, candidate(PORT, cosine=1.0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("workflow", "command"), ("config", "setting"), ("config", "value"), ("config", "location")],
+)
+def test_what_names_its_kind_must_be_alike(kind: FragmentKind, field: str):
+    known = candidate(PORT, cosine=1.0, kind=kind, payload={field: "one"})
+    assert is_same(PORT, known, {field: "one"})
+    assert not is_same(PORT, known, {field: "two"})
+
+
+def test_of_several_the_nearest_is_taken_and_of_equals_the_oldest():
+    near, nearer, equal = (
+        candidate(PORT, n=n, cosine=cosine) for n, cosine in ((1, 0.95), (3, 0.99), (2, 0.99))
+    )
+    assert placement.find_duplicate("fact", PORT, {}, [near, nearer, equal]) == equal
+    assert placement.find_duplicate("decision", PORT, {}, [near]) is None
+
+
+@pytest.mark.parametrize(("trust", "outcome"), [(1, "known"), (2, "merge"), (3, "replace")])
+def test_trust_decides_what_becomes_of_two(trust: int, outcome: str):
+    known = replace(candidate(PORT).fragment, trust=2)
+    assert placement.duplicate_outcome(trust, known) == outcome
+
+
+def test_a_newer_wording_must_have_every_value_of_the_older():
+    assert placement.covers_values("Port 8080 and host alpha_1", "On alpha_1: port 8080")
+    assert not placement.covers_values("Port 8080", "On alpha_1: port 8080")

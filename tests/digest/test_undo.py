@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lore.embed.embedder import NoEmbedder
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory
+from lore.store import history
+from tests.fakes import FakeEmbedder
+
+
+@pytest.fixture
+def memory(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as opened:
+        yield opened
+
+
+def said(memory: Memory, id_: str) -> str:
+    return memory.read([id_], reinforce=False)[0].text
+
+
+def test_what_was_undone_is_done_again_in_order(memory: Memory):
+    id_ = memory.store("one")
+    memory.knowledge.update(id_, "two")
+    memory.knowledge.update(id_, "three")
+    memory.knowledge.undo()
+    memory.knowledge.undo()
+    assert said(memory, id_) == "one"
+    assert memory.knowledge.redo() == ("update", id_)
+    assert said(memory, id_) == "two"
+    assert memory.knowledge.redo() == ("update", id_)
+    assert said(memory, id_) == "three"
+    with pytest.raises(NotFound, match="nothing to redo"):
+        memory.knowledge.redo()
+    assert memory.knowledge.undo() == ("update", id_)
+    assert said(memory, id_) == "two"
+
+
+def test_doing_something_new_ends_what_could_be_done_again(memory: Memory):
+    id_ = memory.store("one")
+    memory.knowledge.update(id_, "two")
+    memory.knowledge.undo()
+    memory.store("other")
+    with pytest.raises(NotFound, match="nothing to redo"):
+        memory.knowledge.redo()
+
+
+def test_one_fragment_is_undone_and_done_again_on_its_own(memory: Memory):
+    one, two = memory.store("one"), memory.store("two")
+    memory.knowledge.delete(one)
+    memory.knowledge.delete(two)
+    memory.knowledge.undo(one)
+    memory.knowledge.undo(two)
+    assert memory.knowledge.redo(one) == ("delete", one)
+    assert [r.deleted for r in memory.read([one, two], reinforce=False)] == [True, False]
+
+
+def test_links_and_supersessions_are_done_again(memory: Memory):
+    one, two = memory.store("one"), memory.store("two")
+    memory.knowledge.link(one, two, "supports", weight=0.5, note="see")
+    memory.knowledge.undo()
+    memory.knowledge.redo()
+    [edge] = memory.read([one])[0].edges
+    assert (edge.kind, edge.weight, edge.note) == ("supports", 0.5, "see")
+    memory.knowledge.supersede(one, two)
+    memory.knowledge.undo()
+    assert memory.knowledge.log(one)[0].superseded_by is None
+    memory.knowledge.redo()
+    assert memory.knowledge.log(one)[0].superseded_by == two
+    memory.knowledge.link(one, two, "hierarchical")
+    memory.knowledge.undo()
+    memory.knowledge.redo()
+    assert memory.search.traverse(two, "parent")[0].id == one
+
+
+def test_what_would_be_undone_is_told(memory: Memory):
+    assert memory.knowledge.next_undo() is None
+    id_ = memory.store("one")
+    assert memory.knowledge.next_undo() == ("store", id_)
+    assert memory.knowledge.next_undo(redo=True) is None
+    memory.knowledge.undo()
+    assert memory.knowledge.next_undo(redo=True) == ("store", id_)
+    assert memory.knowledge.next_undo() is None
+
+
+def test_forgetting_is_never_undone(memory: Memory):
+    memory.store("kept")
+    memory.forget(id=memory.store("gone"))
+    with pytest.raises(InvalidInput, match="cannot be undone"):
+        memory.knowledge.undo()
+
+
+def test_what_a_cycle_removes_is_not_forgotten_by_a_person(memory: Memory):
+    id_ = memory.store("one")
+    memory.knowledge.update(id_, "two")
+    memory.database.write(lambda db: history.add_tombstones(db, ["gone"], memory.database.now()))
+    assert memory.knowledge.undo() == ("update", id_)
+
+
+def test_what_was_undone_and_then_forgotten_is_gone(memory: Memory):
+    id_ = memory.store("one")
+    memory.knowledge.update(id_, "the secret is xylophone")
+    memory.knowledge.undo()
+    assert memory.forget(match="xylophone") == [id_]
+    with pytest.raises(NotFound):
+        memory.knowledge.redo()
+
+
+@given(st.lists(st.sampled_from(["undo", "redo"]), max_size=20))
+@settings(max_examples=15)
+def test_any_way_back_and_forth_stays_on_the_one_line(tmp_path_factory, steps: list[str]):
+    with Memory.open(home=tmp_path_factory.mktemp("h"), embedder=NoEmbedder()) as memory:
+        id_ = memory.store("0")
+        for text in "123":
+            memory.knowledge.update(id_, text)
+        place = 3
+        for step in steps:
+            if step == "undo" and place > 0:
+                memory.knowledge.undo()
+                place -= 1
+            elif step == "redo" and place < 3:
+                memory.knowledge.redo()
+                place += 1
+            assert said(memory, id_) == str(place)
+
+
+def test_what_undo_hides_is_gone_from_the_vector_index_too(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        memory.store("one")
+        memory.store("two")
+        memory.maintenance.embed_waiting()
+        memory.recall("one")
+        memory.knowledge.undo()
+        assert len(memory.sources.vector_index()) == memory.maintenance.stats().vectors == 1

@@ -1,0 +1,297 @@
+"""Hooks by REST, on a real server: what an agent says, what it is given, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lore.http.hooks import TRANSCRIPT_FOLDER, BackgroundWarmUp, Event, HookInput, hook_endpoints
+from lore.proxy.hook_client import BLOCKING_EVENTS, HOOK_EVENTS, NOTIFICATION_EVENTS
+from lore.records import NewMessage, Part
+from tests.capture.adapters.samples import claude_line
+from tests.fakes import NOON
+from tests.http_api.daemon_server import Served, serving
+from tests.waiting import eventually
+
+HERE = "/code/almanac"
+FINDING = "TokenCache in auth/cache.py keeps expired tokens since get has no TTL check: added one"
+PROMPT = {
+    "session_id": "new",
+    "cwd": HERE,
+    "hook_event_name": "UserPromptSubmit",
+    "prompt": "why does TokenCache in auth/cache.py keep expired tokens, where is the TTL checked?",
+}
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path / "home") as opened:
+        yield opened
+
+
+def remember(served: Served) -> None:
+    said = [
+        NewMessage("user", (Part("text", "Please always run make lint. Mend the login"),), NOON),
+        NewMessage("assistant", (Part("text", FINDING),), NOON + timedelta(seconds=9)),
+    ]
+    served.memory.capture("old", said, agent="claude-code", project=HERE)
+    served.memory.sessions.episode("old")
+    served.memory.maintenance.embed_waiting()
+
+
+def test_a_prompt_is_given_memory_as_the_agent_reads_it(served: Served):
+    remember(served)
+    status, answer = served.post("/hooks/UserPromptSubmit", PROMPT)
+    assert status == 200
+    given = answer["hookSpecificOutput"]
+    assert given["hookEventName"] == "UserPromptSubmit"
+    assert given["additionalContext"].startswith("<lore-memory>\n")
+    assert FINDING in given["additionalContext"]
+    assert set(answer) == {"hookSpecificOutput"}
+
+
+def test_a_session_that_begins_is_told(served: Served):
+    remember(served)
+    _, answer = served.post("/hooks/SessionStart", {**PROMPT, "source": "startup"})
+    assert "make lint" in answer["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_session_that_is_resumed_is_not_told_again(served: Served):
+    remember(served)
+    assert served.post("/hooks/SessionStart", {**PROMPT, "source": "resume"}) == (200, {})
+
+
+@pytest.mark.parametrize("event", HOOK_EVENTS)
+def test_nothing_to_tell_is_an_empty_object(served: Served, event: str):
+    assert served.post(f"/hooks/{event}", PROMPT) == (200, {})
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+def test_a_moment_that_two_hooks_tell_of_is_answered_once(served: Served, event: str):
+    remember(served)
+    said = {**PROMPT, "source": "startup"}
+    with ThreadPoolExecutor(4) as pool:
+        told = [pool.submit(served.post, f"/hooks/{event}", said) for _ in range(4)]
+    assert [bool(one.result()[1]) for one in told].count(True) == 1
+
+
+def test_a_turn_that_ends_while_the_one_before_is_stored_is_stored_too(
+    served: Served, tmp_path: Path
+):
+    said = {"session_id": "s1", "transcript_path": transcript(tmp_path, "s1", "Mend the login")}
+    begun, over = threading.Event(), threading.Event()
+
+    def hold(_db: object) -> None:
+        begun.set()
+        over.wait(60)
+
+    with ThreadPoolExecutor(3) as pool:
+        pool.submit(served.memory.database.write, hold)
+        assert begun.wait(30)
+        first = pool.submit(served.post, "/hooks/Stop", said)
+        transcript(tmp_path, "s1", "Mend the login", FINDING)
+        second = pool.submit(served.post, "/hooks/Stop", said)
+        over.set()
+        assert first.result() == second.result() == (200, {})
+    assert len(served.memory.sessions.messages("s1")) == 2
+
+
+def test_an_agent_that_names_no_folder_is_told_nothing_of_any_project(served: Served):
+    remember(served)
+    homeless = {**PROMPT, "cwd": ""}
+    assert served.post("/hooks/UserPromptSubmit", homeless) == (200, {})
+    assert served.post("/hooks/SessionStart", homeless) == (200, {})
+
+
+@pytest.mark.parametrize("event", BLOCKING_EVENTS)
+def test_an_agent_that_waits_no_longer_is_given_nothing(served: Served, event: str):
+    remember(served)
+    met = "AttributeError: TokenCache object has no attribute expire_at"
+    served.memory.store(f"{met}: run make proto first", kind="bug_fix", project=HERE)
+    served.memory.maintenance.embed_waiting()
+    said = {**PROMPT, "tool_name": "Bash", "error": met}
+    assert served.post(f"/hooks/{event}", said, **{"x-lore-within-ms": "0"}) == (200, {})
+    assert served.post(f"/hooks/{event}", said)[1]
+
+
+def transcript(folder: Path, session: str, *said: str, name: str = "") -> str:
+    path = folder / TRANSCRIPT_FOLDER / "-code" / f"{name or session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [
+        claude_line("assistant" if i % 2 else "user", text, uuid=f"{name}{i}", sessionId=session)
+        for i, text in enumerate(said)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def test_a_turn_that_ends_is_stored(served: Served, tmp_path: Path):
+    path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
+    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": path, "cwd": HERE})
+    assert [m.parts[0].text for m in served.memory.sessions.messages("s1")] == [
+        "Mend the login test", FINDING,
+    ]  # fmt: skip
+
+
+def test_a_session_that_ends_is_told_as_an_episode(served: Served, tmp_path: Path):
+    path = transcript(tmp_path, "s1", "Mend the login test", "Done, it passes")
+    served.post("/hooks/SessionEnd", {"session_id": "s1", "transcript_path": path})
+    assert [kept.episode.goal for kept in served.memory.sessions.episodes()] == [
+        "Mend the login test"
+    ]
+
+
+def test_a_subagent_does_not_mix_with_its_parent(served: Served, tmp_path: Path):
+    parent = transcript(tmp_path, "s1", "Mend the login test", "I ask a helper")
+    helper = transcript(tmp_path, "s1", "Find it", FINDING, name="s1/subagents/agent-7")
+    said = {"session_id": "s1", "transcript_path": parent}
+    served.post("/hooks/Stop", said)
+    told = {**said, "agent_id": "7", "agent_transcript_path": helper}
+    served.post("/hooks/SubagentStop", told)
+    assert len(served.memory.sessions.messages("s1")) == 2
+    assert len(served.memory.sessions.messages("s1/agent-7")) == 2
+
+
+def test_a_subagent_has_its_own_count_of_what_it_was_given(served: Served):
+    remember(served)
+    assert served.post("/hooks/UserPromptSubmit", PROMPT)[1]
+    served.memory.database.write(lambda db: db.rows("SELECT 1"))
+    assert not served.post("/hooks/UserPromptSubmit", PROMPT)[1]
+    assert served.post("/hooks/UserPromptSubmit", {**PROMPT, "agent_id": "7"})[1]
+
+
+def test_compaction_distils_first(served: Served, tmp_path: Path):
+    said = ["We use Redis for tokens, from now on", "Noted: tokens live in Redis."] * 12
+    path = transcript(tmp_path, "s1", *(f"{text} ({i})" for i, text in enumerate(said)))
+    served.post("/hooks/PreCompact", {"session_id": "s1", "transcript_path": path})
+    assert served.memory.maintenance.stats().distillations
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "AttributeError: TokenCache object has no attribute expire_at",
+        {"stderr": "AttributeError: TokenCache object has no attribute expire_at", "stdout": ""},
+        [{"type": "text", "text": "AttributeError: TokenCache object has no attribute expire_at"}],
+        {"error": {"content": ["AttributeError: TokenCache object has no attribute expire_at"]}},
+    ],
+)
+def test_an_error_brings_the_fix_that_is_known(served: Served, response: object):
+    fix = "AttributeError: TokenCache object has no attribute expire_at: run make proto first"
+    served.memory.store(fix, kind="bug_fix", project=HERE)
+    served.memory.maintenance.embed_waiting()
+    said = {"session_id": "n", "cwd": HERE, "tool_name": "Bash", "tool_input": {"command": "x"}}
+    _, answer = served.post("/hooks/PostToolUseFailure", {**said, "tool_response": response})
+    assert "run make proto first" in answer["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["relative.jsonl", "/etc/passwd", "/nowhere/x.jsonl", "\0.jsonl", "/" + "x" * 4_000, "/"],
+)
+def test_what_is_no_transcript_is_not_read(served: Served, path: str):
+    assert served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": path}) == (200, {})
+    assert served.memory.maintenance.stats().messages == 0
+
+
+def test_a_link_in_the_place_of_a_transcript_is_not_followed(served: Served, tmp_path: Path):
+    real = transcript(tmp_path / "elsewhere", "s1", "Mend the login test", FINDING)
+    folder = tmp_path / TRANSCRIPT_FOLDER
+    (folder / "own").mkdir(parents=True)
+    (folder / "own" / "s1.jsonl").symlink_to(real)
+    (folder / "linked").symlink_to(Path(real).parent)
+    (folder / "own" / "deep").symlink_to(tmp_path / "elsewhere")
+    for path in ("own/s1.jsonl", "linked/s1.jsonl", "own/../linked/s1.jsonl", "own/deep/s1.jsonl"):
+        said = {"session_id": "s1", "transcript_path": f"{folder}/{path}"}
+        assert served.post("/hooks/Stop", said) == (200, {})
+    assert served.memory.maintenance.stats().messages == 0
+
+
+def test_a_file_that_lies_in_no_folder_of_transcripts_is_not_read(served: Served, tmp_path: Path):
+    real = Path(transcript(tmp_path, "s1", "Mend the login test", FINDING))
+    other = real.rename(tmp_path / real.name)
+    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": str(other)})
+    assert served.memory.maintenance.stats().messages == 0
+
+
+def test_the_folder_of_transcripts_itself_may_be_a_link(served: Served, tmp_path: Path):
+    """So it is where a person keeps it on another disk."""
+    real = transcript(tmp_path / "disk", "s1", "Mend the login test", FINDING)
+    (tmp_path / TRANSCRIPT_FOLDER).symlink_to(tmp_path / "disk" / TRANSCRIPT_FOLDER)
+    path = tmp_path / Path(real).relative_to(tmp_path / "disk")
+    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": str(path)})
+    assert served.memory.maintenance.stats().messages == 2
+
+
+def test_who_may_not_do_all_may_not_name_files(served: Served):
+    key, _ = served.memory.access.create_key("guest", scopes=("read", "write", "push"))
+    status, _ = served.post("/hooks/Stop", PROMPT, authorization=f"Bearer {key}")
+    assert status == 403
+
+
+def test_an_unknown_event_is_refused_and_an_unknown_field_is_not(served: Served):
+    assert served.post("/hooks/Nonsense", PROMPT)[0] == 422
+    assert served.post("/hooks/Stop", {**PROMPT, "of_tomorrow": [1, {"x": None}]}) == (200, {})
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b"null", b'{"prompt": 5}', b'{"event": "Stop"}']
+)
+def test_malformed_input_is_no_accident(served: Served, body: bytes):
+    assert served.post("/hooks/UserPromptSubmit", body)[0] in (200, 400, 422)
+
+
+@pytest.mark.parametrize("event", HOOK_EVENTS)
+def test_only_what_an_agent_tells_has_threads_of_its_own(event: Event):
+    [endpoint] = hook_endpoints()
+    assert endpoint.limiter
+    assert endpoint.takes_long(HookInput(event=event)) == (event in NOTIFICATION_EVENTS)
+
+
+def test_a_prompt_does_not_wait_for_what_others_tell(served: Served, tmp_path: Path):
+    remember(served)
+    path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
+    told = [{"session_id": f"s{i}", "transcript_path": path} for i in range(8)]
+    begun, over = threading.Event(), threading.Event()
+
+    def hold(_db: object) -> None:
+        begun.set()
+        over.wait(60)
+
+    with ThreadPoolExecutor(9) as pool:
+        pool.submit(served.memory.database.write, hold)
+        try:
+            assert begun.wait(30)
+            telling = [pool.submit(served.post, "/hooks/Stop", one) for one in told]
+            assert served.post("/hooks/UserPromptSubmit", PROMPT)[1]
+            assert not any(one.done() for one in telling)
+        finally:
+            over.set()
+        assert all(one.result() == (200, {}) for one in telling)
+
+
+def test_however_many_sessions_begin_one_thread_loads():
+    warming, over, ended = BackgroundWarmUp(), threading.Event(), threading.Semaphore(0)
+    loads: list[str] = []
+
+    def load() -> None:
+        loads.append("load")
+        over.wait(30)
+        ended.release()
+
+    def once_more() -> bool:
+        warming.start(load)
+        return len(loads) > 1
+
+    for _ in range(20):
+        warming.start(load)
+    over.set()
+    assert ended.acquire(timeout=30)
+    assert loads == ["load"]
+    assert eventually(once_more)

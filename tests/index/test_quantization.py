@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.index import quantization as scan
+
+
+def planes_of(vectors: np.ndarray) -> np.ndarray:
+    """Sign planes in whole blocks, as the file holds them."""
+    codes, scales = scan.encode(scan.unit_rows(vectors))
+    flat = scan.sign_planes(codes, scales, np.zeros(vectors.shape[1], np.float32))
+    blocks = -(-len(vectors) // scan.BLOCK_ROWS)
+    padded = np.zeros((flat.shape[0], blocks * scan.BLOCK_ROWS), np.uint64)
+    padded[:, : len(vectors)] = flat
+    return padded.reshape(flat.shape[0], blocks, -1).transpose(1, 0, 2)
+
+
+@pytest.mark.parametrize("dimension", [3, 64, 100])
+@pytest.mark.parametrize("wanted", [1, 40, 17_000, 90_000])
+def test_the_nearest_signs_are_those_that_brute_force_finds(dimension, wanted):
+    draw = np.random.default_rng(1)
+    vectors = draw.choice(np.array([-1, 1], np.float32), (20_000, dimension))
+    allowed = draw.random(20_000) < 0.7
+    planes = planes_of(vectors)
+    found = scan.nearest_by_sign(planes, planes[0, :, 5], allowed, wanted)
+    distances = ((vectors > 0) != (vectors[5] > 0)).sum(axis=1)
+    expected = np.sort(distances[allowed])[:wanted]
+    assert allowed[found].all()
+    assert (np.diff(found) > 0).all()
+    assert np.sort(distances[found]).tolist() == expected.tolist()
+
+
+@given(st.lists(st.integers(-3, 3)), st.integers(-1, 12))
+def test_best_first_is_a_stable_descending_sort(values, k):
+    scores = np.array(values, np.float32)
+    expected = sorted(range(len(values)), key=lambda at: -values[at])[: max(k, 0)]
+    assert scan.best_first(scores, k).tolist() == expected
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=4), st.lists(st.integers(0, 9)))
+def test_a_lookup_names_every_slot_of_a_number(parts, wanted):
+    tail: list[int] = parts[-1] if parts else []
+    lookup = scan.SlotLookup()
+    for part in parts[:-1]:
+        lookup.extend(np.array(part, np.int64))
+    found = lookup.find(np.unique(np.array(wanted, np.int64)), np.array(tail, np.int64))
+    numbers = [n for part in parts for n in part]
+    assert sorted(found.tolist()) == [at for at, n in enumerate(numbers) if n in wanted]
+
+
+@given(st.integers(0, 7), st.integers(0, 15), st.integers(1, 255))
+def test_one_changed_byte_changes_the_checksum_of_its_row_alone(at, byte, change):
+    codes = np.random.default_rng(2).integers(-127, 127, (8, 16)).astype(np.int8)
+    numbers = np.arange(8)
+    before = scan.row_checksums(codes, numbers)
+    codes.view(np.uint8)[at, byte] ^= np.uint8(change)
+    assert np.flatnonzero(scan.row_checksums(codes, numbers) != before).tolist() == [at]

@@ -1,0 +1,135 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.llm.offline.log_writer import SECTIONS, condense, observe
+from lore.llm.offline.summarizer import OfflineSummarizer
+from lore.records import Segment
+from lore.text import tokens
+from tests.digest.conversations import TOPICS, said, told
+from tests.fakes import NOON
+
+talk = st.lists(
+    st.tuples(st.sampled_from(["user", "assistant", "tool", "Mara"]), st.text(max_size=400)),
+    max_size=12,
+)
+
+
+@given(talk, st.integers(0, 400))
+def test_a_log_keeps_its_limit_and_its_lines_are_in_the_order_of_the_talk(
+    spoken: list[tuple[str, str]], limit: int
+):
+    segment = Segment("s", tuple(said(i, text, voice=v) for i, (v, text) in enumerate(spoken)))
+    log = observe(segment, limit_tokens=limit)
+    assert not log.lines or tokens.count(log.text) <= limit
+    ordinals = [line.sources[0] for line in log.lines if line.sources]
+    assert ordinals == sorted(set(ordinals))
+    assert observe(segment, limit_tokens=limit) == log
+
+
+@given(st.lists(st.integers(0, 31), min_size=1, max_size=12, unique=True), st.integers(60, 400))
+def test_of_talk_that_says_something_some_is_told_word_for_word(told_of: list[int], limit: int):
+    segment = Segment("s", tuple(said(place, told(i)) for place, i in enumerate(told_of)))
+    log = observe(segment, limit_tokens=limit)
+    quoted = [line for line in log.lines if line.sources]
+    assert quoted
+    assert tokens.count(log.text) <= limit
+    for line in quoted:
+        source = segment.said[line.sources[0]].text
+        clauses = line.text.partition(": ")[2].split("; ")
+        assert all(clause.rstrip("…") in source for clause in clauses)
+
+
+def test_a_line_says_who_spoke_and_quotes_what_matters_word_for_word():
+    segment = Segment(
+        "s",
+        (
+            said(0, "Hi there! The berth in Bergen costs 40 crowns a night.", voice="Mara"),
+            said(1, "Great, thanks!", voice="Ole"),
+            said(2, "From now on we pay in advance with card 'harbor-7'.", voice="Ole"),
+        ),
+    )
+    log = observe(segment, limit_tokens=80)
+    assert [(line.text, line.sources) for line in log.lines] == [
+        ("2026-05-13", ()),
+        ("Mara: The berth in Bergen costs 40 crowns a night", (0,)),
+        ("Ole: From now on we pay in advance with card 'harbor-7'", (2,)),
+    ]
+
+
+def test_each_day_stands_before_what_was_said_on_it():
+    late = NOON + timedelta(days=2)
+    segment = Segment("s", (said(0), said(1, at=late)))
+    texts = [line.text for line in observe(segment, limit_tokens=200).lines]
+    assert [text for text in texts if text[:4] == "2026"] == ["2026-05-13", "2026-05-15"]
+
+
+def test_where_room_is_short_what_a_person_decided_goes_before_small_talk():
+    chat = [said(i, f"That sounds like quite a lovely plan number {i}") for i in range(8)]
+    chat.insert(4, said(9, "We decided to switch berth 12 to nylon ropes, never hemp again"))
+    log = OfflineSummarizer().observe(Segment("s", tuple(chat)), limit_tokens=45)
+    assert "switch berth 12 to nylon ropes" in log.text
+
+
+def test_the_same_words_are_not_told_twice():
+    chat = [said(i, "The lamp of the lighthouse is broken since Monday") for i in range(6)]
+    log = observe(Segment("s", tuple(chat)), limit_tokens=200)
+    assert len(log.lines) == 2
+
+
+LOGS = (
+    "2026-05-13\nuser: We decided to pay for berths in advance\nuser: The lamp is broken",
+    "2026-05-14\nuser: The crew switched from hemp to nylon ropes\nassistant: The berth is paid",
+)
+
+STATED = tuple(text.format(i=i) for i, text in enumerate(TOPICS))
+
+
+@given(st.lists(st.text(max_size=300), max_size=6), st.text(max_size=300), st.integers(0, 300))
+def test_a_condensed_log_keeps_its_limit(logs: list[str], former: str, limit: int):
+    log = condense(logs, former, limit_tokens=limit)
+    assert not log.lines or tokens.count(log.text) <= limit
+
+
+@given(st.lists(st.sampled_from(STATED), min_size=1, unique=True), st.integers(60, 300))
+def test_what_fits_is_told_and_nothing_else(stated: list[str], limit: int):
+    log = condense([f"2026-05-13\nuser: {text}" for text in stated], "", limit_tokens=limit)
+    told = [line.text for line in log.lines if not line.text.endswith(":")]
+    assert told
+    assert tokens.count(log.text) <= limit
+    assert set(told) <= {f"2026-05-13 user: {text}" for text in stated}
+
+
+def test_with_room_for_all_every_line_is_told_once():
+    logs = [f"2026-05-13\nuser: {text}" for text in STATED]
+    told = condense(logs, "", limit_tokens=2_000).text.split("\n")
+    assert sorted(line for line in told if not line.endswith(":")) == sorted(
+        f"2026-05-13 user: {text}" for text in STATED
+    )
+
+
+def test_decisions_and_changes_stand_in_sections_of_their_own_with_their_days():
+    text = OfflineSummarizer().condense(LOGS, "", limit_tokens=200).text
+    assert "Decisions:\n2026-05-13 user: We decided to pay for berths in advance" in text
+    assert "Changes:\n2026-05-14 user: The crew switched from hemp to nylon ropes" in text
+    assert [line.rstrip(":") for line in text.split("\n") if line.endswith(":")] == [
+        section for section in SECTIONS if f"{section}:" in text
+    ]
+
+
+def test_a_former_log_keeps_its_sections_and_days():
+    former = condense(LOGS, "", limit_tokens=200).text
+    again = condense(["2026-05-20\nuser: The lamp is mended"], former, limit_tokens=300).text
+    assert "Decisions:\n2026-05-13 user: We decided to pay for berths in advance" in again
+    assert "2026-05-20 user: The lamp is mended" in again
+
+
+def test_where_room_is_short_decisions_last_longest():
+    log = condense(LOGS, "", limit_tokens=36)
+    assert "decided" in log.text or "switched" in log.text
+    assert "berth is paid" not in log.text

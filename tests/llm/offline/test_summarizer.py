@@ -1,0 +1,156 @@
+"""Judging by rules: what changes, what contradicts, and above all what does neither."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from lore.llm import Summarizer
+from lore.llm.offline.summarizer import (
+    OfflineSummarizer,
+    compare_statements,
+    write_insight,
+    write_overview,
+)
+from lore.records import Fragment
+from lore.text import entities
+from tests.fakes import NOON
+
+CHANGES = [
+    ("We use MySQL for the orders database",
+     "We switched from MySQL to PostgreSQL for the orders database"),
+    ("The API listens on port 8080", "The API no longer listens on port 8080"),
+    ("Deploys run with Jenkins", "We replaced Jenkins with GitHub Actions for deploys"),
+    ("The project uses yarn", "The project now uses pnpm instead of yarn"),
+    ("The API listens on port 8080", "The API now listens on port 9090"),
+    ("The request timeout is 30 seconds", "The request timeout was raised from 30 to 60 seconds"),
+    ("We deploy on Fridays", "From now on we deploy on Mondays, not on Fridays any more"),
+    ("Python 3.10 is the oldest version we support",
+     "Python 3.11 is now the oldest version we support"),
+    ("The cache lives in Memcached", "Memcached was replaced by Redis for the cache"),
+    ("The frontend is built with webpack", "The frontend moved from webpack to vite"),
+    ("Logs are kept for 30 days", "Logs are now kept for 90 days"),
+    ("Sessions are stored in Redis", "We stopped using Redis for sessions"),
+]  # fmt: skip
+CONTRADICTS = [
+    ("The API listens on port 8080", "The API listens on port 9090"),
+    ("Tests must run before every commit", "Tests must not run before every commit"),
+    ("The request timeout is 30 seconds", "The request timeout is 60 seconds"),
+    ("The gateway takes 100 requests a second", "The gateway takes 300 requests a second"),
+    ("The staging database runs version 14.2", "The staging database runs version 15.1"),
+    ("The request cache is on", "The request cache is off"),
+    ("The audit log is enabled", "The audit log is disabled"),
+    ("The gateway opens three ports at start", "The gateway opens 4 ports at start"),
+]
+AGREES = [
+    ("Step 1: run the linter on the code", "Step 2: run the linter on the code"),
+    ("Issue #12 was fixed in the parser", "Issue #13 was fixed in the parser"),
+    ("The API uses Redis", "The worker uses Redis"),
+    ("The API uses Redis", "The API uses Postgres"),
+    ("The frontend is written in TypeScript", "The backend has 12 endpoints now"),
+    ("Released on 2026-01-03 with the parser fix", "Released on 2026-02-03 with the parser fix"),
+    ("We deploy on Fridays", "Never deploy without a rollback plan"),
+    ("Alice owns the billing service", "Bob owns the search service"),
+    ("Use Postgres for the orders database",
+     "Use Postgres for the orders database with pgvector 0.8"),
+    ("The parser reads YAML files", "The parser now also writes a report"),
+    ("The API listens on port 8080", "The API listens on port 8080"),
+    ("Backups run nightly at the data centre", "The nightly backups are checked by a script"),
+    ("", "The API listens on port 8080"),
+    ("Does the API listen on port 8080?", "Does the API listen on port 9090?"),
+    ("Now let me add logging to `resumeSession`", "Now let me add logging to `restoreSession`"),
+    ("It reads from stdin instead of a terminal",
+     "The key is that it reads from stdin instead of a terminal"),
+    ("The gateway opens three ports at start", "The gateway opens 3 ports at start"),
+    ("Ran 19 tests across 89 files", "Ran 152 tests across 5 files"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("older", "newer"), CHANGES)
+def test_what_says_that_it_is_different_now_changes(older, newer):
+    assert compare_statements(older, newer) == "changes"
+
+
+@pytest.mark.parametrize(("older", "newer"), CONTRADICTS)
+def test_the_same_with_another_value_or_denied_contradicts(older, newer):
+    assert compare_statements(older, newer) == "contradicts"
+
+
+@pytest.mark.parametrize(("older", "newer"), AGREES)
+def test_all_else_agrees(older, newer):
+    assert compare_statements(older, newer) == "agrees"
+
+
+def test_a_long_text_is_not_replaced_by_one_change_in_it():
+    long = "The project uses yarn. " + "It has many more rules that hold still. " * 20
+    assert compare_statements(long, "The project now uses pnpm instead of yarn") != "changes"
+
+
+def test_what_says_something_else_too_is_a_persons_to_decide():
+    older = "The frontend is a React app built with webpack"
+    assert compare_statements(older, "The frontend moved from webpack to Vite") == "contradicts"
+
+
+@pytest.mark.parametrize(("one", "other"), CONTRADICTS)
+def test_what_contradicts_has_another_value(one, other):
+    assert not entities.values_agree(one, other)
+    assert not entities.values_agree(other, one)
+
+
+def fragment(content: str, *, importance: float = 0.5, day: int = 0) -> Fragment:
+    at = NOON + timedelta(days=day)
+    return Fragment(
+        id="", content=content, summary=content, depth=0, kind="fact", payload={},
+        importance=importance, confidence=0.7, decay_rate=0.04, access_count=0,
+        last_accessed=None, last_reinforced=at, relevance=0.5, origin="assistant", trust=2,
+        project_id=None, session_id=None, source_messages=(), superseded_by=None,
+        valid_from=None, valid_to=None, created_at=at, updated_at=at, version=1,
+        parent_id=None, metadata={},
+    )  # fmt: skip
+
+
+ROOT = fragment("The gateway takes requests")
+
+
+def test_an_overview_begins_with_the_root_and_tells_what_matters_first():
+    said = write_overview(
+        ROOT, [fragment("It logs calls", importance=0.2), fragment("It signs keys", importance=0.9)]
+    )
+    assert said.split("\n") == ["The gateway takes requests", "- It signs keys", "- It logs calls"]
+
+
+def test_of_two_that_say_the_same_the_newer_is_told():
+    said = write_overview(ROOT, [fragment("The port is 8080"), fragment("8080 is the port", day=1)])
+    assert said.split("\n")[1:] == ["- 8080 is the port"]
+
+
+def test_a_root_that_is_a_list_keeps_its_lines():
+    said = write_overview(fragment("The ports:\n- api has 8080"), [fragment("It logs calls")])
+    assert said.split("\n") == ["The ports:", "- api has 8080", "- It logs calls"]
+
+
+def test_an_overview_is_no_longer_than_can_be_read():
+    many = [fragment(f"Fact {'abcdefghijklmnopqrstuvwxyz'[i]}{i} stands alone") for i in range(26)]
+    assert len(write_overview(ROOT, many).split("\n")) <= 13
+
+
+def test_an_insight_names_what_is_shared_and_quotes_the_rest():
+    said = write_insight([
+        fragment("Deploys need a review"), fragment("Deploys run at noon"),
+        fragment("Deploys are logged"),
+    ])  # fmt: skip
+    assert "deploys" in said.split("\n")[0].lower()
+    assert "- Deploys run at noon" in said
+
+
+def test_what_shares_nothing_yields_no_insight():
+    assert (
+        write_insight([fragment("Alpha beta"), fragment("Gamma delta"), fragment("Epsilon zeta")])
+        == ""
+    )
+
+
+def test_the_offline_digester_is_a_digester():
+    digester: Summarizer = OfflineSummarizer()
+    assert digester.identity == "offline"

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.errors import BadReply, BudgetSpent, PromptTooLong, ProviderUnavailable, RateLimited
+from lore.llm.chat import ChatRequest, Usage
+from lore.llm.chat_summarizer import (
+    INSIGHT_TOKENS,
+    OVERVIEW_TOKENS,
+    PAIRS_PER_REQUEST,
+    THINKING_TOKENS,
+)
+from lore.records import LogLine, Verdict
+from lore.text import tokens
+from tests.llm.fakes import (
+    CountingLedger,
+    ScriptedChat,
+    digester,
+    fact,
+    facts,
+    fragment,
+    said,
+    segment,
+)
+
+TALK = segment(
+    said(1, "Please move the export to 02:30."),
+    said(2, "Done in deploy/cron.env.", "assistant"),
+    said(3, "export started 02:30", "tool"),
+)
+
+
+def observed(text: str, limit_tokens: int = 500) -> tuple[LogLine, ...]:
+    return digester(ScriptedChat(text)).observe(TALK, limit_tokens=limit_tokens).lines
+
+
+def test_a_log_has_its_days_and_the_messages_that_each_line_tells():
+    lines = observed("[1] user: wants the export at 02:30\n[2,3] assistant: moved the export")
+    assert lines == (
+        LogLine("2026-05-13"),
+        LogLine("user: wants the export at 02:30", (1,)),
+        LogLine("assistant: moved the export", (2, 3)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "sources"),
+    [
+        ("[1-2]", (1, 2)),
+        ("[1–3]", (1, 2, 3)),
+        ("- [2]", (2,)),
+        ("[ 1 ; 2 ]", (1, 2)),
+        ("[2, 77]", (2,)),
+    ],
+)
+def test_numbers_are_read_in_every_way_that_chats_write_them(told, sources):
+    text = "done in deploy/cron.env"
+    assert observed(f"{told} {text}")[1] == LogLine(text, sources)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[77] user: said something", "Here is the log:", "[0-9999999] x", "[] x", "[1]", "[-] x"],
+)
+def test_a_line_that_rests_on_no_message_is_left_out(text):
+    assert observed(text) == ()
+
+
+def test_a_line_without_numbers_goes_on_with_the_one_before():
+    lines = observed("Sure, here it is:\n[2] assistant: done in deploy/cron.env:\n  done")
+    assert lines[1:] == (
+        LogLine("assistant: done in deploy/cron.env:", (2,)),
+        LogLine("done", (2,)),
+    )
+
+
+def test_a_line_that_goes_on_after_an_invented_number_is_left_out_too():
+    assert observed("[77] user: said\nand more") == ()
+
+
+def test_a_log_is_no_longer_than_its_limit():
+    text = "\n".join(f"[1] user: wants the export at 02:30, case {n}" for n in range(500))
+    lines = observed(text, limit_tokens=100)
+    assert 0 < sum(tokens.count(line.text) for line in lines) <= 100
+
+
+@given(st.text())
+def test_no_answer_breaks_the_reading_of_a_log(text):
+    if text.strip():
+        known = {1, 2, 3}
+        assert all(set(line.sources) <= known for line in observed(text))
+
+
+def test_an_empty_segment_is_not_asked_about():
+    chat = ScriptedChat()
+    assert digester(chat).observe(segment(), limit_tokens=10).lines == ()
+    assert digester(chat).extract(segment()) == []
+    assert not chat.asked
+
+
+def test_a_condensed_log_has_lines_without_sources_and_fits():
+    text = "Current state:\n2026-05-13 export runs at 02:30\n\n" + "Timeline:\n" + "x\n" * 500
+    log = digester(ScriptedChat(text)).condense(["a"], "", limit_tokens=60)
+    assert log.text.startswith("Current state:\n2026-05-13 export runs at 02:30\nTimeline:\nx")
+    assert tokens.count(log.text) <= 60
+
+
+def test_the_answer_has_room_for_thinking_beyond_its_limit():
+    chat = ScriptedChat("[1] x")
+    digester(chat).observe(TALK, limit_tokens=300)
+    assert chat.asked[0].max_tokens == 300 + THINKING_TOKENS
+
+
+def test_an_overview_is_cut_to_its_length():
+    text = digester(ScriptedChat("long " * 5_000)).overview(fragment("a", "A"), [])
+    assert tokens.count(text) <= OVERVIEW_TOKENS
+
+
+def test_a_root_with_hundreds_of_children_still_fits_a_prompt():
+    chat = ScriptedChat("Fresh.")
+    children = [fragment(str(n), "word " * 2_000) for n in range(200)]
+    digester(chat).overview(fragment("a", "A"), children)
+    assert tokens.count(chat.asked[0].messages[0].text) < 25_000
+
+
+def reflected(insight: str, *numbers: int) -> str:
+    answer = json.dumps({"insight": insight, "from_items": numbers})
+    cluster = [fragment(name, name) for name in "abc"]
+    return digester(ScriptedChat(answer)).reflect(cluster)
+
+
+def test_an_insight_must_follow_from_two_items():
+    assert reflected("All fail on Mondays.", 1, 3) == "All fail on Mondays."
+    assert reflected("All fail on Mondays.", 1) == ""
+    assert reflected("All fail on Mondays.", 7, 8, 9) == ""
+    assert reflected("", 1, 2) == ""
+    assert tokens.count(reflected("word " * 2_000, 1, 2)) <= INSIGHT_TOKENS
+
+
+def judged(*verdicts: tuple[int, str], newer: str = "user") -> list[Verdict | None]:
+    answer = json.dumps({"verdicts": [{"pair": n, "verdict": v} for n, v in verdicts]})
+    pair = (fragment("a", "8080"), fragment("b", "8443", newer))  # type: ignore[arg-type]
+    return digester(ScriptedChat(answer)).judge([pair, pair])
+
+
+def test_each_pair_gets_its_verdict():
+    assert judged((2, "changes"), (1, "contradicts")) == ["contradicts", "changes"]
+
+
+def test_a_pair_without_one_verdict_was_not_judged():
+    assert judged((1, "changes")) == ["changes", None]
+    assert judged((1, "changes"), (1, "agrees"), (9, "changes")) == [None, None]
+    assert judged() == [None, None]
+
+
+def test_what_is_less_trusted_changes_nothing():
+    assert judged((1, "changes"), (2, "agrees"), newer="web") == ["contradicts", "agrees"]
+
+
+def test_pairs_are_judged_ten_at_a_time():
+    def all_change(ask: ChatRequest) -> str:
+        pairs = ask.messages[0].text.count("newer:")
+        return json.dumps({
+            "verdicts": [{"pair": n + 1, "verdict": "changes"} for n in range(pairs)]
+        })
+
+    chat = ScriptedChat(by=all_change)
+    pair = (fragment("a", "8080"), fragment("b", "8443"))
+    assert digester(chat).judge([pair] * 23) == ["changes"] * 23
+    assert [ask.messages[0].text.count("older:") for ask in chat.asked] == [
+        PAIRS_PER_REQUEST
+    ] * 2 + [3]
+
+
+def test_every_call_is_reserved_and_settled_bad_answers_too():
+    ledger = CountingLedger()
+    digester(ScriptedChat("nonsense", facts()), ledger).extract(TALK)
+    assert ledger.told == [("reserve", "extract"), ("settle", "extract")] * 2
+    assert ledger.settled == [Usage(100, 10)] * 2
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        (ProviderUnavailable("gone"), "release"),
+        (PromptTooLong("long"), "release"),
+        (KeyError("of a bug"), "release"),
+        (ProviderUnavailable("late", billed=True), "settle"),
+    ],
+)
+def test_what_was_set_aside_never_stays_so(error, end):
+    ledger = CountingLedger()
+    with pytest.raises(type(error)):
+        digester(ScriptedChat(error), ledger).extract(TALK)
+    assert ledger.told == [("reserve", "extract"), (end, "extract")]
+
+
+def test_a_failed_call_is_entered_with_what_it_took():
+    error = RateLimited("limit reached", retry_after_s=1e6)
+    error.usage = Usage(500, 20)
+    ledger = CountingLedger()
+    with pytest.raises(RateLimited):
+        digester(ScriptedChat(error), ledger).extract(TALK)
+    assert ledger.settled == [Usage(500, 20)]
+
+
+def test_without_money_nobody_is_asked():
+    class Spent(CountingLedger):
+        def reserve(self, question, identity, most):
+            raise BudgetSpent(question)
+
+    chat = ScriptedChat(facts())
+    with pytest.raises(BudgetSpent):
+        digester(chat, Spent()).extract(TALK)
+    assert not chat.asked
+
+
+def test_two_answers_of_no_use_are_a_bad_reply():
+    with pytest.raises(BadReply):
+        digester(ScriptedChat("a", "b")).extract(TALK)
+
+
+def test_it_is_called_after_its_chat_and_closes_it():
+    chat = ScriptedChat()
+    digesting = digester(chat)
+    assert digesting.identity == "anthropic:claude-haiku-5-5"
+    digesting.close()
+    assert chat.closed
+
+
+def test_extracts_have_the_ids_of_their_messages():
+    listed = facts(fact(1, "The export is at 02:30.", sources=[1], importance="high"))
+    (extract,) = digester(ScriptedChat(listed)).extract(TALK)
+    assert (extract.sources, extract.importance) == (("id-1",), 0.9)

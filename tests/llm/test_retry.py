@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from lore.errors import BadReply, ProviderUnavailable, RateLimited
+from lore.llm.chat import ChatMessage, ChatRequest, ChatResponse
+from lore.llm.retry import MAX_WAIT_S, RetryPolicy, send_with_retry
+from lore.llm.structured_output import Insight
+from tests.llm.fakes import ScriptedChat
+
+QUESTION = ChatRequest("s", (ChatMessage("user", "Well?"),), 10, Insight)
+GOOD = '{"insight": "Yes.", "from_items": []}'
+
+
+def send(chat: ScriptedChat, slept: list[float]) -> ChatResponse:
+    return send_with_retry(chat, QUESTION, chat.complete, RetryPolicy(sleep=slept.append))
+
+
+def test_a_busy_provider_is_asked_again_after_the_time_it_names():
+    slept: list[float] = []
+    chat = ScriptedChat(RateLimited("busy", retry_after_s=4), GOOD)
+    assert send(chat, slept).value == Insight(insight="Yes.", from_items=[])
+    (wait_s,) = slept
+    assert 4 <= wait_s <= 5
+
+
+def test_pauses_grow_where_no_time_is_named():
+    slept: list[float] = []
+    patiently(ScriptedChat(*[RateLimited("busy")] * 4, GOOD), slept)
+    assert all(later > earlier for earlier, later in pairwise(slept))
+
+
+def test_all_pauses_together_are_bounded():
+    slept: list[float] = []
+    with pytest.raises(RateLimited):
+        patiently(ScriptedChat(*[RateLimited("busy")] * 50), slept)
+    assert sum(slept) <= MAX_WAIT_S
+
+
+def test_nobody_waits_for_a_provider_that_wants_an_hour():
+    slept: list[float] = []
+    with pytest.raises(RateLimited):
+        patiently(ScriptedChat(RateLimited("busy", retry_after_s=3600)), slept)
+    assert not slept
+
+
+def test_a_bad_answer_is_asked_for_again_once_with_what_is_wrong():
+    chat = ScriptedChat('{"insight": 3}', GOOD)
+    assert send(chat, []).value
+    again = chat.asked[1].messages
+    assert [one.role for one in again] == ["user", "assistant", "user"]
+    assert again[1].text == '{"insight": 3}'
+    assert "insight: Input should be a valid string" in again[2].text
+
+
+def test_an_empty_answer_can_be_repeated_too():
+    chat = ScriptedChat("", GOOD)
+    assert send(chat, []).value
+    assert all(one.text.strip() for one in chat.asked[1].messages)
+
+
+def test_two_bad_answers_are_an_error_that_quotes_neither():
+    with pytest.raises(BadReply) as caught:
+        patiently(ScriptedChat('{"hunter2": 1}', "hunter2"), [])
+    assert "hunter2" not in str(caught.value)
+    assert ScriptedChat.identity in str(caught.value)
+
+
+def test_one_that_cannot_be_reached_is_left_to_the_job():
+    chat = ScriptedChat(ProviderUnavailable("gone"), GOOD)
+    with pytest.raises(ProviderUnavailable):
+        send(chat, [])
+    assert len(chat.asked) == 1

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lore
+from lore import records
+from lore.embed.embedder import NoEmbedder
+from lore.errors import NotFound, StoreError
+from lore.memory import Memory, examine, facade
+from tests.fakes import FakeEmbedder
+
+
+def test_the_library_works_as_the_readme_says(tmp_path: Path):
+    with lore.Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
+        memory.store("Deploys go through the blue/green script in ops/deploy.sh")
+        hits = list(memory.recall("how do we deploy?"))
+    assert hits[0].text == "Deploys go through the blue/green script in ops/deploy.sh"
+    assert hits[0].why
+
+
+def test_a_home_that_is_not_there_is_not_made_for_reading(tmp_path: Path):
+    with pytest.raises(NotFound, match="no memory"):
+        Memory.open(home=tmp_path / "none", embedder=NoEmbedder(), create=False)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_closed_memory_says_so(tmp_path: Path):
+    memory = Memory.open(home=tmp_path, embedder=NoEmbedder())
+    memory.close()
+    with pytest.raises(StoreError, match="closed"):
+        memory.store("x")
+
+
+def test_an_embedder_that_the_caller_brought_stays_open(tmp_path: Path):
+    embedder = FakeEmbedder()
+    with Memory.open(home=tmp_path, embedder=embedder):
+        pass
+    assert not embedder.closed
+
+
+def test_doctor_looks_at_everything_and_names_what_is_missing(tmp_path: Path):
+    checks = {check.name: check for check in examine(home=tmp_path / "none")}
+    assert checks["database"].state == "degraded"
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()):
+        pass
+    names = [check.name for check in examine(home=tmp_path)]
+    assert names == [
+        "versions", "home", "disk", "files", "database", "keywords", "vectors", "embedder",
+        "sessions", "jobs",
+    ]  # fmt: skip
+
+
+def test_methods_of_the_parts_are_found_by_their_former_names(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
+        memory.store("x marks the spot")
+        former = {name: getattr(memory, name) for name in ("stats", "standing", "let_go", "update")}
+        assert former["stats"]().fragments == 1
+        assert former["standing"] == memory.search.standing_instructions
+        assert former["let_go"] == memory.maintenance.clear_caches
+        assert former["update"] == memory.knowledge.update
+        assert not hasattr(memory, "nonsense")
+
+
+def test_every_former_name_leads_to_a_method(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
+        for name in facade._RENAMED:
+            assert getattr(memory, name) is not None
+
+
+def test_some_parts_can_be_called(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
+        memory.store("x marks the spot")
+        assert [hit.text for hit in memory.search("spot")] == ["x marks the spot"]
+        assert memory.sessions() == []
+        assert memory.digest().sessions == 0
+
+
+def test_records_are_found_in_the_package_by_their_former_names():
+    for former, name in lore._RENAMED.items():
+        assert getattr(lore, former) is getattr(records, name)

@@ -1,0 +1,87 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore.embed.embedder import NoEmbedder
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory, pagination
+from lore.memory.pagination import MAX_PAGE_SIZE
+from tests.recall.talk import say
+
+whole = st.integers(-(2**62), 2**62)
+
+
+@given(st.tuples(whole, st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=30)))
+def test_a_key_comes_back_from_its_cursor(key: tuple[int, float, str]):
+    cursor = pagination.encode_cursor(key)
+    assert cursor.isascii()
+    assert tuple(pagination.decode_cursor(cursor, int, float, str)) == key
+
+
+@given(st.text(min_size=1, max_size=80))
+def test_what_is_no_cursor_is_refused_or_is_read_as_its_kinds(text: str):
+    try:
+        key = pagination.decode_cursor(text, int, int)
+    except InvalidInput:
+        return
+    assert [type(part) for part in key] == [int, int]
+
+
+def test_the_beginning_has_no_key():
+    assert pagination.decode_cursor("", int) == []
+
+
+def test_a_cursor_of_another_list_is_refused():
+    cursor = pagination.encode_cursor((1, 2))
+    for kinds in ((int,), (int, str), (int, int, int)):
+        with pytest.raises(InvalidInput, match="no cursor"):
+            pagination.decode_cursor(cursor, *kinds)
+
+
+def test_only_a_full_page_goes_on():
+    rows = [((n,), n) for n in range(3)]
+    assert pagination.page_of(rows, 3).next
+    assert pagination.page_of(rows, 4).next is None
+    assert pagination.page_of([], 1).items == ()
+
+
+@pytest.fixture
+def memory(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as opened:
+        yield opened
+
+
+def test_a_list_goes_on_behind_its_last_item_until_it_ends(memory: Memory):
+    ids = [memory.store(f"heron {place}") for place in range(5)]
+    first = memory.knowledge.page_of_fragments(limit=2)
+    assert first.next
+    second = memory.knowledge.page_of_fragments(limit=2, cursor=first.next)
+    assert second.next
+    last = memory.knowledge.page_of_fragments(limit=2, cursor=second.next)
+    found = [one.id for page in (first, second, last) for one in page.items]
+    assert found == ids[::-1]
+    assert last.next is None
+
+
+def test_a_page_has_bounds_and_a_cursor_is_of_its_own_list(memory: Memory):
+    for limit in (0, MAX_PAGE_SIZE + 1):
+        with pytest.raises(InvalidInput):
+            memory.knowledge.page_of_fragments(limit=limit)
+    say(memory, "s", "one", "two", "three")
+    cursor = memory.sessions.page_of_messages("s", limit=1).next
+    assert cursor
+    with pytest.raises(InvalidInput, match="no cursor of this list"):
+        memory.sessions.page_of_sessions(cursor=cursor)
+
+
+def test_an_item_of_another_sort_is_not_found(memory: Memory):
+    [said] = say(memory, "s", "one")
+    assert memory.sessions.message(said).id == said
+    with pytest.raises(NotFound):
+        memory.knowledge.fragment(said)

@@ -1,0 +1,469 @@
+"""What a session is told unasked: once, of its own project, by people and assistants, in time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.memory import Memory
+from lore.memory.prompts import Prompts
+from lore.memory.sessions import Sessions
+from lore.records import CaptureResult, NewMessage, Part
+from lore.settings import load
+from lore.store import dialogue_state, items
+from lore.text import tokens
+from tests.capture.adapters.samples import claude_line
+from tests.fakes import NOON, FakeEmbedder, FixedClock
+
+HERE = "/code/almanac"
+PROMPT = "why does TokenCache in auth/cache.py keep expired tokens, and where is the TTL checked?"
+ERROR = "E   AttributeError: TokenCache object has no attribute expire_at"
+FINDING = "TokenCache in auth/cache.py keeps expired tokens since get has no TTL check: added one"
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+    config = load({}, home=tmp_path / "home").settings
+    with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as opened:
+        yield opened
+
+
+def say(
+    memory: Memory, session: str, *texts: str, project: str = HERE, parent: str = ""
+) -> list[str]:
+    """Let a person and the assistant speak in turn."""
+    roles = ("user", "assistant") * len(texts)
+    new = [
+        NewMessage(role, (Part("text", text),), NOON - timedelta(hours=1) + timedelta(seconds=i))  # type: ignore[arg-type]  # one of the roles
+        for i, (role, text) in enumerate(zip(roles, texts, strict=False))
+    ]
+    ids = memory.capture(session, new, agent="claude-code", project=project, parent=parent)
+    memory.maintenance.embed_waiting()
+    return ids
+
+
+def injected(memory: Memory, prompt: str = PROMPT, session: str = "new", **more) -> str:
+    """Return what a prompt is given once all that was kept before is written."""
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    return memory.prompts.for_prompt(
+        prompt, session=session, **{"project": HERE, "threshold": 0.5, **more}
+    ).text
+
+
+def test_a_prompt_is_given_what_concerns_it(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    assert f"> {FINDING}" in injected(memory)
+
+
+def test_a_prompt_is_given_nothing_from_an_empty_memory(memory: Memory):
+    assert not injected(memory)
+    assert not memory.prompts.begin_session("new", project=HERE).text
+
+
+RULE = "From now on we print the almanac with ops/press.sh, from the pier branch."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "hello", "thanks", "hi there, what can you do?", "How do we print the almanac?",
+        "how do we print the almanac", "What do you remember about this project?",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ended", [True, False], ids=["told", "at work"])
+def test_a_session_that_nothing_came_of_is_not_told(memory: Memory, said: str, *, ended: bool):
+    say(memory, "old", said, "With the script for it.")
+    memory.prompts.end_session("old") if ended else memory.prompts.end_turn("old")
+    assert not memory.prompts.begin_session("new", project=HERE).text
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Please mend the login", "The tide tables moved to the pier server", "can you fix the docs?"],
+)
+def test_a_session_of_few_words_is_told_if_they_ask_for_work_or_tell_something(
+    memory: Memory, said: str
+):
+    say(memory, "old", said, "Noted.")
+    memory.prompts.end_session("old")
+    assert said in memory.prompts.begin_session("new", project=HERE).text
+
+
+@pytest.mark.parametrize("said", ["Store that", "Look in memory: press"])
+def test_a_session_that_only_asked_lore_itself_is_not_told(memory: Memory, said: str):
+    at = NOON - timedelta(hours=1)
+    name = "mcp__lore__recall"
+    memory.capture(
+        "old",
+        [
+            NewMessage("user", (Part("text", said),), at),
+            NewMessage("assistant", (Part("tool_call", "{}", name, "1"),), at),
+            NewMessage("user", (Part("tool_result", "Stored 01a1 as a root", name, "1"),), at),
+            NewMessage("assistant", (Part("text", "It is kept."),), at),
+        ],
+        project=HERE,
+    )
+    memory.prompts.end_session("old")
+    assert not memory.prompts.begin_session("new", project=HERE).text
+
+
+def test_a_question_that_something_was_decided_upon_is_told(memory: Memory):
+    say(
+        memory, "old", "Postgres or SQLite for the tides?", "Either.", "We keep SQLite, it is small"
+    )
+    memory.prompts.end_session("old")
+    assert "Postgres or SQLite" in memory.prompts.begin_session("new", project=HERE).text
+
+
+def test_what_several_sessions_were_for_is_told_once(memory: Memory):
+    for session in ("one", "two", "three"):
+        say(memory, session, "Run the nightly checks of the almanac", "All green.")
+        memory.prompts.end_session(session)
+    assert memory.prompts.begin_session("new", project=HERE).text.count("nightly checks") == 1
+
+
+def test_a_rule_is_told_once_as_a_rule_and_not_as_the_session_it_was_said_in(memory: Memory):
+    say(memory, "old", RULE, "Noted.")
+    memory.prompts.end_session("old")
+    memory.digest()
+    assert memory.prompts.begin_session("new", project=HERE).text.count("ops/press.sh") == 1
+
+
+def test_a_prompt_is_given_the_rule_and_not_the_message_or_the_episode_that_says_it(
+    memory: Memory,
+):
+    say(memory, "old", RULE, "Noted.")
+    memory.prompts.end_session("old")
+    memory.digest()
+    memory.maintenance.embed_waiting()
+    given = injected(memory, "which script prints the almanac from the pier branch")
+    assert "Preferences:\n[" in given
+    assert given.count(RULE) == 1
+    assert "Goal:" not in given
+
+
+def test_what_does_not_reach_the_threshold_is_not_given(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    assert not injected(memory, threshold=50.0)
+
+
+@pytest.mark.parametrize("prompt", ["", "go on", "yes please", "/compact", "…", "\0"])
+def test_a_prompt_that_asks_for_nothing_is_given_nothing(memory: Memory, prompt: str):
+    say(memory, "old", "go on", "yes please, the compact form goes on")
+    assert not injected(memory, prompt, threshold=0.0)
+
+
+def test_the_same_text_is_not_given_twice_in_a_session(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    assert injected(memory)
+    assert not injected(memory)
+    assert injected(memory, session="another")
+
+
+def test_the_same_words_of_another_session_are_the_same_text(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    assert FINDING in injected(memory)
+    say(memory, "older", "Mend the logout", f"{FINDING}!")
+    assert FINDING not in injected(memory)
+
+
+def test_a_condensed_session_may_be_given_it_again(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    assert injected(memory)
+    memory.prompts.begin_session("new", project=HERE, condensed=True)
+    assert injected(memory)
+
+
+def test_what_was_said_in_the_session_itself_is_not_given(memory: Memory):
+    say(memory, "new", "Mend the login", FINDING)
+    assert not injected(memory)
+
+
+def test_what_a_subagent_or_the_parent_said_is_not_given(memory: Memory):
+    say(memory, "new", "Ask a helper")
+    say(memory, "new/agent-1", "Mend the login", FINDING, parent="new")
+    assert not injected(memory)
+    assert not injected(memory, session="new/agent-1")
+
+
+def test_what_a_fork_took_with_it_is_not_given(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    memory.capture("new", [NewMessage("assistant", (Part("text", FINDING),), NOON)], agent="other")
+    assert not injected(memory)
+
+
+def test_another_project_is_not_told(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING, project="/code/other")
+    assert not injected(memory)
+    assert not injected(memory, project="/code/unknown")
+
+
+def test_a_session_of_no_project_is_told_nothing_of_one(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    memory.remember("Releases of the almanac go out on Fridays", project=HERE)
+    memory.remember("Answers are written in British English")
+    assert not injected(memory, project="")
+    told = memory.prompts.begin_session("new").text
+    assert "British English" in told
+    assert "Fridays" not in told
+
+
+def test_what_holds_everywhere_is_told_everywhere(memory: Memory):
+    memory.store(FINDING, kind="bug_fix")
+    memory.maintenance.embed_waiting()
+    assert "Known fixes:" in injected(memory, project="/code/unknown")
+
+
+def test_what_was_superseded_is_not_given(memory: Memory):
+    old = memory.store(FINDING, project=HERE)
+    new = memory.store("Sessions live in the gateway since May", project=HERE)
+    memory.knowledge.supersede(old, new)
+    memory.maintenance.embed_waiting()
+    assert FINDING not in injected(memory, threshold=0.0)
+
+
+def test_what_comes_too_late_is_nothing_and_does_not_count_as_given(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    assert not injected(memory, within_s=0.0)
+    assert injected(memory)
+
+
+def test_it_can_be_switched_off(memory: Memory):
+    say(memory, "old", "Please always run make lint before a commit", FINDING)
+    memory.context.settings = replace(memory.settings, inject_on=False)
+    assert not injected(memory)
+    assert not memory.prompts.begin_session("new", project=HERE).text
+    assert not memory.prompts.for_error(
+        "Bash", "{}", "Error: it broke badly here", failed=True
+    ).text
+
+
+def test_nothing_is_embedded_on_the_way_but_the_prompt(tmp_path: Path):
+    embedder = FakeEmbedder()
+    with Memory.open(tmp_path / "home", embedder=embedder) as memory:
+        say(memory, "old", "Mend the login", FINDING)
+        memory.store("waits for a vector")
+        before = len(embedder.asked)
+        injected(memory)
+        assert len(embedder.asked) == before + 1
+
+
+def test_a_session_that_begins_is_told_what_stands_what_happened_and_what_is_known(memory: Memory):
+    say(memory, "old", "Please always run make lint. Fix the login test", "Done, all tests pass")
+    memory.sessions.episode("old")
+    memory.store("Tokens live in Redis", kind="architecture", project=HERE)
+    told = memory.prompts.begin_session("new", project=HERE)
+    assert told.tokens <= 500
+    assert "> Please always run make lint." in told.text
+    assert "Fix the login test" in told.text.split("Last sessions:")[1]
+    assert "> Tokens live in Redis" in told.text.split("Known about:")[1]
+
+
+def test_standing_instructions_of_the_beginning_are_not_given_again(memory: Memory):
+    text = "Please always check the TTL of TokenCache in auth/cache.py for expired tokens"
+    say(memory, "old", text)
+    assert text in memory.prompts.begin_session("new", project=HERE).text
+    assert text not in injected(memory, threshold=0.0)
+
+
+def given_to(memory: Memory, session: str) -> set[str]:
+    """Return the ids of what counts as given to a session, once it is written."""
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    with memory.database.read() as db:
+        return set(
+            items.ids_of(db, list(dialogue_state.find_injections(db, session).items)).values()
+        )
+
+
+def test_all_that_a_beginning_told_whole_counts_as_given(memory: Memory):
+    say(memory, "old", "Please always run make lint. Fix the login test", "Done, all tests pass")
+    memory.sessions.episode("old")
+    memory.store("Tokens live in Redis", kind="architecture", project=HERE)
+    told = memory.prompts.begin_session("new", project=HERE)
+    assert len(told.ids) == 3
+    assert given_to(memory, "new") == set(told.ids)
+
+
+def test_knowledge_that_was_told_by_its_title_may_still_be_given(memory: Memory):
+    long = memory.store(f"{FINDING}, {'and the same for each region, ' * 20}", project=HERE)
+    memory.maintenance.embed_waiting()
+    told = memory.prompts.begin_session("new", project=HERE)
+    assert told.ids == (long,)
+    assert not given_to(memory, "new")
+    assert FINDING in injected(memory)
+
+
+def test_a_beginning_that_comes_too_late_is_nothing_and_does_not_count_as_given(memory: Memory):
+    say(memory, "old", "Please always run make lint. Fix the login test", "Done, all tests pass")
+    assert not memory.prompts.begin_session("new", project=HERE, within_s=0.0).text
+    assert not given_to(memory, "new")
+
+
+def test_a_session_that_was_not_told_yet_is_known_by_what_it_was_at(memory: Memory):
+    say(memory, "old", "Mend the login test", "Which one?", "The one with the TTL")
+    memory.prompts.end_turn("old")
+    past = memory.prompts.begin_session("new", project=HERE).text.split("Last sessions:")[1]
+    assert "The one with the TTL" in past
+
+
+def test_subagents_are_no_former_sessions(memory: Memory):
+    say(memory, "old", "Ask a helper")
+    say(memory, "old/agent-1", "Search all files for the TTL", "None", parent="old")
+    memory.sessions.episode("old/agent-1")
+    assert "Search all files" not in memory.prompts.begin_session("new", project=HERE).text
+
+
+def failing_session(memory: Memory, session: str = "old") -> None:
+    """Let a test fail, an edit be made, and the test pass."""
+
+    def call(name: str, id_: str, **given: str) -> NewMessage:
+        return NewMessage("assistant", (Part("tool_call", json.dumps(given), name, id_),), NOON)
+
+    def result(text: str, id_: str, *, failed: bool = False) -> NewMessage:
+        return NewMessage("tool", (Part("tool_result", text, "", id_, failed=failed),), NOON)
+
+    memory.capture(session, [
+        NewMessage("user", (Part("text", "Make the tests of the cache pass"),), NOON),
+        call("Bash", "1", command="pytest tests/test_cache.py"),
+        result(ERROR, "1", failed=True),
+        call("Edit", "2", file_path="/code/almanac/auth/cache.py"),
+        result("ok", "2"),
+        call("Bash", "3", command="pytest tests/test_cache.py"),
+        result("3 passed", "3"),
+    ], agent="claude-code", project=HERE)  # fmt: skip
+    memory.sessions.episode(session)
+    memory.maintenance.embed_waiting()
+
+
+def test_an_error_that_was_met_before_brings_what_was_done_about_it(memory: Memory):
+    failing_session(memory)
+    told = memory.prompts.for_error(
+        "Bash", "{}", ERROR, session="new", project=HERE, failed=True
+    ).text
+    assert "gone after the assistant did:\n> Edit auth/cache.py" in told
+    assert "expire_at" not in told, "what a tool printed is never handed on"
+
+
+def test_a_fix_is_told_once_in_a_session(memory: Memory):
+    failing_session(memory)
+    given = {"session": "new", "project": HERE, "failed": True}
+    assert memory.prompts.for_error("Bash", "{}", ERROR, **given).text  # type: ignore[arg-type]  # as named
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    assert not memory.prompts.for_error("Bash", "{}", ERROR, **given).text  # type: ignore[arg-type]
+
+
+def test_a_known_fix_is_told_to_whom_it_concerns(memory: Memory):
+    memory.store(f"{ERROR[4:]}: run make proto first", kind="bug_fix", project=HERE)
+    memory.maintenance.embed_waiting()
+    given = {"session": "new", "project": HERE, "failed": True}
+    told = memory.prompts.for_error("Bash", "{}", ERROR, **given).text  # type: ignore[arg-type]
+    assert "run make proto first" in told
+    other = "Error: no space left on device while writing the index"
+    assert not memory.prompts.for_error("Bash", "{}", other, **given).text  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("output", ["", "3 passed", "Exit code 1", ERROR])
+def test_what_is_no_error_or_names_none_brings_nothing(memory: Memory, output: str):
+    failing_session(memory)
+    assert not memory.prompts.for_error("Read", "{}", output, session="new", project=HERE).text
+
+
+def transcript(folder: Path, session: str, *said: str, name: str = "") -> Path:
+    """Write a session of Claude Code in which a person and the assistant take turns."""
+    lines = [
+        claude_line(
+            "assistant" if i % 2 else "user", text, uuid=f"{session}-{i}", sessionId=session
+        )
+        for i, text in enumerate(said)
+    ]
+    path = folder / f"{name or session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_turn_that_ends_is_stored_at_once_and_once(memory: Memory, tmp_path: Path):
+    path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
+    first, second = memory.prompts.end_turn("s1", path), memory.prompts.end_turn("s1", path)
+    assert first
+    assert second
+    assert (first.added, second.added) == (2, 0)
+    memory.maintenance.embed_waiting()
+    assert FINDING in injected(memory)
+
+
+class OvertakenSessions(Sessions):
+    """Sees a transcript at first as another reader did, a moment before."""
+
+    def capture_files(self, paths: Sequence[Path] = (), **how: Any) -> CaptureResult:
+        (path,) = paths
+        whole = path.read_text()
+        if not self.sessions():
+            path.write_text(whole.splitlines(keepends=True)[0])
+        captured = super().capture_files(paths, **how)
+        path.write_text(whole)
+        return captured
+
+
+def test_a_turn_is_stored_to_its_end_though_another_reader_was_faster(
+    memory: Memory, tmp_path: Path
+):
+    path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
+    prompts = Prompts(memory.context, OvertakenSessions(memory.context), memory.digest)
+    prompts.end_turn("s1", path)
+    assert len(memory.sessions.messages("s1")) == 2
+
+
+def test_a_subagents_transcript_is_a_session_of_its_own(memory: Memory, tmp_path: Path):
+    transcript(tmp_path, "s1", "Mend the login test", "I ask a helper")
+    helper = transcript(tmp_path / "s1" / "subagents", "s1", "Find it", FINDING, name="agent-7")
+    memory.prompts.end_turn("s1", tmp_path / "s1.jsonl")
+    memory.prompts.end_turn("s1/agent-7", helper)
+    known = {s.external_id: s for s in memory.sessions()}
+    assert set(known) == {"s1", "s1/agent-7"}
+    assert known["s1/agent-7"].parent_id == known["s1"].id
+    assert FINDING not in "".join(p.text for m in memory.sessions.messages("s1") for p in m.parts)
+
+
+def test_a_session_that_ends_is_told_as_an_episode(memory: Memory, tmp_path: Path):
+    memory.prompts.end_session(
+        "s1", transcript(tmp_path, "s1", "Mend the login test", "Done, it passes")
+    )
+    assert [kept.episode.goal for kept in memory.sessions.episodes()] == ["Mend the login test"]
+
+
+def test_a_session_is_distilled_before_it_is_compacted(memory: Memory, tmp_path: Path):
+    said = ["We use Redis for tokens, from now on", "Noted: tokens live in Redis."] * 12
+    path = transcript(tmp_path, "s1", *(f"{text} ({i})" for i, text in enumerate(said)))
+    made = memory.prompts.distill_now("s1", path)
+    assert made
+    assert memory.prompts.distill_now("unknown") == []
+
+
+def test_an_injection_counts_its_tokens(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    told = memory.prompts.for_prompt(PROMPT, session="new", project=HERE, threshold=0.5)
+    assert told.tokens == tokens.count(told.text) > 0
+    assert len(told.ids) == 1
+
+
+def test_what_lore_put_into_a_prompt_is_not_learned_from_the_transcript(
+    memory: Memory, tmp_path: Path
+):
+    memory.store("Please always deploy with the blue heron script", kind="preference", project=HERE)
+    memory.maintenance.embed_waiting()
+    told = memory.prompts.begin_session("s1", project=HERE).text
+    assert "blue heron" in told
+    memory.prompts.end_turn(
+        "s1", transcript(tmp_path, "s1", f"{told}\nMend the login test", "Done")
+    )
+    memory.maintenance.embed_waiting()
+    said = [hit.text for hit in memory.recall("blue heron deploy script").hits]
+    assert said == ["Please always deploy with the blue heron script"]
+    assert memory.sessions.episode("s1").goal == "Mend the login test"  # type: ignore[union-attr]  # told

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore import clock
+from lore.errors import StoreDamaged
+from lore.records import ORIGINS, PART_KINDS, ROLES, Part, PartKind, Role
+from lore.store import codec
+from lore.store.sqlite import Connection
+from lore.text.message_features import part_origin
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+PARTS = st.builds(
+    Part,
+    kind=st.sampled_from(PART_KINDS),
+    text=TEXTS,
+    name=TEXTS,
+    call_id=TEXTS,
+    origin=st.none() | st.sampled_from(ORIGINS),
+)
+
+
+@given(st.lists(PARTS, max_size=5))
+def test_parts_come_back_as_they_were(parts: list[Part]) -> None:
+    assert codec.unpack_parts(codec.pack_parts(parts)) == tuple(parts)
+
+
+def test_one_plain_text_is_kept_as_it_is() -> None:
+    assert codec.pack_parts([Part("text", 'say "hello"')]) == 'say "hello"'
+    assert codec.unpack_text("hello") == "hello"
+    assert codec.unpack_text(codec.pack_parts([Part("text", "[1] see below")])) == ("[1] see below")
+
+
+def is_so(db: Connection, condition: str, *parts: Part) -> bool:
+    sql = f"SELECT {condition} FROM (SELECT :packed AS parts) t"
+    return bool(db.value(sql, packed=codec.pack_parts(parts)))
+
+
+@pytest.mark.parametrize("beside", [(), (Part("text", "said"),)], ids=["alone", "beside words"])
+@pytest.mark.parametrize("kind", [kind for kind in PART_KINDS if kind != "text"])
+def test_a_part_of_each_kind_is_found_by_it(
+    db: Connection, kind: PartKind, beside: tuple[Part, ...]
+) -> None:
+    part = Part(kind, "x", name="n", call_id="c", origin="web", failed=True)
+    for found in (part, Part(kind, "")):
+        assert is_so(db, codec.has_part_kind("t.parts", kind), *beside, found)
+        for other in PART_KINDS:
+            assert is_so(db, codec.has_part_kind("parts", other), found) is (other == kind)
+
+
+@pytest.mark.parametrize("text", ["said", "[said", "", 'of "origin": and {"kind":"tool_result"}'])
+@pytest.mark.parametrize("beside", [(), (Part("text", "said"),)], ids=["alone", "beside words"])
+@pytest.mark.parametrize("kind", PART_KINDS)
+def test_a_part_of_another_origin_than_its_message_is_found(
+    db: Connection, kind: PartKind, beside: tuple[Part, ...], text: str
+) -> None:
+    for own in (None, *ORIGINS):
+        part = Part(kind, text, origin=own)
+        for whose in ORIGINS:
+            if part_origin(part, whose) != whose:
+                assert is_so(db, codec.may_have_other_origins("t.parts"), *beside, part)
+    if beside:
+        found = is_so(db, codec.may_have_other_origins("t.parts"), *beside, Part(kind, text))
+        assert found is (kind == "tool_result")
+
+
+@given(TEXTS)
+def test_a_key_that_was_given_back_is_the_same_key(key: str) -> None:
+    kept = codec.pack_key(key)
+    assert codec.pack_key(codec.unpack_key(kept)) == kept
+    assert -(2**63) <= kept < 2**63
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_comes_back_as_it_was(role: Role) -> None:
+    assert codec.unpack_role(codec.pack_role(role)) == role
+
+
+def test_a_role_that_nobody_has_is_told_as_damage() -> None:
+    with pytest.raises(StoreDamaged):
+        codec.unpack_role(99)
+
+
+@given(st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
+def test_a_moment_comes_back_as_it_was(moment: datetime) -> None:
+    assert codec.unpack_time(clock.to_us(moment)) == moment
+
+
+@pytest.mark.parametrize("garbage", ["[", "[1]", '[{"nonsense": 1}]', b"bytes"])
+def test_garbage_is_told_as_damage(garbage: Any) -> None:
+    with pytest.raises(StoreDamaged):
+        codec.unpack_parts(garbage)
+    with pytest.raises(StoreDamaged):
+        codec.unpack_text(garbage)
+
+
+def test_a_garbled_value_or_moment_is_told_as_damage() -> None:
+    with pytest.raises(StoreDamaged):
+        codec.unpack_json("{")
+    with pytest.raises(StoreDamaged):
+        codec.unpack_time(2**62)
+    with pytest.raises(StoreDamaged):
+        codec.unpack_number(None)

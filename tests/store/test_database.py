@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lore.errors import InvalidInput, NotFound, StoreError, StoreReadOnly
+from lore.store import sqlite
+from lore.store.database import Connection, Database, open_database
+from tests.store.samples import add_fragment, open_at
+
+
+def count(db: Connection) -> int:
+    return int(db.value("SELECT count(*) FROM fragments"))
+
+
+def put_meta(key: str, value: str):
+    def work(db: Connection) -> str:
+        db.run("INSERT INTO meta (key, value) VALUES (:key, :value)", key=key, value=value)
+        return value
+
+    return work
+
+
+def held_back(database: Database) -> threading.Event:
+    """Occupy the writer until the event is set, so that what follows forms one group."""
+    release, begun = threading.Event(), threading.Event()
+
+    def wait(_db: Connection) -> None:
+        begun.set()
+        release.wait(10)
+
+    database.submit(wait)
+    begun.wait(10)
+    return release
+
+
+def test_a_write_is_seen_by_the_next_read(database: Database) -> None:
+    database.write(lambda db: add_fragment(db, 1))
+    with database.read() as db:
+        assert count(db) == 1
+
+
+def test_what_is_read_inside_one_block_belongs_to_one_moment(database: Database) -> None:
+    with database.read() as db:
+        assert count(db) == 0
+        database.write(lambda db: add_fragment(db, 1))
+        assert count(db) == 0
+        with database.read() as inner:
+            assert inner is db
+    with database.read() as db:
+        assert count(db) == 1
+
+
+def test_a_reader_after_an_error_is_as_good_as_new(database: Database) -> None:
+    with pytest.raises(StoreError), database.read() as db:
+        db.rows("SELECT nonsense")
+    with pytest.raises(ZeroDivisionError), database.read():
+        raise ZeroDivisionError
+    with database.read() as db:
+        assert count(db) == 0
+
+
+def test_many_threads_share_few_connections(database: Database) -> None:
+    def look(_: int) -> int:
+        with database.read() as db:
+            return count(db)
+
+    for _ in range(3):
+        with ThreadPoolExecutor(4) as pool:
+            assert set(pool.map(look, range(50))) == {0}
+    assert len(database._idle) <= 8
+
+
+def test_one_write_of_a_group_that_fails_leaves_the_others(database: Database) -> None:
+    release = held_back(database)
+    good = database.submit(put_meta("a", "1"))
+    bad = database.submit(lambda db: (put_meta("b", "2")(db), 1 / 0))
+    other = database.submit(put_meta("c", "3"))
+    release.set()
+    assert (good.result(5), other.result(5)) == ("1", "3")
+    with pytest.raises(ZeroDivisionError):
+        bad.result(5)
+    with database.read() as db:
+        found = {row[0] for row in db.rows("SELECT key FROM meta WHERE key IN ('a', 'b', 'c')")}
+    assert found == {"a", "c"}
+
+
+def test_a_transaction_that_cannot_be_committed_fails_for_all_and_the_writer_goes_on(
+    database: Database,
+) -> None:
+    release = held_back(database)
+    gone = StoreError("the disk is gone")
+
+    def break_off(db: Connection) -> None:
+        db.rows("ROLLBACK")  # what SQLite does by itself when the disk fails
+        raise gone
+
+    good = database.submit(put_meta("a", "1"))
+    bad = database.submit(break_off)
+    late = database.submit(put_meta("c", "3"))
+    release.set()
+    for future in (good, bad, late):
+        with pytest.raises(StoreError, match="the disk is gone"):
+            future.result(5)
+    with database.read() as db:
+        assert not db.find("SELECT 1 FROM meta WHERE key IN ('a', 'c')")
+    assert database.write(put_meta("d", "4")) == "4"
+
+
+def test_a_key_makes_a_write_happen_once(tmp_path: Path, database: Database) -> None:
+    assert database.write(put_meta("a", "1"), key="k") == "1"
+    assert database.write(put_meta("b", "2"), key="k") == "1"
+    database.close()
+    again = open_at(tmp_path)
+    assert again.write(put_meta("c", "3"), key="k") == "1"
+    with again.read() as db:
+        assert [row[0] for row in db.rows("SELECT key FROM meta WHERE key < 'd'")] == ["a"]
+    again.close()
+
+
+def test_a_key_twice_in_one_group_makes_the_write_happen_once(database: Database) -> None:
+    release = held_back(database)
+    futures = [database.submit(put_meta("a", "1"), key="k") for _ in range(3)]
+    release.set()
+    assert [future.result(5) for future in futures] == ["1", "1", "1"]
+
+
+def test_a_write_that_failed_may_be_tried_again_with_its_key(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        database.write(lambda _db: 1 / 0, key="k")
+    assert database.write(put_meta("a", "1"), key="k") == "1"
+
+
+def test_a_key_is_not_kept_as_it_is(database: Database) -> None:
+    database.write(put_meta("a", "1"), key="store jabberwock")
+    with database.read() as db:
+        assert "jabberwock" not in str(db.rows("SELECT * FROM receipts"))
+
+
+def test_a_keyed_result_that_is_no_json_leaves_nothing(database: Database) -> None:
+    with pytest.raises(TypeError):
+        database.write(lambda db: (put_meta("a", "1")(db), object()), key="k")
+    with database.read() as db:
+        assert not db.find("SELECT 1 FROM meta WHERE key = 'a'")
+
+
+def test_a_write_that_was_cancelled_in_time_does_not_happen(database: Database) -> None:
+    release = held_back(database)
+    cancelled = database.submit(put_meta("a", "1"))
+    assert cancelled.cancel()
+    release.set()
+    assert database.write(put_meta("b", "2")) == "2"
+    with database.read() as db:
+        assert not db.find("SELECT 1 FROM meta WHERE key = 'a'")
+
+
+def test_a_write_inside_a_write_is_an_error_and_no_deadlock(database: Database) -> None:
+    with pytest.raises(StoreError, match="cannot wait"):
+        database.write(lambda _db: database.write(put_meta("a", "1")))
+
+
+def test_closing_finishes_what_is_queued(tmp_path: Path, database: Database) -> None:
+    release = held_back(database)
+    future = database.submit(put_meta("a", "1"))
+    threading.Timer(0.05, release.set).start()
+    database.close()
+    assert future.result(5) == "1"
+    database.close()
+
+
+def test_a_closed_database_says_so(database: Database) -> None:
+    with database.read() as db:
+        database.close()
+        assert count(db) == 0
+    with pytest.raises(StoreError, match="closed"):
+        database.write(put_meta("a", "1"))
+    with pytest.raises(StoreError, match="closed"), database.read():
+        pass
+    with pytest.raises(StoreError, match="closed"):
+        db.rows("SELECT 1")
+
+
+def test_a_closed_database_leaves_no_log_behind(tmp_path: Path, database: Database) -> None:
+    database.write(put_meta("a", "1"))
+    database.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.db"]
+
+
+def test_a_database_opened_for_reading_refuses_writes(tmp_path: Path, database: Database) -> None:
+    database.write(lambda db: add_fragment(db, 1))
+    reader = open_database(database.path, busy_timeout_s=1, backups=None, read_only=True)
+    with reader.read() as db:
+        assert count(db) == 1
+    with pytest.raises(StoreReadOnly):
+        reader.write(put_meta("a", "1"))
+    reader.close()
+
+
+def test_two_databases_on_one_file_take_turns(tmp_path: Path, database: Database) -> None:
+    other = open_at(tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        works = [
+            pool.submit(each.write, put_meta(f"{name}{i}", "x"))
+            for i in range(30)
+            for name, each in (("a", database), ("b", other))
+        ]
+        assert {work.result(20) for work in works} == {"x"}
+    other.close()
+
+
+def test_settings_that_trust_rests_on_are_in_force(database: Database) -> None:
+    connection = sqlite.open_connection(database.path, busy_timeout_s=1, read_only=False)
+    values = {
+        name: connection.value(f"PRAGMA {name}")
+        for name in ("journal_mode", "synchronous", "secure_delete", "foreign_keys")
+    }
+    connection.close()
+    assert values == {
+        "journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [NotFound("no"), InvalidInput("no")])
+def test_errors_of_the_domain_reach_the_caller_as_they_are(
+    database: Database, error: Exception
+) -> None:
+    def fail(_db: Connection) -> None:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        database.write(fail)
+    assert caught.value is error
+
+
+def test_a_write_that_ends_in_no_ordinary_error_still_answers_and_the_next_one_works(
+    database: Database,
+) -> None:
+    def leave(_db: Connection) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises((StoreError, SystemExit)):
+        database.submit(leave).result(timeout=20)
+    assert database.submit(lambda _db: 7).result(timeout=20) == 7
+
+
+def test_a_damaged_receipt_is_told_and_the_next_write_works(database: Database) -> None:
+    database.write(lambda _db: 1, key="k")
+    database.write(lambda db: db.run("UPDATE receipts SET result = '{'"))
+    with pytest.raises(StoreError):
+        database.submit(lambda _db: 2, key="k").result(timeout=20)
+    assert database.submit(lambda _db: 7).result(timeout=20) == 7

@@ -1,0 +1,406 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import get_args
+
+import pytest
+
+from lore.store import consolidation, fragments, graph, history, project_rows, reversible_changes
+from lore.store.consolidation import Step, StepVerb
+from lore.store.graph import EdgeRow
+from lore.store.sqlite import Connection
+from tests.store.samples import NOON, Cycle, add_fragment, minutes, numbered_id
+
+
+def hang(db: Connection, *pairs: tuple[int, int]) -> None:
+    for parent, child in pairs:
+        graph.put_edge(db, parent, child, "hierarchical", now=NOON)
+
+
+def depths(db: Connection, *ns: int) -> list[int]:
+    return [fragments.get(db, n).depth for n in ns]
+
+
+def test_a_tree_moves_with_its_depths_and_moves_back(db: Connection, cycle: Cycle) -> None:
+    top, other, child, below = (add_fragment(db, i, depth=d) for i, d in enumerate((0, 0, 1, 2), 1))
+    middle = add_fragment(db, 9, depth=1)
+    hang(db, (top, child), (child, below), (other, middle))
+    reversible_changes.reparent(db, child, middle, now=NOON, recorder=cycle.recorder)
+    assert depths(db, child, below) == [2, 3]
+    assert graph.find_parent(db, child) == middle
+    cycle.take_back()
+    assert depths(db, child, below) == [1, 2]
+    assert graph.find_parent(db, child) == top
+
+
+def test_without_a_parent_it_is_a_root(db: Connection, cycle: Cycle) -> None:
+    top, child, below = (add_fragment(db, i, depth=i - 1) for i in (1, 2, 3))
+    hang(db, (top, child), (child, below))
+    reversible_changes.reparent(db, child, None, now=NOON, recorder=cycle.recorder)
+    assert graph.find_parent(db, child) is None
+    assert depths(db, child, below) == [0, 1]
+
+
+def test_nothing_is_done_where_it_hangs_already(db: Connection, cycle: Cycle) -> None:
+    top, child = add_fragment(db, 1), add_fragment(db, 2, depth=1)
+    graph.put_edge(db, top, child, "hierarchical", now=NOON, weight=0.4, note="kept")
+    reversible_changes.reparent(db, child, top, now=NOON, recorder=cycle.recorder)
+    assert consolidation.steps_of_cycle(db, cycle.n) == []
+    assert graph.find_edge(db, top, child, "hierarchical") == (0.4, "kept")
+
+
+@pytest.mark.parametrize("above", [True, False], ids=["below a root", "as a root"])
+def test_a_child_takes_its_parents_place_with_its_siblings_below(
+    db: Connection, cycle: Cycle, *, above: bool
+) -> None:
+    depth = int(above)
+    root = add_fragment(db, 9)
+    parent = add_fragment(db, 1, depth=depth)
+    child, sibling = (add_fragment(db, i, depth=depth + 1) for i in (2, 3))
+    hang(db, (parent, child), (parent, sibling), *([(root, parent)] if above else []))
+    reversible_changes.replace_parent(db, child, parent, now=NOON, recorder=cycle.recorder)
+    assert graph.find_parent(db, child) == (root if above else None)
+    assert graph.find_parent(db, sibling) == child
+    assert depths(db, child, sibling) == [depth, depth + 1]
+    cycle.take_back()
+    assert graph.find_parent(db, child) == graph.find_parent(db, sibling) == parent
+    assert depths(db, child, sibling) == [depth + 1, depth + 1]
+
+
+def test_what_lost_its_parent_meanwhile_gets_the_one_it_was_given(
+    db: Connection, cycle: Cycle
+) -> None:
+    former, later, child = (add_fragment(db, i, depth=i // 3) for i in (1, 2, 3))
+    hang(db, (former, child))
+    reversible_changes.reparent(db, child, later, now=NOON, recorder=cycle.recorder)
+    done = consolidation.steps_of_cycle(db, cycle.n)
+    graph.remove_edge(db, later, child, "hierarchical")
+    fragments.set_depth(db, child, 5)
+    reversible_changes.restore_parents(db, done, now=NOON)
+    assert graph.find_parent(db, child) == later
+    assert depths(db, child) == [1]
+
+
+def test_an_edge_is_drawn_once_and_rubbed_out_again(db: Connection, cycle: Cycle) -> None:
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    edge = EdgeRow(a, b, "associative", 0.5)
+    assert reversible_changes.add_edge(db, edge, now=NOON, recorder=cycle.recorder)
+    assert not reversible_changes.add_edge(db, edge, now=NOON, recorder=cycle.recorder)
+    assert cycle.take_back() == [True]
+    assert graph.find_edge(db, a, b, "associative") is None
+
+
+def test_an_edge_that_is_there_keeps_its_weight_and_note(db: Connection, cycle: Cycle) -> None:
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    graph.put_edge(db, a, b, "associative", now=NOON, weight=0.3, note="so it is")
+    reversible_changes.add_edge(
+        db, EdgeRow(a, b, "associative", 0.9), now=NOON, recorder=cycle.recorder
+    )
+    assert graph.find_edge(db, a, b, "associative") == (0.3, "so it is")
+
+
+def test_an_erased_edge_comes_back_as_it_was(db: Connection, cycle: Cycle) -> None:
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    graph.put_edge(db, a, b, "associative", now=NOON, weight=0.3, note="so it is")
+    before = graph.edges_of_fragment(db, a)
+    reversible_changes.drop_edge(db, a, b, "associative", recorder=cycle.recorder)
+    assert graph.edges_of_fragment(db, a) == []
+    assert cycle.take_back() == [True]
+    assert graph.edges_of_fragment(db, a) == before
+
+
+def test_what_was_not_there_is_not_erased(db: Connection, cycle: Cycle) -> None:
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    reversible_changes.drop_edge(db, a, b, "associative", recorder=cycle.recorder)
+    assert consolidation.steps_of_cycle(db, cycle.n) == []
+
+
+def test_a_parent_does_not_come_back_where_there_is_another(db: Connection, cycle: Cycle) -> None:
+    former, other, child = (add_fragment(db, i) for i in (1, 2, 3))
+    graph.put_edge(db, former, child, "hierarchical", now=NOON)
+    reversible_changes.drop_edge(db, former, child, "hierarchical", recorder=cycle.recorder)
+    graph.put_edge(db, other, child, "hierarchical", now=NOON)
+    assert cycle.take_back() == [False]
+    assert graph.find_parent(db, child) == other
+
+
+def test_the_older_one_points_at_the_newer_and_no_longer_holds(db: Connection) -> None:
+    older, newer = add_fragment(db, 1), add_fragment(db, 2)
+    reversible_changes.supersede(db, older, newer, now=minutes(5))
+    held = fragments.get(db, older)
+    assert (held.superseded_by, held.valid_to) == (fragments.get(db, newer).id, minutes(5))
+    assert graph.find_edge(db, newer, older, "supersedes") is not None
+    assert fragments.get(db, newer).superseded_by is None
+
+
+def test_both_stand_again_as_before_when_it_is_taken_back(db: Connection, cycle: Cycle) -> None:
+    older, newer = add_fragment(db, 1), add_fragment(db, 2)
+    before = fragments.get(db, older)
+    reversible_changes.supersede(db, older, newer, now=minutes(5), recorder=cycle.recorder)
+    assert cycle.take_back() == [True, True]
+    assert fragments.get(db, older) == before
+    assert graph.edges_of_fragment(db, older) == []
+
+
+def test_what_was_changed_since_is_left(db: Connection, cycle: Cycle) -> None:
+    a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
+    reversible_changes.supersede(db, a, b, now=NOON, recorder=cycle.recorder)
+    reversible_changes.supersede(db, a, c, now=NOON)
+    assert cycle.take_back() == [True, False]
+    assert fragments.get(db, a).superseded_by == fragments.get(db, c).id
+
+
+def test_one_that_was_superseded_before_is_so_again_when_it_is_taken_back(
+    db: Connection, cycle: Cycle
+) -> None:
+    a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
+    reversible_changes.supersede(db, a, b, now=NOON)
+    before = fragments.get(db, a)
+    reversible_changes.supersede(db, a, c, now=minutes(5), recorder=cycle.recorder)
+    assert cycle.take_back() == [True, True]
+    assert fragments.get(db, a) == before
+
+
+def test_words_come_back_with_their_version_and_times(db: Connection, cycle: Cycle) -> None:
+    n = add_fragment(db, 1, "first words")
+    before = fragments.get(db, n)
+    reversible_changes.write_overview(
+        db, n, "an overview", "overview", now=minutes(60), recorder=cycle.recorder
+    )
+    assert fragments.get(db, n).content == "an overview"
+    assert fragments.get(db, n).last_reinforced == before.last_reinforced
+    assert cycle.take_back() == [True]
+    assert fragments.get(db, n) == before
+    assert fragments.get_versions(db, n) == []
+
+
+def test_words_that_someone_gave_since_are_left(db: Connection, cycle: Cycle) -> None:
+    n = add_fragment(db, 1, "first words")
+    reversible_changes.write_overview(
+        db, n, "an overview", "overview", now=NOON, recorder=cycle.recorder
+    )
+    fragments.update(db, n, content="ours", summary="ours", mentioned=(), now=NOON, reason="")
+    assert cycle.take_back() == [False]
+    assert fragments.get(db, n).content == "ours"
+
+
+def test_its_own_words_are_those_before_all_overviews(db: Connection) -> None:
+    n = add_fragment(db, 1, "its own")
+    assert reversible_changes.find_text_before_overview(db, n) is None
+    reversible_changes.write_overview(db, n, "one", "one", now=NOON)
+    reversible_changes.write_overview(db, n, "two", "two", now=NOON)
+    own = reversible_changes.find_text_before_overview(db, n)
+    assert own is not None
+    assert own.content == "its own"
+
+
+def test_overviews_above_what_goes_are_withdrawn(db: Connection) -> None:
+    root, child = add_fragment(db, 1, "its own"), add_fragment(db, 2, depth=1)
+    graph.put_edge(db, root, child, "hierarchical", now=NOON)
+    reversible_changes.write_overview(db, root, "tells of the child", "overview", now=NOON)
+    assert reversible_changes.withdraw_overviews(db, [child], now=NOON) == 1
+    assert fragments.get(db, root).content == "its own"
+    assert fragments.get_versions(db, root) == []
+
+
+def test_what_a_cycle_made_goes_unless_someone_changed_it(db: Connection, cycle: Cycle) -> None:
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    for n in (a, b):
+        cycle.recorder(db, reversible_changes.creation_step(db, n))
+    fragments.update(db, b, content="ours", summary="ours", mentioned=(), now=NOON, reason="")
+    assert cycle.take_back() == [False, True]
+    assert sorted(fragments.by_number(db, [a, b])) == [b]
+    assert history.find_buried(db, [numbered_id(1), numbered_id(2)]) == {numbered_id(1)}
+
+
+def test_what_others_stand_on_stays(db: Connection, cycle: Cycle) -> None:
+    root, child = add_fragment(db, 1), add_fragment(db, 2, depth=1)
+    cycle.recorder(db, reversible_changes.creation_step(db, root))
+    graph.put_edge(db, root, child, "hierarchical", now=NOON)
+    assert cycle.take_back() == [False]
+    assert root in fragments.by_number(db, [root])
+
+
+def test_what_was_hidden_comes_back(db: Connection, cycle: Cycle) -> None:
+    n = add_fragment(db, 1)
+    reversible_changes.hide_fragment(db, n, now=NOON, recorder=cycle.recorder)
+    assert fragments.is_deleted(db, n)
+    assert cycle.take_back() == [True]
+    assert not fragments.is_deleted(db, n)
+
+
+def test_what_a_person_deleted_since_stays_deleted(db: Connection, cycle: Cycle) -> None:
+    n = add_fragment(db, 1)
+    reversible_changes.hide_fragment(db, n, now=NOON, recorder=cycle.recorder)
+    fragments.set_deleted(db, n, minutes(5), now=minutes(5))
+    assert cycle.take_back() == [False]
+    assert fragments.is_deleted(db, n)
+
+
+def test_a_confirmed_fragment_is_surer_and_stands_on_more(db: Connection) -> None:
+    n = add_fragment(db, 1, confidence=0.7)
+    reversible_changes.confirm(db, n, sources=["a", "b"], confidence_gain=0.05, now=NOON)
+    held = fragments.get(db, n)
+    assert held.confidence == pytest.approx(0.75)
+    assert held.source_messages == ("a", "b")
+
+
+def test_nothing_is_surer_than_sure(db: Connection) -> None:
+    n = add_fragment(db, 1, confidence=0.98)
+    reversible_changes.confirm(db, n, sources=(), confidence_gain=0.05, now=NOON)
+    assert fragments.get(db, n).confidence == 1.0
+
+
+def test_a_confirmation_is_taken_back_with_the_newer_words(db: Connection, cycle: Cycle) -> None:
+    n = add_fragment(db, 1, "old words", confidence=0.7, source_messages=("a",))
+    before = fragments.get(db, n)
+    cycle.recorder(db, reversible_changes.confirmation_step(db, n))
+    reversible_changes.confirm(db, n, sources=["a", "b"], confidence_gain=0.05, now=minutes(5))
+    fragments.update(
+        db, n, content="new words", summary="", mentioned=(), now=minutes(5), reason="said again"
+    )
+    assert cycle.take_back() == [True]
+    after = fragments.get(db, n)
+    assert (after.content, after.confidence, after.source_messages, after.updated_at) == (
+        before.content,
+        before.confidence,
+        before.source_messages,
+        before.updated_at,
+    )
+
+
+def test_a_fragment_that_changed_twice_since_is_left(db: Connection, cycle: Cycle) -> None:
+    n = add_fragment(db, 1, confidence=0.7)
+    cycle.recorder(db, reversible_changes.confirmation_step(db, n))
+    for text in ("one", "two"):
+        fragments.update(db, n, content=text, summary="", mentioned=(), now=NOON, reason="")
+    assert cycle.take_back() == [False]
+    assert fragments.get(db, n).content == "two"
+
+
+def test_counts_go_back_by_one_and_vanish_at_none(db: Connection, cycle: Cycle) -> None:
+    n = add_fragment(db, 1)
+    project_n = project_rows.ensure_project(db, "/code/a", now=NOON)
+    cycle.recorder(db, reversible_changes.count_step(db, n, project_n))
+    reversible_changes.count_confirmation(db, n, project_n, now=NOON)
+    reversible_changes.count_confirmation(db, n, project_n, now=minutes(5))
+    assert list(reversible_changes.confirmations_by_project(db, n).values()) == [2]
+    assert cycle.take_back() == [True]
+    assert list(reversible_changes.confirmations_by_project(db, n).values()) == [1]
+    cycle.take_back()
+    assert reversible_changes.confirmations_by_project(db, n) == {}
+
+
+def test_what_holds_in_many_projects_is_found_if_it_is_sure_and_trusted(db: Connection) -> None:
+    own = project_rows.ensure_project(db, "/code/0", now=NOON)
+    found, unsure, rare = (
+        add_fragment(db, i, project_n=own, confidence=c) for i, c in ((1, 0.8), (2, 0.5), (3, 0.9))
+    )
+    others = [project_rows.ensure_project(db, f"/code/{i}", now=NOON) for i in (1, 2)]
+    for project_n in (own, *others):
+        reversible_changes.count_confirmation(db, found, project_n, now=NOON)
+        reversible_changes.count_confirmation(db, unsure, project_n, now=NOON)
+    reversible_changes.count_confirmation(db, rare, own, now=NOON)
+    wide = reversible_changes.widely_confirmed(db, projects=3, confidence=0.8, trust=0)
+    assert wide == [(found, 3)]
+
+
+def test_a_fragment_and_its_neighbours_are_as_strong_as_before(
+    db: Connection, cycle: Cycle
+) -> None:
+    n, near = add_fragment(db, 1), add_fragment(db, 2)
+    graph.put_edge(db, n, near, "associative", now=NOON)
+    before = fragments.by_number(db, [n, near])
+    cycle.recorder(db, reversible_changes.reinforcement_step(db, n, now=minutes(5)))
+    fragments.reinforce(db, n, now=minutes(5))
+    assert fragments.get(db, n) != before[n]
+    assert fragments.get(db, near).relevance > before[near].relevance
+    assert cycle.take_back() == [True]
+    assert fragments.by_number(db, [n, near]) == before
+
+
+def test_what_was_read_since_keeps_its_strength(db: Connection, cycle: Cycle) -> None:
+    n = add_fragment(db, 1)
+    cycle.recorder(db, reversible_changes.reinforcement_step(db, n, now=minutes(5)))
+    fragments.reinforce(db, n, now=minutes(5))
+    fragments.reinforce(db, n, now=minutes(6))
+    assert cycle.take_back() == [False]
+    assert fragments.get(db, n).access_count == 2
+
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def pair(db: Connection) -> tuple[int, int]:
+    return add_fragment(db, 1), add_fragment(db, 2)
+
+
+def weight_of(db: Connection, pair: tuple[int, int]) -> float:
+    found = graph.find_edge(db, *pair, "associative")
+    assert found is not None
+    return float(found[0])
+
+
+def test_an_edge_keeps_95_percent_of_its_weight_a_day(
+    db: Connection, cycle: Cycle, pair: tuple[int, int]
+) -> None:
+    graph.put_edge(db, *pair, "associative", now=NOON, weight=0.8)
+    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + 2 * DAY) == (1, 0)
+    assert weight_of(db, pair) == pytest.approx(0.8 * 0.95**2)
+
+
+def test_however_often_edges_fade_a_day_is_a_day(
+    db: Connection, cycle: Cycle, pair: tuple[int, int]
+) -> None:
+    graph.put_edge(db, *pair, "associative", now=NOON, weight=0.8)
+    for hours in (6, 6, 12, 24):
+        reversible_changes.decay_edges(db, cycle.n, now=NOON + timedelta(hours=hours))
+    assert weight_of(db, pair) == pytest.approx(0.8 * 0.95)
+
+
+def test_what_has_faded_is_dropped_and_comes_back(
+    db: Connection, cycle: Cycle, pair: tuple[int, int]
+) -> None:
+    graph.put_edge(
+        db,
+        *pair,
+        "associative",
+        now=NOON,
+        weight=reversible_changes.MIN_EDGE_WEIGHT,
+        note="so it is",
+    )
+    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + DAY) == (1, 1)
+    assert graph.find_edge(db, *pair, "associative") is None
+    assert cycle.take_back() == [True, True]
+    assert weight_of(db, pair) == pytest.approx(reversible_changes.MIN_EDGE_WEIGHT)
+    assert consolidation.get_progress(db, reversible_changes.DECAY_PROGRESS) == 0
+
+
+def test_other_kinds_of_edges_never_fade(
+    db: Connection, cycle: Cycle, pair: tuple[int, int]
+) -> None:
+    graph.put_edge(db, *pair, "hierarchical", now=NOON, weight=0.1)
+    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + 30 * DAY) == (0, 0)
+    assert graph.find_edge(db, *pair, "hierarchical") == (0.1, "")
+
+
+def test_no_weight_grows_beyond_1_on_its_way_back(
+    db: Connection, cycle: Cycle, pair: tuple[int, int]
+) -> None:
+    graph.put_edge(db, *pair, "associative", now=NOON, weight=0.9)
+    reversible_changes.decay_edges(db, cycle.n, now=NOON + 2 * DAY)
+    graph.put_edge(db, *pair, "associative", now=NOON, weight=1.0)
+    cycle.take_back()
+    assert weight_of(db, pair) == 1.0
+
+
+@pytest.mark.parametrize("verb", get_args(StepVerb))
+def test_there_is_a_way_back_for_every_step(db: Connection, verb: StepVerb) -> None:
+    n, other = add_fragment(db, 1), add_fragment(db, 2)
+    note = {"confirmed": '[0.7, "[]"]', "strengthened": "[]"}.get(verb, "")
+    kind = {"counted": "1"}.get(verb, "associative")
+    step = Step(verb, n, other, kind, 1.0, note, 1)
+    assert reversible_changes.undo_step(db, step, now=NOON) in (True, False)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from lore.store import project_rows, standing_instructions
+from lore.store.sqlite import Connection
+from tests.store.samples import NOON, add_fragment
+
+
+def test_an_instruction_said_again_stands_once_as_last_said(db: Connection) -> None:
+    a, b = add_fragment(db, 1), add_fragment(db, 2)
+    standing_instructions.add(db, a, None, "Always use tabs", 1)
+    standing_instructions.add(db, b, None, "always  use TABS!", 2)
+    assert [(s.item_n, s.text) for s in standing_instructions.current_instructions(db, None)] == [
+        (b, "always  use TABS!")
+    ]
+
+
+def test_an_instruction_holds_in_its_project_and_without_one_everywhere(db: Connection) -> None:
+    here, there = (project_rows.ensure_project(db, path, now=NOON) for path in ("/a", "/b"))
+    item = add_fragment(db, 1)
+    for i, (project_n, text) in enumerate([(here, "one"), (there, "two"), (None, "three")]):
+        standing_instructions.add(db, item, project_n, text, i)
+    assert [s.text for s in standing_instructions.current_instructions(db, here)] == [
+        "three",
+        "one",
+    ]
+    assert [s.text for s in standing_instructions.current_instructions(db, None)] == ["three"]
+    assert len(standing_instructions.current_instructions(db, None, everywhere=True)) == 3
+    assert len(standing_instructions.current_instructions(db, None, everywhere=True, limit=1)) == 1
+
+
+LINT, NO_LINT = "Always run the linter before commits.", "You no longer need to run the linter."
+
+
+def test_an_instruction_that_was_taken_back_stands_no_longer(db: Connection) -> None:
+    item = add_fragment(db, 1)
+    standing_instructions.add(db, item, None, LINT, 1)
+    standing_instructions.add(db, item, None, "Never push to main.", 2)
+    standing_instructions.add(db, item, None, NO_LINT, 3)
+    assert [s.text for s in standing_instructions.current_instructions(db, None)] == [
+        "Never push to main."
+    ]
+    standing_instructions.add(db, item, None, LINT, 4)
+    assert [s.text for s in standing_instructions.current_instructions(db, None)] == [
+        LINT,
+        "Never push to main.",
+    ]
+
+
+def test_a_lower_voice_takes_nothing_back(db: Connection) -> None:
+    by_user, by_agent = add_fragment(db, 1), add_fragment(db, 2, origin="assistant")
+    standing_instructions.add(db, by_user, None, LINT, 1)
+    standing_instructions.add(db, by_agent, None, NO_LINT, 2)
+    assert [s.text for s in standing_instructions.current_instructions(db, None)] == [LINT]
+
+
+def test_what_is_taken_back_in_one_project_holds_in_the_others(db: Connection) -> None:
+    here, there = (project_rows.ensure_project(db, path, now=NOON) for path in ("/a", "/b"))
+    item = add_fragment(db, 1)
+    standing_instructions.add(db, item, there, LINT, 1)
+    standing_instructions.add(db, item, None, "Always run the linter twice.", 2)
+    standing_instructions.add(db, item, here, NO_LINT, 3)
+    assert standing_instructions.current_instructions(db, here) == []
+    assert len(standing_instructions.current_instructions(db, there)) == 2
+    assert len(standing_instructions.current_instructions(db, None, everywhere=True)) == 2
+
+
+def test_one_rule_of_two_projects_is_listed_for_each_of_them(db: Connection) -> None:
+    here, there = (project_rows.ensure_project(db, path, now=NOON) for path in ("/a", "/b"))
+    item = add_fragment(db, 1)
+    standing_instructions.add(db, item, here, LINT, 1)
+    standing_instructions.add(db, item, there, LINT, 2)
+    assert len(standing_instructions.current_instructions(db, None, everywhere=True)) == 2
+    standing_instructions.add(db, item, None, LINT, 3)
+    assert [
+        s.project_id for s in standing_instructions.current_instructions(db, None, everywhere=True)
+    ] == [None]
+
+
+def test_items_whose_rules_were_all_taken_back_are_told_apart(db: Connection) -> None:
+    said, again, both, back = (add_fragment(db, n) for n in range(1, 5))
+    standing_instructions.add(db, said, None, LINT, 1)
+    standing_instructions.add(db, both, None, LINT, 2)
+    standing_instructions.add(db, both, None, "Never push to main.", 3)
+    standing_instructions.add(db, again, None, LINT, 4)
+    assert standing_instructions.withdrawn_items(db, [said, again, both]) == set()
+    standing_instructions.add(db, back, None, NO_LINT, 5)
+    assert standing_instructions.withdrawn_items(db, [said, again, both, back]) == {said, again}
+    assert standing_instructions.withdrawn_items(db, []) == set()

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from lore.cli.demo import QUESTIONS
+from lore.embed.embedder import NoEmbedder
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory
+from lore.settings import load
+from lore.text import tokens
+from lore.tools.registry import call_tool
+from lore.tools.search_tools import RecallArguments, RecallResult, SearchResult, TaskType
+from lore.tools.tool import Caller
+from tests.recall.talk import say
+
+TEN_HITS_TOKENS = 400
+
+NOBODY = Caller()
+
+LONG = "Wherever possible configuration values are validated before anything else happens at all "
+
+
+def search(memory: Memory, query: str, **given: object) -> tuple[str, SearchResult]:
+    outcome = call_tool(memory, "search", {"query": query, **given}, Caller())
+    assert isinstance(outcome.data, SearchResult)
+    return outcome.text, outcome.data
+
+
+def recall(
+    memory: Memory, query: str, caller: Caller = NOBODY, **given: object
+) -> tuple[str, RecallResult]:
+    outcome = call_tool(memory, "recall", {"query": query, **given}, caller)
+    assert isinstance(outcome.data, RecallResult)
+    return outcome.text, outcome.data
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("query", [*QUESTIONS, "deploy", "sms"])
+def test_ten_hits_of_the_demo_cost_at_most_four_hundred_tokens(
+    demo: Memory, query: str, deep: bool
+):
+    text, data = search(demo, query, deep=deep)
+    assert len(data.hits) == 10
+    assert tokens.count(text) <= TEN_HITS_TOKENS
+
+
+@pytest.mark.parametrize(
+    "title",
+    [LONG * 4, "設定値は常に検証される" * 40, "x" * 4_000, "Überprüfung größerer Änderungen " * 20],
+)
+def test_ten_hits_with_long_titles_below_long_titles_cost_no_more(memory: Memory, title: str):
+    parents = [memory.store(f"{place} {title}", summary=title) for place in range(10)]
+    for place, parent in enumerate(parents):
+        memory.store(
+            f"heron {place} {title}", summary=f"heron {title}", kind="anti_pattern",
+            parent_id=parent, origin="web",
+        )  # fmt: skip
+    text, data = search(memory, "heron")
+    assert len(data.hits) == 10
+    assert all(hit.breadcrumb for hit in data.hits)
+    assert tokens.count(text) <= TEN_HITS_TOKENS
+
+
+def test_a_hit_is_one_line_that_begins_with_a_short_id(demo: Memory):
+    text, data = search(demo, "deploy", limit=3)
+    lines = text.split("\n")[2:-1]
+    assert len(lines) == 3
+    for line, hit in zip(lines, data.hits, strict=True):
+        short = line.split(" ")[0]
+        assert 8 <= len(short) < len(hit.id)
+        assert demo.read([short], reinforce=False)[0].id == hit.id
+        assert hit.kind in line
+        assert str(hit.tokens) in line.split(" ")
+
+
+def test_a_depth_gives_that_level_of_the_best_branches(memory: Memory):
+    top = memory.store("Deploys")
+    middle = memory.store("Staging comes first", parent_id=top)
+    memory.store("The staging server is called heron", parent_id=middle)
+    _, data = search(memory, "heron", depth=1)
+    assert data.hits[0].id == middle
+
+
+def test_a_search_without_hits_names_what_else_there_is(memory: Memory):
+    text, data = search(memory, "nothing like it")
+    assert "recall()" in text
+    assert data.hits == []
+
+
+@pytest.mark.parametrize("budget", [60, 150, 400, 1_500])
+@pytest.mark.parametrize("query", QUESTIONS)
+def test_a_recall_keeps_to_its_budget_with_all_its_headings(
+    demo_home: Path, query: str, budget: int
+):
+    config = replace(load({}, home=demo_home).settings, recall_budget_tokens=budget)
+    with Memory.open(config=config, embedder=NoEmbedder()) as memory:
+        text, data = recall(memory, query)
+    assert tokens.count(text) <= budget
+    assert data.hits or budget < 100
+
+
+def test_a_recall_uses_most_of_its_budget(demo: Memory):
+    text, _ = recall(demo, QUESTIONS[1])
+    assert tokens.count(text) > 0.7 * demo.settings.recall_budget_tokens
+
+
+def test_a_recall_gives_the_best_hits_of_the_library(demo: Memory):
+    for query in QUESTIONS:
+        _, data = recall(demo, query)
+        found = [hit.id for hit in demo.recall(query).hits]
+        assert len(data.hits) >= 3
+        assert [hit.id for hit in data.hits] == found[: len(data.hits)]
+
+
+def test_a_standing_instruction_comes_with_the_answer(memory: Memory):
+    say(memory, "s", "Please always run the tests before you commit.", "Yes.")
+    memory.store("Tests live in tests/ and mirror src.")
+    text, data = recall(memory, "where are the tests?")
+    assert [hit.text for hit in data.standing] == ["Please always run the tests before you commit."]
+    assert "standing: Please always run" in text
+
+
+def test_a_recall_of_the_project_looks_only_there(memory: Memory):
+    say(memory, "a", "The heron server is in Oslo.", project="/code/a")
+    say(memory, "b", "The heron server is in Rome.", project="/code/b")
+    _, data = recall(memory, "heron server", Caller(project="/code/a"), scope="project")
+    assert [hit.text for hit in data.hits] == ["The heron server is in Oslo."]
+
+
+def test_a_recall_of_the_session_looks_only_there(memory: Memory):
+    say(memory, "a", "The heron server is in Oslo.")
+    say(memory, "b", "The heron server is in Rome.")
+    _, data = recall(memory, "heron server", Caller(session="b"), scope="session")
+    assert [hit.text for hit in data.hits] == ["The heron server is in Rome."]
+
+
+@pytest.mark.parametrize("scope", ["session", "project"])
+@pytest.mark.parametrize("caller", [Caller(), Caller(project="/code/new", session="new")])
+def test_a_scope_of_which_nothing_is_known_says_how_to_go_on(
+    memory: Memory, scope: str, caller: Caller
+):
+    with pytest.raises(NotFound, match=f"your {scope}") as refused:
+        recall(memory, "x", caller, scope=scope)
+    assert "scope='all'" in refused.value.hint
+
+
+def test_a_task_type_is_taken_and_changes_nothing_as_its_description_says(demo: Memory):
+    usual, _ = recall(demo, QUESTIONS[0])
+    for task_type in get_args(TaskType):
+        assert recall(demo, QUESTIONS[0], task_type=task_type)[0] == usual
+    assert "changes nothing" in (RecallArguments.model_fields["task_type"].description or "")
+
+
+def test_a_task_type_that_does_not_exist_is_refused(memory: Memory):
+    with pytest.raises(InvalidInput, match="task_type"):
+        recall(memory, "sms", task_type="lunch")
+
+
+def test_what_is_less_than_usual_is_told_with_the_answer(tmp_path: Path):
+    config = load({"LORE_EMBED_MODEL": "no-such-model"}, home=tmp_path).settings
+    with Memory.open(config=config) as memory:
+        memory.store("Deploys are blue green")
+        assert "keywords only" in recall(memory, "deploy")[0]
+        assert "keywords only" in search(memory, "deploy")[0]
+
+
+def test_an_item_is_given_whole_for_its_id_alone(memory: Memory):
+    said = "The staging server is called heron. " + "It stands in the harbour office. " * 60
+    id_ = memory.store(said)
+    short = memory.search.short_ids([id_])[id_]
+    for asked in (id_, short, f"[{short}]", f"{short}, {id_}"):
+        text, data = recall(memory, asked)
+        assert {hit.id for hit in data.hits} == {id_}
+        assert data.hits[0].text == said.strip()
+        assert text.count("harbour office") >= 60
+    (hit, *_) = recall(memory, f"what is {short} about: the staging server?")[1].hits
+    assert hit.why != "asked for by its id"
+    assert recall(memory, "01234567-89ab")[1].hits == []
