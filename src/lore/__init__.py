@@ -82,11 +82,14 @@ def __getattr__(name: str) -> Any:
 
     Other records are found here too, for programs that import them from `lore`.
     """
+    if not name[:1].isupper():  # a submodule, or nothing: importing the records takes 70 ms
+        msg = f"module 'lore' has no attribute {name!r}"
+        raise AttributeError(msg)
     from importlib import import_module
 
     new_name = _RENAMED.get(name, name)
     module = import_module(_MODULES.get(name, "lore.records"))
-    if name.startswith("_") or not hasattr(module, new_name):
+    if not hasattr(module, new_name):
         msg = f"module 'lore' has no attribute {name!r}"
         raise AttributeError(msg)
     return getattr(module, new_name)

@@ -474,10 +474,10 @@ def runs_by_uv(environ: Mapping[str, str] | None = None) -> bool:
 
 @contextmanager
 def resting_threads(environ: MutableMapping[str, str] | None = None) -> Iterator[None]:
-    """Let the threads of numpy, if it is loaded meanwhile, sleep whenever they have nothing to do.
+    """Let numpy's idle threads sleep, if numpy is loaded in this context.
 
-    They spin for a tenth of a second otherwise, which was a seventh of what a command took. Who has
-    set it is obeyed, and what this process starts later is told nothing of it.
+    Otherwise they spin for a tenth of a second, a seventh of the time of a command. A value of the
+    user is respected, and child processes do not inherit this one.
     """
     environ = os.environ if environ is None else environ
     if _BLAS_TIMEOUT in environ:

@@ -137,7 +137,7 @@ def _describe_value(value: object) -> str:
 def check_origin(origin: str) -> None:
     """Raise an error if a text is not an origin."""
     if origin not in ORIGINS:
-        msg = f"'{origin}' is no origin."
+        msg = f"'{origin}' is not an origin."
         raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
 
 
@@ -166,7 +166,7 @@ def check_nested_values(name: str, tree: Mapping[str, Any]) -> None:
         ):
             if size > most:
                 msg = f"The {name} has more than {most:,} {unit}."
-                raise InvalidInput(msg, hint="Say the most of it in the text itself.")
+                raise InvalidInput(msg, hint="Put most of it into the text itself.")
 
 
 def _within(value: Any) -> Iterable[Any]:

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The cap of layer 0, the one-turn rule and the break-even rule."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_bust_has_to_cost_less_than_one_more_turn(current, compressed, busts):
     assert decide_for_one_turn(current, compressed, SONNET).busts is busts
 
 
-def test_both_costs_are_told():
+def test_both_costs_are_reported():
     told = decide_for_one_turn(400_000, 20_000, SONNET)
     assert told.bust_usd == pytest.approx(0.075)
     assert told.continue_usd == pytest.approx(0.12)
@@ -271,7 +271,7 @@ def test_what_costs_nothing_is_left_alone():
     assert not decide_break_even(150_000, 10_000, free, SessionForecast(), cold=True).busts
 
 
-def test_who_does_not_bust_is_told_when_to():
+def test_a_decision_against_a_bust_says_how_long_to_wait():
     told = decide_break_even(30_000, 20_000, SONNET, SessionForecast())
     assert not told.busts
     assert told.wait_turns > 1

@@ -48,7 +48,7 @@ def test_tokens_are_those_reported_and_the_tail_by_its_own_ratio(turns, chars, t
     assert tokens_of(after(*turns), chars) == pytest.approx(tokens)
 
 
-def test_a_turn_without_a_reported_prompt_tells_nothing():
+def test_a_turn_without_a_reported_prompt_is_ignored():
     known = after((30_000, TokenUse(10_000)))
     assert add_turn(known, 40_000, TokenUse(output_tokens=5)) == known
 

@@ -1,4 +1,4 @@
-"""Costing: under what terms prompts are planned."""
+"""The terms under which prompts are planned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_seeds_cap_layer_0_and_weigh_one_turn():
     assert terms.room.keep_tokens == 0
 
 
-def test_the_horizon_busts_long_before_and_keeps_what_is_short():
+def test_the_break_even_rule_busts_earlier_and_leaves_short_prompts_alone():
     terms = CostPolicy().terms(PRICE, SessionCosts())
     assert terms.cost_rule(100_000, 15_000, layer=0, cold=False)
     assert not terms.cost_rule(19_000, 2_000, layer=0, cold=True)

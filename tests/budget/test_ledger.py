@@ -1,4 +1,4 @@
-"""Whose money is set aside, and what becomes of it."""
+"""Reservations and costs of background work, also of killed processes."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_what_is_set_aside_for_longer_than_any_call_takes_comes_back(ledger, clo
     assert ledger.today().reserved_usd == 0
 
 
-def test_a_call_that_outlives_what_was_set_aside_is_still_entered(database, ledger, clock):
+def test_a_call_that_outlives_its_reservation_is_still_recorded(database, ledger, clock):
     slow = ledger.reserve("observe", "openai:m", CALL)
     clock.advance(hours=2)
     ledger.release(ledger.reserve("observe", "openai:m", CALL))

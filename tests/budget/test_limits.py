@@ -1,4 +1,4 @@
-"""A budget that is changed holds for the next request."""
+"""The daily budget setting, and the checks of doctor."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_file_in_error_leaves_the_budget_as_it_was(tmp_path: Path):
     assert allowed() is None
 
 
-def test_no_thread_is_told_a_budget_from_before_while_another_looks(tmp_path: Path):
+def test_no_thread_gets_an_old_budget_while_another_reloads_it(tmp_path: Path):
     file, threads = tmp_path / USER_FILE, 8
     file.write_text("daily_budget = 1.0\n")
     allowed = DailyBudgetSetting(load({}, home=tmp_path).settings)
@@ -79,7 +79,7 @@ def checks(
     return check_budgets(report, SpendPressure(delay_s), background)
 
 
-def test_where_no_budget_is_set_and_nothing_waited_nothing_is_said():
+def test_there_is_no_check_without_a_budget_and_a_delay():
     assert checks(None, 7.0) == []
 
 
@@ -97,7 +97,7 @@ def test_a_budget_that_lasts_is_well():
         (4.0, 0.0, 12.4, "waits 12 s"),
     ],
 )
-def test_a_budget_that_stops_or_slows_agents_is_told_with_what_to_do(
+def test_a_check_of_a_limiting_budget_says_what_to_do(
     spent_usd: float, reserved_usd: float, delay_s: float, told: str
 ):
     (check,) = checks(5.0, spent_usd, reserved_usd, delay_s=delay_s)
@@ -106,7 +106,7 @@ def test_a_budget_that_stops_or_slows_agents_is_told_with_what_to_do(
     assert "lore config daily_budget" in check.remedy
 
 
-def test_a_delay_that_is_left_out_is_not_told():
+def test_a_delay_below_the_minimum_is_not_reported():
     assert [check.state for check in checks(5.0, 3.0, delay_s=0.4)] == ["ok"]
 
 
@@ -114,7 +114,7 @@ def test_a_budget_of_nothing_is_meant_so():
     assert [check.state for check in checks(0.0)] == ["ok"]
 
 
-def test_background_work_that_waits_for_tomorrow_is_told():
+def test_background_work_that_waits_for_tomorrow_is_reported():
     (check,) = checks(None, background_usd=1.2)
     assert check.state == "degraded"
     assert "background.daily_budget" in check.remedy

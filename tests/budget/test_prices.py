@@ -1,4 +1,4 @@
-"""TODO."""
+"""Prices from the lists and the settings, and output limits."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_every_alias_of_the_command_has_a_price(alias):
     assert find_call_cost(f"claude-cli:{alias}", Usage(1000, 1000), NOON)
 
 
-def test_a_chat_without_a_price_is_told():
+def test_a_chat_without_a_price_gives_a_warning():
     assert "openai:mystery" in unknown_price_notice("openai:mystery", NOON)
     assert unknown_price_notice("anthropic:claude-haiku-4-5", NOON) == ""
     assert unknown_price_notice("ollama:llama3", NOON) == ""
@@ -187,13 +187,13 @@ def test_the_settings_go_before_the_lists(row, price):
         ("claude-sonnet-4-5 input=0", (0.0, 22.5, 0.6, 7.5, 12.0, 200_000)),
     ],
 )
-def test_a_told_price_is_as_much_dearer_for_long_prompts_as_the_listed_one(row, longer):
+def test_a_configured_price_scales_for_long_prompts_like_the_listed_one(row, longer):
     found = PriceCatalogue([row], now=FixedClock()).find("claude-sonnet-4-5", "anthropic")
     assert found is not None
     assert astuple(found.price_of(200_001))[:6] == pytest.approx(longer)
 
 
-def test_what_is_told_of_a_model_that_is_listed_as_free_holds_for_long_prompts_too():
+def test_a_configured_price_of_a_free_model_applies_to_long_prompts_too():
     free, dear = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0), ModelPrice(1.0, 5.0, 1.0, 1.0, 1.0)
 
     class Stepped:
@@ -213,12 +213,12 @@ def test_what_is_told_of_a_model_that_is_listed_as_free_holds_for_long_prompts_t
         ("ollama/x window=32000", (0.0, 0.0, 0.0, 0.0, 0.0, 32_000)),
     ],
 )
-def test_a_machine_of_ones_own_may_be_told_a_price(row, price):
+def test_a_local_model_may_have_a_configured_price(row, price):
     found = PriceCatalogue([row], lists=FakeLists()).find("ollama/x")
     assert found == Pricing(ModelPrice(*price))
 
 
-def test_a_model_that_no_list_has_is_told_by_the_settings():
+def test_the_settings_price_a_model_that_no_list_has():
     rows = ["mine input=2 output=8 cache_read=0.2 cache_write=2.5 cache_write_1h=4 window=64000"]
     found = PriceCatalogue(rows, lists=FakeLists()).find("mine")
     assert found == Pricing(ModelPrice(2.0, 8.0, 0.2, 2.5, 4.0, 64_000))
@@ -243,7 +243,7 @@ def test_who_cannot_wait_goes_on_without_a_price():
     assert catalogue.find("listed")
 
 
-def test_what_is_told_holds_until_the_lists_tell_the_rest():
+def test_a_configured_price_is_used_until_the_lists_are_loaded():
     lists = FakeLists()
     lists.held.clear()
     catalogue = PriceCatalogue(["listed input=2 window=9000"], lists=lists)

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Spend reports, and the usage without Lore."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.fakes import NOON
         ({"input": 10, "cache_read": 60}, (0, 60, 0, 0, 0)),
     ],
 )
-def test_tokens_are_told_by_class_each_once(usage, tokens):
+def test_each_token_is_reported_in_one_class(usage, tokens):
     assert token_classes(usage) == tokens
 
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Reservations and costs of agents' requests."""
 
 from __future__ import annotations
 
@@ -349,7 +349,7 @@ def test_money_is_set_aside_for_the_service_that_is_asked_for(database):
     assert [one.usd for one in asked] == [pytest.approx(0.5), pytest.approx(3.0)]
 
 
-def test_money_that_is_only_held_by_this_process_is_not_told_as_spent(database):
+def test_money_reserved_in_this_process_is_not_reported_as_spent(database):
     ledger = ledger_of(database, 0.045, store_backoff_s=0)
     database.full = True
     ledger.reserve("m", DOLLAR)
@@ -359,7 +359,7 @@ def test_money_that_is_only_held_by_this_process_is_not_told_as_spent(database):
     assert caught.value.until == NOON + timedelta(seconds=RETRY_AFTER_S)
 
 
-def test_a_refusal_tells_all_digits_and_how_to_allow_for_more(database):
+def test_a_refusal_shows_all_digits_and_how_to_raise_the_budget(database):
     ledger = ledger_of(database, 0.045)
     ledger.settle(ledger.reserve("m", CENT), TokenUse(50_000))
     with pytest.raises(BudgetSpent, match=r"Today \$0\.05 of \$0\.045 are spent") as caught:
@@ -457,7 +457,7 @@ def test_money_of_a_clock_that_ran_ahead_counts_on_its_own_day_only(database, cl
         ledger.reserve("m", CENT)
 
 
-def test_who_cannot_wait_is_told_at_once_by_what_this_process_knows(database):
+def test_a_request_that_cannot_wait_is_decided_by_local_knowledge(database):
     ledger = ledger_of(database, 1.0)
     ledger.settle(ledger.reserve("m", CENT), CENT)
     entries(database)
@@ -501,7 +501,7 @@ def test_a_request_sees_one_budget_however_often_that_changes(database):
     told = iter([1.0, None, None, None, None, None])
     ledger = ledger_of(database, current_budget=lambda: next(told))
     reserved = ledger.reserve("m", DOLLAR)
-    assert reserved.kept
+    assert reserved.is_stored
     ledger.release_unused(reserved, CENT)
     entries(database)
     assert ledger.day_budget().reserved_usd == pytest.approx(0.01)

@@ -186,7 +186,7 @@ def test_undoing_can_be_looked_at_first_and_taken_back(seeded: Seeded):
     assert "lore undo --redo" in seeded("undo").works().out
     assert "Tuesdays" in seeded("read", seeded.parent).works().out
     assert "Would do again: update" in seeded("undo", "--redo", "--dry-run").works().out
-    assert "Done again: update" in seeded("undo", "--redo").works().out
+    assert "Redone: update" in seeded("undo", "--redo").works().out
     assert "Thursdays" in seeded("read", seeded.parent).works().out
     seeded("undo", "--redo").fails_with(3)
 

@@ -1,4 +1,4 @@
-"""Sessions played turn by turn, and what must hold of every prompt on the way."""
+"""Replay sessions turn by turn, and check the invariants of every prompt."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def play(
         terms = PlanTerms(room, TokenMeasure(0.25), cost, cold=place in cold_at)
         made = planner(sent, pins, distilled, terms)
         yield Step(sent, pins, distilled, terms, made)
-        pins = made.pins
+        pins = made.state
 
 
 def assert_legal(step: Step) -> None:
@@ -128,7 +128,7 @@ def assert_follows(before: Step, after: Step) -> None:
     assert after.plan.start >= before.plan.start, "the window went back"
     if not after.terms.cold and before.plan.layer < 4:
         assert after.plan.layer >= before.plan.layer, "the layer went back"
-    stopped = before.plan.pins.busts_in_a_row >= 5 and not after.terms.cold
+    stopped = before.plan.state.busts_in_a_row >= 5 and not after.terms.cold
     assert not (stopped and after.plan.why == "cost"), "a sixth bust to save money"
     if after.plan.busts:
         assert after.plan.why

@@ -1,4 +1,4 @@
-"""Breakpoints: where a prompt tells its provider to cache it."""
+"""Where a prompt asks its provider to cache it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_end_comes_first_then_the_distillations_then_the_last_end():
     assert found[3] == found[4] == (last,)
 
 
-def test_the_last_end_comes_before_the_distillations_where_nobody_looks_for_it():
+def test_a_distant_previous_end_comes_before_the_distillations():
     entries = plain_talk(3)[:-1]
     last = len(entries) - 1
     many = tuple(Block("result", 9, "x", f"c{n}") for n in range(LOOKBACK_BLOCKS))
@@ -52,7 +52,7 @@ def test_what_a_program_says_at_the_end_is_not_marked():
     assert found == (len(entries) - 1, len(entries) - 3)
 
 
-def test_where_nothing_was_said_only_the_distillations_are_marked():
+def test_without_entries_only_the_distillations_are_marked():
     told = Entry("system", (Block("text", 5, "Hello"),), "told")
     assert choose_breakpoints(dialogue([told]), made()) == ()
     assert choose_breakpoints(dialogue([told]), made(0, TOLD)) == (PREFIX,)

@@ -1,4 +1,4 @@
-"""Layers: what each leaves of a dialogue, and how much room each has."""
+"""The size and content of each layer, annotations and standing texts."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_an_annotation_names_tool_lines_errors_and_paths():
     assert "use recall" in told
 
 
-def test_a_failure_and_an_output_without_words_are_told():
+def test_an_annotation_mentions_a_failure_and_an_output_without_text():
     assert "it failed" in annotate_output(output("x" * 2_000, failed=True), "read")
     assert "nothing in words" in annotate_output(Block("result", 9_000, call_id="c", tool="shot"))
 
@@ -192,7 +192,7 @@ def test_of_what_a_program_says_later_the_newest_holds():
     assert told([*first, *later, *plain_turn(2)], len(first) + 4) == ["agents", "note 3"]
 
 
-def test_what_is_said_twice_stands_once():
+def test_duplicate_standing_texts_appear_once():
     entries = [entry("system", text("agents")), *plain_turn(1), entry("system", text("agents"))]
     assert told(entries, len(entries)) == ["agents"]
 
@@ -204,7 +204,7 @@ def test_no_more_stands_than_a_prompt_can_bear():
 
 @settings(max_examples=60)
 @given(entries=talks(), start=st.integers(0, 30))
-def test_what_stands_was_said_before_the_window(entries, start):
+def test_standing_texts_come_from_before_the_window(entries, start):
     stands = StandingTexts(entries).find_before(start)
     assert all(one.entry < start for one in stands)
     assert all(one.block in entries[one.entry].blocks for one in stands)

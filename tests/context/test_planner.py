@@ -1,4 +1,4 @@
-"""Planning: every invariant of a prompt, over made-up and over recorded sessions."""
+"""The invariants of prompts, in generated and recorded sessions."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_history_that_was_shortened_is_planned_anew(entries, other, cut, windo
         return known_of(so_far, each=each)
 
     steps = list(play(entries, known, PromptRoom(window), cost=Below(0.9)))
-    pins = steps[-1].plan.pins if steps else PromptState()
+    pins = steps[-1].plan.state if steps else PromptState()
     forked = [*entries[: int(cut * len(entries))], *(one for turn in other for one in turn)]
     after = list(play(forked, known, PromptRoom(window), cost=Below(0.9), pins=pins))
     for step in after:
@@ -108,7 +108,7 @@ def test_a_history_that_was_shortened_is_planned_anew(entries, other, cut, windo
 @given(entries=talks(), window=st.sampled_from([300, 1_500, 6_000]), at=st.floats(0, 1))
 def test_a_client_that_drops_entries_gets_legal_prompts(entries, window, at):
     steps = list(play(entries, known_of, PromptRoom(window), cost=Below(0.9)))
-    pins = steps[-1].plan.pins if steps else PromptState()
+    pins = steps[-1].plan.state if steps else PromptState()
     gone = int(at * (len(entries) - 1))
     if any(block.call_id for block in entries[gone].blocks):
         return
@@ -151,7 +151,7 @@ def test_a_short_session_is_left_as_it_is():
     assert (made.layer, made.start, made.prefix, made.busts) == (0, 0, (), False)
 
 
-def test_what_does_not_fit_is_told_by_distillations_and_the_window_begins_with_a_turn():
+def test_distillations_replace_what_does_not_fit_and_the_window_starts_with_a_turn():
     entries = plain_talk(12, chars=900)
     made = decide(entries, PromptState())
     assert made.layer == 1
@@ -181,7 +181,7 @@ def test_new_distillations_wait_for_a_bust():
     entries = plain_talk(12, chars=900)
     made = decide(entries, PromptState())
     more = [*entries, *plain_turn(13, chars=40)]
-    after = decide(more, made.pins)
+    after = decide(more, made.state)
     assert not after.busts
     assert after.prefix == made.prefix
 
@@ -192,13 +192,13 @@ def test_a_cold_cache_lets_the_window_be_cut_at_no_cost():
     first = decide(entries, PromptState(), room=room, cost_rule=Below(1.0))
     assert first.why == "cost"
     more = [*entries, *(one for n in range(20, 26) for one in plain_turn(n, chars=300))]
-    warm = decide(more, first.pins, room=room)
+    warm = decide(more, first.state, room=room)
     assert not warm.busts
-    cold = decide(more, first.pins, room=room, cold=True)
+    cold = decide(more, first.state, room=room, cold=True)
     assert cold.busts
     assert cold.why == "cold"
     assert cold.start > warm.start
-    assert cold.pins.busts_in_a_row == 0
+    assert cold.state.busts_in_a_row == 0
 
 
 def test_layers_follow_each_other_as_less_and_less_fits():
@@ -250,7 +250,7 @@ def test_a_meta_takes_the_place_of_logs_that_find_no_room():
     assert len(made.prefix) > 2
 
 
-def test_what_no_distillation_tells_of_stays_until_nothing_else_helps():
+def test_uncovered_entries_stay_until_nothing_else_helps():
     entries = plain_talk(12, chars=700)
     terms = PlanTerms(PromptRoom(9_000), EXACT)
     stays = plan_prompt(dialogue(entries), PromptState(), (), terms)
@@ -261,7 +261,7 @@ def test_what_no_distillation_tells_of_stays_until_nothing_else_helps():
     assert "no distillation" in tight.notes[0]
 
 
-def test_a_current_turn_longer_than_the_window_is_sent_and_said_to_be_unfit():
+def test_a_current_turn_longer_than_the_window_is_sent_with_a_note():
     entries = [*plain_talk(2), *plain_turn(9, steps=20, chars=4_000)]
     made = decide(entries, PromptState())
     assert made.layer == 4
@@ -289,11 +289,11 @@ def test_a_refused_prompt_raises_the_floor(tokens, before, floor):
 def test_a_floor_is_kept_and_never_undercut():
     entries = plain_talk(10, steps=3, chars=1_200)
     room = PromptRoom(100_000)
-    pins = raise_floor(decide(entries, PromptState(), room=room).pins, 300_000, 200_000)
+    pins = raise_floor(decide(entries, PromptState(), room=room).state, 300_000, 200_000)
     steps = list(
         play([*entries, *plain_talk(4)], known_of, room, pins=pins, cold_at=frozenset({9}))
     )
-    assert all(step.plan.pins.floor == 3 for step in steps)
+    assert all(step.plan.state.floor == 3 for step in steps)
     assert steps[-1].plan.layer == 3
 
 
@@ -302,20 +302,20 @@ def test_after_five_busts_in_a_row_no_money_is_saved_until_the_cache_is_cold():
     tired = PromptState(busts_in_a_row=5)
     room = PromptRoom(100_000, keep_tokens=500)
     assert not decide(entries, tired, room=room, cost_rule=Below(1.0)).busts
-    assert decide(entries, tired, room=room).pins.busts_in_a_row == 5
+    assert decide(entries, tired, room=room).state.busts_in_a_row == 5
     assert decide(entries, tired, room=room, cost_rule=Below(1.0), cold=True).why == "cost"
     assert decide(entries, tired, room=ROOM).why == "fit"
 
 
 def test_a_turn_without_a_bust_ends_the_row():
     entries = plain_talk(3)
-    assert decide(entries, PromptState(busts_in_a_row=4)).pins.busts_in_a_row == 0
+    assert decide(entries, PromptState(busts_in_a_row=4)).state.busts_in_a_row == 0
 
 
 def test_a_rewind_behind_the_start_of_the_window_changes_nothing():
     entries = plain_talk(12, chars=900)
     first = decide(entries, PromptState())
-    shorter = decide(entries[:-3], first.pins)
+    shorter = decide(entries[:-3], first.state)
     assert not shorter.busts
     assert shorter.start == first.start
 
@@ -323,7 +323,7 @@ def test_a_rewind_behind_the_start_of_the_window_changes_nothing():
 def test_a_rewind_before_the_start_of_the_window_begins_anew():
     entries = plain_talk(12, chars=900)
     first = decide(entries, PromptState())
-    anew = decide(entries[: first.start - 3], first.pins)
+    anew = decide(entries[: first.start - 3], first.state)
     assert anew.busts
     assert anew.start < first.start
     assert anew.layer == 0 or anew.prefix != first.prefix
@@ -335,27 +335,27 @@ def test_after_a_rewind_the_turn_that_is_current_again_is_whole():
         dialogue(entries), PromptState(floor=2), (), PlanTerms(PromptRoom(60_000), EXACT)
     )
     rewound = entries[: turn_starts(entries)[2] + 3]
-    again = plan_prompt(dialogue(rewound), made.pins, (), PlanTerms(PromptRoom(60_000), EXACT))
+    again = plan_prompt(dialogue(rewound), made.state, (), PlanTerms(PromptRoom(60_000), EXACT))
     assert again.busts
     assert not again.annotated & {"c2.0", "c2.1", "c2.2"}
 
 
-def test_two_entries_that_say_the_same_are_told_apart():
+def test_two_equal_entries_have_different_names():
     entries = [*plain_turn(1, chars=900), *plain_turn(1, chars=900), *plain_talk(12, chars=900)]
     step = last(entries, PromptRoom(5_000))
     start = step.plan.start
-    again = plan_prompt(step.sent, step.plan.pins, step.known, step.terms)
+    again = plan_prompt(step.sent, step.plan.state, step.known, step.terms)
     assert again.start == start
     assert not again.busts
 
 
-def test_a_forgotten_distillation_is_not_told_again():
+def test_a_forgotten_distillation_is_not_sent_again():
     entries = plain_talk(12, chars=900)
     first = decide(entries, PromptState())
     left = [one for one in known_of(entries) if one.id != first.prefix[0].id]
-    again = plan_prompt(dialogue(entries), first.pins, left, PlanTerms(ROOM, EXACT))
+    again = plan_prompt(dialogue(entries), first.state, left, PlanTerms(ROOM, EXACT))
     assert again.busts
-    assert first.prefix[0].id not in again.pins.prefix
+    assert first.prefix[0].id not in again.state.prefix
 
 
 def test_what_the_provider_reported_counts_more_than_an_estimate():
@@ -384,8 +384,8 @@ def test_the_budget_of_the_day_can_demand_a_layer():
     entries = plain_talk(8, steps=3, chars=2_000)
     made = decide(entries, PromptState(), room=PromptRoom(100_000), min_layer=2)
     assert made.layer == 2
-    assert made.pins.floor == 0
-    after = decide([*entries, *plain_turn(20)], made.pins, room=PromptRoom(100_000))
+    assert made.state.floor == 0
+    after = decide([*entries, *plain_turn(20)], made.state, room=PromptRoom(100_000))
     assert (after.layer, after.busts) == (2, False)
 
 
@@ -400,7 +400,7 @@ def test_no_bust_is_made_for_a_prompt_that_would_be_longer():
 def test_a_prompt_is_the_same_when_it_is_planned_twice():
     entries = plain_talk(12, chars=900)
     first = decide(entries, PromptState())
-    again = decide(entries, first.pins)
+    again = decide(entries, first.state)
     assert not again.busts
     assert rendered(dialogue(entries), again) == rendered(dialogue(entries), first)
 

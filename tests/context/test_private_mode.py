@@ -1,4 +1,4 @@
-"""What was said in amnesia is known by the talk itself."""
+"""Private entries are found from the dialogue itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ON, OFF = entry("user", "/lore:amnesia on"), entry("user", "lore:amnesia  off")
 HELLO, ANSWER = entry("user", "hello"), entry("assistant", "From now on nothing is stored.")
 
 
-def test_what_stands_between_on_and_off_was_said_in_amnesia():
+def test_entries_between_on_and_off_are_private():
     talk = [HELLO, ANSWER, ON, ANSWER, HELLO, entry("system", "Be brief."), ANSWER, OFF, ANSWER]
     assert find_silent(talk) == {4, 6}
     assert not is_silent(talk)

@@ -1,4 +1,4 @@
-"""Tiers: the oldest is summed up and pushed down, and nothing is dropped."""
+"""Tiers: the oldest part is summarized and moved down, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_nothing_happens_below_seventy_percent_of_the_window():
     assert decide(entries, window=int(size / 0.72)).layer == 1
 
 
-def test_afterwards_the_talk_takes_half_of_that_and_topics_three_tenths():
+def test_afterwards_the_dialogue_takes_half_and_topics_three_tenths():
     entries = plain_talk(12, chars=900)
     made = decide(entries)
     raw = sum(one.chars for one in entries[made.start :]) / 4
@@ -109,7 +109,7 @@ def tokens_before(entries, until):
     return sum(one.chars for one in entries[:until]) / 4
 
 
-def test_topics_that_are_longer_than_what_they_tell_of_are_refused():
+def test_topics_that_are_longer_than_their_source_are_refused():
     entries, terms = plain_talk(30, chars=100), PlanTerms(PromptRoom(4_400), TokenMeasure(0.25))
     told = told_of_turns(entries, [300] * 30)
     assert tokens_before(entries, told[0].until) < 300
@@ -143,14 +143,14 @@ def test_a_refused_prompt_begins_earlier():
     assert decide(entries, window=int(size / 0.5), pins=PromptState(floor=2)).layer == 1
 
 
-def test_what_was_made_is_kept_and_few_turns_bust():
+def test_summaries_are_reused_and_few_turns_bust():
     steps = list(play(plain_talk(60, chars=900), known, PromptRoom(4_000), planner=Keeping()))
     assert any(one.id.startswith(TIER_ID_PREFIX) for one in steps[-1].plan.prefix)
     assert sum(step.plan.busts for step in steps) < len(steps) / 3
 
 
 @pytest.mark.parametrize("until", [0, 5, 40])
-def test_what_no_distillation_tells_of_yet_is_annotated_before_the_window_overflows(until):
+def test_uncovered_entries_are_annotated_before_the_window_overflows(until):
     entries, terms = (
         plain_talk(40, steps=3, chars=3_000),
         PlanTerms(PromptRoom(36_000), TokenMeasure(0.25)),
@@ -160,7 +160,7 @@ def test_what_no_distillation_tells_of_yet_is_annotated_before_the_window_overfl
     assert made.tokens <= 0.75 * 36_000
     assert made.layer > 1
     assert made.annotated
-    again = plan_tiers(dialogue(entries), made.pins, told, terms, condense=shorten)
+    again = plan_tiers(dialogue(entries), made.state, told, terms, condense=shorten)
     assert not again.busts
 
 

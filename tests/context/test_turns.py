@@ -1,4 +1,4 @@
-"""Turns: where they begin, and where a window may."""
+"""Where turns start, and where a window may start."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_picture_alone_is_something_that_is_said():
     assert entry("user", Block("other", 1_000)).begins_turn
 
 
-def test_what_is_said_at_once_in_several_entries_begins_one_turn():
+def test_consecutive_user_entries_start_one_turn():
     entries = [
         entry("user", text("one")),
         entry("system", text("the date")),

@@ -1,4 +1,4 @@
-"""Memory as it stands in a prompt: within its budget, attributed, and never outside its marks."""
+"""Memory in a prompt: within its budget, attributed, and always fenced."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_items_are_grouped_by_kind_what_binds_first():
     assert text.count("Said in former sessions:") == 1
 
 
-def test_what_does_not_fit_is_left_out_and_not_counted_as_told():
+def test_items_that_do_not_fit_are_not_among_the_ids():
     hits = [hit(n, f"item {n} " + "word " * 80) for n in range(9)]
     worded = wording.format_hits(hits, SHORT, budget_tokens=300)
     assert tokens.count(worded.text) <= 300
@@ -42,7 +42,7 @@ def test_what_does_not_fit_is_left_out_and_not_counted_as_told():
     assert "item 2" not in worded.text
 
 
-def test_nothing_to_tell_is_no_text():
+def test_no_items_make_no_text():
     assert wording.format_hits([], SHORT, budget_tokens=400) == wording.PromptText()
     assert (
         wording.format_session_start(SessionBriefing(), SHORT, budget_tokens=400)
@@ -129,7 +129,7 @@ def test_a_budget_is_kept(budget: int):
         ("", False),
     ],
 )
-def test_texts_are_alike_that_tell_the_same_items_by_shorter_or_longer_ids(again: str, same: bool):
+def test_texts_with_shorter_or_longer_ids_are_the_same(again: str, same: bool):
     told = "[019e2135-4600] > Deploys\n[019e2135-4611] > Tides"
     assert wording.is_same_text(told, again) is wording.is_same_text(again, told) is same
 

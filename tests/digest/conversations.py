@@ -1,4 +1,4 @@
-"""Talk to distil: sessions with many messages, and digesters that fail when told to."""
+"""Talk to distil: sessions with many messages, and summarizers that fail when told to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def say(memory: Memory, count: int, *, session: str = "talk", start: int = 0) ->
 
 
 def said(i: int, text: str = "", *, voice: str = "user", at: datetime = NOON) -> MessageText:
-    """Return one message as a digester reads it."""
+    """Return one message as a summarizer reads it."""
     text = text or told(i)
     origin: Origin = "assistant" if voice == "assistant" else "user"
     return MessageText(
@@ -44,7 +44,7 @@ def said(i: int, text: str = "", *, voice: str = "user", at: datetime = NOON) ->
 
 
 class Stopping(OfflineSummarizer):
-    """An offline digester that gives up at its n-th log."""
+    """An offline summarizer that gives up at its n-th log."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Stopping(OfflineSummarizer):
 
 
 class Chatty:
-    """A digester whose logs are longer than what they tell."""
+    """A summarizer whose logs are longer than what they tell."""
 
     identity = "scripted"
 

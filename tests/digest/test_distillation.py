@@ -122,13 +122,13 @@ _PROCESS = """
 import sys
 from lore.distill import distilling
 from lore.embed.embedder import NoEmbedder
-from lore.llm.offline.summarizer import OfflineDigester
+from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 limits = distilling.Limits(segment_tokens=300, share=0.5, least=64)
 with Memory.open(home=sys.argv[1], embedder=NoEmbedder()) as memory:
     print("open", flush=True)
     sys.stdin.readline()
-    distilling.distil_session(memory.database, OfflineDigester(), "talk", limits=limits)
+    distilling.distil_session(memory.database, OfflineSummarizer(), "talk", limits=limits)
 """
 
 

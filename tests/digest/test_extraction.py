@@ -24,7 +24,7 @@ from lore.store import (
 )
 from lore.store.database import Connection
 from lore.store.forgetting import ForgetSelection
-from tests.digest.world import ScriptedDigester, World, fact
+from tests.digest.world import ScriptedSummarizer, World, fact
 from tests.fakes import FakeEmbedder
 from tests.store.samples import count_vectors
 
@@ -150,12 +150,12 @@ def test_short_exchanges_are_read_together_and_long_ones_alone(world: World):
         world.say(f"short request {n}")
         world.say("done", role="assistant")
     world.say("long " + "word " * 1_500)
-    digester = ScriptedDigester(lambda _: [])
+    summarizer = ScriptedSummarizer(lambda _: [])
     means = world.means()
     extraction.curate_session(
-        world.database, "s", type(means)(digester, means.embedder, means.nearest)
+        world.database, "s", type(means)(summarizer, means.embedder, means.nearest)
     )
-    assert [len(one.said) for one in digester.asked] == [6, 1]
+    assert [len(one.said) for one in summarizer.asked] == [6, 1]
 
 
 def test_a_fragment_has_its_vector_at_once(world: World):

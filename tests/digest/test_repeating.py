@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lore.memory import Memory
 from lore.records import NewMessage, Part
-from tests.digest.world import ScriptedDigester, fact
+from tests.digest.world import ScriptedSummarizer, fact
 from tests.fakes import NOON, FakeEmbedder
 
 PAGE = (
@@ -30,7 +30,7 @@ def test_a_page_repeated_in_a_later_exchange_gains_no_trust(tmp_path: Path):
         for place, one in enumerate(told)
     ]
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
-        memory.context.digester = ScriptedDigester(
+        memory.context.digester = ScriptedSummarizer(
             lambda exchange: (
                 [fact(PAGE, one.id) for one in exchange.said if one.text == PAGE][-1:]
                 if exchange.said[-1].voice == "assistant"

@@ -32,7 +32,7 @@ from tests.fakes import FakeEmbedder, FixedClock
 Reader = Callable[[Segment], list[Extract]]
 
 
-class ScriptedDigester(OfflineSummarizer):
+class ScriptedSummarizer(OfflineSummarizer):
     """Extracts what it is told to."""
 
     def __init__(self, read: Reader) -> None:
@@ -66,7 +66,9 @@ class World:
 
     def means(self, read: Reader | None = None) -> CurationContext:
         """Return means with a scripted reader, or with the rules."""
-        reader = OfflineSummarizer(self.embedder.embed) if read is None else ScriptedDigester(read)
+        reader = (
+            OfflineSummarizer(self.embedder.embed) if read is None else ScriptedSummarizer(read)
+        )
         return CurationContext(reader, self.embedder, self.sources.nearest)
 
     def say(

@@ -1,4 +1,4 @@
-"""A made-up long session for the replays: a person asks, an assistant calls tools."""
+"""A generated long session for replays: a user asks, an assistant calls tools."""
 
 from __future__ import annotations
 

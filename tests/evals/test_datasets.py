@@ -1,4 +1,4 @@
-"""Long talks: recorded sessions as requests."""
+"""Evaluation files as retrieval tasks, and recorded sessions as requests."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def talk(tmp_path: Path) -> ReplaySession:
     return read_long_sessions(write(tmp_path))[0]
 
 
-def test_each_answer_is_a_request_with_all_that_was_said_before(talk: ReplaySession):
+def test_each_response_is_a_request_with_all_entries_before_it(talk: ReplaySession):
     assert len(talk.requests) == 48
     assert talk.requests[0].entries == 1
     assert talk.requests[1].entries == 3

@@ -1,4 +1,4 @@
-"""Economics: a long session with every strategy, by the real parts."""
+"""A long session with every strategy, with the real components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded sessions played again: what is counted, and where the figures come from."""
+"""Replay of recorded sessions: what is counted, and the source of the figures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_comes_from_a_linked_session_counts_as_right(tmp_path: Path):
     assert "2.5*" in result.as_table()
 
 
-def test_a_higher_threshold_never_tells_more_prompts(tmp_path: Path):
+def test_a_higher_threshold_never_injects_into_more_prompts(tmp_path: Path):
     data = write(
         tmp_path,
         session("a", 1, ["x"], "Mend the login test", FINDING, "Is the TTL checked?", "In get"),
@@ -60,7 +60,7 @@ def test_a_higher_threshold_never_tells_more_prompts(tmp_path: Path):
     assert told == sorted(told, reverse=True)
 
 
-def test_a_forks_copy_of_a_talk_is_not_asked_again(tmp_path: Path):
+def test_the_copy_in_a_forked_session_is_not_replayed(tmp_path: Path):
     first = session("a", 1, ["x"], "Mend the login test", FINDING)
     data = write(tmp_path, first, {**first, "sid": "b"})
     assert injection.run(data, cache=tmp_path / "cache").prompts == 1

@@ -1,4 +1,4 @@
-"""A picture of the layers: what it tells."""
+"""The SVG chart of the layers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lore.evals import economics, layers_chart
 from lore.evals.replay import PromptSize, ReplayOutcome
 
 
-def test_a_picture_tells_the_session_and_its_layers_and_busts():
+def test_a_chart_shows_the_session_its_layers_and_busts():
     sizes = [PromptSize(0.0, n // 7, 100, 1_000 * n, busts=n == 5) for n in range(20)]
     one = ReplayOutcome(usd=1.5, questions=2, available=1, sizes=sizes)
     sessions = {"long <session>": {"full": one, "gradient_horizon": one}}

@@ -1,4 +1,4 @@
-"""Caching: what is read, what is written, and what it costs."""
+"""The simulated cache, the strategies and the evidence of a replay."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_comes_after_the_last_breakpoint_is_neither():
     assert cache.send(prompt(2_000, 500, marked=(0,)), 0) == TokenUse(500, 0, 2_000)
 
 
-def test_reading_makes_the_cache_last_and_silence_ends_it():
+def test_a_read_renews_the_ttl_and_a_pause_expires_it():
     cache = PrefixCache()
     cache.send(prompt(2_000), 0)
     assert cache.send(prompt(2_000), 299).cache_read_tokens == 2_000
@@ -131,7 +131,7 @@ def test_only_what_goes_through_lore_has_recall(talk: ReplaySession):
     assert found["gradient_horizon"].available == 1
 
 
-def test_what_a_client_says_before_the_talk_is_paid_for_with_every_request(talk: ReplaySession):
+def test_the_fixed_prompt_is_paid_for_with_every_request(talk: ReplaySession):
     bare, full = outcomes(talk), outcomes(talk, client=ReplayClient(fixed_tokens=10_000))
     extra = full["full"].tokens_in - bare["full"].tokens_in
     assert extra == pytest.approx(10_000 * len(talk.requests), rel=0.01)
@@ -150,7 +150,7 @@ class Noting:
         return StrategyPrompt((), Plan(0, PromptState()))
 
 
-def test_what_a_client_says_before_the_talk_stands_before_the_last_question_too(
+def test_the_fixed_prompt_precedes_the_last_question_too(
     talk: ReplaySession,
 ):
     noting = Noting()

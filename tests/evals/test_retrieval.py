@@ -1,4 +1,4 @@
-"""TODO."""
+"""Scores of ranked results, and the retrieval evaluation."""
 
 from __future__ import annotations
 

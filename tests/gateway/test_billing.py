@@ -1,4 +1,4 @@
-"""An answer that takes several requests has money set aside for each, and leaves none behind."""
+"""Reservations of requests with several responses, and the billing observer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.paid import PRICES, paying, total
 from tests.gateway.proxied import HELLO
-from tests.gateway.test_turning import HEADERS, PATH
+from tests.gateway.test_memory_plugin import HEADERS, PATH
 from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
 from tests.waiting import eventually
 
@@ -71,7 +71,7 @@ def test_money_is_set_aside_for_the_request_at_hand_and_what_was_taken_before(me
     assert set_aside(memory) == pytest.approx(0.1 + 1.0)
     bill.follow_up.reserve(RequestUsage(TokenUse(250)), 0)
     assert set_aside(memory) == pytest.approx(0.25 + 1.0)
-    memory.budget.settle_request(bill.reserved, TokenUse(250))
+    memory.budget.settle_request(bill.hold, TokenUse(250))
     bill.follow_up.close()
     assert set_aside(memory) == 0
     assert memory.budget.day_budget().spent_usd == pytest.approx(0.25)
@@ -80,7 +80,7 @@ def test_money_is_set_aside_for_the_request_at_hand_and_what_was_taken_before(me
 def test_what_is_set_aside_after_the_client_left_is_given_back(memory: Memory):
     bill = billed(memory)
     assert bill.follow_up is not None
-    memory.budget.release_request(bill.reserved)
+    memory.budget.release_request(bill.hold)
     bill.follow_up.close()
     bill.follow_up.reserve(RequestUsage(TokenUse(100)), 0)
     assert set_aside(memory) == 0
@@ -92,11 +92,11 @@ def test_a_request_for_which_there_is_no_money_leaves_none_set_aside(memory: Mem
     with pytest.raises(BudgetSpent):
         bill.follow_up.reserve(RequestUsage(TokenUse(3_000)), 0)
     assert set_aside(memory) == pytest.approx(3.0), "what was taken is not settled yet"
-    memory.budget.release_request(bill.reserved)
+    memory.budget.release_request(bill.hold)
     assert set_aside(memory) == 0
 
 
-def test_a_bill_is_given_back_if_anything_fails_before_it_is_handed_over(memory: Memory):
+def test_a_reservation_is_released_if_anything_fails_before_it_is_handed_over(memory: Memory):
     order = CostEstimate("dear", MOST, "", streams=False)
 
     def fail() -> None:
@@ -160,7 +160,7 @@ def test_searches_leave_no_money_set_aside(tmp_path: Path, up: Upstream):
 
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
-RESERVED = RequestHold("k", BEGUN, "m", "google", "request:turn", "", "", usd=None, kept=False)
+RESERVED = RequestHold("k", BEGUN, "m", "google", "request:turn", "", "", usd=None, is_stored=False)
 PROMPT = TokenUse(fresh_tokens=100)
 STREAMED = b'data: {"candidates": [], "usageMetadata": {"promptTokenCount": 7}}\n\n'
 WHOLE = b'{"candidates": [], "usageMetadata": {"promptTokenCount": 7}}'
@@ -210,7 +210,7 @@ def test_an_answer_is_read_in_the_form_that_it_has(piece: bytes, form: str, expe
     assert reply.usage.input_tokens == 7
 
 
-def test_an_answer_that_does_not_tell_its_form_has_the_one_that_was_asked_for():
+def test_a_response_without_a_content_type_has_the_requested_format():
     [reply] = observed(Reservation(gemini, RESERVED, streams=True, prompt=PROMPT), STREAMED, {})
     assert reply.usage.input_tokens == 7
 
@@ -256,7 +256,7 @@ def test_headers_that_cannot_be_read_do_not_hide_what_an_answer_took():
     assert reply.usage.input_tokens == 7
 
 
-def test_an_answer_that_cannot_be_read_still_ends_its_request():
+def test_an_unreadable_response_still_settles_its_request():
     class Broken:
         def open_reader(self, *, streams: bool) -> object:
             raise ZeroDivisionError(streams)

@@ -256,7 +256,7 @@ def test_a_request_costs_what_its_provider_charges(
 
 
 @pytest.mark.parametrize("wire", ["chat", "responses"])
-def test_a_stream_tells_its_service_as_a_document_does(wire: str):
+def test_a_stream_reports_its_service_tier_like_a_document(wire: str):
     told: dict[str, Any] = {"service_tier": "flex", "choices": [], "usage": {"prompt_tokens": 1}}
     if wire == "responses":
         told = {"type": "response.completed", "response": {"service_tier": "flex", "output": []}}

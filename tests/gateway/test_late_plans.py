@@ -18,7 +18,7 @@ from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
 from lore.settings import load
 from tests.fakes import FakeEmbedder
-from tests.gateway.test_turning import HEADERS, HERE, PATH
+from tests.gateway.test_memory_plugin import HEADERS, HERE, PATH
 
 SETTINGS: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "inject_threshold": 0.0}
 

@@ -19,7 +19,7 @@ from lore.settings import load
 from tests.fakes import FakeEmbedder
 from tests.gateway.proxied import Proxied, proxied
 from tests.gateway.test_late_plans import bare
-from tests.gateway.test_turning import HERE
+from tests.gateway.test_memory_plugin import HERE
 from tests.gateway.upstream import Says, Text, Upstream, upstream
 from tests.waiting import PATIENCE_S, eventually
 

@@ -1,4 +1,4 @@
-"""A request whose answer says nothing of its cost still costs what can be told of it."""
+"""Usage of requests whose responses do not report it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_stream_that_is_left_before_it_says_anything_costs_its_prompt(wire: st
     ) == RequestUsage(PROMPT, True)
 
 
-def test_calls_and_thoughts_are_paid_as_what_is_said():
+def test_calls_and_reasoning_are_charged_like_text():
     called = event({"choices": [{"delta": {"tool_calls": [{"function": {"arguments": SAID}}]}}]})
     thought = event({"choices": [{"delta": {"reasoning_content": SAID}}]})
     taken = measure_usage(

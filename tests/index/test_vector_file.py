@@ -162,7 +162,7 @@ def test_a_private_index_grows_past_its_first_block(tmp_path):
     assert index.search(vectors[39_000], 1)[1][0] > 0.99
 
 
-def test_a_reader_that_is_fed_goes_on_in_memory_with_all_rows(tmp_path):
+def test_a_read_only_index_continues_in_memory_with_all_rows(tmp_path):
     writer = open_index(tmp_path)
     fill(writer, range(1, 9))
     reader = open_index(tmp_path, writable=False)
@@ -247,7 +247,7 @@ def test_a_reader_follows_growth_and_new_files(tmp_path):
     assert (len(reader), reader.last_seq) == (0, 0)
     fill(writer, range(1, 9))
     assert reader.search(vector_of(5), 1)[0].tolist() == [5]
-    assert np.count_nonzero(old.living()) == 20_000
+    assert np.count_nonzero(old.live_rows()) == 20_000
 
 
 def _add_and_search(folder, place, together, answers):

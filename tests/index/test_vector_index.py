@@ -48,7 +48,7 @@ def test_float16_and_unnormalised_vectors_are_taken(tmp_path):
     assert scores[0] == pytest.approx(1, abs=0.01)
 
 
-def test_a_vector_without_direction_is_kept_and_scores_nothing(tmp_path):
+def test_a_zero_vector_is_stored_and_scores_zero(tmp_path):
     index = open_index(tmp_path)
     index.append([row(1), row(2)], np.stack([np.zeros(DIMENSION), np.full(DIMENSION, np.nan)]))
     assert index.search(vector_of(1), 5)[1].tolist() == [0, 0]

@@ -67,8 +67,8 @@ class CountingLedger:
         self.told.append(("release", reservation.question))
 
 
-def digester(chat: Any, ledger: Any = None) -> ChatSummarizer:
-    """Return a digester that waits for nothing and has a known boundary."""
+def summarizer(chat: Any, ledger: Any = None) -> ChatSummarizer:
+    """Return a summarizer that waits for nothing and has a known boundary."""
     return ChatSummarizer(
         chat,
         ledger or CountingLedger(),

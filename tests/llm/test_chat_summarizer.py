@@ -19,12 +19,12 @@ from lore.text import tokens
 from tests.llm.fakes import (
     CountingLedger,
     ScriptedChat,
-    digester,
     fact,
     facts,
     fragment,
     said,
     segment,
+    summarizer,
 )
 
 TALK = segment(
@@ -35,7 +35,7 @@ TALK = segment(
 
 
 def observed(text: str, limit_tokens: int = 500) -> tuple[LogLine, ...]:
-    return digester(ScriptedChat(text)).observe(TALK, limit_tokens=limit_tokens).lines
+    return summarizer(ScriptedChat(text)).observe(TALK, limit_tokens=limit_tokens).lines
 
 
 def test_a_log_has_its_days_and_the_messages_that_each_line_tells():
@@ -97,40 +97,40 @@ def test_no_answer_breaks_the_reading_of_a_log(text):
 
 def test_an_empty_segment_is_not_asked_about():
     chat = ScriptedChat()
-    assert digester(chat).observe(segment(), limit_tokens=10).lines == ()
-    assert digester(chat).extract(segment()) == []
+    assert summarizer(chat).observe(segment(), limit_tokens=10).lines == ()
+    assert summarizer(chat).extract(segment()) == []
     assert not chat.asked
 
 
 def test_a_condensed_log_has_lines_without_sources_and_fits():
     text = "Current state:\n2026-05-13 export runs at 02:30\n\n" + "Timeline:\n" + "x\n" * 500
-    log = digester(ScriptedChat(text)).condense(["a"], "", limit_tokens=60)
+    log = summarizer(ScriptedChat(text)).condense(["a"], "", limit_tokens=60)
     assert log.text.startswith("Current state:\n2026-05-13 export runs at 02:30\nTimeline:\nx")
     assert tokens.count(log.text) <= 60
 
 
 def test_the_answer_has_room_for_thinking_beyond_its_limit():
     chat = ScriptedChat("[1] x")
-    digester(chat).observe(TALK, limit_tokens=300)
+    summarizer(chat).observe(TALK, limit_tokens=300)
     assert chat.asked[0].max_tokens == 300 + THINKING_TOKENS
 
 
 def test_an_overview_is_cut_to_its_length():
-    text = digester(ScriptedChat("long " * 5_000)).overview(fragment("a", "A"), [])
+    text = summarizer(ScriptedChat("long " * 5_000)).overview(fragment("a", "A"), [])
     assert tokens.count(text) <= OVERVIEW_TOKENS
 
 
 def test_a_root_with_hundreds_of_children_still_fits_a_prompt():
     chat = ScriptedChat("Fresh.")
     children = [fragment(str(n), "word " * 2_000) for n in range(200)]
-    digester(chat).overview(fragment("a", "A"), children)
+    summarizer(chat).overview(fragment("a", "A"), children)
     assert tokens.count(chat.asked[0].messages[0].text) < 25_000
 
 
 def reflected(insight: str, *numbers: int) -> str:
     answer = json.dumps({"insight": insight, "from_items": numbers})
     cluster = [fragment(name, name) for name in "abc"]
-    return digester(ScriptedChat(answer)).reflect(cluster)
+    return summarizer(ScriptedChat(answer)).reflect(cluster)
 
 
 def test_an_insight_must_follow_from_two_items():
@@ -144,7 +144,7 @@ def test_an_insight_must_follow_from_two_items():
 def judged(*verdicts: tuple[int, str], newer: str = "user") -> list[Verdict | None]:
     answer = json.dumps({"verdicts": [{"pair": n, "verdict": v} for n, v in verdicts]})
     pair = (fragment("a", "8080"), fragment("b", "8443", newer))  # type: ignore[arg-type]
-    return digester(ScriptedChat(answer)).judge([pair, pair])
+    return summarizer(ScriptedChat(answer)).judge([pair, pair])
 
 
 def test_each_pair_gets_its_verdict():
@@ -170,7 +170,7 @@ def test_pairs_are_judged_ten_at_a_time():
 
     chat = ScriptedChat(by=all_change)
     pair = (fragment("a", "8080"), fragment("b", "8443"))
-    assert digester(chat).judge([pair] * 23) == ["changes"] * 23
+    assert summarizer(chat).judge([pair] * 23) == ["changes"] * 23
     assert [ask.messages[0].text.count("older:") for ask in chat.asked] == [
         PAIRS_PER_REQUEST
     ] * 2 + [3]
@@ -178,7 +178,7 @@ def test_pairs_are_judged_ten_at_a_time():
 
 def test_every_call_is_reserved_and_settled_bad_answers_too():
     ledger = CountingLedger()
-    digester(ScriptedChat("nonsense", facts()), ledger).extract(TALK)
+    summarizer(ScriptedChat("nonsense", facts()), ledger).extract(TALK)
     assert ledger.told == [("reserve", "extract"), ("settle", "extract")] * 2
     assert ledger.settled == [Usage(100, 10)] * 2
 
@@ -195,7 +195,7 @@ def test_every_call_is_reserved_and_settled_bad_answers_too():
 def test_what_was_set_aside_never_stays_so(error, end):
     ledger = CountingLedger()
     with pytest.raises(type(error)):
-        digester(ScriptedChat(error), ledger).extract(TALK)
+        summarizer(ScriptedChat(error), ledger).extract(TALK)
     assert ledger.told == [("reserve", "extract"), (end, "extract")]
 
 
@@ -204,7 +204,7 @@ def test_a_failed_call_is_entered_with_what_it_took():
     error.usage = Usage(500, 20)
     ledger = CountingLedger()
     with pytest.raises(RateLimited):
-        digester(ScriptedChat(error), ledger).extract(TALK)
+        summarizer(ScriptedChat(error), ledger).extract(TALK)
     assert ledger.settled == [Usage(500, 20)]
 
 
@@ -215,18 +215,18 @@ def test_without_money_nobody_is_asked():
 
     chat = ScriptedChat(facts())
     with pytest.raises(BudgetSpent):
-        digester(chat, Spent()).extract(TALK)
+        summarizer(chat, Spent()).extract(TALK)
     assert not chat.asked
 
 
 def test_two_answers_of_no_use_are_a_bad_reply():
     with pytest.raises(BadReply):
-        digester(ScriptedChat("a", "b")).extract(TALK)
+        summarizer(ScriptedChat("a", "b")).extract(TALK)
 
 
 def test_it_is_called_after_its_chat_and_closes_it():
     chat = ScriptedChat()
-    digesting = digester(chat)
+    digesting = summarizer(chat)
     assert digesting.identity == "anthropic:claude-haiku-5-5"
     digesting.close()
     assert chat.closed
@@ -234,5 +234,5 @@ def test_it_is_called_after_its_chat_and_closes_it():
 
 def test_extracts_have_the_ids_of_their_messages():
     listed = facts(fact(1, "The export is at 02:30.", sources=[1], importance="high"))
-    (extract,) = digester(ScriptedChat(listed)).extract(TALK)
+    (extract,) = summarizer(ScriptedChat(listed)).extract(TALK)
     assert (extract.sources, extract.importance) == (("id-1",), 0.9)

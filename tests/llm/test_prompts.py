@@ -15,7 +15,7 @@ from lore.llm import prompts
 from lore.llm.chat import ChatRequest
 from lore.llm.prompts import PROMPTS, indent, new_boundary, render
 from lore.llm.prompts.renderer import RECORD_NOTICE
-from tests.llm.fakes import BOUNDARY, ScriptedChat, digester, fact, facts, fragment, said, segment
+from tests.llm.fakes import BOUNDARY, ScriptedChat, fact, facts, fragment, said, segment, summarizer
 
 FOLDER = Path(__file__).parent / "rendered"
 
@@ -39,7 +39,7 @@ def asked() -> dict[str, ChatRequest]:
         '{"insight": "", "from_items": []}',
         '{"verdicts": []}',
     )
-    digesting = digester(chat)
+    digesting = summarizer(chat)
     digesting.observe(TALK, limit_tokens=400)
     digesting.condense(["2026-05-13\nMara: a", "2026-05-14\nMara: b"], "Former.", limit_tokens=400)
     digesting.extract(TALK)
@@ -91,7 +91,7 @@ def test_every_line_of_what_was_said_is_indented(text):
 @given(st.text())
 def test_whatever_was_said_can_be_sent(text):
     chat = ScriptedChat("[1] x")
-    digester(chat).observe(segment(said(1, text, voice=text)), limit_tokens=100)
+    summarizer(chat).observe(segment(said(1, text, voice=text)), limit_tokens=100)
     (ask,) = chat.asked
     ask.messages[0].text.encode()
     heads = [one for one in ask.messages[0].text.split("\n") if one.startswith("[")]

@@ -28,21 +28,21 @@ def test_a_busy_provider_is_asked_again_after_the_time_it_names():
 
 def test_pauses_grow_where_no_time_is_named():
     slept: list[float] = []
-    patiently(ScriptedChat(*[RateLimited("busy")] * 4, GOOD), slept)
+    send(ScriptedChat(*[RateLimited("busy")] * 4, GOOD), slept)
     assert all(later > earlier for earlier, later in pairwise(slept))
 
 
 def test_all_pauses_together_are_bounded():
     slept: list[float] = []
     with pytest.raises(RateLimited):
-        patiently(ScriptedChat(*[RateLimited("busy")] * 50), slept)
+        send(ScriptedChat(*[RateLimited("busy")] * 50), slept)
     assert sum(slept) <= MAX_WAIT_S
 
 
 def test_nobody_waits_for_a_provider_that_wants_an_hour():
     slept: list[float] = []
     with pytest.raises(RateLimited):
-        patiently(ScriptedChat(RateLimited("busy", retry_after_s=3600)), slept)
+        send(ScriptedChat(RateLimited("busy", retry_after_s=3600)), slept)
     assert not slept
 
 
@@ -63,7 +63,7 @@ def test_an_empty_answer_can_be_repeated_too():
 
 def test_two_bad_answers_are_an_error_that_quotes_neither():
     with pytest.raises(BadReply) as caught:
-        patiently(ScriptedChat('{"hunter2": 1}', "hunter2"), [])
+        send(ScriptedChat('{"hunter2": 1}', "hunter2"), [])
     assert "hunter2" not in str(caught.value)
     assert ScriptedChat.identity in str(caught.value)
 

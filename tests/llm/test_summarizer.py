@@ -13,17 +13,17 @@ from lore.llm import OpenedSummarizer, open_summarizer
 from lore.llm.chat import ChatMessage, ChatRequest, LazyChat
 from lore.llm.presets import PRESETS, check_base_url, resolve_provider
 from lore.settings import USUAL_KEYS, Settings, load
-from tests.llm.fakes import CountingLedger, ScriptedChat, digester
+from tests.llm.fakes import CountingLedger, ScriptedChat, summarizer
 
-OFFLINE = digester(ScriptedChat())
+OFFLINE = summarizer(ScriptedChat())
 
 LOADED = """
 import sys
-from lore.llm import open_digester
+from lore.llm import open_summarizer
 from lore.settings import Settings
-opened = open_digester(Settings(chat_provider=sys.argv[1], chat_model="m", chat_api_key="k"),
+opened = open_summarizer(Settings(chat_provider=sys.argv[1], chat_model="m", chat_api_key="k"),
                        offline=None, ledger=None)
-print(opened.digester.identity if opened.digester else "offline", opened.notice, sep="|")
+print(opened.summarizer.identity if opened.summarizer else "offline", opened.notice, sep="|")
 print(sorted({"anthropic", "openai", "httpx2", "genai_prices", "pydantic"} & set(sys.modules)))
 """
 

@@ -56,7 +56,7 @@ def value_or_error(digesting: ChatSummarizer, question: str) -> Any:
 
 
 def is_right(value: Any) -> bool:
-    """Tell whether a value is one that a digester may return."""
+    """Tell whether a value is one that a summarizer may return."""
     if isinstance(value, Log):
         return all(set(line.sources) <= {1, 2} for line in value.lines)
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Money at the front desk: from a request to what it came to."""
+"""Money: from the reservation of a request to its cost."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_parts_come_back_as_they_were(parts: list[Part]) -> None:
     assert codec.unpack_parts(codec.pack_parts(parts)) == tuple(parts)
 
 
-def test_one_plain_text_is_kept_as_it_is() -> None:
+def test_one_plain_text_is_stored_unchanged() -> None:
     assert codec.pack_parts([Part("text", 'say "hello"')]) == 'say "hello"'
     assert codec.unpack_text("hello") == "hello"
     assert codec.unpack_text(codec.pack_parts([Part("text", "[1] see below")])) == ("[1] see below")
@@ -81,7 +81,7 @@ def test_a_role_comes_back_as_it_was(role: Role) -> None:
     assert codec.unpack_role(codec.pack_role(role)) == role
 
 
-def test_a_role_that_nobody_has_is_told_as_damage() -> None:
+def test_an_unknown_role_is_reported_as_damage() -> None:
     with pytest.raises(StoreDamaged):
         codec.unpack_role(99)
 
@@ -92,14 +92,14 @@ def test_a_moment_comes_back_as_it_was(moment: datetime) -> None:
 
 
 @pytest.mark.parametrize("garbage", ["[", "[1]", '[{"nonsense": 1}]', b"bytes"])
-def test_garbage_is_told_as_damage(garbage: Any) -> None:
+def test_undecodable_parts_are_reported_as_damage(garbage: Any) -> None:
     with pytest.raises(StoreDamaged):
         codec.unpack_parts(garbage)
     with pytest.raises(StoreDamaged):
         codec.unpack_text(garbage)
 
 
-def test_a_garbled_value_or_moment_is_told_as_damage() -> None:
+def test_an_undecodable_value_or_time_is_reported_as_damage() -> None:
     with pytest.raises(StoreDamaged):
         codec.unpack_json("{")
     with pytest.raises(StoreDamaged):

@@ -28,7 +28,7 @@ def test_a_cycle_keeps_what_each_phase_did(db: Connection) -> None:
     assert (report.started_at, report.ended_at, report.undone) == (NOON, None, False)
 
 
-def test_an_open_cycle_goes_on_only_with_the_same_phases(db: Connection) -> None:
+def test_an_open_cycle_is_resumed_only_with_the_same_phases(db: Connection) -> None:
     n = consolidation.begin_cycle(db, ["merge", "link"], now=NOON)
     assert consolidation.find_open_cycle(db, ["merge"]) is None
     found = consolidation.find_open_cycle(db, ["merge", "link"])
@@ -44,13 +44,13 @@ def test_the_last_that_stands_is_found(db: Connection) -> None:
     consolidation.mark_cycle_undone(db, second, now=NOON)
     last, standing = (
         consolidation.find_last_cycle(db),
-        consolidation.find_last_cycle(db, standing=True),
+        consolidation.find_last_cycle(db, not_undone=True),
     )
     assert (last.n, standing.n) == (second, first) if last and standing else False
     assert consolidation.get_report(db, second).undone
 
 
-def test_reports_are_kept_for_a_month_and_as_long_as_they_can_be_taken_back(
+def test_reports_are_kept_for_a_month_and_while_they_can_be_undone(
     db: Connection,
 ) -> None:
     old = consolidation.begin_cycle(db, ["merge"], now=NOON)
@@ -64,7 +64,7 @@ def test_reports_are_kept_for_a_month_and_as_long_as_they_can_be_taken_back(
     assert consolidation.cycles_past_undo(db, now=later) == [held]
 
 
-def test_marks_begin_at_nothing_and_are_replaced(db: Connection) -> None:
+def test_progress_starts_at_zero_and_is_replaced(db: Connection) -> None:
     assert consolidation.get_progress(db, "merge") == 0
     consolidation.set_progress(db, "merge", 7)
     consolidation.set_progress(db, "merge", 9)
@@ -74,7 +74,7 @@ def test_marks_begin_at_nothing_and_are_replaced(db: Connection) -> None:
     )
 
 
-def test_lines_that_tell_of_an_id_or_say_a_text_are_dropped(db: Connection) -> None:
+def test_report_lines_with_an_id_or_a_text_are_redacted(db: Connection) -> None:
     n = consolidation.begin_cycle(db, ["merge", "link"], now=NOON)
     consolidation.save_phase(db, n, PhaseReport("link", "failed", reason="ValueError: a secret"))
     gone, kept = numbered_id(1), numbered_id(3)
@@ -125,14 +125,14 @@ def test_a_decision_is_found_by_its_pair_and_replaced_by_a_later_one(db: Connect
     assert consolidation.judgements_of(db, [a], "merge") == {}
 
 
-def test_groups_are_told_by_their_first(db: Connection) -> None:
+def test_judgement_groups_are_keyed_by_their_first_fragment(db: Connection) -> None:
     a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
     judged = [Judgement(a, n, "reflect", "insight") for n in (a, b, c)]
     consolidation.put_judgements(db, judged, now=NOON)
     assert consolidation.judgement_groups(db, "reflect") == {a: {a, b, c}}
 
 
-def test_a_decision_goes_with_either_of_its_fragments(db: Connection) -> None:
+def test_a_judgement_is_deleted_with_either_fragment(db: Connection) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     consolidation.put_judgements(db, [Judgement(a, b, "merge", "apart")], now=NOON)
     db.run("DELETE FROM items WHERE n = :n", n=b)
@@ -156,7 +156,7 @@ def test_doubt_in_the_store_is_the_pure_doubt(db: Connection):
         assert found == pytest.approx(relevance.confidence_loss(days))
 
 
-def test_files_that_were_gone_before_are_gone_since_then(db: Connection, project_n: int):
+def test_files_stay_missing_since_they_were_first_missed(db: Connection, project_n: int):
     n = add_fragment(db, 1, project_n=project_n)
     consolidation.mark_missing_files(db, [n], [], now=NOON)
     consolidation.mark_missing_files(db, [n], [], now=NOON + timedelta(days=30))
@@ -164,7 +164,7 @@ def test_files_that_were_gone_before_are_gone_since_then(db: Connection, project
     assert fragments.get(db, n).confidence == pytest.approx(0.7 - relevance.confidence_loss(10))
 
 
-def test_nobody_doubts_what_has_its_files_back(db: Connection, project_n: int):
+def test_doubt_ends_when_the_files_are_back(db: Connection, project_n: int):
     n = add_fragment(db, 1, project_n=project_n)
     consolidation.mark_missing_files(db, [n], [], now=NOON)
     consolidation.update_doubt(db, now=NOON + timedelta(days=30))

@@ -88,7 +88,7 @@ def test_one_write_of_a_group_that_fails_leaves_the_others(database: Database) -
     assert found == {"a", "c"}
 
 
-def test_a_transaction_that_cannot_be_committed_fails_for_all_and_the_writer_goes_on(
+def test_a_failed_commit_fails_all_its_writes_and_the_writer_continues(
     database: Database,
 ) -> None:
     release = held_back(database)
@@ -134,7 +134,7 @@ def test_a_write_that_failed_may_be_tried_again_with_its_key(database: Database)
     assert database.write(put_meta("a", "1"), key="k") == "1"
 
 
-def test_a_key_is_not_kept_as_it_is(database: Database) -> None:
+def test_an_idempotency_key_is_stored_as_a_digest(database: Database) -> None:
     database.write(put_meta("a", "1"), key="store jabberwock")
     with database.read() as db:
         assert "jabberwock" not in str(db.rows("SELECT * FROM receipts"))
@@ -246,7 +246,7 @@ def test_a_write_that_ends_in_no_ordinary_error_still_answers_and_the_next_one_w
     assert database.submit(lambda _db: 7).result(timeout=20) == 7
 
 
-def test_a_damaged_receipt_is_told_and_the_next_write_works(database: Database) -> None:
+def test_a_damaged_receipt_is_reported_and_the_next_write_works(database: Database) -> None:
     database.write(lambda _db: 1, key="k")
     database.write(lambda db: db.run("UPDATE receipts SET result = '{'"))
     with pytest.raises(StoreError):

@@ -11,14 +11,14 @@ from tests.fakes import NOON
 from tests.store.samples import add_fragment
 
 
-def test_a_state_takes_the_place_of_the_former_one(db: Connection):
+def test_a_state_replaces_the_former_one(db: Connection):
     dialogue_state.put_state(db, "s", "pins", {"layer": 1}, now=NOON)
     dialogue_state.put_state(db, "s", "pins", {"layer": 2}, now=NOON)
     assert dialogue_state.find_states(db, "s") == {"pins": {"layer": 2}}
     assert dialogue_state.find_state(db, "t", "pins") is None
 
 
-def test_the_name_of_a_session_is_not_kept(db: Connection):
+def test_states_do_not_store_the_name_of_a_session(db: Connection):
     dialogue_state.put_state(db, "quiet-heron", "pins", {}, now=NOON)
     dialogue_state.add_markers(db, "quiet-heron", {"m": "Port 5436."}, now=NOON)
     rows = [*db.rows("SELECT * FROM dialogue_states"), *db.rows("SELECT * FROM recall_markers")]
@@ -35,7 +35,7 @@ def test_what_quotes_memory_can_be_dropped_and_the_rest_stays(db: Connection):
     assert not dialogue_state.find_markers(db, "s")
 
 
-def test_what_ended_long_ago_goes(db: Connection):
+def test_states_of_old_sessions_are_deleted(db: Connection):
     dialogue_state.put_state(db, "old", "pins", {"layer": 1}, now=NOON)
     dialogue_state.add_markers(db, "old", {"m": "x"}, now=NOON)
     later = NOON + timedelta(days=dialogue_state.STATE_RETENTION_DAYS + 1)
@@ -46,7 +46,7 @@ def test_what_ended_long_ago_goes(db: Connection):
     assert dialogue_state.find_states(db, "new")
 
 
-def test_amnesia_lasts_until_it_is_taken_back(db: Connection):
+def test_private_mode_lasts_until_it_is_ended(db: Connection):
     assert not dialogue_state.is_private(db, "s")
     dialogue_state.begin_private_mode(db, "s", now=NOON)
     dialogue_state.begin_private_mode(db, "s", now=NOON + timedelta(hours=1))
@@ -73,7 +73,7 @@ def test_a_condensed_session_may_be_given_it_again(db: Connection):
     assert not dialogue_state.find_injections(db, "s").items
 
 
-def test_what_was_taken_back_was_not_given(db: Connection):
+def test_undone_injections_are_removed(db: Connection):
     n, m = add_fragment(db, 1), add_fragment(db, 2)
     dialogue_state.add_injections(db, "s", [(n, 1), (n, 2), (m, 1)], now=NOON)
     dialogue_state.add_injections(db, "t", [(n, 1)], now=NOON)
@@ -84,7 +84,7 @@ def test_what_was_taken_back_was_not_given(db: Connection):
     assert dialogue_state.find_injections(db, "t").items == {n}
 
 
-def test_what_is_forgotten_goes_and_what_is_gone_is_not_kept(db: Connection):
+def test_injections_of_deleted_items_are_removed(db: Connection):
     n = add_fragment(db, 1)
     dialogue_state.add_injections(db, "s", [(n, 1), (n + 999, 2)], now=NOON)
     assert dialogue_state.find_injections(db, "s").items == {n}

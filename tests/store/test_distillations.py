@@ -13,7 +13,7 @@ from tests.fakes import NOON as CLOCK_NOON
 from tests.store.samples import NOON, add_messages, new_distillation, new_session, numbered_id
 
 
-def test_a_distillation_is_kept_and_found_by_its_words(db: Connection) -> None:
+def test_a_distillation_is_stored_and_found_by_its_words(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     ids = add_messages(db, session_n, "one", "two")
     new = new_distillation(9, "They spoke of okapis", ids[0], ids[1])
@@ -56,7 +56,7 @@ def test_the_lines_of_a_distillation_lead_to_their_messages(db: Connection) -> N
     assert distillations.source_messages_by_line(db, []) == {}
 
 
-def test_a_distillation_is_archived_and_taken_back(db: Connection) -> None:
+def test_a_distillation_is_archived_and_unarchived(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "one")
     n = distillations.add_distillation(
@@ -85,7 +85,7 @@ def test_a_session_without_a_mark_was_not_curated(database):
         assert distillations.curated_up_to(db, n) == distillations.NOT_CURATED
 
 
-def test_a_mark_never_goes_back(database):
+def test_a_curation_mark_never_goes_back(database):
     n = said(database, "s")
     for ordinal in (5, 3):
         database.write(lambda db, to=ordinal: distillations.mark_curated(db, n, to, now=CLOCK_NOON))
@@ -103,7 +103,7 @@ def test_sessions_are_due_in_the_order_in_which_they_fell_silent(database):
     assert found == ids
 
 
-def test_nothing_is_due_before_a_session_is_silent_or_long(database):
+def test_a_session_is_due_only_when_idle_or_long(database):
     said(database, "s", 3)
     with database.read() as db:
         assert (

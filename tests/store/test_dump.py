@@ -106,7 +106,7 @@ def grow(memory: Memory, data: st.DataObject) -> None:
             continue  # what is refused is not part of the memory
 
 
-def test_what_is_kept_beside_the_items_is_brought_along(tmp_path: Path) -> None:
+def test_records_beside_the_items_are_dumped_and_loaded(tmp_path: Path) -> None:
     with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
 
         def fill(db: Connection) -> None:
@@ -186,11 +186,11 @@ def test_an_older_export_with_versions_and_edges_of_the_forgotten_comes_in(
         assert [line["record"] for line in lines_of(memory)] == ["fragment", "tombstone"]
 
 
-def test_a_reference_to_what_was_never_brought_is_told(tmp_path: Path) -> None:
+def test_a_reference_to_a_missing_record_is_refused(tmp_path: Path) -> None:
     line = {"record": "edge", "source": "x", "target": "y", "kind": "supports", "weight": 1,
             "note": "", "created_at": 0}  # fmt: skip
     with open_memory(tmp_path / "a") as memory:
-        with pytest.raises(InvalidInput, match="has not brought"):
+        with pytest.raises(InvalidInput, match="is not in the import"):
             bring_in(memory, [line])
         with pytest.raises(InvalidInput, match="no export"):
             memory.sessions.import_lines([orjson.dumps(line)])

@@ -42,7 +42,7 @@ def number(db: Connection, id_: str) -> int:
     return items.resolve(db, id_).n
 
 
-def test_what_was_made_of_a_message_goes_with_it(db: Connection) -> None:
+def test_what_was_derived_from_a_message_is_forgotten_with_it(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "one", "two", "three")
     derived = add_fragment(db, 1, source_messages=(ids[1],))
@@ -69,7 +69,7 @@ def test_a_session_takes_its_subagents_along(db: Connection) -> None:
     assert maintenance.check_integrity(db) == []
 
 
-def test_what_was_stored_after_it_was_named_goes_too(db: Connection) -> None:
+def test_what_was_stored_after_the_selection_is_forgotten_too(db: Connection) -> None:
     session_n = new_session(db)
     doomed = forgetting.select_session(db, session_n)
     add_messages(db, session_n, "said in the meantime")
@@ -156,7 +156,7 @@ def test_tombstones_keep_away_what_a_copy_brings_back(db: Connection) -> None:
     assert forgetting.apply_tombstones(db, {session_id: ""}, now=NOON) == []
 
 
-def test_a_question_that_quotes_what_is_forgotten_goes_from_the_log(db: Connection) -> None:
+def test_a_query_that_quotes_what_is_forgotten_is_deleted_from_the_log(db: Connection) -> None:
     said = "The merger with Okapi Holdings closes on the third of March at a price of 12 million"
     n = add_fragment(db, 1, content=said)
     quoted = "is it true that THE MERGER with Okapi Holdings  closes on the third of march?"

@@ -43,12 +43,12 @@ def test_a_fragment_comes_back_as_it_was(db: Connection) -> None:
     assert (found.created_at, found.last_accessed) == (NOON, None)
 
 
-def test_a_fragment_that_is_gone_is_told(db: Connection) -> None:
+def test_a_missing_fragment_is_not_found(db: Connection) -> None:
     with pytest.raises(NotFound):
         fragments.get(db, 99)
 
 
-def test_an_update_keeps_what_was_said_before(db: Connection) -> None:
+def test_an_update_keeps_the_former_text(db: Connection) -> None:
     n = add_fragment(db, 1, "first words")
     assert update(db, n, "second words") == 2
     assert update(db, n, "third words") == 3
@@ -107,7 +107,7 @@ def test_roots_come_with_their_children_strongest_first(db: Connection) -> None:
     assert fragments.get(db, child).depth == 0
 
 
-def test_a_message_that_something_newer_replaces_ranks_below_it_and_says_so(tmp_path: Path):
+def test_an_outdated_message_ranks_below_the_newer_one_and_is_marked(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=FixedClock()) as memory:
         texts = ["The worker tries a job three times.", "The worker tries a job five times now."]
         old, new = (

@@ -23,7 +23,7 @@ from lore.store.history import (
 from lore.store.sqlite import Connection, id_text
 from tests.store.samples import NOON, add_fragment, minutes, numbered_id
 
-SAID = UndoSnapshot(words=Wording("x", "x"))
+SAID = UndoSnapshot(wording=Wording("x", "x"))
 
 
 def test_the_last_action_that_was_not_undone_is_found(db: Connection) -> None:
@@ -65,18 +65,18 @@ EDGE = EdgeState(0.5, "so it is")
     "before",
     [
         EMPTY_SNAPSHOT,
-        UndoSnapshot(words=Wording("one", "two")),
+        UndoSnapshot(wording=Wording("one", "two")),
         UndoSnapshot(
-            words=Wording("one", "two", Attribution("repo", 2, "fact")), after=Wording("a", "b")
+            wording=Wording("one", "two", Attribution("repo", 2, "fact")), after=Wording("a", "b")
         ),
         UndoSnapshot(link=LinkSnapshot(7, "related_to")),
         UndoSnapshot(link=LinkSnapshot(7, "hierarchical", EDGE, 3), batch="decision", after=EDGE),
         UndoSnapshot(successor=SuccessorSnapshot(7)),
         UndoSnapshot(successor=SuccessorSnapshot(7, "former")),
-        UndoSnapshot(batch="revocation", standing=(1, 2)),
+        UndoSnapshot(batch="revocation", removed_instructions=(1, 2)),
     ],
 )
-def test_what_is_kept_comes_back(before: UndoSnapshot) -> None:
+def test_a_snapshot_survives_packing(before: UndoSnapshot) -> None:
     assert unpack_snapshot(pack_snapshot(before)) == before
 
 
@@ -95,7 +95,7 @@ def test_what_is_kept_comes_back(before: UndoSnapshot) -> None:
         ),
     ],
 )
-def test_what_was_kept_with_empty_fields_is_read(kept: str, before: UndoSnapshot) -> None:
+def test_a_snapshot_with_empty_fields_is_read(kept: str, before: UndoSnapshot) -> None:
     assert unpack_snapshot(kept) == before
 
 
@@ -129,7 +129,7 @@ def test_items_with_numbers_in_a_row_share_an_entry(db: Connection) -> None:
     assert [seq - changes[0][0] for seq, *_ in changes] == [0, 0, 1]
 
 
-def test_burying_twice_is_no_news(db: Connection) -> None:
+def test_a_second_tombstone_of_an_id_is_not_new(db: Connection) -> None:
     history.add_tombstones(db, ["gone"], NOON, sources={"gone": "digest"})
     assert history.add_tombstones(db, ["gone"], NOON) == 0
     assert history.find_buried(db, ["gone", "here"]) == {"gone"}

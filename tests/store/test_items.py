@@ -22,12 +22,12 @@ def test_an_id_is_found_whole_and_by_a_prefix_of_eight(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["", "abc", "abcdef0", "zzzzzzzzz", "'; DROP", "\0" * 9])
-def test_what_is_no_id_is_told(db: Connection, wanted: str) -> None:
+def test_an_invalid_id_is_refused(db: Connection, wanted: str) -> None:
     with pytest.raises(InvalidInput):
         items.resolve(db, wanted)
 
 
-def test_an_unknown_id_is_told(db: Connection) -> None:
+def test_an_unknown_id_is_not_found(db: Connection) -> None:
     with pytest.raises(NotFound):
         items.resolve(db, "00000000-0000")
 

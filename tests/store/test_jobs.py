@@ -5,7 +5,7 @@ from lore.store.sqlite import Connection
 from tests.store.samples import NOON, minutes
 
 
-def test_a_job_goes_on_where_it_was_and_begins_again_once_done(db: Connection) -> None:
+def test_an_open_job_resumes_and_a_finished_one_restarts(db: Connection) -> None:
     job = jobs.ensure(db, "embed", "model", total=10, now=NOON)
     jobs.advance(db, job.id, progress=4, now=minutes(1))
     again = jobs.ensure(db, "embed", "model", total=12, now=minutes(2))
@@ -47,7 +47,7 @@ def test_a_job_that_waits_for_its_next_attempt_is_not_hurried(db: Connection) ->
     assert jobs.find_due(db, ["distil"], now=NOON) is None
 
 
-def test_a_job_that_failed_is_held_until_it_is_due(db: Connection) -> None:
+def test_a_failed_job_waits_for_its_backoff(db: Connection) -> None:
     job = jobs.ensure(db, "embed", "model", total=1, now=NOON)
     assert not jobs.is_held(db, "embed", "model", now=NOON)
     jobs.fail(db, job.id, "away", now=NOON)

@@ -51,7 +51,7 @@ def ranked(db: Connection, query: str) -> list[str]:
     return [said[n].parts[0].text for n, _ in rows]
 
 
-def test_a_message_shares_in_what_was_said_before_and_after_it(db: Connection) -> None:
+def test_a_message_shares_the_scores_of_its_neighbours(db: Connection) -> None:
     texts = ("far away", "what is the animal called", "okapi", "thank you", "good bye")
     add_messages(db, new_session(db), *texts)
     assert ranked(db, '"okapi"') == ["okapi", "thank you", "what is the animal called"]

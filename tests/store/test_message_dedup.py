@@ -41,7 +41,7 @@ def test_a_conversation_that_comes_by_two_channels_is_stored_once(db: Connection
     assert stored(db, n) == ["hi", "yes", "yes", "bye"]
 
 
-def test_what_is_said_again_in_one_channel_is_another_message(db: Connection) -> None:
+def test_a_text_repeated_in_one_channel_is_another_message(db: Connection) -> None:
     n = new_session(db)
     bring(db, n, "file", "yes")
     bring(db, n, "gateway", "yes", "yes")
@@ -104,7 +104,7 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     schedule=st.lists(steps, max_size=12),
     last=st.sampled_from(["file", "gateway", "hook"]),
 )
-def test_channels_cut_anywhere_and_replayed_store_a_talk_once_and_in_order(
+def test_channels_cut_anywhere_and_replayed_store_a_conversation_once_in_order(
     lasting: Database, talk: list[str], schedule: list[tuple[Channel, int, int]], last: Channel
 ) -> None:
     come: dict[str, int] = {}

@@ -64,7 +64,7 @@ def test_a_message_comes_back_as_it_was(db: Connection) -> None:
     assert messages.get_messages(db, []) == {}
 
 
-def test_standing_instructions_and_speakers_are_kept(db: Connection) -> None:
+def test_standing_instructions_and_speakers_are_stored(db: Connection) -> None:
     session_n = new_session(db)
     add_messages(db, session_n, "Always answer in French.")
     add_messages(db, session_n, "hello", speaker="Ada")
@@ -152,7 +152,7 @@ def test_nothing_asked_is_nothing_doubted(db: Connection):
     assert messages.untrusted_mixtures(db, []) == set()
 
 
-def test_what_may_be_shown_unasked_is_told_of_all_sorts_of_items(db: Connection):
+def test_trusted_items_of_all_types_are_found(db: Connection):
     said = number(db, say(db, Part("text", "said")))
     tool = number(db, say(db, Part("tool_result", "out"), role="tool"))
     own, page = add_fragment(db, 1), add_fragment(db, 2, origin="web")

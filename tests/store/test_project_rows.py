@@ -10,7 +10,7 @@ def remotes(db: Connection) -> list[str]:
     return [row[0] for row in db.rows("SELECT remote FROM projects ORDER BY n")]
 
 
-def test_to_look_for_a_place_writes_nothing(db: Connection) -> None:
+def test_finding_a_project_writes_nothing(db: Connection) -> None:
     n = project_rows.ensure_project_at(db, ProjectLocation("/code/engine"), now=NOON)
     cloned = ProjectLocation("/code/engine", "host/engine")
     assert project_rows.find_project_at(db, cloned) == n

@@ -52,7 +52,7 @@ def test_nothing_is_done_where_it_hangs_already(db: Connection, cycle: Cycle) ->
 
 
 @pytest.mark.parametrize("above", [True, False], ids=["below a root", "as a root"])
-def test_a_child_takes_its_parents_place_with_its_siblings_below(
+def test_a_child_replaces_its_parent_with_its_siblings_below(
     db: Connection, cycle: Cycle, *, above: bool
 ) -> None:
     depth = int(above)
@@ -135,7 +135,7 @@ def test_the_older_one_points_at_the_newer_and_no_longer_holds(db: Connection) -
     assert fragments.get(db, newer).superseded_by is None
 
 
-def test_both_stand_again_as_before_when_it_is_taken_back(db: Connection, cycle: Cycle) -> None:
+def test_undoing_a_supersession_restores_both_fragments(db: Connection, cycle: Cycle) -> None:
     older, newer = add_fragment(db, 1), add_fragment(db, 2)
     before = fragments.get(db, older)
     reversible_changes.supersede(db, older, newer, now=minutes(5), recorder=cycle.recorder)
@@ -152,7 +152,7 @@ def test_what_was_changed_since_is_left(db: Connection, cycle: Cycle) -> None:
     assert fragments.get(db, a).superseded_by == fragments.get(db, c).id
 
 
-def test_one_that_was_superseded_before_is_so_again_when_it_is_taken_back(
+def test_undoing_restores_a_former_supersession(
     db: Connection, cycle: Cycle
 ) -> None:
     a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
@@ -186,7 +186,7 @@ def test_words_that_someone_gave_since_are_left(db: Connection, cycle: Cycle) ->
     assert fragments.get(db, n).content == "ours"
 
 
-def test_its_own_words_are_those_before_all_overviews(db: Connection) -> None:
+def test_the_text_before_an_overview_is_that_before_all_overviews(db: Connection) -> None:
     n = add_fragment(db, 1, "its own")
     assert reversible_changes.find_text_before_overview(db, n) is None
     reversible_changes.write_overview(db, n, "one", "one", now=NOON)
@@ -196,7 +196,7 @@ def test_its_own_words_are_those_before_all_overviews(db: Connection) -> None:
     assert own.content == "its own"
 
 
-def test_overviews_above_what_goes_are_withdrawn(db: Connection) -> None:
+def test_overviews_above_deleted_fragments_are_withdrawn(db: Connection) -> None:
     root, child = add_fragment(db, 1, "its own"), add_fragment(db, 2, depth=1)
     graph.put_edge(db, root, child, "hierarchical", now=NOON)
     reversible_changes.write_overview(db, root, "tells of the child", "overview", now=NOON)
@@ -205,7 +205,7 @@ def test_overviews_above_what_goes_are_withdrawn(db: Connection) -> None:
     assert fragments.get_versions(db, root) == []
 
 
-def test_what_a_cycle_made_goes_unless_someone_changed_it(db: Connection, cycle: Cycle) -> None:
+def test_undoing_deletes_a_new_fragment_unless_it_was_changed(db: Connection, cycle: Cycle) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     for n in (a, b):
         cycle.recorder(db, reversible_changes.creation_step(db, n))
@@ -253,7 +253,7 @@ def test_nothing_is_surer_than_sure(db: Connection) -> None:
     assert fragments.get(db, n).confidence == 1.0
 
 
-def test_a_confirmation_is_taken_back_with_the_newer_words(db: Connection, cycle: Cycle) -> None:
+def test_undoing_a_confirmation_restores_the_former_text(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1, "old words", confidence=0.7, source_messages=("a",))
     before = fragments.get(db, n)
     cycle.recorder(db, reversible_changes.confirmation_step(db, n))

@@ -25,7 +25,7 @@ def test_a_project_is_found_by_path_name_and_id(db: Connection) -> None:
         project_rows.get_project(db, "other")
 
 
-def test_a_name_that_two_projects_share_is_told(db: Connection) -> None:
+def test_an_ambiguous_project_name_is_refused(db: Connection) -> None:
     for path in ("/a/lore", "/b/lore"):
         project_rows.ensure_project(db, path, now=NOON)
     with pytest.raises(InvalidInput, match="Several"):

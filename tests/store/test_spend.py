@@ -47,7 +47,7 @@ def test_what_is_set_aside_is_adjusted_and_given_back_by_its_key(db: Connection)
     assert spend.reserved_for(db, "request") == 0.0
 
 
-def test_what_is_known_of_a_request_is_kept(db: Connection) -> None:
+def test_the_fields_of_a_request_are_stored(db: Connection) -> None:
     told = Spend("a", NOON, "request:turn", "m", {"input": 5}, 0.25, None, None, 2, True, 900, 0.5)
     spend.add(db, told)
     assert newest_spend(db) == [told]

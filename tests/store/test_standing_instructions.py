@@ -5,7 +5,7 @@ from lore.store.sqlite import Connection
 from tests.store.samples import NOON, add_fragment
 
 
-def test_an_instruction_said_again_stands_once_as_last_said(db: Connection) -> None:
+def test_a_repeated_instruction_is_shown_once_as_last_said(db: Connection) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     standing_instructions.add(db, a, None, "Always use tabs", 1)
     standing_instructions.add(db, b, None, "always  use TABS!", 2)
@@ -31,7 +31,7 @@ def test_an_instruction_holds_in_its_project_and_without_one_everywhere(db: Conn
 LINT, NO_LINT = "Always run the linter before commits.", "You no longer need to run the linter."
 
 
-def test_an_instruction_that_was_taken_back_stands_no_longer(db: Connection) -> None:
+def test_a_withdrawn_instruction_is_not_shown(db: Connection) -> None:
     item = add_fragment(db, 1)
     standing_instructions.add(db, item, None, LINT, 1)
     standing_instructions.add(db, item, None, "Never push to main.", 2)
@@ -53,7 +53,7 @@ def test_a_lower_voice_takes_nothing_back(db: Connection) -> None:
     assert [s.text for s in standing_instructions.current_instructions(db, None)] == [LINT]
 
 
-def test_what_is_taken_back_in_one_project_holds_in_the_others(db: Connection) -> None:
+def test_a_withdrawal_in_one_project_leaves_the_others(db: Connection) -> None:
     here, there = (project_rows.ensure_project(db, path, now=NOON) for path in ("/a", "/b"))
     item = add_fragment(db, 1)
     standing_instructions.add(db, item, there, LINT, 1)
@@ -76,7 +76,7 @@ def test_one_rule_of_two_projects_is_listed_for_each_of_them(db: Connection) -> 
     ] == [None]
 
 
-def test_items_whose_rules_were_all_taken_back_are_told_apart(db: Connection) -> None:
+def test_items_with_only_withdrawn_instructions_are_found(db: Connection) -> None:
     said, again, both, back = (add_fragment(db, n) for n in range(1, 5))
     standing_instructions.add(db, said, None, LINT, 1)
     standing_instructions.add(db, both, None, LINT, 2)

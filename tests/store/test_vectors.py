@@ -37,7 +37,7 @@ def test_what_waits_is_given_with_its_text_newest_first(db: Connection) -> None:
     assert vectors.count_pending(db) == 4
 
 
-def test_vectors_are_kept_with_their_embedder(db: Connection) -> None:
+def test_vectors_are_stored_with_their_embedder(db: Connection) -> None:
     n = vectors.ensure_embedder(db, "one", 64)
     assert vectors.ensure_embedder(db, "one", 64) == n == vectors.find_embedder(db, "one")
     assert vectors.find_embedder(db, "two") is None
@@ -51,7 +51,7 @@ def test_vectors_are_kept_with_their_embedder(db: Connection) -> None:
     assert not vectors.load(db, np.array([item]), 32).any()
 
 
-def test_a_vector_of_an_item_that_is_gone_is_not_kept(db: Connection) -> None:
+def test_a_vector_of_a_missing_item_is_not_stored(db: Connection) -> None:
     n = vectors.ensure_embedder(db, "one", 64)
     vectors.put(db, n, [77], EMBEDDER.embed(["x"]))
     assert count_vectors(db, n) == 0

@@ -73,7 +73,7 @@ def test_what_one_stores_the_others_know(tmp_path: Path):
         third = memory.remember(said)
         assert (third.id, third.outcome) == (first["id"], "known")
         assert memory.maintenance.stats().fragments == 1
-    assert "known already" in Lore(tmp_path)("remember", said, "--everywhere").works().err
+    assert "Already known" in Lore(tmp_path)("remember", said, "--everywhere").works().err
 
 
 def test_what_one_deletes_is_gone_for_the_others(tmp_path: Path):

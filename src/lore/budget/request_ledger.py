@@ -262,12 +262,14 @@ class RequestLedger:
             usd = None if pricing is None else pricing.cost(most)
             prompt_usage = replace(most, output_tokens=0)
             prompt_usd = 0.0 if pricing is None else pricing.cost(prompt_usage)
-        hold = RequestHold(clock.new_id(now), now, *names, usd, kept=False, prompt_usd=prompt_usd)
+        hold = RequestHold(
+            clock.new_id(now), now, *names, usd, is_stored=False, prompt_usd=prompt_usd
+        )
         self._retry_failed()
         if budget_usd is None or usd == 0:
             return hold
         try:
-            return self._reserve_or_wait(replace(hold, kept=True), budget_usd, until)
+            return self._reserve_or_wait(replace(hold, is_stored=True), budget_usd, until)
         except BudgetSpent:
             self._counters.refuse(self._model(model))
             raise
@@ -282,7 +284,7 @@ class RequestLedger:
             if hold.key not in self._holds:
                 return
             self._holds[hold.key] = replace(hold, usd=usd)
-        if hold.kept:
+        if hold.is_stored:
             with suppress(StoreError):
                 self._database.submit(partial(spend.update_reservation, key=hold.key, usd=usd))
         self._notify_released()
@@ -343,7 +345,7 @@ class RequestLedger:
         """Release the reservation of a request that used nothing."""
         with self._lock:
             self._holds.pop(hold.key, None)
-        if hold.kept:
+        if hold.is_stored:
             # If the store refuses, the hold expires by itself.
             with suppress(StoreError):
                 self._database.submit(partial(spend.remove_reservation, key=hold.key))
@@ -369,7 +371,7 @@ class RequestLedger:
         self._update_known_spend(begun, spent)
         with self._lock:
             spent += sum(entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun)
-            reserved += self._held_usd(now, kept=False)
+            reserved += self._held_usd(now, stored=False)
         return DayBudget(self._current_budget(), spent, reserved, begun + _DAY)
 
     def pressure(self, *, at_hand: bool = False) -> SpendPressure:
@@ -421,14 +423,14 @@ class RequestLedger:
 
     def _reserve(self, hold: RequestHold, budget_usd: float, until: float) -> RequestHold:
         if time.monotonic() < self._backoff_until:
-            return self._reserve_locally(replace(hold, kept=False), budget_usd)
+            return self._reserve_locally(replace(hold, is_stored=False), budget_usd)
         begun = start_of_day(hold.at)
         with self._lock:
-            held_usd = self._held_usd(hold.at, kept=False)
+            held_usd = self._held_usd(hold.at, stored=False)
             beside_usd = self._dropped(begun) + sum(
                 entry.usd
                 for entry, whose in self._unwritten.values()
-                if not whose.kept and entry.at >= begun
+                if not whose.is_stored and entry.at >= begun
             )
         left_usd = budget_usd - beside_usd - held_usd
         watched_usd = budget_usd if self._pace.find(hold.at, budget_usd) is None else None
@@ -441,7 +443,7 @@ class RequestLedger:
             self._backoff_until = time.monotonic() + self._store_backoff_s
             # The write may have started; then the hold is released as if it were in the store.
             maybe_stored = future is not None and not future.done() and not future.cancel()
-            return self._reserve_locally(replace(hold, kept=maybe_stored), budget_usd)
+            return self._reserve_locally(replace(hold, is_stored=maybe_stored), budget_usd)
         self._update_known_spend(begun, reply.spent_usd)
         if reply.pace is not None:
             self._pace.learn(hold.at, reply.pace)
@@ -460,18 +462,18 @@ class RequestLedger:
                 entry.usd for entry, _ in self._unwritten.values() if entry.at >= begun
             )
             used_usd = known_usd + unwritten_usd + self._dropped(begun)
-            held_usd = self._held_usd(hold.at) + self._held_usd(hold.at, kept=False)
+            held_usd = self._held_usd(hold.at) + self._held_usd(hold.at, stored=False)
             if used_usd + held_usd >= budget_usd:
                 raise _budget_spent(budget_usd, hold.at, used_usd)
             self._holds[hold.key] = hold
         return hold
 
-    def _held_usd(self, now: datetime, *, kept: bool = True) -> float:
+    def _held_usd(self, now: datetime, *, stored: bool = True) -> float:
         """Return the total of the holds that are in the store, or not; drop expired ones."""
         since = now - HOLD_TIMEOUT
         for key in [key for key, one in self._holds.items() if one.at < since]:
             del self._holds[key]
-        return sum(one.usd or 0.0 for one in self._holds.values() if one.kept is kept)
+        return sum(one.usd or 0.0 for one in self._holds.values() if one.is_stored is stored)
 
     def _dropped(self, begun: datetime) -> float:
         return self._dropped_usd if self._dropped_on == begun else 0.0

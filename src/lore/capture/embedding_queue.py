@@ -33,7 +33,7 @@ def embed_waiting(
     within_s: float | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Embed pending items until none is left or the time is up; return how many were embedded."""
+    """Embed pending items until none is remaining or the time is up; return how many were embedded."""
     if not embedder.dimension:
         return 0
     with database.read() as db:
@@ -49,8 +49,8 @@ def embed_waiting(
         partial(_start_job, subject=embedder.identity, total=total, now=database.now())
     )
     done = 0
-    while (taken := _embed_batch(database, embedder, embedder_n, job)) is not None:
-        done += taken
+    while (embedded := _embed_batch(database, embedder, embedder_n, job)) is not None:
+        done += embedded
         database.submit(
             partial(jobs.advance, job_n=job.id, progress=job.progress + done, now=database.now())
         )
@@ -59,9 +59,9 @@ def embed_waiting(
         if within_s is not None and time.monotonic() - started > within_s:
             break
     with database.read() as db:
-        left = vectors.count_pending(db)
+        remaining = vectors.count_pending(db)
         vectors.update_index(db, index, embedder_n, embedder.dimension)
-    if not left:
+    if not remaining:
         database.write(lambda db: jobs.finish(db, job.id, now=database.now()))
     return done
 

@@ -332,8 +332,8 @@ def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
 def _write_lines(reader: _Reader, place: _Position, *, is_end: bool = False) -> bool:
     reader.batch.end(_with_session_name(place.context, reader.opened.path))
     known_by = place.known_by(reader.opened)
-    kept = reader.batch.redacted(place.context)
-    return reader.write(place.position, known_by, _pack_context(kept), is_end=is_end)
+    redacted = reader.batch.redacted(place.context)
+    return reader.write(place.position, known_by, _pack_context(redacted), is_end=is_end)
 
 
 @dataclass(slots=True)

@@ -81,7 +81,7 @@ def capture(
     with open_memory(context, create=True, or_empty=dry_run) as memory:
         expected = memory.sessions.estimate_capture(paths or (), since=since)
         if not json:
-            notice(_describe_estimate(expected, since=since, named=bool(paths)))
+            notice(_describe_estimate(expected, since=since, has_paths=bool(paths)))
         with progress("capturing", quiet=json) as report, _interruptible() as stopping:
             result = memory.capture_files(
                 paths or (), since=since, dry_run=dry_run, progress=report, stopping=stopping
@@ -150,12 +150,12 @@ def _way_back(each: tuple[CapturedFile, ...]) -> str:
     return f"'lore forget --session {which}' takes it out again{lists}."
 
 
-def _describe_estimate(expected: CaptureEstimate, *, since: str, named: bool) -> str:
+def _describe_estimate(expected: CaptureEstimate, *, since: str, has_paths: bool) -> str:
     size = f"{expected.bytes / 1e6:,.1f} MB"
     if not expected.found:
         if since:
             return "No file is that new."
-        return "There are no files in it." if named else f"No transcripts found in {_PLACES}."
+        return "There are no files in it." if has_paths else f"No transcripts found in {_PLACES}."
     if not expected.files:
         return "Nothing has changed since it was last captured."
     summary = f"{counted(expected.files, 'file')} to read, {size}"

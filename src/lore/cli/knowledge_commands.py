@@ -102,12 +102,12 @@ def remember(
     It applies to the current repository; outside of a repository, to all projects.
     """
     if everywhere and project:
-        msg = "Something holds in one project or everywhere, not both."
+        msg = "Use --project or --everywhere, not both."
         raise InvalidInput(msg)
     if not everywhere and not project:
         project = _repository()
     with open_memory(context, create=True) as memory:
-        kept = memory.remember(
+        result = memory.remember(
             read_text(text),
             summary=summary,
             kind=cast("FragmentKind", kind),
@@ -119,16 +119,16 @@ def remember(
         )
         notice(memory.notice)
     if json:
-        print_json(kept)
+        print_json(result)
         return
-    print(kept.id)
-    if kept.outcome == "known":
-        notice("That is known already: nothing was stored.")
-    elif kept.outcome == "updated":
-        notice("That is known already: it has your words now.")
-    elif kept.parent:
-        notice(f"It went below '{one_line(kept.parent.title, 60)}'.")
-    if kept.outcome == "stored":
+    print(result.id)
+    if result.outcome == "known":
+        notice("Already known: nothing was stored.")
+    elif result.outcome == "updated":
+        notice("Already known: its text was updated.")
+    elif result.parent:
+        notice(f"Stored below '{one_line(result.parent.title, 60)}'.")
+    if result.outcome == "stored":
         notice(_where(project))
 
 
@@ -166,26 +166,26 @@ def update(
     """Change the text of a fragment; former versions stay readable."""
     with open_memory(context) as memory:
         version = memory.knowledge.update(id, read_text(text), summary=summary, reason=reason)
-        (whole,), (named,) = _names(memory, id)
+        (whole,), (label,) = _names(memory, id)
     if json:
         print_json({"id": whole, "version": version})
     else:
-        print(f"{named} is now at version {version}.")
-        short = named.split(" ", 1)[0]
-        print(f"'lore diff {short}' shows what changed, 'lore undo {short}' takes it back.")
+        print(f"{label} is now at version {version}.")
+        short = label.split(" ", 1)[0]
+        print(f"'lore diff {short}' shows what changed, 'lore undo {short}' undoes it.")
 
 
 def delete(context: typer.Context, id: Id, json: Json = False) -> None:
     """Delete a fragment; 'lore undo' restores it."""
     with open_memory(context) as memory:
         id_ = memory.knowledge.delete(id)
-        _, (named,) = _names(memory, id_)
+        _, (label,) = _names(memory, id_)
     if json:
         print_json({"deleted": id_})
     else:
-        short = named.split(" ", 1)[0]
-        print(f"Deleted {named}.")
-        print(f"'lore undo {short}' brings it back; 'lore forget {short}' leaves no trace.")
+        short = label.split(" ", 1)[0]
+        print(f"Deleted {label}.")
+        print(f"'lore undo {short}' restores it; 'lore forget {short}' deletes it for good.")
 
 
 def undo(
@@ -209,14 +209,14 @@ def undo(
             _print_next(memory, id or "", redo=redo, json=json)
             return
         verb, id_ = memory.knowledge.redo(id or "") if redo else memory.knowledge.undo(id or "")
-        _, (named,) = _names(memory, id_)
+        _, (label,) = _names(memory, id_)
     if json:
         print_json({"redone" if redo else "undone": verb, "id": id_})
     elif redo:
-        print(f"Done again: {verb} of {named}.")
+        print(f"Redone: {verb} of {label}.")
     else:
         hidden = " It is hidden now." if verb == "store" else ""
-        print(f"Undone: {verb} of {named}.{hidden} 'lore undo --redo' does it again.")
+        print(f"Undone: {verb} of {label}.{hidden} 'lore undo --redo' repeats it.")
 
 
 def _print_next(memory: Memory, id: str, *, redo: bool, json: bool) -> None:
@@ -225,8 +225,8 @@ def _print_next(memory: Memory, id: str, *, redo: bool, json: bool) -> None:
     if json:
         print_json({"would_redo" if redo else "would_undo": verb, "id": id_})
     elif verb:
-        _, (named,) = _names(memory, id_)
-        print(f"Would {'do again' if redo else 'undo'}: {verb} of {named}.")
+        _, (label,) = _names(memory, id_)
+        print(f"Would {'redo' if redo else 'undo'}: {verb} of {label}.")
     else:
         print(f"There is nothing to {'redo' if redo else 'undo'}.")
 
@@ -248,23 +248,23 @@ def link(
     """Create an edge between two fragments."""
     with open_memory(context) as memory:
         memory.knowledge.link(source, target, cast("EdgeKind", kind), weight=weight, note=note)
-        ids, named = _names(memory, source, target)
+        ids, labels = _names(memory, source, target)
     if json:
         print_json({"source": ids[0], "target": ids[1], "kind": kind})
     else:
-        print(f"Linked ({kind}): {named[0]} → {named[1]}.")
+        print(f"Linked ({kind}): {labels[0]} → {labels[1]}.")
 
 
 def supersede(context: typer.Context, old: Id, new: Id, json: Json = False) -> None:
     """Replace an older fragment by a newer one; both are kept."""
     with open_memory(context) as memory:
         memory.knowledge.supersede(old, new)
-        ids, named = _names(memory, old, new)
+        ids, labels = _names(memory, old, new)
     if json:
         print_json({"superseded": ids[0], "by": ids[1]})
     else:
-        print(f"{named[0]} is superseded by {named[1]}.")
-        print("The older one is kept, and no longer found; 'lore undo' takes this back.")
+        print(f"{labels[0]} is superseded by {labels[1]}.")
+        print("The older one is kept but no longer found; 'lore undo' undoes this.")
 
 
 def forget(
@@ -290,16 +290,16 @@ def forget(
     """
     what = {"id": id, "session": session, "project": project, "match": read_text(match)}
     if sum(bool(value.strip()) for value in what.values()) != 1:
-        msg = "Say what to forget by one of these: an id, --session, --project or --match."
+        msg = "Name exactly one: an id, --session, --project or --match."
         raise InvalidInput(msg)
     with open_memory(context) as memory:
         _warn_of_short(what["match"])
-        found = memory.maintenance.preview_forget(**what)
-        count = found.count
+        preview = memory.maintenance.preview_forget(**what)
+        count = preview.count
         names = memory.maintenance.find_names(what["match"])
         asks = not dry_run and not yes and bool(count or names.sessions)
         if (dry_run or (asks and sys.stdin.isatty())) and not json:
-            _print_forget_preview(memory, found)
+            _print_forget_preview(memory, preview)
         if not dry_run:
             if asks:
                 _confirm(count, names)
@@ -307,7 +307,7 @@ def forget(
             count = len(memory.forget(**what))
     if json:
         ids = {"sessions": [s.id for s in names.sessions], "projects": names.projects}
-        print_json({"forgotten": count, "dry_run": dry_run, "ids": found.ids, **ids})
+        print_json({"forgotten": count, "dry_run": dry_run, "ids": preview.ids, **ids})
         return
     _print_forgotten(count, names, dry_run=dry_run)
 

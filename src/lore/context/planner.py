@@ -121,7 +121,7 @@ def finish_plan(
     tokens = scene.room.fixed_tokens + then.tokens
     return Plan(
         layer=then.layer,
-        pins=_next_state(scene, state, then, busts=busts, cold=cold),
+        state=_next_state(scene, state, then, busts=busts, cold=cold),
         start=then.start,
         prefix=then.prefix,
         annotated=then.annotated,

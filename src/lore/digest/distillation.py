@@ -106,9 +106,9 @@ class LogLimits:
         return min(most, max(self.min_tokens, round(self.share * source_tokens)))
 
 
-def limits_for(digester: Summarizer, *, segment_tokens: int = segments.MAX_TOKENS) -> LogLimits:
+def limits_for(summarizer: Summarizer, *, segment_tokens: int = segments.MAX_TOKENS) -> LogLimits:
     """Return the limits that suit a summarizer."""
-    if digester.identity == "offline":
+    if summarizer.identity == "offline":
         about = min(segment_tokens, OFFLINE_SEGMENT_TOKENS)
         return LogLimits(about, OFFLINE_SHARE, OFFLINE_MIN_TOKENS)
     return LogLimits(segment_tokens)
@@ -122,7 +122,7 @@ def due_sessions(database: Database, *, idle_s: float = IDLE_S, limit: int = 100
 
 def distill_session(
     database: Database,
-    digester: Summarizer,
+    summarizer: Summarizer,
     session: str,
     *,
     limits: LogLimits | None = None,
@@ -135,14 +135,14 @@ def distill_session(
     Each segment is stored in its own transaction, so a restart continues after the last one. If
     another process covers the same messages first, nothing is stored.
     """
-    limits = limits or limits_for(digester)
+    limits = limits or limits_for(summarizer)
     with database.read() as db:
         session_n = sessions.get_session_number(db, session)
         extent = distillations.get_extent(db, session_n)
         pending = pending_segments(db, session_n, limits, dimension)
     new_ids = []
     for place, segment in enumerate(pending):
-        log = _write_log(digester, segment, limits, redact)
+        log = _write_log(summarizer, segment, limits, redact)
         new = _build_distillation(segment, log)
         keep = partial(
             _store_segment_log, session_n=session_n, new=new, segment=segment, now=database.now()
@@ -210,9 +210,9 @@ def _load_vectors(
     return {id_: row for id_, row in zip(ns, matrix, strict=True) if row.any()}
 
 
-def _write_log(digester: Summarizer, segment: Segment, limits: LogLimits, redact: Redact) -> Log:
+def _write_log(summarizer: Summarizer, segment: Segment, limits: LogLimits, redact: Redact) -> Log:
     """Return the log of a segment, or its messages verbatim where that is shorter."""
-    log = _observe(digester, segment, limits)
+    log = _observe(summarizer, segment, limits)
     if tokens.count(log.text) > segment.tokens:
         log = verbatim_log(segment)
     elif not log.lines:
@@ -221,16 +221,16 @@ def _write_log(digester: Summarizer, segment: Segment, limits: LogLimits, redact
     return Log(tuple(LogLine(redact(line.text), line.sources) for line in checked))
 
 
-def _observe(digester: Summarizer, segment: Segment, limits: LogLimits) -> Log:
+def _observe(summarizer: Summarizer, segment: Segment, limits: LogLimits) -> Log:
     """Return what a summarizer writes of a segment, in halves if it is too long for the prompt."""
     try:
-        return digester.observe(segment, limit_tokens=limits.for_source(segment.tokens))
+        return summarizer.observe(segment, limit_tokens=limits.for_source(segment.tokens))
     except PromptTooLong:
         if len(segment.said) < 2:
             raise
     middle = len(segment.said) // 2
     halves = (segment.said[:middle], segment.said[middle:])
-    logs = [_observe(digester, replace(segment, said=half), limits) for half in halves]
+    logs = [_observe(summarizer, replace(segment, said=half), limits) for half in halves]
     return Log(tuple(line for log in logs for line in log.lines))
 
 
@@ -291,7 +291,7 @@ CONDENSE_THRESHOLD, UNCONDENSED = 20, 5
 
 def condense_session(
     database: Database,
-    digester: Summarizer,
+    summarizer: Summarizer,
     session: str,
     *,
     threshold: int = CONDENSE_THRESHOLD,
@@ -318,7 +318,7 @@ def condense_session(
     former = [one for one in known if one.generation > 0 and not one.archived]
     replaced = open_[:-UNCONDENSED]
     source_tokens = sum(one.tokens for one in (*former, *replaced))
-    log = digester.condense(
+    log = summarizer.condense(
         [one.text for one in replaced],
         "\n".join(one.text for one in former),
         limit_tokens=LogLimits().for_source(source_tokens),

@@ -92,7 +92,6 @@ class DraftWriter:
         self._add_extracted_edges(drafts, stored)
 
     def _find_newcomers(self) -> list[int]:
-        """Return fragments that any process added since the search."""
         place = self._context
         if place.embedder_n is None:
             return []
@@ -105,7 +104,6 @@ class DraftWriter:
         times: Mapping[str, datetime],
         parent: int | None,
     ) -> int | None:
-        """Store or merge a draft, and return the number of its fragment."""
         there = items.numbers_of(self._db, draft.sources)
         if not there:
             self.result += CurationResult(dropped=1)
@@ -267,7 +265,6 @@ class DraftWriter:
                 fragments.reinforce(self._db, parent, now=now)
 
     def _put_vector(self, n: int, draft: DraftFragment) -> None:
-        """Store the vector with the fragment, so that the next draft finds it at once."""
         if draft.vector is not None and self._context.embedder_n is not None:
             vectors.put(self._db, self._context.embedder_n, [n], draft.vector[None, :])
 
@@ -320,7 +317,6 @@ class DraftWriter:
                 return
 
     def _confirm_elsewhere(self, one: _SourcedDraft, candidates: Sequence[Candidate]) -> None:
-        """Count a confirmation for a duplicate in another project."""
         if self._context.project_n is None:
             return
         draft = one.draft

@@ -103,7 +103,6 @@ PendingExchange = tuple[int, Segment, list[Message]]
 def _next_page(
     database: Database, session_n: int, context: CurationContext, *, idle_s: float
 ) -> list[PendingExchange] | None:
-    """Return the next exchanges of a session in order; None if there is nothing new."""
     with database.read() as db:
         mark = distillations.curated_up_to(db, session_n)
         new_messages = messages.messages_of_session(

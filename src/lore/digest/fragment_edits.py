@@ -205,7 +205,7 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
         old = fragments.get(db, n)
         trust.check_may_change(origin, old)
         wording = Wording(old.content, old.summary)
-        history.record_action(db, "update", n, UndoSnapshot(words=wording), now=now)
+        history.record_action(db, "update", n, UndoSnapshot(wording=wording), now=now)
         return fragments.update(
             db,
             n,
@@ -325,7 +325,6 @@ def supersede(
 
 
 def _successors(db: Connection, fragment: Fragment) -> list[str]:
-    """Return the ids of all successors of a fragment."""
     successors: list[str] = []
     following = fragment.superseded_by
     while following is not None and following not in successors:
@@ -335,7 +334,6 @@ def _successors(db: Connection, fragment: Fragment) -> list[str]:
 
 
 def _resolve_live(db: Connection, id_: str) -> int:
-    """Return the number of a fragment that is not deleted."""
     n = items.resolve(db, id_, type="fragment").n
     if fragments.is_deleted(db, n):
         msg = f"Fragment '{id_}' was deleted."

@@ -98,13 +98,11 @@ def remember(
 
 
 def _without_wished_depth(draft: Draft) -> Draft:
-    """Return a draft without a depth that its place will decide."""
     is_placed = draft.parent_id or draft.depth == 0
     return draft if is_placed else replace(draft, depth=None)
 
 
 def _embed(embedder: Embedder, draft: Draft) -> Scores | None:
-    """Return the vector of a draft; None if the embedder is unavailable."""
     if not embedder.dimension:
         return None
     title = sentences.one_line(draft.summary, fragment_edits.SUMMARY_CHARS)

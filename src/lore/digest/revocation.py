@@ -67,7 +67,9 @@ def _revoke(database: Database, suspect: RevocationTarget, db: Connection) -> Re
     removed = standing_instructions.remove(db, sorted(reach.messages))
     for place, n in enumerate(reach.fragments):
         taken_out = () if place else tuple(removed)
-        hide_undoably(db, n, UndoSnapshot(batch="revocation", standing=taken_out), now=now)
+        hide_undoably(
+            db, n, UndoSnapshot(batch="revocation", removed_instructions=taken_out), now=now
+        )
     distillations.remove_distillations(db, reach.distillations, now=now)
     return revocation
 

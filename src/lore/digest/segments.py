@@ -196,7 +196,6 @@ def split_events(turns: Sequence[str], embed: Embed | None = None) -> list[range
 
 
 def _similarity_by_vectors(rows: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the similarity of the windows before and after each boundary."""
     near = np.ones(len(rows) + 1)
     for place in range(1, len(rows)):
         before = rows[max(0, place - EVENT_WINDOW) : place].mean(axis=0)
@@ -218,7 +217,6 @@ def _similarity_by_words(turns: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _cut_threshold(near: NDArray[np.float64]) -> float:
-    """Return the similarity below which a boundary is a cut."""
     inner = near[1:-1]
     return float(min(inner.mean() - MIN_DROP_DEVIATIONS * inner.std(), inner.mean() - MIN_DROP))
 

@@ -223,7 +223,7 @@ def _reword(database: Database, db: Connection, change: SharedChange) -> None:
     old = fragments.get(db, n)
     now = database.now()
     wording = Wording(old.content, old.summary, Attribution(old.origin, old.trust, old.kind))
-    history.record_action(db, "update", n, UndoSnapshot(words=wording), now=now)
+    history.record_action(db, "update", n, UndoSnapshot(wording=wording), now=now)
     fragments.set_attribution(db, n, "repo", min(old.trust, UNASKED_TRUST), change.kind)
     fragments.update(
         db,

@@ -47,7 +47,7 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
             _reverse(db, one, now)
             history.mark_action_undone(db, one.n, replace(one.before, after=after))
             if n is None:
-                _restore_standing(db, one.before.standing)
+                _restore_standing(db, one.before.removed_instructions)
         return _name(action, n), fragments.get(db, action.fragment_n).id
 
     verb, undone = database.write(work, key=scope_key("undo", key))
@@ -65,7 +65,7 @@ def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
             _repeat(db, one, now)
             history.mark_action_redone(db, one.n)
             if n is None:
-                standing_instructions.remove(db, one.before.standing)
+                standing_instructions.remove(db, one.before.removed_instructions)
         return _name(action, n), fragments.get(db, action.fragment_n).id
 
     verb, redone = database.write(work, key=scope_key("redo", key))
@@ -94,7 +94,6 @@ def _group_of(
 
 
 def _name(action: Action, n: int | None) -> str:
-    """Return the verb of an action, or the name of its group."""
     group = action.before.batch
     return group if n is None and group else action.verb
 
@@ -119,8 +118,7 @@ def _require(action: Action | None, verb: str) -> Action:
 
 
 def _state(db: Connection, action: Action) -> Wording | EdgeState | None:
-    """Return the current state that redo will need."""
-    words, link = action.before.words, action.before.link
+    words, link = action.before.wording, action.before.link
     if words is not None:
         now = fragments.get(db, action.fragment_n)
         whose = Attribution(now.origin, now.trust, now.kind) if words.attribution else None
@@ -132,8 +130,8 @@ def _reverse(db: Connection, action: Action, now: datetime) -> None:
     n, before = action.fragment_n, action.before
     if action.verb in ("store", "delete"):
         fragments.set_deleted(db, n, now if action.verb == "store" else None, now=now)
-    elif before.words is not None:
-        _reword(db, n, before.words, "undo", now)
+    elif before.wording is not None:
+        _reword(db, n, before.wording, "undo", now)
     elif before.link is not None:
         _unlink(db, n, before.link, now)
     elif before.successor is not None:
@@ -188,7 +186,6 @@ def _relink(
 
 
 def _unlink(db: Connection, source: int, link: LinkSnapshot, now: datetime) -> None:
-    """Remove an edge, and restore what it replaced."""
     if not fragments.by_number(db, [link.target]):
         return
     graph.remove_edge(db, source, link.target, link.kind)

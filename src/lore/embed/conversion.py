@@ -38,7 +38,7 @@ Tensors = Mapping[str, NDArray[np.float32]]
 # Raised whenever the graph changes, so that graphs converted before are not used any more.
 GRAPH_VERSION = 1
 
-# From the model's config.json; the tensors do not tell.
+# From the model's config.json; the tensors do not contain it.
 HEADS = 12
 EPSILON = 1e-12
 

@@ -256,7 +256,7 @@ class Gradient:
         fixed_chars = moment.sent.fixed_chars
         terms = self.economy.terms(self.price, so_far, fixed_chars=fixed_chars, cold=moment.cold)
         planned = plan_prompt(moment.sent, self.pins, moment.known, terms)
-        self.pins = planned.pins
+        self.pins = planned.state
         self.times_s.append(moment.at_s)
         self.sizes.append(sum(self.measure.of_entry(one) for one in moment.sent.entries))
         return StrategyPrompt(pieces_of(moment.sent, planned, self.measure), planned)
@@ -278,7 +278,7 @@ class Tiered:
         planned = plan_tiers(
             moment.sent, self.pins, tuple(distilled.values()), terms, condense=condense
         )
-        self.pins = planned.pins
+        self.pins = planned.state
         self.made |= {one.id: one for one in planned.prefix if one.id.startswith(TIER_ID_PREFIX)}
         return StrategyPrompt(pieces_of(moment.sent, planned, self.measure), planned)
 

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI app: forwards each request to its upstream, and streams the response back."""
+"""The gateway as an ASGI app: forwards requests to upstreams, and streams responses back."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Gateway:
 
     async def _serve(self, head: RequestHead, receive: Receive, send: Send) -> None:
         body_is_in = asyncio.Event()
-        if head.wire:
+        if head.api:
             announced = head.headers.get("content-length", "")
             body: Body | None = await http_body.read_body(receive, announced, self._max_bytes)
             body_is_in.set()
@@ -208,7 +208,7 @@ class Gateway:
         send: Send,
         ask: response_stream.Ask,
     ) -> bool:
-        interceptor = plan.relay if response_stream.can_rewrite(response) else None
+        interceptor = plan.interceptor if response_stream.can_rewrite(response) else None
         observer.begin(response.status, response_stream.response_headers(response))
         start = partial(_response_start, plan)
         if interceptor is None or self._planner is None:

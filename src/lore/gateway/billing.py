@@ -106,7 +106,7 @@ class Reservation:
     """A request with reserved money, and how to parse its response."""
 
     wire: ApiAdapter
-    reserved: RequestHold
+    hold: RequestHold
     streams: bool
     prompt: TokenUse
     """Likely usage of the prompt if no response reports it; its output is the maximum."""
@@ -127,7 +127,7 @@ class CompletedRequest:
 
 def refusal_provider(incoming: ClientRequest) -> Provider:
     """Return the provider in whose error format a request is refused."""
-    return _API_OWNERS.get(incoming.wire, incoming.provider)
+    return _API_OWNERS.get(incoming.api, incoming.provider)
 
 
 def budget_refusal(provider: Provider, error: BudgetSpent, now: datetime) -> RequestPlan:
@@ -263,7 +263,7 @@ def release_unused(memory: Memory, ended: CompletedRequest) -> None:
     """Release the unused part of a reservation before the rest of the work is done."""
     if ended.usage.use.input_tokens:
         memory.budget.release_unused(
-            ended.reservation.reserved, ended.usage.use, service=ended.usage.service
+            ended.reservation.hold, ended.usage.use, service=ended.usage.service
         )
 
 
@@ -273,7 +273,7 @@ def settle_request(
     """Settle a request with its usage, or release its reservation if it used nothing."""
     bill, usage, used = ended.reservation, ended.usage, ended.usage.use
     if not used.input_tokens and not used.output_tokens:
-        memory.budget.release_request(bill.reserved)
+        memory.budget.release_request(bill.hold)
         return
     without = outcome.without
     if without is not None:
@@ -289,7 +289,7 @@ def settle_request(
         service=usage.service,
         fetched_by=next((one.response_id for one in ended.replies if one.in_background), ""),
     )
-    memory.budget.settle_request(bill.reserved, used, outcome)
+    memory.budget.settle_request(bill.hold, used, outcome)
 
 
 class BudgetGuard:
@@ -310,7 +310,7 @@ class BudgetGuard:
         until_s: float = math.inf,
     ) -> Iterator[Reservation]:
         """Reserve money for a request, or raise `BudgetSpent`; release it if the block fails."""
-        provider = PROVIDERS[incoming.wire]
+        provider = PROVIDERS[incoming.api]
         reserved = self._reserve(provider, order, order.max_usage, until_s=until_s)
         is_handed_over = False
         try:
@@ -335,7 +335,7 @@ class BudgetGuard:
         bill: Reservation,
         on_end: Callable[[CompletedRequest], None],
         *,
-        on_begin: Callable[[], None] | None = None,
+        on_start: Callable[[], None] | None = None,
         on_use: Callable[[], None] | None = None,
         whole: bool = True,
     ) -> BillingObserver:
@@ -343,7 +343,7 @@ class BudgetGuard:
 
         `on_begin` is called when a response starts, `on_use` when upstream has accepted the prompt.
         """
-        note = partial(self._note_headers, PROVIDERS[incoming.wire], on_begin)
+        note = partial(self._note_headers, PROVIDERS[incoming.api], on_start)
         return BillingObserver(bill, on_end, self.settle, note, on_use, whole)
 
     def reserve_follow_up(

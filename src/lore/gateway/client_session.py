@@ -381,7 +381,7 @@ class RequestParser:
 
         A request with private entries in its history does not stay in the parse cache.
         """
-        adapter = ADAPTERS.get(incoming.wire)
+        adapter = ADAPTERS.get(incoming.api)
         if adapter is None or incoming.path.endswith(COUNT_TOKENS_PATH):
             return None
         request = adapter.parse_request(incoming.body(), incoming.target)

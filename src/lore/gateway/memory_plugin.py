@@ -130,7 +130,7 @@ class MemoryPlugin:
             return None
         parsed = self._parser.expand(parsed, client, from_cache=True)
         composed = self._composer.compose_from_cache(
-            client, parsed.request.dialogue, provider=PROVIDERS[incoming.wire]
+            client, parsed.request.dialogue, provider=PROVIDERS[incoming.api]
         )
         if composed is None:
             return self._forward(
@@ -146,12 +146,14 @@ class MemoryPlugin:
 
         The budget is not waited for longer than `until_s` of the monotonic clock.
         """
-        if incoming.fetched_by:
+        if incoming.background_response_id:
             on_response = self._recorder.record_background
             return RequestPlan(
-                observer=BackgroundResponseObserver(self._memory, incoming.fetched_by, on_response)
+                observer=BackgroundResponseObserver(
+                    self._memory, incoming.background_response_id, on_response
+                )
             )
-        adapter = ADAPTERS.get(incoming.wire)
+        adapter = ADAPTERS.get(incoming.api)
         if adapter is None:
             return self._budget.forward_unparsed(incoming, until_s)
         if incoming.path.endswith(COUNT_TOKENS_PATH):
@@ -164,7 +166,7 @@ class MemoryPlugin:
         limit = estimate.output_limit(cost.asks, cost.model)
         order = CostEstimate(
             cost.model,
-            estimate.max_usage_of_bytes(incoming.wire, cost.length, limit, long=cost.long),
+            estimate.max_usage_of_bytes(incoming.api, cost.length, limit, long=cost.long),
             estimate.requested_service(cost.asks),
             cost.streams,
             speaker=find_client_session(RequestInfo(incoming.headers, {}, ())),
@@ -181,7 +183,7 @@ class MemoryPlugin:
 
     def _repair(self, incoming: ClientRequest) -> bytes | None:
         """Return another body for a turn that began with memory and goes on without, if needed."""
-        if incoming.wire != "anthropic":
+        if incoming.api != "anthropic":
             return None  # In other APIs, markers are plain texts.
         body = incoming.body()
         repaired = anthropic.repair_thinking(body, self._markers.find)
@@ -263,7 +265,7 @@ class MemoryPlugin:
         long = has_long_cache(request.body)
         order = CostEstimate(
             request.dialogue.model,
-            estimate.max_usage_of_bytes(incoming.wire, len(sent), limit, long=long),
+            estimate.max_usage_of_bytes(incoming.api, len(sent), limit, long=long),
             estimate.requested_service(request.document),
             request.streams,
         )
@@ -276,7 +278,7 @@ class MemoryPlugin:
                     incoming,
                     reservation,
                     on_end or self._budget.settle,
-                    on_begin=on_begin,
+                    on_start=on_begin,
                     whole=on_end is not None,
                 )
                 if tool_loop is not None:
@@ -284,12 +286,14 @@ class MemoryPlugin:
                         partial(self._budget.reserve_follow_up, incoming, observer, len(sent))
                     )
                 headers = delay_headers(reservation.delay_s)
-                return RequestPlan(body, headers, reservation.delay_s, observer, relay=tool_loop)
+                return RequestPlan(
+                    body, headers, reservation.delay_s, observer, interceptor=tool_loop
+                )
         except BudgetSpent as error:
             return self._budget.refuse(incoming, error)
 
     def _compose(self, parsed: ParsedRequest, client: ClientSession) -> ComposedPrompt:
-        dialogue, provider = parsed.request.dialogue, PROVIDERS[parsed.incoming.wire]
+        dialogue, provider = parsed.request.dialogue, PROVIDERS[parsed.incoming.api]
         gives_memory = not has_hook_memory(client, parsed.request)
         has_note = gives_memory and not is_private_dialogue(client, dialogue.entries)
         return self._composer.compose(
@@ -324,7 +328,7 @@ class MemoryPlugin:
             parse_cache.clear_caches()
         limit = estimate.output_limit(request.document, request.dialogue.model)
         long = has_long_cache(request.body)
-        usage = estimate.max_usage(incoming.wire, composed.plan.tokens, limit, long=long)
+        usage = estimate.max_usage(incoming.api, composed.plan.tokens, limit, long=long)
         order = CostEstimate(
             request.dialogue.model,
             estimate.add_chars(usage, commands.RECALL_CHARS if tool else 0),
@@ -354,7 +358,7 @@ class MemoryPlugin:
                     headers=plan_headers(composed, reservation.delay_s),
                     delay_s=reservation.delay_s,
                     observer=observer,
-                    relay=tool_loop,
+                    interceptor=tool_loop,
                 )
         except BudgetSpent as error:
             return self._budget.refuse(incoming, error)

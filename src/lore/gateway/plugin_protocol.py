@@ -11,7 +11,7 @@ Memory is plugged in as a `RequestPlugin`:
    original bytes are sent. The response header `x-lore-degraded` says so. A plan that is not
    used is released: its observer gets `settle("unused")`. Before original bytes are sent,
    `passthrough` checks the budget; also for requests of no known API that may cost something,
-   whose bodies nobody reads (`wire` and `raw` are empty then), and for requests that fetch a
+   whose bodies nobody reads (`api` and `raw` are empty then), and for requests that fetch a
    background response. If `is_limited`, no request is sent before `passthrough` has allowed it.
    A `Command` that a person typed to Lore may take some seconds, and no upstream is ever asked
    instead.
@@ -55,7 +55,7 @@ Pairs = tuple[tuple[str, str], ...]
 class ClientRequest:
     """A request of a client, with only those headers and query parameters that memory reads."""
 
-    wire: ApiName
+    api: ApiName
     path: str
     query: str
     headers: Mapping[str, str]
@@ -63,7 +63,7 @@ class ClientRequest:
     max_bytes: int
     provider: Provider = "openai"
     """The provider that it is meant for, whatever its API is."""
-    fetched_by: str = ""
+    background_response_id: str = ""
     """The id of the background response that it fetches."""
 
     @property
@@ -148,7 +148,7 @@ class RequestPlan:
     observer: Observer | None = None
     reads: bool = True
     """Whether the observer reads the body; otherwise it may have any encoding."""
-    relay: ResponseInterceptor | None = None
+    interceptor: ResponseInterceptor | None = None
     answer: LocalResponse | None = None
     command: Command | None = None
 

@@ -304,7 +304,7 @@ class RequestHead:
     target: str
     path: str
     """Normalized for lookups; the target is forwarded as it came."""
-    wire: ApiName
+    api: ApiName
     provider: Provider
     raw_headers: list[tuple[bytes, bytes]]
     headers: dict[str, str]
@@ -345,7 +345,7 @@ class RequestHead:
         """Return the request as the plugin sees it."""
         _, _, query = self.target.partition("?")
         return ClientRequest(
-            self.wire,
+            self.api,
             self.path,
             visible_query(query),
             visible_headers(self.headers),

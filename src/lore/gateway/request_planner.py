@@ -33,8 +33,8 @@ REQUEST_DEADLINE_S = 0.150
 """Deadline of memory for one request (spec 06); then it is passed through."""
 
 PLANNING_SHARE = 0.6
-"""Share of the deadline for a fresh plan. Once it is used up, a plan is also made from the session's
-cached state; a prompt of 1 MB takes 25 ms."""
+"""Share of the deadline for a fresh plan. Once it is used up, a plan is also made from the cached
+state of the session; a prompt of 1 MB takes 25 ms."""
 
 PASSTHROUGH_SHARE = 1 / 6
 """Share of the deadline at its end for checking the budget of a request that is passed through. The
@@ -61,8 +61,8 @@ loops) may wait for the store; budget checks and the search for commands (`passt
 settlements never do, so they have their own threads."""
 
 MAX_QUEUED_BYTES = 64_000_000
-"""Limit of requests and responses that wait to be recorded while the store is locked. Of others only
-the cost is recorded; what was said comes again with the session's next request."""
+"""Limit of requests and responses that wait to be recorded while the store is locked. Of others
+only the cost is recorded; what was said comes again with the session's next request."""
 
 CLOSE_TIMEOUT_S = 0.5
 """The server has two seconds to stop, of which its requests take one."""
@@ -283,4 +283,4 @@ def _reasons(stats: GatewayStats) -> str:
 def is_unread(plan: RequestPlan) -> bool:
     """Return whether nobody reads the response, so that it may have any encoding."""
     is_observed = plan.observer is not None and plan.reads
-    return not is_observed and plan.relay is None
+    return not is_observed and plan.interceptor is None

@@ -1,4 +1,4 @@
-"""Tool loop: runs the recall tool inside a response, and asks the upstream again with its results."""
+"""Tool loop: runs the recall tool inside a response, and asks upstream again with its results."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class ToolLoop:
         self._search = search
         self._save = save
         self._output = b""
-        """What the client has still to get."""
+        """Bytes that the client has still to get."""
         self._pay: ReserveFollowUp = lambda _body: None
         self.last_body = b""
-        """The last request that upstream was future besides the first."""
+        """Body of the last follow-up request."""
 
     def pay_with(self, pay: ReserveFollowUp) -> None:
         """Set how money is reserved for follow-up requests."""
@@ -66,7 +66,7 @@ class ToolLoop:
         results = self._run_calls()
         needs_follow_up = self._rewriter.needs_follow_up
         markers_by_id = self._rewriter.add_results(results)
-        # A marker that could not be markers_by_id is known for as long as this process runs.
+        # A marker that could not be stored stays cached in this process.
         with suppress(LoreError):
             if markers_by_id:
                 self._save(markers_by_id)

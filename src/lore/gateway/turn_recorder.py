@@ -163,8 +163,8 @@ class TurnRecorder:
                     self._await_background(replies, client, request.dialogue.entries, record)
         finally:
             # The ledger knows session and project once they are stored.
-            reserved = replace(ended.reservation.reserved, session=client.session)
-            ended = replace(ended, reservation=replace(ended.reservation, reserved=reserved))
+            reserved = replace(ended.reservation.hold, session=client.session)
+            ended = replace(ended, reservation=replace(ended.reservation, hold=reserved))
             outcome = RequestOutcome(plan.layer, plan.busts, without=without)
             billing.settle_request(self._memory, ended, outcome)
 
@@ -270,7 +270,7 @@ class TurnRecorder:
 
 @dataclass(slots=True)
 class BackgroundResponseObserver:
-    """Reads a response that is fetched from the background, and records its usage if it is final."""
+    """Reads a response fetched from the background, and records its usage if it is final."""
 
     memory: Memory
     response_id: str

@@ -73,7 +73,7 @@ class Snapshot:
         """Return a column of all rows as one array."""
         return column.reshape(-1)[: self.count]
 
-    def living(self) -> Bools:
+    def live_rows(self) -> Bools:
         """Return which rows are live: neither replaced nor removed."""
         mask: Bools = self.flat(self.views.alive) != 0
         return mask
@@ -96,9 +96,9 @@ class Snapshot:
         named: Bools = ns[np.searchsorted(ns[:-1], numbers)] == numbers
         return slots[living & named]
 
-    def allowed(self, where: VectorFilter | None, named: Int64s | None) -> Bools:
+    def filter_rows(self, where: VectorFilter | None, named: Int64s | None) -> Bools:
         """Return which rows pass the filter; `named` are the slots of `where.ns`."""
-        mask = self.living()
+        mask = self.live_rows()
         if where is None:
             return mask
         if named is not None:
@@ -233,13 +233,13 @@ class VectorIndex:
 
     def __len__(self) -> int:
         with self._state:
-            return int(np.count_nonzero(self._snapshot().living()))
+            return int(np.count_nonzero(self._snapshot().live_rows()))
 
     def numbers(self) -> Int64s:
         """Return the numbers of the items that have a vector here."""
         with self._state:
             snapshot = self._snapshot()
-            numbers: Int64s = snapshot.flat(snapshot.views.n)[snapshot.living()].copy()
+            numbers: Int64s = snapshot.flat(snapshot.views.n)[snapshot.live_rows()].copy()
             return numbers
 
     def append(
@@ -259,12 +259,12 @@ class VectorIndex:
             raise InvalidInput(f"expected {len(rows)} vectors of {self._stamp.dimension}")
         with self._state:
             try:
-                with self._writing() as header:
+                with self._write_lock() as header:
                     self._append(header, rows, vectors, after_seq)
             except TimeoutError as error:
                 raise StoreBusy(str(error)) from error
             except OSError:
-                self._go_private()
+                self._move_to_memory()
                 self._append(self._refresh(), rows, vectors, after_seq)
 
     def remove(self, ns: Iterable[int], *, through_seq: int = 0) -> None:
@@ -281,7 +281,7 @@ class VectorIndex:
                     self._erase(self._storage, self._refresh(), wanted, through_seq)
                     self._erase_shared(wanted, through_seq)
                 else:
-                    with self._writing() as header:
+                    with self._write_lock() as header:
                         self._erase(self._storage, header, wanted, through_seq)
             except TimeoutError as error:
                 raise StoreBusy(str(error)) from error
@@ -294,13 +294,13 @@ class VectorIndex:
         """Start again with no rows and change number 0, in a new file."""
         with self._state:
             try:
-                with self._writing():
+                with self._write_lock():
                     fresh = MemoryStorage(self._stamp, Header()) if self.private else self._create()
-                    self._use(fresh)
+                    self._switch_storage(fresh)
             except TimeoutError as error:
                 raise StoreBusy(str(error)) from error
             except OSError:
-                self._use(MemoryStorage(self._stamp, Header()))
+                self._switch_storage(MemoryStorage(self._stamp, Header()))
 
     def search(
         self,
@@ -322,7 +322,7 @@ class VectorIndex:
             snapshot = self._snapshot()
             only = None if where is None or where.ns is None else np.unique(where.ns)
             named = None if only is None else snapshot.slots_of(only.astype(np.int64))
-        slots = snapshot.candidates(unit, k, snapshot.allowed(where, named))
+        slots = snapshot.candidates(unit, k, snapshot.filter_rows(where, named))
         scores = snapshot.scores(unit, slots)
         best = best_first(scores, k if exact is None else RESCORE_FACTOR * k)
         at = np.divmod(slots[best], BLOCK_ROWS)
@@ -360,7 +360,7 @@ class VectorIndex:
             _count_damaged(snapshot, start) for start in range(0, snapshot.count, BLOCK_ROWS)
         )
         problems = [f"{wrong} rows of the vector index are damaged"] if wrong else []
-        numbers = snapshot.flat(snapshot.views.n)[snapshot.living()]
+        numbers = snapshot.flat(snapshot.views.n)[snapshot.live_rows()]
         if len(np.unique(numbers)) != len(numbers):
             problems.append("an item has two rows in the vector index")
         return problems
@@ -369,7 +369,7 @@ class VectorIndex:
         """Close the file; searches under way in other threads can finish."""
         with self._state:
             if not self._closed:
-                self._use(MemoryStorage(self._stamp, Header()))
+                self._switch_storage(MemoryStorage(self._stamp, Header()))
                 self._closed = True
 
     # Internal state: every method below expects `self._state` to be locked.
@@ -392,7 +392,7 @@ class VectorIndex:
                 header = files.load_header(storage)
                 if header is not None and storage.covers(header.count):
                     return header
-        self._use(self._attach(locked=locked, evict=False))
+        self._switch_storage(self._attach(locked=locked, evict=False))
         return files.load_header(self._storage) or Header()
 
     def _attach(self, *, locked: bool, evict: bool) -> FileStorage | MemoryStorage:
@@ -420,11 +420,11 @@ class VectorIndex:
 
     def _create(self) -> FileStorage:
         """Create an empty file in place of the old one."""
-        with self._drafting() as draft:
+        with self._replacement_file() as draft:
             return draft
 
     @contextlib.contextmanager
-    def _drafting(self) -> Iterator[FileStorage]:
+    def _replacement_file(self) -> Iterator[FileStorage]:
         """Yield a new file that replaces the old one at the end of the block."""
         draft = FileStorage.create(self._draft_path, self._stamp)
         try:
@@ -435,20 +435,20 @@ class VectorIndex:
             self._draft_path.unlink(missing_ok=True)
             raise
 
-    def _use(self, storage: FileStorage | MemoryStorage) -> None:
+    def _switch_storage(self, storage: FileStorage | MemoryStorage) -> None:
         if isinstance(self._storage, FileStorage):
             self._storage.close()
         self._storage = storage
         self._lookup = SlotLookup()
 
-    def _go_private(self) -> None:
+    def _move_to_memory(self) -> None:
         """Continue in memory with the content of the file."""
         header = self._refresh()
         if not self.private:
-            self._use(MemoryStorage(self._stamp, header, self._storage))
+            self._switch_storage(MemoryStorage(self._stamp, header, self._storage))
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[Header]:
+    def _write_lock(self) -> Iterator[Header]:
         self._require_open()
         if self.private:
             yield self._refresh()
@@ -504,11 +504,11 @@ class VectorIndex:
     def _compact(self, header: Header) -> Header:
         """Write a new file of the live rows once the dead ones prevail."""
         source = _snapshot_of(self._storage, header, self._lookup)
-        slots = np.flatnonzero(source.living())
+        slots = np.flatnonzero(source.live_rows())
         if header.count - len(slots) <= max(COMPACT_FROM_ROWS, len(slots)):
             return header
         memory = MemoryStorage(self._stamp, Header())
-        with contextlib.nullcontext(memory) if self.private else self._drafting() as target:
+        with contextlib.nullcontext(memory) if self.private else self._replacement_file() as target:
             for start in range(0, len(slots), BLOCK_ROWS):
                 part = slots[start : start + BLOCK_ROWS]
                 files.write_rows(target, start, source.views.take(part))
@@ -516,7 +516,7 @@ class VectorIndex:
                 files.write_mean(target, source.mean)
                 files.fill_planes(target, 0, len(slots), source.mean)
             renewed = files.commit(target, replace(header, count=len(slots)))
-        self._use(target)
+        self._switch_storage(target)
         return renewed
 
     def _erase(self, storage: files.Storage, header: Header, ns: Int64s, through_seq: int) -> None:

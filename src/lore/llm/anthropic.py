@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anthropic
 from anthropic import Anthropic, transform_schema
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm.chat import ChatRequest, ChatResponse, Usage
@@ -26,13 +26,11 @@ _PROBLEMS = {
 
 
 class _Block(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     type: str
     text: str = ""
 
 
 class _Usage(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     input_tokens: TokenCount = 0
     output_tokens: TokenCount = 0
     cache_read_input_tokens: TokenCount | None = None
@@ -42,14 +40,12 @@ class _Usage(BaseModel):
 class _UsageOnly(BaseModel):
     """The usage of an otherwise unreadable response: it was charged too."""
 
-    model_config = ConfigDict(extra="ignore")
     usage: _Usage = _Usage()
 
 
 class _Message(BaseModel):
     """The parts of a response that are used; the SDK itself accepts any shape."""
 
-    model_config = ConfigDict(extra="ignore")
     type: str
     content: list[_Block]
     stop_reason: str | None = None

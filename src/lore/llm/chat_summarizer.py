@@ -111,7 +111,7 @@ class ChatSummarizer:
         return tokens.clip(clean_output(answer.insight).strip(), INSIGHT_TOKENS)
 
     def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
-        """Return a verdict on what each pair's newer fragment does to the older; None if unknown."""
+        """Return what the newer fragment of each pair does to the older one; None if unknown."""
         verdicts: list[Verdict | None] = []
         for start in range(0, len(pairs), PAIRS_PER_REQUEST):
             verdicts += self._judge_batch(pairs[start : start + PAIRS_PER_REQUEST])

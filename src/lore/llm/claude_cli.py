@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.llm.chat import ChatRequest, ChatResponse, Usage
@@ -54,7 +54,6 @@ _TOO_LONG = ("prompt is too long", "context window", "too large")
 
 
 class _Usage(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     input_tokens: TokenCount = 0
     output_tokens: TokenCount = 0
     cache_read_input_tokens: TokenCount = 0
@@ -64,7 +63,6 @@ class _Usage(BaseModel):
 class _Result(BaseModel):
     """The result document that the command prints at its end."""
 
-    model_config = ConfigDict(extra="ignore")
     type: str
     is_error: bool = False
     result: str = ""

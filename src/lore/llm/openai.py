@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 from openai import OpenAI
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm.chat import ChatRequest, ChatResponse, Usage
@@ -29,13 +29,11 @@ _PROBLEMS = {"length": TRUNCATED, "content_filter": REFUSED}
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     type: str = ""
     text: str = ""
 
 
 class _Message(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     content: str | list[_Part] | None = None
     refusal: str | None = None
 
@@ -48,18 +46,15 @@ class _Message(BaseModel):
 
 
 class _Choice(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     message: _Message
     finish_reason: str | None = None
 
 
 class _Details(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     cached_tokens: TokenCount | None = None
 
 
 class _Usage(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     prompt_tokens: TokenCount = 0
     completion_tokens: TokenCount = 0
     prompt_tokens_details: _Details | None = None
@@ -69,14 +64,12 @@ class _Usage(BaseModel):
 class _UsageOnly(BaseModel):
     """The usage of an otherwise unreadable response: it was charged too."""
 
-    model_config = ConfigDict(extra="ignore")
     usage: _Usage | None = None
 
 
 class _Completion(BaseModel):
     """The parts of a response that are used; the SDK itself accepts any shape."""
 
-    model_config = ConfigDict(extra="ignore")
     choices: list[_Choice] = Field(min_length=1)
     usage: _Usage | None = None
 

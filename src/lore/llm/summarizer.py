@@ -42,7 +42,7 @@ class Summarizer(Protocol):
         """Return the insight that several linked roots yield together; empty if there is none."""
 
     def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> Sequence[Verdict | None]:
-        """Return a verdict on what each pair's newer fragment does to the older; None if unknown."""
+        """Return what the newer fragment of each pair does to the older one; None if unknown."""
 
 
 _OFFLINE = "offline"

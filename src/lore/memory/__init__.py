@@ -1,4 +1,4 @@
-"""Memory: the front desk, one object with few-line methods that delegate."""
+"""Memory: one object that opens a home, composed of a few parts."""
 
 from lore.memory.facade import Memory, examine, restore_backup
 

@@ -29,8 +29,8 @@ from lore.store.database import Database, open_database
 from lore.validation import validate_arguments, validate_methods
 
 _NO_MEMORY = (
-    "'lore capture --all' makes one of your agents' conversations;"
-    " 'lore remember' and 'lore import' make one too."
+    "'lore capture --all' creates one from your agents' sessions;"
+    " 'lore remember' and 'lore import' create one too."
 )
 
 _RENAMED = {

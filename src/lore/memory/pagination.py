@@ -44,8 +44,8 @@ def decode_cursor(cursor: str, *kinds: type) -> list[Any]:
     """Return the key of a cursor, or nothing for an empty one; refuse an invalid cursor."""
     if not cursor:
         return []
-    msg = "That is no cursor of this list."
-    hint = "Take 'next' of the page before as it is, or begin without one."
+    msg = "This cursor is not valid for this list."
+    hint = "Use 'next' of the previous page unchanged, or start without a cursor."
     try:
         padded = cursor[:MAX_CURSOR_CHARS] + "=" * (-len(cursor) % 4)
         key = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))

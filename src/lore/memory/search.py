@@ -178,7 +178,7 @@ class Search(MemoryPart):
     def traverse(self, id: str, direction: Direction = "children") -> list[Title]:
         """Return the neighbors of a fragment in one direction."""
         if direction not in ("children", "parent", "associations"):
-            msg = f"'{direction}' is no direction: children, parent or associations."
+            msg = f"'{direction}' is not a direction: use children, parent or associations."
             raise InvalidInput(msg)
         with self._database.read() as db:
             return item_details.traverse(db, id, direction)

@@ -1,1 +1,1 @@
-"""Recall: finding the right piece again."""
+"""Recall: find the items in memory that answer a question, and rank them."""

@@ -242,18 +242,18 @@ def _nearest(
     if bounds.session_n is not None:
         ns = candidate_rows.items_of_session(db, bounds.session_n)
         where = VectorFilter(None, where.types, None, None, ns)
-    wanted = NEAREST
+    limit = NEAREST
     if "distillation" in bounds.types and distillations.has_distillations(db):
-        wanted += RANKED_LOGS
+        limit += RANKED_LOGS
     if not bounds.trusted_only and not bounds.without:
-        return sources.nearest(query, wanted, where=where)
-    ns, near = sources.nearest(query, wanted * OVERFETCH, where=where)
+        return sources.nearest(query, limit, where=where)
+    ns, near = sources.nearest(query, limit * OVERFETCH, where=where)
     mask = np.ones(len(ns), np.bool_)
     if bounds.without:
         mask &= ~np.isin(ns, items.of_sessions(db, ns.tolist(), bounds.without))
     if bounds.trusted_only:
         mask[mask] = np.isin(ns[mask], sorted(messages.trusted_items(db, ns[mask].tolist())))
-    return ns[mask][:wanted], near[mask][:wanted]
+    return ns[mask][:limit], near[mask][:limit]
 
 
 def _column(ns: Numbers, values: dict[int, float] | dict[int, int], missing: float = 0.0) -> Floats:

@@ -79,8 +79,8 @@ def spread(mass: Mass, links: Links) -> Mass:
     order = np.argsort(mass.ns)
     ns, values = mass.ns[order], mass.values[order]
     places = np.minimum(np.searchsorted(ns, links.sources), len(ns) - 1)
-    known = ns[places] == links.sources
-    passed = np.where(known, values[places] * links.weights, 0.0)
+    is_source = ns[places] == links.sources
+    passed = np.where(is_source, values[places] * links.weights, 0.0)
     return sum_mass(links.targets, passed)
 
 
@@ -177,8 +177,8 @@ class Graph:
             ends = np.searchsorted(table[:, 0], missing, side="right")
             for n, start, end in zip(missing, starts, ends, strict=True):
                 self._tables[n] = table[start:end]
-        found = [self._tables[int(n)] for n in ns]
-        return np.concatenate(found) if found else np.empty((0, 4), np.int64)
+        tables = [self._tables[int(n)] for n in ns]
+        return np.concatenate(tables) if tables else np.empty((0, 4), np.int64)
 
     def _edges(self, ns: Numbers) -> tuple[Numbers, np.ndarray]:
         """Return edges as shared nodes of their own (negative numbers), one row for each end."""
@@ -451,8 +451,8 @@ def _find_steps(db: Connection, n: int) -> Steps:
 
 
 def _visible(db: Connection, ns: Iterable[int]) -> set[int]:
-    wanted = sorted(ns)
-    return fragments.filter_visible(db, FragmentFilter(), wanted) if wanted else set()
+    sorted_ns = sorted(ns)
+    return fragments.filter_visible(db, FragmentFilter(), sorted_ns) if sorted_ns else set()
 
 
 def _format_path(db: Connection, ns: Sequence[int], links: Sequence[str]) -> tuple[str, ...]:

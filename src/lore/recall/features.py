@@ -223,9 +223,9 @@ def _best_stretch(text: str, present: list[tuple[str, float]]) -> float:
         counts[which] += 1
         total += present[which][1] * (counts[which] == 1)
         while places[start][0] < place - CLOSE_CHARS:
-            gone = places[start][1]
-            counts[gone] -= 1
-            total -= present[gone][1] * (counts[gone] == 0)
+            left_behind = places[start][1]
+            counts[left_behind] -= 1
+            total -= present[left_behind][1] * (counts[left_behind] == 0)
             start += 1
         best = max(best, total)
     return best
@@ -276,14 +276,14 @@ def _pairs(question: Question, texts: list[str], stems: dict[str, str]) -> Float
 def _exact(question: Question, texts: list[str]) -> Floats:
     """Return the share of the question's exact names that a text contains."""
     spelled = [plain(name).split() for name in exact_names(question)]
-    wanted = [f" {' '.join(parts)} " for parts in spelled if parts]
-    if not wanted:
+    patterns = [f" {' '.join(parts)} " for parts in spelled if parts]
+    if not patterns:
         return np.zeros(len(texts))
     shares = np.zeros(len(texts))
-    likely = _contains(texts, [f" {name.split()[0]} " for name in wanted]).any(axis=1)
+    likely = _contains(texts, [f" {name.split()[0]} " for name in patterns]).any(axis=1)
     for row in np.flatnonzero(likely):
         tight = f" {' '.join(texts[row].split())} "
-        shares[row] = sum(name in tight for name in wanted) / len(wanted)
+        shares[row] = sum(name in tight for name in patterns) / len(patterns)
     return shares
 
 
@@ -430,11 +430,13 @@ def find_logs(db: Connection, pool: Pool) -> list[LogCandidate]:
     for place, n in zip(places.tolist(), ns, strict=True):
         record = records[n]
         lines = record.text.split("\n")
-        tells = [sources_by_n[n][i] if i < len(sources_by_n[n]) else () for i in range(len(lines))]
+        sources = [
+            sources_by_n[n][i] if i < len(sources_by_n[n]) else () for i in range(len(lines))
+        ]
         logs.append(
             LogCandidate(
                 place,
-                tuple(LogLine(plain(line), of) for line, of in zip(lines, tells, strict=True)),
+                tuple(LogLine(plain(line), of) for line, of in zip(lines, sources, strict=True)),
                 _brevity(record),
                 record.generation > 0,
                 record.archived,

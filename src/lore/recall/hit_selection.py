@@ -182,7 +182,7 @@ def select_lines(
 ) -> SelectedLines:
     """Return the lines that fit a question best, in their order, without those already shown.
 
-    `told` has the source message ids of each line. Lines without a word of the question are
+    `line_sources` has the source message ids of each line. Lines without a word of the question are
     returned only where no line has any: the distillation was source_ids by its vector then.
     """
     lines = text.split("\n")

@@ -122,7 +122,7 @@ def present(
 ) -> Selection:
     """Turn the best candidates into hits until the hit limit or the token budget is reached.
 
-    What is left of the budget goes to replies to hits that are questions, the best first.
+    What is tokens_left of the budget goes to replies to hits that are questions, the best first.
     """
     is_log = ranked.pool.rows.types == items.type_number("distillation")
     places = [int(place) for place in order]
@@ -131,12 +131,12 @@ def present(
     )
     logs = {place for place in places if is_log[place]}
     selection = hit_selection.select_hits(places, logs, make_hits, limits)
-    left = limits.tokens - sum(hit.tokens for hit in selection.hits)
+    tokens_left = limits.tokens - sum(hit.tokens for hit in selection.hits)
     shown = {hit.id for hit in selection.hits}
     hits = []
     for hit in selection.hits:
-        replied = with_reply(db, hit, list(question.terms), most_tokens=left, shown=shown)
-        left -= replied.tokens - hit.tokens
+        replied = with_reply(db, hit, list(question.terms), most_tokens=tokens_left, shown=shown)
+        tokens_left -= replied.tokens - hit.tokens
         hits.append(replied)
     return replace(selection, hits=tuple(hits))
 

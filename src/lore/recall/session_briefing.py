@@ -91,8 +91,8 @@ def _from_episode(db: Connection, n: int, session: Session) -> PastSession | Non
     if episode.origin in ("peer", "repo", "web"):
         return None
     outcome = _outcome(episode.payload)
-    left = "" if outcome == "success" else _left_open(episode)
-    return PastSession(episode.id, session.last_message_at, goal, outcome, left)
+    left_open = "" if outcome == "success" else _left_open(episode)
+    return PastSession(episode.id, session.last_message_at, goal, outcome, left_open)
 
 
 def _left_open(episode: Fragment) -> str:
@@ -213,12 +213,12 @@ def _new_instructions(
     at = clock.to_us(since)
     if not instructions.has_any_since(db, at):
         return
-    given = dialogue_state.find_injections(db, session).items
+    already_given = dialogue_state.find_injections(db, session).items
     fresh = [
         instruction
         for instruction in instructions.current_instructions(db, project_n)
         if instruction.created_at > at
-        and instruction.item_n not in given
+        and instruction.item_n not in already_given
         and instruction.session_id not in without
     ][:_MOST_NEW]
     ids = items.ids_of(db, [instruction.item_n for instruction in fresh])
@@ -240,20 +240,20 @@ def _new_decisions(
     since: datetime,
     successors: Container[str],
 ) -> list[NewsItem]:
-    """Return new decisions, without `successors`, which are given with what they
+    """Return new decisions, without `successors`, which are already_given with what they
     supersede."""
     ns = fragments.recent_decisions(db, clock.to_us(since), project_n=project_n)
     if not ns:
         return []
-    given = dialogue_state.find_injections(db, session)
-    ns = [n for n in ns if n not in given.items][:_DECISIONS_READ]
+    already_given = dialogue_state.find_injections(db, session)
+    ns = [n for n in ns if n not in already_given.items][:_DECISIONS_READ]
     by_n = fragments.by_number(db, ns)
     fresh = [
         _news_item(n, by_n[n])
         for n in ns
         if by_n[n].session_id not in without
         and by_n[n].id not in successors
-        and message_features.word_fingerprint(by_n[n].content) not in given.digests
+        and message_features.word_fingerprint(by_n[n].content) not in already_given.digests
     ]
     return fresh[:_MOST_DECIDED]
 

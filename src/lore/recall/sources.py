@@ -56,14 +56,14 @@ class Texts:
         self, db: Connection, ns: candidate_rows.Numbers, changing: candidate_rows.Numbers
     ) -> dict[int, str]:
         """Return the plain texts of items; those of `changing` ones are never cached."""
-        wanted = ns.tolist()
+        requested = ns.tolist()
         epoch = maintenance.get_epoch(db)
         with self._lock:
             if epoch != self._epoch:
                 self._cache.clear()
                 self._chars, self._epoch = 0, epoch
-            texts = {n: self._cache[n] for n in wanted if n in self._cache}
-        missing = [n for n in wanted if n not in texts]
+            texts = {n: self._cache[n] for n in requested if n in self._cache}
+        missing = [n for n in requested if n not in texts]
         if missing:
             loaded = candidate_rows.searchable_texts(db, missing, self._most_chars)
             fresh = {n: plain(text) for n, text in loaded.items()}
@@ -250,9 +250,9 @@ class Sources:
             index = self.vector_index()
             with self.database.read() as db:
                 ns = [items.resolve(db, id_).n for id_ in ids] or index.numbers().tolist()
-                gone = vectors.items_without_vectors(db, ns)
-            if gone:
-                index.remove(gone)
+                hidden = vectors.items_without_vectors(db, ns)
+            if hidden:
+                index.remove(hidden)
 
     def log_retrieval(self, verb: str, query: str, hits: Sequence[str], took_ms: float) -> None:
         """Log a query and its hits in the background."""

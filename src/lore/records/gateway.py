@@ -69,18 +69,18 @@ class Entry:
         says = [block for block in self.blocks if block.says]
         gives_results = any(block.kind == "result" for block in self.blocks)
         begins = self.voice == "user" and bool(says) and not gives_results
-        told = tuple(one.text for one in says if one.kind == "text" and one.text.strip())
+        texts = tuple(one.text for one in says if one.kind == "text" and one.text.strip())
         object.__setattr__(self, "chars", sum(block.chars for block in self.blocks))
         object.__setattr__(self, "begins_turn", begins)
-        object.__setattr__(self, "texts", told)
+        object.__setattr__(self, "texts", texts)
 
     def typed(self, *, joined: bool) -> tuple[str, ...]:
         """Return the texts in which a person may have typed a command.
 
         Unless an agent's entries are `joined` from typed texts, that is a single text.
         """
-        told = self.texts if self.begins_turn else ()
-        return told if joined or len(told) == 1 else ()
+        texts = self.texts if self.begins_turn else ()
+        return texts if joined or len(texts) == 1 else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Plan:
     """
 
     layer: Layer
-    pins: PromptState
+    state: PromptState
     start: int = 0
     prefix: tuple[Distilled, ...] = ()
     annotated: frozenset[str] = frozenset()
@@ -292,7 +292,7 @@ class RequestHold:
     session: str
     project: str
     usd: float | None
-    kept: bool
+    is_stored: bool
     prompt_usd: float = 0.0
     """The share of the prompt, which is spent even if the response is lost."""
 

@@ -105,9 +105,9 @@ def find_open_cycle(db: Connection, phases: Sequence[str]) -> CycleRow | None:
     return next(matches, None)
 
 
-def find_last_cycle(db: Connection, *, standing: bool = False) -> CycleRow | None:
+def find_last_cycle(db: Connection, *, not_undone: bool = False) -> CycleRow | None:
     """Return the newest cycle; with `standing`, the newest that was not undone."""
-    condition = "WHERE undone_at IS NULL" if standing else ""
+    condition = "WHERE undone_at IS NULL" if not_undone else ""
     row = db.find(f"SELECT {_CYCLE_COLUMNS} FROM cycles {condition} ORDER BY n DESC LIMIT 1")
     return None if row is None else _cycle(row)
 
@@ -606,14 +606,14 @@ def project_folders(db: Connection) -> list[ProjectFolder]:
 
 def fragments_naming(db: Connection, project_n: int, file: str) -> list[FileMention]:
     """Return the fragments of a project that contain a file's name."""
-    said = " ".join(words.split(file))
-    if not said:
+    name = " ".join(words.split(file))
+    if not name:
         return []
     rows = db.rows(
         "SELECT f.n, i.project_n, f.content FROM"
-        f" ({full_text.match_query('fragment_words', 'said')} LIMIT :most) w"
+        f" ({full_text.match_query('fragment_words', 'name')} LIMIT :most) w"
         " JOIN fragments f ON f.n = w.n JOIN items i ON i.n = f.n WHERE i.project_n = :project_n",
-        said=full_text.phrase_query(said, column="content"),
+        name=full_text.phrase_query(name, column="content"),
         project_n=project_n,
         most=_MAX_NAMING,
     )

@@ -170,7 +170,7 @@ class Database:
             yield connection
         finally:
             self._local.connection = None
-            self._give_back(connection)
+            self._release_reader(connection)
 
     def _take_reader(self) -> Connection:
         with self._lock:
@@ -179,7 +179,7 @@ class Database:
                 return self._idle.pop()
         return self._connect()
 
-    def _give_back(self, connection: Connection) -> None:
+    def _release_reader(self, connection: Connection) -> None:
         with suppress(StoreError):
             if connection.in_transaction:
                 connection.rows("COMMIT")
@@ -234,17 +234,17 @@ class Database:
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file."""
-        with self._own_connection() as connection:
+        with self._separate_connection() as connection:
             sqlite.checkpoint(connection)
 
     def erase_traces(self) -> None:
         """Leave no bytes of deleted rows in the file or its log, by rewriting the file."""
-        with self._own_connection() as connection:
+        with self._separate_connection() as connection:
             sqlite.erase_traces(connection)
 
     def copy_to(self, target: Path) -> None:
         """Write a consistent copy to a file while others keep reading and writing."""
-        with self._own_connection() as connection:
+        with self._separate_connection() as connection:
             sqlite.copy_database(connection, target)
 
     def close(self) -> None:
@@ -271,7 +271,7 @@ class Database:
         )
 
     @contextmanager
-    def _own_connection(self) -> Iterator[Connection]:
+    def _separate_connection(self) -> Iterator[Connection]:
         connection = self._connect()
         try:
             yield connection

@@ -340,7 +340,7 @@ def load_distillation(db: Connection, line: Line, now: datetime) -> bool:
         source_tokens=line["source_tokens"],
         archived=bool(line["archived"]),
         created_at=clock.from_us(line["created_at"]),
-        sources=tuple(tuple(told) for told in line["sources"]),
+        sources=tuple(tuple(ordinals) for ordinals in line["sources"]),
     )
     distillations.add_distillation(db, session_n, record, now=now)
     return True

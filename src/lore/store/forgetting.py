@@ -521,10 +521,10 @@ def messages_with_origin(
 
 
 def tool_call_messages(
-    db: Connection, name: str, *, project_n: int | None
+    db: Connection, text: str, *, project_n: int | None
 ) -> Iterator[tuple[int, int, tuple[Part, ...]]]:
     """Yield the messages with tool calls that contain a name, with session and parts."""
-    escaped = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     rows = db.rows(
         "SELECT m.n, m.session_n, m.parts FROM messages m JOIN items i ON i.n = m.n"
         f" WHERE {_IN_PROJECT} AND m.parts LIKE :pattern ESCAPE '\\'"

@@ -141,17 +141,17 @@ class SuccessorSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class UndoSnapshot:
-    """What undoing an action needs: by its verb one of words, link and successor.
+    """What undoing an action needs: by its verb one of wording, link and successor.
 
-    `batch` names actions done together. `standing` are the messages whose standing
+    `batch` names actions done together. `removed_instructions` are the messages whose standing
     instructions were removed. `after` is what redoing needs, once it was undone.
     """
 
-    words: Wording | None = None
+    wording: Wording | None = None
     link: LinkSnapshot | None = None
     successor: SuccessorSnapshot | None = None
     batch: str = ""
-    standing: tuple[int, ...] = ()
+    removed_instructions: tuple[int, ...] = ()
     after: Wording | EdgeState | None = None
 
 
@@ -161,8 +161,8 @@ EMPTY_SNAPSHOT = UndoSnapshot()
 def pack_snapshot(before: UndoSnapshot) -> str:
     """Return a snapshot as stored JSON."""
     table: dict[str, Any] = {}
-    if before.words is not None:
-        table |= _wording_fields(before.words)
+    if before.wording is not None:
+        table |= _wording_fields(before.wording)
     if (link := before.link) is not None:
         edge = None if link.edge is None else list(link.edge)
         table |= {"target": link.target, "kind": link.kind, "edge": edge}
@@ -171,8 +171,8 @@ def pack_snapshot(before: UndoSnapshot) -> str:
         table |= {"newer": successor.newer, "former": successor.former}
     if before.batch:
         table["together"] = before.batch
-    if before.standing:
-        table["standing"] = list(before.standing)
+    if before.removed_instructions:
+        table["standing"] = list(before.removed_instructions)
     if before.after is not None:
         after = before.after
         table["after"] = _wording_fields(after) if isinstance(after, Wording) else list(after)
@@ -183,27 +183,27 @@ def unpack_snapshot(packed: str) -> UndoSnapshot:
     """Return the snapshot that `pack_snapshot` encoded."""
     table = unpack_json(packed)
     return UndoSnapshot(
-        words=_unpack_wording(table) if "content" in table else None,
+        wording=_unpack_wording(table) if "content" in table else None,
         link=_unpack_link(table) if "target" in table else None,
         successor=SuccessorSnapshot(table["newer"], table.get("former"))
         if "newer" in table
         else None,
         batch=table.get("together", ""),
-        standing=tuple(table.get("standing", ())),
+        removed_instructions=tuple(table.get("standing", ())),
         after=_unpack_after(table.get("after")),
     )
 
 
-def _wording_fields(words: Wording) -> dict[str, Any]:
-    whose = {} if words.attribution is None else words.attribution._asdict()
-    return {"content": words.content, "summary": words.summary, **whose}
+def _wording_fields(wording: Wording) -> dict[str, Any]:
+    attribution = {} if wording.attribution is None else wording.attribution._asdict()
+    return {"content": wording.content, "summary": wording.summary, **attribution}
 
 
 def _unpack_wording(table: Mapping[str, Any]) -> Wording:
-    whose = None
+    attribution = None
     if "origin" in table:
-        whose = Attribution(table["origin"], table["trust"], table["kind"])
-    return Wording(table["content"], table["summary"], whose)
+        attribution = Attribution(table["origin"], table["trust"], table["kind"])
+    return Wording(table["content"], table["summary"], attribution)
 
 
 def _unpack_link(table: Mapping[str, Any]) -> LinkSnapshot:

@@ -193,7 +193,7 @@ def test_what_is_no_object_in_a_list_is_passed_over():
 
 @pytest.mark.parametrize("data", [b"", b"  ", b"[{", b'[{"a": "b', b'"text"', b"7", b"x [{}]"])
 def test_what_is_no_list_or_ends_in_the_middle_is_told(data):
-    with pytest.raises(InvalidInput, match="no JSON"):
+    with pytest.raises(InvalidInput, match="not JSON"):
         found(data)
 
 

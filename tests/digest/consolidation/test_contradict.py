@@ -24,7 +24,7 @@ from tests.digest.consolidation.samples import (
 )
 
 
-class CountingDigester(OfflineSummarizer):
+class CountingSummarizer(OfflineSummarizer):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []
@@ -39,7 +39,7 @@ class CountingDigester(OfflineSummarizer):
         return super().judge(pairs)
 
 
-class SilentDigester(CountingDigester):
+class SilentSummarizer(CountingSummarizer):
     """Gives no verdict so many times, in one of the two ways; then it judges."""
 
     def __init__(self, times: int, answer: list[None]) -> None:
@@ -95,10 +95,10 @@ def test_an_overview_of_what_was_superseded_is_withdrawn_and_costs_nothing(
               parent="root", **made)  # fmt: skip
     before = state(database)
     assert "8080" in world.get("root").content
-    digester = CountingDigester()
-    report = contradict(database, CycleContext(digester))
+    summarizer = CountingSummarizer()
+    report = contradict(database, CycleContext(summarizer))
     assert (report.counts["superseded"], report.counts["overviews withdrawn"]) == (1, 1)
-    assert digester.overviews == 0
+    assert summarizer.overviews == 0
     assert world.get("root").content == "The gateway"
     undo_cycle(database)
     assert state(database) == before
@@ -182,51 +182,51 @@ def test_a_child_in_the_middle_takes_the_place_of_its_parent_there(database: Dat
 
 
 def test_a_pair_is_judged_once_until_one_of_them_changes(database: Database):
-    digester = CountingDigester()
+    summarizer = CountingSummarizer()
     siblings(database, *LIMITS)
-    contradict(database, CycleContext(digester))
-    contradict(database, CycleContext(digester))
-    assert digester.asked == [1]
+    contradict(database, CycleContext(summarizer))
+    contradict(database, CycleContext(summarizer))
+    assert summarizer.asked == [1]
 
 
 @pytest.mark.parametrize("answer", [[None], []], ids=["no verdict", "no answer"])
 def test_a_pair_that_was_not_judged_is_asked_about_again(database: Database, answer):
-    digester = SilentDigester(1, answer)
+    summarizer = SilentSummarizer(1, answer)
     siblings(database, *LIMITS)
-    assert contradict(database, CycleContext(digester)).counts == {"unjudged": 1}
-    assert contradict(database, CycleContext(digester)).counts == {"judged": 1, "conflicts": 1}
-    assert contradict(database, CycleContext(digester)).counts == {}
-    assert digester.asked == [1, 1]
+    assert contradict(database, CycleContext(summarizer)).counts == {"unjudged": 1}
+    assert contradict(database, CycleContext(summarizer)).counts == {"judged": 1, "conflicts": 1}
+    assert contradict(database, CycleContext(summarizer)).counts == {}
+    assert summarizer.asked == [1, 1]
 
 
 def test_a_pair_that_is_never_judged_is_given_up_until_it_changes(database: Database):
-    digester = SilentDigester(100, [None])
+    summarizer = SilentSummarizer(100, [None])
     world = siblings(database, *LIMITS)
     for _ in range(6):
-        contradict(database, CycleContext(digester))
-    assert digester.asked == [1, 1, 1]
+        contradict(database, CycleContext(summarizer))
+    assert summarizer.asked == [1, 1, 1]
     by_hand.update(database, world.get("s1").id, "The gateway takes 500 requests a second")
     database.write(lambda db: put_vectors(db, [world.ns["s1"]], axis(0, 1, _3=0.3).reshape(1, -1)))
-    contradict(database, CycleContext(digester))
-    assert digester.asked == [1, 1, 1, 1]
+    contradict(database, CycleContext(summarizer))
+    assert summarizer.asked == [1, 1, 1, 1]
 
 
 def test_pairs_are_asked_in_tens(database: Database):
-    digester = CountingDigester()
+    summarizer = CountingSummarizer()
     siblings(database, *(f"Fact {'x' * i} of the gateway" for i in range(9)))
-    contradict(database, CycleContext(digester))
-    assert sum(digester.asked) > 10
-    assert max(digester.asked) == 10
+    contradict(database, CycleContext(summarizer))
+    assert sum(summarizer.asked) > 10
+    assert max(summarizer.asked) == 10
 
 
 def test_siblings_that_are_not_alike_are_not_asked_about(database: Database):
-    digester = CountingDigester()
+    summarizer = CountingSummarizer()
     world = World(database)
     world.add("root", "The gateway", axis(15))
     world.add("a", LIMITS[0], axis(1), parent="root")
     world.add("b", LIMITS[1], axis(2), parent="root")
-    contradict(database, CycleContext(digester))
-    assert digester.asked == []
+    contradict(database, CycleContext(summarizer))
+    assert summarizer.asked == []
 
 
 def test_roots_that_are_lists_are_judged_by_their_lines(database: Database):

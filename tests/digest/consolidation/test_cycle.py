@@ -35,18 +35,18 @@ from tests.digest.consolidation.samples import (
 from tests.fakes import NOON, FixedClock
 
 
-class FailingDigester(OfflineSummarizer):
+class FailingSummarizer(OfflineSummarizer):
     error: Exception = ZeroDivisionError("the text of a fragment")
 
     def reflect(self, cluster):
         raise self.error
 
 
-class UnpaidDigester(FailingDigester):
+class UnpaidSummarizer(FailingSummarizer):
     error = ProviderUnavailable("The provider refuses the key.", hint="Set another one.")
 
 
-class AskedDigester(OfflineSummarizer):
+class AskedSummarizer(OfflineSummarizer):
     @property
     def identity(self) -> str:
         return "some chat"
@@ -113,7 +113,7 @@ def test_a_dry_run_counts_the_same_and_writes_nothing(database: Database):
 
 def test_a_dry_run_asks_no_chat(database: Database):
     full_world(database)
-    report = run_cycle(database, CycleContext(AskedDigester()), dry_run=True)
+    report = run_cycle(database, CycleContext(AskedSummarizer()), dry_run=True)
     assert {one.state for one in report.phases} == {"done", "skipped"}
     assert phase(report, "reflect").counts["to ask"] == 1
 
@@ -133,7 +133,7 @@ def test_a_phase_that_does_not_exist_is_refused_with_the_list(database: Database
 
 def test_a_phase_that_fails_is_told_and_the_later_ones_go_on(database: Database):
     full_world(database)
-    report = run_cycle(database, CycleContext(FailingDigester()))
+    report = run_cycle(database, CycleContext(FailingSummarizer()))
     assert phase(report, "reflect").state == "failed"
     assert "ZeroDivisionError" in phase(report, "reflect").reason
     assert phase(report, "prune_fragments").state == "done"
@@ -145,14 +145,14 @@ def test_a_phase_that_fails_is_told_and_the_later_ones_go_on(database: Database)
 
 def test_what_a_foreign_error_says_is_not_kept_but_where_it_came_from(database: Database):
     full_world(database)
-    reason = phase(run_cycle(database, CycleContext(FailingDigester())), "reflect").reason
+    reason = phase(run_cycle(database, CycleContext(FailingSummarizer())), "reflect").reason
     assert reason.startswith("ZeroDivisionError in test_cycle.py:")
     assert "fragment" not in reason
 
 
 def test_what_an_error_of_our_own_says_is_kept_with_its_hint(database: Database):
     full_world(database)
-    reason = phase(run_cycle(database, CycleContext(UnpaidDigester())), "reflect").reason
+    reason = phase(run_cycle(database, CycleContext(UnpaidSummarizer())), "reflect").reason
     assert reason == "The provider refuses the key. Set another one."
 
 

@@ -18,7 +18,7 @@ from lore.records import NewMessage, Part
 from lore.store import consolidation, jobs, sessions
 from lore.store.database import Database
 from tests.digest.consolidation.samples import phase, state
-from tests.digest.world import Reader, ScriptedDigester, fact
+from tests.digest.world import Reader, ScriptedSummarizer, fact
 from tests.fakes import FakeEmbedder
 from tests.store.samples import add_messages
 
@@ -247,12 +247,12 @@ def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(dimension=256), now=clock) as memory:
         for project, texts in known.items():
             said(memory, project, project)
-            memory.context.digester = ScriptedDigester(finding(texts))
+            memory.context.digester = ScriptedSummarizer(finding(texts))
             memory.digest([project])
         clock.advance(hours=1)
         said(memory, "again", "/code/shop")
         clock.advance(minutes=6)
-        memory.context.digester = ScriptedDigester(lambda _: [
+        memory.context.digester = ScriptedSummarizer(lambda _: [
             replace(fact(queue), edges=(("related_to", worker),)), fact(worker), fact(lint),
             fact("We now install the packages with pnpm", corrects=pin),
             fact("The queue of the shop is kept in Postgres on the second host"),

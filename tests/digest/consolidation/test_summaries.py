@@ -124,7 +124,7 @@ def test_what_was_said_after_an_overview_are_the_roots_own_words(database: Datab
         assert consolidation.texts_before_overviews(db, [n]) == {}
 
 
-class SilentDigester(OfflineSummarizer):
+class SilentSummarizer(OfflineSummarizer):
     def reflect(self, cluster):
         return ""
 
@@ -176,7 +176,7 @@ def test_it_is_made_once_also_when_it_was_deleted(database: Database):
 
 def test_a_cluster_without_an_insight_is_not_asked_again(database: Database):
     deploys(database)
-    assert reflect(database, CycleContext(SilentDigester())).counts == {"without insight": 1}
+    assert reflect(database, CycleContext(SilentSummarizer())).counts == {"without insight": 1}
     assert reflect(database).counts == {}
 
 

@@ -151,6 +151,6 @@ def test_what_shares_nothing_yields_no_insight():
     )
 
 
-def test_the_offline_digester_is_a_digester():
-    digester: Summarizer = OfflineSummarizer()
-    assert digester.identity == "offline"
+def test_the_offline_summarizer_is_a_summarizer():
+    summarizer: Summarizer = OfflineSummarizer()
+    assert summarizer.identity == "offline"

@@ -52,7 +52,7 @@ def test_text_that_is_no_unicode_is_damage(db: Connection) -> None:
         db.rows("SELECT CAST(x'b2ff' AS TEXT)")
 
 
-def test_a_lock_held_too_long_is_told_as_busy(database: Database) -> None:
+def test_a_lock_held_too_long_is_reported_as_busy(database: Database) -> None:
     holder = sqlite.open_connection(database.path, busy_timeout_s=1, read_only=False)
     impatient = sqlite.open_connection(database.path, busy_timeout_s=0.05, read_only=False)
     holder.begin_write()
@@ -145,7 +145,7 @@ def test_a_table_is_known_by_its_name(db: Connection) -> None:
 
 
 @given(st.uuids())
-def test_an_id_is_kept_in_sixteen_bytes_and_read_as_text(id_: UUID) -> None:
+def test_an_id_is_stored_in_sixteen_bytes_and_read_as_text(id_: UUID) -> None:
     raw = apsw.Connection(":memory:")
     raw.execute("CREATE TABLE t (id BLOB)")
     raw.execute(f"INSERT INTO t VALUES ({id_blob(':id')}), (NULL)", {"id": str(id_)})

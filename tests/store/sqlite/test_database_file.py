@@ -48,7 +48,7 @@ def test_a_check_sees_no_damage_where_others_have_only_written(database: Databas
         assert sqlite.integrity_problems(database.path) == []
 
 
-def test_the_log_is_not_emptied_under_a_reader_but_told(database: Database) -> None:
+def test_a_checkpoint_under_a_reader_fails(database: Database) -> None:
     database.write(lambda db: add_fragment(db, 1))
     impatient = sqlite.open_connection(database.path, busy_timeout_s=0.05, read_only=False)
     with database.read() as db:
@@ -61,7 +61,7 @@ def test_the_log_is_not_emptied_under_a_reader_but_told(database: Database) -> N
     assert database.path.with_name("memory.db-wal").stat().st_size == 0
 
 
-def test_a_database_tells_its_size_and_its_journal(db: Connection) -> None:
+def test_a_database_reports_its_size_and_journal_mode(db: Connection) -> None:
     sqlite.checkpoint(db)
     assert sqlite.database_size(db) == db.path.stat().st_size
     assert sqlite.journal_mode(db) == "wal"
@@ -107,7 +107,7 @@ def test_nothing_can_be_written(path):
         db.run("DELETE FROM talk")
 
 
-def test_a_link_a_missing_file_and_garbage_are_told_apart(path, tmp_path):
+def test_a_link_a_missing_file_and_garbage_are_distinguished(path, tmp_path):
     link = tmp_path / "link.db"
     link.symlink_to(path)
     garbage = tmp_path / "garbage.db"

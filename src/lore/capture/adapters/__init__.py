@@ -1,1 +1,1 @@
-"""Adapters: the transcripts of each agent, told in one form."""
+"""Adapters: parse the transcripts of each agent into messages."""

@@ -321,9 +321,11 @@ def _attached_text(value: Any, depth: int) -> str:
         return ""
     if isinstance(value, list):
         return "\n".join(filter(None, (_attached_text(each, depth - 1) for each in value)))
-    told = as_dict(value)
+    fields = as_dict(value)
     names = ("content", "stdout", "snippet", "file", "prompt", "text", "message", "blockingError")
-    return next((text for name in names if (text := _attached_text(told.get(name), depth - 1))), "")
+    return next(
+        (text for name in names if (text := _attached_text(fields.get(name), depth - 1))), ""
+    )
 
 
 def _system(line: Line, state: State, key: str, at: datetime) -> MessagesAndFiles:

@@ -178,12 +178,12 @@ def _item(payload: Line, context: Context, at: datetime) -> ParsedLine:
         return _with_key(NewMessage("tool", parts, at, origin=parts[0].origin), payload, context)
     if kind.endswith("_call"):
         part = content_blocks.remember_call(_call(payload, kind), state)
-        given = _parse_arguments(payload.get("arguments"))
-        named = [
-            *content_blocks.files_of_call(given),
+        arguments = _parse_arguments(payload.get("arguments"))
+        named_files = [
+            *content_blocks.files_of_call(arguments),
             *content_blocks.patched_files(part.text.replace("\\n", "\n")),
         ]
-        files = json_fields.extend_bounded(named, context.files, _MOST_FILES)
+        files = json_fields.extend_bounded(named_files, context.files, _MOST_FILES)
         message = NewMessage("assistant", (part,), at, model=model)
         return _with_key(message, payload, replace(context, files=files))
     parts = (content_blocks.opaque_part(payload),)
@@ -207,10 +207,10 @@ def _message(payload: Line, state: State, at: datetime) -> NewMessage:
         return NewMessage(
             "system", content_blocks.user_parts(content, aside=True), at, origin="tool"
         )
-    asked = NewMessage("user", (), at)
+    message = NewMessage("user", (), at)
     if "agent" in state:
-        asked = replace(asked, speaker="agent", origin="assistant")
-    return injected_text.user_or_system_message(asked, content_blocks.user_parts(content))
+        message = replace(message, speaker="agent", origin="assistant")
+    return injected_text.user_or_system_message(message, content_blocks.user_parts(content))
 
 
 def _is_summary(payload: Line, state: State) -> bool:
@@ -228,10 +228,10 @@ def _is_summary(payload: Line, state: State) -> bool:
 
 def _call(payload: Line, kind: str) -> Part:
     name = as_text(payload.get("name")) or kind.removesuffix("_call")
-    given = payload.get("arguments", payload.get("input", payload.get("action")))
-    if given is None:
-        given = {each: value for each, value in payload.items() if each not in _DROPPED}
-    return content_blocks.call_part(name, given, payload.get("call_id") or payload.get("id"))
+    arguments = payload.get("arguments", payload.get("input", payload.get("action")))
+    if arguments is None:
+        arguments = {each: value for each, value in payload.items() if each not in _DROPPED}
+    return content_blocks.call_part(name, arguments, payload.get("call_id") or payload.get("id"))
 
 
 def _output(payload: Line, state: State) -> tuple[Part, ...]:

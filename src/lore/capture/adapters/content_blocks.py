@@ -35,11 +35,11 @@ def tool_origin(name: str) -> Origin:
     return "web" if words & _WEB else "tool"
 
 
-def files_of_call(given: Any) -> Iterator[str]:
+def files_of_call(arguments: Any) -> Iterator[str]:
     """Yield the files that a call names in its path fields."""
-    named = as_dict(given)
+    fields = as_dict(arguments)
     for name in _PATHS:
-        path = named.get(name)
+        path = fields.get(name)
         if isinstance(path, str) and 0 < len(path) <= _PATH_CHARS and "\n" not in path:
             yield path
 
@@ -158,9 +158,9 @@ def block_text(block: dict[str, Any]) -> str:
     return as_text(block.get("text")) or as_text(block.get("refusal"))
 
 
-def call_part(name: Any, given: Any, call_id: Any) -> Part:
+def call_part(name: Any, arguments: Any, call_id: Any) -> Part:
     """Return a tool call, its input as JSON on one line or as plain text."""
-    text = given if isinstance(given, str) else json_fields.to_json(given)
+    text = arguments if isinstance(arguments, str) else json_fields.to_json(arguments)
     return Part(
         "tool_call",
         injected_text.strip_base64(text),

@@ -168,6 +168,6 @@ def _assistant_message(
 
 def _first(line: Line, names: tuple[str, ...]) -> str:
     for name in names:
-        if name in line and (told := as_text(line[name]).strip()):
-            return told
+        if name in line and (value := as_text(line[name]).strip()):
+            return value
     return ""

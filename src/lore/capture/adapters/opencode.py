@@ -39,8 +39,8 @@ def parse_record(data: Any) -> Record:
 
 def _make_context(session: str, parent: str, title: str, folder: str, version: str) -> Context:
     """Return the context of a session; a title that opencode generated from the time is dropped."""
-    named = "" if title.startswith(_UNTITLED) else title
-    return Context(session, parent, named, folder, version=version)
+    own_title = "" if title.startswith(_UNTITLED) else title
+    return Context(session, parent, own_title, folder, version=version)
 
 
 def is_finished(record: Record) -> bool:
@@ -88,10 +88,10 @@ class MessageBuilder:
             elif kind not in _SILENT:
                 parts.append(content_blocks.opaque_part(record))
         if parts:
-            asked = NewMessage("user", (), self._moment(None), id)
+            message = NewMessage("user", (), self._moment(None), id)
             if self.context.parent:
-                asked = replace(asked, speaker="agent", origin="assistant")
-            self.messages.append(injected_text.user_or_system_message(asked, parts))
+                message = replace(message, speaker="agent", origin="assistant")
+            self.messages.append(injected_text.user_or_system_message(message, parts))
 
     def _answer(self, record: Record, records: list[tuple[str, Record]]) -> None:
         """Add a response: a message for each part, the usage with the first."""
@@ -103,19 +103,19 @@ class MessageBuilder:
             elif kind == "patch":
                 self._remember(as_text(name) for name in as_list(part.get("files")))
             elif kind not in _SILENT:
-                said = (
+                parts = (
                     (_file(part, "tool"),)
                     if kind == "file"
                     else content_blocks.assistant_parts(part, {})
                 )
                 at = self._moment(as_dict(part.get("time")).get("start"))
-                if said and record.get("summary") is True:
+                if parts and record.get("summary") is True:
                     beside = tuple(
-                        injected_text.injected_part(each.text, "summary") for each in said
+                        injected_text.injected_part(each.text, "summary") for each in parts
                     )
                     self.messages.append(NewMessage("system", beside, at, own, origin="tool"))
-                elif said:
-                    self.messages.append(NewMessage("assistant", said, at, own))
+                elif parts:
+                    self.messages.append(NewMessage("assistant", parts, at, own))
         model = as_text(record.get("modelID"))
         usage = _usage(record.get("tokens"))
         for i in range(first, len(self.messages)):
@@ -127,14 +127,14 @@ class MessageBuilder:
         state = as_dict(part.get("state"))
         times = as_dict(state.get("time"))
         invalid = part.get("tool") == "invalid"
-        given = state.get("input")
-        name, said = part.get("tool"), given
+        arguments = state.get("input")
+        name, shown_arguments = part.get("tool"), arguments
         if invalid:  # of a tool that is not there only the name is kept, and an error
-            name, said = as_dict(given).get("tool"), ""
-        call = content_blocks.call_part(name, said, part.get("callID"))
+            name, shown_arguments = as_dict(arguments).get("tool"), ""
+        call = content_blocks.call_part(name, shown_arguments, part.get("callID"))
         at = self._moment(times.get("start"))
         self.messages.append(NewMessage("assistant", (call,), at, id))
-        self._remember(content_blocks.files_of_call(given))
+        self._remember(content_blocks.files_of_call(arguments))
         status = state.get("status")
         if status not in ("completed", "error"):
             return
@@ -212,18 +212,20 @@ def read(path: Path, position: int) -> Iterator[SessionChunk]:
         rows = _load_rows(db, position)
         open_rows = _find_unfinished(db, rows)
         forks = _forks(db, rows)
-        told = [
+        finished = [
             row
             for row in rows
             if row.id not in open_rows and not forks.find_original(row.session, row.created)
         ]
-        held = [row.updated for row in rows if row.id in open_rows]
-        after = min(held) if held else max((row.updated for row in rows), default=position)
-        sessions = list(dict.fromkeys(row.session for row in told))
+        open_times = [row.updated for row in rows if row.id in open_rows]
+        after = (
+            min(open_times) if open_times else max((row.updated for row in rows), default=position)
+        )
+        sessions = list(dict.fromkeys(row.session for row in finished))
         for i, session in enumerate(sessions):
             context = _context(db, session)
             builder = MessageBuilder(context)
-            for row in told:
+            for row in finished:
                 if row.session == session:
                     builder.add(row.id, _record(db, row.id), _parts(db, row.id))
             here = max(position, after) if i == len(sessions) - 1 else position
@@ -340,8 +342,8 @@ class SessionFiles:
 
     def fits(self, path: Path, head: bytes) -> bool:
         """Return whether a file describes a session of opencode."""
-        named = path.name.startswith("ses_") and path.suffix == ".json"
-        return named and path.parent.parent.name == "session" and b'"id"' in head
+        is_session_name = path.name.startswith("ses_") and path.suffix == ".json"
+        return is_session_name and path.parent.parent.name == "session" and b'"id"' in head
 
     def read(self, path: Path, position: int) -> Iterator[SessionChunk]:
         """Yield what was finished since a position: the number of messages that were read."""
@@ -351,13 +353,13 @@ class SessionFiles:
         parent, title, folder, version = (as_text(session.get(name)) for name in names)
         builder = MessageBuilder(_make_context(own, parent, title, folder, version))
         storage = path.parents[2]
-        held = list(json_fields.find_files(storage / "message" / own, ".json"))
-        if len(held) < position:  # some were taken back
+        message_files = list(json_fields.find_files(storage / "message" / own, ".json"))
+        if len(message_files) < position:  # some were taken back
             position = 0
         read = position
-        for i, file in enumerate(held[position:], position):
+        for i, file in enumerate(message_files[position:], position):
             record = _load_record(file)
-            if i == len(held) - 1 and not is_finished(record):
+            if i == len(message_files) - 1 and not is_finished(record):
                 break
             parts = json_fields.find_files(storage / "part" / file.stem, ".json")
             builder.add(file.stem, record, [(part.stem, _load_record(part)) for part in parts])

@@ -52,32 +52,32 @@ class Pair(NamedTuple):
     cosine: float
 
 
-def contradict(work: PhaseRun) -> None:
+def contradict(run: PhaseRun) -> None:
     """Judge each pair of siblings once, and supersede what is explicitly changed."""
-    embedding = find_embedder(work)
+    embedding = find_embedder(run)
     if embedding is None:
         return
-    limit = _MAX_PAID_CHILDREN if work.is_paid else _MAX_CHILDREN
-    with work.database.read() as db:
+    limit = _MAX_PAID_CHILDREN if run.is_paid else _MAX_CHILDREN
+    with run.database.read() as db:
         fresh = consolidation.children_since(db, consolidation.get_progress(db, MARK), limit=limit)
         pairs = list(_sibling_pairs(db, fresh, embedding))
         children_left = consolidation.count_children_since(db, fresh[-1][0]) if fresh else 0
-    work.count("children waiting", children_left)
-    joined = find_similar_roots(work, embedding, ROOTS_MARK)
+    run.count("children waiting", children_left)
+    joined = find_similar_roots(run, embedding, ROOTS_MARK)
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
-    pending = list(_unjudged_pairs(work, pairs))
-    most = _MAX_PAID_PAIRS if work.is_paid else _MAX_PAIRS
+    pending = list(_unjudged_pairs(run, pairs))
+    most = _MAX_PAID_PAIRS if run.is_paid else _MAX_PAIRS
     waiting = max(0, len(pending) - most)
     pending = pending[:most]
-    work.count("waiting", waiting)
-    if work.dry_run and work.is_paid:
-        work.count("to ask", len(pending))
+    run.count("waiting", waiting)
+    if run.dry_run and run.is_paid:
+        run.count("to ask", len(pending))
         return
-    for piece in work.batches(pending, BATCH if work.is_paid else BATCH * _BATCHES_PER_WRITE):
-        _judge(work, piece)
-    if not waiting and not work.counts.get("unjudged"):
+    for piece in run.batches(pending, BATCH if run.is_paid else BATCH * _BATCHES_PER_WRITE):
+        _judge(run, piece)
+    if not waiting and not run.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
-        work.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
+        run.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
 
 
 def _set_marks(db: Connection, _cycle_n: int, *, seq: int, roots_seq: int) -> None:
@@ -118,10 +118,10 @@ class _PendingPair(NamedTuple):
     tries: int
 
 
-def _unjudged_pairs(work: PhaseRun, pairs: Sequence[Pair]) -> Iterator[_PendingPair]:
+def _unjudged_pairs(run: PhaseRun, pairs: Sequence[Pair]) -> Iterator[_PendingPair]:
     """Yield pairs that were not judged in their current versions, newest first."""
     once = {(pair.a, pair.b): pair for pair in pairs}
-    with work.database.read() as db:
+    with run.database.read() as db:
         ns = sorted({n for pair in once for n in pair})
         by_number = fragments.by_number(db, ns)
         own = consolidation.texts_before_overviews(db, ns)
@@ -152,7 +152,6 @@ def _unjudged_pairs(work: PhaseRun, pairs: Sequence[Pair]) -> Iterator[_PendingP
 def _find_judgement(
     judgements: Mapping[tuple[int, int], Judgement], pair: Pair, a: Fragment, b: Fragment
 ) -> Judgement | None:
-    """Return the judgement of a pair in its current versions."""
     judgement = judgements.get((pair.a, pair.b))
     same = judgement and (judgement.a_version, judgement.b_version) == (a.version, b.version)
     return judgement if same else None
@@ -163,13 +162,13 @@ def _worded_at(fragment: Fragment) -> datetime:
     return fragment.updated_at if fragment.depth else fragment.created_at
 
 
-def _judge(work: PhaseRun, pending: Sequence[_PendingPair]) -> None:
+def _judge(run: PhaseRun, pending: Sequence[_PendingPair]) -> None:
     verdicts: list[Verdict | None] = []
     for start in range(0, len(pending), BATCH):
         batch = [(one.older, one.newer) for one in pending[start : start + BATCH]]
-        answer = work.context.summarizer.judge(batch)
+        answer = run.context.summarizer.judge(batch)
         verdicts += answer if len(answer) == len(batch) else [None] * len(batch)
-    work.write(partial(_apply_verdicts, pending=pending, verdicts=verdicts, work=work))
+    run.write(partial(_apply_verdicts, pending=pending, verdicts=verdicts, run=run))
 
 
 def _apply_verdicts(
@@ -178,7 +177,7 @@ def _apply_verdicts(
     *,
     pending: Sequence[_PendingPair],
     verdicts: Sequence[Verdict | None],
-    work: PhaseRun,
+    run: PhaseRun,
 ) -> None:
     """Apply verdicts and record them; skip fragments that are gone meanwhile.
 
@@ -202,32 +201,32 @@ def _apply_verdicts(
         ))
         if verdict is None:
             judged.append(Judgement(a, b, "ask", str(one.tries + 1), a_version, b_version))
-            work.count("unjudged")
+            run.count("unjudged")
             continue
         judged.append(Judgement(a, b, "judge", verdict, a_version, b_version))
-        work.count("judged")
+        run.count("judged")
         if verdict == "changes" and one.newer.trust >= one.older.trust:
             if graph.find_parent(db, one.newer_n) == one.older_n:
                 reversible_changes.replace_parent(
-                    db, one.newer_n, one.older_n, now=work.now, recorder=recorder
+                    db, one.newer_n, one.older_n, now=run.now, recorder=recorder
                 )
             reversible_changes.supersede(
-                db, one.older_n, one.newer_n, now=work.now, recorder=recorder
+                db, one.older_n, one.newer_n, now=run.now, recorder=recorder
             )
             superseded.add(one.older_n)
-            work.count("superseded")
-            work.report_line(f"{label(one.newer)} supersedes {label(one.older)}")
+            run.count("superseded")
+            run.report_line(f"{label(one.newer)} supersedes {label(one.older)}")
         elif verdict != "agrees":
             edge = EdgeRow(one.newer_n, one.older_n, "contradicts", one.cosine)
-            if reversible_changes.add_edge(db, edge, now=work.now, recorder=recorder):
-                work.count("conflicts")
-                work.report_line(f"{label(one.newer)} contradicts {label(one.older)}")
-    _withdraw_overviews(db, recorder, sorted(superseded), work)
-    consolidation.put_judgements(db, judged, now=work.now)
+            if reversible_changes.add_edge(db, edge, now=run.now, recorder=recorder):
+                run.count("conflicts")
+                run.report_line(f"{label(one.newer)} contradicts {label(one.older)}")
+    _withdraw_overviews(db, recorder, sorted(superseded), run)
+    consolidation.put_judgements(db, judged, now=run.now)
 
 
 def _withdraw_overviews(
-    db: Connection, recorder: StepRecorder, ns: Sequence[int], work: PhaseRun
+    db: Connection, recorder: StepRecorder, ns: Sequence[int], run: PhaseRun
 ) -> None:
     """Restore the own words of the parents of superseded fragments, until the next cycle.
 
@@ -239,9 +238,9 @@ def _withdraw_overviews(
         own = reversible_changes.find_text_before_overview(db, parent)
         if own is not None:
             reversible_changes.write_overview(
-                db, parent, own.content, own.summary, now=work.now, recorder=recorder
+                db, parent, own.content, own.summary, now=run.now, recorder=recorder
             )
-            work.count("overviews withdrawn")
+            run.count("overviews withdrawn")
     consolidation.request_overviews(db, ns)
 
 

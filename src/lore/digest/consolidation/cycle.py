@@ -105,61 +105,61 @@ def run_cycle(
     if unknown:
         msg = f"'{unknown[0]}' is no phase."
         raise InvalidInput(msg, hint=f"Phases: {', '.join(phase_names())}.")
-    work = PhaseRun(database, context, "", 0, database.now(), dry_run, progress, should_stop)
+    run = PhaseRun(database, context, "", 0, database.now(), dry_run, progress, should_stop)
     if dry_run:
-        return _dry_run(work, chosen)
+        return _dry_run(run, chosen)
     with hold_lock(database.path):
-        return _run_all(work, chosen)
+        return _run_all(run, chosen)
 
 
-def _run_all(work: PhaseRun, chosen: Sequence[Phase]) -> CycleReport:
+def _run_all(run: PhaseRun, chosen: Sequence[Phase]) -> CycleReport:
     """Run phases in order, without those that an interrupted cycle has completed."""
-    database = work.database
+    database = run.database
     names = [phase.__name__ for phase in chosen]
     with database.read() as db:
         open_cycle = consolidation.find_open_cycle(db, names)
-    work.cycle_n = (
+    run.cycle_n = (
         open_cycle.n
         if open_cycle
-        else database.write(lambda db: consolidation.begin_cycle(db, names, now=work.now))
+        else database.write(lambda db: consolidation.begin_cycle(db, names, now=run.now))
     )
     previous = {one.phase: one for one in open_cycle.report.phases} if open_cycle else {}
     for phase in chosen:
         before = previous.get(phase.__name__, PhaseReport(phase.__name__, "pending"))
         if before.state == "pending":
             try:
-                report = _run(phase, work, before)
+                report = _run(phase, run, before)
             except Stopped:
                 break
-            database.write(partial(_save, n=work.cycle_n, report=report))
+            database.write(partial(_save, n=run.cycle_n, report=report))
     else:
-        database.write(lambda db: consolidation.end_cycle(db, work.cycle_n, now=database.now()))
+        database.write(lambda db: consolidation.end_cycle(db, run.cycle_n, now=database.now()))
     with database.read() as db:
-        return consolidation.get_report(db, work.cycle_n)
+        return consolidation.get_report(db, run.cycle_n)
 
 
 def _save(db: Connection, *, n: int, report: PhaseReport) -> None:
     consolidation.save_phase(db, n, report)
 
 
-def _dry_run(work: PhaseRun, chosen: Sequence[Phase]) -> CycleReport:
+def _dry_run(run: PhaseRun, chosen: Sequence[Phase]) -> CycleReport:
     """Run phases and roll back what they do; those after a stop stay pending."""
     reports = {phase.__name__: PhaseReport(phase.__name__, "pending") for phase in chosen}
     try:
         for phase in chosen:
-            reports[phase.__name__] = _run(phase, work, reports[phase.__name__])
+            reports[phase.__name__] = _run(phase, run, reports[phase.__name__])
     except Stopped:
         ended = None
     else:
-        ended = work.database.now()
-    id_ = clock.new_id(work.now)
-    return CycleReport(id_, work.now, ended, tuple(reports.values()), dry_run=True)
+        ended = run.database.now()
+    id_ = clock.new_id(run.now)
+    return CycleReport(id_, run.now, ended, tuple(reports.values()), dry_run=True)
 
 
-def _run(phase: Phase, work: PhaseRun, before: PhaseReport) -> PhaseReport:
+def _run(phase: Phase, run: PhaseRun, before: PhaseReport) -> PhaseReport:
     """Run one phase and return its report, with the counts from before an interruption."""
     started = time.monotonic()
-    mine = replace(work, phase=phase.__name__, counts=dict(before.counts), lines=list(before.told))
+    mine = replace(run, phase=phase.__name__, counts=dict(before.counts), lines=list(before.told))
     mine.advance(0, 1)
     state: PhaseState = "done"
     reason = ""
@@ -212,7 +212,7 @@ def _find_undoable(db: Connection, id_: str) -> CycleRow:
     cycle = (
         consolidation.find_cycle(db, id_)
         if id_
-        else consolidation.find_last_cycle(db, standing=True)
+        else consolidation.find_last_cycle(db, not_undone=True)
     )
     if cycle is None:
         msg = f"No cycle starts with '{id_}'." if id_ else "There is no cycle to take back."

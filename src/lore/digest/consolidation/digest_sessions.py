@@ -16,91 +16,91 @@ _MAX_CONSECUTIVE_FAILURES = 3
 _UNFINISHED = "It was begun and did not end."
 
 
-def digest(work: PhaseRun) -> None:
+def digest(run: PhaseRun) -> None:
     """Digest the waiting sessions; one that fails stays staged and is reported."""
-    if not work.context.digest_steps:
-        work.skip("nothing to digest with was given")
+    if not run.context.digest_steps:
+        run.skip("nothing to digest with was given")
         return
-    with work.database.read() as db:
-        waiting = _waiting_sessions(db, work)
-    if work.dry_run:
-        work.count("sessions", len(waiting))
+    with run.database.read() as db:
+        waiting = _waiting_sessions(db, run)
+    if run.dry_run:
+        run.count("sessions", len(waiting))
         return
     failures = 0
     for done, session in enumerate(waiting):
-        work.advance(done, len(waiting))
+        run.advance(done, len(waiting))
         try:
-            failures = 0 if _digest_one(work, session) else failures + 1
+            failures = 0 if _digest_one(run, session) else failures + 1
         except BudgetSpent as error:
-            work.report_line(f"{len(waiting) - done} sessions stay staged: {error}")
+            run.report_line(f"{len(waiting) - done} sessions stay staged: {error}")
             break
         if failures == _MAX_CONSECUTIVE_FAILURES:
-            work.report_line(f"stopped after {failures} failures in a row; the rest stays staged")
+            run.report_line(f"stopped after {failures} failures in a row; the rest stays staged")
             break
-    if work.context.embed_pending is not None:
-        work.context.embed_pending()
+    if run.context.embed_pending is not None:
+        run.context.embed_pending()
 
 
-def _waiting_sessions(db: Connection, work: PhaseRun) -> list[UndigestedSession]:
+def _waiting_sessions(db: Connection, run: PhaseRun) -> list[UndigestedSession]:
     """Return the sessions to digest, those with fewest failures first.
 
     A session that always fails blocks no other, and is skipped while its job is parked.
     """
-    idle = timedelta(seconds=work.context.idle_s)
-    idle_sessions = consolidation.undigested_sessions(db, idle=idle, now=work.now)
-    held_ids = jobs.held_subjects(db, work.context.digest_steps, now=work.database.now())
-    failures = jobs.failure_counts(db, work.context.digest_steps)
+    idle = timedelta(seconds=run.context.idle_s)
+    idle_sessions = consolidation.undigested_sessions(db, idle=idle, now=run.now)
+    held_ids = jobs.held_subjects(db, run.context.digest_steps, now=run.database.now())
+    failures = jobs.failure_counts(db, run.context.digest_steps)
     free = (session for session in idle_sessions if session.id not in held_ids)
     return sorted(free, key=lambda session: failures.get(session.id, 0))
 
 
-def _digest_one(work: PhaseRun, session: UndigestedSession) -> bool:
+def _digest_one(run: PhaseRun, session: UndigestedSession) -> bool:
     try:
-        for kind, digest_session in work.context.digest_steps.items():
-            _run_job(work, session, kind, digest_session)
+        for kind, digest_session in run.context.digest_steps.items():
+            _run_job(run, session, kind, digest_session)
     except BudgetSpent:
         raise
     except LoreError as error:
-        work.count("failed")
+        run.count("failed")
         # A provider's message may quote the conversation, which may be forgotten one day.
         why = type(error).__name__ if isinstance(error, ProviderError) else str(error)
-        work.report_line(f"session {session.id} stays staged: {why}")
+        run.report_line(f"session {session.id} stays staged: {why}")
         return False
-    work.count("sessions")
+    run.count("sessions")
 
     def settle(db: Connection, _cycle_n: int) -> None:
-        sessions.put_session_state(db, session.n, "digested", session.last_message_at, now=work.now)
+        sessions.put_session_state(db, session.n, "digested", session.last_message_at, now=run.now)
 
-    work.write(settle)
+    run.write(settle)
     return True
 
 
 def _run_job(
-    work: PhaseRun, session: UndigestedSession, kind: str, digest_session: DigestSession
+    run: PhaseRun, session: UndigestedSession, kind: str, digest_session: DigestSession
 ) -> None:
     """Run the job of one kind for a session; it counts as failed until it ends."""
-    now = work.database.now
+    now = run.database.now
 
     def begin(db: Connection) -> int:
         job = jobs.ensure(db, kind, session.id, total=1, now=now())
         jobs.fail(db, job.id, _UNFINISHED, now=now())
         return job.id
 
-    n = work.database.write(begin)
+    n = run.database.write(begin)
     try:
-        counts = digest_session(session.id, consolidation.step_recorder(work.cycle_n))
+        counts = digest_session(session.id, consolidation.step_recorder(run.cycle_n))
     except BudgetSpent as error:
         why, until = str(error), error.until or now()
-        work.database.write(lambda db: jobs.postpone(db, n, why, until=until, now=now()))
+        run.database.write(lambda db: jobs.postpone(db, n, why, until=until, now=now()))
         raise
     except BadReply as error:
         why = str(error)
-        work.database.write(lambda db: jobs.park(db, n, why, now=now()))
+        run.database.write(lambda db: jobs.park(db, n, why, now=now()))
         raise
     except LoreError as error:
         why = str(error)
-        work.database.write(lambda db: jobs.set_error(db, n, why))
+        run.database.write(lambda db: jobs.set_error(db, n, why))
         raise
-    work.database.write(lambda db: jobs.finish(db, n, now=now()))
+    run.database.write(lambda db: jobs.finish(db, n, now=now()))
     for what, by in counts.items():
-        work.count(what, by)
+        run.count(what, by)

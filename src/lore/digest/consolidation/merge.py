@@ -23,26 +23,26 @@ _MERGE_BATCH = 200
 """Merges per transaction: others write in between."""
 
 
-def merge(work: PhaseRun) -> None:
+def merge(run: PhaseRun) -> None:
     """Merge near-duplicate roots, unless they differ in a value or in trust."""
-    embedding = find_embedder(work)
+    embedding = find_embedder(run)
     if embedding is None:
         return
-    joined = find_similar_roots(work, embedding, MERGE_MARK)
-    work.count("compared", joined.compared)
-    planned = _plan_merges(work, [pair for pair in joined.pairs if pair.cosine > MERGE_ABOVE])
-    for piece in work.batches(planned, _MERGE_BATCH):
-        work.write(partial(_merge_all, planned=piece, work=work))
-    work.write(lambda db, _: consolidation.set_progress(db, MERGE_MARK, joined.seq))
+    joined = find_similar_roots(run, embedding, MERGE_MARK)
+    run.count("compared", joined.compared)
+    planned = _plan_merges(run, [pair for pair in joined.pairs if pair.cosine > MERGE_ABOVE])
+    for piece in run.batches(planned, _MERGE_BATCH):
+        run.write(partial(_merge_all, planned=piece, run=run))
+    run.write(lambda db, _: consolidation.set_progress(db, MERGE_MARK, joined.seq))
 
 
-def _plan_merges(work: PhaseRun, pairs: Sequence[RootPair]) -> list[tuple[int, int]]:
+def _plan_merges(run: PhaseRun, pairs: Sequence[RootPair]) -> list[tuple[int, int]]:
     """Choose (survivor, victim) pairs; a survivor is never a victim."""
     fit = [pair for pair in pairs if _may_merge(pair.a, pair.b)]
     survivors: set[int] = set()
     victims: set[int] = set()
     planned = []
-    with work.database.read() as db:
+    with run.database.read() as db:
         ns = [pair.a.n for pair in fit]
         apart = consolidation.judgements_of(db, ns, "merge")
         both = sorted({n for pair in fit for n in (pair.a.n, pair.b.n)})
@@ -57,7 +57,7 @@ def _plan_merges(work: PhaseRun, pairs: Sequence[RootPair]) -> list[tuple[int, i
         # A value of the victim that the survivor lacks would be lost.
         agreed = entities.values_agree(contents[stays.n], contents[goes.n])
         if not (agreed and entities.covers_values(contents[stays.n], contents[goes.n])):
-            work.count("kept apart")
+            run.count("kept apart")
             continue
         survivors.add(stays.n)
         victims.add(goes.n)
@@ -88,7 +88,7 @@ def _rank(root: Root) -> tuple[int, int, int, int]:
 
 
 def _merge_all(
-    db: Connection, cycle_n: int, *, planned: Sequence[tuple[int, int]], work: PhaseRun
+    db: Connection, cycle_n: int, *, planned: Sequence[tuple[int, int]], run: PhaseRun
 ) -> None:
     recorder = consolidation.step_recorder(cycle_n)
     ns = [n for pair in planned for n in pair]
@@ -102,16 +102,16 @@ def _merge_all(
             continue
         children = graph.live_children(db, victim)
         for child in children:
-            reversible_changes.reparent(db, child, survivor, now=work.now, recorder=recorder)
+            reversible_changes.reparent(db, child, survivor, now=run.now, recorder=recorder)
         for edge in graph.edges_among(db, [victim], ("associative",)):
-            _move_edge(db, recorder, edge, victim, survivor, work)
-        reversible_changes.supersede(db, victim, survivor, now=work.now, recorder=recorder)
+            _move_edge(db, recorder, edge, victim, survivor, run)
+        reversible_changes.supersede(db, victim, survivor, now=run.now, recorder=recorder)
         consolidation.set_overview_at(db, survivor, None)
         # The survivor has new children, and may be similar to another one: compare it again.
         vectors.renumber(db, survivor)
-        work.count("merged")
-        work.count("children moved", len(children))
-        work.report_line(f"{label(goes)} → {label(stays)}")
+        run.count("merged")
+        run.count("children moved", len(children))
+        run.report_line(f"{label(goes)} → {label(stays)}")
 
 
 def _move_edge(
@@ -120,14 +120,13 @@ def _move_edge(
     edge: graph.EdgeRow,
     victim: int,
     survivor: int,
-    work: PhaseRun,
+    run: PhaseRun,
 ) -> None:
-    """Move an edge of the victim to the survivor."""
     other = edge.target_n if edge.source_n == victim else edge.source_n
     low, high = sorted((other, survivor))
     if other != survivor and (low, high) not in consolidation.associated_pairs(db, [survivor]):
         moved = graph.EdgeRow(survivor, other, "associative", edge.weight)
-        reversible_changes.add_edge(db, moved, now=work.now, recorder=recorder)
+        reversible_changes.add_edge(db, moved, now=run.now, recorder=recorder)
 
 
 LINK_ABOVE = 0.7
@@ -141,25 +140,24 @@ _MAX_LINKS_EACH = 8
 """The maximum number of links of a child to the other root's children."""
 
 
-def link(work: PhaseRun) -> None:
+def link(run: PhaseRun) -> None:
     """Add associative edges between similar children of similar roots, without duplicates."""
-    embedding = find_embedder(work)
+    embedding = find_embedder(run)
     if embedding is None:
         return
-    joined = find_similar_roots(work, embedding, LINK_MARK)
-    work.count("compared", joined.compared)
-    work.count("near roots", len(joined.pairs))
-    for piece in work.batches(joined.pairs, _LINK_BATCH):
-        edges = _find_links(work, piece, embedding)
-        work.write(partial(_add_links, edges=edges, work=work))
-    work.write(lambda db, _: consolidation.set_progress(db, LINK_MARK, joined.seq))
+    joined = find_similar_roots(run, embedding, LINK_MARK)
+    run.count("compared", joined.compared)
+    run.count("near roots", len(joined.pairs))
+    for piece in run.batches(joined.pairs, _LINK_BATCH):
+        edges = _find_links(run, piece, embedding)
+        run.write(partial(_add_links, edges=edges, run=run))
+    run.write(lambda db, _: consolidation.set_progress(db, LINK_MARK, joined.seq))
 
 
 def _find_links(
-    work: PhaseRun, pairs: Sequence[RootPair], embedding: ActiveEmbedder
+    run: PhaseRun, pairs: Sequence[RootPair], embedding: ActiveEmbedder
 ) -> list[EdgeRow]:
-    """Return the edges between the children of some pairs of roots."""
-    with work.database.read() as db:
+    with run.database.read() as db:
         roots = sorted({root.n for pair in pairs for root in (pair.a, pair.b)})
         children = consolidation.children_of(db, roots)
         ns = sorted({n for below in children.values() for n in below[-_MAX_CHILDREN:]})
@@ -181,12 +179,12 @@ def _find_links(
     return edges
 
 
-def _add_links(db: Connection, cycle_n: int, *, edges: Sequence[EdgeRow], work: PhaseRun) -> None:
+def _add_links(db: Connection, cycle_n: int, *, edges: Sequence[EdgeRow], run: PhaseRun) -> None:
     recorder = consolidation.step_recorder(cycle_n)
     there = consolidation.associated_pairs(db, sorted({edge.source_n for edge in edges}))
     for edge in edges:
         ends = (min(edge[:2]), max(edge[:2]))
         if ends not in there:
             there.add(ends)
-            reversible_changes.add_edge(db, edge, now=work.now, recorder=recorder)
-            work.count("linked")
+            reversible_changes.add_edge(db, edge, now=run.now, recorder=recorder)
+            run.count("linked")

@@ -127,7 +127,6 @@ def _direction(outline: Matrix, rows: Places, draw: np.random.Generator) -> Matr
 
 
 def _deduplicate(parts: list[Pairs]) -> Pairs:
-    """Return the pairs without duplicates, nearest first."""
     if not parts:
         nothing = np.empty(0, np.int64)
         return Pairs(nothing, nothing, np.empty(0, np.float32))
@@ -145,26 +144,26 @@ SIMILAR_ABOVE = 0.8
 _NO_VECTORS = "there are no vectors to compare: no embedder was used here yet"
 
 
-def find_embedder(work: PhaseRun) -> ActiveEmbedder | None:
+def find_embedder(run: PhaseRun) -> ActiveEmbedder | None:
     """Return the embedder whose vectors are compared; skip the phase if there is none."""
-    with work.database.read() as db:
+    with run.database.read() as db:
         embedder = consolidation.find_active_embedder(db)
     if embedder is None:
-        work.skip(_NO_VECTORS)
+        run.skip(_NO_VECTORS)
     return embedder
 
 
-def find_similar_roots(work: PhaseRun, embedding: ActiveEmbedder, mark: str) -> SimilarRoots:
+def find_similar_roots(run: PhaseRun, embedding: ActiveEmbedder, mark: str) -> SimilarRoots:
     """Compare the roots that changed since a progress mark, or their children, with all roots."""
-    with work.database.read() as db:
+    with run.database.read() as db:
         since = consolidation.get_progress(db, mark)
-    if since not in work.similar_roots:
-        work.similar_roots[since] = _compare_roots(work, embedding, since)
-    return work.similar_roots[since]
+    if since not in run.similar_roots:
+        run.similar_roots[since] = _compare_roots(run, embedding, since)
+    return run.similar_roots[since]
 
 
-def _compare_roots(work: PhaseRun, embedding: ActiveEmbedder, since: int) -> SimilarRoots:
-    with work.database.read() as db:
+def _compare_roots(run: PhaseRun, embedding: ActiveEmbedder, since: int) -> SimilarRoots:
+    with run.database.read() as db:
         newest = vectors.newest_seq(db)
         if since >= newest:
             return SimilarRoots([], since, 0)
@@ -185,7 +184,6 @@ def _compare_roots(work: PhaseRun, embedding: ActiveEmbedder, since: int) -> Sim
 
 
 def _rows_by_project(places: consolidation.Numbers) -> Iterator[consolidation.Numbers]:
-    """Yield the rows of each project, and of those without one."""
     order = np.argsort(places, kind="stable")
     cuts = np.flatnonzero(np.diff(places[order])) + 1
     yield from np.split(order, cuts)

@@ -12,15 +12,15 @@ from lore.store.database import Connection
 from lore.store.forgetting import ForgetSelection
 
 
-def prune_edges(work: PhaseRun) -> None:
+def prune_edges(run: PhaseRun) -> None:
     """Decay associative edges by the days since the last decay; hierarchical ones never."""
 
     def fade(db: Connection, cycle_n: int) -> None:
-        faded, dropped = reversible_changes.decay_edges(db, cycle_n, now=work.now)
-        work.count("faded", faded)
-        work.count("dropped", dropped)
+        faded, dropped = reversible_changes.decay_edges(db, cycle_n, now=run.now)
+        run.count("faded", faded)
+        run.count("dropped", dropped)
 
-    work.write(fade)
+    run.write(fade)
 
 
 UNREAD_LIMIT = (0.02, timedelta(days=60))
@@ -30,21 +30,21 @@ ANY_LIMIT = (0.01, timedelta(days=90))
 _PRUNE_BATCH = 200
 
 
-def prune_fragments(work: PhaseRun) -> None:
+def prune_fragments(run: PhaseRun) -> None:
     """Remove what was hidden a day ago, then hide what has faded; roots never."""
-    _remove(work)
-    with work.database.read() as db:
+    _remove(run)
+    with run.database.read() as db:
         faded = consolidation.prunable_fragments(
-            db, unread=UNREAD_LIMIT, any_=ANY_LIMIT, now=work.now
+            db, unread=UNREAD_LIMIT, any_=ANY_LIMIT, now=run.now
         )
-    for piece in work.batches(faded, _PRUNE_BATCH):
-        work.write(partial(_hide, ns=piece, work=work))
+    for piece in run.batches(faded, _PRUNE_BATCH):
+        run.write(partial(_hide, ns=piece, run=run))
 
 
-def _remove(work: PhaseRun) -> None:
+def _remove(run: PhaseRun) -> None:
     """Remove hidden fragments whose cycles can no longer be undone."""
-    with work.database.read() as db:
-        past = consolidation.cycles_past_undo(db, running=work.cycle_n, now=work.now)
+    with run.database.read() as db:
+        past = consolidation.cycles_past_undo(db, running=run.cycle_n, now=run.now)
         hidden = {
             step.fragment_n: step.at
             for n in past
@@ -55,20 +55,19 @@ def _remove(work: PhaseRun) -> None:
 
     def remove(db: Connection, _cycle_n: int) -> None:
         if doomed:
-            ids = forgetting.forget(db, ForgetSelection(tuple(doomed)), now=work.now)
-            work.count("removed", len(ids))
+            ids = forgetting.forget(db, ForgetSelection(tuple(doomed)), now=run.now)
+            run.count("removed", len(ids))
         consolidation.drop_steps(db, past)
 
     if past:
-        work.write(remove)
-    if doomed and not work.dry_run:
-        if work.context.forget_vectors is not None:
-            work.context.forget_vectors(doomed)
-        work.database.erase_traces()
+        run.write(remove)
+    if doomed and not run.dry_run:
+        if run.context.forget_vectors is not None:
+            run.context.forget_vectors(doomed)
+        run.database.erase_traces()
 
 
-def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], work: PhaseRun) -> None:
-    """Hide fragments, and move their children to their parents."""
+def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], run: PhaseRun) -> None:
     recorder = consolidation.step_recorder(cycle_n)
     by_number = fragments.by_number(db, ns)
     deleted = fragments.deleted_among(db, ns)
@@ -78,9 +77,9 @@ def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], work: PhaseRun) ->
             continue
         children = graph.all_children(db, n)
         for child in children:
-            reversible_changes.reparent(db, child, parent, now=work.now, recorder=recorder)
-        reversible_changes.hide_fragment(db, n, now=work.now, recorder=recorder)
-        work.count("pruned")
-        work.count("children moved", len(children))
-        work.report_line(label(by_number[n]))
+            reversible_changes.reparent(db, child, parent, now=run.now, recorder=recorder)
+        reversible_changes.hide_fragment(db, n, now=run.now, recorder=recorder)
+        run.count("pruned")
+        run.count("children moved", len(children))
+        run.report_line(label(by_number[n]))
     consolidation.request_overviews(db, ns)

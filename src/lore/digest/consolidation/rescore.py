@@ -52,7 +52,6 @@ def check_files(db: Connection) -> FileCheck:
 
 
 def _is_local(folder: ProjectFolder) -> bool:
-    """Return whether a project's folder is on this machine, and not empty."""
     try:
         return folder.path.startswith("/") and any(Path(folder.path).iterdir())
     except OSError:
@@ -68,7 +67,6 @@ def _exists(path: Path) -> bool:
 
 
 def _files_inside(folder: ProjectFolder) -> list[str]:
-    """Return the files of a folder that sessions named, relative to it."""
     relative = (_relative(name, folder.path) for name in sorted(folder.files))
     return list(dict.fromkeys(name for name in relative if name))[:_MAX_FILES]
 
@@ -90,16 +88,16 @@ def _relative(name: str, folder: str) -> str:
     return "" if leads_out else name
 
 
-def rescore(work: PhaseRun) -> None:
+def rescore(run: PhaseRun) -> None:
     """Compute the relevance of all fragments, and the confidence of those about files."""
-    with work.database.read() as db:
+    with run.database.read() as db:
         checked = check_files(db)
 
     def fade(db: Connection, _cycle_n: int) -> None:
-        consolidation.mark_missing_files(db, checked.gone, checked.back, now=work.now)
-        work.count("doubted", consolidation.update_doubt(db, now=work.now))
-        work.count("files missing", len(checked.gone))
-        work.count("files back", len(checked.back))
-        work.count("rescored", fragments.decay_relevance(db, now=work.now))
+        consolidation.mark_missing_files(db, checked.gone, checked.back, now=run.now)
+        run.count("doubted", consolidation.update_doubt(db, now=run.now))
+        run.count("files missing", len(checked.gone))
+        run.count("files back", len(checked.back))
+        run.count("rescored", fragments.decay_relevance(db, now=run.now))
 
-    work.write(fade)
+    run.write(fade)

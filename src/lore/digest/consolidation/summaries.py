@@ -24,21 +24,21 @@ _MAX_OVERVIEWS, _MAX_PAID_OVERVIEWS = 2_000, 50
 """Overviews per cycle by rules, and by a paid chat; the rest follows in the next cycle."""
 
 
-def resummarize(work: PhaseRun) -> None:
+def resummarize(run: PhaseRun) -> None:
     """Rewrite the overviews of roots that Lore made; the old text stays as a version."""
-    most = _MAX_PAID_OVERVIEWS if work.is_paid else _MAX_OVERVIEWS
-    with work.database.read() as db:
+    most = _MAX_PAID_OVERVIEWS if run.is_paid else _MAX_OVERVIEWS
+    with run.database.read() as db:
         all_stale = consolidation.stale_overviews(db, least_children=MIN_CHILDREN)
         stale = all_stale[:most]
         children = consolidation.children_of(db, stale)
         below = sorted({n for ns in children.values() for n in ns})
         by_number = fragments.by_number(db, [*stale, *below])
         own = consolidation.texts_before_overviews(db, stale)
-    work.count("waiting", len(all_stale) - len(stale))
-    if work.dry_run and work.is_paid:
-        work.count("to ask", len(stale))
+    run.count("waiting", len(all_stale) - len(stale))
+    if run.dry_run and run.is_paid:
+        run.count("to ask", len(stale))
         return
-    for batch in work.answer_batches(stale):
+    for batch in run.answer_batches(stale):
         fresh = []
         for n in batch:
             mentioned = [
@@ -50,16 +50,16 @@ def resummarize(work: PhaseRun) -> None:
             fresh.append((
                 n,
                 by_number[n],
-                _overview(work, head, mentioned) or by_number[n].content,
+                _overview(run, head, mentioned) or by_number[n].content,
             ))
-        work.write(partial(_store_overviews, fresh=fresh, work=work))
+        run.write(partial(_store_overviews, fresh=fresh, run=run))
 
 
-def _overview(work: PhaseRun, root: Fragment, children: Sequence[Fragment]) -> str:
+def _overview(run: PhaseRun, root: Fragment, children: Sequence[Fragment]) -> str:
     """Return a new overview of a root; '' if it has too few children."""
     if len(children) < MIN_CHILDREN:
         return ""
-    return work.clean(work.context.summarizer.overview(root, children))
+    return run.clean(run.context.summarizer.overview(root, children))
 
 
 def _may_mention(root: Fragment, child: Fragment) -> bool:
@@ -71,9 +71,8 @@ def _may_mention(root: Fragment, child: Fragment) -> bool:
 
 
 def _store_overviews(
-    db: Connection, cycle_n: int, *, fresh: Sequence[tuple[int, Fragment, str]], work: PhaseRun
+    db: Connection, cycle_n: int, *, fresh: Sequence[tuple[int, Fragment, str]], run: PhaseRun
 ) -> None:
-    """Store overviews, unless a root was changed meanwhile."""
     recorder = consolidation.step_recorder(cycle_n)
     ns = [n for n, _, _ in fresh]
     now = fragments.by_number(db, ns)
@@ -83,10 +82,10 @@ def _store_overviews(
             continue
         if text != root.content:
             summary = root.summary or sentences.summary(text)
-            reversible_changes.write_overview(db, n, text, summary, now=work.now, recorder=recorder)
-            work.count("reworded")
-            work.report_line(label(root))
-        consolidation.set_overview_at(db, n, work.now)
+            reversible_changes.write_overview(db, n, text, summary, now=run.now, recorder=recorder)
+            run.count("reworded")
+            run.report_line(label(root))
+        consolidation.set_overview_at(db, n, run.now)
 
 
 MAX_CLUSTER = 8
@@ -132,9 +131,9 @@ _CONFIDENCE = 0.6
 _MAX_SOURCES = 200
 
 
-def reflect(work: PhaseRun) -> None:
+def reflect(run: PhaseRun) -> None:
     """Derive an insight from each cluster that was not reflected on before."""
-    with work.database.read() as db:
+    with run.database.read() as db:
         links = consolidation.root_links(db, least=MIN_WEIGHT)
         previous = consolidation.judgement_groups(db, "reflect")
     holding: dict[int, set[int]] = {}
@@ -146,20 +145,20 @@ def reflect(work: PhaseRun) -> None:
         for cluster in build_clusters(links)
         if is_new_cluster(cluster, [previous[a] for n in cluster for a in holding.get(n, ())])
     ]
-    most = _MAX_PAID_INSIGHTS if work.is_paid else _MAX_INSIGHTS
-    work.count("waiting", max(0, len(fresh) - most))
-    if work.dry_run and work.is_paid:
-        work.count("to ask", min(len(fresh), most))
+    most = _MAX_PAID_INSIGHTS if run.is_paid else _MAX_INSIGHTS
+    run.count("waiting", max(0, len(fresh) - most))
+    if run.dry_run and run.is_paid:
+        run.count("to ask", min(len(fresh), most))
         return
-    for batch in work.answer_batches(fresh[:most]):
-        with work.database.read() as db:
+    for batch in run.answer_batches(fresh[:most]):
+        with run.database.read() as db:
             by_number = fragments.by_number(db, sorted({n for cluster in batch for n in cluster}))
         answers = []
         for cluster in batch:
-            told = [by_number[n] for n in cluster if n in by_number]
-            text = work.clean(work.context.summarizer.reflect(told))
-            answers.append(_Insight(cluster, told, text))
-        work.write(partial(_store_insights, answers=answers, work=work))
+            cluster_members = [by_number[n] for n in cluster if n in by_number]
+            text = run.clean(run.context.summarizer.reflect(cluster_members))
+            answers.append(_Insight(cluster, cluster_members, text))
+        run.write(partial(_store_insights, answers=answers, run=run))
 
 
 class _Insight(NamedTuple):
@@ -171,32 +170,32 @@ class _Insight(NamedTuple):
 
 
 def _store_insights(
-    db: Connection, cycle_n: int, *, answers: Sequence[_Insight], work: PhaseRun
+    db: Connection, cycle_n: int, *, answers: Sequence[_Insight], run: PhaseRun
 ) -> None:
     for answer in answers:
-        _store_insight(db, cycle_n, answer, work)
+        _store_insight(db, cycle_n, answer, run)
 
 
-def _store_insight(db: Connection, cycle_n: int, answer: _Insight, work: PhaseRun) -> None:
+def _store_insight(db: Connection, cycle_n: int, answer: _Insight, run: PhaseRun) -> None:
     """Store an insight with its sources, and record that the cluster was asked about."""
     ns, members, text = answer
     if len(fragments.by_number(db, ns)) < len(ns):
         return
     # The first member represents the cluster, also without an insight.
     judged = [Judgement(ns[0], n, "reflect", "insight" if text else "none") for n in ns]
-    consolidation.put_judgements(db, judged, now=work.now)
+    consolidation.put_judgements(db, judged, now=run.now)
     if not text:
-        work.count("without insight")
+        run.count("without insight")
         return
     lowest = min(members, key=lambda one: one.trust)
     sources = dict.fromkeys(id_ for one in members for id_ in one.source_messages)
     summary = sentences.summary(text)
     new = NewFragment(
-        id=clock.new_id(work.now),
+        id=clock.new_id(run.now),
         content=text,
         summary=summary,
         kind="insight",
-        created_at=work.now,
+        created_at=run.now,
         importance=_IMPORTANCE,
         confidence=_CONFIDENCE,
         origin=lowest.origin,
@@ -205,9 +204,9 @@ def _store_insight(db: Connection, cycle_n: int, answer: _Insight, work: PhaseRu
         source_messages=tuple(sources)[:_MAX_SOURCES],
         mentions=entities.fragment_mentions(text, summary),
     )
-    n = fragments.add(db, new, now=work.now)
+    n = fragments.add(db, new, now=run.now)
     consolidation.record_steps(db, cycle_n, Step("added", n))
     for member in ns:
-        graph.put_edge(db, n, member, "derived_from", now=work.now)
-    work.count("insights")
-    work.report_line(label(fragments.get(db, n)))
+        graph.put_edge(db, n, member, "derived_from", now=run.now)
+    run.count("insights")
+    run.report_line(label(fragments.get(db, n)))

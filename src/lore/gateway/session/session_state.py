@@ -256,7 +256,7 @@ def after_plan(snapshot: SessionSnapshot, dialogue: Dialogue, plan: Plan) -> Ses
         sent = {entry.key for entry in dialogue.entries[plan.start :]}
         notes = {key: note for key, note in notes.items() if key in sent}
     snapshot = _keep_notes(snapshot, notes)
-    return replace(snapshot, pins=plan.pins, tiers=_tier_distillations(snapshot.tiers, plan))
+    return replace(snapshot, pins=plan.state, tiers=_tier_distillations(snapshot.tiers, plan))
 
 
 def drop_repeated_notes(snapshot: SessionSnapshot, last: str) -> SessionSnapshot:
@@ -283,7 +283,7 @@ def _tier_distillations(known: Sequence[Distilled], plan: Plan) -> tuple[Distill
     made = {
         one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.TIER_ID_PREFIX)
     }
-    return tuple(one for one in made.values() if one.id in plan.pins.prefix)
+    return tuple(one for one in made.values() if one.id in plan.state.prefix)
 
 
 def _prompt_chars(dialogue: Dialogue, plan: Plan, snapshot: SessionSnapshot) -> int:

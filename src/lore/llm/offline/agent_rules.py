@@ -66,19 +66,19 @@ def find_fix(parts: Sequence[Statement]) -> Fix | None:
     return Fix(" ".join(cause), solution, frozenset(range(first, at + 1 + used)))
 
 
-def _solution(told: Sequence[Statement], at: int) -> tuple[str, int]:
+def _solution(parts: Sequence[Statement], at: int) -> tuple[str, int]:
     """Return the solution: the sentence itself, or the first item of the list that it introduces.
 
     Later items are proposals that may be rejected.
     """
-    found = _ANNOUNCED.match(told[at].text)
-    text = found["what"].rstrip(":").strip() if found else ""
+    match = _ANNOUNCED.match(parts[at].text)
+    text = match["what"].rstrip(":").strip() if match else ""
     if text:
         return f"Fix: {text}", 0
-    first = told[at + 1] if at + 1 < len(told) else None
-    if first is None or first.lead != told[at].text:
+    first = parts[at + 1] if at + 1 < len(parts) else None
+    if first is None or first.lead != parts[at].text:
         return "", 0
-    led = sum(one.lead == told[at].text for one in told[at + 1 :])
+    led = sum(one.lead == parts[at].text for one in parts[at + 1 :])
     return f"Fix: {first.text}", led
 
 
@@ -114,10 +114,9 @@ _UNSURE = re.compile(
 )
 _PROGRESS = re.compile(
     r"\b(?:all (?:\d+ )?(?:unit |integration |the )?tests? (?:pass|are|now)|tests? pass"
-    r"|lint(?:ing)?"
-    r" (?:is|passes|clean)|build(?:s)? (?:passes|succeed|clean|fine)|committed|pushed|no (?:issues"
-    r"|errors|changes)|ready|completed?|successfully|working tree|is (?:clean|done|green)"
-    r"|pre-existing|up to date|rebased?|merged|conflicts?|cherry-pick\w*|background task"
+    r"|lint(?:ing)? (?:is|passes|clean)|build(?:s)? (?:passes|succeed|clean|fine)|committed|pushed"
+    r"|no (?:issues|errors|changes)|ready|completed?|successfully|working tree|is (?:clean|done"
+    r"|green)|pre-existing|up to date|rebased?|merged|conflicts?|cherry-pick\w*|background task"
     r"|PR #?\d+|pull request|CI |this session|the user|the reviewer|review comment|copilot|bugbot"
     r"|cursor)\b",
     re.IGNORECASE,
@@ -181,11 +180,10 @@ _SETTING = re.compile(
 )
 _PLACE = re.compile(r"\b(?:in|at|under|inside)\s+`?([~./\w\-]*[/.][\w./\-]+)`?")
 _ACTION = re.compile(
-    r"(?:^|`\s*[-—:]+\s*)(?:now |also |i |i've |we )?(?:used|redesigned|kept|added|removed"
-    r"|updated|changed|replaced|renamed|moved"
-    r"|created|extracted|refactored|switched"
-    r"|introduced|deleted|converted|simplified|made|improved|wrote|implemented|modified|inlined"
-    r"|new|adds?|removes?|updates?|changes?|tests?|verif\w+|test\w*)\b",
+    r"(?:^|`\s*[-—:]+\s*)(?:now |also |i |i've |we )?(?:used|redesigned|kept|added|removed|updated"
+    r"|changed|replaced|renamed|moved|created|extracted|refactored|switched|introduced|deleted"
+    r"|converted|simplified|made|improved|wrote|implemented|modified|inlined|new|adds?|removes?"
+    r"|updates?|changes?|tests?|verif\w+|test\w*)\b",
     re.IGNORECASE,
 )
 _ABOUT_TESTS = re.compile(
@@ -203,27 +201,21 @@ _REPORTING = re.compile(
 )
 _OPINION = re.compile(
     r"\b(?:is|are|looks?|was) (?:fine|cleaner|safe|correct|expected|reasonable|simpler|better|ok"
-    r"|okay"
-    r"|good|valid|legitimate|acceptable|enough|overkill|straightforward|minimal|trivial|confusing"
-    r"|misleading|dead|stale|outdated|missing|broken|identical|consistent|similar)\b"
-    r"|\bmakes sense\b"
-    r"|\b(?:properly|correctly|legitimately|no longer needed|still needs?|not (?:yet )?updated"
-    r"|remains?|unrelated|as expected|if you want|optional|simplest|cleanest|easiest|that line"
-    r"|my changes"
-    r"|nolint|the linter|must be \w+ing|has been removed|currently|right now|for now"
-    r"|at the moment|supposed to)\b",
+    r"|okay|good|valid|legitimate|acceptable|enough|overkill|straightforward|minimal|trivial"
+    r"|confusing|misleading|dead|stale|outdated|missing|broken|identical|consistent|similar)\b"
+    r"|\bmakes sense\b|\b(?:properly|correctly|legitimately|no longer needed|still needs?"
+    r"|not (?:yet )?updated|remains?|unrelated|as expected|if you want|optional|simplest|cleanest"
+    r"|easiest|that line|my changes|nolint|the linter|must be \w+ing|has been removed|currently"
+    r"|right now|for now|at the moment|supposed to)\b",
     re.IGNORECASE,
 )
 _FOLLOWING = re.compile(
     r"^(?:I'd|additionally|furthermore|moreover|later|until|still|again|similarly|finally|meanwhile"
     r"|consequently|also|adding|using|renaming|having|changing|removing|making|issue|problem|bug"
     r"|question|requires|uses|validates|returns|creates|handles|fixes|checks|calls|adds|removes"
-    r"|prevents"
-    r"|ensures|allows|avoids|keeps|makes|sets|reads|writes|runs|supports|stores|takes|gets|goes"
-    r"|my|same"
-    r"|the remaining|the bug|both|none|if|confirmed|short answer|answer|status|result|update"
-    r"|note|fix"
-    r"|key)\b|^[^\w`(]",
+    r"|prevents|ensures|allows|avoids|keeps|makes|sets|reads|writes|runs|supports|stores|takes|gets"
+    r"|goes|my|same|the remaining|the bug|both|none|if|confirmed|short answer|answer|status|result"
+    r"|update|note|fix|key)\b|^[^\w`(]",
     re.IGNORECASE,
 )
 _ARCHITECTURE = re.compile(
@@ -278,7 +270,6 @@ def find_in_agent_message(
 def _lasting_finding(
     one: MessageText, parts: Sequence[Statement], place: int, after: Sequence[MessageText]
 ) -> Finding | None:
-    """Return a statement that still holds when the work is done."""
     finding = _classify(one, parts[place])
     if finding is None:
         return None
@@ -451,47 +442,38 @@ _OWN_NAME = re.compile(
 """A name that the project gave to something of its own, not a common word."""
 
 _LABEL = re.compile(
-    r"^(?:`[^`]+`|[\w./-]+)\s*(?:[—–:]|\s-\s)\s*(?!(?:now |it |this )?(?:uses?|used|returns?|is"
-    r"|was|are|runs?"
-    r"|only|does|doesn't|has|checks?|takes?|falls?|stores?|creates?|writes?|reads?|requires?|must"
-    r"|cannot"
-    r"|can't|added|removed|updated|changed|replaced|always|never|when|if|the|a|an)\b)",
+    r"^(?:`[^`]+`|[\w./-]+)\s*(?:[—–:]|\s-\s)\s*(?!(?:now |it |this )?(?:uses?|used|returns?|is|was"
+    r"|are|runs?|only|does|doesn't|has|checks?|takes?|falls?|stores?|creates?|writes?|reads?"
+    r"|requires?|must|cannot|can't|added|removed|updated|changed|replaced|always|never|when|if|the"
+    r"|a|an)\b)",
     re.IGNORECASE,
 )
 """A name followed by a note, as in lists: not a sentence."""
 
 _POINTING = re.compile(
     r"^[A-Z]\. |^task \d|^the (?:real |best |right |correct |proper )?(?:fix|place|approach"
-    r"|solution"
-    r"|way|document|doc|deletions|commit message)\b(?! ensures)|\b(?:is|are) being\b|\bstill\b"
-    r"|\bactually\b"
-    r"|\boriginal\b|\b(?:these|those) \w+|\b(?:in|of|for|from) this \w+|^setting is\b|\bhere\.?$"
-    r"|\bkeep HEAD\b"
-    r"|\bmy \w+ (?:fix|change|code)|\((?:correct|fine|good)\b|\bflagg(?:ing|ed)\b"
-    r"|\bsame (?:idea|thing|pattern)\b",
+    r"|solution|way|document|doc|deletions|commit message)\b(?! ensures)|\b(?:is|are) being\b"
+    r"|\bstill\b|\bactually\b|\boriginal\b|\b(?:these|those) \w+|\b(?:in|of|for|from) this \w+"
+    r"|^setting is\b|\bhere\.?$|\bkeep HEAD\b|\bmy \w+ (?:fix|change|code)|\((?:correct|fine"
+    r"|good)\b|\bflagg(?:ing|ed)\b|\bsame (?:idea|thing|pattern)\b",
     re.IGNORECASE,
 )
 _OF_THE_CODE = re.compile(
     r"\b(?:is|are|was|were) (?:only )?(?:never|not) (?:called|updated|used|shown|set)\b"
-    r"|\bnever updated\b"
-    r"|\b(?:but )?NOT used\b|\b(?:bypassed|already fixed|ineffectual|only had|I can|I'm|we never)\b"
-    r"|\bwas (?:blocking|renamed)\b|\bwere also\b|\bisn't being\b|\bthat's fine\b"
-    r"|\bso that works\b"
-    r"|\bwhy\b|\bthis reason\b|\bassertion\b"
-    r"|^`[^`]+`(?: \w+){0,2}\s*[-—–]\s|^`[^`]+`(?:/`[^`]+`)*:\s"
-    r"|^[A-Z][\w' -]{2,50}(?:\s[-—–]\s|:\s)"
-    r"|^(?:clearer|proper|simpler|single|cleaner|better|continuing|old|new)\b"
+    r"|\bnever updated\b|\b(?:but )?NOT used\b|\b(?:bypassed|already fixed|ineffectual|only had"
+    r"|I can|I'm|we never)\b|\bwas (?:blocking|renamed)\b|\bwere also\b|\bisn't being\b"
+    r"|\bthat's fine\b|\bso that works\b|\bwhy\b|\bthis reason\b|\bassertion\b"
+    r"|^`[^`]+`(?: \w+){0,2}\s*[-—–]\s|^`[^`]+`(?:/`[^`]+`)*:\s|^[A-Z][\w' -]{2,50}(?:\s[-—–]\s"
+    r"|:\s)|^(?:clearer|proper|simpler|single|cleaner|better|continuing|old|new)\b"
     r"|^the (?:key insight|lint|staged|simpler|immediate|reason|stale|lack|branch|initial"
-    r"|directory)\b"
-    r"|^`[^`]+`(?: [\w-]+){1,3} in `",
+    r"|directory)\b|^`[^`]+`(?: [\w-]+){1,3} in `",
     re.IGNORECASE,
 )
 """The current state of the code, labels of lists, and remarks on the work."""
 
 _NOW_SO = re.compile(
     r"\bnow (?:also |just |only |always )*(?:uses?|takes?|delegates?|calls?|detects?|accepts?"
-    r"|returns?"
-    r"|falls?|condenses?)\b",
+    r"|returns?|falls?|condenses?)\b",
     re.IGNORECASE,
 )
 """A change of the code that was just made; worth keeping only with its reason."""

@@ -119,7 +119,6 @@ def split_clauses(text: str, *, person: bool) -> list[Clause]:
 
 
 def _split_tool_lines(text: str) -> tuple[str, list[str]]:
-    """Return the prose, and the tool lines that are worth keeping."""
     if "[" not in text:
         return text, []
     spoken, used = [], []

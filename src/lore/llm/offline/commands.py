@@ -26,8 +26,7 @@ _PURPOSES = {
 _OF_THE_PROJECT = re.compile(
     r"^(?:mise|just|make|task|npm|pnpm|yarn|bun|uv|poetry|tox|nox|cargo|gradle|\./gradlew|mvn|rake"
     r"|composer|dotnet|bazel|deno)\s+\S|^go (?:test|build|vet) \./\.\.\.|^(?:pytest"
-    r"|golangci-lint run"
-    r"|ruff check|mypy|eslint|tsc)\b"
+    r"|golangci-lint run|ruff check|mypy|eslint|tsc)\b"
 )
 _NARROW = re.compile(
     r"\s-(?:run|k|t|timeout|count)\b|::|\bTest[A-Z]|/tmp/|<<|\$\(|[|;&\"'<>]|\b\w+_test\b|\w/\w"
@@ -53,8 +52,7 @@ _COMMAND = re.compile(
 )
 _TRIGGER = re.compile(
     r"^(?:to|before|after|when(?:ever)?|for)\s+([^,:`]{6,120}),?:?\s+(?:please\s+)?(?:run|use"
-    r"|execute)"
-    r"\s`|^(?:run|use|execute)\s`[^`]+`\s+(?:to|before|after|when(?:ever)?"
+    r"|execute)\s`|^(?:run|use|execute)\s`[^`]+`\s+(?:to|before|after|when(?:ever)?"
     r"|for)\s+([^`]{6,120})[.]?$",
     re.IGNORECASE,
 )

@@ -38,13 +38,12 @@ _LABELLED = re.compile(
     re.IGNORECASE,
 )
 _PICKED = re.compile(
-    r"^(?!(?:ok|okay|yes|no|fine|good|so|this|that|it|both|all|same|next|later|option|done|what"
-    r"|why|how|bye|see|thanks|never|not|until|now|and|but|back|later|sounds?|let'?s|maybe)\b)"
-    r"[a-z][\w@.+/-]*(?: [\w@.+/-]+){0,2} (?:then|it is)[.!]?$"
-    r"|^(?!(?:ok|okay|yes|no|fine|good|done|sorry|thanks)\b)[a-z][\w-]*(?: [\w-]+){0,2}, no"
-    r" (?!need|problem|worries|idea|longer|more|rush|hurry)[\w-]+(?: [\w-]+)?[.!]?$"
-    r"|^[a-z][\w-]* for (?:all|every) [\w -]{3,30}[.!]?$"
-    r"|^then (?:the|an?) [\w-]+(?: [\w-]+)?[.!]?$",
+    r"^(?!(?:ok|okay|yes|no|fine|good|so|this|that|it|both|all|same|next|later|option|done|what|why"
+    r"|how|bye|see|thanks|never|not|until|now|and|but|back|later|sounds?|let'?s"
+    r"|maybe)\b)[a-z][\w@.+/-]*(?: [\w@.+/-]+){0,2} (?:then|it is)[.!]?$|^(?!(?:ok|okay|yes|no|fine"
+    r"|good|done|sorry|thanks)\b)[a-z][\w-]*(?: [\w-]+){0,2}, no (?!need|problem|worries|idea"
+    r"|longer|more|rush|hurry)[\w-]+(?: [\w-]+)?[.!]?$|^[a-z][\w-]* for (?:all"
+    r"|every) [\w -]{3,30}[.!]?$|^then (?:the|an?) [\w-]+(?: [\w-]+)?[.!]?$",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
@@ -113,11 +112,9 @@ _OPEN_ENDED = re.compile(
     re.IGNORECASE,
 )
 _FOLLOWS = re.compile(
-    r"^(?:she|he|they|keep it that way|it replaces)\b[^?]*$"
-    r"|^the (?P<former>[\w/ -]{3,40}?)(?: rule| way)? (?:is|are) (?:history|gone|dead"
-    r"|obsolete)[.!]?$"
-    r"|^[\w ]{3,20} max\b[^?]{0,60}$|^(?:but )?not for [^?]{3,100}$"
-    r"|^[^?]{2,30}\b(?:limit|quota|maximum) (?:for|of) it\b[^?]*$"
+    r"^(?:she|he|they|keep it that way|it replaces)\b[^?]*$|^the (?P<former>[\w/ -]{3,40}?)(?: rule"
+    r"| way)? (?:is|are) (?:history|gone|dead|obsolete)[.!]?$|^[\w ]{3,20} max\b[^?]{0,60}$"
+    r"|^(?:but )?not for [^?]{3,100}$|^[^?]{2,30}\b(?:limit|quota|maximum) (?:for|of) it\b[^?]*$"
     r"|^(?:make|use|do|write|put|run|take) [^?]{3,100} instead[.!]?$",
     re.IGNORECASE,
 )

@@ -62,10 +62,9 @@ BRIEF_CHARS = 40
 
 _AT_WORK = re.compile(
     r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix"
-    r"|implement"
-    r"|investigate|look|make|read|remove|rename|run|search|see|start|update|use|verify|write)\b"
-    r"|\b[Cc]ommit(?:ted as)? [0-9a-f]{7,12}\b|\b(?:[Pp]ull request|PR) #\d+"
-    r"|\b(?:Added to|Changed in|All in|Noted in) `?[\w.-]+(?:/|\.md\b)"
+    r"|implement|investigate|look|make|read|remove|rename|run|search|see|start|update|use|verify"
+    r"|write)\b|\b[Cc]ommit(?:ted as)? [0-9a-f]{7,12}\b|\b(?:[Pp]ull request|PR) #\d+|\b(?:Added to"
+    r"|Changed in|All in|Noted in) `?[\w.-]+(?:/|\.md\b)"
 )
 _TOOL_FAILED = re.compile(
     r"^[ \t]*(?:Exit code [1-9]|<tool_use_error>|Error:|FAIL|--- FAIL|panic:|fatal:|Traceback"

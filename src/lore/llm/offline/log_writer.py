@@ -164,11 +164,11 @@ def condense(logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
     for log in logs:
         lines += _parse_log(log, len(lines), 1.0)
     chosen = _choose_lines(lines, limit_tokens)
-    told = _condensed_log(chosen)
-    while chosen and tokens.count(told.text) > limit_tokens:
+    condensed = _condensed_log(chosen)
+    while chosen and tokens.count(condensed.text) > limit_tokens:
         chosen.remove(min(chosen, key=lambda line: _line_worth(line, set())))
-        told = _condensed_log(chosen)
-    return told
+        condensed = _condensed_log(chosen)
+    return condensed
 
 
 def _condensed_log(chosen: Sequence[_Line]) -> Log:

@@ -141,11 +141,9 @@ _CONSTANT = re.compile(
 
 _COMMIT = re.compile(r"^[0-9a-f]{7,12}[:.,]\s+|\s?\((?:commit )?[0-9a-f]{7,12}\)")
 _HYPOTHETICAL = re.compile(
-    r"\b(?:if|would|could|might|should|need|needs|when|try|tried|run|running|test|tests|tested"
-    r"|can|use|uses|using|your|disables?|enables?|opt-?out|respects?"
-    r"|instead|e\.g\.|example|want|was|were|unset"
-    r"|checks?|bypass\w*|env(?:ironment)? var\w*)\b|\?"
-    r"|^set `[A-Z_]+=",
+    r"\b(?:if|would|could|might|should|need|needs|when|try|tried|run|running|test|tests|tested|can"
+    r"|use|uses|using|your|disables?|enables?|opt-?out|respects?|instead|e\.g\.|example|want|was"
+    r"|were|unset|checks?|bypass\w*|env(?:ironment)? var\w*)\b|\?|^set `[A-Z_]+=",
     re.IGNORECASE,
 )
 _PLACE = re.compile(r"\b(?:in|at|under|inside)\s+`?([~./\w\-]*[/.][\w./\-]*\w)`?")

@@ -20,10 +20,9 @@ _MOOD_WORD = (
 _MOOD = re.compile(rf"^{_I_AM}{_HOW}{_MOOD_WORD}\b(?: out)?", re.IGNORECASE)
 _INTENTION = re.compile(
     rf"^(?:{_I_AM}{_HOW}(?:considering|thinking (?:of|about)|trying|planning|looking (?:to|into|at"
-    r"|for|forward)|aiming|working on|debating|wanting|interested in|gonna|going to)"
-    r"|I (?:also |really |just |still )*(?:want|need|hope|plan|would like|wanna|have) to"
-    r"(?! (?:visit|learn|become|travel|live|move|own|retire))"
-    r"|I'd (?:also |really )*(?:like|love) to)\b",
+    r"|for|forward)|aiming|working on|debating|wanting|interested in|gonna|going to)|I (?:also "
+    r"|really |just |still )*(?:want|need|hope|plan|would like|wanna|have) to(?! (?:visit|learn"
+    r"|become|travel|live|move|own|retire))|I'd (?:also |really )*(?:like|love) to)\b",
     re.IGNORECASE,
 )
 _OPEN = re.compile(
@@ -133,7 +132,6 @@ def strip_sentiment(sentence: str) -> str:
 
 
 def _strip_tail(sentence: str) -> str:
-    """Return a sentence without a trailing worry, wish or empty plan."""
     for _ in range(2):
         tail = _TRAILING.search(sentence)
         if (

@@ -94,14 +94,13 @@ whole. With more it says something else too, and a person decides.
 _REPLACED = re.compile(
     rf"\b(?:switch|(?:{sentence_rules.CHANGE_VERBS}|port)\w+|went|go(?:es|ing)?)\b"
     r"[^.;\n]{0,60}?\bfrom\s+(?P<old>[^.;,\n]{1,80}?)\s+(?:back\s+)?(?:over\s+)?to\b"
-    r"|\breplac\w+\s+(?P<old2>[^.;,\n]{1,80}?)\s+(?:with|by)\b"
-    r"|\b(?:instead\s+of|rather\s+than|in\s+place\s+of|in\s+favou?r\s+over)\s+(?P<old3>[^.;,\n]{1,80})"
-    r"|\bno\s+longer\s+(?P<old4>[^.;,\n]{1,100})"
-    r"|\b(?:stopped|quit|ceased)\s+(?:using\s+)?(?P<old5>[^.;,\n]{1,80})"
-    r"|\b(?:dropped|abandoned|retired|got\s+rid\s+of)\s+(?P<old6>[^.;,\n]{1,80})"
-    r"|\bnot\s+(?P<old7>[^.;,\n]{1,60}?)\s+any\s?more\b"
-    r"|\b(?P<old8>[^.;,\n]{1,60}?)\s+(?:was|were|is|are|has\s+been|have\s+been)\s+"
-    r"(?:replaced|superseded|dropped|removed|retired|deprecated)\b",
+    r"|\breplac\w+\s+(?P<old2>[^.;,\n]{1,80}?)\s+(?:with|by)\b|\b(?:instead\s+of|rather\s+than"
+    r"|in\s+place\s+of|in\s+favou?r\s+over)\s+(?P<old3>[^.;,\n]{1,80})"
+    r"|\bno\s+longer\s+(?P<old4>[^.;,\n]{1,100})|\b(?:stopped|quit"
+    r"|ceased)\s+(?:using\s+)?(?P<old5>[^.;,\n]{1,80})|\b(?:dropped|abandoned|retired"
+    r"|got\s+rid\s+of)\s+(?P<old6>[^.;,\n]{1,80})|\bnot\s+(?P<old7>[^.;,\n]{1,60}?)\s+any\s?more\b"
+    r"|\b(?P<old8>[^.;,\n]{1,60}?)\s+(?:was|were|is|are|has\s+been|have\s+been)\s+(?:replaced"
+    r"|superseded|dropped|removed|retired|deprecated)\b",
     re.IGNORECASE,
 )
 _NOW = re.compile(
@@ -189,7 +188,6 @@ def parse_statement(text: str) -> ParsedStatement:
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of the shorter one's words that the other has."""
     return len(one & other) / max(1, min(len(one), len(other)))
 
 
@@ -198,7 +196,6 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _replaced_statements(text: str) -> list[ParsedStatement]:
-    """Return the statements that a text says it replaces."""
     return [
         parse_statement(next(group for group in match.groups() if group))
         for match in _REPLACED.finditer(text)

@@ -53,9 +53,8 @@ _NAMES_PROBLEM = re.compile(
 )
 _OWN_CODE = re.compile(r"[a-z][A-Z]|[A-Za-z]_[A-Za-z]|\w\(|^--[a-z]|\w\.[A-Z]\w")
 _PAST_STATE = re.compile(
-    r"\b(?:was|were) (?:also |only |just |still |always |never )*\w+ing\b"
-    r"|^(?:until recently|previously|formerly|before (?:this|the|that)|originally)\b"
-    r"|\bjust moved\b",
+    r"\b(?:was|were) (?:also |only |just |still |always |never )*\w+ing\b|^(?:until recently"
+    r"|previously|formerly|before (?:this|the|that)|originally)\b|\bjust moved\b",
     re.IGNORECASE,
 )
 _COMPILER_COMPLAINT = re.compile(

@@ -150,9 +150,8 @@ _OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
 _MODAL = re.compile(r"\b(?:should|must|needs? to|has to|have to)\b", re.IGNORECASE)
 _ABOUT_TESTS = re.compile(r"\b(?:tests?|Test\w+|\w+_test)\b")
 _FAILING = re.compile(
-    r"\b(?:still (?:not|getting|having|doesn't)|not working|doesn't work|no luck|(?:as"
-    r"|like) (?:we|you|I)"
-    r" (?:discussed|mentioned|said|talked|suggested)|for this purpose)\b",
+    r"\b(?:still (?:not|getting|having|doesn't)|not working|doesn't work|no luck|(?:as|like) (?:we"
+    r"|you|I) (?:discussed|mentioned|said|talked|suggested)|for this purpose)\b",
     re.IGNORECASE,
 )
 _LOST = re.compile(
@@ -348,18 +347,15 @@ _SUBJECT = re.compile(
 )
 _PREFERS = re.compile(
     r"\b(?:prefer\w*|always|never|from now on|going forward|rather|like|hate|love|whenever"
-    r"|in future"
-    r"|insist)\b",
+    r"|in future|insist)\b",
     re.IGNORECASE,
 )
 _HEARSAY = re.compile(
     r"^I(?:'ve| have) (?:heard|tried|been trying|looked|read)\b|^(?:I|We) (?:want|need"
-    r"|'d like) to (?:make sure"
-    r"|ensure|know|see|understand)\b|^I'm (?:not|just|also|still) |^I think (?!I'll|we'll)"
-    r"|^[\"“‘'*(]"
-    r"|^I'm (?:trying|having trouble|stuck|struggling)[^,]{0,24}\b(?:apply|verify|calculat|solve"
-    r"|prove|find"
-    r"|comput|determin|understand|simplify)\w*",
+    r"|'d like) to (?:make sure|ensure|know|see|understand)\b|^I'm (?:not|just|also|still) "
+    r"|^I think (?!I'll|we'll)|^[\"“‘'*(]|^I'm (?:trying|having trouble|stuck"
+    r"|struggling)[^,]{0,24}\b(?:apply|verify|calculat|solve|prove|find|comput|determin|understand"
+    r"|simplify)\w*",
     re.IGNORECASE,
 )
 
@@ -424,12 +420,9 @@ _PLANNED = re.compile(r"(?:I'll|I will|I'm going to|We'll|I'm gonna)\b", re.IGNO
 _NEVER = re.compile(r"\bI(?:'ve| have)? never \w+", re.IGNORECASE)
 _DONE = re.compile(
     r"\b(?:I|We|He|She|They|[A-Z][a-z]+)(?:'ve| have| has|'d| had)? (?:just |also |already "
-    r"|recently "
-    r"|only |finally |actually )*(?:\w+ed|was|were|got|went|made|met|took|bought|built|wrote|won"
-    r"|spent"
-    r"|found|set|read|saw|gave|told|said|sent|began|chose|ran|paid|lost|left|kept|became|came|did"
-    r"|grew"
-    r"|taught|drew|sold|been|done|gone)\b|\bI've\b|\bI'm \d\d\b"
+    r"|recently |only |finally |actually )*(?:\w+ed|was|were|got|went|made|met|took|bought|built"
+    r"|wrote|won|spent|found|set|read|saw|gave|told|said|sent|began|chose|ran|paid|lost|left|kept"
+    r"|became|came|did|grew|taught|drew|sold|been|done|gone)\b|\bI've\b|\bI'm \d\d\b"
 )
 
 

@@ -16,12 +16,10 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 _NO_OBJECT = re.compile(
-    r"\bmade the (?:update|change|switch|decision|call)(?= on\b|[.,]|$)"
-    r"|\bboth (?:errors|cases|ones)\b"
-    r"|\blearned (?:a lot|so much|a ton|many things)\b|\bmade me think\b"
-    r"|\bhad (?:a blast|so much fun)\b"
-    r"|^I(?:'ve| have) been (?:playing|doing|using|reading|watching|practi[cs]ing|working|training)"
-    r" (?:for|since|lately|recently)\b",
+    r"\bmade the (?:update|change|switch|decision|call)(?= on\b|[.,]|$)|\bboth (?:errors|cases"
+    r"|ones)\b|\blearned (?:a lot|so much|a ton|many things)\b|\bmade me think\b|\bhad (?:a blast"
+    r"|so much fun)\b|^I(?:'ve| have) been (?:playing|doing|using|reading|watching|practi[cs]ing"
+    r"|working|training) (?:for|since|lately|recently)\b",
     re.IGNORECASE,
 )
 _ALSO = re.compile(

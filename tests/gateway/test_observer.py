@@ -10,7 +10,7 @@ import pytest
 from lore.gateway.observer import DeferredObserver, PendingPlan
 from lore.gateway.plugin_protocol import Observer, Outcome, RequestPlan
 from lore.gateway.request_planner import MAX_QUEUED_BYTES, RequestPlanner
-from tests.gateway.test_preparing import INCOMING, Admitting, Noting
+from tests.gateway.test_request_planner import INCOMING, Admitting, Noting
 from tests.waiting import PATIENCE_S, eventually
 
 

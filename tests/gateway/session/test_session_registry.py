@@ -15,12 +15,12 @@ from lore.gateway.session.prompt_composer import PromptComposer
 from lore.gateway.session.session_registry import SessionRegistry
 from lore.gateway.session.session_store import SNAPSHOT_FIELDS, SessionStore
 from lore.memory import Memory
-from lore.records import Distilled, SessionSnapshot, Injection, Measured, ClientSession
+from lore.records import ClientSession, Distilled, Injection, Measured, SessionSnapshot
 from lore.settings import load
 from lore.store.dialogue_state import StateName
 from tests.fakes import FakeEmbedder, FixedClock
-from tests.memory.test_composing import TALK, USED, memory, said
-from tests.memory.test_conversing import talk
+from tests.gateway.session.test_prompt_composer import TALK, USED, memory, said
+from tests.gateway.session.test_session_store import talk
 from tests.waiting import PATIENCE_S
 
 __all__ = ["memory"]

@@ -166,7 +166,7 @@ def test_memory_sees_the_request_without_credentials(switched: Switched, up: Ups
     assert secret not in repr(seen)
     assert seen.headers["x-claude-code-session-id"] == "s1"
     assert seen.headers["x-lore-project"] == "/code/shop"
-    assert (seen.wire, seen.query) == ("gemini", "alt=sse")
+    assert (seen.api, seen.query) == ("gemini", "alt=sse")
     assert up.asked[-1].header("x-goog-api-key") == secret
     assert f"key={secret}" in up.asked[-1].target
     assert not up.asked[-1].header("x-lore-project")
@@ -424,7 +424,7 @@ def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path,
         failed = gateway.ask("/v1/messages", {**HELLO, "model": "fail"})
         assert (failed.status, failed.header("x-lore-degraded")) == (200, "ZeroDivisionError")
     named = [name.rpartition("_")[0] for name in threads]
-    assert named == ["", "lore-turning", "lore-turning", "", "lore-admitting"]
+    assert named == ["", "lore-planning", "lore-planning", "", "lore-passthrough"]
 
 
 @pytest.mark.parametrize("slow", ["prepare", "go_on", "admit"])
@@ -597,9 +597,9 @@ class Asking:
 
 
 @pytest.mark.parametrize("times", [0, 1, 3])
-def test_a_relay_joins_several_answers_to_one(switched: Switched, up: Upstream, times: int):
+def test_an_interceptor_joins_several_answers_to_one(switched: Switched, up: Upstream, times: int):
     noting, came = Noting(), len(up.asked)
-    switched.plan(lambda _incoming: RequestPlan(relay=Asking(times), observer=noting))
+    switched.plan(lambda _incoming: RequestPlan(interceptor=Asking(times), observer=noting))
     headers = {"content-encoding": "gzip", "accept-encoding": "br"}
     got = switched.gateway.ask("/v1/messages", ZIPPED, headers)
     asked = up.asked[came:]
@@ -610,8 +610,10 @@ def test_a_relay_joins_several_answers_to_one(switched: Switched, up: Upstream, 
     assert noting.statuses == [200] * (times + 1)
 
 
-def test_a_relay_ends_the_answer_where_upstream_refuses_to_go_on(switched: Switched, up: Upstream):
-    switched.plan(lambda _incoming: RequestPlan(relay=Asking(2)))
+def test_an_interceptor_ends_the_answer_where_upstream_refuses_to_go_on(
+    switched: Switched, up: Upstream
+):
+    switched.plan(lambda _incoming: RequestPlan(interceptor=Asking(2)))
     up.reply_with(Says("One."), Fails(529, "overloaded_error", "Overloaded"))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert got.status == 200
@@ -619,7 +621,7 @@ def test_a_relay_ends_the_answer_where_upstream_refuses_to_go_on(switched: Switc
 
 
 def test_what_is_refused_at_first_is_not_spliced(switched: Switched, up: Upstream):
-    switched.plan(lambda _incoming: RequestPlan(relay=Asking(2)))
+    switched.plan(lambda _incoming: RequestPlan(interceptor=Asking(2)))
     up.reply_with(Fails(400, "invalid_request_error", "No."))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert (got.status, got.tree["error"]["message"]) == (400, "No.")
@@ -643,17 +645,17 @@ class Failing(Asking):
         return super().follow()
 
 
-def test_a_relay_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
-    switched.plan(lambda _incoming: RequestPlan(relay=Failing("follow")))
+def test_an_interceptor_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
+    switched.plan(lambda _incoming: RequestPlan(interceptor=Failing("follow")))
     assert switched.gateway.ask("/v1/messages", BODY).body.endswith(b"refused with 500")
 
 
-def test_a_relay_that_loses_a_piece_breaks_a_stream_off(switched: Switched):
-    switched.plan(lambda _incoming: RequestPlan(relay=Failing("feed")))
+def test_an_interceptor_that_loses_a_piece_breaks_a_stream_off(switched: Switched):
+    switched.plan(lambda _incoming: RequestPlan(interceptor=Failing("feed")))
     with pytest.raises(http.client.IncompleteRead):
         switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
 
 
-def test_a_relay_that_loses_an_answer_that_has_not_begun_is_an_error(switched: Switched):
-    switched.plan(lambda _incoming: RequestPlan(relay=Failing("feed")))
+def test_an_interceptor_that_loses_an_answer_that_has_not_begun_is_an_error(switched: Switched):
+    switched.plan(lambda _incoming: RequestPlan(interceptor=Failing("feed")))
     assert switched.gateway.ask("/v1/messages", BODY).status == 502

@@ -37,7 +37,7 @@ OPENCODE = {"user-agent": "opencode/1.18.33 ai-sdk", "x-session-id": "ses_1"}
 
 
 @pytest.mark.parametrize(
-    ("headers", "document", "speaker"),
+    ("headers", "document", "client"),
     [
         ({"x-claude-code-session-id": "s1"}, {}, ClientSession("s1", "claude-code")),
         (

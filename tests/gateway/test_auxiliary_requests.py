@@ -23,7 +23,7 @@ from lore.store import spend
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.paid import PRICES, total
 from tests.gateway.proxied import HELLO, proxied
-from tests.gateway.test_turning import HEADERS, HERE, PATH
+from tests.gateway.test_memory_plugin import HEADERS, HERE, PATH
 from tests.gateway.upstream import Says, Text, Upstream, upstream
 from tests.waiting import PATIENCE_S, eventually
 
@@ -82,13 +82,13 @@ class Bare(MemoryPlugin):
         raise StoreBusy(incoming.path)
 
 
-@pytest.mark.parametrize("turning_class", [Failing, Bare])
+@pytest.mark.parametrize("plugin_class", [Failing, Bare])
 def test_a_turn_that_went_out_without_memory_is_stored(
-    tmp_path: Path, up: Upstream, turning_class: type[MemoryPlugin]
+    tmp_path: Path, up: Upstream, plugin_class: type[MemoryPlugin]
 ):
     up.reply_with(Says(Text("In the harbour.")))
     with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
-        plugin = turning_class(memory, PromptComposer(memory))
+        plugin = plugin_class(memory, PromptComposer(memory))
         with proxied(tmp_path, up.url, plugin=plugin, within_s=PATIENCE_S) as gateway:
             got = gateway.ask(PATH, asking("Where is the lamp?"), HEADERS)
             assert got.header("x-lore-degraded") == "StoreBusy"
@@ -121,7 +121,7 @@ def test_what_may_not_be_stored_is_not_though_it_went_out_without_memory(
 
 
 @pytest.mark.parametrize(
-    ("turning_class", "remembers", "asked"),
+    ("plugin_class", "remembers", "asked"),
     [
         (MemoryPlugin, False, "Hello?"),
         (Failing, True, "Hello?"),
@@ -130,12 +130,12 @@ def test_what_may_not_be_stored_is_not_though_it_went_out_without_memory(
     ids=["without memory", "degraded", "summary"],
 )
 def test_every_request_waits_for_the_quota_of_its_provider(
-    tmp_path: Path, up: Upstream, turning_class: type[MemoryPlugin], remembers: bool, asked: str
+    tmp_path: Path, up: Upstream, plugin_class: type[MemoryPlugin], remembers: bool, asked: str
 ):
     up.reply_with(Says(Text("Yes."), headers=NEARLY), Says(Text("No.")))
     config = replace(load({}, home=tmp_path).settings, prices=PRICES, gateway_memory=remembers)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
-        plugin = turning_class(memory, PromptComposer(memory))
+        plugin = plugin_class(memory, PromptComposer(memory))
         with proxied(tmp_path, up.url, plugin=plugin) as gateway:
             assert not gateway.ask(PATH, asking(asked), HEADERS).header("x-lore-delay-s")
             eventually(lambda: total(memory).requests == 1)
@@ -166,6 +166,6 @@ def test_what_memory_was_late_for_is_paid_by_its_session(tmp_path: Path):
         raw = json.dumps(asking("Hello?")).encode()
         admitted = plugin.passthrough(ClientRequest("anthropic", PATH, "", HEADERS, raw, 1_000_000))
         assert isinstance(admitted.observer, BillingObserver)
-        reserved = admitted.observer.reservation.reserved
+        reserved = admitted.observer.reservation.hold
         assert (reserved.session, reserved.project) == ("s-1", HERE)
         plugin.close()

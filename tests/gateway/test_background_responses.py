@@ -232,11 +232,11 @@ class Late(MemoryPlugin):
         raise StoreBusy(incoming.path)
 
 
-TURNINGS = pytest.mark.parametrize("turning", [MemoryPlugin, Late], ids=["in time", "late"])
+PLUGINS = pytest.mark.parametrize("plugin", [MemoryPlugin, Late], ids=["in time", "late"])
 SESSION = {**HEADERS, "session_id": "s-1", "originator": "codex_cli_rs"}
 
 
-@TURNINGS
+@PLUGINS
 @pytest.mark.parametrize("headers", [HEADERS, SESSION], ids=["unnamed", "named"])
 def test_what_was_written_in_the_background_is_remembered_though_others_are_forgotten(
     tmp_path: Path, up: Upstream, headers: dict[str, str], plugin: type[MemoryPlugin]
@@ -249,7 +249,7 @@ def test_what_was_written_in_the_background_is_remembered_though_others_are_forg
         assert sum("Tell me all about tides" in one for one in stored(memory)) == 1
 
 
-@TURNINGS
+@PLUGINS
 @pytest.mark.parametrize("forgets", ["session", "words"])
 def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
     tmp_path: Path, up: Upstream, forgets: str, plugin: type[MemoryPlugin]
@@ -265,7 +265,7 @@ def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
         assert not stored(memory)
 
 
-@TURNINGS
+@PLUGINS
 def test_what_was_asked_in_amnesia_is_not_awaited(
     tmp_path: Path, up: Upstream, plugin: type[MemoryPlugin]
 ):

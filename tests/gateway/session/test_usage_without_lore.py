@@ -9,10 +9,10 @@ import pytest
 
 from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
-from lore.records import Dialogue, ClientSession, TokenUse
+from lore.records import ClientSession, Dialogue, TokenUse
 from lore.settings import load
 from tests.fakes import FakeEmbedder, FixedClock
-from tests.memory.test_conversing import talk
+from tests.gateway.session.test_session_store import talk
 
 SYSTEM_CHARS = 40_000
 FIRST = TokenUse(5, 9_000, 1_000, output_tokens=50)

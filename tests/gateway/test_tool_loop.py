@@ -42,7 +42,7 @@ class Remembering:
         self.keep: Callable[[Any], None] = self.kept.update
 
     def plan(self, incoming: ClientRequest) -> RequestPlan:
-        wire = ADAPTERS[incoming.wire]
+        wire = ADAPTERS[incoming.api]
         request = wire.expand_markers(
             wire.parse_request(incoming.body(), incoming.target), self.kept.get
         )
@@ -50,7 +50,7 @@ class Remembering:
             request, Plan(0, PromptState()), PromptAdditions(recall_tool=TOOL)
         )
         splice = wire.open_rewriter(request, body, TOOL, lambda: uuid.uuid4().hex)
-        return RequestPlan(body, relay=ToolLoop(splice, self._search, self._keep))
+        return RequestPlan(body, interceptor=ToolLoop(splice, self._search, self._keep))
 
     def plan_from_cache(self, incoming: ClientRequest) -> RequestPlan | None:
         raise AssertionError(incoming.path)

@@ -17,8 +17,8 @@ from lore.store import dialogue_state
 from tests.fakes import FakeEmbedder
 from tests.gateway.locking import locked
 from tests.gateway.proxied import HELLO, proxied
-from tests.gateway.test_preparing import Noting
-from tests.gateway.test_turning import HEADERS, HERE, PATH, Life, life
+from tests.gateway.test_memory_plugin import HEADERS, HERE, PATH, Life, life
+from tests.gateway.test_request_planner import Noting
 from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
 from tests.trust.test_faults import small_disk
 from tests.waiting import PATIENCE_S, eventually

@@ -16,7 +16,7 @@ from lore.records import ClientSession, Dialogue, Entry, Injection, PromptState,
 from lore.settings import load
 from lore.text.tokens import count
 from tests.fakes import FakeEmbedder, FixedClock
-from tests.memory.test_conversing import entry, exchange, talk, words
+from tests.gateway.session.test_session_store import entry, exchange, talk, words
 
 TALK = ClientSession("s-1", "claude-code", "/code/almanac")
 PARTS = ("clock", "tide", "moon", "press", "index", "cover", "chart", "ledger")
@@ -268,7 +268,7 @@ def test_without_a_strategy_nothing_is_ever_left_out(
         composed = PromptComposer(memory).compose(TALK, said(long_talk(tokens)), min_layer=2)
     plan = composed.plan
     assert (plan.layer, plan.start, plan.prefix, plan.annotated) == (0, 0, (), frozenset())
-    assert (plan.pins, plan.busts) == (PromptState(), False)
+    assert (plan.state, plan.busts) == (PromptState(), False)
     assert composed.whole_tokens >= tokens
 
 
@@ -403,7 +403,7 @@ def test_a_plan_that_is_used_late_takes_nothing_back_that_came_since(memory: Mem
     composer.end_private_mode(TALK, said(entries[:1]))
     again = composer.compose(TALK, said(entries[:5]))
     assert again.notes == second.notes
-    assert again.plan.pins.floor == 2
+    assert again.plan.state.floor == 2
 
 
 LEDGER = "The ledger is closed on Fridays"
