@@ -214,8 +214,11 @@ def test_what_was_judged_comes_with_the_fragments(filled, empty):
 
 
 def test_a_peer_judges_nothing_here(filled, empty):
-    filled.write(lambda db: consolidation.put_judgements(db, [Judgement(_n(db), _n(db), "prune", "kept")],
-                                           now=NOON))  # fmt: skip
+    filled.write(
+        lambda db: consolidation.put_judgements(
+            db, [Judgement(_n(db), _n(db), "prune", "kept")], now=NOON
+        )
+    )
     export_import.import_lines(empty, exported(filled), key=OTHER, trust=False)
     with empty.read() as db:
         assert not db.rows("SELECT * FROM judgements")

@@ -185,7 +185,7 @@ def test_undoing_can_be_looked_at_first_and_taken_back(seeded: Seeded):
     assert "Thursdays" in seeded("read", seeded.parent).works().out
     assert "lore undo --redo" in seeded("undo").works().out
     assert "Tuesdays" in seeded("read", seeded.parent).works().out
-    assert "Would do again: update" in seeded("undo", "--redo", "--dry-run").works().out
+    assert "Would redo: update" in seeded("undo", "--redo", "--dry-run").works().out
     assert "Redone: update" in seeded("undo", "--redo").works().out
     assert "Thursdays" in seeded("read", seeded.parent).works().out
     seeded("undo", "--redo").fails_with(3)
@@ -328,7 +328,7 @@ def test_what_is_remembered_holds_in_the_repository_one_is_in(lore: Lore, tmp_pa
     with contextlib.chdir(plain):
         everywhere = lore("remember", "Lamps are lit at dusk").works()
     assert "holds in the project" in here.err
-    assert "holds in all projects" in everywhere.err
+    assert "applies to all projects" in everywhere.err
     found = json.loads(lore("recall", "tides moon lamps", "--json").works().out)["hits"]
     assert {hit["text"]: bool(hit["project_id"]) for hit in found} == {
         "Tides are printed on Mondays": True,

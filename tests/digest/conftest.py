@@ -1,4 +1,4 @@
-"""TODO."""
+"""Fixtures of the digest tests."""
 
 from __future__ import annotations
 

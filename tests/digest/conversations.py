@@ -1,4 +1,4 @@
-"""Talk to distil: sessions with many messages, and summarizers that fail when told to."""
+"""Sessions with many messages, and summarizers that fail on purpose."""
 
 from __future__ import annotations
 
@@ -19,31 +19,37 @@ TOPICS = (
 )
 
 
-def told(i: int) -> str:
+def numbered_sentence(i: int) -> str:
     """Return something that was said, different for each number."""
     return TOPICS[i // 8 % len(TOPICS)].format(i=i) + f". It was noted under entry {i}."
 
 
-def say(memory: Memory, count: int, *, session: str = "talk", start: int = 0) -> list[str]:
+def capture_messages(
+    memory: Memory, count: int, *, session: str = "talk", start: int = 0
+) -> list[str]:
     """Store so many messages of a session, the user and the assistant in turn."""
     roles: tuple[Role, ...] = ("user", "assistant")
     new = [
-        NewMessage(roles[i % 2], (Part("text", told(i)),), NOON + timedelta(seconds=20 * i))
+        NewMessage(
+            roles[i % 2], (Part("text", numbered_sentence(i)),), NOON + timedelta(seconds=20 * i)
+        )
         for i in range(start, start + count)
     ]
     return memory.capture(session, new, agent="test")
 
 
-def said(i: int, text: str = "", *, voice: str = "user", at: datetime = NOON) -> MessageText:
+def message_text(
+    i: int, text: str = "", *, voice: str = "user", at: datetime = NOON
+) -> MessageText:
     """Return one message as a summarizer reads it."""
-    text = text or told(i)
+    text = text or numbered_sentence(i)
     origin: Origin = "assistant" if voice == "assistant" else "user"
     return MessageText(
         f"m{i}", i, at + timedelta(seconds=20 * i), voice, text, origin, tokens.count(text)
     )
 
 
-class Stopping(OfflineSummarizer):
+class FailingSummarizer(OfflineSummarizer):
     """An offline summarizer that gives up at its n-th log."""
 
     def __init__(self, after: int) -> None:
@@ -61,7 +67,7 @@ class Stopping(OfflineSummarizer):
         return super().observe(segment, limit_tokens=limit_tokens)
 
 
-class Chatty:
+class VerboseSummarizer:
     """A summarizer whose logs are longer than what they tell."""
 
     identity = "scripted"

@@ -29,7 +29,7 @@ def candidate(
     return Candidate(n, cosine, fragment)
 
 
-def record(database: Database, session: str) -> str | None:
+def store_episode(database: Database, session: str) -> str | None:
     """Tell a session as an episode and return the fragment's id, if it is kept."""
     episode = episodes.derive_episode(database, session)
     return None if episode is None else episodes.store_episode(database, session, episode)

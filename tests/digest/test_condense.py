@@ -11,19 +11,19 @@ from lore.memory import Memory
 from lore.records import Distillation, NewMessage, Part
 from lore.store import distillations, sessions
 from lore.text import tokens
-from tests.digest.conversations import say
+from tests.digest.conversations import capture_messages
 from tests.fakes import NOON
 
 SMALL = LogLimits(segment_tokens=150, share=0.5, min_tokens=64)
 
 
-def kept(memory: Memory) -> list[Distillation]:
+def stored_distillations(memory: Memory) -> list[Distillation]:
     with memory.database.read() as db:
         return distillations.distillations_of_session(db, sessions.get_session_number(db, "talk"))
 
 
 def grow(memory: Memory, count: int, start: int = 0) -> None:
-    say(memory, count, start=start)
+    capture_messages(memory, count, start=start)
     distill_session(memory.database, OfflineSummarizer(), "talk", limits=SMALL)
 
 
@@ -35,17 +35,17 @@ def condense(memory: Memory, threshold: int = 20) -> str:
 
 def test_few_distillations_stay_as_they_are(memory: Memory):
     grow(memory, 60)
-    assert len(kept(memory)) < 20
+    assert len(stored_distillations(memory)) < 20
     assert condense(memory) == ""
-    assert not any(one.archived for one in kept(memory))
+    assert not any(one.archived for one in stored_distillations(memory))
 
 
 def test_all_but_the_newest_five_become_one_and_are_archived(memory: Memory):
     grow(memory, 200)
-    before = kept(memory)
+    before = stored_distillations(memory)
     made = condense(memory)
-    zero = [one for one in kept(memory) if one.generation == 0]
-    (meta,) = [one for one in kept(memory) if one.generation == 1]
+    zero = [one for one in stored_distillations(memory) if one.generation == 0]
+    (meta,) = [one for one in stored_distillations(memory) if one.generation == 1]
     assert meta.id == made
     assert [one.id for one in zero] == [one.id for one in before]
     assert [one.archived for one in zero] == [True] * (len(zero) - 5) + [False] * 5
@@ -60,7 +60,7 @@ def test_all_but_the_newest_five_become_one_and_are_archived(memory: Memory):
 def test_the_lines_of_a_condensed_log_know_their_messages(memory: Memory):
     grow(memory, 200)
     condense(memory)
-    (meta,) = [one for one in kept(memory) if one.generation == 1]
+    (meta,) = [one for one in stored_distillations(memory) if one.generation == 1]
     lines = meta.text.split("\n")
     assert len(lines) == len(meta.sources)
     assert {line for line, told in zip(lines, meta.sources, strict=True) if not told} <= {
@@ -76,7 +76,7 @@ def test_the_former_one_is_fed_back_in_and_archived(memory: Memory):
     assert condense(memory) == ""
     grow(memory, 200, start=200)
     second = condense(memory)
-    metas = {one.id: one for one in kept(memory) if one.generation == 1}
+    metas = {one.id: one for one in stored_distillations(memory) if one.generation == 1}
     assert metas[first].archived
     assert not metas[second].archived
     assert metas[second].from_message == metas[first].from_message
@@ -84,19 +84,19 @@ def test_the_former_one_is_fed_back_in_and_archived(memory: Memory):
 
 
 def test_the_archived_stand_for_themselves_again_where_their_successor_is_gone(memory: Memory):
-    ids = say(memory, 200)
+    ids = capture_messages(memory, 200)
     grow(memory, 0)
     condense(memory)
     memory.forget(id=ids[0])
     assert condense(memory, threshold=1_000) == ""
-    assert not any(one.archived for one in kept(memory))
+    assert not any(one.archived for one in stored_distillations(memory))
 
 
 def test_archived_logs_are_still_found(memory: Memory):
     grow(memory, 200)
     condense(memory)
     memory.maintenance.embed_waiting()
-    archived = next(one for one in kept(memory) if one.archived)
+    archived = next(one for one in stored_distillations(memory) if one.archived)
     line = archived.text.split("\n")[1]
     answer = memory.recall(line, types=("distillation",), limit=5)
     assert any(line in hit.text for hit in answer.hits)

@@ -62,7 +62,7 @@ def test_nothing_newer_is_corrected():
 
 
 @pytest.mark.parametrize("kind", ["episode", "insight"])
-def test_what_is_told_or_derived_is_not_corrected(kind: FragmentKind):
+def test_episodes_and_insights_are_not_corrected(kind: FragmentKind):
     assert (
         corrections.find_corrected(draft(), LATER, [candidate(NPM, cosine=0.9, kind=kind)], {})
         is None

@@ -67,7 +67,7 @@ def test_another_project_is_no_place_to_attach_to(world: World):
 
 
 @pytest.mark.parametrize("kind", ["episode", "insight"])
-def test_nothing_is_attached_below_what_is_only_told_or_derived(world: World, kind):
+def test_nothing_is_attached_below_episodes_or_insights(world: World, kind):
     world.learn(fact(CACHE))
     world.database.write(lambda db: db.run("UPDATE fragments SET kind = :kind", kind=kind))
     assert world.learn(fact(f"{CACHE} delta epsilon")).attached == 0
@@ -125,7 +125,7 @@ def test_of_two_the_same_in_one_exchange_one_is_kept(world: World):
     assert world.contents() == [CACHE]
 
 
-def test_a_lower_voice_changes_nothing_of_what_a_higher_one_said(world: World):
+def test_lower_trust_changes_nothing_that_higher_trust_said(world: World):
     world.learn(fact(CACHE))
     before = world.standing()
     made = world.learn(fact(CACHE), session="t", role="tool")
@@ -133,7 +133,7 @@ def test_a_lower_voice_changes_nothing_of_what_a_higher_one_said(world: World):
     assert world.standing() == before
 
 
-def test_a_higher_voice_says_it_itself_and_the_lower_steps_back(world: World):
+def test_higher_trust_supersedes_a_duplicate_of_lower_trust(world: World):
     world.learn(fact(CACHE), role="tool")
     world.learn(fact(CACHE), session="t")
     low, high = all_fragments(world)
@@ -141,7 +141,7 @@ def test_a_higher_voice_says_it_itself_and_the_lower_steps_back(world: World):
     assert (high.origin, high.superseded_by) == ("user", None)
 
 
-def test_a_low_voice_does_not_strengthen_what_it_hangs_below(world: World):
+def test_an_untrusted_draft_does_not_reinforce_its_parent(world: World):
     world.learn(fact(CACHE))
     world.learn(fact(f"{CACHE} delta epsilon zeta"), session="t", role="tool")
     root, child = world.standing()
@@ -158,7 +158,7 @@ def test_a_correction_takes_the_place_of_what_it_corrects(world: World):
     assert world.contents() == ["We now install the packages of this project with pnpm"]
 
 
-def test_a_correction_by_a_lower_voice_only_contradicts(world: World):
+def test_a_correction_of_lower_trust_only_contradicts(world: World):
     world.learn(fact("We install the packages of this project with npm"))
     made = world.learn(
         fact("We now install the packages of this project with pnpm", corrects="npm"),
@@ -220,7 +220,7 @@ def test_the_newest_value_of_a_setting_stands_alone(world: World):
     assert world.contents() == ["`MAX_TRIES` is 4 now."]
 
 
-def test_an_old_value_that_comes_in_late_steps_back_at_once(world: World):
+def test_an_old_value_that_arrives_late_is_superseded_at_once(world: World):
     world.say("old", session="old")
     world.wait(days=3)
     world.learn(setting("4"))
@@ -228,7 +228,7 @@ def test_an_old_value_that_comes_in_late_steps_back_at_once(world: World):
     assert world.contents() == ["`MAX_TRIES` is 4 now."]
 
 
-def test_a_setting_told_by_a_lower_voice_does_not_take_the_place(world: World):
+def test_a_setting_of_lower_trust_supersedes_nothing(world: World):
     world.learn(setting("3"))
     world.wait(days=1)
     world.learn(setting("5"), session="t", role="tool")
@@ -243,7 +243,7 @@ def test_a_setting_may_have_another_value_elsewhere(world: World):
     assert {"`MAX_TRIES` is 6 now.", "`MAX_TRIES` is 7 now."} <= set(world.contents())
 
 
-def test_what_comes_in_late_steps_back_where_it_was_corrected(world: World):
+def test_a_late_draft_is_superseded_by_its_correction(world: World):
     world.say("old", session="old")
     world.wait(days=3)
     world.learn(fact("We now install the packages of this project with pnpm", corrects="npm"))
@@ -267,7 +267,7 @@ def test_a_rule_that_the_person_takes_back_is_superseded(world: World):
     assert "Never push to the main branch without asking." in world.contents()
 
 
-def test_a_rule_of_the_person_is_not_taken_back_by_a_lower_voice(world: World):
+def test_a_rule_of_the_user_is_not_withdrawn_by_lower_trust(world: World):
     world.say(LINT)
     world.curate()
     taken = fact("You no longer need to run the linter before commits.", kind="preference",

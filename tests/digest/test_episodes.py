@@ -13,7 +13,7 @@ from lore.digest import fragment_edits as capture
 from lore.errors import NotFound
 from lore.records import Draft, Fragment, NewMessage, Part
 from lore.store import fragments, items
-from tests.digest.samples import record
+from tests.digest.samples import store_episode
 from tests.fakes import NOON
 
 ASK = NewMessage("user", (Part("text", "Please mend the date parser"),), NOON, key="ask")
@@ -52,15 +52,15 @@ def session(database):
     return more
 
 
-def kept(database, id_: str | None) -> Fragment:
+def get_fragment(database, id_: str | None) -> Fragment:
     assert id_ is not None
     with database.read() as db:
         return fragments.get(db, items.resolve(db, id_).n)
 
 
 def test_a_session_becomes_a_fragment_with_its_place_payload_and_sources(database, session):
-    id_ = record(database, "s")
-    found = kept(database, id_)
+    id_ = store_episode(database, "s")
+    found = get_fragment(database, id_)
     assert (found.kind, found.summary) == ("episode", "Please mend the date parser")
     assert found.session_id
     assert found.project_id
@@ -69,56 +69,59 @@ def test_a_session_becomes_a_fragment_with_its_place_payload_and_sources(databas
     assert episodes.parse_episode(found.payload).goal == "Please mend the date parser"
 
 
-def test_telling_it_again_changes_nothing(database, session):
-    id_ = record(database, "s")
-    before = kept(database, id_)
-    assert record(database, "s") == id_
-    assert kept(database, id_) == before
+def test_deriving_it_again_changes_nothing(database, session):
+    id_ = store_episode(database, "s")
+    before = get_fragment(database, id_)
+    assert store_episode(database, "s") == id_
+    assert get_fragment(database, id_) == before
 
 
-def test_a_session_that_went_on_is_told_anew_in_the_same_fragment(database, session):
-    id_ = record(database, "s")
+def test_a_session_that_continued_updates_the_same_fragment(database, session):
+    id_ = store_episode(database, "s")
     session(FAIL, FAILED)
-    assert record(database, "s") == id_
-    found = kept(database, id_)
+    assert store_episode(database, "s") == id_
+    found = get_fragment(database, id_)
     assert found.version == 2
     assert found.payload["outcome"] == "failure"
     assert "paste your keys" in found.content
 
 
 def test_an_episode_that_quotes_a_tool_has_the_trust_of_a_tool(database, session):
-    id_ = record(database, "s")
-    assert (kept(database, id_).origin, kept(database, id_).trust) == ("assistant", 2)
+    id_ = store_episode(database, "s")
+    assert (get_fragment(database, id_).origin, get_fragment(database, id_).trust) == (
+        "assistant",
+        2,
+    )
     session(FAIL, FAILED)
-    record(database, "s")
-    assert (kept(database, id_).origin, kept(database, id_).trust) == ("tool", 1)
+    store_episode(database, "s")
+    assert (get_fragment(database, id_).origin, get_fragment(database, id_).trust) == ("tool", 1)
 
 
-def test_what_a_person_deleted_is_not_told_again(database, session):
-    id_ = record(database, "s")
+def test_a_deleted_episode_is_not_stored_again(database, session):
+    id_ = store_episode(database, "s")
     assert id_ is not None
     capture.delete(database, id_)
     session(FAIL, FAILED)
-    assert record(database, "s") is None
-    assert kept(database, id_).version == 1
+    assert store_episode(database, "s") is None
+    assert get_fragment(database, id_).version == 1
 
 
-def test_a_session_that_is_not_there_is_told_so(database):
+def test_a_missing_session_is_reported(database):
     with pytest.raises(NotFound):
-        record(database, "none")
+        store_episode(database, "none")
 
 
 def test_a_session_in_which_nothing_happened_is_no_fragment(database):
     new = NewMessage("assistant", (Part("text", "Hello."),), NOON)
     capture_messages(database, Conversation("quiet"), [new])
-    assert record(database, "quiet") is None
+    assert store_episode(database, "quiet") is None
 
 
 def test_the_newest_come_first_within_a_project(database, session):
     later = NewMessage("user", (Part("text", "Please draw a map"),), NOON + timedelta(days=1))
     session(later, name="t", project="/maps")
     for name in ("t", "s"):
-        record(database, name)
+        store_episode(database, name)
     with database.read() as db:
         goals = [one.episode.goal for one in episodes.recent_episodes(db, project="", limit=9)]
         assert goals == ["Please draw a map", "Please mend the date parser"]
@@ -148,8 +151,8 @@ def test_an_episode_comes_out_of_its_payload_as_it_went_in(database, session):
 def test_the_tasks_of_a_session_are_kept_and_come_back_in_one_fragment(database, session):
     at = NOON + timedelta(seconds=20)
     session(NewMessage("user", (Part("text", "Add a dark theme to the settings page"),), at))
-    [kept_id] = {record(database, "s"), record(database, "s")}
-    told = episodes.parse_episode(kept(database, kept_id).payload)
+    [kept_id] = {store_episode(database, "s"), store_episode(database, "s")}
+    told = episodes.parse_episode(get_fragment(database, kept_id).payload)
     goals = [(task.goal, task.first, task.last) for task in told.tasks]
     assert goals == [
         ("Please mend the date parser", 0, 3),

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Splitting sessions into exchanges and events."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.fakes import FakeEmbedder
 AT = datetime(2026, 5, 13, tzinfo=UTC)
 
 
-def said(voice: str, tokens: int = 5) -> MessageText:
+def message_text(voice: str, tokens: int = 5) -> MessageText:
     return MessageText("m", 0, AT, voice, "x", "user", tokens)
 
 
 def test_an_exchange_begins_where_the_person_speaks():
     cut = split_exchanges(
-        "s", [said(v) for v in ("user", "assistant", "tool", "user", "assistant")]
+        "s", [message_text(v) for v in ("user", "assistant", "tool", "user", "assistant")]
     )
     assert [[one.voice for one in each.said] for each in cut] == [
         ["user", "assistant", "tool"],
@@ -36,14 +36,19 @@ def test_an_exchange_begins_where_the_person_speaks():
     ]
 
 
-def test_talk_between_people_is_cut_into_short_runs():
-    cut = split_exchanges("s", [said("Ana") for _ in range(2 * MAX_TALK_MESSAGES)])
+def test_conversations_between_people_are_split_into_short_runs():
+    cut = split_exchanges("s", [message_text("Ana") for _ in range(2 * MAX_TALK_MESSAGES)])
     assert [len(each.said) for each in cut] == [MAX_TALK_MESSAGES, MAX_TALK_MESSAGES]
 
 
 def test_a_long_exchange_is_read_in_pieces():
     cut = split_exchanges(
-        "s", [said("user"), said("assistant", MAX_EXCHANGE_TOKENS), said("tool", 9)]
+        "s",
+        [
+            message_text("user"),
+            message_text("assistant", MAX_EXCHANGE_TOKENS),
+            message_text("tool", 9),
+        ],
     )
     assert [len(each.said) for each in cut] == [1, 1, 1]
 

@@ -231,7 +231,7 @@ def test_forgetting_a_message_forgets_what_was_learned_of_it(world: World):
     assert world.contents() == []
 
 
-def test_a_cycle_is_told_of_every_change(world: World):
+def test_every_change_is_recorded_for_the_cycle(world: World):
     told: list[tuple[str, int]] = []
     world.say(LASTING)
     world.curate(recorder=lambda _db, step: told.append((step.verb, step.fragment_n or 0)))

@@ -439,7 +439,7 @@ def test_only_the_same_or_higher_trust_supersedes(database, store, get, old, new
     if allowed:
         capture.supersede(database, a, b, origin=new)
     else:
-        with pytest.raises(InvalidInput, match="does not supersede"):
+        with pytest.raises(InvalidInput, match="may not supersede"):
             capture.supersede(database, a, b, origin=new)
     assert get(a).superseded_by == (b if allowed else None)
 
@@ -454,7 +454,7 @@ def test_a_person_decides_what_supersedes_what_and_can_take_it_back(database, st
 
 def test_an_agent_lets_nothing_replace_what_it_may_not_change_itself(database, store, get):
     a, b = store("a", origin="user"), store("b", origin="user")
-    with pytest.raises(InvalidInput, match="does not supersede"):
+    with pytest.raises(InvalidInput, match="may not supersede"):
         capture.supersede(database, a, b, origin="assistant")
     assert get(a).superseded_by is None
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from lore.digest import distillation
 from lore.records import LogLine, Segment
-from tests.digest.conversations import said
+from tests.digest.conversations import message_text
 
 SEGMENT = Segment(
     "s",
     (
-        said(4, "The berth in Bergen costs 40 crowns"),
-        said(5, "The lamp of the lighthouse has a new fuse"),
-        said(6, "It was 2026-05-13"),
+        message_text(4, "The berth in Bergen costs 40 crowns"),
+        message_text(5, "The lamp of the lighthouse has a new fuse"),
+        message_text(6, "It was 2026-05-13"),
     ),
 )
 
@@ -27,7 +27,7 @@ def test_a_line_without_sources_is_traced_by_its_words():
     assert sources(told, LogLine("okapis zebras giraffes")) == [(4,), ()]
 
 
-def test_a_heading_tells_nothing():
+def test_a_heading_has_no_sources():
     assert sources(LogLine("2026-05-13"), LogLine("Decisions:")) == [(), ()]
 
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Placement of drafts, and detection of duplicates."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ CHANNELS: tuple[Origin, ...] = ("tool", "web", "repo", "peer")
 @pytest.mark.parametrize("origin", CHANNELS)
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])
-def test_no_low_voice_becomes_knowledge_or_moves_what_a_person_said(
+def test_no_untrusted_origin_becomes_knowledge_or_moves_what_a_person_said(
     world: World, payload, origin, role
 ):
     world.say("We switched from npm to pnpm in March.")

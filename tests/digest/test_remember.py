@@ -106,7 +106,7 @@ def test_a_project_has_its_own_and_what_holds_everywhere(memory: Memory):
     assert memory.remember(RULE, project="/code/mine").id == mine.id
 
 
-def test_a_lower_voice_that_says_more_leaves_the_higher_one_as_it_is(memory: Memory):
+def test_lower_trust_that_says_more_leaves_the_duplicate_unchanged(memory: Memory):
     said = memory.remember(RULE)
     kept = memory.remember(f"{RULE} at 14:00", origin="assistant")
     assert kept.outcome == "stored"
@@ -115,7 +115,7 @@ def test_a_lower_voice_that_says_more_leaves_the_higher_one_as_it_is(memory: Mem
     assert memory.remember(RULE, origin="web").outcome == "known"
 
 
-def test_a_higher_voice_says_it_itself_and_the_lower_steps_back(memory: Memory):
+def test_higher_trust_supersedes_a_duplicate_of_lower_trust(memory: Memory):
     low = memory.remember(RULE, origin="assistant")
     high = memory.remember(RULE)
     assert (high.outcome, high.parent) == ("stored", None)
@@ -124,7 +124,7 @@ def test_a_higher_voice_says_it_itself_and_the_lower_steps_back(memory: Memory):
     assert memory.knowledge.undo() == ("supersede", low.id)
 
 
-def test_a_low_voice_does_not_strengthen_what_it_hangs_below(memory: Memory):
+def test_an_untrusted_draft_does_not_reinforce_its_parent(memory: Memory):
     top = memory.remember(RULE)
     memory.remember(NEAR, origin="web")
     assert memory.knowledge.log(top.id)[0].access_count == 0

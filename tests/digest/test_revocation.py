@@ -21,7 +21,7 @@ from lore.store import (
     standing_instructions,
     watermarks,
 )
-from tests.digest.samples import record
+from tests.digest.samples import store_episode
 from tests.fakes import NOON
 
 DISTILLED = "dddddddd-dddd-7ddd-8ddd-dddddddddddd"
@@ -45,12 +45,12 @@ def store(database):
     return store
 
 
-def gone(database, *ids: str | None) -> list[bool]:
+def are_deleted(database, *ids: str | None) -> list[bool]:
     with database.read() as db:
         return [fragments.is_deleted(db, items.resolve(db, id_ or "").n) for id_ in ids]
 
 
-def distil(database, first: str, last: str, session: str = "s"):
+def distill(database, first: str, last: str, session: str = "s"):
     def work(db):
         n = sessions.get_session_number(db, session)
         made = Distillation(
@@ -77,7 +77,7 @@ def test_what_came_from_a_session_goes_and_its_messages_stay(database, say, stor
     told = revocation.revoke(database, RevocationTarget(session="a"))
     assert [title.id for title in told.fragments] == [doomed]
     assert told.messages == 1
-    assert gone(database, doomed, kept) == [True, False]
+    assert are_deleted(database, doomed, kept) == [True, False]
     with database.read() as db:
         assert messages.messages_of_session(db, sessions.get_session_number(db, "a"))
         assert not keywords.search(
@@ -90,7 +90,7 @@ def test_a_subagents_session_goes_with_its_parents(database, say, store):
     below = say(Part("text", "two"), session="sub", parent="a")
     doomed = store("from below", below)
     revocation.revoke(database, RevocationTarget(session="a"))
-    assert gone(database, doomed) == [True]
+    assert are_deleted(database, doomed) == [True]
 
 
 def test_what_was_derived_through_other_fragments_goes_too(database, say, store):
@@ -101,7 +101,7 @@ def test_what_was_derived_through_other_fragments_goes_too(database, say, store)
     capture.link(database, third, second, "derived_from")
     capture.link(database, beside, first, "related_to")
     revocation.revoke(database, RevocationTarget(origin="web"))
-    assert gone(database, first, second, third, beside) == [True, True, True, False]
+    assert are_deleted(database, first, second, third, beside) == [True, True, True, False]
 
 
 def test_an_origin_is_found_in_the_parts_of_messages_and_in_fragments_themselves(
@@ -112,7 +112,7 @@ def test_an_origin_is_found_in_the_parts_of_messages_and_in_fragments_themselves
     by_part, by_hand = store("x", mixed), store("y", origin="tool")
     kept = store("z", plain)
     revocation.revoke(database, RevocationTarget(origin="tool"))
-    assert gone(database, by_part, by_hand, kept) == [True, True, False]
+    assert are_deleted(database, by_part, by_hand, kept) == [True, True, False]
 
 
 def test_a_revocation_keeps_to_its_project(database, say, store):
@@ -120,7 +120,7 @@ def test_a_revocation_keeps_to_its_project(database, say, store):
     there = say(Part("text", "b", origin="web"), session="b", project="/code/b")
     doomed, kept = store("x", here), store("y", there)
     revocation.revoke(database, RevocationTarget(origin="web", project="/code/a"))
-    assert gone(database, doomed, kept) == [True, False]
+    assert are_deleted(database, doomed, kept) == [True, False]
 
 
 def test_what_a_tool_read_from_a_file_goes(database, say, store):
@@ -135,7 +135,7 @@ def test_what_a_tool_read_from_a_file_goes(database, say, store):
     by_shell = say(Part("tool_result", "text", "", "3"), role="tool")
     doomed, also, kept = store("x", bad), store("z", by_shell), store("y", good)
     revocation.revoke(database, RevocationTarget(file="docs/evil.md"))
-    assert gone(database, doomed, also, kept) == [True, True, False]
+    assert are_deleted(database, doomed, also, kept) == [True, True, False]
 
 
 def test_what_came_in_by_a_transcript_goes(database, say, store):
@@ -148,7 +148,7 @@ def test_what_came_in_by_a_transcript_goes(database, say, store):
         )
     )
     revocation.revoke(database, RevocationTarget(file="/code/t.jsonl"))
-    assert gone(database, doomed) == [True]
+    assert are_deleted(database, doomed) == [True]
 
 
 def test_standing_instructions_of_a_session_go_and_come_back_with_undo(database, say, store):
@@ -160,7 +160,7 @@ def test_standing_instructions_of_a_session_go_and_come_back_with_undo(database,
         assert standing_instructions.current_instructions(db, None, everywhere=True) == []
     verb, _ = undo.undo(database)
     assert verb == "revocation"
-    assert gone(database, *ids) == [False, False]
+    assert are_deleted(database, *ids) == [False, False]
     with database.read() as db:
         assert [s.text for s in standing_instructions.current_instructions(db, None)] == [
             "Always use tabs in Makefiles."
@@ -173,7 +173,7 @@ def test_a_revocation_that_was_undone_can_be_done_again_as_a_whole(database, say
     revocation.revoke(database, RevocationTarget(session="s"))
     undo.undo(database)
     assert undo.redo(database)[0] == "revocation"
-    assert gone(database, *ids) == [True, True]
+    assert are_deleted(database, *ids) == [True, True]
     with database.read() as db:
         assert standing_instructions.current_instructions(db, None, everywhere=True) == []
 
@@ -183,14 +183,14 @@ def test_one_fragment_of_a_revocation_comes_back_alone(database, say, store):
     one, other = store("x", said), store("y", said)
     revocation.revoke(database, RevocationTarget(session="s"))
     undo.undo(database, one)
-    assert gone(database, one, other) == [False, True]
+    assert are_deleted(database, one, other) == [False, True]
     with database.read() as db:
         assert standing_instructions.current_instructions(db, None, everywhere=True) == []
 
 
 def test_distillations_of_what_is_revoked_go(database, say):
     first, last = say(Part("text", "one")), say(Part("text", "two", origin="web"))
-    id_ = distil(database, first, last)
+    id_ = distill(database, first, last)
     told = revocation.revoke(database, RevocationTarget(origin="web"))
     assert told.distillations == (id_,)
     with database.read() as db, pytest.raises(NotFound):
@@ -200,17 +200,17 @@ def test_distillations_of_what_is_revoked_go(database, say):
 def test_a_preview_says_the_same_and_takes_nothing(database, say, store):
     id_ = store("x", say(Part("text", "Always use tabs in Makefiles.")))
     seen = revocation.preview_revocation(database, RevocationTarget(session="s"))
-    assert gone(database, id_) == [False]
+    assert are_deleted(database, id_) == [False]
     assert revocation.revoke(database, RevocationTarget(session="s")) == seen
     assert revocation.preview_revocation(database, RevocationTarget(session="s")).fragments == ()
 
 
 def test_the_episode_of_a_revoked_session_stays_away(database, say):
     say(Part("text", "Please mend the date parser"))
-    id_ = record(database, "s")
+    id_ = store_episode(database, "s")
     revocation.revoke(database, RevocationTarget(session="s"))
-    assert record(database, "s") is None
-    assert gone(database, id_) == [True]
+    assert store_episode(database, "s") is None
+    assert are_deleted(database, id_) == [True]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +226,6 @@ def test_a_revocation_names_one_thing(database, suspect):
         revocation.revoke(database, suspect)
 
 
-def test_a_session_that_is_not_there_is_told_so(database):
+def test_a_missing_session_is_reported(database):
     with pytest.raises(NotFound):
         revocation.revoke(database, RevocationTarget(session="none"))

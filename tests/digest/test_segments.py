@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from lore.digest import segments
 from lore.records import MessageText
-from tests.digest.conversations import said
+from tests.digest.conversations import message_text
 
 sizes = st.lists(st.integers(0, 3_000), min_size=0, max_size=80)
 
 
 def run(counts: list[int]) -> list[MessageText]:
-    return [replace(said(i), tokens=count) for i, count in enumerate(counts)]
+    return [replace(message_text(i), tokens=count) for i, count in enumerate(counts)]
 
 
 @given(sizes, st.integers(64, 20_000))
@@ -44,21 +44,28 @@ def test_what_is_said_later_changes_only_the_last_segments(counts: list[int], mo
 
 
 def test_a_run_is_cut_at_its_longest_pause():
-    talk = [replace(said(i), tokens=100) for i in range(24)]
+    talk = [replace(message_text(i), tokens=100) for i in range(24)]
     late = [replace(one, at=one.at + timedelta(hours=3)) for one in talk[9:]]
     found = segments.split_segments("s", [*talk[:9], *late], about_tokens=1_200)
     assert len(found[0].said) == 9
 
 
 def test_a_run_is_cut_where_the_words_change():
-    talk = [said(i, "The lamp of the lighthouse has a new fuse now", voice="a") for i in range(7)]
-    talk += [said(i, "Ropes of nylon hold better in cold water", voice="a") for i in range(7, 20)]
+    talk = [
+        message_text(i, "The lamp of the lighthouse has a new fuse now", voice="a")
+        for i in range(7)
+    ]
+    talk += [
+        message_text(i, "Ropes of nylon hold better in cold water", voice="a") for i in range(7, 20)
+    ]
     talk = [replace(one, origin="assistant", tokens=100) for one in talk]
     assert len(segments.split_segments("s", talk, about_tokens=1_000)[0].said) == 7
 
 
-def test_vectors_tell_the_topic_where_they_are_at_hand():
-    talk = [replace(said(i, "same words"), origin="assistant", tokens=100) for i in range(20)]
+def test_topics_are_compared_by_vectors_if_there_are_any():
+    talk = [
+        replace(message_text(i, "same words"), origin="assistant", tokens=100) for i in range(20)
+    ]
     vectors = {
         one.id: np.array([1.0, 0.0] if i < 8 else [0.0, 1.0], np.float32)
         for i, one in enumerate(talk)
@@ -67,7 +74,7 @@ def test_vectors_tell_the_topic_where_they_are_at_hand():
     assert len(found[0].said) == 8
 
 
-def test_little_talk_is_not_enough():
-    assert not segments.is_large_enough([replace(said(i), tokens=100) for i in range(4)])
-    assert not segments.is_large_enough([replace(said(i), tokens=10) for i in range(6)])
-    assert segments.is_large_enough([replace(said(i), tokens=13) for i in range(5)])
+def test_a_short_conversation_is_not_enough():
+    assert not segments.is_large_enough([replace(message_text(i), tokens=100) for i in range(4)])
+    assert not segments.is_large_enough([replace(message_text(i), tokens=10) for i in range(6)])
+    assert segments.is_large_enough([replace(message_text(i), tokens=13) for i in range(5)])

@@ -46,7 +46,7 @@ def test_a_fragment_never_has_more_trust_than_its_own_origin(database, get):
 @pytest.mark.parametrize("origin", ["assistant", "tool", "repo", "peer", "web"])
 def test_less_trust_does_not_change_what_a_person_said(database, get, origin):
     id_ = capture.store(database, Draft("the limit is three"))
-    with pytest.raises(InvalidInput, match="does not change"):
+    with pytest.raises(InvalidInput, match="may not change"):
         capture.update(database, id_, "the limit is nine", origin=origin)
     assert (get(id_).content, get(id_).version) == ("the limit is three", 1)
 
@@ -59,7 +59,7 @@ def test_a_person_may_change_anything_and_its_trust_does_not_rise(database, get)
 
 def test_an_origin_that_is_none_is_refused(database):
     id_ = capture.store(database, Draft("x"))
-    with pytest.raises(InvalidInput, match="no origin"):
+    with pytest.raises(InvalidInput, match="not an origin"):
         capture.update(database, id_, "y", origin="god")  # type: ignore[arg-type]
 
 

@@ -19,7 +19,7 @@ def memory(tmp_path: Path):
         yield opened
 
 
-def said(memory: Memory, id_: str) -> str:
+def content_of(memory: Memory, id_: str) -> str:
     return memory.read([id_], reinforce=False)[0].text
 
 
@@ -29,15 +29,15 @@ def test_what_was_undone_is_done_again_in_order(memory: Memory):
     memory.knowledge.update(id_, "three")
     memory.knowledge.undo()
     memory.knowledge.undo()
-    assert said(memory, id_) == "one"
+    assert content_of(memory, id_) == "one"
     assert memory.knowledge.redo() == ("update", id_)
-    assert said(memory, id_) == "two"
+    assert content_of(memory, id_) == "two"
     assert memory.knowledge.redo() == ("update", id_)
-    assert said(memory, id_) == "three"
+    assert content_of(memory, id_) == "three"
     with pytest.raises(NotFound, match="nothing to redo"):
         memory.knowledge.redo()
     assert memory.knowledge.undo() == ("update", id_)
-    assert said(memory, id_) == "two"
+    assert content_of(memory, id_) == "two"
 
 
 def test_doing_something_new_ends_what_could_be_done_again(memory: Memory):
@@ -77,7 +77,7 @@ def test_links_and_supersessions_are_done_again(memory: Memory):
     assert memory.search.traverse(two, "parent")[0].id == one
 
 
-def test_what_would_be_undone_is_told(memory: Memory):
+def test_the_next_undo_is_reported(memory: Memory):
     assert memory.knowledge.next_undo() is None
     id_ = memory.store("one")
     assert memory.knowledge.next_undo() == ("store", id_)
@@ -125,7 +125,7 @@ def test_any_way_back_and_forth_stays_on_the_one_line(tmp_path_factory, steps: l
             elif step == "redo" and place < 3:
                 memory.knowledge.redo()
                 place += 1
-            assert said(memory, id_) == str(place)
+            assert content_of(memory, id_) == str(place)
 
 
 def test_what_undo_hides_is_gone_from_the_vector_index_too(tmp_path: Path):

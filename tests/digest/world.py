@@ -1,4 +1,4 @@
-"""A small world for curation: a database with messages, a fake embedder, a scripted reader."""
+"""A database with messages, a fake embedder and a scripted summarizer."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import onnxruntime as ort
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.embed.onnx import FLOAT, OnnxModel, write_bytes, write_float, write_int
+from lore.embed.conversion import FLOAT, OnnxModel, write_bytes, write_float, write_int
 
 
 def test_the_runtime_reads_what_the_writer_wrote(tmp_path: Path) -> None:

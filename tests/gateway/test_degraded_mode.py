@@ -82,7 +82,7 @@ def test_while_the_store_is_locked_commands_are_answered_and_amnesia_begins(
             assert not up.asked
             talk.ask("The merger is on the ninth; which port has staging?")
             assert "5436" not in talk.prompt()
-            assert "Amnesia is on" in talk.ask("/lore:status")["content"][0]["text"]
+            assert "Private mode is on" in talk.ask("/lore:status")["content"][0]["text"]
         talk.ask("And again, the ninth.")
         eventually(lambda: _is_private(talk))
         assert "ninth" not in " ".join(talk.stored())

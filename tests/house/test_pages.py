@@ -56,7 +56,7 @@ def test_every_package_is_in_the_architecture():
 
 def test_every_periodic_task_is_documented_in_order():
     page = (DOCS / "reference" / "daemon.md").read_text("utf-8")
-    text = re.findall(r"^\| `(\w+)` \|", page.split("## Chores")[1].split("##")[0], re.MULTILINE)
+    text = re.findall(r"^\| `(\w+)` \|", page.split("## Periodic tasks")[1].split("##")[0], re.MULTILINE)
     assert text == [chore.name for chore in periodic_tasks(load({}).settings)]
 
 

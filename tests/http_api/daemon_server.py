@@ -1,4 +1,4 @@
-"""A server on loopback, as a daemon opens it, for a memory of the test's own."""
+"""A server on loopback, started as by the daemon, with a memory of its own."""
 
 from __future__ import annotations
 

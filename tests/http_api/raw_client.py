@@ -1,4 +1,4 @@
-"""A server whose app notes what it sees, and a client that sends it bytes."""
+"""A server whose app records what it sees, and a client that sends it raw bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes themselves: every one needs access, says what it needs, and answers a problem."""
+"""Every route requires access, names its scope, and answers errors as problem+json."""
 
 from __future__ import annotations
 

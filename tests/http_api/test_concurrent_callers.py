@@ -1,4 +1,4 @@
-"""Many callers at once, beside the chores: each gets its own, and nothing is lost."""
+"""Many concurrent callers beside background work: each gets its own response."""
 
 from __future__ import annotations
 

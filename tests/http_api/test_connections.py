@@ -1,4 +1,4 @@
-"""HTTP on the wire: what is read of it, and how an answer is told."""
+"""HTTP connections: how requests are read and responses written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong has a status, a code and a sentence, and quotes nothing."""
+"""Every error has a status, a code and a sentence, and quotes nothing."""
 
 from __future__ import annotations
 

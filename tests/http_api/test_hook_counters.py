@@ -1,4 +1,4 @@
-"""The tally of hooks, on a real server: each is counted once, as what became of it."""
+"""Hook counters on a real server: each call is counted once."""
 
 from __future__ import annotations
 

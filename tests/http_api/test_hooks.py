@@ -1,4 +1,4 @@
-"""Hooks by REST, on a real server: what an agent says, what it is given, and what is refused."""
+"""Agent hooks over REST on a real server: input, output and rejections."""
 
 from __future__ import annotations
 

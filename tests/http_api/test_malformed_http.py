@@ -1,4 +1,4 @@
-"""What is no HTTP, or may be read in two ways: it is refused, and no app sees it."""
+"""Malformed or ambiguous HTTP is rejected before any app sees it."""
 
 from __future__ import annotations
 

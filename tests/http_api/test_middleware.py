@@ -1,4 +1,4 @@
-"""Who passes the gate, and what becomes of what goes wrong behind it: always a problem."""
+"""Who passes authentication, and how errors behind it are answered."""
 
 from __future__ import annotations
 

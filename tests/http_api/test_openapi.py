@@ -1,4 +1,4 @@
-"""The description tells what is served: all of it, with what each needs and gives back."""
+"""The OpenAPI document describes all that is served, with scopes and results."""
 
 from __future__ import annotations
 

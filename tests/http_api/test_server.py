@@ -1,4 +1,4 @@
-"""A crowd at the door: idle connections make room, and everybody is answered in the same way."""
+"""Many connections: idle ones are evicted, and all requests are answered alike."""
 
 from __future__ import annotations
 

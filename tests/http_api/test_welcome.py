@@ -1,4 +1,4 @@
-"""The welcome page at `/`: plain, escaped, without scripts, and only for who may read."""
+"""The welcome page: escaped, without scripts, and only for callers with the read scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat with a script, a ledger that only counts, and something to digest."""
+"""A scripted chat, a counting ledger, and sample records."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def summarizer(chat: Any, ledger: Any = None) -> ChatSummarizer:
     )
 
 
-def said(ordinal: int, text: str, origin: Origin = "user", voice: str = "") -> MessageText:
+def message_text(ordinal: int, text: str, origin: Origin = "user", voice: str = "") -> MessageText:
     """Return a message of a segment."""
     voice = voice or (origin if origin in ("user", "assistant", "tool") else "tool")
     at = NOON + timedelta(minutes=ordinal)

@@ -1,4 +1,4 @@
-"""A provider that says what it is told to, byte by byte: also what no provider should say."""
+"""A provider server that sends scripted bytes, also what no provider should send."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ USED = Usage(fresh=100, written=0, read=20, output=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ScriptedAnswer:
     """What a provider sends on one connection: pieces with pauses between them, and its end."""
 
     pieces: tuple[bytes, ...]
@@ -33,7 +33,7 @@ class Said:
     """How long the connection stays open after the last piece."""
 
 
-def said(
+def scripted_answer(
     body: bytes | Json | list[Any],
     status: int = 200,
     headers: tuple[tuple[str, str], ...] = (),
@@ -41,14 +41,14 @@ def said(
     kind: str = "application/json",
     length: int | None = None,
     **more: Any,
-) -> Said:
+) -> ScriptedAnswer:
     """Write an answer of HTTP; a length that is not the body's is a lie."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     size = len(raw) if length is None else length
     lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {size}"]
     lines += [f"{name}: {value}" for name, value in headers]
     head = "\r\n".join([*lines, "", ""]).encode()
-    return Said((head, raw), **more)
+    return ScriptedAnswer((head, raw), **more)
 
 
 def messages_body(text: str, **changed: Any) -> Json:
@@ -68,7 +68,7 @@ class Provider:
     """A running provider: what it still has to say, and the requests it had."""
 
     url: str
-    script: list[Said] = field(default_factory=list)
+    script: list[ScriptedAnswer] = field(default_factory=list)
     requests: list[Json] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -81,7 +81,7 @@ class Provider:
     def serve(self, line: socket.socket) -> None:
         with line, suppress(OSError):
             self._note(line)
-            answer = self.script.pop(0) if self.script else said(b"", 500)
+            answer = self.script.pop(0) if self.script else scripted_answer(b"", 500)
             for piece in answer.pieces:
                 line.sendall(piece)
                 if answer.pause_s and self.stopping.wait(answer.pause_s):

@@ -22,24 +22,24 @@ from tests.llm.fakes import (
     fact,
     facts,
     fragment,
-    said,
+    message_text,
     segment,
     summarizer,
 )
 
 TALK = segment(
-    said(1, "Please move the export to 02:30."),
-    said(2, "Done in deploy/cron.env.", "assistant"),
-    said(3, "export started 02:30", "tool"),
+    message_text(1, "Please move the export to 02:30."),
+    message_text(2, "Done in deploy/cron.env.", "assistant"),
+    message_text(3, "export started 02:30", "tool"),
 )
 
 
-def observed(text: str, limit_tokens: int = 500) -> tuple[LogLine, ...]:
+def observe(text: str, limit_tokens: int = 500) -> tuple[LogLine, ...]:
     return summarizer(ScriptedChat(text)).observe(TALK, limit_tokens=limit_tokens).lines
 
 
-def test_a_log_has_its_days_and_the_messages_that_each_line_tells():
-    lines = observed("[1] user: wants the export at 02:30\n[2,3] assistant: moved the export")
+def test_a_log_has_its_days_and_the_sources_of_each_line():
+    lines = observe("[1] user: wants the export at 02:30\n[2,3] assistant: moved the export")
     assert lines == (
         LogLine("2026-05-13"),
         LogLine("user: wants the export at 02:30", (1,)),
@@ -59,7 +59,7 @@ def test_a_log_has_its_days_and_the_messages_that_each_line_tells():
 )
 def test_numbers_are_read_in_every_way_that_chats_write_them(told, sources):
     text = "done in deploy/cron.env"
-    assert observed(f"{told} {text}")[1] == LogLine(text, sources)
+    assert observe(f"{told} {text}")[1] == LogLine(text, sources)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_numbers_are_read_in_every_way_that_chats_write_them(told, sources):
     ["[77] user: said something", "Here is the log:", "[0-9999999] x", "[] x", "[1]", "[-] x"],
 )
 def test_a_line_that_rests_on_no_message_is_left_out(text):
-    assert observed(text) == ()
+    assert observe(text) == ()
 
 
 def test_a_line_without_numbers_goes_on_with_the_one_before():
-    lines = observed("Sure, here it is:\n[2] assistant: done in deploy/cron.env:\n  done")
+    lines = observe("Sure, here it is:\n[2] assistant: done in deploy/cron.env:\n  done")
     assert lines[1:] == (
         LogLine("assistant: done in deploy/cron.env:", (2,)),
         LogLine("done", (2,)),
@@ -79,12 +79,12 @@ def test_a_line_without_numbers_goes_on_with_the_one_before():
 
 
 def test_a_line_that_goes_on_after_an_invented_number_is_left_out_too():
-    assert observed("[77] user: said\nand more") == ()
+    assert observe("[77] user: said\nand more") == ()
 
 
 def test_a_log_is_no_longer_than_its_limit():
     text = "\n".join(f"[1] user: wants the export at 02:30, case {n}" for n in range(500))
-    lines = observed(text, limit_tokens=100)
+    lines = observe(text, limit_tokens=100)
     assert 0 < sum(tokens.count(line.text) for line in lines) <= 100
 
 
@@ -92,7 +92,7 @@ def test_a_log_is_no_longer_than_its_limit():
 def test_no_answer_breaks_the_reading_of_a_log(text):
     if text.strip():
         known = {1, 2, 3}
-        assert all(set(line.sources) <= known for line in observed(text))
+        assert all(set(line.sources) <= known for line in observe(text))
 
 
 def test_an_empty_segment_is_not_asked_about():

@@ -97,7 +97,7 @@ def test_a_value_is_asked_for_in_words_and_checked(tmp_path):
     assert "JSON schema" in told["words"][-1]
 
 
-def test_what_was_wrong_before_is_told_in_one_prompt(tmp_path):
+def test_the_previous_problem_is_sent_in_one_prompt(tmp_path):
     messages = (ChatMessage("user", "A"), ChatMessage("assistant", "B"), ChatMessage("user", "C"))
     printing(tmp_path, GOOD).complete(ChatRequest("s", messages, 50))
     given = json.loads((tmp_path / "claude.told").read_text())["given"]

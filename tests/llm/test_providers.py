@@ -13,12 +13,7 @@ import openai
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from lore.errors import (
-    PromptTooLong,
-    ProviderError,
-    ProviderUnavailable,
-    RateLimited,
-)
+from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.llm import anthropic as anthropic_chat
 from lore.llm import openai as openai_chat
 from lore.llm.anthropic import AnthropicChat
@@ -26,7 +21,13 @@ from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Usage
 from lore.llm.http_client import MAX_BODY_BYTES
 from lore.llm.openai import OpenAIChat
 from lore.llm.response_parser import EMPTY, REFUSED, TRUNCATED
-from tests.llm.provider_server import Provider, Said, chat_body, messages_body, said
+from tests.llm.provider_server import (
+    Provider,
+    ScriptedAnswer,
+    chat_body,
+    messages_body,
+    scripted_answer,
+)
 
 
 class Number(BaseModel):
@@ -49,7 +50,11 @@ def body(name: str, text: str, **changed: Any) -> dict[str, Any]:
 
 
 def ask(
-    provider: Provider, name: str, answer: Said, asked: ChatRequest = PLAIN, timeout_s: float = 20.0
+    provider: Provider,
+    name: str,
+    answer: ScriptedAnswer,
+    asked: ChatRequest = PLAIN,
+    timeout_s: float = 20.0,
 ) -> ChatResponse:
     provider.script.append(answer)
     with closing(open_chat(provider, name, timeout_s)) as chat:
@@ -58,7 +63,7 @@ def ask(
 
 @BOTH
 def test_a_text_comes_with_what_it_took(provider, name):
-    reply = ask(provider, name, said(body(name, "Three.")))
+    reply = ask(provider, name, scripted_answer(body(name, "Three.")))
     assert (reply.text, reply.value, reply.problem) == ("Three.", None, "")
     assert reply.usage.input_tokens == 120
     assert reply.usage.cache_read_tokens == 20
@@ -67,7 +72,7 @@ def test_a_text_comes_with_what_it_took(provider, name):
 
 @BOTH
 def test_a_value_is_read_and_checked(provider, name):
-    reply = ask(provider, name, said(body(name, '{"n": 3}')), WITH_SCHEMA)
+    reply = ask(provider, name, scripted_answer(body(name, '{"n": 3}')), WITH_SCHEMA)
     assert reply.value == Number(n=3)
 
 
@@ -82,7 +87,7 @@ def test_a_value_is_read_and_checked(provider, name):
     ],
 )
 def test_json_between_fences_or_words_is_found(provider, name, text):
-    assert ask(provider, name, said(body(name, text)), WITH_SCHEMA).value == Number(n=3)
+    assert ask(provider, name, scripted_answer(body(name, text)), WITH_SCHEMA).value == Number(n=3)
 
 
 @BOTH
@@ -98,14 +103,14 @@ def test_json_between_fences_or_words_is_found(provider, name, text):
     ],
 )
 def test_a_value_that_does_not_fit_is_a_problem_in_words(provider, name, text, told):
-    reply = ask(provider, name, said(body(name, text)), WITH_SCHEMA)
+    reply = ask(provider, name, scripted_answer(body(name, text)), WITH_SCHEMA)
     assert reply.value is None
     assert told in reply.problem
     assert reply.usage.output_tokens == 30
 
 
-def test_no_more_is_told_of_a_bad_value_than_what_is_wrong(provider):
-    reply = ask(provider, "openai", said(chat_body('{"n": "hunter2"}')), WITH_SCHEMA)
+def test_an_error_about_a_bad_value_says_only_what_is_wrong(provider):
+    reply = ask(provider, "openai", scripted_answer(chat_body('{"n": "hunter2"}')), WITH_SCHEMA)
     assert "hunter2" not in reply.problem
 
 
@@ -125,13 +130,13 @@ def test_no_more_is_told_of_a_bad_value_than_what_is_wrong(provider):
     ],
 )
 def test_what_was_cut_off_refused_or_left_empty_is_a_problem(provider, name, changed, problem):
-    reply = ask(provider, name, said(body(name, "It is", **changed)))
+    reply = ask(provider, name, scripted_answer(body(name, "It is", **changed)))
     assert reply.problem == problem
 
 
 def test_some_services_give_a_text_in_parts(provider):
     parts = [{"type": "text", "text": "Th"}, {"type": "text", "text": "ree"}]
-    answer = said(chat_body("", message={"role": "assistant", "content": parts}))
+    answer = scripted_answer(chat_body("", message={"role": "assistant", "content": parts}))
     assert ask(provider, "openai", answer).text == "Three"
 
 
@@ -139,15 +144,15 @@ def test_some_services_give_a_text_in_parts(provider):
 @pytest.mark.parametrize(
     "answer",
     [
-        said(b"", kind="application/json"),
-        said(b"<html>Welcome</html>", kind="text/html"),
-        said(b"{"),
-        said([]),
-        said({"choices": [], "content": "x"}),
-        said(b"\xff\xfe\x00"),
-        said(b"null"),
-        said(b"[" * 100_000),
-        said({"type": "message", "content": [{"type": "text", "text": 3}]}),
+        scripted_answer(b"", kind="application/json"),
+        scripted_answer(b"<html>Welcome</html>", kind="text/html"),
+        scripted_answer(b"{"),
+        scripted_answer([]),
+        scripted_answer({"choices": [], "content": "x"}),
+        scripted_answer(b"\xff\xfe\x00"),
+        scripted_answer(b"null"),
+        scripted_answer(b"[" * 100_000),
+        scripted_answer({"type": "message", "content": [{"type": "text", "text": 3}]}),
     ],
 )
 def test_an_answer_of_another_kind_is_a_problem(provider, name, answer):
@@ -181,7 +186,7 @@ def test_an_answer_of_another_kind_is_a_problem(provider, name, answer):
 def test_every_status_has_its_error(provider, name, status, kind):
     elsewhere = (("Location", "http://127.0.0.1:9/elsewhere"),)
     with pytest.raises(kind) as caught:
-        ask(provider, name, said({"error": {"message": "Not so."}}, status, elsewhere))
+        ask(provider, name, scripted_answer({"error": {"message": "Not so."}}, status, elsewhere))
     assert type(caught.value) is kind
     assert len(provider.requests) == 1
 
@@ -195,16 +200,16 @@ def test_every_status_has_its_error(provider, name, status, kind):
         "context_length_exceeded",
     ],
 )
-def test_a_prompt_that_does_not_fit_is_told_apart(provider, name, told):
+def test_a_prompt_that_is_too_long_has_its_own_error(provider, name, told):
     with pytest.raises(PromptTooLong):
-        ask(provider, name, said({"error": {"message": told}}, 400))
+        ask(provider, name, scripted_answer({"error": {"message": told}}, 400))
 
 
 @BOTH
 def test_an_empty_account_is_no_limit_of_rate(provider, name):
     wrong = {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}
     with pytest.raises(ProviderUnavailable):
-        ask(provider, name, said(wrong, 429))
+        ask(provider, name, scripted_answer(wrong, 429))
 
 
 @BOTH
@@ -223,14 +228,18 @@ def test_an_empty_account_is_no_limit_of_rate(provider, name):
 )
 def test_how_long_a_service_wants_to_be_left_alone(provider, name, header, told, wait_s):
     with pytest.raises(RateLimited) as caught:
-        ask(provider, name, said({}, 429, ((header, told),)))
+        ask(provider, name, scripted_answer({}, 429, ((header, told),)))
     assert caught.value.retry_after_s == wait_s
 
 
 @BOTH
 def test_the_key_stands_in_no_error(provider, name):
     with pytest.raises(ProviderError) as caught:
-        ask(provider, name, said({"error": {"message": "Your key sk-secret is odd"}}, 400))
+        ask(
+            provider,
+            name,
+            scripted_answer({"error": {"message": "Your key sk-secret is odd"}}, 400),
+        )
     assert "sk-secret" not in str(caught.value)
     assert "is odd" in str(caught.value)
     assert "sk-secret" not in repr(provider.choice(name))
@@ -240,15 +249,15 @@ def test_the_key_stands_in_no_error(provider, name):
 @pytest.mark.parametrize(
     "answer",
     [
-        Said(()),
-        Said((), reset=True),
-        Said((b"HTTP/1.1 200 OK\r\nContent-Le",), reset=True),
-        Said((b"nonsense\r\n\r\n",)),
-        said(b'{"a": 1}', length=500),
-        said(b'{"a": 1}', length=500, reset=True),
-        said(gzip.compress(b"{}" * 10), headers=(("Content-Encoding", "gzip"),)),
-        said(b" " * (MAX_BODY_BYTES + 1)),
-        said(b" " * (MAX_BODY_BYTES + 1), 500),
+        ScriptedAnswer(()),
+        ScriptedAnswer((), reset=True),
+        ScriptedAnswer((b"HTTP/1.1 200 OK\r\nContent-Le",), reset=True),
+        ScriptedAnswer((b"nonsense\r\n\r\n",)),
+        scripted_answer(b'{"a": 1}', length=500),
+        scripted_answer(b'{"a": 1}', length=500, reset=True),
+        scripted_answer(gzip.compress(b"{}" * 10), headers=(("Content-Encoding", "gzip"),)),
+        scripted_answer(b" " * (MAX_BODY_BYTES + 1)),
+        scripted_answer(b" " * (MAX_BODY_BYTES + 1), 500),
     ],
     ids=[
         "closed",
@@ -271,10 +280,12 @@ def test_a_connection_that_fails_is_unavailable(provider, name, answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        Said((), hold_s=60),
-        said(b"{}", length=500, hold_s=60),
-        Said(tuple([b"HTTP/1.1 200 OK\r\nX: "] + [b"x"] * 1200), pause_s=0.05),
-        Said(tuple([b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"] + [b" "] * 1200), 0.05),
+        ScriptedAnswer((), hold_s=60),
+        scripted_answer(b"{}", length=500, hold_s=60),
+        ScriptedAnswer(tuple([b"HTTP/1.1 200 OK\r\nX: "] + [b"x"] * 1200), pause_s=0.05),
+        ScriptedAnswer(
+            tuple([b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"] + [b" "] * 1200), 0.05
+        ),
     ],
     ids=["silence", "stalled", "slow header", "slow body"],
 )
@@ -288,7 +299,7 @@ def test_a_slow_answer_ends_when_its_time_is_over(provider, name, answer):
 def test_closing_ends_what_is_under_way(provider, name):
     import threading
 
-    provider.script.append(Said((), hold_s=60))
+    provider.script.append(ScriptedAnswer((), hold_s=60))
     chat = open_chat(provider, name, 60)
     caught: list[Exception] = []
 
@@ -310,12 +321,12 @@ def test_closing_ends_what_is_under_way(provider, name):
 @BOTH
 def test_nobody_is_asked_twice_by_the_sdk(provider, name):
     with pytest.raises(ProviderError):
-        ask(provider, name, said({}, 500))
+        ask(provider, name, scripted_answer({}, 500))
     assert len(provider.requests) == 1
 
 
 def test_anthropic_is_held_to_the_schema_and_given_no_tools(provider):
-    ask(provider, "anthropic", said(messages_body('{"n": 3}')), WITH_SCHEMA)
+    ask(provider, "anthropic", scripted_answer(messages_body('{"n": 3}')), WITH_SCHEMA)
     (request,) = provider.requests
     assert request["output_config"]["format"]["type"] == "json_schema"
     assert request["system"] == "Be brief."
@@ -334,7 +345,7 @@ def test_anthropic_is_held_to_the_schema_and_given_no_tools(provider):
     ],
 )
 def test_services_of_the_other_wire_differ_by_data(provider, name, limit, structured):
-    ask(provider, name, said(chat_body('{"n": 3}')), WITH_SCHEMA)
+    ask(provider, name, scripted_answer(chat_body('{"n": 3}')), WITH_SCHEMA)
     (request,) = provider.requests
     assert request[limit] == 50
     assert "tools" not in request
@@ -347,19 +358,19 @@ def test_services_of_the_other_wire_differ_by_data(provider, name, limit, struct
         assert json.dumps(Number.model_json_schema()["title"]) in request["messages"][0]["content"]
 
 
-def test_openrouter_tells_what_it_charged(provider):
+def test_openrouter_reports_what_it_charged(provider):
     answer = {
         **chat_body("Three."),
         "usage": {"prompt_tokens": 9, "completion_tokens": 1, "cost": 0.5},
     }
-    assert ask(provider, "openrouter", said(answer)).usage.usd == 0.5
-    assert ask(provider, "openai", said(answer)).usage.usd is None
+    assert ask(provider, "openrouter", scripted_answer(answer)).usage.usd == 0.5
+    assert ask(provider, "openai", scripted_answer(answer)).usage.usd is None
 
 
-def test_usage_is_estimated_where_a_server_tells_none(provider):
+def test_usage_is_estimated_where_a_server_reports_none(provider):
     answer = chat_body("Three.")
     del answer["usage"]
-    usage = ask(provider, "ollama", said(answer)).usage
+    usage = ask(provider, "ollama", scripted_answer(answer)).usage
     assert usage.input_tokens > 0
     assert usage.output_tokens > 0
 
@@ -367,7 +378,7 @@ def test_usage_is_estimated_where_a_server_tells_none(provider):
 def test_no_name_of_an_organisation_goes_to_a_chosen_address(provider, monkeypatch):
     monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
-    ask(provider, "vllm", said(chat_body("Three.")))
+    ask(provider, "vllm", scripted_answer(chat_body("Three.")))
     assert "mine" not in provider.heads[0]
 
 
@@ -425,15 +436,15 @@ def test_an_answer_that_cannot_be_read_is_entered_with_what_it_took(provider, na
         else {"prompt_tokens": 900, "completion_tokens": 70}
     )
     broken = {"content": "neither blocks nor choices", "choices": [], "usage": used}
-    reply = ask(provider, name, said(broken))
+    reply = ask(provider, name, scripted_answer(broken))
     assert reply.problem
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (900, 70)
 
 
 @BOTH
 def test_what_an_answer_took_is_estimated_where_it_does_not_say(provider, name):
-    reply = ask(provider, name, said({"choices": [], "content": "some words of no use"}))
+    reply = ask(provider, name, scripted_answer({"choices": [], "content": "some words of no use"}))
     assert reply.problem
     assert reply.usage.input_tokens > 0
     assert reply.usage.output_tokens > 0
-    assert ask(provider, name, said(b"<html></html>", kind="text/html")).usage == Usage()
+    assert ask(provider, name, scripted_answer(b"<html></html>", kind="text/html")).usage == Usage()

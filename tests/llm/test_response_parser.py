@@ -46,7 +46,7 @@ def test_an_endless_answer_is_a_problem_and_is_cut():
     assert len(reply.text) == MAX_RESPONSE_CHARS
 
 
-def test_many_mistakes_are_told_briefly():
+def test_many_errors_are_described_briefly():
     text = facts(*[{**fact(n, "x"), "kind": "nonsense"} for n in range(200)])
     _, problem = parse_value(text, Facts)
     assert len(problem) < 2_000

@@ -18,7 +18,7 @@ def send(chat: ScriptedChat, slept: list[float]) -> ChatResponse:
     return send_with_retry(chat, QUESTION, chat.complete, RetryPolicy(sleep=slept.append))
 
 
-def test_a_busy_provider_is_asked_again_after_the_time_it_names():
+def test_a_rate_limited_request_is_retried_after_the_time_it_names():
     slept: list[float] = []
     chat = ScriptedChat(RateLimited("busy", retry_after_s=4), GOOD)
     assert send(chat, slept).value == Insight(insight="Yes.", from_items=[])
@@ -26,20 +26,20 @@ def test_a_busy_provider_is_asked_again_after_the_time_it_names():
     assert 4 <= wait_s <= 5
 
 
-def test_pauses_grow_where_no_time_is_named():
+def test_backoff_grows_where_no_time_is_named():
     slept: list[float] = []
     send(ScriptedChat(*[RateLimited("busy")] * 4, GOOD), slept)
     assert all(later > earlier for earlier, later in pairwise(slept))
 
 
-def test_all_pauses_together_are_bounded():
+def test_the_total_backoff_is_limited():
     slept: list[float] = []
     with pytest.raises(RateLimited):
         send(ScriptedChat(*[RateLimited("busy")] * 50), slept)
     assert sum(slept) <= MAX_WAIT_S
 
 
-def test_nobody_waits_for_a_provider_that_wants_an_hour():
+def test_a_retry_after_of_an_hour_is_not_awaited():
     slept: list[float] = []
     with pytest.raises(RateLimited):
         send(ScriptedChat(RateLimited("busy", retry_after_s=3600)), slept)

@@ -11,11 +11,13 @@ from lore.llm.chat_summarizer import clean_output
 from lore.llm.grounding import Grounding
 from lore.llm.structured_output import MAX_FACTS, Facts, facts_to_extracts
 from lore.records import Extract
-from tests.llm.fakes import fact, said
+from tests.llm.fakes import fact, message_text
 
 TALK = (
-    said(1, "We deploy harbor with ops/deploy.sh; never on Fridays. Port 8443 replaces 8080."),
-    said(2, "Understood: harbor deploys with ops/deploy.sh, not on Fridays.", "assistant"),
+    message_text(
+        1, "We deploy harbor with ops/deploy.sh; never on Fridays. Port 8443 replaces 8080."
+    ),
+    message_text(2, "Understood: harbor deploys with ops/deploy.sh, not on Fridays.", "assistant"),
 )
 
 
@@ -40,13 +42,7 @@ ARCHITECTURE = {
     "alternatives": ["8080", ""],
     "tradeoffs": [],
 }
-CONFIG = {
-    "form": "config",
-    "setting": "port",
-    "location": "",
-    "value": "8443",
-    "purpose": "deploy",
-}
+CONFIG = {"form": "config", "setting": "port", "location": "", "value": "8443", "purpose": "deploy"}
 
 
 class AnyGrounds(Grounding):

@@ -28,7 +28,7 @@ print(sorted({"anthropic", "openai", "httpx2", "genai_prices", "pydantic"} & set
 """
 
 
-def opened(tmp_path: Path, **settings: Any) -> OpenedSummarizer:
+def open_with(tmp_path: Path, **settings: Any) -> OpenedSummarizer:
     return open_summarizer(
         Settings(home=tmp_path, **settings), offline=OFFLINE, ledger=CountingLedger()
     )
@@ -46,7 +46,7 @@ def test_the_room_exports_its_names_in_order():
 
 
 def test_offline_is_the_default_and_needs_no_notice(tmp_path):
-    assert opened(tmp_path) == OpenedSummarizer(OFFLINE, "")
+    assert open_with(tmp_path) == OpenedSummarizer(OFFLINE, "")
 
 
 def test_offline_loads_nothing():
@@ -95,11 +95,11 @@ def test_the_budget_is_set_by_its_own_variable(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"chat_provider": "anthropic"}, "needs an access key"),
-        ({"chat_provider": "openai"}, "needs an access key"),
-        ({"chat_provider": "ollama"}, "has no usual model"),
-        ({"chat_provider": "openrouter", "chat_api_key": "k"}, "has no usual model"),
-        ({"chat_provider": "openai", "chat_api_key": "k\u00e9"}, "no key has"),
+        ({"chat_provider": "anthropic"}, "needs an API key"),
+        ({"chat_provider": "openai"}, "needs an API key"),
+        ({"chat_provider": "ollama"}, "has no default model"),
+        ({"chat_provider": "openrouter", "chat_api_key": "k"}, "has no default model"),
+        ({"chat_provider": "openai", "chat_api_key": "k\u00e9"}, "no API key has"),
         (
             {"chat_provider": "openai", "chat_api_key": "k", "chat_base_url": "http://10.0.0.1/"},
             "https",
@@ -107,7 +107,7 @@ def test_the_budget_is_set_by_its_own_variable(tmp_path):
     ],
 )
 def test_a_chat_that_cannot_serve_gives_way_with_a_notice(tmp_path, settings, told):
-    found = opened(tmp_path, **settings)
+    found = open_with(tmp_path, **settings)
     assert found.summarizer is OFFLINE
     assert told in found.notice
     assert "offline" in found.notice
@@ -115,7 +115,7 @@ def test_a_chat_that_cannot_serve_gives_way_with_a_notice(tmp_path, settings, to
 
 def test_without_its_command_the_subscription_gives_way(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = opened(tmp_path, chat_provider="claude-cli")
+    found = open_with(tmp_path, chat_provider="claude-cli")
     assert found.summarizer is OFFLINE
     assert "claude" in found.notice
 

@@ -19,7 +19,7 @@ from lore.records import Extract, Log, NewMessage, Part
 from lore.store import dump
 from lore.store.database import Database
 from tests.fakes import FakeEmbedder, FixedClock
-from tests.llm.fakes import fragment, said, segment
+from tests.llm.fakes import fragment, message_text, segment
 from tests.llm.provider_server import Provider
 from tests.llm.variants import GOOD, answer
 
@@ -28,8 +28,8 @@ ROUNDS = 10
 """Of a hundred variants each."""
 
 TALK = segment(
-    said(1, "How is harbor deployed?"),
-    said(2, "With ops/deploy.sh, not on Fridays.", "assistant"),
+    message_text(1, "How is harbor deployed?"),
+    message_text(2, "With ops/deploy.sh, not on Fridays.", "assistant"),
 )
 OLD, NEW = fragment("a", "Harbor uses port 8080."), fragment("b", "Harbor uses port 8443 instead.")
 
@@ -72,7 +72,7 @@ VERDICTS = ("changes", "contradicts", "agrees", None)
 KNOWN = (ProviderUnavailable, RateLimited, PromptTooLong, BadReply)
 
 
-def held(database: Database) -> list[Any]:
+def table_contents(database: Database) -> list[Any]:
     """Return all that a database holds, but for the spend."""
     with database.read() as db:
         return [line for line in dump.dump_records(db) if line["record"] != "spend"]
@@ -92,7 +92,7 @@ def memory(tmp_path_factory):
 def test_every_variant_is_a_value_or_an_error_of_ours(memory, provider: Provider, round_):
     rng = random.Random(SEED + round_)
     database = memory.database
-    before = held(database)
+    before = table_contents(database)
     ledger = BackgroundLedger(database, 1e9)
     outcomes: Counter[str] = Counter()
     chats = {
@@ -116,7 +116,7 @@ def test_every_variant_is_a_value_or_an_error_of_ours(memory, provider: Provider
             outcomes["value"] += 1
     for chat in chats.values():
         chat.close()
-    assert held(database) == before
+    assert table_contents(database) == before
     assert ledger.today().reserved_usd == 0
     assert outcomes["value"] >= 20
     assert outcomes[ProviderUnavailable.__name__] >= 5

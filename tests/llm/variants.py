@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.llm.fakes import fact, facts
-from tests.llm.provider_server import Said, chat_body, messages_body, said
+from tests.llm.provider_server import ScriptedAnswer, chat_body, messages_body, scripted_answer
 
 Rng = random.Random
 Json = dict[str, Any]
@@ -149,7 +149,7 @@ def document(rng: Rng, wire: str, question: str) -> bytes:
     return raw[: rng.randrange(len(raw))] if rng.random() < 0.08 else raw
 
 
-def answer(rng: Rng, wire: str, question: str) -> Said:
+def answer(rng: Rng, wire: str, question: str) -> ScriptedAnswer:
     """Return what a provider sends to one question."""
     raw = document(rng, wire, question)
     status = rng.choice(STATUSES) if rng.random() < 0.25 else 200
@@ -166,18 +166,22 @@ def answer(rng: Rng, wire: str, question: str) -> Said:
 
 def delivered(
     rng: Rng, raw: bytes, status: int, kind: str, headers: tuple[tuple[str, str], ...]
-) -> Said:
+) -> ScriptedAnswer:
     """Return an answer as it goes over the line: whole, in pieces, slowly, or not to its end."""
     draw = rng.random()
     if draw < 0.05:
-        broken = Said((), reset=rng.random() < 0.5), Said((rng.randbytes(200),))
-        return Said((), hold_s=30) if draw < 0.01 else rng.choice(broken)
-    made = said(raw, status, headers, kind=kind)
+        broken = ScriptedAnswer((), reset=rng.random() < 0.5), ScriptedAnswer((rng.randbytes(200),))
+        return ScriptedAnswer((), hold_s=30) if draw < 0.01 else rng.choice(broken)
+    made = scripted_answer(raw, status, headers, kind=kind)
     if draw < 0.08:
-        return said(raw, status, headers, kind=kind, length=len(raw) + 50, reset=draw < 0.06)
+        return scripted_answer(
+            raw, status, headers, kind=kind, length=len(raw) + 50, reset=draw < 0.06
+        )
     if draw < 0.09:
         head, body = made.pieces
-        return Said((head, *(body[at : at + 1] for at in range(min(len(body), 600)))), 0.05)
+        return ScriptedAnswer(
+            (head, *(body[at : at + 1] for at in range(min(len(body), 600)))), 0.05
+        )
     if draw < 0.12:
-        return Said((made.pieces[0] + raw[: len(raw) // 2], raw[len(raw) // 2 :]), 0.01)
+        return ScriptedAnswer((made.pieces[0] + raw[: len(raw) // 2], raw[len(raw) // 2 :]), 0.01)
     return made

@@ -1,4 +1,4 @@
-"""The greeting is word for word what the server answers."""
+"""The cached handshake equals what the server answers, word for word."""
 
 from __future__ import annotations
 

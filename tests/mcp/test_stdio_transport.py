@@ -8,11 +8,11 @@ from pathlib import Path
 SERVE = """
 import sys
 from lore.embed.embedder import NoEmbedder
-from lore.mcp.transports import serve
+from lore.mcp.transports import serve_stdio
 from lore.memory import Memory
 
 with Memory.open(home=sys.argv[1], embedder=NoEmbedder()) as memory:
-    serve(memory, "/code/shop")
+    serve_stdio(memory, "/code/shop")
 """
 HELLO = {
     "jsonrpc": "2.0",

@@ -7,7 +7,7 @@ import pytest
 from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
-from tests.digest.conversations import say
+from tests.digest.conversations import capture_messages
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def memory(tmp_path: Path):
 
 
 def test_a_session_is_distilled_once(memory: Memory):
-    say(memory, 40)
+    capture_messages(memory, 40)
     assert memory.distill("talk")
     assert memory.distill("talk") == []
 

@@ -1,5 +1,8 @@
+"""TODO."""
+
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +10,11 @@ import pytest
 import lore
 from lore import records
 from lore.embed.embedder import NoEmbedder
-from lore.errors import NotFound, StoreError
+from lore.errors import BudgetSpent, NotFound, StoreError
 from lore.memory import Memory, examine, facade
+from lore.memory.facade import closed_memory
+from lore.records import TokenUse
+from lore.settings import load
 from tests.fakes import FakeEmbedder
 
 
@@ -80,3 +86,24 @@ def test_some_parts_can_be_called(tmp_path: Path):
 def test_records_are_found_in_the_package_by_their_former_names():
     for former, name in lore._RENAMED.items():
         assert getattr(lore, former) is getattr(records, name)
+
+
+MODEL = "claude-sonnet-4-5"
+
+
+def test_a_closed_memory_touches_no_file(tmp_path: Path):
+    home = tmp_path / "home"
+    memory = closed_memory(load({}, home=home).settings)
+    with pytest.raises(StoreError):
+        memory.maintenance.stats()
+    assert not home.exists()
+
+
+def test_a_closed_memory_counts_money_up_to_the_budget(tmp_path: Path):
+    settings = replace(load({}, home=tmp_path).settings, daily_budget=0.01)
+    memory = closed_memory(settings)
+    used = TokenUse(fresh_tokens=10_000)
+    reserved = memory.budget.reserve_request(MODEL, used, provider="anthropic")
+    assert memory.budget.settle_request(reserved, used) == pytest.approx(0.03)
+    with pytest.raises(BudgetSpent):
+        memory.budget.reserve_request(MODEL, used, provider="anthropic")

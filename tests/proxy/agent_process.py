@@ -1,4 +1,4 @@
-"""An agent that speaks with a bridge by pipes."""
+"""An agent that talks to a stdio proxy through pipes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The greeting that a home keeps: whose it is, and which questions it answers."""
+"""The cached handshake: its fingerprint, and which requests it answers."""
 
 from __future__ import annotations
 

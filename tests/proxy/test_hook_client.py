@@ -226,13 +226,14 @@ def test_sessions_that_begin_together_wake_one_daemon(tmp_path: Path):
 
 ALONE = """
 import os, sys
-from lore.proxy import hook
+from lore.proxy import hook_client
 
 def disk_of(home):
     files, left, blocks = map(int, sys.argv[2:])
     return os.statvfs_result((4096, 4096, 9, blocks, blocks, files, left, left, 0, 255))
 
-hook.run("SessionStart", sys.argv[1], lambda home: print("woken"), lambda *_: b"alone", disk_of)
+start, answer = lambda home: print("woken"), lambda *_: b"alone"
+hook_client.run_hook("SessionStart", sys.argv[1], start, answer, disk_of)
 """
 
 

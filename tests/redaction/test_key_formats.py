@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.redaction.key_formats import find_pem
+from lore.redaction.redactor import find_pem
 
 BEGIN, END = b"-----BEGIN PRIVATE KEY-----", b"-----END PRIVATE KEY-----"
 BODY = b"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7"

@@ -192,5 +192,5 @@ def test_a_reference_to_a_missing_record_is_refused(tmp_path: Path) -> None:
     with open_memory(tmp_path / "a") as memory:
         with pytest.raises(InvalidInput, match="is not in the import"):
             bring_in(memory, [line])
-        with pytest.raises(InvalidInput, match="no export"):
+        with pytest.raises(InvalidInput, match="not an export"):
             memory.sessions.import_lines([orjson.dumps(line)])

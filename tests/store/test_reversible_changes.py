@@ -152,9 +152,7 @@ def test_what_was_changed_since_is_left(db: Connection, cycle: Cycle) -> None:
     assert fragments.get(db, a).superseded_by == fragments.get(db, c).id
 
 
-def test_undoing_restores_a_former_supersession(
-    db: Connection, cycle: Cycle
-) -> None:
+def test_undoing_restores_a_former_supersession(db: Connection, cycle: Cycle) -> None:
     a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
     reversible_changes.supersede(db, a, b, now=NOON)
     before = fragments.get(db, a)

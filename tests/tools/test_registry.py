@@ -83,7 +83,7 @@ def test_only_what_changes_nothing_calls_itself_read_only():
         ("read", {"ids": "01a1e003-d3de"}, "read(): 'ids' should be a valid list"),
         ("store", {"content": "x", "importance": 2}, "store(): 'importance' should be less"),
         ("traverse", {"id": "ab12"}, "'ab12' is not an id: give at least 8 of its characters."),
-        ("traverse", {"id": "nonsense"}, "'nonsense' is not an id: ids consist of digits, dashes and"),
+        ("traverse", {"id": "nonsense"}, "'nonsense' is not an id: ids consist of digits, dashes"),
     ],
 )
 def test_a_call_that_does_not_fit_is_refused_in_a_sentence(

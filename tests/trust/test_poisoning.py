@@ -419,9 +419,9 @@ def test_nothing_planted_supersedes_or_changes_what_a_person_said(memory: Memory
     own = memory.store("Deploys go through ops/deploy.sh on Thursdays")
     for text in PAYLOADS[:: len(LOW)]:
         planted = memory.store(text, origin=origin)
-        with pytest.raises(InvalidInput, match="does not supersede"):
+        with pytest.raises(InvalidInput, match="may not supersede"):
             memory.knowledge.supersede(own, planted, origin=origin)
-        with pytest.raises(InvalidInput, match="does not change"):
+        with pytest.raises(InvalidInput, match="may not change"):
             memory.knowledge.update(own, text, origin=origin)
         memory.knowledge.link(planted, own, "contradicts")
     found, former = memory.knowledge.log(own)

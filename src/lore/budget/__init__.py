@@ -1,4 +1,4 @@
-"""Budget: what calls to models cost, and what they may cost."""
+"""Budget: prices, reservations, ledgers and limits of the cost of model calls."""
 
 from __future__ import annotations
 

@@ -28,14 +28,12 @@ FIRST_TURN_SHARE = 0.7
 
 TURNS_WITHOUT_WRITES = 3
 """After this many such turns, assume that the provider does not charge for cache writes or does not
-cache.
-"""
+cache."""
 
 SHARE_WITHOUT_WRITES = 0.65
 """There is no expensive write to postpone then.
 
-The rest of the window is left for long tool outputs.
-"""
+The rest of the window is left for long tool outputs."""
 
 _MILLION = 1_000_000
 
@@ -76,8 +74,7 @@ def compute_layer_0_cap(
 THRESHOLDS = ((200_000, 0.0), (500_000, 0.85))
 """Pairs of a prompt size and the share of the cost of continuing that a bust must stay below.
 
-Models are at their best up to 200 K tokens, and still good up to 500 K.
-"""
+Models are at their best up to 200 K tokens, and still good up to 500 K."""
 
 THRESHOLD_BEYOND = 1.0
 
@@ -121,8 +118,7 @@ DEFAULT_TURNS = 68.0
 """Remaining turns in 284 recorded coding sessions:
 
 66 to 70 on average, after 1, 10, 40 and 80 turns alike. The distribution is memoryless (geometric),
-so the sums below have a closed form.
-"""
+so the sums below have a closed form."""
 
 DEFAULT_COLD_SHARE = 0.03
 """Share of turns in these sessions that came more than five minutes after the previous one."""
@@ -148,8 +144,7 @@ _TURNS_OF_PRIOR = 10
 _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1_024)
 """Waiting times in turns to compare.
 
-The cost is flat around its minimum: a finer grid gains nothing.
-"""
+The cost is flat around its minimum: a finer grid gains nothing."""
 
 _MAX_TURNS = 10_000.0
 """Beyond this the sums lose precision; no session is that long."""

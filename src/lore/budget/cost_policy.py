@@ -14,8 +14,7 @@ from lore.records.gateway import Layer, ModelPrice
 KEEP_TOKENS = 10_000
 """The break-even rule cuts a window to this size, or to twice as much where the turn before the
 current one needs it; the prefix may be as long. In a replayed session of 353 K tokens this costs
-11 % of full context (20 K: 16 %, 40 K: 26 %), with the same evidence available.
-"""
+11 % of full context (20 K: 16 %, 40 K: 26 %), with the same evidence available."""
 
 MIN_CUT_FACTOR = 2
 """A prompt shorter than this multiple of `keep_tokens` is left alone, even if the cache is cold."""

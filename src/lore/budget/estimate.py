@@ -14,9 +14,7 @@ from lore.text.tokens import UNCALIBRATED_FACTOR
 _UNCALIBRATED_MEASURE = TokenMeasure()
 """The ratio for prompts without a reported token count; it overestimates to be safe."""
 
-
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-
 
 MAX_TOKENS = 10_000_000
 """A larger output limit in a request is not believed."""

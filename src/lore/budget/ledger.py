@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 HOLD_TIMEOUT = timedelta(hours=1)
 """No call takes this long:
 
-a hold that is older is released, as another program may have the process id by now.
-"""
+a hold that is older is released, as another program may have the process id by now."""
 
 _PROCESS_TOKEN = secrets.token_hex(4)
 """Distinguishes this process from an earlier one with the same id, as in containers."""
@@ -166,7 +165,7 @@ def _require_daily_budget(db: Connection, whole_usd: float, today: SpentToday) -
     used = today.whole_usd + spend.total_reserved(db)
     if used >= whole_usd:
         msg = f"Today ${used:.2f} of ${whole_usd:.2f} are spent or set aside."
-        hint = "Background work goes on at 00:00 UTC; daily_budget allows for more."
+        hint = "Background work continues at 00:00 UTC; raise daily_budget to allow more."
         raise BudgetSpent(msg, hint=hint, until=today.until)
 
 
@@ -177,5 +176,5 @@ def _purpose(reservation: CallReservation) -> str:
 def _budget_spent(today: SpentToday) -> BudgetSpent:
     used = today.spent_usd + today.reserved_usd
     msg = f"Background work has used ${used:.2f} of the ${today.budget_usd:.2f} of today."
-    hint = "It goes on at 00:00 UTC; background.daily_budget allows for more."
+    hint = "It continues at 00:00 UTC; raise background.daily_budget to allow more."
     return BudgetSpent(msg, hint=hint, until=today.until)

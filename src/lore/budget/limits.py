@@ -53,13 +53,13 @@ def check_budgets(
         checks.append(_check_day(report.budget, report.budget.budget_usd, pressure))
     if background.spent_usd and background.left_usd <= 0:
         detail = (
-            f"Background work has spent its ${background.budget_usd:.2f} of today: distilling and"
-            f" what else asks a model waits until {background.until:%H:%M} UTC."
+            f"Background work has spent its ${background.budget_usd:.2f} of today: distillation"
+            f" and other model calls wait until {background.until:%H:%M} UTC."
         )
         checks.append(Check("background", "degraded", detail, _RAISE_BACKGROUND))
     if report.total.delayed and not any(check.state == "degraded" for check in checks):
         delayed, waited_s = report.total.delayed, report.total.delay_ms / 1_000
-        detail = f"Requests that waited today, for budget or quota: {delayed:,}, {waited_s:.0f} s."
+        detail = f"Requests delayed today by budget or rate limit: {delayed:,}, {waited_s:.0f} s."
         checks.append(Check("throttle", "ok", detail))
     return checks
 
@@ -68,12 +68,14 @@ def _check_day(day: DayBudget, usd: float, pressure: SpendPressure) -> Check:
     detail = f"${day.spent_usd:.2f} of ${usd:.2f} spent today, ${day.reserved_usd:.2f} set aside"
     until = f"until {day.until:%H:%M} UTC"
     if not usd:
-        return Check(NAME, "ok", "daily_budget is 0: of agents' requests only what is free passes.")
+        return Check(NAME, "ok", "daily_budget is 0: agents may only send free requests.")
     if day.spent_usd >= usd:
         detail = f"The daily_budget is spent ({detail}): agents' requests are refused {until}."
         return Check(NAME, "degraded", detail, _RAISE_DAILY)
     if day.spent_usd + day.reserved_usd >= usd:
-        detail = f"All that is left is set aside ({detail}): agents are told to ask again later."
+        detail = (
+            f"The rest is reserved for requests in progress ({detail}): agents must retry later."
+        )
         return Check(NAME, "degraded", detail, _RAISE_DAILY)
     if pressure.delay_s >= MIN_DELAY_S:
         detail = (

@@ -78,7 +78,7 @@ def unknown_price_notice(identity: str, at: datetime) -> str:
     """Return a warning if the price of a chat is unknown, else an empty text."""
     if find_call_cost(identity, Usage(1000, 1000), at) is not None:
         return ""
-    return f"The price of {identity} is not known: the daily budget cannot hold what it spends."
+    return f"The price of {identity} is unknown: the daily budget cannot limit its cost."
 
 
 LOCAL_PROVIDERS = (*FREE_PROVIDERS, "lmstudio", "llamacpp", "local")
@@ -97,14 +97,12 @@ _LONG = re.compile(r"\[1m\]$", re.IGNORECASE)
 
 LONG_WRITE_FACTOR = 2.0
 """Writing to the one-hour cache costs twice the input if only the price for five minutes is listed,
-as at Anthropic.
-"""
+as at Anthropic."""
 
 FAST_FACTOR, FIRST_FAST_FACTOR = 2.0, 6.0
 """The price factor of Anthropic's fast mode, which no list contains.
 
-It was higher for the first models that had it.
-"""
+It was higher for the first models that had it."""
 
 _FIRST_FAST_MODELS = ("claude-opus-4-6", "claude-opus-4-7")
 
@@ -112,7 +110,6 @@ _STANDARD_SERVICES = ("", "auto", "default", "standard")
 """Names of the service tier with the standard price."""
 
 FREE_PRICE = ModelPrice(0.0, 0.0, 0.0, 0.0, 0.0, DEFAULT_WINDOW)
-
 
 _MAX_CACHED_PRICES = 1_000
 """Maximum number of cached prices: a client may send any model name."""
@@ -388,8 +385,7 @@ MAX_OUTPUT_TOKENS = {
 }
 """Output limits by the beginning of a model's name, as its maker publishes them.
 
-Price lists do not contain them. New models tend to allow more than earlier ones.
-"""
+Price lists do not contain them. New models tend to allow more than earlier ones."""
 
 DEFAULT_OUTPUT_TOKENS = 32_000
 """The output limit of an unknown model."""

@@ -156,8 +156,7 @@ SETTLE_WAIT_S = 0.1
 """How long a request waits for others to release money.
 
 A response that was just sent is settled by then, so sequential requests of a client are not
-refused.
-"""
+refused."""
 
 MAX_UNWRITTEN = 10_000
 """Maximum number of entries that wait for the store; of more, only the cost is kept."""
@@ -606,14 +605,14 @@ def _seconds_until(until: float) -> float:
 def _budget_spent(budget_usd: float, now: datetime, used_usd: float) -> BudgetSpent:
     if not budget_usd:
         return BudgetSpent(
-            "The budget of a day is $0.00: only what is free passes.", hint=_RAISE_HINT
+            "daily_budget is $0.00: only free requests are allowed.", hint=_RAISE_HINT
         )
     budget = format_dollars(budget_usd)
     if used_usd >= budget_usd:
         msg = f"Today {format_dollars(used_usd)} of {budget} are spent."
-        hint = f"It goes on at 00:00 UTC. {_RAISE_HINT}"
+        hint = f"Requests are allowed again at 00:00 UTC. {_RAISE_HINT}"
         return BudgetSpent(msg, hint=hint, until=start_of_day(now) + _DAY)
     msg = f"What is left of today's {budget} is set aside for requests under way."
     return _AllReserved(
-        msg, hint="Come again shortly.", until=now + timedelta(seconds=RETRY_AFTER_S)
+        msg, hint="Retry in a few seconds.", until=now + timedelta(seconds=RETRY_AFTER_S)
     )

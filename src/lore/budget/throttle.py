@@ -114,8 +114,7 @@ _LIMIT_HEADER = re.compile(
     r"anthropic-ratelimit-[a-z0-9-]+-limit|x-ratelimit-limit(-(requests|tokens))?"
 )
 """`anthropic-ratelimit-input-tokens-limit` comes with `…-remaining` and `…-reset`,
-`x-ratelimit-limit-tokens` with `x-ratelimit-remaining-tokens` and `x-ratelimit-reset-tokens`.
-"""
+`x-ratelimit-limit-tokens` with `x-ratelimit-remaining-tokens` and `x-ratelimit-reset-tokens`."""
 
 _SPAN = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 """A duration such as `6m0s` or `20ms`."""

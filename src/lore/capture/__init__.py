@@ -1,1 +1,1 @@
-"""Capture: how conversations and knowledge come in."""
+"""Capture: read transcripts and messages, redact and deduplicate them, and store them."""

@@ -33,7 +33,7 @@ def embed_waiting(
     within_s: float | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Embed pending items until none is remaining or the time is up; return how many were embedded."""
+    """Embed pending items until none is left or the time is up; return how many were embedded."""
     if not embedder.dimension:
         return 0
     with database.read() as db:
@@ -107,7 +107,6 @@ def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: J
 
 
 def _limit_batch(waiting: Sequence[PendingItem]) -> Sequence[PendingItem]:
-    """Return as many pending items as make one batch, at least one."""
     chars = 0
     for place, item in enumerate(waiting):
         chars += min(len(item.text), LONGEST_CHARS)

@@ -241,7 +241,6 @@ def _tampered(number: int) -> InvalidInput:
 
 
 def _read_home(number: int, raw: bytes) -> object:
-    """Return the home that wrote an export, from its header."""
     header = _parse_json(number, raw)
     if not isinstance(header, dict) or header.get("lore") != FORMAT:
         msg = "This is not an export of Lore: its first line should be a header."

@@ -182,7 +182,6 @@ class _Totals:
 
 
 def _redact_names(skipped: Counter[str], redactor: Redactor) -> dict[str, int]:
-    """Return what was skipped, by names without secrets."""
     names: Counter[str] = Counter()
     for name, count in skipped.items():
         names[redactor.redact(words.clean(name))] += count

@@ -15,15 +15,7 @@ from itertools import groupby
 from lore import clock, projects
 from lore.errors import InvalidInput
 from lore.projects import ProjectFinder
-from lore.records import (
-    PART_KINDS,
-    ROLES,
-    Channel,
-    NewMessage,
-    Origin,
-    Part,
-    Role,
-)
+from lore.records import PART_KINDS, ROLES, Channel, NewMessage, Origin, Part, Role
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
 from lore.store import fork_dedup, message_dedup, messages, sessions
 from lore.store.database import Connection, Database
@@ -117,7 +109,6 @@ def _store(
     now: datetime,
     before: Collection[str] = (),
 ) -> list[str]:
-    """Write the messages of a conversation in the caller's transaction."""
     if conversation.channel == "gateway":
         prepared = fork_dedup.drop_forgotten_echoes(db, prepared)
         if not prepared:
@@ -231,7 +222,6 @@ def _redact_all(
 
 
 def _texts(messages: Iterable[NewMessage]) -> list[str]:
-    """Return every text of messages that comes from outside."""
     texts: list[str] = []
     for message in messages:
         texts += (message.key, message.speaker, message.model)
@@ -287,7 +277,6 @@ _COMMON_COUNTS = frozenset(
 
 
 def _map_texts(message: NewMessage, change: Callable[[str], str]) -> NewMessage:
-    """Return a message with each of its texts changed."""
     return NewMessage(
         role=message.role,
         parts=tuple([_map_part_texts(part, change) for part in message.parts]),

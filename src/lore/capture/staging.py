@@ -260,7 +260,6 @@ def _find_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessag
 def _ensure_session(
     db: Connection, agent: str, run: SessionRun, seen: ProjectFinder, *, now: datetime
 ) -> int:
-    """Return the number of a run's session; create it if it is new."""
     context = run.context
     started_at = run.prepared[0].new.created_at
     name, parent = _name(run), words.clean(context.parent)
@@ -288,7 +287,6 @@ def _ensure_session(
 
 
 def _redact_context(context: Context, redactor: Redactor) -> Context:
-    """Return a context without secrets."""
     names = (
         context.session,
         context.parent,

@@ -110,7 +110,6 @@ def read_into(writer: BatchWriter, reading: ReadOptions, path: Path) -> FileCoun
 
 
 def _is_due(reading: ReadOptions, mark: Watermark) -> bool:
-    """Return whether to retry a file that no adapter fitted."""
     if mark.problem != UNKNOWN or reading.database is None:
         return False
     return reading.database.now() - mark.updated_at > _RETRY_UNKNOWN_AFTER
@@ -306,7 +305,6 @@ def _is_same_watermark(one: Watermark | None, other: Watermark | None) -> bool:
 
 
 def _read_lines(reader: _Reader, adapter: LineAdapter) -> None:
-    """Read the lines of a file that grows by lines."""
     opened = reader.opened
     place = _start_position(reader, adapter)
     reported_to = place.position
@@ -384,7 +382,6 @@ def _add_line(reader: _Reader, adapter: LineAdapter, place: _Position, value: ob
 
 
 def _read_whole(reader: _Reader, adapter: WholeAdapter) -> None:
-    """Read an archive or a database from a position on."""
     position = reader.whole_position()
     fingerprint = reader.opened.fingerprint(0, b"")
     try:
@@ -422,7 +419,6 @@ def _adapter_error(error: Exception) -> str:
 
 
 def _with_session_name(context: Context, path: Path) -> Context:
-    """Name a session without a name after its file."""
     return context if context.session.strip() else replace(context, session=path.stem)
 
 

@@ -164,8 +164,7 @@ MAX_LOGS_AT_3, MAX_DISTILLATIONS_AT_4 = 5, 2
 MIN_TAIL_TOKENS, MAX_TAIL_TOKENS, TAIL_SHARE = 2_000, 8_000, 0.05
 """Size of the raw tail at layer 4 in tokens.
 
-It starts with a turn, so it may be shorter, or longer if the current turn is.
-"""
+It starts with a turn, so it may be shorter, or longer if the current turn is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +177,7 @@ class PromptRoom:
     keep_tokens: int = 0
     """A window that must be cut is cut to this size, which also limits the prefix;
 
-    0 means no further than necessary.
-    """
+    0 means no further than necessary."""
 
     @property
     def usable_tokens(self) -> int:

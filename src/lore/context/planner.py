@@ -232,7 +232,7 @@ def _notes(scene: LayerBuilder, then: PromptShape, tokens: int) -> tuple[str, ..
     notes = []
     if then.start > scene.covered:
         left_out = then.start - scene.covered
-        notes.append(f"{left_out} entries are left out that no distillation tells of")
+        notes.append(f"{left_out} entries are left out that no distillation covers")
     if tokens > scene.room.window_tokens:
         notes.append(_size_note(scene, then))
     return tuple(notes)

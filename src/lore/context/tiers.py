@@ -38,8 +38,7 @@ TIER_ID_PREFIX = "tier-"
 _MAX_ROUNDS = 64
 """Each round moves something down or shrinks the lowest tier.
 
-There are as many further rounds as turns, in which one turn each becomes a topic.
-"""
+There are as many further rounds as turns, in which one turn each becomes a topic."""
 
 Summarize = Callable[[Sequence[str], int], str]
 """Summarize texts in a number of tokens."""

@@ -29,7 +29,7 @@ from lore.errors import (
     describe_error,
 )
 from lore.memory import Memory
-from lore.memory.noop_memory import closed_memory
+from lore.memory.facade import closed_memory
 from lore.settings import Settings
 
 RETRY_S = 60.0

@@ -14,15 +14,7 @@ from lore.digest.drafts import DraftFragment
 from lore.digest.placement import NEVER_PARENTS, Candidate, Neighbour
 from lore.digest.trust import required_trust
 from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, CurationResult, EdgeKind, Origin
-from lore.store import (
-    distillations,
-    fragments,
-    graph,
-    items,
-    messages,
-    reversible_changes,
-    vectors,
-)
+from lore.store import distillations, fragments, graph, items, messages, reversible_changes, vectors
 from lore.store.consolidation import StepRecorder
 from lore.store.database import Connection
 from lore.store.fragments import NewFragment

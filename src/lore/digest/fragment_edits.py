@@ -138,15 +138,15 @@ def clean_draft(draft: Draft, redactor: Redactor) -> Draft:
     """Return a draft cleaned and redacted for storage, or reject it."""
     _check_draft(draft)
 
-    def kept(text: str) -> str:
+    def clean(text: str) -> str:
         return words.clean(redactor.redact(words.clean(text)))
 
     return replace(
         draft,
-        content=kept(draft.content).strip(),
-        summary=kept(draft.summary),
-        project=kept(draft.project),
-        session=kept(draft.session),
+        content=clean(draft.content).strip(),
+        summary=clean(draft.summary),
+        project=clean(draft.project),
+        session=clean(draft.session),
         payload=redact_tree(redactor, draft.payload),
         metadata=redact_tree(redactor, draft.metadata),
     )
@@ -158,14 +158,16 @@ def _check_draft(draft: Draft) -> str:
         msg = "There is nothing to remember: the text is empty."
         raise InvalidInput(msg)
     if len(content) > MAX_CHARS:
-        msg = f"The text has {len(content):,} characters; a fragment takes {MAX_CHARS:,}."
+        msg = (
+            f"The text has {len(content):,} characters; a fragment may have at most {MAX_CHARS:,}."
+        )
         raise InvalidInput(msg, hint="Bring a conversation or document in as messages instead.")
     if draft.kind not in FRAGMENT_KINDS:
-        msg = f"'{draft.kind}' is no kind of fragment."
+        msg = f"'{draft.kind}' is not a kind of fragment."
         raise InvalidInput(msg, hint=f"Kinds: {', '.join(FRAGMENT_KINDS)}.")
     check_origin(draft.origin)
     if not (0 <= draft.importance <= 1 and 0 <= draft.confidence <= 1):
-        msg = "Importance and confidence lie between 0 and 1."
+        msg = "Importance and confidence must be between 0 and 1."
         raise InvalidInput(msg)
     check_nested_values("payload", draft.payload)
     check_nested_values("metadata", draft.metadata)
@@ -261,10 +263,10 @@ def link(  # noqa: PLR0913 - what an edge has, and how it is written
     `origin` is who adds it: lower trust does not move what higher trust said.
     """
     if kind not in EDGE_KINDS:
-        msg = f"'{kind}' is no kind of edge."
+        msg = f"'{kind}' is not a kind of edge."
         raise InvalidInput(msg, hint=f"Kinds: {', '.join(EDGE_KINDS)}.")
     if not 0 <= weight <= 1:
-        msg = "The weight of an edge lies between 0 and 1."
+        msg = "The weight of an edge must be between 0 and 1."
         raise InvalidInput(msg)
     now = database.now()
     remark = redactor.redact(words.clean(note))

@@ -109,7 +109,7 @@ def _direct_matches(db: Connection, suspect: RevocationTarget) -> tuple[set[int]
     """Return the messages of a target, and the fragments that name it themselves."""
     values = [suspect.session, suspect.origin, suspect.file]
     if sum(bool(value.strip()) for value in values) != 1:
-        msg = "Say what to revoke by one of these: a session, an origin or a file."
+        msg = "Give exactly one of these: a session, an origin or a file."
         raise InvalidInput(msg)
     project_n = project_rows.get_project(db, suspect.project) if suspect.project else None
     if suspect.session:

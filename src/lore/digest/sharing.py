@@ -72,10 +72,10 @@ def plan_page(db: Connection, project: str, page: Page | None) -> SharedPage:
 
 def _unread_changes_error(changes: Sequence[SharedChange]) -> InvalidInput:
     count = f"{len(changes)} change" + ("" if len(changes) == 1 else "s")
-    hint = "'lore share --read' shows them and takes them in."
+    hint = "'lore share --read' shows them and reads them in."
     if all(change.hidden for change in changes):
         hint = "Something is hidden there: take it off the page, or 'lore share --read --hidden'."
-    return InvalidInput(f"The page has {count} that nobody has read here yet.", hint=hint)
+    return InvalidInput(f"The page has {count} not read into memory yet.", hint=hint)
 
 
 def record_written_page(database: Database, page: SharedPage) -> None:
@@ -272,7 +272,7 @@ MAX_PAGE_BYTES = 1_000_000
 def read_page(path: Path, redactor: Redactor) -> Page | None:
     """Return the page in a file, without its secrets; None if there is no file."""
     if path.is_symlink():
-        msg = f"{path} is a link, and a page is read from its own place only."
+        msg = f"{path} is a symbolic link; a page is read from a regular file only."
         raise InvalidInput(msg)
     try:
         size = path.stat().st_size
@@ -292,7 +292,7 @@ def read_page(path: Path, redactor: Redactor) -> Page | None:
 def write_page(path: Path, text: str) -> None:
     """Write a page atomically."""
     if path.is_symlink():
-        msg = f"{path} is a link, and a page is written to its own place only."
+        msg = f"{path} is a symbolic link; a page is written to a regular file only."
         raise InvalidInput(msg)
     part = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:
@@ -334,10 +334,10 @@ def promote(database: Database, id_: str, *, key: str = "") -> str:
         n = items.resolve(db, id_, type="fragment").n
         old = fragments.get(db, n)
         if old.project_id is None:
-            msg = f"Fragment '{id_}' holds in all projects already."
+            msg = f"Fragment '{id_}' applies to all projects already."
             raise InvalidInput(msg)
         if old.superseded_by is not None or fragments.is_deleted(db, n):
-            msg = f"Fragment '{id_}' no longer stands, so it cannot be promoted."
+            msg = f"Fragment '{id_}' was deleted or superseded, so it cannot be promoted."
             raise InvalidInput(msg)
         new = NewFragment(
             id=clock.new_id(now),

@@ -6,7 +6,7 @@ from lore.errors import InvalidInput
 from lore.records import TRUST, UNASKED_TRUST, Fragment, Origin
 from lore.validation import check_origin
 
-_USER_HINT = "A person can: 'lore {command}'. What you know besides, store on its own."
+_USER_HINT = "A user can, with 'lore {command}'. Store what you know besides as a new fragment."
 
 
 def required_trust(fragment: Fragment) -> int:
@@ -37,7 +37,7 @@ def check_may_move(origin: Origin, fragment: Fragment) -> None:
 def _check(origin: Origin, fragment: Fragment, verb: str, command: str) -> None:
     check_origin(origin)
     if TRUST[origin] < required_trust(fragment):
-        msg = f"What comes from '{origin}' does not {verb} what comes from '{fragment.origin}'."
+        msg = f"Origin '{origin}' may not {verb} a fragment of origin '{fragment.origin}'."
         raise InvalidInput(msg, hint=_USER_HINT.format(command=command))
 
 
@@ -49,5 +49,5 @@ def check_may_supersede(origin: Origin, older: Fragment, newer: Fragment) -> Non
     needed = required_trust(older)
     if min(TRUST[origin], newer.trust) < needed:
         lower = newer.origin if newer.trust < needed else origin
-        msg = f"What comes from '{lower}' does not supersede what comes from '{older.origin}'."
+        msg = f"Origin '{lower}' may not supersede a fragment of origin '{older.origin}'."
         raise InvalidInput(msg, hint=_USER_HINT.format(command="supersede"))

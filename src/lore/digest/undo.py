@@ -105,7 +105,7 @@ def _number(db: Connection, id_: str) -> int | None:
 def _last(db: Connection, n: int | None) -> Action | None:
     action = history.find_last_action(db, fragment_n=n)
     if action is not None and n is None and maintenance.has_forgotten_since(db, action.at):
-        msg = "The last thing done was to forget, and that cannot be undone."
+        msg = "The last action was 'forget', which cannot be undone."
         raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
     return action
 

@@ -1,4 +1,7 @@
-"""An LRU cache in front of an embedder: a recent text is not embedded again."""
+"""An LRU cache in front of an embedder: a recent text is not embedded again.
+
+A module of its own because it imports numpy, which opening an embedder must not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""MiniLM in memory: a tokenizer and an ONNX runtime session."""
+"""MiniLM in memory: a tokenizer and an ONNX runtime session.
+
+A module of its own, imported on first use: numpy, onnxruntime and tokenizers are slow to import.
+"""
 
 from __future__ import annotations
 

@@ -11,11 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lore.embed.fastembed import (
-    fastembed_folder,
-    get_fastembed_model,
-    load_text_embedding,
-)
+from lore.embed.fastembed import fastembed_folder, get_fastembed_model, load_text_embedding
 from lore.embed.models import Model, find_model, model_names, verify_file, whole_file
 from lore.errors import EmbedderError
 
@@ -104,11 +100,7 @@ def _run(command: list[str]) -> str:
     program = Path(command[0]).name
     try:
         completed = subprocess.run(  # noqa: S603 - a fixed command, without a shell
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_DOWNLOAD_TIMEOUT_S,
+            command, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program} failed ({type(error).__name__})"

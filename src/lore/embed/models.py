@@ -68,8 +68,7 @@ MODELS = (
                 TOKENIZER, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
             ),
             ModelFile(
-                "config.json",
-                "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+                "config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"
             ),
         ),
     ),
@@ -98,29 +97,13 @@ MODELS = (
         provider_name="nomic-ai/nomic-embed-text-v1.5",
     ),
     Model(
-        provider="openai",
-        name="text-embedding-3-small",
-        dimension=1536,
-        input_limit_tokens=8191,
+        provider="openai", name="text-embedding-3-small", dimension=1536, input_limit_tokens=8191
     ),
     Model(
-        provider="openai",
-        name="text-embedding-3-large",
-        dimension=3072,
-        input_limit_tokens=8191,
+        provider="openai", name="text-embedding-3-large", dimension=3072, input_limit_tokens=8191
     ),
-    Model(
-        provider="voyage",
-        name="voyage-3.5",
-        dimension=1024,
-        input_limit_tokens=32000,
-    ),
-    Model(
-        provider="voyage",
-        name="voyage-3.5-lite",
-        dimension=1024,
-        input_limit_tokens=32000,
-    ),
+    Model(provider="voyage", name="voyage-3.5", dimension=1024, input_limit_tokens=32000),
+    Model(provider="voyage", name="voyage-3.5-lite", dimension=1024, input_limit_tokens=32000),
 )
 
 

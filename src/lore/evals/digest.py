@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from lore import settings
-from lore.embed import open_embedder
 from lore.errors import EvaluationError
 from lore.evals.datasets import Query, RetrievalTask, read_tasks
-from lore.evals.embedding_cache import CachedEmbedder, default_cache_folder
+from lore.evals.embedding_cache import CachedEmbedder, open_cached_embedder
 from lore.memory import Memory
 from lore.records import Hit, ItemType
 
@@ -168,12 +166,10 @@ def run(
     if not files:
         msg = f"No file in {data} holds conversations under a name that is known."
         raise EvaluationError(msg, hint="Known: locomo*, beam-*, coding-queries*, long-session-*.")
-    opened = open_embedder(replace(settings.load().settings, embed_threads=0))
-    embedder = CachedEmbedder(opened.embedder, cache or default_cache_folder())
     total = sum(len(trial.queries) for tasks in files.values() for trial in tasks)
     done = 0
     results: dict[str, SetResult] = {}
-    try:
+    with open_cached_embedder(cache) as (embedder, notice):
         for stem, tasks in files.items():
             played = []
             for place, trial in enumerate(tasks):
@@ -182,9 +178,7 @@ def run(
                 if report:
                     report(done, total)
             results[stem] = _combine(played)
-    finally:
-        embedder.close()
-    return Result(opened.notice, results)
+    return Result(notice, results)
 
 
 def _combine(played: Sequence[SetResult]) -> SetResult:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
-from lore import settings
 from lore.budget.prices import PriceCatalogue
-from lore.embed import open_embedder
 from lore.errors import EvaluationError
 from lore.evals.datasets import ReplaySession, read_long_sessions, replay_session_of
-from lore.evals.embedding_cache import CachedEmbedder, default_cache_folder
+from lore.evals.embedding_cache import CachedEmbedder, open_cached_embedder
 from lore.evals.replay import (
     DEFAULT_CLIENT,
     STRATEGIES,
@@ -37,8 +35,7 @@ MODELS = ("claude-sonnet-4-5", "gpt-5.1")
 """The first model is that of the main figures:
 
 its window is too small for the sessions, and cache writes cost extra. The second one caches
-automatically, and writes are free.
-"""
+automatically, and writes are free."""
 
 PRICED_AT = datetime(2026, 11, 1, 12, tzinfo=UTC)
 """Prices at this moment make the figures reproducible: some models cost half as much at night."""
@@ -115,8 +112,6 @@ def run(
     """Replay every long session of a folder, and the named sessions of a home."""
     talks = _load_sessions(data, sessions, home)
     prices = {model: _find_price(model) for model in models}
-    opened = open_embedder(replace(settings.load().settings, embed_threads=0))
-    embedder = CachedEmbedder(opened.embedder, cache or default_cache_folder())
     outcomes: dict[str, Sessions] = {model: {} for model in models}
     missed: list[str] = []
     steps = len(talks) * (1 + len(prices) * len(STRATEGIES))
@@ -126,7 +121,7 @@ def run(
         if report:
             report(next(done), steps)
 
-    try:
+    with open_cached_embedder(cache) as (embedder, notice):
         for stem, talk in talks.items():
             remembered, recalled = _remember_in_scratch(talk, embedder)
             step()
@@ -136,10 +131,8 @@ def run(
                     outcomes[model].setdefault(stem, {})[name] = replay_session(talk, name, setting)
                     step()
             missed += [q.text for q, hit in zip(talk.questions, recalled, strict=True) if not hit]
-    finally:
-        embedder.close()
     windows = {model: price.window_tokens for model, price in prices.items()}
-    return Result(opened.notice, outcomes, tuple(missed), windows)
+    return Result(notice, outcomes, tuple(missed), windows)
 
 
 def _remember_in_scratch(

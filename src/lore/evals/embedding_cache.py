@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.embed import Embedder
+from lore import settings
+from lore.embed import Embedder, open_embedder
 
 _KEY_BYTES = 16
 
@@ -80,6 +83,13 @@ class CachedEmbedder:
         self._known.update({key: rows[i] for i, key in enumerate(keys)})
 
 
-def default_cache_folder() -> Path:
-    """Return the folder for cached vectors if the user names none."""
-    return Path(tempfile.gettempdir()) / "lore-eval-cache"
+@contextmanager
+def open_cached_embedder(folder: Path | None) -> Iterator[tuple[CachedEmbedder, str]]:
+    """Open the configured embedder with a cache on disk; yield it with its notice."""
+    opened = open_embedder(replace(settings.load().settings, embed_threads=0))
+    folder = folder or Path(tempfile.gettempdir()) / "lore-eval-cache"
+    embedder = CachedEmbedder(opened.embedder, folder)
+    try:
+        yield embedder, opened.notice
+    finally:
+        embedder.close()

@@ -8,17 +8,16 @@ from __future__ import annotations
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import mean
 
 from lore import settings
 from lore.context import wording
-from lore.embed import open_embedder
 from lore.errors import EvaluationError
 from lore.evals.datasets import RecordedTurn, Recording, SessionLinks, read_links, read_recordings
-from lore.evals.embedding_cache import CachedEmbedder, default_cache_folder
+from lore.evals.embedding_cache import open_cached_embedder
 from lore.memory import Memory
 from lore.records import NewMessage, Part, PromptCandidate
 from lore.text import message_features, tokens
@@ -163,18 +162,15 @@ def run(
     """Replay the recorded sessions of a folder, and score what each prompt would receive."""
     recordings = read_recordings(data)
     loaded = settings.load().settings
-    opened = open_embedder(replace(loaded, embed_threads=0))
-    embedder = CachedEmbedder(opened.embedder, cache or default_cache_folder())
-    result = Result(loaded.inject_threshold, notice=opened.notice)
+    result = Result(loaded.inject_threshold)
     player = _Player(recordings, read_links(data, recordings), loaded.inject_budget_tokens, result)
-    try:
-        with (
-            tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
-            Memory.open(home=scratch, embedder=embedder, now=player.now) as memory,
-        ):
-            player.play(memory, samples, most_prompts, report)
-    finally:
-        embedder.close()
+    with (
+        open_cached_embedder(cache) as (embedder, notice),
+        tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
+        Memory.open(home=scratch, embedder=embedder, now=player.now) as memory,
+    ):
+        result.notice = notice
+        player.play(memory, samples, most_prompts, report)
     return result
 
 

@@ -8,18 +8,17 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lore import settings
-from lore.embed import Embedder, open_embedder
+from lore.embed import Embedder
 from lore.errors import EvaluationError
 from lore.evals.datasets import MAX_RANK, Query, RetrievalTask, read_tasks
-from lore.evals.embedding_cache import CachedEmbedder, default_cache_folder
+from lore.evals.embedding_cache import CachedEmbedder, open_cached_embedder
 from lore.memory import Memory
 from lore.text import words
 
@@ -328,14 +327,11 @@ def run(
             msg,
             hint="Known: locomo*, beam-*, coding-queries*, multihop-*, long-session-* (.jsonl.gz).",
         )
-    config = replace(settings.load().settings, embed_threads=0)
-    opened = open_embedder(config)
-    embedder = CachedEmbedder(opened.embedder, cache or default_cache_folder())
     total = sum(len(trial.queries) for tasks in files.values() for trial in tasks)
     done = 0
     sets: dict[str, Scores] = {}
     rival_scores: dict[str, dict[str, Scores]] = {}
-    try:
+    with open_cached_embedder(cache) as (embedder, notice):
         for stem, tasks in files.items():
             outcomes: list[QueryOutcome] = []
             for trial in tasks:
@@ -346,9 +342,7 @@ def run(
             sets[stem] = score_outcomes(outcomes, tasks[0].separate_categories)
             if baselines:
                 rival_scores[stem] = score_baselines(tasks, embedder)
-    finally:
-        embedder.close()
-    return Result(recipe, opened.notice, sets, rival_scores)
+    return Result(recipe, notice, sets, rival_scores)
 
 
 def _run_task(trial: RetrievalTask, embedder: CachedEmbedder, recipe: str) -> list[QueryOutcome]:

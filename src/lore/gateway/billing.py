@@ -54,7 +54,6 @@ PROVIDERS: Mapping[str, str] = {
 }
 """The price list for the models of each API."""
 
-
 _DEFAULT_OUTCOME = RequestOutcome()
 
 BUDGET_SPENT_STATUS, RETRY_LATER_STATUS = 402, 429

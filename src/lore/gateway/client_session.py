@@ -1,4 +1,4 @@
-"""Parses requests, identifies their client sessions, and tells turns from auxiliary requests.
+"""Parses requests, identifies their client sessions, and separates turns from auxiliary requests.
 
 Agents name their sessions in headers. Conversations of programs that do not are identified by a
 hash of the project, the first request and its response, which is the same in every process. Until
@@ -136,20 +136,20 @@ def _kind_of(info: RequestInfo) -> str:
 
 
 def _last_prompt_starts_with(info: RequestInfo, beginnings: tuple[str, ...]) -> bool:
-    asked = [entry for entry in info.entries if entry.voice == "user"][-1:]
-    texts = (block.text for entry in asked for block in entry.blocks if block.kind == "text")
+    last_entries = [entry for entry in info.entries if entry.voice == "user"][-1:]
+    texts = (block.text for entry in last_entries for block in entry.blocks if block.kind == "text")
     return any(text.lstrip().startswith(beginnings) for text in texts)
 
 
 def folder_of(info: RequestInfo) -> str:
     """Return the working directory of an agent, from its header or its first texts."""
-    named = unquote(info.headers.get(PROJECT_HEADER, "").strip())
-    if named:
-        return named
+    folder = unquote(info.headers.get(PROJECT_HEADER, "").strip())
+    if folder:
+        return folder
     for text in _opening_texts(info, _OPENING_VOICES):
-        found = _FOLDER.search(text)
-        if found:
-            return found[1].strip()
+        match = _FOLDER.search(text)
+        if match:
+            return match[1].strip()
     return ""
 
 
@@ -319,8 +319,8 @@ def _openings(spoken: Sequence[Entry], hashed: hashlib.blake2b) -> Iterator[_Ope
 
 
 def _seed(agent: str, project: str) -> hashlib.blake2b:
-    named = f"{agent}\0{project}\0".encode(errors="surrogatepass")
-    return hashlib.blake2b(named, digest_size=_BYTES)
+    seed = f"{agent}\0{project}\0".encode(errors="surrogatepass")
+    return hashlib.blake2b(seed, digest_size=_BYTES)
 
 
 def _opening_id(hashed: hashlib.blake2b, entries: Sequence[Entry]) -> str:
@@ -330,8 +330,8 @@ def _opening_id(hashed: hashlib.blake2b, entries: Sequence[Entry]) -> str:
 
 
 def _conversation_id(began: str, fingerprint: str) -> str:
-    named = f"{began}\0{fingerprint}".encode(errors="surrogatepass")
-    return f"talk-{hashlib.blake2b(named, digest_size=_BYTES).hexdigest()}"
+    seed = f"{began}\0{fingerprint}".encode(errors="surrogatepass")
+    return f"talk-{hashlib.blake2b(seed, digest_size=_BYTES).hexdigest()}"
 
 
 def _fingerprint(answer: Sequence[Entry]) -> str:

@@ -50,7 +50,7 @@ def error_response(provider: Provider, status: int, message: str) -> LocalRespon
 
 
 def upstream_error_body(provider: Provider, status: int, body: bytes) -> bytes:
-    """Return an upstream error as one line of JSON: its own, or its text in the provider's format."""
+    """Return an upstream error as one line of JSON, wrapped in the provider's format if needed."""
     try:
         tree = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -33,7 +33,7 @@ so these are 2 MiB. Larger pieces are hardly faster."""
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _WIDEST_ZSTD_BYTES = 128_000_000
-"""What a decoder may keep of what went before; the widest that zstd makes without being told."""
+"""Largest window of a zstd decoder: the widest that zstd makes by default."""
 
 
 class Decoder(Protocol):
@@ -251,8 +251,8 @@ class BodyDecoder:
 
 def _names(encodings: str) -> list[str]:
     """Return encodings in the order in which they are decoded."""
-    named = [name.strip().lower() for name in encodings.split(",")]
-    return [name for name in reversed(named) if name not in ("", "identity")]
+    names = [name.strip().lower() for name in encodings.split(",")]
+    return [name for name in reversed(names) if name not in ("", "identity")]
 
 
 def _too_long(max_bytes: int) -> InvalidInput:

@@ -88,9 +88,9 @@ def peek_cost(incoming: ClientRequest) -> CostPeek:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # Upstreams accept some malformed JSON, and deeper nesting.
         head = {"model": "", "stream": False, **_scan(body)}
-    named = _PATH_MODEL.search(incoming.path)
+    path_model = _PATH_MODEL.search(incoming.path)
     match = head.pop("model")
-    model = match if isinstance(match, str) and match else named[1] if named else ""
+    model = match if isinstance(match, str) and match else path_model[1] if path_model else ""
     streams = head.pop("stream") is True or _STREAMING in incoming.target
     return CostPeek(model, head, streams, len(body), has_long_cache(body))
 

@@ -63,13 +63,13 @@ _OTHER = "other"
 
 def path_label(path: str) -> str:
     """Return a label of a path that contains no secret."""
-    named: list[str] = []
+    parts: list[str] = []
     for part in path.lower().split("/")[1 : 1 + _MAX_LABEL_PARTS] or [""]:
         if part not in _KNOWN_PARTS:
-            named.append(_OTHER)
+            parts.append(_OTHER)
             break
-        named.append(part)
-    return "/" + "/".join(named)
+        parts.append(part)
+    return "/" + "/".join(parts)
 
 
 def normalize_path(path: str) -> str:
@@ -96,7 +96,7 @@ def api_of(method: str, path: str) -> ApiName:
 
 
 def may_cost(method: str, path: str) -> bool:
-    """Return whether a provider may charge for a request: every POST that is not known to be free."""
+    """Return whether a provider may charge for a request: every POST not known to be free."""
     return method == "POST" and _FREE_PATHS.search(path) is None
 
 
@@ -250,11 +250,11 @@ def client_headers(headers: RawHeaders, *, rewritten: bool = False) -> list[tupl
 
     A `rewritten` response has another length, and no encoding.
     """
-    kept = [(name.lower(), value) for name, value in headers]
-    dropped = HOP_BY_HOP | _named_by_connection(kept) | {b"date"}
+    pairs = [(name.lower(), value) for name, value in headers]
+    dropped = HOP_BY_HOP | _named_by_connection(pairs) | {b"date"}
     if rewritten:
         dropped |= {b"content-length", b"content-encoding"}
-    return [(name, value) for name, value in kept if name not in dropped]
+    return [(name, value) for name, value in pairs if name not in dropped]
 
 
 def visible_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -286,8 +286,8 @@ def _decoded(value: bytes) -> str:
 
 
 def _named_by_connection(headers: RawHeaders) -> frozenset[bytes]:
-    named = [value for name, value in headers if name == b"connection"]
-    return frozenset(one.strip().lower() for value in named for one in value.split(b","))
+    values = [value for name, value in headers if name == b"connection"]
+    return frozenset(one.strip().lower() for value in values for one in value.split(b","))
 
 
 def _without_lore_cookies(cookies: str) -> str:

@@ -69,9 +69,7 @@ CLOSE_TIMEOUT_S = 0.5
 
 DEGRADED_HEADER = "x-lore-degraded"
 
-_BUDGET_UNKNOWN = (
-    "Lore: whether there is money for this request could not be told. See 'lore doctor'."
-)
+_BUDGET_UNKNOWN = "Lore: the budget could not be checked for this request. See 'lore doctor'."
 
 
 class RequestPlanner:

@@ -326,7 +326,7 @@ def hook_endpoints(counters: HookCounters | None = None) -> tuple[Endpoint[HookI
             )  # the agent stopped waiting while this call waited for a thread
         return _run_hook(memory, given, caller, once)
 
-    def count(given: HookInput, body: bytes, late: bool) -> None:  # noqa: FBT001 - as an endpoint tells it
+    def count(given: HookInput, body: bytes, late: bool) -> None:  # noqa: FBT001 - the signature of on_answered
         counts.count(
             waits=given.event not in NOTIFICATION_EVENTS, is_empty=body == b"{}", is_late=late
         )

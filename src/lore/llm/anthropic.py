@@ -100,7 +100,7 @@ def translate_error(error: anthropic.AnthropicError, key: str = "") -> ProviderE
         return error_from_status("Anthropic", error.status_code, message, error.response.headers)
     if isinstance(error, anthropic.APITimeoutError):
         msg = "Anthropic took too long to answer."
-        hint = "chat.timeout_s says how long an answer may take."
+        hint = "Increase chat.timeout_s if answers need longer."
         return ProviderUnavailable(msg, hint=hint, billed=True)
     if isinstance(error, anthropic.APIConnectionError):
         msg = f"Anthropic cannot be reached ({type(error.__cause__ or error).__name__})."

@@ -94,7 +94,7 @@ class ClaudeCliChat:
         try:
             result = _Result.model_validate_json(printed)
         except ValidationError:
-            msg = "claude printed something that is no result."
+            msg = "The output of 'claude' is not a valid result."
             raise ProviderUnavailable(msg, hint="Try 'claude -p hello'.") from None
         usage = _usage(result)
         cut_off = _CUT_OFF in result.result[:_MAX_MESSAGE_CHARS]
@@ -151,14 +151,14 @@ def _read_output(process: subprocess.Popen[bytes], deadline: float) -> bytes:
         left_s = deadline - time.monotonic()
         if left_s <= 0 or not select.select([process.stdout], [], [], left_s)[0]:
             msg = "claude took too long to answer."
-            hint = "chat.timeout_s says how long an answer may take."
+            hint = "Increase chat.timeout_s if answers need longer."
             raise ProviderUnavailable(msg, hint=hint, billed=True)
         piece = os.read(process.stdout.fileno(), 65_536)
         if not piece:
             return b"".join(pieces)
         size += len(piece)
         if size > _MAX_OUTPUT_BYTES:
-            msg = "claude printed more than any answer is long."
+            msg = "The output of 'claude' is too large."
             raise ProviderUnavailable(msg, billed=True)
         pieces.append(piece)
 
@@ -186,7 +186,7 @@ def _usage(result: _Result) -> Usage:
 def _error_from(result: _Result) -> ProviderError:
     message = " ".join(clean(result.result).split())[:_MAX_MESSAGE_CHARS]
     lowered = message.lower()
-    msg = f"claude failed: {message}" if message else "claude failed without a word."
+    msg = f"claude failed: {message}" if message else "claude failed without an error message."
     if any(words in lowered for words in _TOO_LONG):
         return PromptTooLong(msg)
     if any(words in lowered for words in _LIMITS):

@@ -14,12 +14,7 @@ from typing import Any
 import httpx2
 
 from lore import clock
-from lore.errors import (
-    PromptTooLong,
-    ProviderError,
-    ProviderUnavailable,
-    RateLimited,
-)
+from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.proxy.address import LOOPBACK_HOSTS
 from lore.text import words
 
@@ -55,37 +50,37 @@ class LimitedTransport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; the whole response must arrive before the deadline."""
-        watch = _RequestDeadline(self._timeout_s, self._deadlines)
-        request.extensions = {**request.extensions, "trace": watch.track_socket}
+        deadline = _RequestDeadline(self._timeout_s, self._deadlines)
+        request.extensions = {**request.extensions, "trace": deadline.track_socket}
         # A reused connection would be tracked by the deadline of an earlier request.
         request.headers["Connection"] = "close"
         request.headers["Accept-Encoding"] = "identity"
         try:
             response = self._inner.handle_request(request)
         except httpx2.HTTPError as error:
-            watch.cancel()
-            raise watch.explain(error) from error
+            deadline.cancel()
+            raise deadline.explain(error) from error
         except BaseException:
-            watch.cancel()
+            deadline.cancel()
             raise
         assert isinstance(response.stream, httpx2.SyncByteStream)
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             # Compressed data can expand to a thousand times its size.
-            watch.cancel()
+            deadline.cancel()
             response.close()
-            msg = "packed, though that was not asked for"
+            msg = "compressed response, although not requested"
             raise httpx2.DecodingError(msg)
         return httpx2.Response(
             status_code=response.status_code,
             headers=response.headers,
-            stream=_LimitedStream(response.stream, watch),
+            stream=_LimitedStream(response.stream, deadline),
             extensions=response.extensions,
         )
 
     def close(self) -> None:
         """Abort the running requests."""
-        for watch in list(self._deadlines):
-            watch.abort()
+        for deadline in list(self._deadlines):
+            deadline.abort()
         self._inner.close()
 
 
@@ -130,9 +125,9 @@ class _RequestDeadline:
 
 
 class _LimitedStream(httpx2.SyncByteStream):
-    def __init__(self, inner: httpx2.SyncByteStream, watch: _RequestDeadline) -> None:
+    def __init__(self, inner: httpx2.SyncByteStream, deadline: _RequestDeadline) -> None:
         self._inner = inner
-        self._watch = watch
+        self._deadline = deadline
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
@@ -144,14 +139,14 @@ class _LimitedStream(httpx2.SyncByteStream):
                     raise httpx2.ReadError(msg)
                 yield piece
         except httpx2.HTTPError as error:
-            raise self._watch.explain(error) from error
-        if self._watch.is_late:
+            raise self._deadline.explain(error) from error
+        if self._deadline.is_late:
             msg = "too slow"
             raise httpx2.ReadTimeout(msg)
 
     def close(self) -> None:
         """Close the connection and cancel the deadline."""
-        self._watch.cancel()
+        self._deadline.cancel()
         self._inner.close()
 
 
@@ -178,11 +173,11 @@ def error_from_status(
     if status == 413 or (status == 400 and any(sign in lowered for sign in _TOO_LONG)):
         return PromptTooLong(text)
     if any(sign in lowered for sign in _NO_MONEY):
-        return ProviderUnavailable(text, hint="Look at the account of the provider.")
+        return ProviderUnavailable(text, hint="Check your account with the provider.")
     if status in _BUSY:
         return RateLimited(text, hint="Try again later.", retry_after_s=_retry_after_s(headers))
     if status in _BAD_KEY:
-        msg = f"{name} refuses the access key (status {status})."
+        msg = f"{name} rejects the API key (status {status})."
         return ProviderUnavailable(msg, hint="Check chat.api_key.")
     hint = "Check chat.model and chat.base_url." if status < 500 else "Try again later."
     return ProviderUnavailable(text, hint=hint)

@@ -126,7 +126,7 @@ def translate_error(
         return error_from_status(name, error.status_code, message, error.response.headers)
     if isinstance(error, openai.APITimeoutError):
         msg = f"{name} took too long to answer."
-        hint = "chat.timeout_s says how long an answer may take."
+        hint = "Increase chat.timeout_s if answers need longer."
         return ProviderUnavailable(msg, hint=hint, billed=True)
     if isinstance(error, openai.APIConnectionError):
         msg = f"{name} cannot be reached ({type(error.__cause__ or error).__name__})."

@@ -31,18 +31,13 @@ class Preset:
 PRESETS = {
     "anthropic": Preset("Anthropic", "https://api.anthropic.com", "claude-haiku-5-5"),
     "openai": Preset(
-        "OpenAI",
-        "https://api.openai.com/v1",
-        "gpt-5.4-mini",
-        limit_field="max_completion_tokens",
+        "OpenAI", "https://api.openai.com/v1", "gpt-5.4-mini", limit_field="max_completion_tokens"
     ),
     "openrouter": Preset("OpenRouter", "https://openrouter.ai/api/v1", structured=False),
     "ollama": Preset("Ollama", "http://127.0.0.1:11434/v1", needs_key=False),
     "vllm": Preset("vLLM", "http://127.0.0.1:8000/v1", needs_key=False),
     "gemini": Preset(
-        "Gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "gemini-3.5-flash",
+        "Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3.5-flash"
     ),
 }
 """The small models of each family: writing logs needs no larger one."""
@@ -70,14 +65,14 @@ def resolve_provider(settings: Settings) -> ProviderConfig:
     preset = PRESETS[settings.chat_provider]
     model = settings.chat_model.strip() or preset.model
     if not model:
-        msg = f"The provider '{settings.chat_provider}' has no usual model."
+        msg = f"The provider '{settings.chat_provider}' has no default model."
         raise ProviderUnavailable(msg, hint="Set chat.model.")
     key = settings.chat_api_key.strip()
     if preset.needs_key and not key and not settings.chat_base_url:
-        msg = f"The provider '{settings.chat_provider}' needs an access key."
+        msg = f"The provider '{settings.chat_provider}' needs an API key."
         raise ProviderUnavailable(msg, hint="Set chat.api_key, best as LORE_CHAT_API_KEY.")
     if not (key.isascii() and key.isprintable()):
-        msg = "The access key of the chat has signs in it that no key has."
+        msg = "chat.api_key contains characters that no API key has."
         raise ProviderUnavailable(msg, hint="Check chat.api_key.")
     url = (settings.chat_base_url.strip() or preset.base_url).rstrip("/")
     check_base_url(url)
@@ -98,4 +93,4 @@ def check_base_url(url: str) -> None:
     if host and plain and parts.scheme in schemes:
         return
     msg = "chat.base_url must be an https address, or http on this machine."
-    raise ProviderUnavailable(msg, hint="Texts and the access key must not travel in the clear.")
+    raise ProviderUnavailable(msg, hint="Texts and the API key must not be sent unencrypted.")

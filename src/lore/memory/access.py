@@ -39,7 +39,9 @@ class Access(MemoryPart):
         """Create an access key; return it with its record. The key cannot be shown again."""
         unknown = sorted(set(scopes) - set(ACCESS_SCOPES))
         if unknown or not scopes:
-            msg = f"'{unknown[0]}' is not a scope." if unknown else "A key needs at least one scope."
+            msg = (
+                f"'{unknown[0]}' is not a scope." if unknown else "A key needs at least one scope."
+            )
             raise InvalidInput(msg, hint=f"Scopes: {', '.join(ACCESS_SCOPES)}.")
         name = self._redactor.redact(" ".join(name.split()))[:_LONGEST_NAME]
         if not name:
@@ -50,7 +52,9 @@ class Access(MemoryPart):
             until = None if expires_in_s is None else now + timedelta(seconds=expires_in_s)
         except OverflowError as error:
             msg = "The lifetime of the key is too long."
-            raise InvalidInput(msg, hint="Leave it out for a key that lasts until it is revoked.") from error
+            raise InvalidInput(
+                msg, hint="Leave it out for a key that lasts until it is revoked."
+            ) from error
         prefix = secrets.token_hex(_PREFIX_BYTES)
         ordered = tuple(scope for scope in ACCESS_SCOPES if scope in scopes)
         record = AccessKey(prefix, name, ordered, now, until)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lore import clock, settings
 from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
+from lore.embed.embedder import NoEmbedder
 from lore.embed.embedding_cache import CachedEmbedder
 from lore.errors import LoreError, NotFound, StoreError
 from lore.memory.access import Access
@@ -22,7 +23,7 @@ from lore.memory.sessions import Sessions
 from lore.recall import health
 from lore.recall.sources import Sources
 from lore.records import Check
-from lore.redaction.redactor import Redactor, open_redactor
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, open_redactor
 from lore.settings import Settings
 from lore.store import maintenance
 from lore.store.database import Database, open_database
@@ -219,3 +220,14 @@ def _check_money(memory: Memory) -> list[Check]:
         )
     except StoreError:
         return []  # the check of the database has reported it
+
+
+def closed_memory(config: Settings) -> Memory:
+    """Return a memory with a closed database, for a gateway that runs without its store.
+
+    Reads and writes raise `StoreError`; spend is counted in this process only.
+    """
+    database = Database(config.database, busy_timeout_s=config.store_busy_timeout_s)
+    database.close()
+    sources = Sources(database, NoEmbedder(), config, owns_embedder=True)
+    return Memory(MemoryContext(config, database, sources, EPHEMERAL_REDACTOR))

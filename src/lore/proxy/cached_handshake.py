@@ -93,7 +93,9 @@ def delete_handshake(home: str) -> None:
     remove_file(os.path.join(home, HANDSHAKE_FILE))
 
 
-def find_result(handshake: Handshake, message: dict[str, Any], agreed: str) -> dict[str, Any] | None:
+def find_result(
+    handshake: Handshake, message: dict[str, Any], agreed: str
+) -> dict[str, Any] | None:
     """Return the cached result of a request, or None if the cache does not cover the request.
 
     `agreed` is the protocol version of an earlier handshake, or ''.

@@ -330,7 +330,7 @@ _CHUNK = 65_536
 
 
 def answer_first_request(
-    told: str, fd_in: int, fd_out: int, within_s: float = FIRST_REQUEST_TIMEOUT_S
+    reason: str, fd_in: int, fd_out: int, within_s: float = FIRST_REQUEST_TIMEOUT_S
 ) -> None:
     """Answer the first request on a file descriptor with an error message."""
     rest, until = b"", time.monotonic() + within_s
@@ -344,7 +344,7 @@ def answer_first_request(
                 _write_line(fd_out, error_response(refused.id, refused.code, str(refused)))
                 continue
             if is_request(message):
-                _write_line(fd_out, error_response(message["id"], INTERNAL_ERROR, told))
+                _write_line(fd_out, error_response(message["id"], INTERNAL_ERROR, reason))
                 return
         if not part:
             return

@@ -13,14 +13,7 @@ from lore.recall import presentation
 from lore.recall.candidates import Bounds
 from lore.recall.hit_selection import Limits, Selection
 from lore.recall.question import Question, parse
-from lore.recall.ranking import (
-    FEWEST,
-    Ranked,
-    mark_outdated,
-    rank,
-    select_relevant,
-    with_policy,
-)
+from lore.recall.ranking import FEWEST, Ranked, mark_outdated, rank, select_relevant, with_policy
 from lore.recall.sources import Sources
 from lore.records import ITEM_TYPES, SCOPES, Answer, Hit, ItemType, RecallTrace, Scope
 from lore.relevance import BELIEVED, VISIBLE
@@ -151,11 +144,7 @@ def _is_relevant(sources: Sources, question: Question, ranked: Ranked, best: np.
 
 
 def _fate(
-    db: Connection,
-    id_: str,
-    ranked: Ranked,
-    order: np.ndarray,
-    selection: Selection,
+    db: Connection, id_: str, ranked: Ranked, order: np.ndarray, selection: Selection
 ) -> RecallTrace:
     """Return what became of one item: shown, ranked, cut, or never a candidate."""
     item = items.resolve(db, id_)
@@ -184,7 +173,6 @@ def _fate(
 
 
 def _why_absent(db: Connection, item: items.Item) -> str:
-    """Return why an item was not a candidate."""
     if item.type == "fragment":
         fragment = fragments.get(db, item.n)
         if fragments.is_deleted(db, item.n):

@@ -99,11 +99,7 @@ class Bounds:
 
 
 def gather(
-    sources: Sources,
-    db: Connection,
-    question: Question,
-    query: NDArray[np.float32],
-    bounds: Bounds,
+    sources: Sources, db: Connection, question: Question, query: NDArray[np.float32], bounds: Bounds
 ) -> Pool:
     """Run all searches, merge their candidates without duplicates, and keep those to rank."""
     terms, rarity = _weigh_terms(sources, db, question)
@@ -166,10 +162,7 @@ def _weigh_terms(
 ) -> tuple[tuple[str, ...], Floats]:
     """Return the terms to search for, and the rarity of every term of the question."""
     total = max(1, items.highest_number(db))
-    uses = np.array(
-        [max(1, sources.count_uses(db, term, total)) for term in question.terms],
-        float,
-    )
+    uses = np.array([max(1, sources.count_uses(db, term, total)) for term in question.terms], float)
     rarity = np.log1p(np.maximum(0.0, total - uses + 0.5) / (uses + 0.5)).clip(1e-6)
     most_rows = max(POSTINGS, POSTINGS_PER_ROOT * total**0.5)
     order = np.argsort(uses, kind="stable")
@@ -183,12 +176,7 @@ def _fragment_weights(sources: Sources) -> tuple[float, ...]:
 
 
 def _search(
-    db: Connection,
-    table: str,
-    match: str,
-    limit: int,
-    weights: tuple[float, ...],
-    bounds: Bounds,
+    db: Connection, table: str, match: str, limit: int, weights: tuple[float, ...], bounds: Bounds
 ) -> dict[int, float]:
     if _TABLE_TYPES[table] not in bounds.types:
         return {}
@@ -219,13 +207,11 @@ _TABLE_TYPES: dict[str, ItemType] = {
 
 
 def _linked_fragments(db: Connection, ns: list[int]) -> set[int]:
-    """Return the fragments one edge away."""
     linked = graph.edges_among(db, ns, _LINKING)
     return {n for edge in linked for n in (edge.source_n, edge.target_n)}
 
 
 def _in_time_spans(db: Connection, question: Question, bounds: Bounds) -> set[int]:
-    """Return the items from the time spans that a question names."""
     types = [items.type_number(name) for name in bounds.types]
     ns: set[int] = set()
     for span in question.spans:

@@ -44,10 +44,7 @@ def _check_folder(config: Settings) -> Check:
     if wrong:
         names = ", ".join(wrong)
         return Check(
-            "home",
-            "degraded",
-            f"Others may read {names}.",
-            f"chmod go= {home} {config.database}",
+            "home", "degraded", f"Others may read {names}.", f"chmod go= {home} {config.database}"
         )
     shared = files.shared_file_system(config.database)
     if shared:

@@ -222,7 +222,6 @@ def _line_fit(lines: Sequence[str], question: Question, rarity: Floats) -> Float
 
 
 def _with_days(lines: Sequence[str], selected: Sequence[int]) -> str:
-    """Return lines in order, each day's heading before its first line."""
     shown: list[str] = []
     days = [i for i, line in enumerate(lines) if _DAY.fullmatch(line)]
     last = -1

@@ -200,7 +200,6 @@ _ALLOWED = {
 
 
 def _source_messages(db: Connection, distillation: Distillation) -> tuple[Message, ...]:
-    """Return the messages that a distillation summarizes."""
     session_n = items.resolve(db, distillation.id).session_n
     ends = [distillation.from_message, distillation.to_message]
     by_n = messages.get_messages(db, dump.known_numbers(db, ends))
@@ -269,11 +268,7 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
     )
 
 
-_ACTIONS = {
-    "delete": "deleted",
-    "link": "linked",
-    "supersede": "superseded",
-}
+_ACTIONS = {"delete": "deleted", "link": "linked", "supersede": "superseded"}
 _STEPS = {"hidden": "pruned", "superseded": "superseded", "depth": "moved", "added": "derived"}
 
 
@@ -363,13 +358,7 @@ class _Anchor:
 
 
 def list_around(
-    db: Connection,
-    anchor: str,
-    *,
-    before: int,
-    after: int,
-    project_n: int | None,
-    now: datetime,
+    db: Connection, anchor: str, *, before: int, after: int, project_n: int | None, now: datetime
 ) -> list[TimelineEntry]:
     """Return what happened around an item or a point in time, oldest first.
 

@@ -189,7 +189,6 @@ def _hits(
 
 
 def _line_sources(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
-    """Return the source message ids of each line of distillations."""
     source_ns = distillations.source_messages_by_line(db, ns)
     ids = items.ids_of(
         db, sorted({m for lines in source_ns.values() for line in lines for m in line})
@@ -288,7 +287,6 @@ def _hit(
 
 
 def _why(question: Question, ranked: Ranked, place: int) -> str:
-    """Return in a few words what speaks for a hit."""
     pool = ranked.pool
     reasons = []
     keyword_rank = pool.keyword_rank(place)

@@ -8,15 +8,11 @@ from datetime import datetime
 from itertools import pairwise
 
 from lore.errors import InvalidInput
-from lore.recall.time_spans import Span, spans
+from lore.recall.time_spans import MONTHS, Span, spans
 from lore.text import words
 from lore.text.lazy_regex import compile_lazy
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december",
-)  # fmt: skip
-_ALL_MONTHS = "|".join(_MONTHS)
+_ALL_MONTHS = "|".join(MONTHS)
 
 _FRAMES = tuple(
     compile_lazy(pattern, re.IGNORECASE)
@@ -162,7 +158,6 @@ def _strip_frame(text: str) -> str:
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of neighbouring words without stop words."""
     tokens = words.split(text)[:64]
     return tuple(
         (a, b)
@@ -173,9 +168,7 @@ def _pairs(text: str) -> tuple[tuple[str, str], ...]:
 
 def _months(text: str) -> frozenset[int]:
     lowered = text.lower()
-    months = {
-        number for number, name in enumerate(_MONTHS, 1) if re.search(rf"\b{name}\b", lowered)
-    }
+    months = {number for number, name in enumerate(MONTHS, 1) if re.search(rf"\b{name}\b", lowered)}
     for number, name in _WORD_MONTHS.items():
         if number in months and not re.search(_AS_DATE.format(name=name), lowered):
             months.discard(number)

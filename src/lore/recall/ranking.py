@@ -246,7 +246,6 @@ def select_relevant(ranked: Ranked) -> np.ndarray:
 
 
 def _count_strong(ranked: Ranked, order: np.ndarray) -> int:
-    """Count the candidates before the weak tail."""
     if not len(order):
         return 0
     scores = ranked.scores[order]

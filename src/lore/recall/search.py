@@ -168,7 +168,6 @@ def _plain_hits(
 
 
 def _one_per_tree(db: Connection, ranked: Sequence[int]) -> list[int]:
-    """Keep the best hit of each tree."""
     seen: set[int] = set()
     best = []
     for n in ranked:
@@ -381,29 +380,18 @@ def search_sessions(
         loaded = sessions.get_sessions(db, ns[order].tolist())
         return [
             _session_hit(
-                db,
-                question,
-                ranked,
-                loaded[int(ns[place])],
-                int(ns[place]),
-                float(scores[place]),
+                db, question, ranked, loaded[int(ns[place])], int(ns[place]), float(scores[place])
             )
             for place in order
         ]
 
 
 def _measured_type(types: tuple[ItemType, ...]) -> ItemType:
-    """Return the item type by which a session is measured."""
     return "message" if "message" in types else "distillation"
 
 
 def _session_hit(
-    db: Connection,
-    question: Question,
-    ranked: Ranked,
-    session: Session,
-    n: int,
-    score: float,
+    db: Connection, question: Question, ranked: Ranked, session: Session, n: int, score: float
 ) -> SessionHit:
     """Present a session by its fitting distillation lines, or else by its messages."""
     inside = [place for place in ranked.order() if ranked.pool.rows.sessions[place] == n]

@@ -126,7 +126,6 @@ def _from_working_state(db: Connection, n: int, session: Session) -> PastSession
 
 
 def _trusted_roots(db: Connection, project_n: int | None) -> tuple[tuple[str, str], ...]:
-    """Return the strongest trusted roots, by id and title."""
     ns = [n for n, _ in fragments.roots(db, project_n=project_n, limit=_SESSIONS_READ)]
     by_n = fragments.by_number(db, ns)
     roots = [
@@ -167,12 +166,7 @@ class News:
 
 
 def find_news(
-    db: Connection,
-    session: str,
-    *,
-    project_n: int,
-    without: Sequence[str],
-    since: datetime | None,
+    db: Connection, session: str, *, project_n: int, without: Sequence[str], since: datetime | None
 ) -> News:
     """Return the changes that a session has not been given yet.
 
@@ -195,7 +189,6 @@ def find_news(
 
 
 def _find_successors(db: Connection, superseded: Iterable[Fragment]) -> dict[str, NewsItem]:
-    """Return the trusted fragments that supersede others, by id."""
     ns = items.numbers_of(
         db, [fragment.superseded_by for fragment in superseded if fragment.superseded_by]
     )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lore.errors import InvalidInput
 from lore.text.lazy_regex import compile_lazy
 
-_MONTHS = (
+MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 )  # fmt: skip
@@ -171,7 +171,7 @@ def _parse_month_range(match: re.Match[str], now: datetime) -> tuple[datetime, d
 
 
 def _month_number(name: str) -> int:
-    return next(i for i, full in enumerate(_MONTHS, 1) if full.startswith(name[:3]))
+    return next(i for i, full in enumerate(MONTHS, 1) if full.startswith(name[:3]))
 
 
 def _parse_year(match: re.Match[str], _now: datetime) -> tuple[datetime, datetime] | None:

@@ -1,4 +1,4 @@
-"""A person settles what speaks against each other, and may take that back."""
+"""People resolve conflicts, and may undo that."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_person_may_keep_the_one_of_less_trust_and_take_that_back(database: Da
     assert len(conflicts(database)) == 1
 
 
-def test_a_conflict_that_is_none_is_told(database: Database):
+def test_an_unknown_conflict_is_an_error(database: Database):
     world = siblings(database, "The gateway is fast", "The gateway is written in Rust")
     with pytest.raises(NotFound):
         resolve_conflict(database, world.get("s0").id, world.get("s1").id, "keep")

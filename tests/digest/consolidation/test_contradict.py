@@ -1,4 +1,4 @@
-"""Phase 6: the newer one replaces what it changes in so many words, else a person decides."""
+"""Phase contradict: explicit changes supersede; other contradictions are conflicts."""
 
 from __future__ import annotations
 

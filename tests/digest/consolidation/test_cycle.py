@@ -1,4 +1,4 @@
-"""The runner: every phase reported, none stopped by another, nothing written in a dry run."""
+"""The cycle runner, its lock, and the undo of a cycle."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_phase_that_does_not_exist_is_refused_with_the_list(database: Database
     assert "merge" in refused.value.hint
 
 
-def test_a_phase_that_fails_is_told_and_the_later_ones_go_on(database: Database):
+def test_a_phase_that_fails_is_reported_and_the_later_ones_run(database: Database):
     full_world(database)
     report = run_cycle(database, CycleContext(FailingSummarizer()))
     assert phase(report, "reflect").state == "failed"
@@ -175,7 +175,7 @@ def test_without_vectors_the_phases_that_need_them_say_so(database: Database):
         assert "vectors" in phase(report, name).reason
 
 
-def test_progress_is_told_for_every_phase(database: Database):
+def test_progress_is_reported_for_every_phase(database: Database):
     full_world(database)
     told: list[tuple[str, int, int]] = []
     run_cycle(database, OFFLINE, progress=lambda *step: told.append(step))
@@ -196,8 +196,8 @@ def test_a_report_is_kept_and_comes_back_as_it_was(database: Database):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from lore.digest.consolidation import lock
-with lock.hold(Path(sys.argv[1])):
+from lore.digest.consolidation import cycle
+with cycle.hold_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -320,12 +320,12 @@ def test_what_was_taken_back_is_not_done_again_by_the_next_cycle(database: Datab
     assert {"orders", "orders again", "port"} <= world.visible()
 
 
-def test_after_a_day_nothing_is_taken_back_and_the_reason_is_told(database: Database, clock):
+def test_after_a_day_a_cycle_cannot_be_undone_and_the_error_says_why(database: Database, clock):
     full_world(database)
     run_cycle(database, OFFLINE)
     clock.advance(hours=24)
     before = state(database)
-    with pytest.raises(InvalidInput, match="only a day"):
+    with pytest.raises(InvalidInput, match="one day only"):
         undo_cycle(database)
     assert state(database) == before
 
@@ -384,7 +384,7 @@ class MortalDatabase(Database):
         return result
 
 
-def told(database: Database) -> dict[str, Any]:
+def report_lines(database: Database) -> dict[str, Any]:
     """Return what a memory says, but for ids that are drawn anew each time."""
     found = state(database)
     return {
@@ -420,7 +420,7 @@ def run_dying(home: Path, clock: FixedClock, write: int, *, after: bool) -> tupl
     assert last is not None
     assert last.report.ended_at is not None
     counts = {one.phase: one.counts for one in last.report.phases}
-    result = (told(database), counts)
+    result = (report_lines(database), counts)
     assert soundness(database) == []
     assert undo_cycle(database).left == 0
     database.close()

@@ -1,4 +1,4 @@
-"""Phase 0: idle sessions are digested, and one that fails stays staged."""
+"""Phase digest: idle sessions are digested, and one that fails stays staged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.fakes import FakeEmbedder
 from tests.store.samples import add_messages
 
 
-def talk(database: Database, name: str) -> str:
+def create_session(database: Database, name: str) -> str:
     """Store a session of one message, and return its id."""
 
     def work(db):
@@ -37,7 +37,7 @@ def talk(database: Database, name: str) -> str:
     return str(database.write(work))
 
 
-def means(*digest: Callable[[str], Mapping[str, int]], **more) -> CycleContext:
+def cycle_context(*digest: Callable[[str], Mapping[str, int]], **more) -> CycleContext:
     unwatched = {
         f"kind {place}": lambda id_, _watch, run=run: run(id_) for place, run in enumerate(digest)
     }
@@ -51,9 +51,9 @@ def waiting(database: Database) -> list[str]:
 
 
 def test_idle_sessions_are_digested_once_by_all_who_digest(database: Database, clock):
-    session = talk(database, "one")
+    session = create_session(database, "one")
     clock.advance(minutes=5)
-    late = talk(database, "late")
+    late = create_session(database, "late")
     seen: list[str] = []
 
     def distil(id_: str) -> dict[str, int]:
@@ -64,18 +64,18 @@ def test_idle_sessions_are_digested_once_by_all_who_digest(database: Database, c
         seen.append(f"curate {id_}")
         return {"fragments": 3}
 
-    report = run_cycle(database, means(distil, curate))
+    report = run_cycle(database, cycle_context(distil, curate))
     assert seen == [f"distil {session}", f"curate {session}"]
     assert phase(report, "digest").counts == {"sessions": 1, "distillations": 2, "fragments": 3}
-    run_cycle(database, means(distil, curate))
+    run_cycle(database, cycle_context(distil, curate))
     assert len(seen) == 2
     clock.advance(minutes=5)
-    run_cycle(database, means(distil, curate))
+    run_cycle(database, cycle_context(distil, curate))
     assert seen[2:] == [f"distil {late}", f"curate {late}"]
 
 
-def test_a_failure_leaves_the_session_staged_and_is_told(database: Database, clock):
-    bad, good = talk(database, "bad"), talk(database, "good")
+def test_a_failure_leaves_the_session_staged_and_is_reported(database: Database, clock):
+    bad, good = create_session(database, "bad"), create_session(database, "good")
     clock.advance(minutes=5)
 
     def digest(id_: str) -> dict[str, int]:
@@ -84,22 +84,24 @@ def test_a_failure_leaves_the_session_staged_and_is_told(database: Database, clo
             raise StoreError(msg)
         return {}
 
-    report = run_cycle(database, means(digest))
+    report = run_cycle(database, cycle_context(digest))
     digested = phase(report, "digest")
     assert digested.counts == {"sessions": 1, "failed": 1}
     assert any(bad in line and "refused" in line for line in digested.told)
     assert waiting(database) == [bad]
     assert good not in waiting(database)
-    assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {}
+    assert phase(run_cycle(database, cycle_context(lambda _: {})), "digest").counts == {}
     clock.advance(minutes=1)
-    assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {"sessions": 1}
+    assert phase(run_cycle(database, cycle_context(lambda _: {})), "digest").counts == {
+        "sessions": 1
+    }
     assert waiting(database) == []
 
 
 def test_how_long_a_session_must_be_idle_is_given(database: Database, clock):
-    talk(database, "one")
+    create_session(database, "one")
     clock.advance(minutes=5)
-    patient = means(lambda _: {}, idle_s=600)
+    patient = cycle_context(lambda _: {}, idle_s=600)
     assert phase(run_cycle(database, patient), "digest").counts == {}
     clock.advance(minutes=5)
     assert phase(run_cycle(database, patient), "digest").counts == {"sessions": 1}
@@ -108,7 +110,7 @@ def test_how_long_a_session_must_be_idle_is_given(database: Database, clock):
 def test_a_session_that_failed_five_times_is_parked_until_a_person_retries_it(
     database: Database, clock
 ):
-    bad = talk(database, "bad")
+    bad = create_session(database, "bad")
     seen = []
 
     def digest(id_: str) -> dict[str, int]:
@@ -118,19 +120,19 @@ def test_a_session_that_failed_five_times_is_parked_until_a_person_retries_it(
 
     for _ in range(7):
         clock.advance(hours=2)
-        run_cycle(database, means(digest))
+        run_cycle(database, cycle_context(digest))
     assert seen == [bad] * 5
     with database.read() as db:
         [job] = jobs.open_jobs(db)
     assert (job.subject, job.state, job.last_error) == (bad, "parked", "no answer")
     database.write(lambda db: jobs.retry(db, None, now=clock()))
-    run_cycle(database, means(lambda _: {}))
+    run_cycle(database, cycle_context(lambda _: {}))
     with database.read() as db:
         assert jobs.open_jobs(db) == []
 
 
 def test_a_bad_reply_is_paid_for_once(database: Database, clock):
-    talk(database, "bad")
+    create_session(database, "bad")
     seen = []
 
     def digest(id_: str) -> dict[str, int]:
@@ -140,26 +142,28 @@ def test_a_bad_reply_is_paid_for_once(database: Database, clock):
 
     for _ in range(3):
         clock.advance(hours=2)
-        run_cycle(database, means(digest))
+        run_cycle(database, cycle_context(digest))
     assert len(seen) == 1
 
 
 def test_a_spent_budget_is_counted_against_no_session(database: Database, clock):
-    talk(database, "one")
+    create_session(database, "one")
     clock.advance(minutes=5)
 
     def digest(_: str) -> dict[str, int]:
         msg = "all spent"
         raise BudgetSpent(msg, until=clock() + timedelta(hours=1))
 
-    run_cycle(database, means(digest))
+    run_cycle(database, cycle_context(digest))
     with database.read() as db:
         assert [(job.state, job.attempts) for job in jobs.open_jobs(db)] == [("pending", 0)]
-    assert phase(run_cycle(database, means(lambda _: {})), "digest").counts == {"sessions": 1}
+    assert phase(run_cycle(database, cycle_context(lambda _: {})), "digest").counts == {
+        "sessions": 1
+    }
 
 
 def test_a_session_that_breaks_the_program_holds_no_other_up_twice(database: Database, clock):
-    bad, good = talk(database, "bad"), talk(database, "good")
+    bad, good = create_session(database, "bad"), create_session(database, "good")
     clock.advance(minutes=5)
     seen = []
 
@@ -169,15 +173,15 @@ def test_a_session_that_breaks_the_program_holds_no_other_up_twice(database: Dat
             raise ZeroDivisionError
         return {}
 
-    assert phase(run_cycle(database, means(digest)), "digest").state == "failed"
-    run_cycle(database, means(digest))
+    assert phase(run_cycle(database, cycle_context(digest)), "digest").state == "failed"
+    run_cycle(database, cycle_context(digest))
     assert seen[:2] == [bad, good]
     assert waiting(database) == [bad]
 
 
 def test_after_three_failures_in_a_row_the_rest_is_left_for_later(database: Database, clock):
     for i in range(5):
-        talk(database, f"s{i}")
+        create_session(database, f"s{i}")
     clock.advance(minutes=5)
     seen = []
 
@@ -186,21 +190,21 @@ def test_after_three_failures_in_a_row_the_rest_is_left_for_later(database: Data
         msg = "no answer"
         raise StoreError(msg)
 
-    run_cycle(database, means(digest))
+    run_cycle(database, cycle_context(digest))
     assert len(seen) == 3
     assert len(waiting(database)) == 5
 
 
 def test_what_was_digested_gets_its_vectors_before_it_is_compared(database: Database, clock):
-    talk(database, "one")
+    create_session(database, "one")
     clock.advance(minutes=5)
     done = []
-    run_cycle(database, means(lambda _: {}, embed_waiting=lambda: done.append(1)))
+    run_cycle(database, cycle_context(lambda _: {}, embed_pending=lambda: done.append(1)))
     assert done == [1]
 
 
 def test_a_dry_run_counts_the_sessions_and_digests_none(database: Database, clock):
-    talk(database, "one")
+    create_session(database, "one")
     clock.advance(minutes=5)
     seen: list[str] = []
 
@@ -208,7 +212,7 @@ def test_a_dry_run_counts_the_sessions_and_digests_none(database: Database, cloc
         seen.append(id_)
         return {}
 
-    report = run_cycle(database, means(digest), dry_run=True)
+    report = run_cycle(database, cycle_context(digest), dry_run=True)
     assert phase(report, "digest").counts == {"sessions": 1}
     assert not seen
 
@@ -246,11 +250,11 @@ def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(
     known = {"/code/shop": (queue, worker, pin), "/code/site": (lint,)}
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(dimension=256), now=clock) as memory:
         for project, texts in known.items():
-            said(memory, project, project)
+            capture_session(memory, project, project)
             memory.context.digester = ScriptedSummarizer(finding(texts))
             memory.digest([project])
         clock.advance(hours=1)
-        said(memory, "again", "/code/shop")
+        capture_session(memory, "again", "/code/shop")
         clock.advance(minutes=6)
         memory.context.digester = ScriptedSummarizer(lambda _: [
             replace(fact(queue), edges=(("related_to", worker),)), fact(worker), fact(lint),
@@ -261,7 +265,7 @@ def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(
         memory.digest.consolidate(phases=["digest"])
         after = whole_state(memory.database)
         assert {name for name in before if before[name] != after[name]} == set(before)
-        assert told(memory.database) >= {"confirmed", "counted", "edge_added", "superseded"}
+        assert report_lines(memory.database) >= {"confirmed", "counted", "edge_added", "superseded"}
         clock.advance(minutes=1)
         assert memory.digest.undo_cycle().left == 0
         assert whole_state(memory.database) == before
@@ -271,7 +275,7 @@ def finding(texts: Sequence[str]) -> Reader:
     return lambda _: [fact(text) for text in texts]
 
 
-def said(memory: Memory, session: str, project: str) -> None:
+def capture_session(memory: Memory, session: str, project: str) -> None:
     memory.capture(
         session, [NewMessage("user", (Part("text", "hello"),), memory.database.now())],
         project=project,
@@ -285,7 +289,7 @@ def whole_state(database: Database) -> dict[str, Any]:
     return {**state(database), "confirmations": confirmed, "strengths": strong}
 
 
-def told(database: Database) -> set[str]:
+def report_lines(database: Database) -> set[str]:
     """Return what sorts of steps were written down."""
     with database.read() as db:
         return {verb for (verb,) in db.rows("SELECT DISTINCT verb FROM steps")}

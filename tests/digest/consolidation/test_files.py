@@ -1,4 +1,4 @@
-"""Which fragments name files that are gone, looked for where the project is."""
+"""Fragments that name missing files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def told(database: Database, project: Path, text: str, *files: str) -> World:
+def create_world(database: Database, project: Path, text: str, *files: str) -> World:
     """Store what a fragment of a project says, and which files its sessions had."""
     world = World(database)
     world.add("it", text, project=str(project))
@@ -35,7 +35,7 @@ def told(database: Database, project: Path, text: str, *files: str) -> World:
     return world
 
 
-def gone(database: Database, world: World) -> bool:
+def is_missing(database: Database, world: World) -> bool:
     with database.read() as db:
         found = check_files(db)
     assert found.back == []
@@ -55,30 +55,32 @@ def gone(database: Database, world: World) -> bool:
 def test_what_names_only_files_that_are_gone_is_found(
     database: Database, project: Path, text: str, *, is_gone: bool
 ):
-    world = told(database, project, text, "src/todos.ts", "README.md")
-    assert gone(database, world) == is_gone
+    world = create_world(database, project, text, "src/todos.ts", "README.md")
+    assert is_missing(database, world) == is_gone
 
 
 def test_a_file_may_be_named_by_its_whole_path(database: Database, project: Path):
     file = f"{project}/src/todos.ts"
-    assert gone(database, told(database, project, f"Todos live in {file} now", file))
+    assert is_missing(database, create_world(database, project, f"Todos live in {file} now", file))
 
 
 @pytest.mark.parametrize("file", ["../outside.txt", "/etc/nothing-here", "~/notes.md"])
 def test_files_outside_the_project_are_not_looked_for(database: Database, project: Path, file: str):
-    assert not gone(database, told(database, project, f"Notes live in {file} now", file))
+    assert not is_missing(
+        database, create_world(database, project, f"Notes live in {file} now", file)
+    )
 
 
 def test_nothing_is_said_of_a_folder_that_is_empty_or_elsewhere(database: Database, project: Path):
-    world = told(database, project, "Todos live in src/todos.ts", "src/todos.ts")
-    assert gone(database, world)
+    world = create_world(database, project, "Todos live in src/todos.ts", "src/todos.ts")
+    assert is_missing(database, world)
     (project / "README.md").unlink()
     (project / "src").rmdir()
-    assert not gone(database, world)
+    assert not is_missing(database, world)
 
 
-def test_what_was_gone_is_told_when_it_is_back(database: Database, project: Path):
-    world = told(database, project, "Todos live in src/todos.ts", "src/todos.ts")
+def test_a_missing_file_is_reported_when_it_is_back(database: Database, project: Path):
+    world = create_world(database, project, "Todos live in src/todos.ts", "src/todos.ts")
     n = world.ns["it"]
     database.write(lambda db: consolidation.mark_missing_files(db, [n], [], now=NOON))
     with database.read() as db:

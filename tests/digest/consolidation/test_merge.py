@@ -1,4 +1,4 @@
-"""Phase 2: of roots that say the same one survives, and no child is lost."""
+"""Phases merge and link: one of duplicate roots survives, and no child is lost."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_roots_that_differ_in_a_value_are_kept_apart(database: Database, first, 
     assert world.visible() == {"a", "b"}
 
 
-def test_a_person_is_never_swallowed_by_a_lower_voice(database: Database):
+def test_a_users_fragment_is_never_merged_into_one_of_lower_trust(database: Database):
     world = two(database, {"origin": "assistant"}, {"origin": "user"})
     world.read("a", 5)
     merge(database)

@@ -1,4 +1,4 @@
-"""Near pairs: exact where few, nearly all where many, never all with all."""
+"""Similar pairs: exact where few, nearly all where many."""
 
 from __future__ import annotations
 
@@ -77,19 +77,19 @@ def test_a_thousand_copies_do_not_make_a_million_pairs():
     assert set(found.a) | set(found.b) == set(range(1_000))
 
 
-def work_on(database: Database) -> PhaseRun:
+def phase_run(database: Database) -> PhaseRun:
     return PhaseRun(database, OFFLINE, "merge", 0, database.now())
 
 
-def joined(database: Database, work: PhaseRun | None = None) -> SimilarRoots:
-    work = work or work_on(database)
+def find_roots(database: Database, work: PhaseRun | None = None) -> SimilarRoots:
+    work = work or phase_run(database)
     embedding = find_embedder(work)
     assert embedding is not None
     return find_similar_roots(work, embedding, "merge")
 
 
 def pairs(database: Database) -> list[tuple[int, int]]:
-    return [(pair.a.n, pair.b.n) for pair in joined(database).pairs]
+    return [(pair.a.n, pair.b.n) for pair in find_roots(database).pairs]
 
 
 def set_mark(database: Database) -> None:
@@ -98,7 +98,7 @@ def set_mark(database: Database) -> None:
 
 def test_a_phase_without_vectors_is_skipped_and_says_why(database: Database):
     World(database).add("a", "Some fact")
-    work = work_on(database)
+    work = phase_run(database)
     assert find_embedder(work) is None
     assert "no vectors" in work.skipped
 
@@ -110,7 +110,7 @@ def test_near_roots_are_paired_the_nearest_first(database: Database):
     world.add("far", "far", axis(9))
     a, b, c = (world.ns[name] for name in "abc")
     assert pairs(database) == [(a, c), (a, b), (b, c)]
-    assert all(pair.cosine > SIMILAR_ABOVE for pair in joined(database).pairs)
+    assert all(pair.cosine > SIMILAR_ABOVE for pair in find_roots(database).pairs)
 
 
 def test_roots_of_two_projects_are_never_paired(database: Database):
@@ -136,7 +136,7 @@ def test_what_is_new_is_compared_with_all_that_is_known(database: Database):
     world.add("b", "b", axis(0, _1=0.1))
     set_mark(database)
     world.add("c", "c", axis(0, _2=0.1))
-    found = joined(database)
+    found = find_roots(database)
     assert found.compared == 1
     assert all(world.ns["c"] in (pair.a.n, pair.b.n) for pair in found.pairs)
     assert len(found.pairs) == 2
@@ -145,7 +145,7 @@ def test_what_is_new_is_compared_with_all_that_is_known(database: Database):
 def test_phases_with_the_same_mark_share_one_comparison(database: Database):
     world = World(database)
     world.add("a", "a", axis(0))
-    work = work_on(database)
-    first = joined(database, work)
+    work = phase_run(database)
+    first = find_roots(database, work)
     database.write(lambda db: put_vectors(db, [world.ns["a"]], axis(1).reshape(1, -1)))
-    assert joined(database, work) is first
+    assert find_roots(database, work) is first

@@ -1,4 +1,4 @@
-"""What all phases share: a chat's answers are cleaned, limited and kept one by one."""
+"""What all phases share: answers of a chat are cleaned, limited and stored one by one."""
 
 from __future__ import annotations
 

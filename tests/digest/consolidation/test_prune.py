@@ -1,4 +1,4 @@
-"""Phases 7 and 8: edges fade by the day, faded children go, first from sight and then for good."""
+"""Phases prune_edges and prune_fragments: decay, hide, and remove a day later."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_hierarchical_and_drawn_edges_never_fade(database: Database, clock):
         assert graph.find_edge(db, world.ns["a"], world.ns["b"], "related_to") == (0.2, "")
 
 
-def faded(database: Database) -> World:
+def faded_world(database: Database) -> World:
     world = World(database)
     world.add("root", "The project", None, at=OLD, importance=0.1)
     world.add("low", "Somebody liked the quokka logo", None, parent="root", at=OLD, importance=0.1)
@@ -97,7 +97,7 @@ def faded(database: Database) -> World:
 
 
 def test_what_has_faded_goes_and_what_is_below_it_moves_up(database: Database):
-    world = faded(database)
+    world = faded_world(database)
     assert prune(database).counts == {"pruned": 1, "children moved": 1}
     assert world.children("root") == {"below", "high"}
     assert (world.get("below").depth, world.get("deeper").depth) == (1, 2)
@@ -106,7 +106,7 @@ def test_what_has_faded_goes_and_what_is_below_it_moves_up(database: Database):
 
 @pytest.mark.parametrize("days", [1, 100, 1_000, 20_000])
 def test_roots_and_what_mattered_never_go(database: Database, clock, days):
-    world = faded(database)
+    world = faded_world(database)
     clock.advance(days=days)
     prune(database)
     with database.read() as db:
@@ -132,7 +132,7 @@ def test_the_lines_of_the_table_hold(database: Database, age_days, readings, goe
 
 
 def test_it_is_hidden_for_a_day_and_can_come_back(database: Database, clock):
-    world = faded(database)
+    world = faded_world(database)
     prune(database)
     assert "low" not in world.visible()
     clock.advance(hours=23)
@@ -144,8 +144,8 @@ def test_it_is_hidden_for_a_day_and_can_come_back(database: Database, clock):
         assert fragments.by_number(db, [world.ns["low"]])
 
 
-def test_a_day_later_no_byte_of_it_is_left_and_other_machines_are_told(database: Database, clock):
-    world = faded(database)
+def test_a_day_later_no_byte_of_it_is_left_and_a_tombstone_is_written(database: Database, clock):
+    world = faded_world(database)
     id_ = world.get("low").id
     prune(database)
     gone: list[int] = []
@@ -175,7 +175,7 @@ def test_what_holds_a_stale_value_down_is_not_pruned_before_it(database: Databas
 
 
 def test_removal_keeps_what_was_deleted_by_hand_until_it_is_brought_back(database: Database, clock):
-    world = faded(database)
+    world = faded_world(database)
     by_hand.delete(database, world.get("high").id)
     prune(database)
     clock.advance(days=3)

@@ -1,4 +1,4 @@
-"""Phase 1: relevance as the curve has it, boosts that last, doubt about files that are gone."""
+"""Phase rescore: the decay curve, reinforcement, and doubt about missing files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phase 4: roots that Lore made tell what is below them; nobody else's words are replaced."""
+"""Phases resummarize and reflect: overviews of roots, and insights from clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forgetting reaches what a cycle made of it: overviews, insights, reports, steps."""
+"""Forgetting reaches what a cycle derived: overviews, insights, reports, steps."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_an_insight_goes_with_what_it_was_derived_from(database: Database):
     assert b"Hippolyta" not in bytes_of(database)
 
 
-def test_a_report_loses_the_lines_that_tell_of_what_is_forgotten(database: Database):
+def test_a_report_loses_the_lines_about_what_is_forgotten(database: Database):
     world = full_world(database)
     run_cycle(database, OFFLINE)
     gone = world.get("orders again")

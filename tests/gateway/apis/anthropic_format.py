@@ -1,4 +1,4 @@
-"""Talks in the words of Anthropic's Messages, as clients write them."""
+"""Conversations in the format of Anthropic's Messages, as clients send them."""
 
 from __future__ import annotations
 

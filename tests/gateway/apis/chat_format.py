@@ -1,4 +1,4 @@
-"""Talks in the words of OpenAI's Chat Completions, as clients write them."""
+"""Conversations in the format of OpenAI's Chat Completions, as clients send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Talks: conversations with tools, made up or real, that every wire can put into its own words."""
+"""Generated and real conversations with tools, which every API format can express."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Talks in the words of Gemini's generateContent, as clients write them."""
+"""Conversations in the format of Gemini's generateContent, as clients send them."""
 
 from __future__ import annotations
 

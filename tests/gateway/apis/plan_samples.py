@@ -1,4 +1,4 @@
-"""Plans for made-up talks: any that a planner might come to while the pins hold."""
+"""Plans for generated conversations: any that a planner might make."""
 
 from __future__ import annotations
 

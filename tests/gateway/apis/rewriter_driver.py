@@ -1,4 +1,4 @@
-"""Driving a splice as the gateway does: upstreams that answer by a script, searches by a table."""
+"""Drive a stream rewriter as the gateway does, with scripted upstreams and searches."""
 
 from __future__ import annotations
 
@@ -76,19 +76,21 @@ def drive(
     """Answer a request as the gateway does."""
     request = wire.parse_request(body)
     ids = make_ids()
-    splice = wire.open_rewriter(request, body, RECALL, lambda: f"{turn}{ids()}")
+    rewriter = wire.open_rewriter(request, body, RECALL, lambda: f"{turn}{ids()}")
     done = Driven(b"", [body])
     for number, reply in enumerate(script):
         answer = upstream(done.bodies[-1], reply, f"{turn}{number}")
         for at in range(0, len(answer), cut):
-            done.answer += splice.feed(answer[at : at + cut])
-        done.answer += splice.end_response()
-        goes_on = splice.needs_follow_up
-        done.calls += splice.pending_calls
-        done.stored |= splice.add_results({call.id: found(call) for call in splice.pending_calls})
+            done.answer += rewriter.feed(answer[at : at + cut])
+        done.answer += rewriter.end_response()
+        goes_on = rewriter.needs_follow_up
+        done.calls += rewriter.pending_calls
+        done.stored |= rewriter.add_results({
+            call.id: found(call) for call in rewriter.pending_calls
+        })
         if not goes_on:
             return done
-        done.bodies.append(splice.follow_up_body())
+        done.bodies.append(rewriter.follow_up_body())
     msg = "the script is too short"
     raise AssertionError(msg)
 

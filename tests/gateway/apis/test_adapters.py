@@ -1,4 +1,4 @@
-"""Every wire that a path may lead to can be spoken."""
+"""Every API that a route names has an adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories of Anthropic's Messages in which markers stand."""
+"""Markers in histories of Anthropic's Messages."""
 
 from __future__ import annotations
 

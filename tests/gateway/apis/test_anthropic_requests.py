@@ -1,4 +1,4 @@
-"""Prompts for Anthropic's Messages: breakpoints, and what stays when the beginning goes."""
+"""Prompts for Anthropic's Messages: breakpoints, and what stays when the start is left out."""
 
 from __future__ import annotations
 

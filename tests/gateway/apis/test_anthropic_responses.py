@@ -1,4 +1,4 @@
-"""Answers of Anthropic's Messages as they are read, and those that the gateway gives itself."""
+"""Parsing responses of Anthropic's Messages, and the gateway's own answers."""
 
 from __future__ import annotations
 

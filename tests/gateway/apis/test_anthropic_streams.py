@@ -1,4 +1,4 @@
-"""Recall in Anthropic's Messages: the client sees one answer, the model sees its calls."""
+"""Recall in Anthropic's Messages: the client sees one response, the model sees its calls."""
 
 from __future__ import annotations
 
@@ -143,12 +143,12 @@ def test_a_word_of_the_answer_that_is_the_name_of_our_tool_passes():
 
 def test_what_is_complete_passes_at_once_and_the_rest_with_its_end():
     request = anthropic.parse_request(first_request(streams=True))
-    splice = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
-    assert splice.feed(b"data: {}\n\ndata: ") == b"data: {}\n\n"
-    assert splice.feed(b"{}\n") == b""
-    assert splice.feed(b"\n") == b"data: {}\n\n"
-    assert splice.feed(b"data: {}") == b""
-    assert splice.end_response() == b"data: {}"
+    rewriter = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
+    assert rewriter.feed(b"data: {}\n\ndata: ") == b"data: {}\n\n"
+    assert rewriter.feed(b"{}\n") == b""
+    assert rewriter.feed(b"\n") == b"data: {}\n\n"
+    assert rewriter.feed(b"data: {}") == b""
+    assert rewriter.end_response() == b"data: {}"
 
 
 def test_blocks_are_numbered_through_and_the_message_begins_and_ends_once():
@@ -240,19 +240,19 @@ def test_a_call_that_was_cut_off_leaves_nothing():
 
 def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     request = anthropic.parse_request(first_request(streams=True))
-    splice = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
-    splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
-    splice.end_response()
-    assert splice.needs_follow_up
-    assert b"event: error" in splice.error_output(529, b"Overloaded")
+    rewriter = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
+    rewriter.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
+    rewriter.end_response()
+    assert rewriter.needs_follow_up
+    assert b"event: error" in rewriter.error_output(529, b"Overloaded")
 
 
 def test_faults_inside_a_stream_pass():
     request = anthropic.parse_request(first_request(streams=True))
-    splice = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
+    rewriter = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
     error = messages_wire.error_event(529, "Overloaded", "x")
-    assert splice.feed(error) == error
-    assert not splice.needs_follow_up
+    assert rewriter.feed(error) == error
+    assert not rewriter.needs_follow_up
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -269,16 +269,16 @@ def test_a_marker_stands_on_a_line_of_its_own(streams):
 @pytest.mark.parametrize("delta", [{"type": "text_delta", "text": "a"}, {"partial_json": "{}"}])
 def test_what_belongs_to_no_block_passes_as_it_is_and_is_no_call(delta: Json):
     request = anthropic.parse_request(first_request(streams=True))
-    splice = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
+    rewriter = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
     told: list[Json] = [
         {"type": "content_block_delta", "index": 3, "delta": delta},
         {"type": "content_block_stop", "index": 3},
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
     ]
     stream = b"".join(sse.write(one, one["type"]) for one in told)
-    assert splice.feed(stream) + splice.end_response() == stream
-    assert splice.pending_calls == ()
-    assert not splice.needs_follow_up
+    assert rewriter.feed(stream) + rewriter.end_response() == stream
+    assert rewriter.pending_calls == ()
+    assert not rewriter.needs_follow_up
 
 
 def event(kind: str, **told: object) -> bytes:
@@ -302,15 +302,15 @@ ASKS = block_events(
 
 def test_what_the_api_has_condensed_is_said_again_whole():
     request = anthropic.parse_request(first_request(streams=True))
-    splice = anthropic.open_rewriter(request, request.body, RECALL, make_ids())
+    rewriter = anthropic.open_rewriter(request, request.body, RECALL, make_ids())
     delta = {"type": "compaction_delta", "content": "All that was said.", "sealed": "x"}
     told = event("message_start", message={"id": "m", "usage": {}})
     told += block_events(0, {"type": "compaction", "content": None}, delta) + ASKS
     told += event("message_delta", delta={"stop_reason": "tool_use"}, usage={})
-    splice.feed(told + event("message_stop"))
-    splice.end_response()
-    splice.add_results({"toolu_1": "found"})
-    content = json.loads(splice.follow_up_body())["messages"][-2]["content"]
+    rewriter.feed(told + event("message_stop"))
+    rewriter.end_response()
+    rewriter.add_results({"toolu_1": "found"})
+    content = json.loads(rewriter.follow_up_body())["messages"][-2]["content"]
     assert content[0] == {"type": "compaction", "content": "All that was said.", "sealed": "x"}
 
 
@@ -330,7 +330,7 @@ SKILLS = [{"type": "anthropic", "skill_id": "xlsx"}]
 def test_the_container_of_a_first_answer_is_that_of_the_next_and_is_told(streams, asked, follows):
     body = json.dumps({**json.loads(first_request(streams=streams)), **asked}).encode()
     request = anthropic.parse_request(body)
-    splice = anthropic.open_rewriter(request, body, RECALL, make_ids())
+    rewriter = anthropic.open_rewriter(request, body, RECALL, make_ids())
     call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {}}
     done = [{"type": "text", "text": "Done."}]
     if streams:
@@ -343,10 +343,10 @@ def test_the_container_of_a_first_answer_is_that_of_the_next_and_is_told(streams
         said = {"content": [call], "stop_reason": "tool_use", "container": CONTAINER}
         first = json.dumps({**whole, **said}).encode()
         second = json.dumps({**whole, "content": done, "stop_reason": "end_turn"}).encode()
-    splice.feed(first)
-    splice.end_response()
-    splice.add_results({"toolu_1": "found"})
-    assert json.loads(splice.follow_up_body())["container"] == follows
-    told = splice.feed(second) + splice.end_response()
+    rewriter.feed(first)
+    rewriter.end_response()
+    rewriter.add_results({"toolu_1": "found"})
+    assert json.loads(rewriter.follow_up_body())["container"] == follows
+    told = rewriter.feed(second) + rewriter.end_response()
     ended = [one["delta"] for one in sse.documents(told) if one["type"] == "message_delta"]
     assert (ended[-1] if streams else json.loads(told))["container"] == CONTAINER

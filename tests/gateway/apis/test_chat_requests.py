@@ -1,4 +1,4 @@
-"""Histories of Chat Completions in which markers stand."""
+"""Markers in histories of Chat Completions."""
 
 from __future__ import annotations
 

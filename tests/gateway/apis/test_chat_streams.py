@@ -1,4 +1,4 @@
-"""Recall in Chat Completions: the client sees one answer, the model sees its calls."""
+"""Recall in Chat Completions: the client sees one response, the model sees its calls."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
 
 def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     request = openai_chat.parse_request(first_request(streams=True))
-    splice = openai_chat.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
-    splice.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
-    splice.end_response()
-    assert splice.needs_follow_up
-    assert splice.error_output(529, b"Overloaded").endswith(b"[DONE]\n\n")
+    rewriter = openai_chat.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
+    rewriter.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
+    rewriter.end_response()
+    assert rewriter.needs_follow_up
+    assert rewriter.error_output(529, b"Overloaded").endswith(b"[DONE]\n\n")

@@ -1,4 +1,4 @@
-"""Keys of entries: what comes and goes is no part of them, all that is said is."""
+"""Entry keys: they cover all that was said, and nothing that clients add or drop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recall in Gemini's generateContent: the client sees one answer, the model sees its calls."""
+"""Recall in Gemini's generateContent: the client sees one response, the model its calls."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ STREAM = "/v1beta/models/gemini-test:streamGenerateContent?alt=sse"
 
 
 class Streaming:
-    """The wire as a client uses it that names the stream in its path."""
+    """The adapter for a client that names the stream in its path."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(gemini, name)
 
-    def read(self, body: bytes, path: str = STREAM) -> Request:
+    def parse_request(self, body: bytes, path: str = STREAM) -> Request:
         return gemini.parse_request(body, path)
 
 
-def wire_of(*, streams: bool) -> ApiAdapter:
+def adapter_of(*, streams: bool) -> ApiAdapter:
     return Streaming() if streams else gemini
 
 
@@ -117,7 +117,7 @@ def next_request(done: Driven, parts: list[Json]) -> bytes:
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, cut):
     upstream = upstream_of(streams=streams)
-    done = drive(wire_of(streams=streams), first_request(), upstream, script, cut)
+    done = drive(adapter_of(streams=streams), first_request(), upstream, script, cut)
     parts, usage, stop = received(done.answer, streams=streams)
     theirs = [call for call in script[-1].calls if call.name == "Read"]
     names = [one["functionCall"]["name"] for one in parts if "functionCall" in one]
@@ -144,14 +144,14 @@ def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, 
 def test_an_answer_without_recall_passes_byte_by_byte(streams):
     script = [Reply(text="No need.", thinking="Easy.", calls=(Call("Read", {"path": "x"}),))]
     upstream = upstream_of(streams=streams)
-    done = drive(wire_of(streams=streams), first_request(), upstream, script)
+    done = drive(adapter_of(streams=streams), first_request(), upstream, script)
     assert done.answer == upstream(done.bodies[0], script[0], "a0")
 
 
 @settings(max_examples=50)
 @given(script=scripts(), cut=st.integers(1, 200))
 def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
-    wire, upstream = wire_of(streams=True), upstream_of(streams=True)
+    wire, upstream = adapter_of(streams=True), upstream_of(streams=True)
     whole = drive(wire, first_request(), upstream, script, 10**9)
     assert drive(wire, first_request(), upstream, script, cut).answer == whole.answer
 
@@ -159,7 +159,7 @@ def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
 @pytest.mark.parametrize("streams", [True, False])
 def test_memory_is_searched_ten_times_at_most_and_the_answer_ends(streams):
     script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MAX_RECALLS + 2)]
-    done = drive(wire_of(streams=streams), first_request(), upstream_of(streams=streams), script)
+    done = drive(adapter_of(streams=streams), first_request(), upstream_of(streams=streams), script)
     parts, _, _ = received(done.answer, streams=streams)
     check_that_searching_ended(done, json.dumps(parts))
     request = gemini.parse_request(next_request(done, parts))

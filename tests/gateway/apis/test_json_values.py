@@ -1,4 +1,4 @@
-"""Shapes: what anybody may have written is read, or refused in one way."""
+"""JSON from clients is parsed, or rejected with one error."""
 
 from __future__ import annotations
 

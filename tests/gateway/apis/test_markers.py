@@ -1,4 +1,4 @@
-"""Markers: what stands for a call in the store, and what of it may be written there."""
+"""Markers: how they are stored, and redacted."""
 
 from __future__ import annotations
 

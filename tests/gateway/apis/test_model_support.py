@@ -1,4 +1,4 @@
-"""Models that refuse what the gateway would add are given nothing of it."""
+"""Models that reject the gateway's additions get none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts by a plan keep the rules of every wire, over made-up and over real conversations."""
+"""Rewritten prompts follow the rules of every API, for generated and real conversations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def annotate(block: Block) -> str:
 KNOWN = PromptAdditions(knowledge="We print on Thursdays.", annotate=annotate, recall_tool=RECALL)
 
 
-def wire_of(name: str) -> tuple[ApiAdapter, ModuleType]:
+def adapter_of(name: str) -> tuple[ApiAdapter, ModuleType]:
     return WIRES[name]
 
 
@@ -58,7 +58,7 @@ def check_prompt(form: ModuleType, sent: bytes, plan: Plan, talk: Talk) -> None:
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_a_prompt_by_a_plan_keeps_the_rules_of_its_wire(name, data):
-    wire, form = wire_of(name)
+    wire, form = adapter_of(name)
     talk = data.draw(st.sampled_from(data.draw(talks()).asked()))
     request = wire.parse_request(form.body(talk, data.draw(forms)))
     plan = data.draw(plans(request))
@@ -80,7 +80,7 @@ def test_a_prompt_by_a_plan_keeps_the_rules_of_its_wire(name, data):
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_while_the_pins_hold_a_prompt_begins_as_the_one_before(name, data):
-    wire, form = wire_of(name)
+    wire, form = adapter_of(name)
     stages = data.draw(talks()).asked()
     before = data.draw(st.integers(0, len(stages) - 1))
     after = data.draw(st.integers(before, len(stages) - 1))
@@ -102,7 +102,7 @@ def test_while_the_pins_hold_a_prompt_begins_as_the_one_before(name, data):
 @settings(max_examples=EXAMPLES)
 @given(talk=talks(), one=forms, other=forms, thinks=st.booleans())
 def test_an_entry_has_the_same_key_in_every_form(name, talk, one, other, thinks):
-    wire, form = wire_of(name)
+    wire, form = adapter_of(name)
     other = Form(other.as_text, other.reverse_results, other.marked, other.reminds, thinks)
     first, second = (wire.parse_request(form.body(talk, shape)).dialogue for shape in (one, other))
     assert [entry.key for entry in first.entries] == [entry.key for entry in second.entries]
@@ -113,7 +113,7 @@ def test_an_entry_has_the_same_key_in_every_form(name, talk, one, other, thinks)
 @settings(max_examples=EXAMPLES)
 @given(talk=talks(), shape=forms)
 def test_what_nothing_is_added_to_stays_the_very_bytes_of_the_client(name, talk, shape):
-    wire, form = wire_of(name)
+    wire, form = adapter_of(name)
     request = wire.parse_request(form.body(talk, shape))
     assert wire.rewrite_request(request, NOTHING, PromptAdditions()) is request.body
     assert wire.expand_markers(request, lambda _: None) is request
@@ -123,7 +123,7 @@ def test_what_nothing_is_added_to_stays_the_very_bytes_of_the_client(name, talk,
 @settings(max_examples=100)
 @given(data=st.data())
 def test_the_dialogue_has_every_call_with_its_result(name, data):
-    wire, form = wire_of(name)
+    wire, form = adapter_of(name)
     talk = data.draw(talks())
     dialogue = wire.parse_request(form.body(talk, data.draw(forms))).dialogue
     blocks = [block for entry in dialogue.entries for block in entry.blocks]
@@ -140,7 +140,7 @@ def test_the_dialogue_has_every_call_with_its_result(name, data):
 
 @each_wire
 def test_real_sessions_keep_the_rules(name):
-    wire, form = wire_of(name)
+    wire, form = adapter_of(name)
     tried = 0
     for talk in real_talks():
         stages = talk.asked()
@@ -165,7 +165,7 @@ def test_real_sessions_keep_the_rules(name):
 
 @each_wire
 def test_a_plan_that_no_upstream_takes_is_refused(name):
-    wire, form = wire_of(name)
+    wire, form = adapter_of(name)
     talk = next(one for one in SAMPLES if one.used())
     request = wire.parse_request(form.body(talk, PLAIN))
     entries = request.dialogue.entries
@@ -180,7 +180,7 @@ def test_a_plan_that_no_upstream_takes_is_refused(name):
 
 @each_wire
 def test_a_note_stands_from_then_on_at_the_end_of_its_entry(name):
-    wire, form = wire_of(name)
+    wire, form = adapter_of(name)
     talk = SAMPLES[0]
     request = wire.parse_request(form.body(talk, PLAIN))
     key = request.dialogue.entries[turn_starts(request.dialogue)[0]].key
@@ -197,7 +197,7 @@ def test_a_note_stands_from_then_on_at_the_end_of_its_entry(name):
     "body", [b"", b"[]", b"{}", b"nothing", b'{"messages": 3}', b'{"input": [3]}']
 )
 def test_another_body_than_the_wires_is_refused(name, body):
-    wire, _ = wire_of(name)
+    wire, _ = adapter_of(name)
     with pytest.raises(InvalidInput):
         wire.parse_request(body)
 
@@ -221,7 +221,7 @@ def test_another_body_than_the_wires_is_refused(name, body):
 @example(value=[{"content": [None]}])
 @example(value=[{}, {}])
 def test_any_body_is_read_or_refused(name, value):
-    wire, _ = wire_of(name)
+    wire, _ = adapter_of(name)
     for field in ("messages", "input", "contents"):
         try:
             request = wire.parse_request(orjson.dumps({"model": "m", field: value}))

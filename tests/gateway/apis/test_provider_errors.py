@@ -1,4 +1,4 @@
-"""Faults: a prompt that is too long is known by what any provider says of it."""
+"""Errors of every provider for a too long prompt are recognized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where recall can be part of an answer, and where the provider has the history."""
+"""Which requests may be offered recall, and which have their history at the provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of the real clients: entries are known again from one to the next, in any session."""
+"""Recorded requests of real clients: entries keep their keys from one request to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers on the wires of OpenAI and Google as they are read, and those of the gateway itself."""
+"""Parsing responses of OpenAI and Google, and the gateway's own answers."""
 
 from __future__ import annotations
 

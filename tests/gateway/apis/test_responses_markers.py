@@ -1,4 +1,4 @@
-"""Histories of OpenAI's Responses in which markers stand, in the forms that clients keep."""
+"""Markers in histories of OpenAI's Responses, in the forms that clients keep."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ def test_what_is_cited_in_a_text_is_not_cited_in_its_pieces():
 def test_a_thought_that_the_provider_did_not_keep_is_not_sent_to_it(hidden):
     body = json.dumps({"model": "gpt-test", "store": False, "input": [ASKED]}).encode()
     request = openai_responses.parse_request(body)
-    splice = openai_responses.open_rewriter(request, body, RECALL, make_ids())
+    rewriter = openai_responses.open_rewriter(request, body, RECALL, make_ids())
     reasoned = {"type": "reasoning", "id": "rs_1", "summary": [], **hidden}
     searched = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
     output = [reasoned, searched, spoken("Let me look.", id="msg_1"), CALL]
-    splice.feed(json.dumps({"id": "resp_1", "status": "completed", "output": output}).encode())
-    splice.end_response()
-    splice.add_results({"call_1": "found"})
-    sent = json.loads(splice.follow_up_body())
+    rewriter.feed(json.dumps({"id": "resp_1", "status": "completed", "output": output}).encode())
+    rewriter.end_response()
+    rewriter.add_results({"call_1": "found"})
+    sent = json.loads(rewriter.follow_up_body())
     seen = rules.Seen()
     rules.remember_responses(output, seen)
     rules.check_responses(sent, seen)

@@ -1,4 +1,4 @@
-"""Requests of Responses as Codex makes them for its newer models."""
+"""Requests that Codex makes for its newer models with the Responses API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes of a stream before our tool is named in it, however it is cut and ended."""
+"""What passes of a stream before it names the recall tool, however it is chunked."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def searching(end: str) -> bytes:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_what_has_passed_is_not_said_again_when_reading_begins(end):
     stream = searching(end)
-    splice = opened()
-    whole = splice.feed(stream) + splice.end_response()
+    rewriter = opened()
+    whole = rewriter.feed(stream) + rewriter.end_response()
     for cut in range(len(stream)):
-        splice = opened()
-        passed = splice.feed(stream[:cut]) + splice.feed(stream[cut:]) + splice.end_response()
+        rewriter = opened()
+        passed = rewriter.feed(stream[:cut]) + rewriter.feed(stream[cut:]) + rewriter.end_response()
         assert passed == whole
 
 
 def test_an_event_that_comes_in_many_pieces_is_looked_through_once():
-    splice = opened("responses")
+    rewriter = opened("responses")
     size, piece = 4_000_000, 4_096
     stream = sse.write({"type": "response.x", "picture": "A" * size}, "response.x")
-    passed = [splice.feed(stream[at : at + piece]) for at in range(0, len(stream), piece)]
+    passed = [rewriter.feed(stream[at : at + piece]) for at in range(0, len(stream), piece)]
     assert b"".join(passed) == stream
     assert len([one for one in passed if one]) == 1
 
@@ -70,18 +70,18 @@ def test_an_event_that_comes_in_many_pieces_is_looked_through_once():
 @pytest.mark.parametrize("wire", list(ADAPTERS))
 @pytest.mark.parametrize("come", [{"id": "m", "content": []}, {"error": {"message": "Too late."}}])
 def test_a_document_in_the_place_of_a_stream_ends_the_answer_with_an_error(wire, come):
-    splice = opened(wire)
-    splice.feed(FIRST[wire])
-    splice.end_response()
-    assert splice.needs_follow_up
-    splice.add_results({})
-    splice.follow_up_body()
+    rewriter = opened(wire)
+    rewriter.feed(FIRST[wire])
+    rewriter.end_response()
+    assert rewriter.needs_follow_up
+    rewriter.add_results({})
+    rewriter.follow_up_body()
     document = json.dumps(come).encode()
-    told = splice.feed(document) + splice.end_response()
+    told = rewriter.feed(document) + rewriter.end_response()
     assert not told.startswith(b"{")
     assert all(line[:5] in (b"data:", b"event", b"") for line in told.split(b"\n"))
     assert any("error" in one for one in map(json.dumps, sse.documents(told)))
-    assert not splice.needs_follow_up
+    assert not rewriter.needs_follow_up
 
 
 def _first_chat() -> bytes:
@@ -116,14 +116,18 @@ FIRST = {
 
 @pytest.mark.parametrize("wire", sorted(ADAPTERS))
 def test_a_stream_that_does_not_name_the_tool_is_followed_by_nothing(wire):
-    splice = opened(wire)
-    passed = splice.feed(b'data: {"type": "ping"}\n\ndata: {"ty')
-    assert splice.is_unchanged
-    assert passed + splice.end_response() == b'data: {"type": "ping"}\n\ndata: {"ty'
-    assert (splice.pending_calls, splice.needs_follow_up, splice.add_results({})) == ((), False, {})
+    rewriter = opened(wire)
+    passed = rewriter.feed(b'data: {"type": "ping"}\n\ndata: {"ty')
+    assert rewriter.is_unchanged
+    assert passed + rewriter.end_response() == b'data: {"type": "ping"}\n\ndata: {"ty'
+    assert (rewriter.pending_calls, rewriter.needs_follow_up, rewriter.add_results({})) == (
+        (),
+        False,
+        {},
+    )
 
 
 def test_a_stream_that_names_the_tool_has_to_be_read():
-    splice = opened()
-    splice.feed(searching("\n"))
-    assert not splice.is_unchanged
+    rewriter = opened()
+    rewriter.feed(searching("\n"))
+    assert not rewriter.is_unchanged

@@ -1,4 +1,4 @@
-"""Streams that are not as the documentation has them: what is no call of recall passes as it is."""
+"""Streams that differ from the documentation: all but recall calls passes unchanged."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def streamed(told: list[Json]) -> bytes:
 )
 @pytest.mark.parametrize("cut", [1, 7, 10_000])
 def test_what_is_no_call_of_recall_passes_as_it_is(wire: str, told: list[Json], cut: int):
-    splice, stream = opened(wire), streamed(told)
-    passed = b"".join(splice.feed(stream[at : at + cut]) for at in range(0, len(stream), cut))
-    assert passed + splice.end_response() == stream
-    assert splice.pending_calls == ()
+    rewriter, stream = opened(wire), streamed(told)
+    passed = b"".join(rewriter.feed(stream[at : at + cut]) for at in range(0, len(stream), cut))
+    assert passed + rewriter.end_response() == stream
+    assert rewriter.pending_calls == ()
 
 
 @pytest.mark.parametrize(
@@ -80,22 +80,22 @@ def test_what_is_no_call_of_recall_passes_as_it_is(wire: str, told: list[Json], 
     ],
 )
 def test_a_call_that_is_told_in_whatever_way_is_one_search(wire: str, told: list[Json]):
-    splice = opened(wire)
-    shown = splice.feed(streamed(told)) + splice.end_response()
-    assert len(splice.pending_calls) == 1
+    rewriter = opened(wire)
+    shown = rewriter.feed(streamed(told)) + rewriter.end_response()
+    assert len(rewriter.pending_calls) == 1
     assert b"function_call" not in shown
-    assert splice.needs_follow_up
-    splice.add_results({splice.pending_calls[0].id: "found"})
-    assert b"found" in splice.follow_up_body()
+    assert rewriter.needs_follow_up
+    rewriter.add_results({rewriter.pending_calls[0].id: "found"})
+    assert b"found" in rewriter.follow_up_body()
 
 
 def test_calls_without_numbers_are_told_apart_by_their_order():
-    splice = opened("chat")
+    rewriter = opened("chat")
     calls = [{"id": "a", "function": CALLED}, {"id": "b", "function": READ}]
-    shown = splice.feed(streamed([chunk({"tool_calls": calls}), chunk({}, "tool_calls")]))
-    assert [call.id for call in splice.pending_calls] == ["a"]
+    shown = rewriter.feed(streamed([chunk({"tool_calls": calls}), chunk({}, "tool_calls")]))
+    assert [call.id for call in rewriter.pending_calls] == ["a"]
     assert b"Read" in shown
-    assert not splice.needs_follow_up
+    assert not rewriter.needs_follow_up
 
 
 @pytest.mark.parametrize("place", [{"index": 0}, {}])
@@ -116,9 +116,9 @@ def test_a_new_id_or_name_in_a_known_place_is_another_call(place, named, in_piec
             chunk({"tool_calls": [{**place, "function": {"arguments": one}}]}) for one in pieces
         ]
     stream = streamed([*told, chunk({}, "stop")])
-    splice = opened("chat")
-    shown = splice.feed(stream) + splice.end_response()
-    assert [call.arguments for call in splice.pending_calls] == [
+    rewriter = opened("chat")
+    shown = rewriter.feed(stream) + rewriter.end_response()
+    assert [call.arguments for call in rewriter.pending_calls] == [
         {"query": f"{number}"} for number, name in enumerate(order) if name == "recall"
     ]
     deltas = [one["choices"][0]["delta"] for one in sse.documents(shown)]
@@ -128,19 +128,19 @@ def test_a_new_id_or_name_in_a_known_place_is_another_call(place, named, in_piec
     assert given == "".join(
         json.dumps({"path": f"{number}"}) for number, name in enumerate(order) if name == "Read"
     )
-    assert splice.needs_follow_up == ("Read" not in order)
+    assert rewriter.needs_follow_up == ("Read" not in order)
     assert all(call.get("index", 0) == 0 for call in theirs)
 
 
 def test_a_call_of_the_client_has_the_number_that_it_has_without_ours():
-    splice = opened("chat")
+    rewriter = opened("chat")
     names = ["Read", "recall", "Bash", "recall", "Edit"]
     calls = [
         {"index": at, "id": f"id{at}", "function": {"name": name, "arguments": "{}"}}
         for at, name in enumerate(names)
     ]
     told = [chunk({"tool_calls": [call]}) for call in calls]
-    shown = splice.feed(streamed([*told, chunk({}, "tool_calls")]))
+    shown = rewriter.feed(streamed([*told, chunk({}, "tool_calls")]))
     deltas = [one["choices"][0]["delta"] for one in sse.documents(shown)]
     theirs = [call for delta in deltas for call in delta.get("tool_calls", [])]
     assert [(one["index"], one["function"]["name"]) for one in theirs] == [
@@ -151,10 +151,10 @@ def test_a_call_of_the_client_has_the_number_that_it_has_without_ours():
 
 
 def test_a_call_without_an_id_does_not_break_the_answer():
-    splice = opened("responses")
+    rewriter = opened("responses")
     nameless = {name: value for name, value in LOOK.items() if name != "call_id"}
-    splice.feed(streamed([item("added", ITEM), item("done", ITEM), item("done", nameless, 1)]))
-    splice.feed(streamed([ended(ITEM, nameless)]))
-    splice.end_response()
-    splice.add_results({})
-    assert json.loads(splice.follow_up_body())["input"][1] == ITEM
+    rewriter.feed(streamed([item("added", ITEM), item("done", ITEM), item("done", nameless, 1)]))
+    rewriter.feed(streamed([ended(ITEM, nameless)]))
+    rewriter.end_response()
+    rewriter.add_results({})
+    assert json.loads(rewriter.follow_up_body())["input"][1] == ITEM

@@ -11,10 +11,10 @@ from lore.records import Extract, MessageText, Origin, Segment
 AT = datetime(2026, 5, 13, 12, tzinfo=UTC)
 WORK = ("assistant", "Let me check the code.")
 
-Told = tuple[str, str]
+SpokenLine = tuple[str, str]
 
 
-def heard(told: Sequence[Told], start: int = 0) -> tuple[MessageText, ...]:
+def as_messages(told: Sequence[SpokenLine], start: int = 0) -> tuple[MessageText, ...]:
     """Return messages with ids in order."""
     return tuple(
         MessageText(f"m{n}", n, AT, voice, text, _origin(voice), 10)
@@ -26,12 +26,12 @@ def _origin(voice: str) -> Origin:
     return "assistant" if voice == "assistant" else "tool" if voice == "tool" else "user"
 
 
-def kept(*told: Told, later: Sequence[Told] = ()) -> list[Extract]:
+def extract_all(*told: SpokenLine, later: Sequence[SpokenLine] = ()) -> list[Extract]:
     """Return what is kept of an exchange, with all that hangs below."""
-    exchange = Segment("s", heard(told), later=heard(later, len(told)))
+    exchange = Segment("s", as_messages(told), later=as_messages(later, len(told)))
     return [one for root in extract(exchange) for one in (root, *root.children)]
 
 
-def contents(*told: Told, later: Sequence[Told] = ()) -> list[str]:
+def contents(*told: SpokenLine, later: Sequence[SpokenLine] = ()) -> list[str]:
     """Return the texts of what is kept of an exchange."""
-    return [one.content for one in kept(*told, later=later)]
+    return [one.content for one in extract_all(*told, later=later)]

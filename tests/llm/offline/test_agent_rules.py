@@ -5,7 +5,7 @@ import pytest
 from lore.llm.offline import agent_rules
 from lore.llm.offline.agent_rules import MAX_REPORT_CHARS, PrecedingContext
 from lore.llm.offline.sentence_rules import Finding
-from tests.digest.conversations import said
+from tests.digest.conversations import message_text
 
 CAUSE = "The root cause is that `save()` opens `report.csv` in text mode."
 FIX = "The fix is to open `report.csv` in binary mode."
@@ -14,7 +14,7 @@ FIX = "The fix is to open `report.csv` in binary mode."
 def found(text: str, heard: PrecedingContext | None = None) -> list[Finding]:
     return list(
         agent_rules.find_in_agent_message(
-            said(0, text, voice="assistant"), heard or PrecedingContext()
+            message_text(0, text, voice="assistant"), heard or PrecedingContext()
         )
     )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.llm.offline.exchanges import WORK, Told, contents, kept
+from tests.llm.offline.exchanges import WORK, SpokenLine, contents, extract_all
 
 PASSED = ("tool", "ok  all passed")
 
 
-def run(command: str) -> Told:
+def run(command: str) -> SpokenLine:
     return ("assistant", f"[Bash] {command}")
 
 
@@ -33,7 +33,7 @@ def test_a_variant_with_options_that_is_run_once_is_no_procedure():
 
 def test_options_that_come_again_belong_to_the_procedure():
     again = [run("just lint --strict"), PASSED]
-    found = kept(("user", "go on"), run("just lint --strict"), PASSED, later=again)
+    found = extract_all(("user", "go on"), run("just lint --strict"), PASSED, later=again)
     assert [one.payload["command"] for one in found] == ["just lint --strict"]
 
 

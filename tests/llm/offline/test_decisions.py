@@ -1,4 +1,4 @@
-"""What a person at work only asks, repeats or answers is not settled."""
+"""Decisions of a user at work; questions, repetitions and answers decide nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Logs of segments and condensed logs, written by rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lore.llm.offline.log_writer import SECTIONS, condense, observe
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.records import Segment
 from lore.text import tokens
-from tests.digest.conversations import TOPICS, said, told
+from tests.digest.conversations import TOPICS, message_text, numbered_sentence
 from tests.fakes import NOON
 
 talk = st.lists(
@@ -21,10 +21,12 @@ talk = st.lists(
 
 
 @given(talk, st.integers(0, 400))
-def test_a_log_keeps_its_limit_and_its_lines_are_in_the_order_of_the_talk(
+def test_a_log_keeps_its_limit_and_the_order_of_the_conversation(
     spoken: list[tuple[str, str]], limit: int
 ):
-    segment = Segment("s", tuple(said(i, text, voice=v) for i, (v, text) in enumerate(spoken)))
+    segment = Segment(
+        "s", tuple(message_text(i, text, voice=v) for i, (v, text) in enumerate(spoken))
+    )
     log = observe(segment, limit_tokens=limit)
     assert not log.lines or tokens.count(log.text) <= limit
     ordinals = [line.sources[0] for line in log.lines if line.sources]
@@ -33,8 +35,10 @@ def test_a_log_keeps_its_limit_and_its_lines_are_in_the_order_of_the_talk(
 
 
 @given(st.lists(st.integers(0, 31), min_size=1, max_size=12, unique=True), st.integers(60, 400))
-def test_of_talk_that_says_something_some_is_told_word_for_word(told_of: list[int], limit: int):
-    segment = Segment("s", tuple(said(place, told(i)) for place, i in enumerate(told_of)))
+def test_an_informative_conversation_is_quoted_verbatim(told_of: list[int], limit: int):
+    segment = Segment(
+        "s", tuple(message_text(place, numbered_sentence(i)) for place, i in enumerate(told_of))
+    )
     log = observe(segment, limit_tokens=limit)
     quoted = [line for line in log.lines if line.sources]
     assert quoted
@@ -49,9 +53,9 @@ def test_a_line_says_who_spoke_and_quotes_what_matters_word_for_word():
     segment = Segment(
         "s",
         (
-            said(0, "Hi there! The berth in Bergen costs 40 crowns a night.", voice="Mara"),
-            said(1, "Great, thanks!", voice="Ole"),
-            said(2, "From now on we pay in advance with card 'harbor-7'.", voice="Ole"),
+            message_text(0, "Hi there! The berth in Bergen costs 40 crowns a night.", voice="Mara"),
+            message_text(1, "Great, thanks!", voice="Ole"),
+            message_text(2, "From now on we pay in advance with card 'harbor-7'.", voice="Ole"),
         ),
     )
     log = observe(segment, limit_tokens=80)
@@ -64,20 +68,22 @@ def test_a_line_says_who_spoke_and_quotes_what_matters_word_for_word():
 
 def test_each_day_stands_before_what_was_said_on_it():
     late = NOON + timedelta(days=2)
-    segment = Segment("s", (said(0), said(1, at=late)))
+    segment = Segment("s", (message_text(0), message_text(1, at=late)))
     texts = [line.text for line in observe(segment, limit_tokens=200).lines]
     assert [text for text in texts if text[:4] == "2026"] == ["2026-05-13", "2026-05-15"]
 
 
 def test_where_room_is_short_what_a_person_decided_goes_before_small_talk():
-    chat = [said(i, f"That sounds like quite a lovely plan number {i}") for i in range(8)]
-    chat.insert(4, said(9, "We decided to switch berth 12 to nylon ropes, never hemp again"))
+    chat = [message_text(i, f"That sounds like quite a lovely plan number {i}") for i in range(8)]
+    chat.insert(
+        4, message_text(9, "We decided to switch berth 12 to nylon ropes, never hemp again")
+    )
     log = OfflineSummarizer().observe(Segment("s", tuple(chat)), limit_tokens=45)
     assert "switch berth 12 to nylon ropes" in log.text
 
 
-def test_the_same_words_are_not_told_twice():
-    chat = [said(i, "The lamp of the lighthouse is broken since Monday") for i in range(6)]
+def test_the_same_words_are_not_repeated():
+    chat = [message_text(i, "The lamp of the lighthouse is broken since Monday") for i in range(6)]
     log = observe(Segment("s", tuple(chat)), limit_tokens=200)
     assert len(log.lines) == 2
 
@@ -97,7 +103,7 @@ def test_a_condensed_log_keeps_its_limit(logs: list[str], former: str, limit: in
 
 
 @given(st.lists(st.sampled_from(STATED), min_size=1, unique=True), st.integers(60, 300))
-def test_what_fits_is_told_and_nothing_else(stated: list[str], limit: int):
+def test_a_log_has_what_fits_and_nothing_else(stated: list[str], limit: int):
     log = condense([f"2026-05-13\nuser: {text}" for text in stated], "", limit_tokens=limit)
     told = [line.text for line in log.lines if not line.text.endswith(":")]
     assert told
@@ -105,7 +111,7 @@ def test_what_fits_is_told_and_nothing_else(stated: list[str], limit: int):
     assert set(told) <= {f"2026-05-13 user: {text}" for text in stated}
 
 
-def test_with_room_for_all_every_line_is_told_once():
+def test_with_room_for_all_every_line_occurs_once():
     logs = [f"2026-05-13\nuser: {text}" for text in STATED]
     told = condense(logs, "", limit_tokens=2_000).text.split("\n")
     assert sorted(line for line in told if not line.endswith(":")) == sorted(

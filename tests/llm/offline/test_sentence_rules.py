@@ -1,4 +1,4 @@
-"""TODO."""
+"""Rules about single sentences: reasons, changes and replaced values."""
 
 from __future__ import annotations
 

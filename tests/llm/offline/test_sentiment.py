@@ -1,4 +1,4 @@
-"""A mood or an intention is kept for what it encloses, and otherwise not at all."""
+"""Moods and intentions are stripped; the facts in them are kept."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ from tests.llm.offline.exchanges import contents
             "I'm stuck, and my friend Ines, who is 70, lent me her van",
             "My friend Ines, who is 70, lent me her van",
         ),
-        (
-            "I'm worried that I only sold 12 tickets in Porto",
-            "I only sold 12 tickets in Porto",
-        ),
+        ("I'm worried that I only sold 12 tickets in Porto", "I only sold 12 tickets in Porto"),
         (
             "I repaired 3 bikes on May 2, but I'm kinda worried it's not enough",
             "I repaired 3 bikes on May 2",
@@ -71,7 +68,7 @@ def test_an_intention_with_a_person_an_amount_or_an_act_is_kept_whole(said):
     assert sentiment.strip_sentiment(said) == said
 
 
-def test_what_is_feared_is_never_told_as_done():
+def test_what_is_feared_is_never_stated_as_done():
     assert "won't" in sentiment.strip_sentiment(
         "I'm worried that I won't sell 12 tickets in Porto by May 2"
     )

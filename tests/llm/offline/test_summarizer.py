@@ -1,4 +1,4 @@
-"""Judging by rules: what changes, what contradicts, and above all what does neither."""
+"""Verdicts and overviews by rules: what changes, what contradicts, and what does neither."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def fragment(content: str, *, importance: float = 0.5, day: int = 0) -> Fragment
 ROOT = fragment("The gateway takes requests")
 
 
-def test_an_overview_begins_with_the_root_and_tells_what_matters_first():
+def test_an_overview_begins_with_the_root_and_lists_the_most_important_first():
     said = write_overview(
         ROOT, [fragment("It logs calls", importance=0.2), fragment("It signs keys", importance=0.9)]
     )
     assert said.split("\n") == ["The gateway takes requests", "- It signs keys", "- It logs calls"]
 
 
-def test_of_two_that_say_the_same_the_newer_is_told():
+def test_of_two_duplicates_the_newer_is_listed():
     said = write_overview(ROOT, [fragment("The port is 8080"), fragment("8080 is the port", day=1)])
     assert said.split("\n")[1:] == ["- 8080 is the port"]
 

@@ -1,10 +1,10 @@
-"""What an agent says on its way is left out; what holds after the work is kept."""
+"""Transient statements of an agent are left out; lasting ones are kept."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.llm.offline.exchanges import WORK, contents, kept
+from tests.llm.offline.exchanges import WORK, contents, extract_all
 
 ASKED = ("user", "go on")
 LIMIT = "The `store` package can't import `cli` because `cli` already imports it."
@@ -57,19 +57,19 @@ def test_items_under_what_an_agent_is_about_to_do_are_not_kept():
 DEFECT = "`install_hooks` always writes to `shared_settings` regardless of `is_local`."
 
 
-def test_a_defect_that_is_edited_soon_is_not_told_as_what_holds():
+def test_a_defect_that_is_edited_soon_is_not_kept_as_a_fact():
     assert contents(ASKED, WORK, ("assistant", DEFECT), EDIT, ("tool", "ok")) == []
 
 
 def test_a_defect_with_what_was_done_about_it_is_a_bug_fix():
     done = ("assistant", "Changed `install_hooks` to write to `local_settings`.")
-    found = kept(ASKED, WORK, ("assistant", DEFECT), EDIT, ("tool", "ok"), done)
+    found = extract_all(ASKED, WORK, ("assistant", DEFECT), EDIT, ("tool", "ok"), done)
     assert [(one.kind, one.content) for one in found] == [("bug_fix", f"{DEFECT} {done[1]}")]
     assert found[0].payload["solution"] == done[1]
     assert found[0].sources == ("m2", "m5")
 
 
-def test_a_defect_that_is_repaired_in_a_later_exchange_is_not_told_as_what_holds():
+def test_a_defect_that_is_repaired_in_a_later_exchange_is_not_kept_as_a_fact():
     later = [("user", "can we mend that?"), EDIT]
     assert contents(ASKED, WORK, ("assistant", DEFECT), later=later) == []
 

@@ -1,4 +1,4 @@
-"""Exercises and advertisements are told from what is about a person."""
+"""Rules about what a user says; exercises and advertisements are no knowledge."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import pytest
 
 from lore.llm.offline import user_rules
 from lore.llm.offline.sentence_rules import Finding
-from tests.digest.conversations import said
+from tests.digest.conversations import message_text
 
 
 def found(text: str, *, voice: str = "user", in_code: bool = False) -> list[Finding]:
     return list(
         user_rules.find_in_user_message(
-            said(0, text, voice=voice), is_conversation=voice != "user", at_work=in_code
+            message_text(0, text, voice=voice), is_conversation=voice != "user", at_work=in_code
         )
     )
 

@@ -182,7 +182,6 @@ def _refuse_bomb(member: zipfile.ZipInfo) -> None:
 
 
 def _members(archive: zipfile.ZipFile) -> list[str]:
-    """Return the names of the conversation files in an archive."""
     members = []
     for name in archive.namelist():
         last = name.rpartition("/")[2]

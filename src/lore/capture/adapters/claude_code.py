@@ -220,7 +220,6 @@ def _user(line: Line, state: State, key: str, at: datetime) -> MessagesAndFiles:
 
 
 def _is_from_person(origin: Any) -> bool:
-    """Return whether a line came from a person."""
     kind = origin.get("kind") if isinstance(origin, dict) else origin
     return kind in (None, "human")
 

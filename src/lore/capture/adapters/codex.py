@@ -161,10 +161,7 @@ def _item(payload: Line, context: Context, at: datetime) -> ParsedLine:
     if kind == "message":
         return _with_key(_message(payload, state, at), payload, context)
     if kind == "reasoning":
-        texts = [
-            *as_list(payload.get("summary")),
-            *as_list(payload.get("content")),
-        ]
+        texts = [*as_list(payload.get("summary")), *as_list(payload.get("content"))]
         text = "\n\n".join(
             filter(None, (content_blocks.block_text(as_dict(each)) for each in texts))
         )

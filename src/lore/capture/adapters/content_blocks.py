@@ -161,12 +161,7 @@ def block_text(block: dict[str, Any]) -> str:
 def call_part(name: Any, arguments: Any, call_id: Any) -> Part:
     """Return a tool call, its input as JSON on one line or as plain text."""
     text = arguments if isinstance(arguments, str) else json_fields.to_json(arguments)
-    return Part(
-        "tool_call",
-        injected_text.strip_base64(text),
-        as_text(name),
-        as_text(call_id),
-    )
+    return Part("tool_call", injected_text.strip_base64(text), as_text(name), as_text(call_id))
 
 
 def result_parts(
@@ -196,7 +191,6 @@ def result_parts(
 
 
 def _plain(block: Any) -> str:
-    """Return a piece of a result as text."""
     if isinstance(block, dict):
         if isinstance(block.get("text"), str):
             return str(block["text"])

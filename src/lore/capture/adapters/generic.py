@@ -96,10 +96,7 @@ def _convert(line: Line, state: State, place: str) -> tuple[list[NewMessage], li
     role = _role(line)
     if role is None:
         return [], []
-    at = next(
-        (at for name in _TIMES if name in line and (at := as_datetime(line[name]))),
-        None,
-    )
+    at = next((at for name in _TIMES if name in line and (at := as_datetime(line[name]))), None)
     timed = at is not None
     if at is None:
         at = as_datetime(state.get("time")) or clock.now()

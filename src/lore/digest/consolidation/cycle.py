@@ -62,7 +62,7 @@ def _cycle_running_error(holder: bytes) -> CycleRunning:
     pid = holder.decode(errors="replace").strip()
     who = f" (pid {pid})" if pid.isdecimal() else ""
     msg = f"Another process runs a cycle on this memory{who}."
-    return CycleRunning(msg, hint="Try again when it has ended; the daemon runs one by itself.")
+    return CycleRunning(msg, hint="Try again when it has ended; the daemon runs cycles itself.")
 
 
 PHASES: tuple[Phase, ...] = (
@@ -103,7 +103,7 @@ def run_cycle(
     chosen = [phase for phase in PHASES if not only or phase.__name__ in only]
     unknown = sorted(set(only) - set(phase_names()))
     if unknown:
-        msg = f"'{unknown[0]}' is no phase."
+        msg = f"'{unknown[0]}' is not a phase."
         raise InvalidInput(msg, hint=f"Phases: {', '.join(phase_names())}.")
     run = PhaseRun(database, context, "", 0, database.now(), dry_run, progress, should_stop)
     if dry_run:
@@ -193,7 +193,7 @@ def _undo(db: Connection, database: Database, id_: str) -> CycleUndo:
     cycle = _find_undoable(db, id_)
     ended = cycle.report.ended_at or cycle.report.started_at
     if now - ended >= consolidation.UNDO_PERIOD:
-        msg = f"The cycle ended {ended:%Y-%m-%d %H:%M} UTC, and only a day can be taken back."
+        msg = f"The cycle ended {ended:%Y-%m-%d %H:%M} UTC, and can be undone for one day only."
         raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
     steps = consolidation.steps_of_cycle(db, cycle.n)
     failed = sum(not reversible_changes.undo_step(db, step, now=now) for step in steps)
@@ -215,10 +215,10 @@ def _find_undoable(db: Connection, id_: str) -> CycleRow:
         else consolidation.find_last_cycle(db, not_undone=True)
     )
     if cycle is None:
-        msg = f"No cycle starts with '{id_}'." if id_ else "There is no cycle to take back."
+        msg = f"No cycle starts with '{id_}'." if id_ else "There is no cycle to undo."
         raise NotFound(msg)
     if cycle.report.undone:
-        msg = "That cycle was taken back already."
+        msg = "That cycle is undone already."
         raise InvalidInput(msg)
     return cycle
 

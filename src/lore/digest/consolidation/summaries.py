@@ -47,11 +47,7 @@ def resummarize(run: PhaseRun) -> None:
                 if _may_mention(by_number[n], by_number[c])
             ]
             head = replace(by_number[n], content=own.get(n, by_number[n].content))
-            fresh.append((
-                n,
-                by_number[n],
-                _overview(run, head, mentioned) or by_number[n].content,
-            ))
+            fresh.append((n, by_number[n], _overview(run, head, mentioned) or by_number[n].content))
         run.write(partial(_store_overviews, fresh=fresh, run=run))
 
 

@@ -15,6 +15,12 @@ from lore.gateway.apis.json_values import Json
 from lore.gateway.plugin_protocol import LocalResponse
 from lore.records.gateway import Block, Dialogue, Entry, Plan, TokenUse
 
+JSON_HEADERS = (("content-type", "application/json"),)
+STREAM_HEADERS = (
+    ("content-type", "text/event-stream; charset=utf-8"),
+    ("cache-control", "no-cache"),
+)
+
 MAX_RECALLS = 10
 """How often a model may call recall for one request (from the specification)."""
 

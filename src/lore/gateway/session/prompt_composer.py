@@ -168,7 +168,7 @@ class PromptComposer:
         self._passthrough.append(client.place)
 
     def markers(self, client: ClientSession, *, from_cache: bool = False) -> Mapping[str, str]:
-        """Return what the markers of a session stand for; with `from_cache` only those cached here."""
+        """Return what the markers of a session stand for; `from_cache`: only those cached here."""
         return self._registry.markers(client, from_cache=from_cache)
 
     def save_markers(self, client: ClientSession, markers: Mapping[str, str]) -> None:
@@ -230,8 +230,8 @@ class PromptComposer:
         last = state.snapshot.measured if state is not None else Measured()
         if not last.at_s:
             return None
-        left = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
-        return left if left > 0 else None
+        left_s = last.at_s + last.lifetime_s - self._memory.database.now().timestamp()
+        return left_s if left_s > 0 else None
 
     def raise_floor(
         self, client: ClientSession, tokens: int, most_tokens: int, *, layer: Layer = 0
@@ -266,8 +266,8 @@ class PromptComposer:
                 self._store.exclude_entries(client, entries)
             return 0
         chain = turns.history_hashes(entries)
-        known = set(state.recorded_digests)
-        first = max((n + 1 for n, link in enumerate(chain) if link in known), default=0)
+        recorded = set(state.recorded_digests)
+        first = max((n + 1 for n, link in enumerate(chain) if link in recorded), default=0)
         stored = self._store.record(client, entries, first=first, model=model)
         state.recorded_digests.extend(chain[-2:])
         return len(stored)
@@ -301,7 +301,7 @@ class PromptComposer:
             lines.append(f"Project: {client.project}.")
         lines.append(f"Layer {snapshot.pins.layer}; last prompt {last.tokens:,} tokens.")
         if snapshot.is_private or is_private_dialogue(client, dialogue.entries):
-            lines.append("Amnesia is on: nothing of this is stored.")
+            lines.append("Private mode is on (/lore:amnesia): nothing of this is stored.")
         return "\n".join(lines)
 
     def _private_prompt(
@@ -313,7 +313,7 @@ class PromptComposer:
         *,
         cold: bool,
     ) -> ComposedPrompt:
-        """Return the prompt of a private session, and store that it is private for its subagents."""
+        """Return the prompt of a private session, and store its private mode for its subagents."""
         if not client.unnamed and (client.parent or not state.snapshot.is_private):
             with suppress(StoreError):
                 self._store.private_mode.begin_from_context(client)

@@ -37,17 +37,17 @@ class LruCache(Generic[T]):
     def find(self, name: str) -> T | None:
         """Return the value of a name, or None."""
         with self._lock:
-            found = self._in_use.get(name)
-            if found is not None:
-                self._touch(name, found)
-            return found
+            value = self._in_use.get(name)
+            if value is not None:
+                self._touch(name, value)
+            return value
 
     def add(self, name: str, value: T) -> T:
         """Add a value unless the name has one; return the value of the name."""
         with self._lock:
-            kept = self._in_use.setdefault(name, value)
-            self._touch(name, kept)
-            return kept
+            current = self._in_use.setdefault(name, value)
+            self._touch(name, current)
+            return current
 
     def all(self) -> list[T]:
         """Return all values that are cached or in use."""
@@ -91,10 +91,10 @@ class SessionRegistry:
         return state
 
     def _load(self, client: ClientSession) -> SessionState:
-        found = self.find(client)
-        if found is not None:
-            self.refresh(client, found)
-            return found
+        cached = self.find(client)
+        if cached is not None:
+            self.refresh(client, cached)
+            return cached
         # The generation first: what is forgotten between the two reads is then dropped again.
         generation = self._store.generation()
         snapshot = self._store.load(client)
@@ -174,18 +174,18 @@ class SessionRegistry:
                 state.pending_write = pending_write
 
     def markers(self, client: ClientSession, *, from_cache: bool = False) -> Mapping[str, str]:
-        """Return what the markers of a session stand for; with `from_cache` only those cached here."""
+        """Return what the markers of a session stand for; `from_cache`: only those cached here."""
         if from_cache:
             return self._cached_markers(client)
         state = self.get(client)
         with state.lock:
             generation, is_complete = state.generation, state.has_all_markers
         if not is_complete:
-            found = self._store.load_markers(client)
+            stored = self._store.load_markers(client)
             with state.lock:
                 # Markers of another generation may quote what is forgotten.
                 if state.generation == generation:
-                    state.markers, state.has_all_markers = {**found, **state.markers}, True
+                    state.markers, state.has_all_markers = {**stored, **state.markers}, True
         return self._cached_markers(client)
 
     def _cached_markers(self, client: ClientSession) -> Mapping[str, str]:

@@ -129,14 +129,14 @@ def restore_calibration(measured: Measured) -> Calibration:
 
 def token_measure(state: SessionState, dialogue: Dialogue) -> TokenMeasure:
     """Return how tokens of a session are measured, by what its provider reported."""
-    told, last = state.calibration, state.snapshot.measured
-    if not told.calibrated:
+    calibration, last = state.calibration, state.snapshot.measured
+    if not calibration.calibrated:
         return TokenMeasure()
     goes_on = (
         0 < last.entries <= len(dialogue.entries)
         and dialogue.entries[last.entries - 1].key == last.end
     )
-    ratio = last.tokens_per_char or told.tokens_per_char
+    ratio = last.tokens_per_char or calibration.tokens_per_char
     return TokenMeasure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
 
 
@@ -175,8 +175,10 @@ def plan_full(
 ) -> Plan:
     """Return a plan that leaves nothing out, however long the prompt is."""
     measured = token_measure(state, dialogue)
-    told = 0 if snapshot.is_private else measured.of_chars(len(snapshot.knowledge or ""))
-    terms = PlanTerms(PromptRoom(price.window_tokens, told), measured)
+    knowledge_tokens = (
+        0 if snapshot.is_private else measured.of_chars(len(snapshot.knowledge or ""))
+    )
+    terms = PlanTerms(PromptRoom(price.window_tokens, knowledge_tokens), measured)
     return planner.plan_whole_prompt(dialogue, snapshot.pins, terms)
 
 
@@ -260,15 +262,15 @@ def after_plan(snapshot: SessionSnapshot, dialogue: Dialogue, plan: Plan) -> Ses
 
 
 def drop_repeated_notes(snapshot: SessionSnapshot, last: str) -> SessionSnapshot:
-    """Return a snapshot without notes that repeat its knowledge; the last one stays if it has more."""
-    known = {*snapshot.told.get(KNOWLEDGE, ())}
-    kept = {
+    """Drop notes that repeat the knowledge; the last one stays if it says more."""
+    in_knowledge = {*snapshot.told.get(KNOWLEDGE, ())}
+    notes = {
         key: note
         for key, note in snapshot.notes.items()
-        if not known.intersection(told := snapshot.told.get(key, ()))
-        or (key == last and not known.issuperset(told))
+        if not in_knowledge.intersection(in_note := snapshot.told.get(key, ()))
+        or (key == last and not in_knowledge.issuperset(in_note))
     }
-    return snapshot if len(kept) == len(snapshot.notes) else _keep_notes(snapshot, kept)
+    return snapshot if len(notes) == len(snapshot.notes) else _keep_notes(snapshot, notes)
 
 
 def _keep_notes(snapshot: SessionSnapshot, notes: Mapping[str, str]) -> SessionSnapshot:
@@ -280,10 +282,10 @@ def _keep_notes(snapshot: SessionSnapshot, notes: Mapping[str, str]) -> SessionS
 
 def _tier_distillations(known: Sequence[Distilled], plan: Plan) -> tuple[Distilled, ...]:
     """Return the distillations that tiers made, including those of this plan."""
-    made = {
+    by_id = {
         one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.TIER_ID_PREFIX)
     }
-    return tuple(one for one in made.values() if one.id in plan.state.prefix)
+    return tuple(one for one in by_id.values() if one.id in plan.state.prefix)
 
 
 def _prompt_chars(dialogue: Dialogue, plan: Plan, snapshot: SessionSnapshot) -> int:

@@ -134,20 +134,20 @@ class SessionStore:
     def record(
         self, client: ClientSession, entries: Sequence[Entry], *, first: int = 0, model: str = ""
     ) -> list[str]:
-        """Store the messages of a dialogue from the `first` entry on, each once; return their ids."""
+        """Store the messages of entries from `first` on, each once; return their ids."""
         with self._database.read() as db:
             if self.private_mode.is_private(db, client):
                 return []
             excluded = self.private_mode.find_excluded(db, client, entries)
             was_private = dialogue_state.was_ever_private(db, self._name(client))
-        told = self._parse_told(client, entries, first=first, model=model)
+        parsed = self._messages_of(client, entries, first=first, model=model)
         may_recap = was_private or bool(excluded)
         spoken = [
             (at, message)
-            for at, message in zip(told.entries, told.messages, strict=True)
+            for at, message in zip(parsed.entries, parsed.messages, strict=True)
             if at not in excluded and not (may_recap and dialogue_state.is_recap(message))
         ]
-        named = message_capture.Conversation(
+        conversation = message_capture.Conversation(
             client.session,
             client.agent,
             client.project,
@@ -156,10 +156,10 @@ class SessionStore:
         )
         return message_capture.capture(
             self._database,
-            named,
+            conversation,
             [message for _, message in spoken],
             redactor=self._memory.redactor,
-            told=sum(at < told.newest for at, _ in spoken),
+            told=sum(at < parsed.newest for at, _ in spoken),
         )
 
     def find_distillations(
@@ -177,24 +177,24 @@ class SessionStore:
             ]
             if not logs and not excluded:
                 return []
-            told = self._parse_told(client, entries)
-            places = self._places(db, n, told)
-        last = _last_ordinals(len(entries), told.entries, places)
-        found = []
+            parsed = self._messages_of(client, entries)
+            places = self._places(db, n, parsed)
+        last = _last_ordinals(len(entries), parsed.entries, places)
+        distilled = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
             until = _covered_entries(last, extents[log.id][2], excluded)
             if until:
-                found.append(Distilled(log.id, log.text, log.tokens, until, log.generation))
+                distilled.append(Distilled(log.id, log.text, log.tokens, until, log.generation))
         return [
-            *found,
-            *placeholders(entries, excluded, max((one.until for one in found), default=0)),
+            *distilled,
+            *placeholders(entries, excluded, max((one.until for one in distilled), default=0)),
         ]
 
     def find_conversation(self, names: Sequence[str], agent: str) -> str:
         """Return the first of the names that a stored session of an agent has, or ''."""
         with self._database.read() as db:
-            known = sessions.find_known_names(db, names, agent=agent)
-        return next((name for name in names if name in known), "")
+            stored = sessions.find_known_names(db, names, agent=agent)
+        return next((name for name in names if name in stored), "")
 
     def copy_injections(self, client: ClientSession) -> None:
         """Copy the injections of the first request of a session to it, without waiting."""
@@ -244,9 +244,9 @@ class SessionStore:
             if not self.private_mode.is_private(db, client):
                 dialogue_state.add_markers(db, session, markers, now=now)
 
-        kept = self._database.submit(add)
+        write = self._database.submit(add)
         try:
-            kept.result(timeout_s)
+            write.result(timeout_s)
         except TimeoutError as error:
             msg = "The database is busy: what was searched for is kept later."
             raise StoreBusy(msg) from error
@@ -274,12 +274,12 @@ class SessionStore:
     def _unstored_finder(
         self, client: ClientSession, entries: Sequence[Entry]
     ) -> Callable[[Connection], set[str]]:
-        told = self._parse_told(client, entries)
+        parsed = self._messages_of(client, entries)
 
         def find(db: Connection) -> set[str]:
             n = sessions.find_session(db, self._name(client), agent=client.agent)
-            places = [None] * len(told.entries) if n is None else self._places(db, n, told)
-            placed = zip(told.entries, places, strict=True)
+            places = [None] * len(parsed.entries) if n is None else self._places(db, n, parsed)
+            placed = zip(parsed.entries, places, strict=True)
             return {entries[at].key for at, place in placed if place is None}
 
         return find
@@ -290,7 +290,7 @@ class SessionStore:
     def _place(self, client: ClientSession) -> str:
         return self._named(client.place)
 
-    def _parse_told(
+    def _messages_of(
         self, client: ClientSession, entries: Sequence[Entry], *, first: int = 0, model: str = ""
     ) -> DialogueMessages:
         at, helper = self._database.now(), bool(client.parent)
@@ -299,9 +299,9 @@ class SessionStore:
             entries, at, first=first, model=model, helper=helper, joined=joined
         )
 
-    def _places(self, db: Connection, session_n: int, told: DialogueMessages) -> list[int | None]:
-        """Return the ordinals of messages in the stored session, None for those that are not in it."""
-        keys = [self._redacted_key(key) for key in told.keys]
+    def _places(self, db: Connection, session_n: int, parsed: DialogueMessages) -> list[int | None]:
+        """Return the ordinals of messages in the stored session, None for those not in it."""
+        keys = [self._redacted_key(key) for key in parsed.keys]
         ordinals = message_dedup.find_ordinals(db, session_n, "gateway", keys)
         return [ordinals.get(key) for key in keys]
 

@@ -143,8 +143,7 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _ASIDE_IN = re.compile(
-    r"\b(?:(?:these|those) \w+|also duplicated|would be (?:great|nice)|as well)\b",
-    re.IGNORECASE,
+    r"\b(?:(?:these|those) \w+|also duplicated|would be (?:great|nice)|as well)\b", re.IGNORECASE
 )
 _OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
 _MODAL = re.compile(r"\b(?:should|must|needs? to|has to|have to)\b", re.IGNORECASE)

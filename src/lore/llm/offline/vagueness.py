@@ -23,8 +23,7 @@ _NO_OBJECT = re.compile(
     re.IGNORECASE,
 )
 _ALSO = re.compile(
-    r"^(?:I|we)(?:'ve|'m|’ve| have| am)? also\b|\btoo[.!]?$|\bas well(?=[.,;!]|$)",
-    re.IGNORECASE,
+    r"^(?:I|we)(?:'ve|'m|’ve| have| am)? also\b|\btoo[.!]?$|\bas well(?=[.,;!]|$)", re.IGNORECASE
 )
 _THIS = re.compile(
     r"\b(?:this|these|those) (?!week|weekend|month|year|morning|afternoon|evening|summer|winter"

@@ -9,7 +9,15 @@ import orjson
 
 from lore.gateway import sse
 from lore.gateway.apis import adapter, json_values, stream_rewriter
-from lore.gateway.apis.adapter import MakeId, Reply, ReplyReader, Request, Tool
+from lore.gateway.apis.adapter import (
+    JSON_HEADERS,
+    STREAM_HEADERS,
+    MakeId,
+    Reply,
+    ReplyReader,
+    Request,
+    Tool,
+)
 from lore.gateway.apis.anthropic.requests import is_sendable, parse_entry, tool_result
 from lore.gateway.apis.json_values import Json, as_count, as_object, as_text
 from lore.gateway.apis.stream_rewriter import BaseStreamRewriter
@@ -18,11 +26,6 @@ from lore.gateway.plugin_protocol import LocalResponse
 from lore.gateway.sse import Event
 from lore.records.gateway import TokenUse
 
-JSON_HEADERS = (("content-type", "application/json"),)
-STREAM_HEADERS = (
-    ("content-type", "text/event-stream; charset=utf-8"),
-    ("cache-control", "no-cache"),
-)
 LOCAL_ID = "msg_lore"
 """Id of a message that the gateway writes."""
 

@@ -8,7 +8,15 @@ import orjson
 
 from lore.gateway import sse
 from lore.gateway.apis import adapter, json_values, stream_rewriter
-from lore.gateway.apis.adapter import MakeId, Reply, ReplyReader, Request, Tool
+from lore.gateway.apis.adapter import (
+    JSON_HEADERS,
+    STREAM_HEADERS,
+    MakeId,
+    Reply,
+    ReplyReader,
+    Request,
+    Tool,
+)
 from lore.gateway.apis.gemini.requests import (
     CallNumbering,
     add_part,
@@ -17,7 +25,6 @@ from lore.gateway.apis.gemini.requests import (
     parse_entry,
 )
 from lore.gateway.apis.json_values import Json, as_count, as_object, as_text
-from lore.gateway.apis.openai_chat.streams import JSON_HEADERS, STREAM_HEADERS
 from lore.gateway.apis.stream_rewriter import BaseStreamRewriter
 from lore.gateway.error_responses import upstream_error_body
 from lore.gateway.plugin_protocol import LocalResponse

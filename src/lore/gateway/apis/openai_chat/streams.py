@@ -9,7 +9,16 @@ import orjson
 
 from lore.gateway import sse
 from lore.gateway.apis import adapter, json_values, stream_rewriter
-from lore.gateway.apis.adapter import ErrorDetails, MakeId, Reply, ReplyReader, Request, Tool
+from lore.gateway.apis.adapter import (
+    JSON_HEADERS,
+    STREAM_HEADERS,
+    ErrorDetails,
+    MakeId,
+    Reply,
+    ReplyReader,
+    Request,
+    Tool,
+)
 from lore.gateway.apis.json_values import Json, as_count, as_object, as_text
 from lore.gateway.apis.openai_chat.requests import (
     extra_fields,
@@ -89,11 +98,6 @@ def _is_other_call(assembled: Json, call: Json) -> bool:
     return bool(name) and name != as_text(as_object(assembled.get("function")).get("name"))
 
 
-JSON_HEADERS = (("content-type", "application/json"),)
-STREAM_HEADERS = (
-    ("content-type", "text/event-stream; charset=utf-8"),
-    ("cache-control", "no-cache"),
-)
 LOCAL_ID = "chatcmpl-lore"
 """Id of a completion that the gateway writes."""
 

@@ -9,14 +9,17 @@ import orjson
 
 from lore.gateway import sse
 from lore.gateway.apis import adapter, json_values, stream_rewriter
-from lore.gateway.apis.adapter import MakeId, Reply, ReplyReader, Request, Tool
-from lore.gateway.apis.json_values import Json, as_count, as_object, as_text
-from lore.gateway.apis.openai_chat.streams import (
+from lore.gateway.apis.adapter import (
     JSON_HEADERS,
     STREAM_HEADERS,
-    parse_error,
-    usage_from_counts,
+    MakeId,
+    Reply,
+    ReplyReader,
+    Request,
+    Tool,
 )
+from lore.gateway.apis.json_values import Json, as_count, as_object, as_text
+from lore.gateway.apis.openai_chat.streams import parse_error, usage_from_counts
 from lore.gateway.apis.openai_responses.requests import (
     call_and_output,
     input_items,

@@ -1,4 +1,4 @@
-"""What an agent repeats of a page is the page's, also much later in a session."""
+"""Quotes of untrusted messages stay attributed to them, also much later in a session."""
 
 from __future__ import annotations
 
