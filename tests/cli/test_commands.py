@@ -327,7 +327,7 @@ def test_what_is_remembered_holds_in_the_repository_one_is_in(lore: Lore, tmp_pa
         lore("remember", "y", "--everywhere", "--project", "tides").fails_with(2)
     with contextlib.chdir(plain):
         everywhere = lore("remember", "Lamps are lit at dusk").works()
-    assert "holds in the project" in here.err
+    assert "applies to the project" in here.err
     assert "applies to all projects" in everywhere.err
     found = json.loads(lore("recall", "tides moon lamps", "--json").works().out)["hits"]
     assert {hit["text"]: bool(hit["project_id"]) for hit in found} == {

@@ -14,7 +14,7 @@ from lore.settings import Settings
 BUSY = """
 import sys, threading
 from pathlib import Path
-from lore.cli.agent_commands import leave_threads
+from lore.cli.agent_commands import exit_with_threads
 from lore.embed import open_embedder
 from lore.settings import load
 
@@ -30,7 +30,7 @@ for _ in range(3):
     threading.Thread(target=embed, daemon=True).start()
 at_work.wait()
 print("over")
-leave_threads()
+exit_with_threads()
 """
 
 

@@ -200,9 +200,9 @@ STUBBORN = """
 import signal, sys, time
 from datetime import datetime, UTC
 from pathlib import Path
-from lore.daemon import lock
+from lore.daemon import daemon_lock
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-held = lock.take(Path(sys.argv[1]), now=datetime.now(UTC), version="1")
+held = daemon_lock.take_lock(Path(sys.argv[1]), now=datetime.now(UTC), version="1")
 print("held", flush=True)
 time.sleep(120)
 """

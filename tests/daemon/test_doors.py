@@ -232,7 +232,7 @@ ASKED = """
 import json, sys, time
 from dataclasses import replace
 from pathlib import Path
-from lore.daemon.http_server import Doors
+from lore.daemon.http_server import HttpServer
 from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
 from lore.settings import load
@@ -241,7 +241,7 @@ import urllib.request
 home, told = Path(sys.argv[1]), []
 settings = replace(load({}, home=home).settings, server_port=0)
 with Memory.open(config=settings, embedder=NoEmbedder()) as memory:
-    doors = Doors(memory, lambda url, _notice: told.append(url))
+    doors = HttpServer(memory, lambda url, _notice: told.append(url))
     doors.open()
     while not told:  # a slow start is not waited for
         time.sleep(0.05)

@@ -8,9 +8,9 @@ import pytest
 SCRIPT = """
 import re, threading
 from pathlib import Path
-from lore.daemon import heap
+from lore.daemon import main_loop
 
-assert heap.bound() is True
+assert main_loop.limit_heap() is True
 
 def work():
     barrier.wait()
@@ -27,7 +27,7 @@ def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 full = resident()
 held.clear()
-heap.give_back()
+main_loop.trim()
 print(full - resident())
 """
 

@@ -21,8 +21,8 @@ import sys, time
 from datetime import datetime, UTC
 from pathlib import Path
 from lore.proxy.address import LOCK_FILE
-from lore.daemon import lock
-held = lock.take(Path(sys.argv[1]), now=datetime.now(UTC), version="9.9")
+from lore.daemon import daemon_lock
+held = daemon_lock.take_lock(Path(sys.argv[1]), now=datetime.now(UTC), version="9.9")
 print("held", flush=True)
 time.sleep(60)
 """

@@ -32,14 +32,15 @@ def test_every_block_of_the_library_page_runs(tmp_path: Path):
     assert "\n1 ()\n" in done.stdout
 
 
-def test_the_library_page_names_the_methods_of_the_memory():
+def test_the_library_page_names_the_methods_of_the_memory(tmp_path: Path):
     named = set(re.findall(r"(?:[Mm]emory\.|`)(\w+)\(?", PAGE))
     wanted = "open store store_all capture update delete undo redo recall search read explore "
     wanted += "traverse roots log why messages sessions find_sessions standing forget backup export"
     wanted += " capture_files estimate_capture episode episodes revoke embed_waiting import_lines"
     wanted += " remember around"
     assert set(wanted.split()) <= named
-    assert all(hasattr(Memory, name) for name in wanted.split())
+    with Memory.open(tmp_path) as memory:
+        assert all(hasattr(memory, name) for name in wanted.split())
 
 
 def test_the_readme_leads_to_the_library_page():

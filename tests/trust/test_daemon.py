@@ -28,7 +28,7 @@ SERVING = """
 import os, sys, threading
 from functools import partial
 from pathlib import Path
-from lore.daemon.periodic_tasks import Chore, Done, run_jobs
+from lore.daemon.periodic_tasks import PeriodicTask, TaskResult, run_jobs
 from lore.daemon.main_loop import serve
 from lore.settings import load
 
@@ -41,16 +41,16 @@ def hangs(memory, stopping):
 def steady(memory, stopping):
     with (Path(sys.argv[1]) / "beats").open("a") as file:
         file.write("x")
-    return Done({"beats": 1})
+    return TaskResult({"beats": 1})
 
 def bad_job(memory, job):
     raise ValueError("the heron nests at the quay")
 
 CHORES = {
-    "breaks": Chore("breaks", "breaking", 0.05, breaks),
-    "hangs": Chore("hangs", "hanging", 0.05, hangs),
-    "steady": Chore("steady", "beating", 0.05, steady),
-    "jobs": Chore("jobs", "working", 0.05, partial(run_jobs, kinds={"bad": bad_job})),
+    "breaks": PeriodicTask("breaks", "breaking", 0.05, breaks),
+    "hangs": PeriodicTask("hangs", "hanging", 0.05, hangs),
+    "steady": PeriodicTask("steady", "beating", 0.05, steady),
+    "jobs": PeriodicTask("jobs", "working", 0.05, partial(run_jobs, kinds={"bad": bad_job})),
 }
 ended = serve(
     load(home=Path(sys.argv[1])).settings,

@@ -77,7 +77,9 @@ def test_a_forgotten_session_does_not_come_back_by_its_title(memory: Memory, tal
 def test_a_forgotten_session_goes_on_with_what_is_new(memory: Memory, talk: Path):
     memory.forget(session="s1")
     capture_again(memory, talk)
-    assert [m.parts[0].text for m in memory.sessions.messages("s1")] == ["one more thing about the weather"]
+    assert [m.parts[0].text for m in memory.sessions.messages("s1")] == [
+        "one more thing about the weather"
+    ]
     assert traces(memory) == []
 
 

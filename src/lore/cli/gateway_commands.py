@@ -172,9 +172,7 @@ def spend(
     since: Annotated[
         str, typer.Option(help="Since a date, or 'last week'; today if not given.")
     ] = "",
-    by: Annotated[
-        _By, typer.Option(help="Group by model, project, session or day.")
-    ] = "model",
+    by: Annotated[_By, typer.Option(help="Group by model, project, session or day.")] = "model",
     json: Json = False,
 ) -> None:
     """Show what calls to models cost today, and an estimate of what Lore saved.

@@ -149,8 +149,8 @@ def _where(project: str) -> str:
     """Return where a stored fragment applies, and how to change that."""
     if project:
         name = one_line(Path(project).name or project, 60)
-        return f"It holds in the project '{name}'; --everywhere makes it hold in all."
-    return "It holds in all projects; --project names one."
+        return f"It applies to the project '{name}'; --everywhere applies it to all."
+    return "It applies to all projects; --project names one."
 
 
 def update(

@@ -400,7 +400,7 @@ _LINKS: dict[str, str] = {
     "markup": rf"(?P<markup>:?(?:</\w{{1,8}}>)+:?{GAP}(?:<\w[^<>]{{0,40}}>{GAP}){{0,3}})",
     # As in: password = VALUE, "password": VALUE, password=VALUE in any notation
     "assign": rf"(?P<assign>{_ASSIGN})",
-    # As in: os.environ["TOKEN"] or "VALUE"
+    # As in: environ["TOKEN"] or "VALUE"
     "fallback": rf"(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}",
     # As in: page.fill of a password field, expect(password).toBe("VALUE")
     "filled": r"(?P<filled>[\"'\]>)} ]{0,6}\.(?:value[ \t]*=|(?:perform\()?(?:fill|type|val"
