@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 from lore import settings
 from lore.embed import open_embedder
 from lore.evals.datasets import Query, RetrievalTask, read_tasks
-from lore.evals.embedding_cache import CachedEmbedder
+from lore.evals.replay import CachedEmbedder
 from lore.memory import Memory
 from lore.recall import features, hit_selection
 from lore.recall.candidates import Bounds

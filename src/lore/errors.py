@@ -3,27 +3,27 @@
 LoreError                       1
 ├── InvalidInput                2   the request itself is wrong
 │   ├── UnknownSetting          2
-│   └── AmbiguousId             2   a prefix that fits several ids
+│   └── AmbiguousId             2   a prefix that matches several ids
 ├── NotFound                    3   no such id, file or project
-├── StoreError                  4   the database cannot do it
-│   ├── StoreBusy               4   another process kept the lock for too long
-│   ├── StoreFull               5   no space left: reads go on, writes fail
-│   ├── StoreReadOnly           6   the home or the file cannot be written
+├── StoreError                  4   the database operation failed
+│   ├── StoreBusy               4   timeout: another process holds the write lock
+│   ├── StoreFull               5   no disk space left; reads still work
+│   ├── StoreReadOnly           6   no permission to write the database
 │   ├── StoreDamaged            7   the file is not a sound database
 │   └── SchemaTooNew            8   written by a newer Lore
-├── EmbedderError               9   an embedder was asked for by name and cannot serve
+├── EmbedderError               9   the configured embedder does not work
 │   └── WeightsRejected         9   a model file fails its SHA-256
 ├── EvaluationError            10   evaluation data cannot be read
-├── CaptureError               11   a transcript that was named cannot be read
+├── CaptureError               11   a given transcript cannot be read
 ├── DaemonError                12   the daemon cannot be started or stopped
-│   └── AlreadyRunning         12   another one serves this home
-├── ProviderError              13   a chat was asked and gave no answer of use
-│   ├── ProviderUnavailable    13   it cannot be reached, refuses the key, or is too slow
-│   ├── RateLimited            13   it wants to be asked later
-│   ├── PromptTooLong          13   it does not take so much text at once
-│   └── BadReply               13   it answered twice, and neither answer can be used
-├── BudgetSpent                14   the budget of the day is spent
-└── CycleRunning               15   another process consolidates this memory
+│   └── AlreadyRunning         12   another daemon serves this home
+├── ProviderError              13   a model call failed
+│   ├── ProviderUnavailable    13   no connection, key refused, or timeout
+│   ├── RateLimited            13   rate limit reached; retry later
+│   ├── PromptTooLong          13   the prompt exceeds the context window
+│   └── BadReply               13   the response is invalid, even after a retry
+├── BudgetSpent                14   the daily budget is spent
+└── CycleRunning               15   another process runs a consolidation cycle
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class InvalidInput(LoreError):
 
 
 class UnknownSetting(InvalidInput):
-    """A setting that does not exist, or may not be set there."""
+    """A setting does not exist, or may not be set there."""
 
 
 class AmbiguousId(InvalidInput):
-    """A prefix that fits several ids."""
+    """A prefix matches several ids."""
 
 
 class NotFound(LoreError):
@@ -106,13 +106,13 @@ class NotFound(LoreError):
 
 
 class StoreError(LoreError):
-    """The database cannot do what was asked."""
+    """The database operation failed."""
 
     exit_code = 4
 
 
 class StoreBusy(StoreError):
-    """Another process kept the write lock for too long."""
+    """Timeout: another process holds the write lock."""
 
 
 class StoreFull(StoreError):
@@ -156,7 +156,7 @@ class EvaluationError(LoreError):
 
 
 class CaptureError(LoreError):
-    """A transcript that was named cannot be read."""
+    """A given transcript cannot be read."""
 
     exit_code = 11
 
@@ -172,7 +172,7 @@ class AlreadyRunning(DaemonError):
 
 
 class ProviderError(LoreError):
-    """A chat model gave no useful response."""
+    """A model call failed."""
 
     exit_code = 13
 
@@ -189,7 +189,7 @@ class ProviderUnavailable(ProviderError):
 
 
 class RateLimited(ProviderError):
-    """The provider asks to retry later; `retry_after_s` is 0 if it does not say when."""
+    """The rate limit is reached; `retry_after_s` is 0 if the provider gives no delay."""
 
     def __init__(self, message: str, *, hint: str = "", retry_after_s: float = 0.0) -> None:
         super().__init__(message, hint=hint)
@@ -197,7 +197,7 @@ class RateLimited(ProviderError):
 
 
 class PromptTooLong(ProviderError):
-    """The prompt exceeds the limit of the provider."""
+    """The prompt exceeds the context window of the model."""
 
 
 class BadReply(ProviderError):

@@ -120,9 +120,9 @@ def validate_payload(
     return None if fact is None else ("fact", fact)
 
 
-def _checked(schema: type[Payload], given: Mapping[str, Any]) -> dict[str, Any] | None:
+def _checked(schema: type[Payload], arguments: Mapping[str, Any]) -> dict[str, Any] | None:
     try:
-        value = schema.model_validate(dict(given))
+        value = schema.model_validate(dict(arguments))
     except ValidationError:
         return None
     return value.model_dump(exclude_defaults=True)

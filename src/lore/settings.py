@@ -167,170 +167,214 @@ class Settings:
     """Every setting with its default; the key `embed.model` is the field `embed_model`."""
 
     home: Path = field(
-        default=Path("~/.lore"), metadata={"doc": "Folder that holds everything Lore keeps."}
+        default=Path("~/.lore"),
+        metadata={"doc": "Folder of the memory: database, indexes, settings and logs."},
     )
-    db_path: str = _setting("", "Database file; empty for memory.db in the home.")
-    capture_redact: bool = _setting(default=True, doc="Replace secrets before anything is written.")
-    capture_redact_patterns: tuple[str, ...] = _setting((), "What else is a secret.", PATTERNS)
-    capture_redact_allow: tuple[str, ...] = _setting((), "What is no secret.", PATTERNS)
+    db_path: str = _setting("", "Path of the database file; empty: memory.db in the home.")
+    capture_redact: bool = _setting(default=True, doc="Redact secrets before anything is stored.")
+    capture_redact_patterns: tuple[str, ...] = _setting(
+        (), "Patterns of additional secrets.", PATTERNS
+    )
+    capture_redact_allow: tuple[str, ...] = _setting(
+        (), "Patterns of text that is never redacted.", PATTERNS
+    )
     embed_provider: str = _setting(
         "local",
-        "Who computes vectors; anything but local and none is an explicit choice.",
+        "Provider of embeddings; 'none' searches by keywords only.",
         Rule(choices=("local", "fastembed", "openai", "voyage", "none")),
     )
-    embed_model: str = _setting("all-MiniLM-L6-v2", "Model name as the provider knows it.")
-    embed_model_path: str = _setting("", "Folder with model files; empty to look for them.")
-    embed_precision: str = _setting("float32", "int8 is quicker and less exact.", PRECISIONS)
-    embed_threads: int = _setting(
-        1, "Threads of the local model; 0 for all cores.", Rule(least=0, most=1024)
+    embed_model: str = _setting("all-MiniLM-L6-v2", "Name of the embedding model at its provider.")
+    embed_model_path: str = _setting(
+        "", "Folder of the model files; empty: search the usual folders."
     )
-    embed_idle_unload_s: float = _setting(600.0, "Unload a model unused so long.", NOT_NEGATIVE)
+    embed_precision: str = _setting(
+        "float32", "Precision of the local model; int8 is faster and less exact.", PRECISIONS
+    )
+    embed_threads: int = _setting(
+        1, "Number of threads of the local model; 0: one per core.", Rule(least=0, most=1024)
+    )
+    embed_idle_unload_s: float = _setting(
+        600.0, "Unload the model after this many idle seconds.", NOT_NEGATIVE
+    )
     embed_download: bool = _setting(default=False, doc="Allow fastembed to download a model.")
-    embed_base_url: str = _setting("", "Address of an OpenAI-compatible embedding service.")
-    embed_api_key: str = _setting("", "Access key of the hosted embedding service.")
+    embed_base_url: str = _setting("", "Base URL of an OpenAI-compatible embedding API.")
+    embed_api_key: str = _setting("", "API key of the embedding provider.")
     embed_dimension: int = _setting(
-        0, "Dimension of a hosted model; 0 to ask the model.", Rule(least=0, most=65_536)
+        0,
+        "Dimension of the vectors of a hosted model; 0: ask the provider.",
+        Rule(least=0, most=65_536),
     )
     chat_provider: str = _setting(
-        "offline", "Who digests; anything but offline is an explicit choice.", CHATS
+        "offline", "Provider of the summarizer; 'offline' uses rules only.", CHATS
     )
-    chat_model: str = _setting("", "Model name as the provider knows it; empty for its usual one.")
-    chat_base_url: str = _setting("", "Address of the chat's service; empty for the provider's.")
+    chat_model: str = _setting("", "Name of the chat model; empty: the provider's default.")
+    chat_base_url: str = _setting("", "Base URL of the chat API; empty: the provider's own.")
     chat_api_key: str = _setting(
-        "", "Access key of the chat; empty for the one in the provider's usual variable."
+        "", "API key of the chat provider; empty: read the provider's usual variable."
     )
     chat_timeout_s: float = _setting(
-        120.0, "How long one answer of a chat may take, to its end.", Rule(least=1, most=3600)
+        120.0, "Time limit in seconds for one complete chat response.", Rule(least=1, most=3600)
     )
-    distill_idle_s: float = _setting(60.0, "Quiet so long, a session is distilled.", WITHIN_A_DAY)
-    curate_idle_s: float = _setting(300.0, "Quiet so long, it is curated.", WITHIN_A_DAY)
-    consolidate_interval_s: float = _setting(7_200.0, "How often a cycle runs.", WITHIN_A_MONTH)
+    distill_idle_s: float = _setting(
+        60.0, "Distill a session after this many idle seconds.", WITHIN_A_DAY
+    )
+    curate_idle_s: float = _setting(
+        300.0, "Extract knowledge after this many idle seconds.", WITHIN_A_DAY
+    )
+    consolidate_interval_s: float = _setting(
+        7_200.0, "Seconds between consolidation cycles.", WITHIN_A_MONTH
+    )
     daily_budget: float | None = _setting(
-        None, "US dollars that a day (UTC) may cost, agents and all; none: any.", NOT_NEGATIVE
+        None,
+        "Daily limit in US dollars (UTC day) for agents and background work; unset: no limit.",
+        NOT_NEGATIVE,
     )
     background_daily_budget: float = _setting(
-        1.0, "US dollars of it that background work may spend.", NOT_NEGATIVE
+        1.0, "Daily limit in US dollars for background work alone.", NOT_NEGATIVE
     )
-    prices: tuple[str, ...] = _setting((), "Prices of models, before those of the lists.", PRICES)
+    prices: tuple[str, ...] = _setting(
+        (), "Prices of models; they override the built-in lists.", PRICES
+    )
     search_recipe: str = _setting(
         "learned",
-        "How keyword and vector scores are fused.",
+        "How to combine keyword and vector scores.",
         Rule(choices=("learned", "weighted", "rrf")),
         project=True,
     )
     search_fts_weights: str = _setting(
         "6,2,3",
-        "Keyword weights of a fragment's summary, content and kind.",
+        "Keyword weights of the summary, content and kind of a fragment.",
         THREE_NUMBERS,
         project=True,
     )
     recall_budget_tokens: int = _setting(
         1500,
-        "Tokens that one recall may return; the best three hits come even if they cost more.",
+        "Maximum number of tokens of a recall; the best three hits are always returned.",
         Rule(least=1),
         project=True,
     )
     recall_max_hits: int = _setting(
-        15, "Most hits that one recall returns.", Rule(least=1, most=1000), project=True
+        15, "Maximum number of hits of a recall.", Rule(least=1, most=1000), project=True
     )
     recall_standing_tokens: int = _setting(
-        400, "Tokens of standing instructions beside a recall.", NOT_NEGATIVE, project=True
+        400,
+        "Maximum number of tokens of standing instructions in a recall.",
+        NOT_NEGATIVE,
+        project=True,
     )
     distill_segment_tokens: int = _setting(
-        16_384, "Tokens that are distilled together; offline takes fewer.", SEGMENT, project=True
+        16_384,
+        "Maximum number of tokens to distill at once; offline uses fewer.",
+        SEGMENT,
+        project=True,
     )
     distill_meta_threshold: int = _setting(
-        20, "So many logs of a session become one.", Rule(least=6), project=True
+        20, "Merge the logs of a session when there are this many.", Rule(least=6), project=True
     )
     capture_poll_interval_s: float = _setting(
-        30.0, "How often the daemon looks at transcript files.", Rule(least=1, most=86_400)
+        30.0,
+        "Seconds between checks of transcript files by the daemon.",
+        Rule(least=1, most=86_400),
     )
     mcp_profile: str = _setting(
         "core",
-        "Which tools MCP lists; full adds those that draw edges by hand.",
+        "Tools that MCP lists; full adds tools that create links.",
         Rule(choices=("core", "full")),
     )
     mcp_aliases: bool = _setting(
-        default=False, doc="Serve tools by MCP under the names of other memory servers, too."
+        default=False, doc="Also offer MCP tools under the names that other memory servers use."
     )
     mcp_structured: bool = _setting(
-        default=False, doc="Serve results by MCP as data, too; some agents then drop the text."
+        default=False, doc="Also return MCP results as data; some agents then ignore the text."
     )
     mcp_start: bool = _setting(
-        default=True, doc="Start the daemon when an agent asks for memory and none runs."
+        default=True, doc="Start the daemon when an agent needs memory and no daemon runs."
     )
     inject_on: bool = _setting(
         default=True,
-        doc="Put memory into prompts that it clearly concerns, by hooks or the gateway.",
+        doc="Add relevant memory to prompts, through hooks or the gateway.",
     )
     inject_budget_tokens: int = _setting(
-        400, "Tokens that one prompt may be given.", Rule(least=80, most=4000)
+        400, "Maximum number of tokens to add to a prompt.", Rule(least=80, most=4000)
     )
     inject_within_ms: int = _setting(
         180,
-        "How long an agent waits for memory before it goes on without; longer as a session begins.",
+        "Time limit in milliseconds for memory in hooks; longer at the start of a session.",
         Rule(least=20, most=4_000),
     )
     inject_threshold: float = _setting(
-        2.5, "How clearly memory has to concern a prompt.", Rule(least=0, most=100)
+        2.5, "Minimum relevance of memory that is added to a prompt.", Rule(least=0, most=100)
     )
     store_busy_timeout_s: float = _setting(
-        60.0, "How long a writer waits for another process before it gives up.", WITHIN_A_DAY
+        60.0, "Seconds to wait for the write lock of another process.", WITHIN_A_DAY
     )
 
     context_strategy: str = _setting(
         "gradient",
-        "How the gateway shortens long prompts; off: never.",
+        "How the gateway compacts long prompts; off: never.",
         Rule(choices=("gradient", "tiered", "off")),
     )
     context_rule: str = _setting(
         "horizon",
-        "By what a shorter prompt has to pay off: the turns to come, or the next one.",
+        "Whether compaction must pay off over the expected turns (horizon) or the next turn"
+        " (seed).",
         Rule(choices=("horizon", "seed")),
     )
     context_target_usd_per_turn: float = _setting(
-        0.10, "What a turn may cost before prompts are shortened; 0: any.", NOT_NEGATIVE
+        0.10,
+        "Shorten prompts when a turn costs more US dollars than this; 0: no limit.",
+        NOT_NEGATIVE,
     )
     context_max_layer0_tokens: int = _setting(
-        0, "From so many tokens on prompts are shortened; 0: by their cost.", NOT_NEGATIVE
+        0, "Shorten prompts above this many tokens; 0: decide by cost.", NOT_NEGATIVE
     )
 
-    server_host: str = _setting("127.0.0.1", "Address that the server is bound to.")
-    server_port: int = _setting(3207, "Its port; 0, or one that is taken: any.", PORT)
-    server_allowed_hosts: tuple[str, ...] = _setting((), "Other names it may be called by.")
-    server_max_body_bytes: int = _setting(8_000_000, "Largest body of a request.", BODY)
-    server_requests_per_minute: int = _setting(6_000, "Of one key; 0: any number.", NOT_NEGATIVE)
+    server_host: str = _setting("127.0.0.1", "Address that the server listens on.")
+    server_port: int = _setting(
+        3207, "Port of the server; if it is 0 or in use: any free port.", PORT
+    )
+    server_allowed_hosts: tuple[str, ...] = _setting(
+        (), "Additional host names that the server accepts."
+    )
+    server_max_body_bytes: int = _setting(
+        8_000_000, "Maximum size of a request body in bytes.", BODY
+    )
+    server_requests_per_minute: int = _setting(
+        6_000, "Requests per minute and key; 0: unlimited.", NOT_NEGATIVE
+    )
     gateway_on: bool = _setting(
-        default=True, doc="Pass requests of agents on to their models, beside the other doors."
+        default=True, doc="Run the gateway: forward agents' requests to their model providers."
     )
     gateway_anthropic_url: str = _setting(
-        "https://api.anthropic.com", "Where requests to Claude are passed on to.", ADDRESS
+        "https://api.anthropic.com", "Base URL of the Anthropic API.", ADDRESS
     )
     gateway_openai_url: str = _setting(
-        "https://api.openai.com", "Where requests in OpenAI's formats are passed on to.", ADDRESS
+        "https://api.openai.com", "Base URL of the OpenAI API.", ADDRESS
     )
     gateway_chatgpt_url: str = _setting(
         "https://chatgpt.com/backend-api/codex",
-        "Where those of a Codex that is logged in with an account are.",
+        "Base URL for Codex when it is logged in with a ChatGPT account.",
         ADDRESS,
     )
     gateway_gemini_url: str = _setting(
-        "https://generativelanguage.googleapis.com", "Where those to Gemini are.", ADDRESS
+        "https://generativelanguage.googleapis.com", "Base URL of the Gemini API.", ADDRESS
     )
     gateway_memory: bool = _setting(
-        default=True, doc="Let memory take part; off: every byte passes as it is, and is paid for."
+        default=True, doc="Use memory in the gateway; off: forward unchanged and only record costs."
     )
     gateway_recall: str = _setting(
         "auto",
-        "Let models search memory by themselves; auto: where the client has no tools of Lore.",
+        "Offer the recall tool to models; auto: only if the client has no tools of Lore.",
         Rule(choices=("auto", "on", "off")),
     )
     gateway_within_ms: int = _setting(
         150,
-        "How long a request waits for memory before it is passed on as it came.",
+        "Time limit in milliseconds for memory; after it, forward the request unchanged.",
         Rule(least=20, most=4_000),
     )
-    gateway_max_body_bytes: int = _setting(64_000_000, "Largest prompt that is passed on.", BODY)
+    gateway_max_body_bytes: int = _setting(
+        64_000_000, "Maximum size of a forwarded request in bytes.", BODY
+    )
 
     @property
     def database(self) -> Path:
@@ -426,22 +470,22 @@ def _read_project(path: Path) -> tuple[dict[str, Value], str]:
     try:
         flat = config_files.flatten(config_files.read_json(path))
     except InvalidInput as error:
-        return {}, f"{error} The file is left out."
-    kept: dict[str, Value] = {}
+        return {}, f"{error} The file is ignored."
+    values: dict[str, Value] = {}
     wrong: list[str] = []
     for key, raw in flat.items():
         try:
             _refuse_unknown([key], str(path))
-            kept[key] = _project_value(key, raw, path)
+            values[key] = _project_value(key, raw, path)
         except InvalidInput as error:
-            wrong.append(f"{error} It is left out.")
-    return kept, " ".join(wrong[:_MOST_WARNINGS])
+            wrong.append(f"{error} The setting is ignored.")
+    return values, " ".join(wrong[:_MOST_WARNINGS])
 
 
 def _project_value(key: str, raw: object, path: Path) -> Value:
     name = _field_name(key)
     if not _fields()[name].metadata["project"]:
-        msg = f"{path} sets '{key}', which a project may not."
+        msg = f"{path} sets '{key}', which only the user may set."
         raise UnknownSetting(msg)
     return _convert(name, raw, f"'{key}' in {path}")
 
@@ -499,7 +543,7 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     value = None if raw is None else _convert(name, raw, f"'{key}'")
     path = home / USER_FILE
     before = config_files.flatten(config_files.read_toml(path))
-    wanted = {other: kept for other, kept in before.items() if other != key}
+    wanted = {other: value_before for other, value_before in before.items() if other != key}
     if value is not None:
         wanted[key] = list(value) if isinstance(value, tuple) else value
     text = toml_edit.set_line(config_files.read_text_or_empty(path), key, value)
@@ -508,7 +552,7 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     except ValueError:
         understood = False
     if not understood:
-        msg = f"{path} is written in a way that leaves no single line for '{key}' to change."
+        msg = f"{path} has no single line that sets '{key}'."
         raise InvalidInput(msg, hint="Edit the file by hand.")
     config_files.write_atomic(path, text)
     return path
@@ -591,5 +635,5 @@ def _refuse_unknown(keys: Iterable[str], where: str) -> None:
             msg = f"{where} sets 'home', which only the environment can (LORE_HOME)."
             raise UnknownSetting(msg)
         if key not in names:
-            msg = f"{where} sets '{key}', which is no setting."
+            msg = f"{where} sets '{key}', which is not a setting."
             raise UnknownSetting(msg, hint="'lore config' lists them all.")

@@ -90,15 +90,15 @@ def validate_arguments(function: _Called) -> _Called:
     names = tuple(signature(function).parameters)
 
     @wraps(function)
-    def call(*given: Any, **named: Any) -> Any:
+    def call(*positional: Any, **named: Any) -> Any:
         checks = _checks_of(function)
         fit = [
             _convert_argument(function, name, checks, value)
-            for name, value in zip(names, given, strict=False)
+            for name, value in zip(names, positional, strict=False)
         ]
         for name, value in named.items():
             named[name] = _convert_argument(function, name, checks, value)
-        return function(*fit, *given[len(fit) :], **named)
+        return function(*fit, *positional[len(fit) :], **named)
 
     return call  # type: ignore[return-value]  # it takes and gives what the function does
 

@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 
-from lore.budget.calibration import WINDOW, Calibration, add_turn
+from lore.budget.estimate import WINDOW, Calibration, add_turn
 from lore.records.gateway import ModelPrice, TokenUse
 
 SONNET = ModelPrice(3.0, 15.0, 0.30, 3.75, 6.0)

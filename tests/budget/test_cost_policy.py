@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lore.budget.cost_policy import KEEP_TOKENS, CostPolicy, SessionCosts
+from lore.budget.cache_economics import KEEP_TOKENS, CostPolicy, SessionCosts
 from lore.context.layers import TokenMeasure
 from lore.records.gateway import ModelPrice
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from lore.capture.adapters import registry
+from lore.capture.adapters import adapter_registry
 from lore.capture.transcript_reader import ReadOptions, read_file
 from lore.projects import ProjectFinder
-from lore.store import forgetting, messages, sessions
+from lore.store import hard_delete, messages, sessions
 from lore.store.database import Database, open_database
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import NOON, FixedClock
@@ -41,7 +41,7 @@ class Folder:
     def read(self, session: str) -> int:
         """Read the transcript of a session and count what was new."""
         reading = ReadOptions(
-            self.database, registry.find_adapter, ProjectFinder(Path("/nowhere")),
+            self.database, adapter_registry.find_adapter, ProjectFinder(Path("/nowhere")),
             batch_messages=self.batch_messages,
         )  # fmt: skip
         return read_file(reading, self.path / f"{session}.jsonl").added
@@ -49,7 +49,7 @@ class Folder:
     def rehearse(self, *sessions: str) -> list[int]:
         """Count what would be new in the transcripts of sessions, without storing it."""
         reading = ReadOptions(
-            self.database, registry.find_adapter, ProjectFinder(Path("/nowhere")),
+            self.database, adapter_registry.find_adapter, ProjectFinder(Path("/nowhere")),
             batch_messages=self.batch_messages, dry_run=True,
         )  # fmt: skip
         return [read_file(reading, self.path / f"{name}.jsonl").added for name in sessions]
@@ -71,8 +71,8 @@ class Folder:
     def forget(self, *, session: str = "", text: str = "") -> None:
         """Forget a session or all that says a text."""
         self.database.write(
-            lambda db: forgetting.forget(
-                db, forgetting.select(db, "", session, "", text), text=text, now=NOON
+            lambda db: hard_delete.forget(
+                db, hard_delete.select(db, "", session, "", text), text=text, now=NOON
             )
         )
 
@@ -214,7 +214,7 @@ def test_without_a_database_a_dry_run_counts_no_copies_either(folder):
     folder.write("first", 1, 2)
     folder.write("fork", 1, 2, 7)
     reading = ReadOptions(
-        None, registry.find_adapter, ProjectFinder(Path("/nowhere")), dry_run=True
+        None, adapter_registry.find_adapter, ProjectFinder(Path("/nowhere")), dry_run=True
     )
     counts = [read_file(reading, folder.path / f"{name}.jsonl") for name in ("first", "fork")]
     assert [count.added for count in counts] == [2, 1]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lore.capture.adapter_protocol import Context, ParsedLine
-from lore.capture.adapters import registry
+from lore.capture.adapters import adapter_registry
 from lore.capture.file_capture import TranscriptFile, capture_files, find_files
-from lore.capture.staging import Batch, FileCounts
+from lore.capture.message_batches import Batch, FileCounts
 from lore.capture.transcript_reader import UNKNOWN, ReadOptions, read_file
 from lore.errors import StoreFull
 from lore.projects import ProjectFinder
@@ -592,7 +592,7 @@ def test_no_secret_is_told_of_what_was_skipped_or_could_not_be_read(reading, tmp
     talk = tmp_path / f"{secret}.jsonl"
     talk.write_bytes(line(1) + line(2, role=secret) + b"not JSON\n")
     found = TranscriptFile(talk, talk.stat().st_size, named=True)
-    told = capture_files(replace(reading, find_adapter=registry.find_adapter), [found])
+    told = capture_files(replace(reading, find_adapter=adapter_registry.find_adapter), [found])
     assert secret not in str(told)
     assert [problem.path.count("[secret:github:") for problem in told.problems] == [1]
     assert any("[secret:github:" in name for name in told.skipped)

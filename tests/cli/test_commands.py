@@ -167,7 +167,7 @@ def test_why_tells_source_strength_and_history(seeded: Seeded):
 def test_why_not_tells_what_became_of_an_item(seeded: Seeded):
     seeded("remember", "The staging server heron has 32 GB").works()
     answer = seeded("recall", "deploys on Thursdays", "--why-not", seeded.child).works().out
-    assert "What became of" in answer
+    assert "What happened to" in answer
     assert any(told in answer for told in ("no candidate", "ranked", "shown as hit", "noise"))
     seeded("recall", "x", "--why-not", "ffffffff-ffff").fails_with(3)
 

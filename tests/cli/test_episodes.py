@@ -111,7 +111,7 @@ def test_why_names_origin_and_trust_of_each_message_and_what_they_allow(worked: 
 
 
 def test_a_revocation_is_shown_confirmed_done_and_undone(worked: Lore):
-    assert "would go" in worked("revoke", "--origin", "web", "--dry-run").works().out
+    assert "would be revoked" in worked("revoke", "--origin", "web", "--dry-run").works().out
     assert "--yes" in worked("revoke", "--origin", "web").fails_with(2).err
     done = worked("revoke", "--origin", "web", "--yes").works().out
     assert "Pages say so" in done

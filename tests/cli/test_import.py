@@ -66,7 +66,7 @@ def test_what_another_home_wrote_needs_a_word_on_whether_to_trust_it(
     assert "'--trust' if it is yours" in other("import", "-", stdin=lines).fails_with(2).err
     assert other.export() == set()
     brought = other("import", "-", "--no-trust", stdin=lines).works().out
-    assert brought == "4 records imported as a peer's word, 0 skipped.\n"
+    assert brought == "4 records imported as a peer's, 0 skipped.\n"
     [hit, *_] = json.loads(other("recall", "deploys", "--json").works().out)["hits"]
     assert "said by peer" in other("why", hit["id"]).works().out
 

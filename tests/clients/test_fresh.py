@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.capture.adapters import registry
+from lore.capture.adapters import adapter_registry
 from lore.memory import Memory
 from lore.records import CaptureResult, Message, Session
 from tests.clients import claude_code, codex, opencode
@@ -64,7 +64,7 @@ class Stored:
 @pytest.fixture(scope="module")
 def stored(fresh, tmp_path_factory) -> Iterator[Stored]:
     home = tmp_path_factory.mktemp("lore")
-    paths = [path for each in registry.ADAPTERS for path in each.find(fresh.folder)]
+    paths = [path for each in adapter_registry.ADAPTERS for path in each.find(fresh.folder)]
     with Memory.open(home, embedder=FakeEmbedder()) as memory:
         captured = memory.capture_files(paths)
         sessions = {one.external_id: one for one in memory.sessions(limit=100)}
@@ -197,7 +197,7 @@ def test_lore_puts_all_sessions_of_a_repository_into_one_project(stored):
 def test_lore_stores_nothing_when_it_reads_once_more(fresh, stored, tmp_path):
     assert stored.memory.capture_files(stored.paths).added == 0
     shutil.copytree(fresh.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("*-shm"))
-    paths = [path for each in registry.ADAPTERS for path in each.find(tmp_path / "copy")]
+    paths = [path for each in adapter_registry.ADAPTERS for path in each.find(tmp_path / "copy")]
     again = stored.memory.capture_files(paths)
     assert (again.added, again.known) == (0, stored.captured.added + stored.captured.known)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from lore.context.layers import annotate_output
-from lore.context.turns import turn_starts
+from lore.context.layers import annotate_output, turn_starts
 from lore.records.gateway import Block, Dialogue, Distilled, Entry, Plan
 
 SESSIONS = Path(__file__).parents[2].parent / "shared" / "bench" / "coding-sessions.jsonl.gz"

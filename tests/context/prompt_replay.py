@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lore.context import breakpoints as marking
-from lore.context.layers import PromptRoom, TokenMeasure
+from lore.context import layers as marking
+from lore.context.layers import PromptRoom, TokenMeasure, find_entry, turn_starts
 from lore.context.planner import CostRule, PlanTerms, never_bust, open_layers, plan_prompt
-from lore.context.turns import find_entry, turn_starts
 from lore.records.gateway import Dialogue, Distilled, Entry, Layer, Plan, PromptState
 from tests.context.dialogues import dialogue, rendered, requests
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from lore.context.layers import PromptRoom, TokenMeasure
+from lore.context.layers import PromptRoom, TokenMeasure, turn_starts
 from lore.context.planner import PlanTerms, plan_prompt, raise_floor
-from lore.context.turns import turn_starts
 from lore.records.gateway import Distilled, Entry, Layer, PromptState
 from tests.context.dialogues import condensed, dialogue, requests, talks
 from tests.context.prompt_replay import Below, Planner, Step

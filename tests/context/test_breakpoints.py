@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.context.breakpoints import LOOKBACK_BLOCKS, MAX_BREAKPOINTS, PREFIX, choose_breakpoints
+from lore.context.layers import LOOKBACK_BLOCKS, MAX_BREAKPOINTS, PREFIX, choose_breakpoints
 from lore.records.gateway import Block, Distilled, Entry, Plan, PromptState
 from tests.context.dialogues import dialogue, plain_talk
 

@@ -18,9 +18,9 @@ from lore.context.layers import (
     TokenMeasure,
     annotate_output,
     is_long_output,
+    turn_starts,
 )
 from lore.context.planner import PlanTerms, plan_prompt
-from lore.context.turns import turn_starts
 from lore.gateway.apis import anthropic
 from lore.gateway.apis.adapter import PromptAdditions
 from lore.records.gateway import Block, Dialogue, Distilled, Layer, PromptState

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from lore.budget.cost_policy import CostPolicy, SessionCosts
-from lore.context.layers import EVICT_TO_SHARE, PromptRoom, TokenMeasure
+from lore.budget.cache_economics import CostPolicy, SessionCosts
+from lore.context.layers import EVICT_TO_SHARE, PromptRoom, TokenMeasure, turn_starts
 from lore.context.planner import PlanTerms, open_layers, plan_prompt, raise_floor
-from lore.context.turns import turn_starts
 from lore.evals.datasets import read_long_sessions
 from lore.records.gateway import Distilled, ModelPrice, Plan, PromptState
 from tests.context.dialogues import (

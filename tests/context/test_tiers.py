@@ -9,10 +9,9 @@ from itertools import islice, pairwise
 import pytest
 from hypothesis import given, settings
 
-from lore.context.layers import PromptRoom, TokenMeasure
+from lore.context.layers import PromptRoom, TokenMeasure, turn_starts
 from lore.context.planner import PlanTerms, plan_whole_prompt
 from lore.context.tiers import TIER_ID_PREFIX, plan_tiers
-from lore.context.turns import turn_starts
 from lore.records.gateway import Distilled, PromptState
 from tests.context.dialogues import (
     SESSIONS,

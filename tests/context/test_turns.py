@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from lore.context.turns import entry_name, find_entry, safe_turn_starts, turn_starts
+from lore.context.layers import entry_name, find_entry, safe_turn_starts, turn_starts
 from lore.records import Block
 from tests.context.dialogues import call, entry, plain_talk, reminder, result, talks, text
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lore.context import wording
+from lore.context import prompt_text
 from lore.records import Hit, PastSession, PromptCandidate, Remedy, SessionBriefing
 from lore.text import memory_tags, message_features, tokens
 from tests.fakes import NOON
@@ -22,13 +22,13 @@ def hit(n: int = 1, text: str = "The cache has no TTL", **more: str) -> Hit:
 
 
 def test_each_item_says_when_by_whom_where_and_its_id():
-    text = wording.format_hits([hit()], SHORT, budget_tokens=400).text
+    text = prompt_text.format_hits([hit()], SHORT, budget_tokens=400).text
     assert "[id-1] 2026-05-13, the assistant, in > Flaky login\n> The cache has no TTL\n" in text
 
 
 def test_items_are_grouped_by_kind_what_binds_first():
     hits = [hit(1), hit(2, type="fragment", kind="decision", origin="user"), hit(3, "It is slow")]
-    text = wording.format_hits(hits, SHORT, budget_tokens=400).text
+    text = prompt_text.format_hits(hits, SHORT, budget_tokens=400).text
     assert text.index("Decisions:") < text.index("Said in former sessions:")
     assert text.index("[id-1]") < text.index("[id-3]")
     assert text.count("Said in former sessions:") == 1
@@ -36,24 +36,24 @@ def test_items_are_grouped_by_kind_what_binds_first():
 
 def test_items_that_do_not_fit_are_not_among_the_ids():
     hits = [hit(n, f"item {n} " + "word " * 80) for n in range(9)]
-    worded = wording.format_hits(hits, SHORT, budget_tokens=300)
+    worded = prompt_text.format_hits(hits, SHORT, budget_tokens=300)
     assert tokens.count(worded.text) <= 300
     assert worded.ids == ("0", "1")
     assert "item 2" not in worded.text
 
 
 def test_no_items_make_no_text():
-    assert wording.format_hits([], SHORT, budget_tokens=400) == wording.PromptText()
+    assert prompt_text.format_hits([], SHORT, budget_tokens=400) == prompt_text.PromptText()
     assert (
-        wording.format_session_start(SessionBriefing(), SHORT, budget_tokens=400)
-        == wording.PromptText()
+        prompt_text.format_session_start(SessionBriefing(), SHORT, budget_tokens=400)
+        == prompt_text.PromptText()
     )
-    assert wording.format_fixes([], [], SHORT, budget_tokens=400) == wording.PromptText()
+    assert prompt_text.format_fixes([], [], SHORT, budget_tokens=400) == prompt_text.PromptText()
 
 
 def test_a_long_text_is_cut_and_leaves_room_for_others():
     hits = [hit(1, "word " * 900), hit(2, "short")]
-    worded = wording.format_hits(hits, SHORT, budget_tokens=400)
+    worded = prompt_text.format_hits(hits, SHORT, budget_tokens=400)
     assert worded.ids == ("1", "2")
 
 
@@ -64,7 +64,7 @@ def test_a_beginning_keeps_to_its_budget_with_a_part_for_each():
                    for n in range(10, 20)),
         roots=tuple((str(n), f"root {n} " + "wide " * 60) for n in range(20, 40)),
     )  # fmt: skip
-    worded = wording.format_session_start(told, SHORT, budget_tokens=500)
+    worded = prompt_text.format_session_start(told, SHORT, budget_tokens=500)
     assert tokens.count(worded.text) <= 500
     for part in ("Standing instructions", "Last sessions", "Known about", "always do 0",
                  "goal 10", "root 20"):  # fmt: skip
@@ -75,13 +75,13 @@ def test_a_former_session_says_how_it_ended_and_what_was_left():
     told = SessionBriefing(
         past=(PastSession("1", NOON, "Mend the login", "partial", "the logout"),)
     )
-    text = wording.format_session_start(told, SHORT, budget_tokens=500).text
+    text = prompt_text.format_session_start(told, SHORT, budget_tokens=500).text
     assert "[id-1] 2026-05-13 (partial) > Mend the login | left open > the logout" in text
 
 
 def test_a_remedy_says_what_was_done():
     remedy = Remedy("2", NOON, "Edit auth/cache.py")
-    worded = wording.format_fixes([hit(1, kind="bug_fix")], [remedy], SHORT, budget_tokens=400)
+    worded = prompt_text.format_fixes([hit(1, kind="bug_fix")], [remedy], SHORT, budget_tokens=400)
     assert worded.ids == ("1", "2")
     assert "gone after the assistant did:\n> Edit auth/cache.py" in worded.text
 
@@ -100,9 +100,9 @@ def test_nothing_breaks_out_of_the_marks(text: str, title: str):
         (hits[0],), (PastSession("3", NOON, text, "partial", title),), (("4", text),)
     )
     for worded in (
-        wording.format_hits(hits, SHORT, budget_tokens=4_000),
-        wording.format_session_start(told, SHORT, budget_tokens=4_000),
-        wording.format_fixes(hits, [Remedy("5", NOON, text)], SHORT, budget_tokens=4_000),
+        prompt_text.format_hits(hits, SHORT, budget_tokens=4_000),
+        prompt_text.format_session_start(told, SHORT, budget_tokens=4_000),
+        prompt_text.format_fixes(hits, [Remedy("5", NOON, text)], SHORT, budget_tokens=4_000),
     ):
         pieces = memory_tags.split_memory(f"before\n{worded.text}\nafter")
         assert [inside for inside, _ in pieces] == [False, True, False]
@@ -115,7 +115,7 @@ def test_nothing_breaks_out_of_the_marks(text: str, title: str):
 @pytest.mark.parametrize("budget", [80, 120, 200, 400, 1_000])
 def test_a_budget_is_kept(budget: int):
     hits = [hit(n, "naïve café " * n) for n in range(1, 30)]
-    assert tokens.count(wording.format_hits(hits, SHORT, budget_tokens=budget).text) <= budget
+    assert tokens.count(prompt_text.format_hits(hits, SHORT, budget_tokens=budget).text) <= budget
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_budget_is_kept(budget: int):
 )
 def test_texts_with_shorter_or_longer_ids_are_the_same(again: str, same: bool):
     told = "[019e2135-4600] > Deploys\n[019e2135-4611] > Tides"
-    assert wording.is_same_text(told, again) is wording.is_same_text(again, told) is same
+    assert prompt_text.is_same_text(told, again) is prompt_text.is_same_text(again, told) is same
 
 
 PROMPT = "why does the token cache keep expired tokens?"
@@ -145,41 +145,41 @@ def fit(text: str = "TokenCache.get has no TTL check", **more: float) -> PromptC
 
 def test_the_strongest_come_first_and_the_weak_do_not_pass():
     strong, fair, weak = fit(cosine=0.9), fit(cosine=0.6), fit(cosine=0.1)
-    assert wording.select_fits(PROMPT, [weak, fair, strong], 2.0) == [strong, fair]
+    assert prompt_text.select_fits(PROMPT, [weak, fair, strong], 2.0) == [strong, fair]
 
 
 def test_words_in_common_count_only_with_a_meaning_in_common():
-    assert wording.strength(fit(cosine=-0.2)) == 0.0
-    assert wording.strength(fit(rarity=0.0)) == 0.0
+    assert prompt_text.strength(fit(cosine=-0.2)) == 0.0
+    assert prompt_text.strength(fit(rarity=0.0)) == 0.0
 
 
 def test_what_is_old_is_weaker_but_never_nothing():
-    young, old, ancient = (wording.strength(fit(age_days=days)) for days in (0, 10, 10_000))
+    young, old, ancient = (prompt_text.strength(fit(age_days=days)) for days in (0, 10, 10_000))
     assert young > old > ancient > 0.5 * young
 
 
 def test_what_is_dated_in_the_future_is_no_stronger_than_what_is_new():
-    assert wording.strength(fit(age_days=-30)) == wording.strength(fit(age_days=0))
+    assert prompt_text.strength(fit(age_days=-30)) == prompt_text.strength(fit(age_days=0))
 
 
 def test_a_fragment_needs_fewer_words_in_common():
     message = fit()
     fragment = replace(message, hit=replace(message.hit, type="fragment"))
-    assert wording.strength(fragment) > wording.strength(message)
+    assert prompt_text.strength(fragment) > prompt_text.strength(message)
 
 
 def test_what_the_prompt_says_itself_does_not_pass():
     same = fit("The token cache keep expired tokens")
-    assert wording.select_fits(PROMPT, [same], 0.0) == []
+    assert prompt_text.select_fits(PROMPT, [same], 0.0) == []
 
 
 def test_a_text_without_a_word_does_not_pass():
-    assert wording.select_fits(PROMPT, [fit("…")], 0.0) == []
+    assert prompt_text.select_fits(PROMPT, [fit("…")], 0.0) == []
 
 
 def test_a_session_is_given_no_item_and_no_words_twice():
     texts = {"a": "The port is 3207.", "b": "the port is 3207", "c": "The port is 4000."}
     words = {message_features.word_fingerprint("The port is 3207.")}
-    assert wording.select_unseen(texts, set(), set()) == ["a", "b", "c"]
-    assert wording.select_unseen(texts, {"c"}, set()) == ["a", "b"]
-    assert wording.select_unseen(texts, {"a"}, words) == ["c"]
+    assert prompt_text.select_unseen(texts, set(), set()) == ["a", "b", "c"]
+    assert prompt_text.select_unseen(texts, {"c"}, set()) == ["a", "b"]
+    assert prompt_text.select_unseen(texts, {"a"}, words) == ["c"]

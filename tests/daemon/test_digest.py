@@ -28,7 +28,7 @@ SAID = (
 
 
 class Broken(OfflineSummarizer):
-    """A digester whose provider fails."""
+    """A summarizer whose provider fails."""
 
     def __init__(self, error: LoreError) -> None:
         super().__init__()
@@ -119,11 +119,11 @@ def test_a_spent_budget_is_nobodys_fault_and_the_work_goes_on_tomorrow(
     talk(memory)
     clock.advance(seconds=90)
     until = clock() + timedelta(hours=2)
-    memory.context.digester = Broken(BudgetSpent("All spent.", until=until))
+    memory.context.summarizer = Broken(BudgetSpent("All spent.", until=until))
     periodic_tasks.digest(memory, go_on)
     [job] = memory.digest.jobs()
     assert (job.state, job.attempts, job.due_at) == ("pending", 0, until)
-    memory.context.digester.error = None
+    memory.context.summarizer.error = None
     clock.advance(hours=2, seconds=1)
     periodic_tasks.digest(memory, go_on)
     assert memory.maintenance.stats().distillations == 1
@@ -134,11 +134,11 @@ def test_a_reply_that_is_bad_twice_parks_the_job_and_loses_nothing(
 ):
     talk(memory)
     clock.advance(seconds=90)
-    memory.context.digester = Broken(BadReply("No JSON."))
+    memory.context.summarizer = Broken(BadReply("No JSON."))
     periodic_tasks.digest(memory, go_on)
     [job] = memory.digest.jobs()
     assert (job.state, job.last_error) == ("parked", "No JSON.")
-    memory.context.digester.error = None
+    memory.context.summarizer.error = None
     memory.digest.retry_jobs()
     periodic_tasks.digest(memory, go_on)
     assert memory.maintenance.stats().distillations == 1
@@ -149,7 +149,7 @@ def test_a_provider_that_is_away_is_asked_again_and_the_job_parked_after_five_at
 ):
     talk(memory)
     clock.advance(seconds=90)
-    memory.context.digester = Broken(ProviderUnavailable("Nobody answers."))
+    memory.context.summarizer = Broken(ProviderUnavailable("Nobody answers."))
     for _ in range(6):
         periodic_tasks.digest(memory, go_on)
         clock.advance(hours=5)
@@ -161,10 +161,10 @@ def test_a_provider_that_is_away_is_asked_again_and_the_job_parked_after_five_at
 def test_a_cycle_leaves_a_session_alone_whose_job_is_parked(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(minutes=10)
-    memory.context.digester = Broken(BadReply("No JSON."))
+    memory.context.summarizer = Broken(BadReply("No JSON."))
     periodic_tasks.digest(memory, go_on)
     assert {job.state for job in memory.digest.jobs()} == {"parked"}
-    memory.context.digester.error = None
+    memory.context.summarizer.error = None
     assert periodic_tasks.consolidate(memory, go_on).counts == {"cycles": 1}
     assert (memory.maintenance.stats().distillations, memory.maintenance.stats().fragments) == (
         0,

@@ -67,7 +67,7 @@ def test_a_status_that_cannot_be_written_is_no_error(tmp_path: Path):
 
 def test_hooks_are_told_in_words_once_there_was_one():
     words = status_file.describe_hooks(TOLD)
-    assert words == "2 answered, 1,000 with nothing to say, 0 too late, 4 told something"
+    assert words == "2 answered, 1,000 with nothing to say, 0 too late, 4 given information"
     assert status_file.describe_hooks(Status(hooks={"answered": 0})) == ""
 
 

@@ -30,7 +30,7 @@ def test_an_exchange_begins_where_the_person_speaks():
     cut = split_exchanges(
         "s", [message_text(v) for v in ("user", "assistant", "tool", "user", "assistant")]
     )
-    assert [[one.voice for one in each.said] for each in cut] == [
+    assert [[one.voice for one in each.messages] for each in cut] == [
         ["user", "assistant", "tool"],
         ["user", "assistant"],
     ]
@@ -38,7 +38,7 @@ def test_an_exchange_begins_where_the_person_speaks():
 
 def test_conversations_between_people_are_split_into_short_runs():
     cut = split_exchanges("s", [message_text("Ana") for _ in range(2 * MAX_TALK_MESSAGES)])
-    assert [len(each.said) for each in cut] == [MAX_TALK_MESSAGES, MAX_TALK_MESSAGES]
+    assert [len(each.messages) for each in cut] == [MAX_TALK_MESSAGES, MAX_TALK_MESSAGES]
 
 
 def test_a_long_exchange_is_read_in_pieces():
@@ -50,7 +50,7 @@ def test_a_long_exchange_is_read_in_pieces():
             message_text("tool", 9),
         ],
     )
-    assert [len(each.said) for each in cut] == [1, 1, 1]
+    assert [len(each.messages) for each in cut] == [1, 1, 1]
 
 
 GARDEN = [f"roses tulips garden soil water plant a{n % 3}" for n in range(10)]

@@ -16,21 +16,21 @@ from lore.records import CurationResult, Extract, Segment
 from lore.store import (
     consolidation,
     distillations,
-    forgetting,
+    hard_delete,
     items,
     reversible_changes,
     sessions,
     vectors,
 )
 from lore.store.database import Connection
-from lore.store.forgetting import ForgetSelection
+from lore.store.hard_delete import ForgetSelection
 from tests.digest.world import ScriptedSummarizer, World, fact
 from tests.fakes import FakeEmbedder
 from tests.store.samples import count_vectors
 
 
 def forget(id_: str, now: datetime, db: Connection) -> list[str]:
-    return forgetting.forget(db, ForgetSelection((items.resolve(db, id_).n,)), now=now)
+    return hard_delete.forget(db, ForgetSelection((items.resolve(db, id_).n,)), now=now)
 
 
 LASTING = "We switched from npm to pnpm in March."
@@ -125,7 +125,7 @@ def test_a_failure_in_the_middle_keeps_what_came_before(world: World):
         if len(read) == 2:
             msg = "killed"
             raise LoreError(msg)
-        return [fact(f"learned {exchange.said[0].text[:9]}")]
+        return [fact(f"learned {exchange.messages[0].text[:9]}")]
 
     with pytest.raises(LoreError):
         world.curate(once)
@@ -155,7 +155,7 @@ def test_short_exchanges_are_read_together_and_long_ones_alone(world: World):
     extraction.curate_session(
         world.database, "s", type(means)(summarizer, means.embedder, means.nearest)
     )
-    assert [len(one.said) for one in summarizer.asked] == [6, 1]
+    assert [len(one.messages) for one in summarizer.asked] == [6, 1]
 
 
 def test_a_fragment_has_its_vector_at_once(world: World):

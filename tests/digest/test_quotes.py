@@ -30,10 +30,10 @@ def test_a_page_repeated_in_a_later_exchange_gains_no_trust(tmp_path: Path):
         for place, one in enumerate(told)
     ]
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
-        memory.context.digester = ScriptedSummarizer(
+        memory.context.summarizer = ScriptedSummarizer(
             lambda exchange: (
-                [fact(PAGE, one.id) for one in exchange.said if one.text == PAGE][-1:]
-                if exchange.said[-1].voice == "assistant"
+                [fact(PAGE, one.id) for one in exchange.messages if one.text == PAGE][-1:]
+                if exchange.messages[-1].voice == "assistant"
                 else []
             )
         )

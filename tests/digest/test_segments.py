@@ -24,16 +24,16 @@ def test_each_message_is_in_one_segment_in_order_and_no_segment_is_too_long(
 ):
     talk = run(counts)
     found = segments.split_segments("s", talk, about_tokens=about)
-    assert [one for segment in found for one in segment.said] == talk
+    assert [one for segment in found for one in segment.messages] == talk
     assert all(segment.tokens <= segments.MAX_TOKENS for segment in found)
-    assert all(segment.said for segment in found)
+    assert all(segment.messages for segment in found)
 
 
 @given(sizes)
 def test_a_segment_has_five_messages_unless_that_would_be_too_long(counts: list[int]):
     found = segments.split_segments("s", run(counts), about_tokens=1_600)
     for segment in found[:-1]:
-        assert len(segment.said) >= segments.MIN_MESSAGES or segment.tokens > 12_000
+        assert len(segment.messages) >= segments.MIN_MESSAGES or segment.tokens > 12_000
 
 
 @given(sizes, sizes)
@@ -47,7 +47,7 @@ def test_a_run_is_cut_at_its_longest_pause():
     talk = [replace(message_text(i), tokens=100) for i in range(24)]
     late = [replace(one, at=one.at + timedelta(hours=3)) for one in talk[9:]]
     found = segments.split_segments("s", [*talk[:9], *late], about_tokens=1_200)
-    assert len(found[0].said) == 9
+    assert len(found[0].messages) == 9
 
 
 def test_a_run_is_cut_where_the_words_change():
@@ -59,7 +59,7 @@ def test_a_run_is_cut_where_the_words_change():
         message_text(i, "Ropes of nylon hold better in cold water", voice="a") for i in range(7, 20)
     ]
     talk = [replace(one, origin="assistant", tokens=100) for one in talk]
-    assert len(segments.split_segments("s", talk, about_tokens=1_000)[0].said) == 7
+    assert len(segments.split_segments("s", talk, about_tokens=1_000)[0].messages) == 7
 
 
 def test_topics_are_compared_by_vectors_if_there_are_any():
@@ -71,7 +71,7 @@ def test_topics_are_compared_by_vectors_if_there_are_any():
         for i, one in enumerate(talk)
     }
     found = segments.split_segments("s", talk, about_tokens=1_000, vectors=vectors)
-    assert len(found[0].said) == 8
+    assert len(found[0].messages) == 8
 
 
 def test_a_short_conversation_is_not_enough():

@@ -8,8 +8,8 @@ import pytest
 
 from lore.capture.message_capture import message_of
 from lore.digest import fragment_edits as by_hand
-from lore.digest import sharing, undo
-from lore.digest.sharing import MAX_PAGE_BYTES, read_page, write_page
+from lore.digest import project_page, undo
+from lore.digest.project_page import MAX_PAGE_BYTES, read_page, write_page
 from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
@@ -296,23 +296,23 @@ CACHE = "The cache of the web server lives in folder alpha beta gamma"
 def test_what_holds_in_three_projects_is_offered_and_promoted_on_request(world: World):
     for name in ("a", "b", "c"):
         with world.database.read() as db:
-            assert sharing.promotion_offers(db) == []
+            assert project_page.promotion_offers(db) == []
         world.learn(fact(CACHE), session=name, project=f"/code/{name}")
     with world.database.read() as db:
-        (offer,) = sharing.promotion_offers(db)
+        (offer,) = project_page.promotion_offers(db)
     assert len(offer.projects) == 3
-    promoted = sharing.promote(world.database, offer.fragment.id)
+    promoted = project_page.promote(world.database, offer.fragment.id)
     found = {one.id: one for one in world.standing()}
     assert found[promoted].project_id is None
     assert offer.fragment.id not in found
     with world.database.read() as db:
-        assert sharing.promotion_offers(db) == []
+        assert project_page.promotion_offers(db) == []
 
 
 def test_a_promotion_can_be_undone(world: World):
     world.learn(fact(CACHE))
     before = world.contents()
-    promoted = sharing.promote(world.database, world.standing()[0].id)
+    promoted = project_page.promote(world.database, world.standing()[0].id)
     undo.undo(world.database)
     assert world.contents() == before
     assert promoted not in [one.id for one in world.standing()]
@@ -322,14 +322,14 @@ def test_what_a_tool_said_is_never_offered(world: World):
     for name in ("a", "b", "c", "d"):
         world.learn(fact(CACHE), session=name, project=f"/code/{name}", role="tool")
     with world.database.read() as db:
-        assert sharing.promotion_offers(db) == []
+        assert project_page.promotion_offers(db) == []
 
 
 def test_what_holds_everywhere_already_is_not_promoted(world: World):
     world.learn(fact(CACHE))
-    promoted = sharing.promote(world.database, world.standing()[0].id)
+    promoted = project_page.promote(world.database, world.standing()[0].id)
     with pytest.raises(InvalidInput, match="applies to all projects already"):
-        sharing.promote(world.database, promoted)
+        project_page.promote(world.database, promoted)
 
 
 def test_a_deleted_or_superseded_fragment_is_not_promoted(world: World):
@@ -337,13 +337,13 @@ def test_a_deleted_or_superseded_fragment_is_not_promoted(world: World):
     (kept,) = world.standing()
     by_hand.delete(world.database, kept.id)
     with pytest.raises(InvalidInput, match="deleted or superseded"):
-        sharing.promote(world.database, kept.id)
+        project_page.promote(world.database, kept.id)
 
 
 def test_a_promotion_keeps_what_it_came_from(world: World):
     world.learn(fact(CACHE))
     (kept,) = world.standing()
-    sharing.promote(world.database, kept.id)
+    project_page.promote(world.database, kept.id)
     (promoted,) = world.standing()
     assert promoted.metadata["promoted_from"] == kept.id
     assert promoted.source_messages == kept.source_messages
@@ -353,5 +353,5 @@ def test_a_promotion_keeps_what_it_came_from(world: World):
 def test_a_promotion_under_one_key_is_made_once(world: World):
     world.learn(fact(CACHE))
     (kept,) = world.standing()
-    made = {sharing.promote(world.database, kept.id, key="k") for _ in range(2)}
+    made = {project_page.promote(world.database, kept.id, key="k") for _ in range(2)}
     assert len(made) == len(world.standing()) == 1

@@ -281,7 +281,7 @@ def test_a_compaction_passes_whole_and_is_no_turn(story):
 def test_amnesia_stores_nothing_by_any_way(story):
     machine = story.gated.machine
     told = json.loads(story.runs["lore:amnesia on"].stdout)
-    assert told["result"].startswith("From now on nothing of this conversation")
+    assert told["result"].startswith("Private mode is on: nothing of this conversation")
     assert SECRET in said_of(story.requests(SECRET)[0])
     assert "ops/press.sh" not in system_of(story.requests(SECRET)[0])
     machine.lore("capture", str(next(machine.home.rglob(f"{story.secret}.jsonl"))))

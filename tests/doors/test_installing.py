@@ -120,7 +120,7 @@ def test_claude_code_has_memory_by_the_marketplace(person):
         assert done.status == 0, done
     say_to_claude(client, prompt)
     check(person, prompt, "mcp__plugin_lore_lore__recall")
-    assert "has memory by its plugin" in person.lore("setup", "claude-code").stdout
+    assert "has memory through its plugin" in person.lore("setup", "claude-code").stdout
     client.run("plugin", "disable", "lore@lore")
     assert "has memory now" in person.lore("setup", "claude-code").stdout
 

@@ -9,7 +9,7 @@ import pytest
 
 from lore.capture.message_capture import message_of
 from lore.errors import EvaluationError
-from lore.evals import economics, layers_chart
+from lore.evals import economics
 from lore.evals.replay import STRATEGIES
 from lore.memory import Memory
 from lore.settings import load
@@ -29,7 +29,7 @@ def test_the_whole_evaluation_runs_and_draws(tmp_path: Path):
     }  # fmt: skip
     assert found["gradient_horizon"]["available"] == 1
     assert "long-session-harbour" in result.as_table()
-    ET.fromstring(layers_chart.draw(result))
+    ET.fromstring(economics.draw(result))
 
 
 def test_a_captured_session_of_a_home_is_replayed_by_its_name_alone(tmp_path: Path):

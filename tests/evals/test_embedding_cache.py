@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lore.evals.embedding_cache import CachedEmbedder
+from lore.evals.replay import CachedEmbedder
 from tests.fakes import FakeEmbedder
 
 

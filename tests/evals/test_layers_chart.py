@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from lore.evals import economics, layers_chart
+from lore.evals import economics
 from lore.evals.replay import PromptSize, ReplayOutcome
 
 
@@ -13,7 +13,7 @@ def test_a_chart_shows_the_session_its_layers_and_busts():
     one = ReplayOutcome(usd=1.5, questions=2, available=1, sizes=sizes)
     sessions = {"long <session>": {"full": one, "gradient_horizon": one}}
     result = economics.Result("", {"m": sessions, "n": sessions}, windows={"m": 8_000})
-    drawn = ET.fromstring(layers_chart.draw(result))
+    drawn = ET.fromstring(economics.draw(result))
     told = "".join(drawn.itertext())
     assert "long <session>" in told
     assert "1 of 2" in told

@@ -57,7 +57,7 @@ def test_answers_that_search_end_while_the_store_is_locked(tmp_path: Path, up: U
         ("/lore:status", "Session s-1"),
         ("/LORE:STATUS", "Session s-1"),
         ("/lore:amnesia on", "nothing of this conversation is stored"),
-        ("lore:remember Invoices are numbered by year.", "Remembered"),
+        ("lore:remember Invoices are numbered by year.", "Stored"),
     ],
 )
 def test_a_command_is_answered_by_lore_though_memory_is_late(
@@ -76,9 +76,9 @@ def test_while_the_store_is_locked_commands_are_answered_and_amnesia_begins(
         with locked(talk.memory.database.path):
             assert "Session s-1" in talk.ask("/lore:status")["content"][0]["text"]
             told = talk.ask("/lore:remember Invoices are numbered by year.")
-            assert "could not" in told["content"][0]["text"]
+            assert "The command failed" in told["content"][0]["text"]
             told = talk.ask("/lore:amnesia on")
-            assert "as long as Lore runs" in told["content"][0]["text"]
+            assert "only while Lore runs" in told["content"][0]["text"]
             assert not up.asked
             talk.ask("The merger is on the ninth; which port has staging?")
             assert "5436" not in talk.prompt()
@@ -97,7 +97,7 @@ def test_a_command_that_memory_cannot_carry_out_is_answered_with_that(tmp_path: 
     with life(tmp_path, up) as talk:
         talk.memory.database.close()
         for typed in ("/lore:status", "/lore:remember Invoices.", "/lore:amnesia off"):
-            assert "could not" in talk.ask(typed)["content"][0]["text"]
+            assert "The command failed" in talk.ask(typed)["content"][0]["text"]
         assert "nothing of this" in talk.ask("/lore:amnesia on")["content"][0]["text"]
     assert not up.asked
 

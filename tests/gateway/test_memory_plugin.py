@@ -587,7 +587,7 @@ def test_a_command_that_cannot_be_carried_out_reaches_no_provider(tmp_path: Path
     with life(tmp_path, up) as talk:
         talk.memory.database.close()
         told = talk.ask("/lore:amnesia on")
-        assert "as long as Lore runs" in told["content"][0]["text"]
+        assert "only while Lore runs" in told["content"][0]["text"]
         assert not up.asked
 
 

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from lore.errors import ProviderUnavailable
-from lore.gateway.upstream_client import RETRY_BACKOFF_S, Body, UpstreamClient
+from lore.gateway.upstream import RETRY_BACKOFF_S, Body, UpstreamClient
 
 ADDRESS = "http://127.0.0.1:9/v1/messages"
 UNREACHED = "The provider cannot be reached at http://127.0.0.1:9."

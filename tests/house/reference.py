@@ -12,13 +12,13 @@ from lore import errors
 from lore.cli.app import app
 from lore.http.app import endpoints_of
 from lore.http.auth import Logins
-from lore.http.errors import status_code
+from lore.http.error_responses import status_code
 from lore.http.openapi import describe_api
 from lore.http.write_endpoints import Toolbox
 from lore.settings import load
-from lore.tools import registry
-from lore.tools.registry import _ALIAS_SPECS
+from lore.tools import tool_registry
 from lore.tools.tool import Tool, input_schema
+from lore.tools.tool_registry import _ALIAS_SPECS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 MADE = "<!-- Made from the code by `python -m tests.house.reference --write`. -->"
@@ -61,11 +61,11 @@ def cli() -> str:
     """Return the page of commands."""
     parts = [
         f"# Commands\n\n{MADE}\n",
-        "`--json` prints JSON with stable keys. Ids can be shortened to a prefix of at least"
-        " 8 characters\nthat fits one item. Where a text or question is `-`, it is read from"
-        " standard input. What failed\nis told on stderr in one line, with a hint; the"
-        " [exit codes](exit-codes.md) are stable.\nColour is for terminals only, and `NO_COLOR`"
-        " turns it off there too.\n",
+        "`--json` prints JSON with stable keys. An id can be shortened to a unique prefix of at"
+        " least\n8 characters. If a text or question is `-`, it is read from standard input."
+        " Errors are printed on\nstderr in one line, with a hint; the"
+        " [exit codes](exit-codes.md) are stable. Only terminals get\ncolour; `NO_COLOR` turns it"
+        " off.\n",
     ]
     for path, command in _commands(typer.main.get_command(app), "lore"):
         parts.append(_command_page(path, command))
@@ -111,13 +111,12 @@ def settings() -> str:
     """Return the page of settings."""
     lines = [
         f"# Settings\n\n{MADE}\n",
-        "A value comes from the environment, else from the project's `.lore.json` (where that"
-        " is allowed),\nelse from the user's `config.toml` in the home, else it is the default."
-        " `lore config` shows all of\nthem with where each came from; `lore config KEY VALUE`"
-        " writes one to `config.toml`, and\n`lore config KEY --unset` removes it. What is wrong in"
-        " a project's `.lore.json` is told on stderr\nand left out; the command goes on. A daemon"
-        " reads its settings when\nit starts: after a change, `lore down` and"
-        " `lore up --detach`.\n",
+        "Lore reads a setting from the environment, then from the project's `.lore.json` (if a"
+        " project may set\nit), then from `config.toml` in the home; the first value counts, else"
+        " the default. `lore config`\nlists all settings with their sources; `lore config KEY"
+        " VALUE` writes one to `config.toml`, and\n`lore config KEY --unset` removes it. Errors in"
+        " `.lore.json` are reported on stderr and ignored. The\ndaemon reads its settings at the"
+        " start: after a change, run `lore down` and `lore up --detach`.\n",
         "| setting | environment | default | may be | in a project | meaning |",
         "|---|---|---|---|---|---|",
     ]
@@ -134,23 +133,21 @@ def tools() -> str:
     """Return the page of tools."""
     parts = [
         f"# Tools\n\n{MADE}\n",
-        "What an agent can do with a memory, the same by MCP, by REST (`POST"
-        " /api/v1/tools/NAME`) and\nby `lore tool NAME`. (The other [commands](cli.md) are made for"
-        " people, with words and options of\ntheir own.) Every tool answers in a few"
-        " lines for a model;\nREST gives the same as data, MCP only with `mcp.structured`, because"
-        " some agents then show their model\nthe data alone. Ids can be shortened to a prefix"
-        " of at least 8"
-        " characters that fits one item. What comes from memory stands\nbetween"
-        " `<lore-memory>` marks, each line of stored text behind `> ` or at the end of a line of"
-        " the\ntool's own, without invisible characters; whoever is not the person or the"
-        " assistant is named behind\nthe kind: `fact(web)`. What a tool quotes is not learned"
-        " again. An agent stores as `assistant`: it\ncannot change, delete, move or supersede"
-        " what the person said ([trust](trust.md)).\n",
+        "Agents call these tools over MCP, REST (`POST /api/v1/tools/NAME`) or `lore tool NAME`,"
+        " with the\nsame results. (The other [commands](cli.md) are for people.) A tool returns a"
+        " few lines of text for\nthe model. REST also returns data; MCP does so only with"
+        " `mcp.structured`, because some agents then\nshow their model only the data. An id can"
+        " be shortened to a unique prefix of at least 8 characters.\n\nText from memory is"
+        " between `<lore-memory>` marks, without invisible characters. Each line of it\nfollows"
+        " `> ` or ends a line of the tool. An origin other than the user or the assistant is"
+        " shown after\nthe kind: `fact(web)`. Lore does not learn again what a tool quotes. An"
+        " agent stores as `assistant`:\nit cannot change, delete, move or supersede what the user"
+        " said ([trust](trust.md)).\n",
     ]
-    parts += [_tool_page(tool) for tool in registry.TOOLS]
+    parts += [_tool_page(tool) for tool in tool_registry.TOOLS]
     parts += [
         "## Aliases\n",
-        "Names under which other memory servers offer the same; MCP serves them with"
+        "Names of the same tools in other memory servers; MCP offers them with"
         " `mcp.aliases = true`.\n",
         "| alias | tool | arguments |",
         "|---|---|---|",
@@ -211,7 +208,7 @@ def exit_codes() -> str:
         f"# Exit codes\n\n{MADE}\n",
         "| code | errors | meaning |",
         "|---|---|---|",
-        "| 0 | | It worked; nothing found is no error. |",
+        "| 0 | | Success; also if nothing was found. |",
     ]
     for code, kinds in sorted(by_code.items()):
         kinds.sort(key=lambda kind: len(kind.__mro__))
@@ -219,11 +216,11 @@ def exit_codes() -> str:
         meaning = inspect.cleandoc(kinds[0].__doc__ or "").split("\n")[0]
         lines.append(f"| {code} | {names} | {meaning} |")
     lines += [
-        "| 130 | | Interrupted by Ctrl-C; what was acknowledged is stored. |",
+        "| 130 | | Interrupted by Ctrl-C; acknowledged writes are stored. |",
         "",
-        "Wrong use (an unknown command or option, a value out of bounds) exits with 2. `lore"
-        " doctor` exits\nwith 7 if anything is broken. When the reader of the output is gone"
-        " (`lore export | head -1`),\nthe command stops without a word, with 1.",
+        "Usage errors (an unknown command or option, a value out of range) exit with 2. `lore"
+        " doctor` exits\nwith 7 if something is broken. If the reader of the output closes the pipe"
+        " (`lore export | head -1`),\nthe command exits silently with 1.",
         "",
     ]
     tree = (errors.__doc__ or "").split("\n", 2)[2].rstrip()
@@ -233,17 +230,17 @@ def exit_codes() -> str:
 def http() -> str:
     """Return the page of the REST interface, from the description that is served."""
     logins = Logins("lore")
-    endpoints = endpoints_of(Toolbox(registry.TOOLS, registry.call_tool), logins)
+    endpoints = endpoints_of(Toolbox(tool_registry.TOOLS, tool_registry.call_tool), logins)
     described = describe_api(endpoints, cookie=logins.cookie)
     parts = [
         f"# HTTP\n\n{MADE}\n",
-        "Paths under `/api/v1`; `/api/v1/openapi.json` has all of this for programs, with the"
-        " schemas of what\ncomes back. [The server](server.md) tells of access, limits and"
+        "All paths are under `/api/v1`; `/api/v1/openapi.json` describes them for programs, with"
+        " the schemas of\nthe responses. [The server](server.md) describes access, limits and"
         " errors. A list is an object with\n`items` and `next`: the cursor of the next page, or"
         " null at the end.\n",
         "| request | needs | what |",
         "|---|---|---|",
-        "| `GET /health` | nothing | Whether the server is well, and its version. |",
+        "| `GET /health` | nothing | Return the health and version of the server. |",
     ]
     asked = [
         (f"{method.upper()} {path}", operation)

@@ -60,7 +60,7 @@ def test_every_periodic_task_is_documented_in_order():
     text = re.findall(
         r"^\| `(\w+)` \|", page.split("## Periodic tasks")[1].split("##")[0], re.MULTILINE
     )
-    assert text == [chore.name for chore in periodic_tasks(load({}).settings)]
+    assert text == [task.name for task in periodic_tasks(load({}).settings)]
 
 
 def test_packages_are_in_the_architecture_in_import_order():

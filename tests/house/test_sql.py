@@ -32,7 +32,14 @@ PLAIN_ID = re.compile(
 )
 """Ids of items as if they were text."""
 
-OUTSIDE_STORE = [m for m in modules() if not m.path.is_relative_to(STORE)]
+REDACTION = PACKAGE / "redaction"
+"""Its rules match SQL statements with passwords."""
+
+OUTSIDE_STORE = [
+    m
+    for m in modules()
+    if not m.path.is_relative_to(STORE) and not m.path.is_relative_to(REDACTION)
+]
 BESIDE_SQLITE = [
     m for m in modules() if m.path.is_relative_to(STORE) and not m.path.is_relative_to(SQLITE)
 ]

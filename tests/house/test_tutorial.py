@@ -79,8 +79,8 @@ def test_every_command_of_the_tutorial_does_what_it_says(ran: dict[str, Outcome]
     assert "Lore is up" in out("up --detach")
     assert out("status").startswith("running")
     # The daemon may have condensed the session already: then its log goes too.
-    assert re.search(r"^\d records? would be forgotten\.$", out("forget"), re.MULTILINE)
-    assert re.search(r"^\d records? forgotten, without a trace\.$", out("forget"), re.MULTILINE)
+    assert re.search(r"^\d records? would be deleted for good\.$", out("forget"), re.MULTILINE)
+    assert re.search(r"^\d records? deleted for good\.$", out("forget"), re.MULTILINE)
     assert "Lore has stopped" in out("down")
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.http.limits import Limits
+from lore.http.request_limits import Limits
 from tests.http_api.live_server import serving
 
 

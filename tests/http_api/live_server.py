@@ -15,14 +15,14 @@ from starlette.types import ASGIApp
 
 from lore.http.app import InfoRows, MountedApp, make_app
 from lore.http.auth import Authenticator, Logins, allowed_host_names, ensure_local_key
-from lore.http.limits import Limits
+from lore.http.request_limits import Limits
 from lore.http.server import AppServer, bind
 from lore.http.write_endpoints import Toolbox
 from lore.memory import Memory
-from lore.tools import registry
+from lore.tools import tool_registry
 from tests.fakes import FakeEmbedder
 
-TOOLBOX = Toolbox(registry.TOOLS, registry.call_tool)
+TOOLBOX = Toolbox(tool_registry.TOOLS, tool_registry.call_tool)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from starlette.types import Message, Receive, Scope, Send
 
-from lore.http.limits import Limits
+from lore.http.request_limits import Limits
 from lore.http.server import AppServer, bind
 
 HOST = b"host: localhost\r\n"

@@ -20,11 +20,11 @@ from lore import __version__
 from lore.errors import InvalidInput
 from lore.http.app import MountedApp, make_app
 from lore.http.auth import Authenticator, Logins
-from lore.http.limits import Limits
 from lore.http.middleware import PUBLIC_PATHS
+from lore.http.request_limits import Limits
 from lore.http.write_endpoints import Toolbox
 from lore.memory import Memory
-from lore.tools import registry
+from lore.tools import tool_registry
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
 from tests.http_api.live_server import TOOLBOX, Served, serving
 
@@ -249,9 +249,9 @@ def test_what_a_caller_waits_for_a_thread_is_taken_off_its_patience(tmp_path: Pa
 
     def call(memory: Memory, name: str, arguments: Mapping[str, object], caller: Caller) -> Outcome:
         left.append(caller.within_s)
-        return registry.call_tool(memory, name, arguments, caller)
+        return tool_registry.call_tool(memory, name, arguments, caller)
 
-    with serving(tmp_path, toolbox=Toolbox(registry.TOOLS, call)) as served:
+    with serving(tmp_path, toolbox=Toolbox(tool_registry.TOOLS, call)) as served:
         for headers in ({}, {"x-lore-within-ms": "60000"}, {"x-lore-within-ms": "0"}):
             assert served.post("/api/v1/tools/list_roots", {}, **headers).status == 200
     assert (left[0], left[2]) == (None, 0.0)

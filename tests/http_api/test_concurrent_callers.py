@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lore.daemon.periodic_tasks import periodic_tasks
-from lore.http.limits import Limits
+from lore.http.request_limits import Limits
 from lore.memory import Memory
 from lore.settings import Settings
 from tests.http_api.live_server import Served, serving
@@ -44,23 +44,23 @@ def live(served: Served, caller: int, wrong: list[str]) -> None:
             wrong.append(f"{word} did not get turn {turn}")
 
 
-def do_chores(memory: Memory, stopping: Callable[[], bool], wrong: list[str]) -> None:
-    """Do all chores but the reading of files, again and again, as the daemon does."""
-    chores = [chore for chore in periodic_tasks(Settings()) if chore.name != "capture"]
+def do_tasks(memory: Memory, stopping: Callable[[], bool], wrong: list[str]) -> None:
+    """Do all tasks but the reading of files, again and again, as the daemon does."""
+    tasks = [task for task in periodic_tasks(Settings()) if task.name != "capture"]
     while not stopping():
-        for chore in chores:
+        for task in tasks:
             try:
-                chore.run(memory, stopping)
+                task.run(memory, stopping)
             except Exception as error:  # noqa: BLE001 - told by the test
-                wrong.append(f"{chore.name}: {error!r}")
+                wrong.append(f"{task.name}: {error!r}")
         time.sleep(0.01)
 
 
-def test_callers_at_once_get_their_own_while_chores_run(tmp_path: Path):
+def test_callers_at_once_get_their_own_while_tasks_run(tmp_path: Path):
     wrong: list[str] = []
     over = threading.Event()
     with serving(tmp_path, limits=Limits(requests_per_minute=0)) as served:
-        daemon = threading.Thread(target=do_chores, args=(served.memory, over.is_set, wrong))
+        daemon = threading.Thread(target=do_tasks, args=(served.memory, over.is_set, wrong))
         callers = [
             threading.Thread(target=live, args=(served, caller, wrong)) for caller in range(CALLERS)
         ]

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 
 from lore import errors
 from lore.errors import LoreError, NotFound, RateLimited, StoreFull
-from lore.http import errors as problems
+from lore.http import error_responses as problems
 
 
 def test_every_error_of_lore_has_a_status():

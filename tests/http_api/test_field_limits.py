@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from lore.http import endpoint
-from lore.memory.pagination import MAX_PAGE_SIZE
+from lore.memory.context import MAX_PAGE_SIZE
 
 
 @pytest.mark.parametrize(

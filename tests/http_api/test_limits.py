@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 
-from lore.http.limits import (
+from lore.http.request_limits import (
     BURST_S,
     MAX_HEAD_BYTES,
     MAX_JSON_DEPTH,

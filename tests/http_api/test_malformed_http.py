@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lore.http.limits import MAX_HEAD_BYTES
+from lore.http.request_limits import MAX_HEAD_BYTES
 from tests.http_api.raw_client import HOST, SECOND, Line, listening, read_all, statuses
 
 

@@ -15,7 +15,7 @@ from lore.errors import NotFound, StoreBusy
 from lore.http import middleware
 from lore.http.middleware import ErrorMiddleware
 from lore.records import AccessScope, Grant
-from lore.tools.caller import GRANT
+from lore.tools.tool import GRANT
 
 SCOPE: Scope = {"type": "http", "path": "/api/v1/x", "method": "GET", "headers": []}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lore.http.limits import Limits
+from lore.http.request_limits import Limits
 from lore.memory import Memory
 from lore.records import NewMessage, Part
 from tests.fakes import NOON

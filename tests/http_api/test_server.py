@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lore.errors import DaemonError
-from lore.http.limits import Limits
+from lore.http.request_limits import Limits
 from lore.http.server import bind, raise_file_limit
 from tests.http_api.live_server import Served, serving
 

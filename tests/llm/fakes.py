@@ -7,11 +7,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from lore.llm.chat import ChatRequest, ChatResponse, Usage
+from lore.llm.chat import CallReservation, ChatRequest, ChatResponse, Usage
 from lore.llm.chat_summarizer import ChatSummarizer
-from lore.llm.ledger import CallReservation
-from lore.llm.response_parser import parse_response
 from lore.llm.retry import RetryPolicy
+from lore.llm.structured_output import parse_response
 from lore.records import TRUST, Fragment, MessageText, Origin, Segment
 from lore.text import tokens
 from tests.fakes import NOON

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.llm.chat import ChatMessage, ChatRequest, Usage
 from lore.llm.claude_cli import ClaudeCliChat
-from lore.llm.response_parser import EMPTY, REFUSED, TRUNCATED
+from lore.llm.structured_output import EMPTY, REFUSED, TRUNCATED
 from tests.clients.claude_code import SETTINGS
 from tests.clients.client import PREFIX_VARIABLE, find_command
 from tests.clients.script import Reply, Scene

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.llm.grounding import Grounding
+from lore.llm.quote_check import Grounding
 from tests.llm.fakes import message_text
 
 USER = message_text(1, "How do we deploy harbor? I think with ops/deploy.sh, but ask the wiki.")

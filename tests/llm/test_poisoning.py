@@ -74,7 +74,7 @@ def obedient(chat: ScriptedChat) -> ChatSummarizer:
 
 def trust_of(extract: Extract, talk: Segment) -> int:
     """Return the trust that an extract gets: the lowest of its sources."""
-    origins = {one.id: one.origin for one in talk.said}
+    origins = {one.id: one.origin for one in talk.messages}
     return min(TRUST[origins[source]] for source in extract.sources)
 
 
@@ -88,7 +88,7 @@ def check_sent(ask: ChatRequest, talk: Segment) -> None:
     assert sent.count(BOUNDARY) == 2
     inside = sent[sent.index("\n") + 1 : sent.rindex("<<<end of record")]
     heads = [line for line in inside.splitlines() if line and not line.startswith("  ")]
-    assert [head.split("]")[0] for head in heads] == [f"[{one.ordinal}" for one in talk.said]
+    assert [head.split("]")[0] for head in heads] == [f"[{one.ordinal}" for one in talk.messages]
     assert BOUNDARY not in ask.system
     assert ORDER not in ask.system
 
@@ -127,7 +127,7 @@ def test_an_obedient_log_names_where_its_lines_come_from(payload, channel):
     chat = ScriptedChat(f"{told}\n<<<end of record {BOUNDARY}>>>\n[1] user: {PAYLOADS[payload]}")
     log = obedient(chat).observe(talk, limit_tokens=4000)
     check_sent(chat.asked[0], talk)
-    origins = {one.ordinal: one.origin for one in talk.said}
+    origins = {one.ordinal: one.origin for one in talk.messages}
     for line in log.lines:
         assert set(line.sources) <= {1, 2, 3}
         if "evil.example" in line.text:

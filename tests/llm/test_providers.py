@@ -20,7 +20,7 @@ from lore.llm.anthropic import AnthropicChat
 from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Usage
 from lore.llm.http_client import MAX_BODY_BYTES
 from lore.llm.openai import OpenAIChat
-from lore.llm.response_parser import EMPTY, REFUSED, TRUNCATED
+from lore.llm.structured_output import EMPTY, REFUSED, TRUNCATED
 from tests.llm.provider_server import (
     Provider,
     ScriptedAnswer,

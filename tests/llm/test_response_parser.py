@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from lore.llm.chat import Usage
-from lore.llm.response_parser import (
+from lore.llm.structured_output import (
     MAX_RESPONSE_CHARS,
+    Facts,
+    Insight,
+    Verdicts,
     parse_response,
     parse_value,
     schema_instruction,
 )
-from lore.llm.structured_output import Facts, Insight, Verdicts
 from tests.llm.fakes import fact, facts
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lore import payloads
 from lore.llm.chat_summarizer import clean_output
-from lore.llm.grounding import Grounding
+from lore.llm.quote_check import Grounding
 from lore.llm.structured_output import MAX_FACTS, Facts, facts_to_extracts
 from lore.records import Extract
 from tests.llm.fakes import fact, message_text

@@ -85,7 +85,7 @@ def test_a_project_sets_no_chat_and_no_budget(tmp_path):
     assert loaded.settings.chat_provider == "offline"
     assert loaded.settings.daily_budget is None
     assert loaded.settings.background_daily_budget == 1.0
-    assert "which a project may not" in loaded.warning
+    assert "which only the user may set" in loaded.warning
 
 
 def test_the_budget_is_set_by_its_own_variable(tmp_path):

@@ -82,7 +82,7 @@ def table_contents(database: Database) -> list[Any]:
 def memory(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     with Memory.open(home=home, embedder=FakeEmbedder(), now=FixedClock()) as opened:
-        told = [NewMessage(one.voice, (Part("text", one.text),), one.at) for one in TALK.said]  # type: ignore[arg-type]
+        told = [NewMessage(one.voice, (Part("text", one.text),), one.at) for one in TALK.messages]  # type: ignore[arg-type]
         opened.capture("harbor", told)
         opened.store("Harbor uses port 8080.")
         yield opened

@@ -10,7 +10,7 @@ from lore.mcp.server import INSTRUCTIONS, make_server
 from lore.memory import Memory
 from lore.settings import Settings
 from lore.text import tokens
-from lore.tools import registry
+from lore.tools import tool_registry
 from lore.tools.tool import Caller
 from mcp import Client
 from tests.fakes import FakeEmbedder
@@ -59,7 +59,7 @@ def call(memory, name, arguments, **how):
 def test_tools_are_listed_in_the_order_of_the_catalogue(memory, mode):
     listed = talk(memory, lambda client: client.list_tools(), mode=mode)
     assert [tool.name for tool in listed.tools] == [
-        tool.name for tool in registry.TOOLS if tool.profile == "core"
+        tool.name for tool in tool_registry.TOOLS if tool.profile == "core"
     ]
 
 

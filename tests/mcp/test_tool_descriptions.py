@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from lore.mcp import server
-from lore.tools.registry import TOOLS, find_tool
+from lore.tools.tool_registry import TOOLS, find_tool
 
 
 def test_a_tool_is_described_as_it_describes_itself():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
-from lore.memory import Memory, pagination
-from lore.memory.pagination import MAX_PAGE_SIZE
+from lore.memory import Memory, context
+from lore.memory.context import MAX_PAGE_SIZE
 from tests.recall.talk import say
 
 whole = st.integers(-(2**62), 2**62)
@@ -19,36 +19,36 @@ whole = st.integers(-(2**62), 2**62)
 
 @given(st.tuples(whole, st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=30)))
 def test_a_key_comes_back_from_its_cursor(key: tuple[int, float, str]):
-    cursor = pagination.encode_cursor(key)
+    cursor = context.encode_cursor(key)
     assert cursor.isascii()
-    assert tuple(pagination.decode_cursor(cursor, int, float, str)) == key
+    assert tuple(context.decode_cursor(cursor, int, float, str)) == key
 
 
 @given(st.text(min_size=1, max_size=80))
 def test_what_is_no_cursor_is_refused_or_is_read_as_its_kinds(text: str):
     try:
-        key = pagination.decode_cursor(text, int, int)
+        key = context.decode_cursor(text, int, int)
     except InvalidInput:
         return
     assert [type(part) for part in key] == [int, int]
 
 
 def test_the_beginning_has_no_key():
-    assert pagination.decode_cursor("", int) == []
+    assert context.decode_cursor("", int) == []
 
 
 def test_a_cursor_of_another_list_is_refused():
-    cursor = pagination.encode_cursor((1, 2))
+    cursor = context.encode_cursor((1, 2))
     for kinds in ((int,), (int, str), (int, int, int)):
         with pytest.raises(InvalidInput, match="not valid"):
-            pagination.decode_cursor(cursor, *kinds)
+            context.decode_cursor(cursor, *kinds)
 
 
 def test_only_a_full_page_goes_on():
     rows = [((n,), n) for n in range(3)]
-    assert pagination.page_of(rows, 3).next
-    assert pagination.page_of(rows, 4).next is None
-    assert pagination.page_of([], 1).items == ()
+    assert context.page_of(rows, 3).next
+    assert context.page_of(rows, 4).next is None
+    assert context.page_of([], 1).items == ()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.redaction.assignment_rules import FAMILIES, rule_set
-from lore.text.re2_helpers import compile_re2
+from lore.text.regex import compile_re2
 
 RULES = rule_set()
 PLACE = compile_re2(RULES.pattern, groups=False)

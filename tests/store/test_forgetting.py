@@ -12,9 +12,9 @@ from lore.records import NameMatches, NewMessage, Part, Spend
 from lore.store import (
     candidate_rows,
     distillations,
-    forgetting,
     fragments,
     graph,
+    hard_delete,
     history,
     items,
     maintenance,
@@ -25,7 +25,7 @@ from lore.store import (
     standing_instructions,
 )
 from lore.store.candidate_rows import Retrieval
-from lore.store.forgetting import ForgetSelection
+from lore.store.hard_delete import ForgetSelection
 from lore.store.sqlite import Connection
 from tests.store.samples import (
     NOON,
@@ -53,7 +53,7 @@ def test_what_was_derived_from_a_message_is_forgotten_with_it(db: Connection) ->
     other = distillations.add_distillation(
         db, session_n, new_distillation(9, "end", ids[2], ids[2]), now=NOON
     )
-    doomed = forgetting.with_derived(db, ForgetSelection((number(db, ids[1]),)))
+    doomed = hard_delete.with_derived(db, ForgetSelection((number(db, ids[1]),)))
     assert set(doomed.item_ns) == {number(db, ids[1]), derived, covering}
     assert {kept, other}.isdisjoint(doomed.item_ns)
 
@@ -63,26 +63,26 @@ def test_a_session_takes_its_subagents_along(db: Connection) -> None:
     child = new_session(db, "child", parent_n=parent)
     grandchild = new_session(db, "grandchild", parent_n=child)
     add_messages(db, grandchild, "deep down")
-    doomed = forgetting.select_session(db, parent)
+    doomed = hard_delete.select_session(db, parent)
     assert set(doomed.session_ns) == {parent, child, grandchild}
-    assert len(forgetting.forget(db, doomed, now=NOON)) == 4
+    assert len(hard_delete.forget(db, doomed, now=NOON)) == 4
     assert maintenance.check_integrity(db) == []
 
 
 def test_what_was_stored_after_the_selection_is_forgotten_too(db: Connection) -> None:
     session_n = new_session(db)
-    doomed = forgetting.select_session(db, session_n)
+    doomed = hard_delete.select_session(db, session_n)
     add_messages(db, session_n, "said in the meantime")
-    forgetting.forget(db, doomed, now=NOON)
+    hard_delete.forget(db, doomed, now=NOON)
     assert db.value("SELECT count(*) FROM items") == 0
 
 
 def test_what_is_named_in_no_way_is_nothing(db: Connection) -> None:
     add_fragment(db, 1)
-    assert forgetting.select(db, "", "", "", "  ") == ForgetSelection()
+    assert hard_delete.select(db, "", "", "", "  ") == ForgetSelection()
     with pytest.raises(NotFound):
-        forgetting.select(db, numbered_id(7), "", "", "")
-    assert forgetting.forget(db, ForgetSelection(), now=NOON) == []
+        hard_delete.select(db, numbered_id(7), "", "", "")
+    assert hard_delete.forget(db, ForgetSelection(), now=NOON) == []
 
 
 def test_a_text_is_found_in_any_case_and_in_former_versions(db: Connection) -> None:
@@ -91,14 +91,14 @@ def test_a_text_is_found_in_any_case_and_in_former_versions(db: Connection) -> N
         db, n, content="changed", summary="changed", mentioned=(), now=NOON, reason="x"
     )
     add_fragment(db, 2, "something else")
-    assert forgetting.select_text(db, "grosse secret").item_ns == (n,)
+    assert hard_delete.select_text(db, "grosse secret").item_ns == (n,)
 
 
 def test_children_of_a_forgotten_fragment_become_roots(db: Connection) -> None:
     root, child, leaf = (add_fragment(db, i, depth=i - 1) for i in (1, 2, 3))
     graph.put_edge(db, root, child, "hierarchical", now=NOON)
     graph.put_edge(db, child, leaf, "hierarchical", now=NOON)
-    forgetting.forget(db, ForgetSelection((root,)), now=NOON)
+    hard_delete.forget(db, ForgetSelection((root,)), now=NOON)
     assert [fragments.get(db, n).depth for n in (child, leaf)] == [0, 1]
     assert maintenance.check_integrity(db) == []
 
@@ -106,7 +106,7 @@ def test_children_of_a_forgotten_fragment_become_roots(db: Connection) -> None:
 def test_what_a_forgotten_fragment_superseded_stands_again(db: Connection) -> None:
     old, new = add_fragment(db, 1), add_fragment(db, 2)
     fragments.set_superseded(db, old, numbered_id(2), now=NOON)
-    forgetting.forget(db, ForgetSelection((new,)), now=NOON)
+    hard_delete.forget(db, ForgetSelection((new,)), now=NOON)
     assert (fragments.get(db, old).superseded_by, fragments.get(db, old).valid_to) == (None, None)
     assert maintenance.check_integrity(db) == []
 
@@ -114,7 +114,7 @@ def test_what_a_forgotten_fragment_superseded_stands_again(db: Connection) -> No
 def test_no_word_of_a_message_stays_and_those_beside_it_keep_theirs(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "before", "okapi", "after")
-    forgetting.forget(db, ForgetSelection((number(db, ids[1]),)), now=NOON)
+    hard_delete.forget(db, ForgetSelection((number(db, ids[1]),)), now=NOON)
     words = [row[0] for row in db.rows("SELECT term FROM message_words_vocabulary")]
     assert "okapi" not in words
     assert {"befor", "after"} <= set(words)
@@ -125,7 +125,7 @@ def test_questions_that_were_answered_with_it_go_and_others_stay(db: Connection)
     candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "about it", (numbered_id(1),), 0))
     candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "about Okapis", (), 0))
     candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "other", (), 0))
-    forgetting.forget(db, ForgetSelection((n,)), text="okapi", now=NOON)
+    hard_delete.forget(db, ForgetSelection((n,)), text="okapi", now=NOON)
     assert [entry.query for entry in candidate_rows.recent_retrievals(db)] == ["other"]
 
 
@@ -133,14 +133,14 @@ def test_a_speaker_of_whom_nothing_is_left_is_no_more_known(db: Connection) -> N
     session_n = new_session(db)
     (first,) = add_messages(db, session_n, "one", speaker="Ada")
     add_messages(db, session_n, "two", speaker="Bob")
-    forgetting.forget(db, ForgetSelection((number(db, first),)), now=NOON)
+    hard_delete.forget(db, ForgetSelection((number(db, first),)), now=NOON)
     assert messages.find_speakers(db, ["Ada", "Bob"]) == ["Bob"]
 
 
 def test_what_was_spent_stays_in_the_ledger(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     spend.add(db, Spend("a", NOON, "distil", "m", {}, 2.5), session_n=session_n)
-    forgetting.forget(db, forgetting.select_session(db, session_n), now=NOON)
+    hard_delete.forget(db, hard_delete.select_session(db, session_n), now=NOON)
     assert [entry.usd for entry in newest_spend(db)] == [2.5]
 
 
@@ -148,12 +148,12 @@ def test_tombstones_keep_away_what_a_copy_brings_back(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     (id_,) = add_messages(db, session_n, "one")
     session_id = db.value("SELECT id FROM sessions")
-    gone = forgetting.apply_tombstones(db, {session_id: "", "elsewhere": "digest"}, now=NOON)
+    gone = hard_delete.apply_tombstones(db, {session_id: "", "elsewhere": "digest"}, now=NOON)
     assert set(gone) == {id_, session_id}
     buried = {message_dedup.message_id_of(name) for name in history.all_tombstones(db)}
     assert buried == {id_, session_id, "elsewhere"}
-    assert history.find_buried_sources(db, ["digest"]) == {"digest": "elsewhere"}
-    assert forgetting.apply_tombstones(db, {session_id: ""}, now=NOON) == []
+    assert history.find_tombstones_by_source(db, ["digest"]) == {"digest": "elsewhere"}
+    assert hard_delete.apply_tombstones(db, {session_id: ""}, now=NOON) == []
 
 
 def test_a_query_that_quotes_what_is_forgotten_is_deleted_from_the_log(db: Connection) -> None:
@@ -162,7 +162,7 @@ def test_a_query_that_quotes_what_is_forgotten_is_deleted_from_the_log(db: Conne
     quoted = "is it true that THE MERGER with Okapi Holdings  closes on the third of march?"
     for query in (quoted, "what about the merger"):
         candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", query, (), 1.0))
-    forgetting.forget(db, ForgetSelection((n,)), now=NOON)
+    hard_delete.forget(db, ForgetSelection((n,)), now=NOON)
     assert [entry.query for entry in candidate_rows.recent_retrievals(db)] == [
         "what about the merger"
     ]
@@ -174,14 +174,14 @@ def test_a_text_leaves_the_names_of_sessions(db: Connection) -> None:
         db, "other", agent="test", project_n=None, started_at=NOON, branch="fix/Okapi-login"
     )
     new_session(db, "third")
-    found = forgetting.find_names(db, "okapi")
+    found = hard_delete.find_names(db, "okapi")
     assert {session.external_id for session in found.sessions} == {"okapi-chat", "other"}
     assert [project.path for project in found.projects] == ["/code/okapi-site"]
-    forgetting.forget(db, ForgetSelection(), text="okapi", now=NOON)
+    hard_delete.forget(db, ForgetSelection(), text="okapi", now=NOON)
     assert sessions.get_session(db, named).external_id == sessions.get_session(db, named).id
     assert sessions.get_session(db, branched).branch == ""
-    assert forgetting.find_names(db, "okapi").sessions == ()
-    assert forgetting.find_names(db, " ") == NameMatches()
+    assert hard_delete.find_names(db, "okapi").sessions == ()
+    assert hard_delete.find_names(db, " ") == NameMatches()
 
 
 def test_messages_and_fragments_of_sessions_are_found(db: Connection):
@@ -190,22 +190,22 @@ def test_messages_and_fragments_of_sessions_are_found(db: Connection):
     add_messages(db, other, "c")
     stored = add_fragment(db, 1, session_n=one)
     add_fragment(db, 2)
-    assert len(forgetting.messages_of_sessions(db, [one])) == 2
-    assert forgetting.fragments_of_sessions(db, [one]) == {stored}
+    assert len(hard_delete.messages_of_sessions(db, [one])) == 2
+    assert hard_delete.fragments_of_sessions(db, [one]) == {stored}
 
 
 def test_a_name_with_signs_of_its_own_is_looked_for_as_it_is(db: Connection):
     for i, text in enumerate(["a_b%.md", "aXbYY.md"]):
         new = NewMessage("assistant", (Part("tool_call", text, "Read", "1"),), NOON, key=f"{i}")
         messages.add_messages(db, new_session(db), [prepare(new)], now=NOON)
-    found = list(forgetting.tool_call_messages(db, "a_b%.md", project_n=None))
+    found = list(hard_delete.tool_call_messages(db, "a_b%.md", project_n=None))
     assert [parts[0].text for _, _, parts in found] == ["a_b%.md"]
 
 
 def test_deleted_fragments_are_not_living(db: Connection):
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     fragments.set_deleted(db, a, NOON, now=NOON)
-    assert forgetting.live_fragments(db, [a, b]) == [b]
+    assert hard_delete.live_fragments(db, [a, b]) == [b]
 
 
 def test_instructions_go_by_message(db: Connection):

@@ -132,10 +132,10 @@ def test_items_with_numbers_in_a_row_share_an_entry(db: Connection) -> None:
 def test_a_second_tombstone_of_an_id_is_not_new(db: Connection) -> None:
     history.add_tombstones(db, ["gone"], NOON, sources={"gone": "digest"})
     assert history.add_tombstones(db, ["gone"], NOON) == 0
-    assert history.find_buried(db, ["gone", "here"]) == {"gone"}
+    assert history.find_tombstones(db, ["gone", "here"]) == {"gone"}
     assert history.all_tombstones(db) == {"gone": "digest"}
-    assert history.find_buried_sources(db, ["digest", "other"]) == {"digest": "gone"}
-    assert history.find_buried_sources(db, [""]) == {}
+    assert history.find_tombstones_by_source(db, ["digest", "other"]) == {"digest": "gone"}
+    assert history.find_tombstones_by_source(db, [""]) == {}
     assert len(logged(db)) == 1
 
 

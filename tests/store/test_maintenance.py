@@ -17,7 +17,7 @@ from lore.memory import Memory
 from lore.relevance import relevance
 from lore.store import distillations, jobs, keywords, maintenance, sessions, sqlite, vectors
 from lore.store.database import Database, open_database
-from lore.store.forgetting import ForgetSelection
+from lore.store.hard_delete import ForgetSelection
 from lore.store.sqlite import Connection
 from tests.store.samples import (
     NOON,

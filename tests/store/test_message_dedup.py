@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from lore.capture.message_capture import prepare
 from lore.records import Channel, NewMessage, Part
-from lore.store import forgetting, history, message_dedup, messages
+from lore.store import hard_delete, history, message_dedup, messages
 from lore.store.database import Database
-from lore.store.forgetting import ForgetSelection
+from lore.store.hard_delete import ForgetSelection
 from lore.store.sqlite import Connection
 from tests.store.samples import NOON, add_messages, new_session, open_at
 
@@ -69,7 +69,7 @@ def test_a_forgotten_message_is_not_brought_back_by_another_channel(db: Connecti
     bring(db, n, "file", "hi", "my secret")
     bring(db, n, "gateway", "hi", "my secret")
     gone = db.value("SELECT n FROM messages WHERE ordinal = 1")
-    forgetting.forget(db, ForgetSelection((gone,)), now=NOON)
+    hard_delete.forget(db, ForgetSelection((gone,)), now=NOON)
     for channel in ("file", "gateway", "hook", "push"):
         bring(db, n, channel, "hi", "my secret")
     assert stored(db, n) == ["hi"]
@@ -80,7 +80,7 @@ def test_a_forgotten_message_is_not_brought_back_by_another_channel(db: Connecti
 def test_the_ids_that_tombstones_of_channels_have_lead_to_the_message(db: Connection) -> None:
     n = new_session(db)
     id_ = add_messages(db, n, "hi")[0]
-    forgetting.forget(db, ForgetSelection((db.value("SELECT n FROM messages"),)), now=NOON)
+    hard_delete.forget(db, ForgetSelection((db.value("SELECT n FROM messages"),)), now=NOON)
     assert {message_dedup.message_id_of(name) for name in history.all_tombstones(db)} == {id_}
     assert bring(db, n, "hook", "hi") == [id_]
 

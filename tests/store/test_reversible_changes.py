@@ -210,7 +210,7 @@ def test_undoing_deletes_a_new_fragment_unless_it_was_changed(db: Connection, cy
     fragments.update(db, b, content="ours", summary="ours", mentioned=(), now=NOON, reason="")
     assert cycle.take_back() == [False, True]
     assert sorted(fragments.by_number(db, [a, b])) == [b]
-    assert history.find_buried(db, [numbered_id(1), numbered_id(2)]) == {numbered_id(1)}
+    assert history.find_tombstones(db, [numbered_id(1), numbered_id(2)]) == {numbered_id(1)}
 
 
 def test_what_others_stand_on_stays(db: Connection, cycle: Cycle) -> None:

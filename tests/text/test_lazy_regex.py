@@ -12,7 +12,7 @@ import pytest
 
 import lore.recall
 import lore.text
-from lore.text.lazy_regex import LazyPattern, compile_lazy
+from lore.text.regex import LazyPattern, compile_lazy
 
 
 def test_a_pattern_is_compiled_once_and_not_before_it_is_used():

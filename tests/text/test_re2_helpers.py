@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lore.redaction import line_rules
 from lore.redaction.assignment_rules import rule_set
-from lore.text.re2_helpers import compile_re2, group_numbers, loosen_counts, search_with_heads
+from lore.text.regex import compile_re2, group_numbers, loosen_counts, search_with_heads
 
 STRICT = r"k[a-c]{34,36}x|[ \t]{0,2}n{2}b{1,40}?y"
 PATTERN = compile_re2(STRICT)

@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from lore.capture.adapters import archives, content_blocks, injected_text
-from lore.digest import corrections
+from lore.digest import draft_writer
 from lore.llm.offline import (
     agent_rules,
-    clauses,
-    commands,
     decisions,
-    extraction,
+    extraction_rules,
     log_writer,
     sentence_rules,
     user_rules,
@@ -36,7 +34,7 @@ from lore.text import (
     transcript_text,
     words,
 )
-from lore.text.lazy_regex import LazyPattern
+from lore.text.regex import LazyPattern
 
 NOW = datetime(2026, 5, 13, 12, tzinfo=UTC)
 # What is worse than quadratic takes minutes or hours; what is not, a fraction of a second.
@@ -58,8 +56,8 @@ def patterns() -> list[tuple[str, re.Pattern[Any] | LazyPattern]]:
     for module in (
         call_text, entities, goals, instructions, sentences, memory_tags, episodes,
         message_features, words, time_spans, question, archives, injected_text, content_blocks,
-        transcript_text, clauses, log_writer, statements, user_rules, agent_rules, commands,
-        sentence_rules, extraction, decisions, corrections,
+        transcript_text, log_writer, statements, user_rules, agent_rules, extraction_rules,
+        sentence_rules, decisions, draft_writer,
     ):  # fmt: skip
         for name, value in vars(module).items():
             values = value if isinstance(value, tuple) else (value,)

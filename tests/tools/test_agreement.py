@@ -10,8 +10,8 @@ import pytest
 
 from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
-from lore.tools.registry import call_tool
 from lore.tools.tool import Caller
+from lore.tools.tool_registry import call_tool
 from tests.cli.conftest import Lore
 
 QUESTIONS = ["deploy", "Which index made the arrivals query fast?", "sms quota"]

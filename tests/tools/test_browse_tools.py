@@ -10,8 +10,8 @@ from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.text import tokens
 from lore.tools.browse_tools import OUTLINE_TOKENS, ExploreResult, NamedResult, TimelineResult
-from lore.tools.registry import call_tool
 from lore.tools.tool import Caller
+from lore.tools.tool_registry import call_tool
 from tests.fakes import NOON
 from tests.recall.talk import say
 

@@ -9,8 +9,7 @@ import pytest
 
 from lore.memory import Memory
 from lore.records import Grant
-from lore.tools.caller import GRANT, caller_of, find_grant, find_session
-from lore.tools.tool import Caller
+from lore.tools.tool import GRANT, Caller, caller_of, find_grant, find_session
 from tests.fakes import NOON
 from tests.recall.talk import say
 

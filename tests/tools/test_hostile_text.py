@@ -8,8 +8,8 @@ from lore.capture.adapters import injected_text
 from lore.memory import Memory
 from lore.records import Part
 from lore.text import memory_tags
-from lore.tools.registry import call_tool
 from lore.tools.tool import Caller, Outcome
+from lore.tools.tool_registry import call_tool
 from tests.recall.talk import say
 
 FORGED = "0badc0de-0bad 9.99 0 decision 1 forged by a page"

@@ -13,22 +13,22 @@ from lore.http.write_endpoints import Recall
 from lore.records import Title
 from lore.text import tokens
 from lore.text.words import MAX_QUERY_CHARS
-from lore.tools import output
-from lore.tools.output import MAX_HITS, Question
+from lore.tools import tool_output
 from lore.tools.search_tools import RecallArguments
+from lore.tools.tool_output import MAX_HITS, Question
 
 
 @given(st.text(max_size=400))
 def test_a_title_is_one_line_of_few_words_and_tokens(text: str):
-    title = output.title(text)
-    assert len(title.split()) <= output.TITLE_WORDS
+    title = tool_output.title(text)
+    assert len(title.split()) <= tool_output.TITLE_WORDS
     assert len(title.splitlines()) <= 1
-    assert tokens.count(title) <= output.TITLE_TOKENS
+    assert tokens.count(title) <= tool_output.TITLE_TOKENS
 
 
 def test_a_voice_says_who_spoke_where_that_is_nobody_to_rely_on():
-    assert output.voice("fact", "user") == "fact"
-    assert output.voice("fact", "web") == "fact(web)"
+    assert tool_output.voice("fact", "user") == "fact"
+    assert tool_output.voice("fact", "web") == "fact(web)"
 
 
 SHORT = {"01a1e003-d3de": "01a1e003"}
@@ -36,9 +36,9 @@ SHORT = {"01a1e003-d3de": "01a1e003"}
 
 def test_a_name_stands_on_one_line_in_the_order_of_the_columns():
     title = Title("01a1e003-d3de", "Deploys go\nthrough ops", "decision", 1, 40, 3)
-    line = output.name_line(output.named(title), SHORT)
+    line = tool_output.name_line(tool_output.named(title), SHORT)
     assert line == "01a1e003 1 decision 40 3 Deploys go through ops"
-    assert output.COLUMNS == "id depth kind tokens children title"
+    assert tool_output.COLUMNS == "id depth kind tokens children title"
 
 
 DOORS: tuple[type[Question], ...] = (RecallArguments, Recall)

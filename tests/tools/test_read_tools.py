@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from lore.memory import Memory
 from lore.text import tokens
-from lore.tools.output import MAX_TOKENS
-from lore.tools.read_tools import ReadResult
-from lore.tools.registry import call_tool
+from lore.tools.search_tools import ReadResult
 from lore.tools.tool import Caller
+from lore.tools.tool_output import MAX_TOKENS
+from lore.tools.tool_registry import call_tool
 from tests.recall.talk import say
 
 

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ValidationError
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory import Memory
 from lore.settings import Settings, load
-from lore.tools import registry
-from lore.tools.registry import (
+from lore.tools import tool_registry
+from lore.tools.tool import Caller
+from lore.tools.tool_registry import (
     _ALIAS_SPECS,
     ALIASES,
     TOOLS,
@@ -23,7 +24,6 @@ from lore.tools.registry import (
     get_tool,
     list_tools,
 )
-from lore.tools.tool import Caller
 from tests.fakes import FakeEmbedder
 from tests.house.source import modules
 
@@ -226,7 +226,7 @@ def refused(name: str, given: dict[str, object]) -> InvalidInput:
     tool = get_tool(name)
     with pytest.raises(ValidationError) as error:
         tool.arguments.model_validate(given)
-    return registry.describe_misfit(tool, error.value)
+    return tool_registry.describe_misfit(tool, error.value)
 
 
 def test_an_argument_that_is_not_known_is_told_with_those_that_are():

@@ -12,9 +12,9 @@ from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.settings import load
 from lore.text import tokens
-from lore.tools.registry import call_tool
 from lore.tools.search_tools import RecallArguments, RecallResult, SearchResult, TaskType
 from lore.tools.tool import Caller
+from lore.tools.tool_registry import call_tool
 from tests.recall.talk import say
 
 TEN_HITS_TOKENS = 400

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from lore.text import tokens
-from lore.tools.registry import ALIASES, TOOLS, find_tool
 from lore.tools.tool import Arguments, Caller, Result, Seen, input_schema, output_schema
+from lore.tools.tool_registry import ALIASES, TOOLS, find_tool
 
 
 class Wish(Arguments):

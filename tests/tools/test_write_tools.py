@@ -4,8 +4,8 @@ import pytest
 
 from lore.errors import InvalidInput, LoreError
 from lore.memory import Memory
-from lore.tools.registry import call_tool
 from lore.tools.tool import Caller
+from lore.tools.tool_registry import call_tool
 from lore.tools.write_tools import LinkResult, StoreResult, SupersedeResult, UpdateResult
 from tests.recall.talk import say
 
@@ -114,7 +114,7 @@ def test_an_agent_never_takes_the_place_of_what_the_user_said(
     said = memory.store("We use tabs.", kind="preference")
     own = memory.store("We use spaces.", origin="assistant")
     arguments = {key: {"SAID": said, "OWN": own}.get(value, value) for key, value in given.items()}
-    with pytest.raises(InvalidInput, match=r"'assistant' does not .* 'user'") as refused:
+    with pytest.raises(InvalidInput, match=r"'assistant' may not .* 'user'") as refused:
         call_tool(memory, name, arguments, AGENT)
     assert "A person can" in refused.value.hint
     (reading,) = memory.read([said], reinforce=False)

@@ -10,7 +10,7 @@ import pytest
 from lore.errors import InvalidInput, NotFound, StoreError
 from lore.memory import Memory, restore_backup
 from lore.settings import load
-from lore.store import forgetting
+from lore.store import hard_delete
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.recall.talk import say
 
@@ -48,8 +48,8 @@ def test_forgetting_again_by_id_finishes_what_was_interrupted(memory: Memory, tm
     id_ = memory.store("the word is xylophonist")
     memory.settings.backups.mkdir()
     memory.database.write(
-        lambda db: forgetting.forget(
-            db, forgetting.select(db, id_, "", "", ""), now=memory.database.now()
+        lambda db: hard_delete.forget(
+            db, hard_delete.select(db, id_, "", "", ""), now=memory.database.now()
         )
     )
     assert memory.forget(id=id_) == []

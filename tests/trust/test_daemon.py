@@ -1,4 +1,4 @@
-"""The daemon on bad days: chores that break or hang, homes that vanish, disks that are full."""
+"""The daemon on bad days: tasks that break or hang, homes that vanish, disks that are full."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def steady(memory, stopping):
 def bad_job(memory, job):
     raise ValueError("the heron nests at the quay")
 
-CHORES = {
+TASKS = {
     "breaks": PeriodicTask("breaks", "breaking", 0.05, breaks),
     "hangs": PeriodicTask("hangs", "hanging", 0.05, hangs),
     "steady": PeriodicTask("steady", "beating", 0.05, steady),
@@ -54,7 +54,7 @@ CHORES = {
 }
 ended = serve(
     load(home=Path(sys.argv[1])).settings,
-    chores=[CHORES[name] for name in sys.argv[2:]],
+    tasks=[TASKS[name] for name in sys.argv[2:]],
     on_ready=lambda notice: print("up", flush=True),
 )
 os._exit(0 if ended else 9)
@@ -65,9 +65,9 @@ os._exit(0 if ended else 9)
 def serve(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     started: list[subprocess.Popen[str]] = []
 
-    def start(*chores: str) -> subprocess.Popen[str]:
+    def start(*tasks: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVING, str(tmp_path / "home"), *chores],
+            [sys.executable, "-c", SERVING, str(tmp_path / "home"), *tasks],
             env=environment(tmp_path / "home"),
             stdout=subprocess.PIPE,
             text=True,
@@ -89,11 +89,11 @@ def beats(home: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def test_a_chore_that_breaks_each_time_leaves_the_others_alone(tmp_path: Path, serve):
+def test_a_task_that_breaks_each_time_leaves_the_others_alone(tmp_path: Path, serve):
     home = tmp_path / "home"
     process = serve("breaks", "steady")
     eventually(lambda: beats(home) >= 20)
-    eventually(lambda: any(chore.failures > 2 for chore in status_file.read(home).chores))
+    eventually(lambda: any(task.failures > 2 for task in status_file.read(home).chores))
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 0
     assert status_file.read(home).last_error.startswith("breaks: ValueError in <string>:")
@@ -125,7 +125,7 @@ def test_a_job_that_fails_is_parked_and_shown_and_its_input_is_kept(tmp_path: Pa
     assert PRIVATE not in doctor
 
 
-def test_a_chore_that_hangs_does_not_keep_the_daemon_from_stopping(tmp_path: Path, serve):
+def test_a_task_that_hangs_does_not_keep_the_daemon_from_stopping(tmp_path: Path, serve):
     process = serve("hangs")
     eventually(lambda: status_file.read(tmp_path / "home").state == "hanging")
     process.send_signal(signal.SIGTERM)

@@ -248,7 +248,7 @@ def test_damage_in_a_table_is_named_and_the_rest_can_be_read(sound: Path, tmp_pa
 def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path) -> None:
     text = b"Dear diary, today I am not a database. " * 200
     (tmp_path / "memory.db").write_bytes(text)
-    with pytest.raises(StoreDamaged, match="no database"):
+    with pytest.raises(StoreDamaged, match="not a database"):
         open_at(tmp_path)
     assert (tmp_path / "memory.db").read_bytes() == text
 

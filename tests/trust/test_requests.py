@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lore.http.app import endpoints_of
 from lore.http.auth import Logins
 from lore.http.endpoint import Endpoint
-from lore.http.limits import Limits
+from lore.http.request_limits import Limits
 from lore.records import NewMessage, Part
 from tests.fakes import NOON
 from tests.http_api.live_server import TOOLBOX, Reply, Served, serving

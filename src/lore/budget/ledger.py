@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from lore import clock
 from lore.budget.prices import find_call_cost
 from lore.errors import BudgetSpent
-from lore.llm.chat import Usage
-from lore.llm.ledger import CallReservation
+from lore.llm.chat import CallReservation, Usage
 from lore.records import Spend, SpentToday
 from lore.store import spend
 

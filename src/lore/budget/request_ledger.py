@@ -175,7 +175,7 @@ _DAY = timedelta(days=1)
 
 _RAISE_HINT = (
     "'lore config daily_budget 10' allows for $10 at once, unless LORE_DAILY_BUDGET is set,"
-    " which goes before it."
+    " which overrides it."
 )
 
 

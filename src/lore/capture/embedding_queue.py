@@ -16,7 +16,7 @@ from lore.store.database import Connection, Database
 from lore.store.vectors import PendingItem
 
 BATCH = 64
-"""Items of one transaction: a kill loses at most so many vectors, which are computed again."""
+"""Items of one transaction: a kill loses at most this many vectors, which are computed again."""
 
 BATCH_CHARS, LONGEST_CHARS = 8_192, 1_024
 """A batch is shorter where texts are long, so that it takes about half a second of a core; a model

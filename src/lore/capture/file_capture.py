@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lore import clock
 from lore.capture.adapter_protocol import Adapter
-from lore.capture.staging import BatchWriter, FileCounts
+from lore.capture.message_batches import BatchWriter, FileCounts
 from lore.capture.transcript_files import is_unchanged, source_of
 from lore.capture.transcript_reader import UNKNOWN, ReadOptions, find_watermark, read_into
 from lore.errors import NotFound

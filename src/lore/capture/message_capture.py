@@ -61,11 +61,11 @@ def capture(
     new: Sequence[NewMessage],
     *,
     redactor: Redactor = EPHEMERAL_REDACTOR,
-    told: int = 0,
+    repeated: int = 0,
 ) -> list[str]:
     """Store the messages of a conversation without duplicates and return their ids in order.
 
-    The first `told` of them were said before, possibly elsewhere in the conversation.
+    The first `repeated` of them were sent before, possibly elsewhere in the conversation.
     """
     if not conversation.session.strip():
         msg = "The session needs a name."
@@ -78,7 +78,7 @@ def capture(
     prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
     cleaned = _clean_conversation(conversation, redactor)
     location = ProjectFinder().find(cleaned.project)
-    before = frozenset(message.id for message in prepared[:told])
+    before = frozenset(message.id for message in prepared[:repeated])
     return database.write(
         lambda db: _store(db, cleaned, location, prepared, now=database.now(), before=before)
     )

@@ -15,9 +15,16 @@ from functools import partial
 from pathlib import Path
 
 from lore import clock
-from lore.capture import staging
+from lore.capture import message_batches
 from lore.capture.adapter_protocol import Adapter, Context, LineAdapter, SessionChunk, WholeAdapter
-from lore.capture.staging import PARSE_ERRORS, Batch, BatchWriter, DryRun, FileCounts, PendingWrite
+from lore.capture.message_batches import (
+    PARSE_ERRORS,
+    Batch,
+    BatchWriter,
+    DryRun,
+    FileCounts,
+    PendingWrite,
+)
 from lore.capture.transcript_files import (
     LONGEST_LINE,
     UNREADABLE,
@@ -71,7 +78,7 @@ class ReadOptions:
     """The messages that a dry run has counted so far."""
 
     longest_line: int = LONGEST_LINE
-    batch_messages: int = staging.BATCH_MESSAGES
+    batch_messages: int = message_batches.BATCH_MESSAGES
 
 
 def read_file(reading: ReadOptions, path: Path) -> FileCounts:
@@ -264,14 +271,14 @@ class _Reader:
         if not _is_same_watermark(watermarks.find(db, mark.source), self._stored):
             return None
         projects = self.reading.projects
-        session_n, added = staging.write_batch(
+        session_n, added = message_batches.write_batch(
             db, batch, self.agent, projects, unindexed, now=mark.updated_at
         )
         if self._renamed is not None and self._is_past(self._renamed.source):
             watermarks.remove(db, self._renamed.source)
         if (context := _unpack_context(mark.context)) is not None:
             named = _with_session_name(context, self.opened.path)
-            remaining = staging.drop_forgotten_names(db, self.agent, named)
+            remaining = message_batches.drop_forgotten_names(db, self.agent, named)
             if remaining is not context:
                 mark = replace(mark, context=_pack_context(remaining))
         watermarks.put(db, mark, session_n=session_n)

@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lore.cli.output import (
-    Json,
-    clean,
-    notice,
-    one_line,
-    open_memory,
-    print_columns,
-    print_json,
-)
+from lore.cli.output import Json, clean, notice, one_line, open_memory, print_columns, print_json
 from lore.errors import DaemonError, InvalidInput
 from lore.proxy.address import API_PREFIX
 
@@ -70,7 +62,7 @@ def create_key(
         print_json({"key": secret, **_row(record)})
         return
     print(secret)
-    notice(f"It opens {', '.join(record.scopes)}, and is not shown again.")
+    notice(f"Scopes: {', '.join(record.scopes)}. The key is not shown again.")
 
 
 @key.command("list")
@@ -143,7 +135,7 @@ def open_browser(
 
     address = find_address(str(load(home=context.obj).settings.home))
     if address is None:
-        msg = "No server runs for this memory."
+        msg = "No server is running for this memory."
         raise DaemonError(msg, hint="'lore up --detach' starts it.")
     url = f"{address.url}{_ticket_path(address)}"
     if print_only or not webbrowser.open(url):
@@ -161,8 +153,8 @@ def _ticket_path(address: Address) -> str:
         document = json.loads(body)
         if status == _OK:
             return str(document["path"])
-        msg = f"The server refuses: {document.get('detail', status)}"
+        msg = f"The server refused: {document.get('detail', status)}"
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = "The server does not answer."
+        msg = "The server does not respond."
         raise DaemonError(msg, hint="'lore status' and 'lore logs' show more.") from error
     raise InvalidInput(msg)

@@ -83,7 +83,7 @@ def hook(
     """
     # The fast path (cli/fast_path.py) did not serve this: the arguments are not an agent's.
     if not event:
-        notice("No event is named; 'lore hook --help' lists them.")
+        notice("The event is missing; 'lore hook --help' lists all events.")
         return
     fast_path.serve_hook(str(context.obj or ""), event)
 
@@ -98,17 +98,17 @@ def tool(
     json: Json = False,
 ) -> None:
     """Run a tool as agents do over MCP and REST: lore tool recall query="how do we deploy?"."""
-    from lore.tools import registry
+    from lore.tools import tool_registry
     from lore.tools.tool import Caller
 
     if not name:
         _list(json=json)
         return
-    entry = registry.get_tool(name)
+    entry = tool_registry.get_tool(name)
     arguments = dict(_argument(one) for one in words or ())
     caller = Caller(project=str(Path.cwd()), origin="user")
     with open_memory(context, create=not entry.reads_only) as memory:
-        outcome = registry.call_tool(memory, name, arguments, caller)
+        outcome = tool_registry.call_tool(memory, name, arguments, caller)
     if json:
         print_json(outcome.data.model_dump(mode="json"))
     else:
@@ -116,9 +116,9 @@ def tool(
 
 
 def _list(*, json: bool) -> None:
-    from lore.tools import registry
+    from lore.tools import tool_registry
 
-    descriptions = {one.name: one.description.partition(". ")[0] for one in registry.TOOLS}
+    descriptions = {one.name: one.description.partition(". ")[0] for one in tool_registry.TOOLS}
     if json:
         print_json(descriptions)
     else:
@@ -130,7 +130,7 @@ def _argument(word: str) -> tuple[str, Any]:
     name, equals, value = word.partition("=")
     if not equals or not name:
         msg = f"'{word[:60]}' is not of the form name=value."
-        raise InvalidInput(msg, hint="As in: lore tool recall query='how do we deploy?' limit=3")
+        raise InvalidInput(msg, hint="Example: lore tool recall query='how do we deploy?' limit=3")
     try:
         return name, codec.loads(value)
     except ValueError:

@@ -143,13 +143,13 @@ def _print_error(error: LoreError) -> int:
 def _usage_error(error: typer.TyperException) -> LoreError:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "lore"
-    return InvalidInput(error.format_message(), hint=f"'{command} --help' shows how it is used.")
+    return InvalidInput(error.format_message(), hint=f"'{command} --help' shows the usage.")
 
 
 def _translate_os_error(error: OSError) -> LoreError:
     what = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreFull(what, hint="Free some space; reading goes on meanwhile.")
+        return StoreFull(what, hint="Free some disk space; reads still work.")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StoreReadOnly(what, hint="Check owner and permissions.")
     return LoreError(what)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from lore.cli import shell_completion
+from lore.cli import output
 from lore.cli.knowledge_commands import Id
 from lore.cli.output import (
     Json,
@@ -197,9 +197,7 @@ def traverse(
     id: Id,
     direction: Annotated[
         str,
-        typer.Option(
-            help="children, parent or associations.", autocompletion=shell_completion.directions
-        ),
+        typer.Option(help="children, parent or associations.", autocompletion=output.directions),
     ] = "children",
     json: Json = False,
 ) -> None:
@@ -340,7 +338,7 @@ def _print_history(memory: Memory, provenance: Provenance) -> None:
     if provenance.superseded_by:
         print(f"   superseded by {short[provenance.superseded_by]}: no longer found by recall")
     if item.deleted:
-        print(f"   deleted: 'lore undo {short[item.id]}' brings it back")
+        print(f"   deleted: 'lore undo {short[item.id]}' restores it")
 
 
 _COLOURS = {"success": "green", "failure": "red", "partial": "yellow"}
@@ -454,4 +452,4 @@ def episodes(
         for one in stored
     )
     if not stored:
-        print("No episodes yet: 'lore episode SESSION' tells one.")
+        print("No episodes yet: 'lore episode SESSION' describes one.")

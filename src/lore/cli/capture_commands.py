@@ -77,7 +77,7 @@ def capture(
     """
     if bool(paths) == everything:
         msg = "Name files or folders, or add --all." if not paths else "--all takes no paths."
-        raise InvalidInput(msg, hint="'lore capture --help' shows how it is used.")
+        raise InvalidInput(msg, hint="'lore capture --help' shows the usage.")
     with open_memory(context, create=True, or_empty=dry_run) as memory:
         expected = memory.sessions.estimate_capture(paths or (), since=since)
         if not json:
@@ -98,7 +98,7 @@ def capture(
     else:
         _print_summary(result, dry_run=dry_run, show_redactions=show_redactions)
         if paths and result.passed_over:
-            print(f"   passed over {result.passed_over:>8,} that are no transcripts Lore knows")
+            print(f"   passed over {result.passed_over:>8,} that are not known transcripts")
         if verbose:
             _print_files(result.each)
         if waiting:
@@ -152,7 +152,7 @@ def _way_back(each: tuple[CapturedFile, ...]) -> str:
 
 def _describe_estimate(expected: CaptureEstimate, *, since: str, has_paths: bool) -> str:
     size = f"{expected.bytes / 1e6:,.1f} MB"
-    if not expected.found:
+    if not expected.total_files:
         if since:
             return "No file is that new."
         return "There are no files in it." if has_paths else f"No transcripts found in {_PLACES}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lore.cli import shell_completion
+from lore.cli import output
 from lore.cli.output import Json, dim, notice, one_line, print_columns, print_json
 from lore.errors import InvalidInput, UnknownSetting
 
@@ -26,9 +26,7 @@ def config(
     context: typer.Context,
     key: Annotated[
         str,
-        typer.Argument(
-            help="One setting.", show_default=False, autocompletion=shell_completion.setting_keys
-        ),
+        typer.Argument(help="One setting.", show_default=False, autocompletion=output.setting_keys),
     ] = "",
     value: Annotated[str | None, typer.Argument(help="Its new value.", show_default=False)] = None,
     unset: Annotated[
@@ -45,12 +43,12 @@ def config(
     loaded = _load(context)
     notice(loaded.warning)
     if unset and (value is not None or not key):
-        msg = "--unset takes the name of one setting, and no value."
+        msg = "--unset takes the name of one setting and no value."
         raise InvalidInput(msg)
     if value is not None or unset:
         path = write_user_setting(loaded.settings.home, key, value)
         loaded = _load(context)
-        notice(f"{path} is written.")
+        notice(f"Updated {path}.")
         _tell_of_daemon(loaded.settings.home, key)
     shown = [_shown(setting) for setting in loaded.values if not key or setting.key == key]
     if not shown:
@@ -64,7 +62,7 @@ def config(
         for s in shown
     )
     if (value is not None or unset) and shown[0].source not in ("config.toml", "default"):
-        notice(f"The value from {_winner(shown[0])} goes before the one just written.")
+        notice(f"The value from {_winner(shown[0])} overrides the one just written.")
 
 
 def _tell_of_daemon(home: Path, key: str) -> None:
@@ -72,9 +70,9 @@ def _tell_of_daemon(home: Path, key: str) -> None:
     from lore.daemon.daemon_lock import find_holder
 
     if find_holder(home) and key == "daily_budget":
-        notice("For agents it holds from their next request on.")
+        notice("The new limit applies to agents from their next request.")
     elif find_holder(home):
-        notice("The daemon goes on as before until 'lore down' and 'lore up --detach'.")
+        notice("Restart the daemon to apply this: 'lore down', then 'lore up --detach'.")
 
 
 def _load(context: typer.Context) -> Loaded:

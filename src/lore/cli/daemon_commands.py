@@ -75,8 +75,8 @@ def up(
     from lore.daemon import process
     from lore.daemon.main_loop import serve
 
-    def tell(said: str) -> None:
-        notice(said)
+    def tell(message: str) -> None:
+        notice(message)
         if in_background:
             process.detach_from_terminal(settings.home)
         else:
@@ -96,7 +96,7 @@ def _start(home: Path) -> None:
     if started.code == AlreadyRunning.exit_code and (holder := daemon_lock.find_holder(home)):
         print(f"Lore is running already (pid {holder.pid}).")  # another process has just started it
         return
-    print(clean(started.said), end="", file=sys.stderr)
+    print(clean(started.output), end="", file=sys.stderr)
     if started.code is not None:
         raise typer.Exit(started.code or LoreError.exit_code)
     print(f"{_told_up(home, started.pid)}.")
@@ -208,7 +208,7 @@ def _print_work(status: Status) -> None:
     if status.last_error and status.last_error_at:
         print(f"error    {_moment(status.last_error_at)}  {one_line(status.last_error, 300)}")
     if status.running:
-        print_columns(_chore_row(chore) for chore in status.chores)
+        print_columns(_task_row(task) for task in status.chores)
 
 
 def _with_queues(context: typer.Context, settings: Settings, status: Status) -> Status:
@@ -225,11 +225,11 @@ def _with_queues(context: typer.Context, settings: Settings, status: Status) -> 
     return replace(status, **asdict(queues), notice=memory.notice)
 
 
-def _chore_row(chore: TaskStatus) -> tuple[str, ...]:
-    ran = f"ran {_moment(chore.last_run)}" if chore.last_run else "has not run yet"
-    following = f"next {_moment(chore.next_run)}" if chore.next_run else ""
-    error = coloured(one_line(chore.last_error, 200), "red") if chore.last_error else ""
-    return (f"   {chore.name}", f"every {chore.every_s:g} s", ran, following, error)
+def _task_row(task: TaskStatus) -> tuple[str, ...]:
+    ran = f"ran {_moment(task.last_run)}" if task.last_run else "has not run yet"
+    following = f"next {_moment(task.next_run)}" if task.next_run else ""
+    error = coloured(one_line(task.last_error, 200), "red") if task.last_error else ""
+    return (f"   {task.name}", f"every {task.every_s:g} s", ran, following, error)
 
 
 def _moment(moment: datetime) -> str:
@@ -265,7 +265,7 @@ def logs(
     for line in lines:
         print(clean(line))
     if not lines and not follow:
-        notice("There is no log yet: 'lore up' writes it.")
+        notice("There is no log yet; 'lore up' creates it.")
     if follow:
         sys.stdout.flush()
         for line in log_file.follow(home):
@@ -316,7 +316,7 @@ def retry_jobs(
     if json:
         print_json({"retried": count})
     else:
-        print(f"{counted(count, 'job')} to be tried again.")
+        print(f"{counted(count, 'job')} queued for retry.")
 
 
 @service.callback()
@@ -343,11 +343,11 @@ def install_service(context: typer.Context, dry_run: DryRun = False) -> None:
 
     unit = _unit(context)
     if dry_run:
-        notice(f"This would be {unit.path}.")
+        notice(f"The file would be {unit.path}.")
         print(clean(unit.text), end="")
         return
     remaining = install(unit)
-    print(clean(f"{unit.path} is written."))
+    print(clean(f"Wrote {unit.path}."))
     _print_left(remaining, f"{unit.name} runs, and starts with every login.")
 
 
@@ -377,7 +377,7 @@ def service_status(context: typer.Context, json: Json = False) -> None:
         print_json({"installed": installed, "file": unit.path, "running": running})
         return
     print(clean(f"{unit.path}: {'installed' if installed else 'not installed'}"))
-    print(f"The daemon runs (pid {holder.pid})." if holder else "The daemon does not run.")
+    print(f"The daemon is running (pid {holder.pid})." if holder else "The daemon is not running.")
 
 
 def _print_left(commands: list[str], success: str) -> None:
@@ -385,6 +385,6 @@ def _print_left(commands: list[str], success: str) -> None:
     if not commands:
         print(clean(success))
         return
-    print("The system's service manager could not be reached from here. To do it by hand:")
+    print("The service manager of this system cannot be reached. Run by hand:")
     for command in commands:
         print(clean(f"   {command}"))

@@ -70,7 +70,7 @@ def demo(
     from lore.memory import Memory
 
     if keep and keep.exists() and any(keep.iterdir()):
-        msg = f"{keep} is not empty, and the demo has a memory of its own."
+        msg = f"{keep} is not empty; the demo needs an empty folder."
         raise InvalidInput(msg, hint="Name a folder that is new or empty.")
     started = time.perf_counter()
     with TemporaryDirectory(prefix="lore-demo-") as scratch:

@@ -129,7 +129,7 @@ def print_report(report: CycleReport, spent: SpentToday | None = None) -> None:
     if spent and (spent.spent_usd or spent.unpriced):
         print(f"Spent on background work today: ${spent.spent_usd:.4f} of ${spent.budget_usd:.2f}.")
     if not report.dry_run and any(phase.told for phase in report.phases):
-        print(dim("'lore consolidate --undo last' takes it back, for a day."))
+        print(dim("'lore consolidate --undo last' undoes it, within a day."))
 
 
 def _print_phase(phase: PhaseReport) -> None:
@@ -147,9 +147,9 @@ def _undo(memory: Memory, id_: str, *, json: bool) -> None:
     if json:
         print_json(undone._asdict())
         return
-    print(f"Took back {counted(undone.taken_back, 'change')} of cycle {undone.id[:13]}.")
+    print(f"Undid {counted(undone.taken_back, 'change')} of cycle {undone.id[:13]}.")
     if undone.left:
-        print(f"{counted(undone.left, 'change')} stay: something else was changed there since.")
+        print(f"{counted(undone.left, 'change')} kept: something else changed there since.")
 
 
 def _print_history(memory: Memory, *, json: bool) -> None:
@@ -197,7 +197,7 @@ def conflicts(
     if json:
         print_json({"ids": [one, other], "decision": decision})
     else:
-        print("Settled. 'lore undo' takes it back.")
+        print("Settled. 'lore undo' undoes it.")
 
 
 def _settled(ids: list[str], keep: str, *, both: bool, dismiss: bool) -> tuple[str, str, Decision]:
@@ -207,7 +207,7 @@ def _settled(ids: list[str], keep: str, *, both: bool, dismiss: bool) -> tuple[s
     one, other = ids
     if keep:
         if keep not in (one, other):
-            msg = f"'{keep}' is none of the two."
+            msg = f"'{keep}' is not one of the two."
             raise InvalidInput(msg)
         one, other = (one, other) if keep == one else (other, one)
     return one, other, "keep" if keep else "both" if both else "dismiss"
@@ -244,14 +244,14 @@ def promote(
             if json:
                 print_json({"id": promoted})
             else:
-                print(f"{promoted} holds in all projects now. 'lore undo' takes it back.")
+                print(f"{promoted} applies to all projects now. 'lore undo' undoes it.")
             return
         offers = memory.knowledge.offers()
         if json:
             print_json(offers)
             return
         if not offers:
-            print("Nothing was confirmed in three projects yet.")
+            print("Nothing has been confirmed in three projects yet.")
         names = project_names(memory)
         for offer in offers:
             where = ", ".join(names.get(project, "?") for project in offer.projects)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lore.cli.output import Json, clean, print_json, progress
-from lore.cli.shell_completion import recipes
+from lore.cli.output import Json, clean, print_json, progress, recipes
 
 evaluate = typer.Typer(name="eval", invoke_without_command=True, rich_markup_mode=None)
 
@@ -123,8 +122,8 @@ def economics(
     json: Json = False,
 ) -> None:
     """Replay long sessions: what each prompt strategy costs, and what it still knows."""
+    from lore.evals import economics
     from lore.evals import economics as evaluation
-    from lore.evals import layers_chart
     from lore.evals.replay import CACHE_TTL_S, LONG_CACHE_TTL_S, ReplayClient
 
     with progress("replaying", quiet=json) as report:
@@ -138,7 +137,7 @@ def economics(
             report=report,
         )
     if svg:
-        svg.write_text(layers_chart.draw(result), "utf-8")
+        svg.write_text(economics.draw(result), "utf-8")
     if json:
         print_json(result.as_json())
     else:

@@ -65,7 +65,7 @@ def serve_mcp(given_home: str) -> bool:
     if not home:
         return False
     is_cold = address.find_address(home) is None
-    if is_cold and _find_greeting(home) is None and start_daemon(home) is None:
+    if is_cold and _load_handshake(home) is None and start_daemon(home) is None:
         return False
     from lore.proxy import cached_handshake
     from lore.proxy.stdio_proxy import StdioProxy
@@ -76,8 +76,8 @@ def serve_mcp(given_home: str) -> bool:
             cached_handshake.delete_handshake(home)
         return daemon
 
-    bridge = StdioProxy(reach, _folder(), sys.stdout.buffer, lambda: _find_greeting(home))
-    bridge.run(sys.stdin.buffer)
+    proxy = StdioProxy(reach, _folder(), sys.stdout.buffer, lambda: _load_handshake(home))
+    proxy.run(sys.stdin.buffer)
     return True
 
 
@@ -90,7 +90,7 @@ def _find_home(option: str) -> str:
     return "" if below == "~" and os.environ.get("HOME") == "" else resolve_home(option, usual)
 
 
-def _find_greeting(home: str) -> Handshake | None:
+def _load_handshake(home: str) -> Handshake | None:
     """Return the handshake of the daemon that runs, or of the one that may be started.
 
     A running daemon may have other settings than this process, and reports its own.

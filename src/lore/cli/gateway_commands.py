@@ -79,11 +79,11 @@ def show(context: typer.Context, json: Json = False) -> None:
         return
     _print_state(url, on=settings.gateway_on, runs=daemon is not None)
     if settings.gateway_on and not CAN_FIND_OWNER:
-        notice("This system does not tell whose a connection is: every user of it may pass.")
+        notice("This system does not report who owns a connection: all local users have access.")
     for client, values in variables.items():
         print(f"\n{bold(_TITLES[client])}")
         print_columns((f"   {name}", value) for name, value in values.items())
-    print(f"\n{bold('passed on to')}")
+    print(f"\n{bold('forwarded to')}")
     print_columns((f"   {name}", dim(address)) for name, address in upstreams.items())
 
 
@@ -127,12 +127,12 @@ def gateway_for_run(settings: Settings, agent: str) -> GatewayRoute | None:
     home = str(settings.home)
     daemon = find_address(home) or fast_path.start_daemon(home)
     if daemon is None:
-        notice("The daemon does not run: this run does not use the gateway.")
+        notice("The daemon is not running: this run does not use the gateway.")
         return None
     headers = {"x-lore-project": quote(str(Path.cwd()), safe="/")}
     if daemon.host not in LOOPBACK_HOSTS:
         if agent == "codex":
-            notice("Codex cannot send the key that is needed: this run does not use the gateway.")
+            notice("Codex cannot send the access key: this run does not use the gateway.")
             return None
         headers["x-lore-key"] = daemon.key
     if name in CUSTOM_HEADERS:
@@ -152,13 +152,13 @@ def permanent_url(settings: Settings) -> str:
         msg = "The gateway is off."
         raise InvalidInput(msg, hint="'lore config gateway.on true' turns it on.")
     if not settings.server_port:
-        msg = "The server has another port at every start (server.port is 0)."
-        raise InvalidInput(msg, hint="'lore config server.port 3207' gives it one.")
+        msg = "The server uses another port at every start (server.port is 0)."
+        raise InvalidInput(msg, hint="'lore config server.port 3207' sets a fixed port.")
     daemon = find_address(str(settings.home))
     host = daemon.host if daemon else settings.server_host
     if host not in LOOPBACK_HOSTS:
-        msg = f"At {host} the gateway wants a key, which does not belong into a file of an agent's."
-        raise InvalidInput(msg, hint="'lore run AGENT' hands it over for one run.")
+        msg = f"At {host} the gateway needs an access key, which must not be in an agent's file."
+        raise InvalidInput(msg, hint="'lore run AGENT' passes it on for one run.")
     return daemon.url if daemon else url_of(host, settings.server_port)
 
 
@@ -192,7 +192,7 @@ def _print_report(report: SpendReport) -> None:
     total = report.total
     print(bold(f"Since {report.since:%Y-%m-%d %H:%M} UTC: ${total.usd:.4f}"))
     if not report.lines:
-        print("Nothing spent yet: no model was asked.")
+        print("Nothing spent yet: no model was called.")
     header = (report.by, "requests", "tokens in", "cached", "out", "spent", "saved (estimated)")
     rows = [_row(line, report.by) for line in report.lines]
     if rows:
@@ -201,16 +201,16 @@ def _print_report(report: SpendReport) -> None:
     budget = report.budget
     if budget.budget_usd is not None:
         used = budget.spent_usd + budget.reserved_usd
-        print(f"Budget of today: ${used:.4f} of ${budget.budget_usd:.4f} spent or set aside.")
+        print(f"Today's budget: ${used:.4f} of ${budget.budget_usd:.4f} spent or reserved.")
     if total.delayed:
         waited = format_duration(total.delay_ms / 1_000)
         print(f"{counted(total.delayed, 'request')} waited {waited}, for budget or quota.")
     if total.estimated:
         requests = counted(total.estimated, "request")
-        print(f"What {requests} took was not reported; it is estimated.")
+        print(f"The usage of {requests} was not reported; it is estimated.")
     if total.unpriced:
         calls = counted(total.unpriced, "call")
-        print(f"The price of {calls} is not known; 'lore config prices' can tell it.")
+        print(f"The price of {calls} is unknown; set it with 'lore config prices'.")
 
 
 def _print_saved(total: SpendLine) -> None:

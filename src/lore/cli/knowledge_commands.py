@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from lore.cli import shell_completion
+from lore.cli import output
 from lore.cli.output import (
     Json,
     Project,
@@ -52,7 +52,7 @@ _DOOMED_SHOWN = 20
 """How many items to forget are listed; --json has the ids of all."""
 
 _SHORT_MATCH = 3
-"""A shorter text is contained in so many words that it is hardly meant."""
+"""A shorter text occurs in too many words to be what the user means."""
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -69,17 +69,13 @@ def remember(
     ] = "",
     kind: Annotated[
         str,
-        typer.Option(
-            help="fact, decision, preference, pattern, …", autocompletion=shell_completion.kinds
-        ),
+        typer.Option(help="fact, decision, preference, pattern, …", autocompletion=output.kinds),
     ] = "fact",
     parent: Annotated[str, typer.Option(help="Id of the fragment it belongs under.")] = "",
     importance: Annotated[float, typer.Option(help="How much it matters, 0 to 1.")] = 0.5,
     origin: Annotated[
         str,
-        typer.Option(
-            help="Who said it: user, assistant, tool, …", autocompletion=shell_completion.origins
-        ),
+        typer.Option(help="Who said it: user, assistant, tool, …", autocompletion=output.origins),
     ] = "user",
     project: Annotated[
         str,
@@ -237,9 +233,7 @@ def link(
     target: Id,
     kind: Annotated[
         str,
-        typer.Option(
-            help="associative, related_to, supports, …", autocompletion=shell_completion.edge_kinds
-        ),
+        typer.Option(help="associative, related_to, supports, …", autocompletion=output.edge_kinds),
     ] = "related_to",
     weight: Annotated[float, typer.Option(help="Strength, 0 to 1.")] = 1.0,
     note: Annotated[str, typer.Option(help="Why they are linked.")] = "",
@@ -314,7 +308,7 @@ def forget(
 
 def _warn_of_short(match: str) -> None:
     if 0 < len(match.strip()) < _SHORT_MATCH:
-        notice(f"'{match.strip()}' is short: it stands inside of many words, and all of them go.")
+        notice(f"'{match.strip()}' is short: it occurs in many words, and all of them would match.")
 
 
 def _print_forget_preview(memory: Memory, preview: ForgetPreview) -> None:
@@ -348,11 +342,11 @@ def _sort_of(reading: Reading) -> str:
 
 def _print_forgotten(count: int, names: NameMatches, *, dry_run: bool) -> None:
     if dry_run:
-        print(f"{counted(count, 'record')} would be forgotten.")
+        print(f"{counted(count, 'record')} would be deleted for good.")
     elif count:
-        print(f"{counted(count, 'record')} forgotten, without a trace.")
+        print(f"{counted(count, 'record')} deleted for good.")
     elif not names.sessions:
-        print("Nothing contains that, and the log of questions no longer names it.")
+        print("Nothing contains that text; it is also removed from the query log.")
     for session in names.sessions:
         if dry_run:
             name = one_line(session.title or session.branch or session.external_id)
@@ -369,8 +363,8 @@ def _confirm(count: int, names: NameMatches) -> None:
     if names.sessions:
         doomed += f" and the names of {counted(len(names.sessions), 'session')}"
     if not sys.stdin.isatty():
-        msg = f"{doomed} would be gone for good."
-        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only see what.")
+        msg = f"{doomed} would be deleted for good."
+        raise InvalidInput(msg, hint="Add --yes to confirm, or --dry-run to preview.")
     if not typer.confirm(f"Forget {doomed} for good? Nothing can bring that back."):
         raise typer.Exit(1)
 
@@ -391,9 +385,7 @@ def revoke(
     session: Annotated[str, typer.Option(help="Everything derived from a session.")] = "",
     origin: Annotated[
         str,
-        typer.Option(
-            help="Everything from an origin: web, tool, …", autocompletion=shell_completion.origins
-        ),
+        typer.Option(help="Everything from an origin: web, tool, …", autocompletion=output.origins),
     ] = "",
     file: Annotated[
         str, typer.Option(help="Everything from a file, read by a tool or as a transcript.")
@@ -440,8 +432,8 @@ def _size(revocation: Revocation) -> int:
 
 def _confirm_revoke(revocation: Revocation) -> None:
     if not sys.stdin.isatty():
-        msg = f"{_describe_counts(revocation)} would go."
-        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only see it.")
+        msg = f"{_describe_counts(revocation)} would be revoked."
+        raise InvalidInput(msg, hint="Add --yes to confirm, or --dry-run to preview.")
     if not typer.confirm(f"Take back {_describe_counts(revocation)}?"):
         raise typer.Exit(1)
 
@@ -473,11 +465,11 @@ def _print_revocation(memory: Memory, revocation: Revocation, *, dry_run: bool) 
         print(f"   and {hidden:,} more")
     came = f"derived from {counted(revocation.messages, 'message')}"
     if dry_run:
-        print(f"{_describe_counts(revocation)}, {came}, would go.")
+        print(f"{_describe_counts(revocation)}, {came}, would be revoked.")
         return
     print(f"Revoked: {_describe_counts(revocation)}, {came}. The messages stay.")
     if revocation.fragments:
-        print("'lore undo' takes this back.")
+        print("'lore undo' undoes this.")
 
 
 _COLOURS = {"+": "green", "-": "red"}
@@ -508,7 +500,7 @@ def share(
 
     folder = given_path(project).expanduser().absolute().resolve()
     if not folder.is_dir():
-        msg = f"{folder} is no folder."
+        msg = f"{folder} is not a folder."
         raise InvalidInput(msg, hint="--project names the folder that holds the page.")
     with open_memory(context, create=read) as memory:
         if leave_out:
@@ -567,23 +559,23 @@ def _read(
     if not json:
         _print_page(changes)
     if refused:
-        notice(f"{counted(len(refused), 'change')} left out: something is hidden in the text.")
+        notice(f"{counted(len(refused), 'change')} skipped: the text contains hidden characters.")
     if acting:
         _confirm_share(f"Take in {counted(len(accepted), 'change')}?", yes=yes)
         memory.knowledge.apply_shared(str(folder), accepted)
     if json:
         print_json({"file": file, "changes": accepted, "left_out": refused, "dry_run": dry_run})
     elif not changes:
-        print(f"Nothing on {clean(str(file))} is new.")
+        print(f"{clean(str(file))} has no changes.")
     elif acting:
-        print(f"Took in {counted(len(accepted), 'change')}. 'lore undo' takes the last one back.")
+        print(f"Imported {counted(len(accepted), 'change')}. 'lore undo' undoes the last one.")
 
 
 def _require_answer(changes: Sequence[SharedChange], *, yes: bool) -> None:
     """Raise if nobody can be asked."""
     if not yes and not sys.stdin.isatty():
         msg = f"{counted(len(changes), 'change')} would be made."
-        raise InvalidInput(msg, hint="Add --yes to do it, --dry-run to only see it.")
+        raise InvalidInput(msg, hint="Add --yes to confirm, or --dry-run to preview.")
 
 
 def _confirm_share(question: str, *, yes: bool) -> None:

@@ -93,7 +93,7 @@ def backup(
     Other processes can read and write meanwhile.
     """
     if file == _STANDARD:
-        msg = "A backup is a database: it needs a file of its own."
+        msg = "A backup is a database file; it cannot go to standard output."
         raise InvalidInput(msg, hint="'lore export -' writes to standard output.")
     with open_memory(context) as memory:
         target = memory.maintenance.backup(file)
@@ -210,7 +210,7 @@ def import_file(
         print_json(counts)
         return
     left_out = f", {counts.left_out:,} left out" if counts.left_out else ""
-    peers = " as a peer's word" if counts.foreign else ""
+    peers = " as a peer's" if counts.foreign else ""
     brought = f"{counted(counts.added, 'record')} imported{peers}"
     print(f"{brought}, {counts.skipped:,} skipped{left_out}.")
 
@@ -252,7 +252,7 @@ def doctor(
     """
     from lore.memory import examine
 
-    checks = [*examine(home=context.obj, fix=fix), *_check_doors(context)]
+    checks = [*examine(home=context.obj, fix=fix), *_check_connections(context)]
     if json:
         print_json(checks)
     else:
@@ -266,7 +266,7 @@ def doctor(
         raise typer.Exit(StoreDamaged.exit_code)
 
 
-def _check_doors(context: typer.Context) -> list[Check]:
+def _check_connections(context: typer.Context) -> list[Check]:
     """Check what connects agents to the memory."""
     from lore.cli.setup_commands import check_agents
     from lore.daemon import status_file
@@ -302,7 +302,7 @@ def install(context: typer.Context, json: Json = False) -> None:
         print_json({"folder": folder})
     else:
         print(clean(f"The model is in {folder}."))
-        print("'lore embed' gives vectors to what is stored already.")
+        print("'lore embed' computes vectors for stored items.")
 
 
 @model.command("status")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lore.memory import Memory
     from lore.settings import Settings
 
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -194,8 +195,8 @@ def print_json(value: object) -> None:
 def escaped(text: str) -> str:
     """Return JSON in which every character that acts on a terminal is escaped."""
 
-    def spell(found: re.Match[str]) -> str:
-        return found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1]
+    def spell(match: re.Match[str]) -> str:
+        return match[0] if match[0] == "\n" else json.dumps(match[0])[1:-1]
 
     return _ACTING.sub(spell, text)
 
@@ -219,7 +220,7 @@ def read_text(argument: str) -> str:
     """Return the text of an argument, or standard input if it is '-'."""
     if argument == "-":
         if sys.stdin is None:
-            msg = "There is no standard input to read."
+            msg = "Standard input is missing."
             raise InvalidInput(msg)
         return sys.stdin.buffer.read().decode("utf-8", "replace")
     return argument
@@ -271,3 +272,50 @@ def progress_of_parts(*, quiet: bool = False, to: TextIO | None = None) -> Itera
             bars.update(tasks[part], completed=done, total=total)
 
         yield report
+
+
+def kinds() -> list[str]:
+    """Return the kinds of fragments."""
+    from lore.records import FRAGMENT_KINDS
+
+    return list(FRAGMENT_KINDS)
+
+
+def origins() -> list[str]:
+    """Return the origins."""
+    from lore.records import ORIGINS
+
+    return list(ORIGINS)
+
+
+def scopes() -> list[str]:
+    """Return the scopes of a recall."""
+    from lore.records import SCOPES
+
+    return list(SCOPES)
+
+
+def edge_kinds() -> list[str]:
+    """Return the kinds of edges that can be drawn by hand."""
+    from lore.records import EDGE_KINDS
+
+    return [kind for kind in EDGE_KINDS if kind != "supersedes"]
+
+
+def recipes() -> list[str]:
+    """Return the ranking recipes."""
+    return ["learned", "weighted", "rrf"]
+
+
+def directions() -> list[str]:
+    """Return the directions from a fragment."""
+    return ["children", "parent", "associations"]
+
+
+def setting_keys() -> list[str]:
+    """Return the keys of all settings."""
+    from dataclasses import fields
+
+    from lore.settings import Settings, key_of
+
+    return [key_of(spec.name) for spec in fields(Settings)]

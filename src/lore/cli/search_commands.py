@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from lore.cli import shell_completion
+from lore.cli import output
 from lore.cli.output import (
     Json,
     Project,
@@ -56,9 +56,7 @@ def recall(
     query: Query,
     scope: Annotated[
         str,
-        typer.Option(
-            help="all, session, project or knowledge.", autocompletion=shell_completion.scopes
-        ),
+        typer.Option(help="all, session, project or knowledge.", autocompletion=output.scopes),
     ] = "all",
     session: Annotated[str, typer.Option(help="Id of the session that asks.")] = "",
     project: Project = "",
@@ -68,7 +66,7 @@ def recall(
     budget: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens.")] = None,
     recipe: Annotated[
         str,
-        typer.Option(help="learned, weighted or rrf.", autocompletion=shell_completion.recipes),
+        typer.Option(help="learned, weighted or rrf.", autocompletion=output.recipes),
     ] = "",
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the scores behind each hit.")
@@ -109,11 +107,9 @@ def search(
     deep: Annotated[
         bool, typer.Option("--deep", help="Follow the graph to related fragments.")
     ] = False,
-    kind: Annotated[
-        str, typer.Option(help="Only this kind.", autocompletion=shell_completion.kinds)
-    ] = "",
+    kind: Annotated[str, typer.Option(help="Only this kind.", autocompletion=output.kinds)] = "",
     origin: Annotated[
-        str, typer.Option(help="Only this origin.", autocompletion=shell_completion.origins)
+        str, typer.Option(help="Only this origin.", autocompletion=output.origins)
     ] = "",
     since: Annotated[str, typer.Option(help="Only newer items: a date, or 'last week'.")] = "",
     project: Project = "",
@@ -296,7 +292,7 @@ def _print_fate(memory: Memory, answer: Answer, fate: RecallTrace) -> None:
     for whole, short in memory.search.short_ids(ids).items():
         verdict = verdict.replace(whole, short)
     name = memory.search.short_ids([fate.id])[fate.id]
-    print(f"{bold(f'What became of {name}')}  {one_line(reading.title, 80)}")
+    print(f"{bold(f'What happened to {name}')}  {one_line(reading.title, 80)}")
     print(f"   {one_line(verdict, 300)}")
     if fate.score is None:
         return

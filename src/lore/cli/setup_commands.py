@@ -92,9 +92,9 @@ def setup(
         _print_gateway(settings, [agent for agent, _ in plans], url)
     if not undo and not dry_run:
         print(
-            "'lore capture --all' brings in what your agents said so far; with 'lore up --detach'"
+            "'lore capture --all' imports your agents' past conversations; with 'lore up --detach'"
         )
-        print("that happens by itself from now on.")
+        print("new ones are captured automatically.")
 
 
 def check_agents(home: Path) -> list[Check]:
@@ -113,7 +113,7 @@ def _refuse_alone(options: dict[str, bool]) -> None:
     for option, is_given in options.items():
         if is_given:
             msg = f"'{option}' needs an agent."
-            raise InvalidInput(msg, hint="Name one, or 'all' for those that are found here.")
+            raise InvalidInput(msg, hint="Name an agent, or 'all' for all installed ones.")
 
 
 def _needs_nothing(agent: Agent, url: str) -> bool:
@@ -150,7 +150,7 @@ def _print_gateway(settings: Settings, agents: list[Agent], url: str) -> None:
     if find_address(str(settings.home)) is None:
         notice(f"No daemon runs: 'lore up --detach', or {titles} cannot reach the model.")
     print(f"From now on {titles} can reach the model only while Lore runs, at {url}:")
-    print("'lore service install' has it run after every login, 'lore setup AGENT --undo' ends it.")
+    print("'lore service install' starts it at every login, 'lore setup AGENT --undo' undoes this.")
 
 
 def _cache_handshake(settings: Settings) -> None:
@@ -168,8 +168,8 @@ def _chosen(names: list[str], agents: list[Agent]) -> list[Agent]:
         return [get_agent(name) for name in dict.fromkeys(names)]
     installed = [agent for agent in agents if agent.is_found(Path.home(), _search_path())]
     if not installed:
-        msg = "None of the agents that Lore knows is installed or has left files here."
-        raise InvalidInput(msg, hint="Name one to set it up all the same.")
+        msg = "No supported agent is installed here."
+        raise InvalidInput(msg, hint="Name an agent to set it up anyway.")
     return installed
 
 
@@ -220,8 +220,8 @@ def _list(home: Path, command: list[str], *, json: bool) -> None:
     for agent, state in rows:
         if state.set_up and state.plugin:
             _print_twice(agent)
-    print("'lore setup AGENT' gives it memory, 'lore setup all' all that are found.")
-    print("With --gateway it talks to its model through Lore.")
+    print("'lore setup AGENT' gives an agent memory, 'lore setup all' all installed ones.")
+    print("--gateway also routes its requests through Lore.")
 
 
 def _agent_state(home: Path, agent: Agent, command: list[str]) -> _AgentState:
@@ -251,9 +251,9 @@ def _print_plugged(agent: Agent, home: Path, command: list[str]) -> None:
     """Print that an agent has memory through a plugin, and what is missing."""
     from lore.setup import config_changes
 
-    print(f"{bold(agent.title)} has memory by its plugin: nothing to change.")
+    print(f"{bold(agent.title)} has memory through its plugin: nothing to change.")
     if not shutil.which("lore"):
-        notice("The plugin looks for 'lore' on the PATH, and there is none.")
+        notice("The plugin needs 'lore' on the PATH, but it is not there.")
     planned = config_changes.plan_undo(home, agent, agent.edits(Path.home(), command))
     if not config_changes.is_set_up(planned):
         _print_twice(agent)
@@ -267,14 +267,14 @@ def _print_twice(agent: Agent) -> None:
 
 
 def _as_json(agent: Agent, planned: list[Change], *, dry_run: bool) -> dict[str, object]:
-    files = [str(change.path) for change in planned if not change.is_none]
+    files = [str(change.path) for change in planned if not change.is_noop]
     return {"agent": agent.name, "changed": files, "dry_run": dry_run}
 
 
 def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) -> None:
-    from lore.setup.config_changes import unread_by
+    from lore.setup.config_changes import parse_problem
 
-    changed = [change for change in planned if not change.is_none]
+    changed = [change for change in planned if not change.is_noop]
     if not changed:
         state = "is not set up" if undo else "is set up already"
         print(f"{bold(agent.title)} {state}: nothing to change.")
@@ -291,8 +291,8 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
         print(f"{bold(agent.title)} is as it was before.")
     else:
         print(f"{bold(agent.title)} has memory now. {agent.then}")
-    if not undo and (wrong := unread_by(agent, planned)):
-        notice(f"{wrong} Take them out, or it has no memory.")
+    if not undo and (wrong := parse_problem(agent, planned)):
+        notice(f"{wrong} Remove them, or it has no memory.")
 
 
 def run(
@@ -322,7 +322,7 @@ def run(
         place = replace(place, through=gateway_commands.gateway_for_run(settings, agent))
         start = plan_launch(*words, place)
     if agent == "gemini" and place.through is None:
-        notice("Without the gateway Gemini CLI has memory only by 'lore setup gemini'.")
+        notice("Without the gateway, Gemini CLI has memory only after 'lore setup gemini'.")
     added = dict(start.environ)
     if start.folder:
         added["PATH"] = os.pathsep.join([start.folder, *path])

@@ -5,6 +5,7 @@ Each layer is built from the one before it, so a higher layer is never larger.
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +14,78 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
-from lore.context import turns
-from lore.records.gateway import Block, Dialogue, Distilled, Entry, Layer
+from lore.records.gateway import Block, Dialogue, Distilled, Entry, Layer, Plan
 from lore.text import memory_tags, transcript_text
 from lore.text.tokens import TOKENS_PER_CHAR, UNCALIBRATED_FACTOR
+
+_HASH_BYTES = 8
+"""Size of a hash, which must be unique among a thousand conversations."""
+
+
+def turn_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return the numbers of the entries that start a turn.
+
+    A turn starts with a user's text. Entries with only tool results or reminders continue it, and
+    so do entries with results and text. Consecutive user entries start one turn.
+    """
+    starts: list[int] = []
+    spoken = False
+    for number, entry in enumerate(entries):
+        if entry.voice == "system":
+            continue
+        begins = entry.begins_turn
+        if begins and not spoken:
+            starts.append(number)
+        spoken = begins
+    return tuple(starts)
+
+
+def last_spoken_entry(entries: Sequence[Entry]) -> Entry | None:
+    """Return the last entry that is not from the system; agents append messages of their own."""
+    return next((entry for entry in reversed(entries) if entry.voice != "system"), None)
+
+
+def history_hashes(entries: Sequence[Entry]) -> list[str]:
+    """Return for each entry a hash of all user and assistant entries up to it.
+
+    System entries are ignored: agents insert and remove them at will.
+    """
+    hashed = hashlib.blake2b(digest_size=_HASH_BYTES)
+    links = []
+    for entry in entries:
+        if entry.voice != "system":
+            hashed.update(entry.key.encode())
+        links.append(hashed.hexdigest())
+    return links
+
+
+def safe_turn_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return the starts of turns before which every call has its results."""
+    cuts = [0] * (len(entries) + 1)
+    called: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        for block in entry.blocks:
+            if block.kind == "call":
+                called[block.call_id] = number
+            elif block.kind == "result" and block.call_id in called:
+                cuts[called[block.call_id] + 1] += 1
+                cuts[number + 1] -= 1
+    open_calls = list(accumulate(cuts))
+    return tuple(start for start in turn_starts(entries) if not open_calls[start])
+
+
+def entry_name(entries: Sequence[Entry], number: int) -> str:
+    """Return a unique name of an entry: two entries may have the same key."""
+    key = entries[number].key
+    return f"{key}#{sum(entry.key == key for entry in entries[:number])}"
+
+
+def find_entry(entries: Sequence[Entry], name: str) -> int | None:
+    """Return the number of the entry with a name, None if it is gone."""
+    key, _, before = name.rpartition("#")
+    places = [number for number, entry in enumerate(entries) if entry.key == key]
+    return places[int(before)] if before.isdigit() and int(before) < len(places) else None
+
 
 MAX_ANNOTATION_CHARS = 480
 """Maximum length of an annotation: a few errors and paths by which to recall the rest."""
@@ -257,11 +326,11 @@ class LayerBuilder:
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """The entries with which a window may start."""
-        return turns.safe_turn_starts(self.entries)
+        return safe_turn_starts(self.entries)
 
     @cached_property
     def _begin_of_turns(self) -> tuple[int, ...]:
-        return turns.turn_starts(self.entries)
+        return turn_starts(self.entries)
 
     @cached_property
     def current(self) -> int:
@@ -445,3 +514,48 @@ def _keep_newest_logs(distilled: list[Distilled], most: int) -> list[Distilled]:
     """Return the metas and the newest segment logs."""
     newest = [one.id for one in distilled if not one.generation][-most:]
     return [one for one in distilled if one.generation or one.id in newest]
+
+
+MAX_BREAKPOINTS = 4
+"""Anthropic's limit per prompt, including those of the client (from its documentation)."""
+
+LOOKBACK_BLOCKS = 20
+"""Anthropic looks this many blocks before a breakpoint for a cached prefix (its documentation)."""
+
+PREFIX = -1
+"""Stands for the end of the prefix among the entry numbers."""
+
+
+def choose_breakpoints(dialogue: Dialogue, plan: Plan) -> tuple[int, ...]:
+    """Return the entries after which to set a breakpoint, besides those of the client."""
+    return tuple(
+        rank_breakpoints(dialogue.entries, plan)[: available_breakpoints(dialogue.breakpoints)]
+    )
+
+
+def available_breakpoints(used: int) -> int:
+    """Return how many breakpoints are available: at least one, even if a client's must go."""
+    return max(1, MAX_BREAKPOINTS - used)
+
+
+def rank_breakpoints(entries: Sequence[Entry], plan: Plan) -> list[int]:
+    """Return the entries after which a breakpoint is useful, the most useful first.
+
+    The end comes first, as the next prompt starts with this one. Then comes the end of the prefix,
+    which outlives a window, and then the end of the last prompt. The latter comes second if it is
+    so far from the end that the provider would not find it.
+    """
+    ends = [PREFIX] if plan.prefix or plan.start else []
+    spoken = [n for n in range(plan.start, len(entries)) if entries[n].voice != "system"]
+    if not spoken:
+        return ends
+    former = _previous_end(entries, spoken)
+    since = sum(len(one.blocks) for one in entries[former[0] + 1 :]) if former else 0
+    others = [*former, *ends] if since >= LOOKBACK_BLOCKS else [*ends, *former]
+    return [spoken[-1], *others]
+
+
+def _previous_end(entries: Sequence[Entry], spoken: Sequence[int]) -> list[int]:
+    """Return the last entry of the previous prompt, if this prompt contains it."""
+    answer = next((n for n in reversed(spoken) if entries[n].voice == "assistant"), -1)
+    return [n for n in spoken if n < answer][-1:]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from lore.context import turns
+from lore.context import layers
 from lore.context.layers import LAYERS, LayerBuilder, PromptRoom, PromptShape, TokenMeasure
 from lore.records.gateway import Dialogue, Distilled, Layer, Plan, PromptState
 
@@ -144,7 +144,7 @@ def restore_shape(scene: LayerBuilder, state: PromptState) -> PinnedShape:
     """Return the shape of the last prompt, or the whole dialogue if the history has changed."""
     if not state.layer:
         return PinnedShape(_with_reported_size(scene.whole_shape(), scene), holds=True)
-    start = turns.find_entry(scene.entries, state.start) if state.start else 0
+    start = layers.find_entry(scene.entries, state.start) if state.start else 0
     by_id = {one.id: one for one in scene.distilled}
     lost = start is None or (start and start not in scene.starts)
     if start is None or lost or not all(id_ in by_id for id_ in state.prefix):
@@ -220,7 +220,7 @@ def _next_state(
     return PromptState(
         layer=then.layer,
         floor=state.floor,
-        start=turns.entry_name(scene.entries, then.start) if then.start else "",
+        start=layers.entry_name(scene.entries, then.start) if then.start else "",
         prefix=tuple(one.id for one in then.prefix),
         annotated=then.annotated,
         busts_in_a_row=in_a_row,

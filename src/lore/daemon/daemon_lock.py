@@ -30,7 +30,7 @@ class Holder:
     pid: int
     since: datetime
     version: str
-    is_mute: bool = False
+    holds_folder_lock: bool = False
     """Whether the daemon could not write its lock file; the system then names the owner."""
 
 
@@ -42,7 +42,7 @@ class DaemonLock:
     file: int
 
     @property
-    def is_mute(self) -> bool:
+    def holds_folder_lock(self) -> bool:
         """Return whether the folder is locked instead of the lock file."""
         return self.path.name != LOCK_FILE
 
@@ -130,7 +130,7 @@ def _find_folder_holder(home: Path) -> Holder | None:
             for pid in _pids_with_lock(number, _LOCKS.read_text()):
                 if is_held_by(home, pid):
                     begun = datetime.fromtimestamp(Path(f"/proc/{pid}").stat().st_mtime, UTC)
-                    return Holder(pid, begun, "", is_mute=True)
+                    return Holder(pid, begun, "", holds_folder_lock=True)
         return None
     finally:
         os.close(file)

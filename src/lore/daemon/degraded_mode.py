@@ -17,7 +17,7 @@ from pathlib import Path
 from lore import __version__, clock
 from lore.daemon import status_file
 from lore.daemon.http_server import BoundSocket, HttpServer, bind_socket
-from lore.daemon.job_runner import attempt, log
+from lore.daemon.periodic_tasks import attempt, log
 from lore.daemon.status_file import Status
 from lore.errors import (
     DaemonError,
@@ -117,8 +117,8 @@ class DegradedServer:
         memory = closed_memory(replace(self._settings, gateway_memory=False))
         if self._settings.daily_budget is not None:
             memory.budget.load_prices()
-        doors = HttpServer(memory, self._tell_server, place=place, shut=lambda: self._why)
-        doors.open()
+        server = HttpServer(memory, self._tell_server, place=place, shut=lambda: self._why)
+        server.open()
         log.warning("passing without memory", extra={"error": type(self._why).__name__})
         self._tell()
         on_ready(f"{describe_error(self._why)} {_GOES_ON}")
@@ -130,7 +130,7 @@ class DegradedServer:
                 self._try_again()
                 self._tell()
         finally:
-            doors.close()
+            server.close()
         place.socket.close()
         self._write(replace(self._present(), running=False, state="stopped", server=""))
         return None

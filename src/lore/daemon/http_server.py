@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lore import __version__
 from lore.daemon import server_address, status_file
-from lore.daemon.job_runner import Failure, attempt, log
+from lore.daemon.periodic_tasks import Failure, attempt, log
 from lore.daemon.server_address import ServerAddress
 from lore.daemon.status_file import Status, describe_gateway, describe_hooks
 from lore.http.hooks import HookCounters
@@ -119,7 +119,7 @@ class HttpServer:
         if isinstance(outcome, Failure):
             fields = {"error": outcome.kind, "place": outcome.place}
             log.warning("server failed", extra=fields)
-            self._on_change("", f"The server does not run: {outcome.told}")
+            self._on_change("", f"The server does not run: {outcome.message}")
         self._settled.set()
 
     def _serve(self) -> None:
@@ -132,21 +132,21 @@ class HttpServer:
                 return
             self._serving = AppServer(self._app(bound), bound)
             listening = _listening(bound, self._settings)
-            self._serving.run(lambda: self._tell(listening, was_free=place.was_free))
+            self._serving.run(lambda: self._announce(listening, was_free=place.was_free))
 
     def _app(self, bound: socket.socket) -> ASGIApp:
         from lore.http.app import make_app
         from lore.http.auth import Logins, allowed_host_names
-        from lore.http.limits import Limits
+        from lore.http.request_limits import Limits
         from lore.http.write_endpoints import Toolbox
-        from lore.tools import registry
+        from lore.tools import tool_registry
 
         memory, settings = self._memory, self._settings
         host, port = bound.getsockname()[:2]
         return make_app(
             memory,
             self._access(Logins(f"lore_{port}")),
-            Toolbox(registry.TOOLS, registry.call_tool),
+            Toolbox(tool_registry.TOOLS, tool_registry.call_tool),
             host_names=allowed_host_names(
                 host, (settings.server_host, *settings.server_allowed_hosts)
             ),
@@ -173,7 +173,7 @@ class HttpServer:
             key = secrets.token_urlsafe()  # a key that nobody has
         return Authenticator(key, reject_stored_keys, logins)
 
-    def _tell(self, listening: ServerAddress, *, was_free: bool) -> None:
+    def _announce(self, listening: ServerAddress, *, was_free: bool) -> None:
         try:
             server_address.write(self._settings.home, listening)
         except OSError as error:  # agents that know the port need no file

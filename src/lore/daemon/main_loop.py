@@ -19,8 +19,16 @@ from lore.daemon import daemon_lock, log_file, server_address, status_file
 from lore.daemon.daemon_lock import DaemonLock
 from lore.daemon.degraded_mode import DegradedServer, open_error, open_writable
 from lore.daemon.http_server import BoundSocket, HttpServer
-from lore.daemon.job_runner import Failure, attempt, log
-from lore.daemon.periodic_tasks import PeriodicTask, Schedule, TaskResult, Turn, periodic_tasks
+from lore.daemon.periodic_tasks import (
+    Failure,
+    PeriodicTask,
+    Schedule,
+    TaskResult,
+    Turn,
+    attempt,
+    log,
+    periodic_tasks,
+)
 from lore.daemon.status_file import Status, TaskStatus
 from lore.errors import LoreError
 from lore.http.hooks import HookCounters
@@ -96,7 +104,7 @@ class Daemon:
     def __init__(
         self,
         memory: Memory,
-        chores: Sequence[PeriodicTask],
+        tasks: Sequence[PeriodicTask],
         home: Path,
         clocks: Clocks | None = None,
     ) -> None:
@@ -106,7 +114,7 @@ class Daemon:
         self._memory = memory
         self._home = home
         self._clocks = clocks or Clocks()
-        self._schedule = Schedule.of(chores, self._clocks.monotonic())
+        self._schedule = Schedule.of(tasks, self._clocks.monotonic())
         self._lock = threading.Lock()
         self._hooks = HookCounters()
         self._written = Status()
@@ -123,17 +131,17 @@ class Daemon:
             today=former.today,
             date=former.date,
             notice=memory.notice,
-            chores=tuple(TaskStatus(chore.name, chore.every_s) for chore in chores),
+            chores=tuple(TaskStatus(task.name, task.every_s) for task in tasks),
         )
 
     def run(
         self,
         wait: Wait,
         is_in_place: Callable[[], bool] = lambda: True,
-        close_doors: Callable[[], bool] = lambda: True,
+        close_server: Callable[[], bool] = lambda: True,
     ) -> bool:
         """Work until `wait` returns; return False if running work had to be aborted."""
-        worker = threading.Thread(target=self._work_and_close, name="lore-chores", daemon=True)
+        worker = threading.Thread(target=self._work_and_close, name="lore-tasks", daemon=True)
         worker.start()
         apart_s, beats = self._apart_s(), 0
         while not wait(BEAT_S) and not self._over.is_set():
@@ -148,7 +156,7 @@ class Daemon:
         self.stopping.set()
         until = time.monotonic() + GRACE_S
         self._memory.digest.interrupt()
-        closed = close_doors()
+        closed = close_server()
         self._may_close.set()
         worker.join(max(0.0, until - time.monotonic()))
         ended = closed and not worker.is_alive()
@@ -178,22 +186,22 @@ class Daemon:
 
     def take_turn(self, turn: Turn) -> None:
         """Run one task; a failure is recorded, and the other tasks go on."""
-        chore, clocks = turn.chore, self._clocks
-        self._change(state=chore.state)
+        task, clocks = turn.task, self._clocks
+        self._change(state=task.state)
         started_s = clocks.monotonic()
-        outcome = attempt(lambda: chore.run(self._memory, self.stopping.is_set))
+        outcome = attempt(lambda: task.run(self._memory, self.stopping.is_set))
         ended_s = clocks.monotonic()
         failed = isinstance(outcome, Failure)
         more = isinstance(outcome, TaskResult) and outcome.more
         self._schedule.ran(turn, ended_s, failed=failed, more=more)
         ran = TaskStatus(
-            chore.name,
-            chore.every_s,
+            task.name,
+            task.every_s,
             last_run=clocks.now(),
             next_run=_later(clocks.now(), turn.due_s - ended_s),
             took_s=round(ended_s - started_s, 3),
             failures=turn.failures,
-            last_error=outcome.told if isinstance(outcome, Failure) else "",
+            last_error=outcome.message if isinstance(outcome, Failure) else "",
         )
         with self._lock:
             self._status = replace(
@@ -206,9 +214,9 @@ class Daemon:
             self._count(ran, outcome.counts)
 
     def _write_down(self, ran: TaskStatus, failure: Failure) -> None:
-        self._change(last_error=f"{ran.name}: {failure.told}", last_error_at=ran.last_run)
+        self._change(last_error=f"{ran.name}: {failure.message}", last_error_at=ran.last_run)
         fields = {"error": failure.kind, "place": failure.place, "failures": ran.failures}
-        log.warning("chore failed", extra={"chore": ran.name, **fields})
+        log.warning("task failed", extra={"task": ran.name, **fields})
 
     def _count(self, ran: TaskStatus, counts: Mapping[str, int]) -> None:
         """Add to the counts of today; a task that had nothing to do is not logged."""
@@ -216,7 +224,7 @@ class Daemon:
         if not nonzero:
             return
         fields = {name.replace(" ", "_"): count for name, count in nonzero.items()}
-        log.info("chore done", extra={"chore": ran.name, "took_s": ran.took_s, **fields})
+        log.info("task done", extra={"task": ran.name, "took_s": ran.took_s, **fields})
         date = self._clocks.now().astimezone().date().isoformat()
         with self._lock:
             today = dict(self._status.today) if self._status.date == date else {}
@@ -273,15 +281,15 @@ def _later(now: datetime, delay_s: float) -> datetime:
 
 def _without_timings(status: Status) -> Status:
     """Return a status without the fields that change all the time."""
-    chores = tuple(replace(c, last_run=None, next_run=None, took_s=0.0) for c in status.chores)
-    return replace(status, chores=chores, memory_mb=round(status.memory_mb, -1))
+    tasks = tuple(replace(c, last_run=None, next_run=None, took_s=0.0) for c in status.chores)
+    return replace(status, chores=tasks, memory_mb=round(status.memory_mb, -1))
 
 
 def serve(
     settings: Settings,
     *,
     echo: bool = False,
-    chores: Sequence[PeriodicTask] | None = None,
+    tasks: Sequence[PeriodicTask] | None = None,
     on_ready: Callable[[str], None] = lambda _notice: None,
 ) -> bool:
     """Run the daemon of a home until a signal arrives; return False if work was aborted."""
@@ -303,16 +311,14 @@ def serve(
                     return True
                 opened, place, on_ready = recovered.memory, recovered.place, lambda _notice: None
             with _named_lock(lock, home) as file_lock, _open_log(home, echo=echo):
-                daemon = Daemon(
-                    opened, periodic_tasks(settings) if chores is None else chores, home
-                )
-                doors = HttpServer(opened, daemon.tell_server, place=place)
-                daemon.follow_hooks(doors.hooks)
+                daemon = Daemon(opened, periodic_tasks(settings) if tasks is None else tasks, home)
+                server = HttpServer(opened, daemon.tell_server, place=place)
+                daemon.follow_hooks(server.hooks)
                 daemon.tell()
-                doors.open()
+                server.open()
                 daemon.tell()
                 on_ready(opened.notice)
-                return daemon.run(wait, file_lock.is_in_place, doors.close)
+                return daemon.run(wait, file_lock.is_in_place, server.close)
     except BaseException:
         if isinstance(opened, Memory):
             opened.close()
@@ -351,7 +357,7 @@ def _take_lock(home: Path, opened: Memory | LoreError) -> Iterator[DaemonLock]:
 @contextmanager
 def _named_lock(lock: DaemonLock, home: Path) -> Iterator[DaemonLock]:
     """Yield a lock that names its owner, now that files can be written."""
-    if not lock.is_mute:
+    if not lock.holds_folder_lock:
         yield lock
         return
     file_lock = daemon_lock.take_lock(home, now=clock.now(), version=__version__)

@@ -1,20 +1,107 @@
-"""Periodic tasks of the daemon: what runs, how often, and which job kinds exist."""
+"""Periodic tasks and jobs of the daemon: what runs, how often, and how failures are retried."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
-from lore.daemon import job_runner
-from lore.daemon.job_runner import Kinds, log
-from lore.errors import CycleRunning, NotFound
+from lore.errors import (
+    BadReply,
+    BudgetSpent,
+    CycleRunning,
+    NotFound,
+    describe_error,
+    error_location,
+)
 from lore.memory import Memory
 from lore.memory.digest import CURATE, DISTILL, EPISODE
-from lore.records import Job
+from lore.records import Job, JobFailure
 from lore.settings import Settings
+
+T = TypeVar("T")
+
+log = logging.getLogger("lore.daemon")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error: `message` for the owner, without contents for the log.
+
+    A temporary error is retried at `until`; a permanent one is not retried.
+    """
+
+    message: str
+    kind: str
+    place: str
+    until: datetime | None = None
+    hopeless: bool = False
+
+
+def attempt(work: Callable[[], T]) -> T | Failure:
+    """Run some work and return its result, or the failure."""
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - the daemon's tick: one failure stops nothing else
+        return describe(error)
+
+
+def describe(error: Exception) -> Failure:
+    """Describe an error without contents that it may quote."""
+    until = error.until if isinstance(error, BudgetSpent) else None
+    hopeless = isinstance(error, BadReply)
+    return Failure(
+        describe_error(error), type(error).__name__, error_location(error), until, hopeless
+    )
+
+
+Kinds = Mapping[str, Callable[[Memory, Job], object]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """How many jobs succeeded and failed; `more` if others are due."""
+
+    done: int
+    failed: int
+    more: bool
+
+
+def run_due_jobs(memory: Memory, kinds: Kinds, stopping: Callable[[], bool]) -> JobCounts:
+    """Run the jobs that are due until there are none, or until it is time to stop."""
+    succeeded = failed = 0
+    while True:
+        job = memory.digest.find_due_job(tuple(kinds))
+        if job is None or stopping():
+            return JobCounts(succeeded, failed, more=job is not None)
+        if memory.digest.run_job(job.id, partial(_run, memory, kinds, job)):
+            succeeded += 1
+        else:
+            failed += 1
+
+
+def _run(memory: Memory, kinds: Kinds, job: Job) -> JobFailure | None:
+    """Run one job and return its failure, or None."""
+    outcome = attempt(lambda: kinds[job.kind](memory, job))
+    if not isinstance(outcome, Failure):
+        return None
+    log.warning(
+        "job failed",
+        extra={
+            "job": job.id,
+            "kind": job.kind,
+            "attempt": job.attempts + 1,
+            "error": outcome.kind,
+            "place": outcome.place,
+        },
+    )
+    return JobFailure(outcome.message, outcome.until, outcome.hopeless)
+
 
 SLICE_S = 5.0
 """A task with much to do yields to the others after this time."""
@@ -135,7 +222,7 @@ def queue_episodes(memory: Memory, _stopping: Stopping) -> TaskResult:
 def run_jobs(memory: Memory, stopping: Stopping, *, kinds: Kinds) -> TaskResult:
     """Run the jobs that are due."""
     until = time.monotonic() + SLICE_S
-    ran = job_runner.run_due_jobs(memory, kinds, lambda: stopping() or time.monotonic() >= until)
+    ran = run_due_jobs(memory, kinds, lambda: stopping() or time.monotonic() >= until)
     counts = {"jobs done": ran.done, "jobs failed": ran.failed}
     return TaskResult(counts, more=ran.more)
 
@@ -171,7 +258,7 @@ LONGEST_DELAY_S = 900.0
 class Turn:
     """When a task runs next, and how often it failed in a row."""
 
-    chore: PeriodicTask
+    task: PeriodicTask
     due_s: float
     failures: int = 0
 
@@ -183,9 +270,9 @@ class Schedule:
     turns: list[Turn] = field(default_factory=list)
 
     @classmethod
-    def of(cls, chores: Sequence[PeriodicTask], now_s: float) -> Schedule:
+    def of(cls, tasks: Sequence[PeriodicTask], now_s: float) -> Schedule:
         """Return the schedule of a daemon that starts now: every task is due."""
-        return cls([Turn(chore, now_s) for chore in chores])
+        return cls([Turn(task, now_s) for task in tasks])
 
     def due(self, now_s: float) -> list[Turn]:
         """Return the turns that are due."""
@@ -197,14 +284,14 @@ class Schedule:
 
     def wait_s(self, turn: Turn, now_s: float) -> float:
         """Return how long a task still waits, at most the longest delay."""
-        longest = max(turn.chore.every_s, LONGEST_DELAY_S)
+        longest = max(turn.task.every_s, LONGEST_DELAY_S)
         return min(turn.due_s - now_s, longest)
 
     def ran(self, turn: Turn, now_s: float, *, failed: bool = False, more: bool = False) -> None:
         """Set the next turn of a task that ran; one with more to do is due at once."""
         turn.failures = turn.failures + 1 if failed else 0
-        delay_s = 0.0 if more else turn.chore.every_s
+        delay_s = 0.0 if more else turn.task.every_s
         if failed:
-            grown_s = turn.chore.every_s * 2.0 ** min(turn.failures, 20)
-            delay_s = max(turn.chore.every_s, min(grown_s, LONGEST_DELAY_S))
+            grown_s = turn.task.every_s * 2.0 ** min(turn.failures, 20)
+            delay_s = max(turn.task.every_s, min(grown_s, LONGEST_DELAY_S))
         turn.due_s = now_s + delay_s

@@ -27,11 +27,11 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class StartResult:
-    """Result of a start: `exit_code` is None if the daemon runs, `said` is its output."""
+    """Result of a start: `code` is its exit code, or None if the daemon runs."""
 
     pid: int
     code: int | None
-    said: str
+    output: str
 
 
 def command(home: Path, *options: str) -> list[str]:

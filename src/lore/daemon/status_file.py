@@ -21,7 +21,7 @@ STATUS_FILE = "status.json"
 PASSING = "passing"
 """The state of a daemon without a memory, which only forwards requests to models."""
 
-_MUTE = "Nothing can be written in the home: what agents ask their models passes on as it is."
+_MUTE = "The home cannot be written: the gateway forwards requests unchanged."
 
 LATE = "late"
 """The reason for a request without memory because memory took too long."""
@@ -104,7 +104,7 @@ def read(home: Path) -> Status:
     if status.pid != holder.pid:
         status = replace(status, state="starting", chores=(), memory_mb=0.0, server="", hooks={})
         status = replace(status, requests=0, degraded={})
-    if holder.is_mute and status.state == "starting":
+    if holder.holds_folder_lock and status.state == "starting":
         status = replace(status, state=PASSING, notice=_MUTE)
     return replace(status, running=True, pid=holder.pid, since=holder.since, version=holder.version)
 
@@ -112,10 +112,10 @@ def read(home: Path) -> Status:
 def _read(home: Path) -> Status:
     try:
         tree = json.loads((home / STATUS_FILE).read_bytes())
-        chores = tuple(
-            TaskStatus(**_known_fields(TaskStatus, chore)) for chore in tree.get("chores", ())
+        tasks = tuple(
+            TaskStatus(**_known_fields(TaskStatus, task)) for task in tree.get("chores", ())
         )
-        return Status(**{**_known_fields(Status, tree), "chores": chores})
+        return Status(**{**_known_fields(Status, tree), "chores": tasks})
     except (OSError, ValueError, TypeError, AttributeError):
         return Status()
 
@@ -137,7 +137,7 @@ def describe_hooks(status: Status) -> str:
         "answered": "answered",
         "nothing": "with nothing to say",
         "late": "too late",
-        "told": "told something",
+        "told": "given information",
     }
     counts = [f"{status.hooks.get(name, 0):,} {label}" for name, label in words.items()]
     return ", ".join(counts) if any(status.hooks.values()) else ""

@@ -22,7 +22,7 @@ from lore.store.distillations import Span
 from lore.text import sentences, tokens, transcript_text, words
 
 MIN_SHARED_WORDS = 0.6
-"""A line that shares so many of its words with a text has that text as its source."""
+"""A line that shares this part of its words with a text has that text as its source."""
 
 _MIN_LINE_WORDS = 3
 """A line with fewer words, such as a heading, has no sources of its own."""
@@ -59,8 +59,8 @@ def trace_sources(line: str, texts: Sequence[SourceText]) -> tuple[int, ...]:
 
 def verify_sources(lines: Sequence[LogLine], segment: Segment) -> list[LogLine]:
     """Return lines whose sources lie in their segment; if none is left, trace them by words."""
-    ordinals = {one.ordinal for one in segment.said}
-    texts = [source_text(one.text, [one.ordinal]) for one in segment.said]
+    ordinals = {one.ordinal for one in segment.messages}
+    texts = [source_text(one.text, [one.ordinal]) for one in segment.messages]
     checked = []
     for line in lines:
         sources = tuple(ordinal for ordinal in line.sources if ordinal in ordinals)
@@ -82,7 +82,7 @@ OFFLINE_SHARE, OFFLINE_MIN_TOKENS = 0.07, 48
 """Quoting costs nothing, so the limit alone would let a log be a quarter of its source."""
 
 IDLE_S = 60.0
-"""A session that is idle for so long is due."""
+"""A session that is idle for this many seconds is due."""
 
 _NO_LIMIT = 10_000_000
 
@@ -226,11 +226,11 @@ def _observe(summarizer: Summarizer, segment: Segment, limits: LogLimits) -> Log
     try:
         return summarizer.observe(segment, limit_tokens=limits.for_source(segment.tokens))
     except PromptTooLong:
-        if len(segment.said) < 2:
+        if len(segment.messages) < 2:
             raise
-    middle = len(segment.said) // 2
-    halves = (segment.said[:middle], segment.said[middle:])
-    logs = [_observe(summarizer, replace(segment, said=half), limits) for half in halves]
+    middle = len(segment.messages) // 2
+    halves = (segment.messages[:middle], segment.messages[middle:])
+    logs = [_observe(summarizer, replace(segment, messages=half), limits) for half in halves]
     return Log(tuple(line for log in logs for line in log.lines))
 
 
@@ -241,7 +241,7 @@ def verbatim_log(segment: Segment) -> Log:
             LogLine(
                 f"{one.voice}: {sentences.one_line(one.text, len(one.text) + 1)}", (one.ordinal,)
             )
-            for one in segment.said
+            for one in segment.messages
             if one.text
         )
     )
@@ -256,7 +256,7 @@ def clipped_log(segment: Segment, limit_tokens: int) -> Log:
 
 
 def _build_distillation(segment: Segment, log: Log) -> Distillation:
-    first, last = segment.said[0], segment.said[-1]
+    first, last = segment.messages[0], segment.messages[-1]
     return Distillation(
         id=clock.new_id(last.at),
         session_id=segment.session_id,
@@ -276,9 +276,9 @@ def _store_segment_log(
     db: Connection, *, session_n: int, new: Distillation, segment: Segment, now: datetime
 ) -> bool:
     """Store a distillation unless its messages are gone or already covered."""
-    if len(items.numbers_of(db, [one.id for one in segment.said])) < len(segment.said):
+    if len(items.numbers_of(db, [one.id for one in segment.messages])) < len(segment.messages):
         return False
-    first, last = segment.said[0].ordinal, segment.said[-1].ordinal
+    first, last = segment.messages[0].ordinal, segment.messages[-1].ordinal
     if any(s.first <= last and first <= s.last for s in distillations.covered_spans(db, session_n)):
         return False
     distillations.add_distillation(db, session_n, new, now=now)

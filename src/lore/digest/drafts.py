@@ -59,7 +59,7 @@ MAX_DRAFTS = 30
 """Per exchange with all children: a longer answer does not select."""
 
 QUOTED_WORDS, QUOTED_SHARE = 5, 0.5
-"""A draft is a quote of a message if so much of it, in runs of so many words, occurs there."""
+"""A draft quotes a message if this share of it, in runs of this many words, occurs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def build_drafts(
 ) -> tuple[list[DraftFragment], int]:
     """Return the drafts of an exchange, parents before children, and how many were dropped."""
     origin = _DraftSources(
-        exchange_ids=tuple(one.id for one in exchange.said),
+        exchange_ids=tuple(one.id for one in exchange.messages),
         known_ids=frozenset(message.id for message in messages),
         quotes=quotes,
     )

@@ -22,7 +22,7 @@ from lore.store import distillations, fragments, history, items, messages, proje
 from lore.store.database import Connection, Database
 from lore.store.fragments import NewFragment
 from lore.text import entities, goals, sentences
-from lore.text import episodes as telling
+from lore.text import episodes as episode_text
 from lore.text.message_features import is_spoken_part, part_origin
 
 MAX_MESSAGES = 100_000
@@ -49,7 +49,7 @@ def derive_episode(database: Database, session: str) -> Episode | None:
         session_n = sessions.get_session_number(db, session)
         row = sessions.get_session(db, session_n)
         dialogue = messages.messages_of_session(db, session_n, limit=MAX_MESSAGES)
-    return telling.derive_episode(dialogue, agent=row.agent, title=row.title)
+    return episode_text.derive_episode(dialogue, agent=row.agent, title=row.title)
 
 
 def session_of(db: Connection, name: str) -> str:
@@ -97,7 +97,7 @@ def _add(
     database: Database, db: Connection, session_n: int, episode: Episode, origin: Origin
 ) -> str:
     now = database.now()
-    content = telling.format_episode(episode)
+    content = episode_text.format_episode(episode)
     title = _title(episode)
     new = NewFragment(
         id=clock.new_id(now),
@@ -120,7 +120,7 @@ def _add(
 
 def _update(database: Database, db: Connection, n: int, episode: Episode, origin: Origin) -> None:
     now = database.now()
-    content, title = telling.format_episode(episode), _title(episode)
+    content, title = episode_text.format_episode(episode), _title(episode)
     old = fragments.get(db, n)
     payload = episode_to_payload(episode)
     if (old.payload, old.source_messages) != (payload, episode.sources):

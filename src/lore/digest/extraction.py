@@ -30,10 +30,10 @@ from lore.store.database import Connection, Database
 from lore.text import transcript_text
 
 IDLE_S = 300.0
-"""A session that is idle for so long is curated; from the specification."""
+"""A session that is idle for this many seconds is curated; from the specification."""
 
 MAX_WAITING_TURNS = 20
-"""An active session is curated after so many requests, except its last exchange."""
+"""An active session is curated after this many requests, except its last exchange."""
 
 MAX_GROUP_TOKENS = 1_024
 """Short exchanges of one event are read together up to this size."""
@@ -154,7 +154,7 @@ def _turn_vectors(
     database: Database, cut: Sequence[Segment], context: CurationContext, turns: Sequence[str]
 ) -> Scores:
     """Return a vector for the beginning of each exchange, embedding only what has none stored."""
-    begun = [[one.id for one in exchange.said[:2]] for exchange in cut]
+    begun = [[one.id for one in exchange.messages[:2]] for exchange in cut]
     rows = np.zeros((len(cut), context.embedder.dimension), np.float32)
     with database.read() as db:
         if vectors.find_active_identity(db) == context.embedder.identity:
@@ -175,18 +175,18 @@ def _add_following(grouped: Sequence[Segment], texts: Sequence[MessageText]) -> 
     extended: list[Segment] = []
     end = 0
     for exchange in grouped:
-        end += len(exchange.said)
+        end += len(exchange.messages)
         extended.append(replace(exchange, later=tuple(texts[end : end + LOOK_AHEAD])))
     return extended
 
 
 def _opening_text(exchange: Segment) -> str:
     """Return the beginning of an exchange, which states its topic."""
-    return "\n".join(one.text[:TURN_CHARS] for one in exchange.said[:2])
+    return "\n".join(one.text[:TURN_CHARS] for one in exchange.messages[:2])
 
 
 def _join_exchanges(run: Sequence[Segment]) -> Segment:
-    texts = tuple(one for exchange in run for one in exchange.said)
+    texts = tuple(one for exchange in run for one in exchange.messages)
     return Segment(run[0].session_id, texts, run[0].title)
 
 
@@ -196,7 +196,7 @@ def _add_messages(
     """Add to each exchange its messages, empty ones included, so that the marks have no gaps."""
     start = 0
     for place, exchange in enumerate(grouped):
-        end = exchange.said[-1].ordinal
+        end = exchange.messages[-1].ordinal
         if place == len(grouped) - 1 and last is not None:
             end = last
         stop = start
@@ -218,7 +218,7 @@ def _curate_exchange(
 ) -> CurationResult | None:
     """Curate one exchange; None if another process has done it meanwhile."""
     mark, exchange, read = pending
-    extracts = context.summarizer.extract(exchange) if exchange.said else []
+    extracts = context.summarizer.extract(exchange) if exchange.messages else []
     drafts, dropped = build_drafts(extracts, exchange, read, quotes, context)
     embedder_n = _ensure_embedder(database, context) if drafts else None
     with database.read() as db:

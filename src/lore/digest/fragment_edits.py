@@ -11,7 +11,6 @@ from itertools import islice
 import orjson
 
 from lore import clock, projects
-from lore.digest import trust
 from lore.errors import InvalidInput, NotFound
 from lore.projects import ProjectFinder
 from lore.records import (
@@ -36,6 +35,53 @@ from lore.store.history import (
 )
 from lore.text import entities, hidden_text, sentences, words
 from lore.validation import check_nested_values, check_origin
+
+_USER_HINT = "A user can, with 'lore {command}'. Store what you know besides as a new fragment."
+
+
+def required_trust(fragment: Fragment) -> int:
+    """Return the trust that an origin needs to replace a fragment.
+
+    A preference that a user approved counts as their own words: only a user changes it.
+    """
+    approved = fragment.origin == "repo" or "promoted_from" in fragment.metadata
+    stands = fragment.kind == "preference" and fragment.trust >= UNASKED_TRUST
+    return TRUST["user"] if approved and stands else fragment.trust
+
+
+def check_may_change(origin: Origin, fragment: Fragment) -> None:
+    """Reject a change by an origin with lower trust."""
+    _check(origin, fragment, "change", "update")
+
+
+def check_may_delete(origin: Origin, fragment: Fragment) -> None:
+    """Reject a deletion by an origin with lower trust."""
+    _check(origin, fragment, "delete", "delete")
+
+
+def check_may_move(origin: Origin, fragment: Fragment) -> None:
+    """Reject a move by an origin with lower trust."""
+    _check(origin, fragment, "move", "link")
+
+
+def _check(origin: Origin, fragment: Fragment, verb: str, command: str) -> None:
+    check_origin(origin)
+    if TRUST[origin] < required_trust(fragment):
+        msg = f"Origin '{origin}' may not {verb} a fragment of origin '{fragment.origin}'."
+        raise InvalidInput(msg, hint=_USER_HINT.format(command=command))
+
+
+def check_may_supersede(origin: Origin, older: Fragment, newer: Fragment) -> None:
+    """Reject a supersession by lower trust, unless a user decides it."""
+    check_origin(origin)
+    if origin == "user":
+        return
+    needed = required_trust(older)
+    if min(TRUST[origin], newer.trust) < needed:
+        lower = newer.origin if newer.trust < needed else origin
+        msg = f"Origin '{lower}' may not supersede a fragment of origin '{older.origin}'."
+        raise InvalidInput(msg, hint=_USER_HINT.format(command="supersede"))
+
 
 BATCH = 200
 """Fragments that share one transaction when many are stored."""
@@ -205,7 +251,7 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
     def work(db: Connection) -> int:
         n = _resolve_live(db, id_)
         old = fragments.get(db, n)
-        trust.check_may_change(origin, old)
+        check_may_change(origin, old)
         wording = Wording(old.content, old.summary)
         history.record_action(db, "update", n, UndoSnapshot(wording=wording), now=now)
         return fragments.update(
@@ -231,7 +277,7 @@ def delete(database: Database, id_: str, *, origin: Origin = "user", key: str = 
     def work(db: Connection) -> str:
         n = _resolve_live(db, id_)
         fragment = fragments.get(db, n)
-        trust.check_may_delete(origin, fragment)
+        check_may_delete(origin, fragment)
         hide_undoably(db, n, now=now)
         return fragment.id
 
@@ -282,7 +328,7 @@ def link(  # noqa: PLR0913 - what an edge has, and how it is written
         parent = graph.find_parent(db, b) if kind == "hierarchical" else None
         drawn = LinkSnapshot(b, kind, graph.find_edge(db, a, b, kind), parent)
         if kind == "hierarchical":
-            trust.check_may_move(origin, fragments.get(db, b))
+            check_may_move(origin, fragments.get(db, b))
             move(db, b, a, now=now)
         graph.put_edge(db, a, b, kind, now=now, weight=weight, note=remark)
         history.record_action(db, "link", a, UndoSnapshot(link=drawn), now=now)
@@ -318,7 +364,7 @@ def supersede(
         if a.id in _successors(db, b):
             msg = "The newer one is itself superseded by the older one."
             raise InvalidInput(msg)
-        trust.check_may_supersede(origin, a, b)
+        check_may_supersede(origin, a, b)
         reversible_changes.supersede(db, older, newer, now=now)
         before = UndoSnapshot(successor=SuccessorSnapshot(newer, a.superseded_by))
         history.record_action(db, "supersede", older, before, now=now)

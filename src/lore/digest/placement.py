@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lore.digest.drafts import NearestSearch, Scores
-from lore.digest.trust import required_trust
+from lore.digest.fragment_edits import required_trust
 from lore.index.vector_index import VectorFilter
 from lore.records import Fragment, FragmentKind
 from lore.store import fragments, items
@@ -81,7 +81,7 @@ in the specification, workflows and settings by their command and name: too few 
 """
 
 CONFIRMATION_STEP = 0.05
-"""A confirmation raises the confidence of a fragment by so much, at most to 1."""
+"""A confirmation raises the confidence of a fragment by this much, at most to 1."""
 
 DuplicateOutcome = Literal["merge", "known", "replace"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from lore import projects
 from lore.digest import fragment_edits, placement
 from lore.digest.drafts import NearestSearch, Scores
+from lore.digest.fragment_edits import required_trust
 from lore.digest.placement import NEVER_PARENTS, Candidate, Neighbour, Placement
-from lore.digest.trust import required_trust
 from lore.embed import Embedder
 from lore.errors import EmbedderError
 from lore.projects import ProjectFinder

@@ -11,16 +11,16 @@ from lore.errors import InvalidInput
 from lore.records import Origin, Part, Revocation, Title
 from lore.store import (
     distillations,
-    forgetting,
     fragments,
     graph,
+    hard_delete,
     project_rows,
     sessions,
     standing_instructions,
     watermarks,
 )
 from lore.store.database import Connection, Database
-from lore.store.forgetting import ForgetSelection
+from lore.store.hard_delete import ForgetSelection
 from lore.store.history import UndoSnapshot
 from lore.text import call_text, message_features, tokens
 from lore.validation import check_origin
@@ -91,11 +91,11 @@ def _describe(db: Connection, reach: _Affected) -> Revocation:
 def _find_affected(db: Connection, suspect: RevocationTarget) -> _Affected:
     """Follow what was derived from a target, directly and through other fragments."""
     messages, own = _direct_matches(db, suspect)
-    doomed = forgetting.with_derived(db, ForgetSelection((*messages, *own)))
+    doomed = hard_delete.with_derived(db, ForgetSelection((*messages, *own)))
     affected = set(doomed.item_ns)
     while further := _derived_items(db, affected):
-        affected = set(forgetting.with_derived(db, ForgetSelection((*affected, *further))).item_ns)
-    living = forgetting.live_fragments(db, sorted(affected - messages))
+        affected = set(hard_delete.with_derived(db, ForgetSelection((*affected, *further))).item_ns)
+    living = hard_delete.live_fragments(db, sorted(affected - messages))
     condensed = distillations.get_distillations(db, sorted(affected - messages))
     return _Affected(frozenset(messages), tuple(living), tuple(condensed))
 
@@ -120,19 +120,21 @@ def _direct_matches(db: Connection, suspect: RevocationTarget) -> tuple[set[int]
 
 
 def _match_session(db: Connection, session_n: int) -> tuple[set[int], set[int]]:
-    family = forgetting.select_session(db, session_n)
-    messages = forgetting.messages_of_sessions(db, family.session_ns)
-    return messages, forgetting.fragments_of_sessions(db, family.session_ns)
+    family = hard_delete.select_session(db, session_n)
+    messages = hard_delete.messages_of_sessions(db, family.session_ns)
+    return messages, hard_delete.fragments_of_sessions(db, family.session_ns)
 
 
 def _match_origin(db: Connection, origin: str, project_n: int | None) -> tuple[set[int], set[int]]:
     check_origin(origin)
     messages = {
         n
-        for n, of_message, parts in forgetting.messages_with_origin(db, origin, project_n=project_n)
+        for n, of_message, parts in hard_delete.messages_with_origin(
+            db, origin, project_n=project_n
+        )
         if origin in _origins_of(parts, of_message)
     }
-    return messages, forgetting.fragments_by_origin(db, origin, project_n=project_n)
+    return messages, hard_delete.fragments_by_origin(db, origin, project_n=project_n)
 
 
 def _origins_of(parts: tuple[Part, ...], of_message: Origin) -> set[Origin]:
@@ -147,11 +149,11 @@ def _match_file(db: Connection, file: str, project_n: int | None) -> tuple[set[i
     name = file.rstrip("/").rsplit("/", 1)[-1]
     call_ids: set[tuple[int, str]] = set()
     messages: set[int] = set()
-    for n, session_n, parts in forgetting.tool_call_messages(db, name, project_n=project_n):
+    for n, session_n, parts in hard_delete.tool_call_messages(db, name, project_n=project_n):
         for part in _calls_on(parts, file):
             messages.add(n)
             call_ids.add((session_n, part.call_id))
-    for n, session_n, parts in forgetting.tool_result_messages(db, {s for s, _ in call_ids}):
+    for n, session_n, parts in hard_delete.tool_result_messages(db, {s for s, _ in call_ids}):
         if any(p.kind == "tool_result" and (session_n, p.call_id) in call_ids for p in parts):
             messages.add(n)
     return messages, set()

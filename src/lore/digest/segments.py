@@ -37,7 +37,7 @@ def split_segments(
     about_tokens: int = MAX_TOKENS,
     vectors: Mapping[str, Vector] | None = None,
 ) -> list[Segment]:
-    """Split messages into segments of about so many tokens, each message in one.
+    """Split messages into segments of about a given number of tokens, each message in one.
 
     Segments are filled from the left: appended messages change only the last one. Without vectors,
     topics are compared by words.
@@ -171,13 +171,13 @@ MIN_EVENT_TURNS = 6
 """On each side of a boundary."""
 
 MAX_UNSPLIT_TURNS = 12
-"""A session of so many turns is one event."""
+"""A session of at most this many turns is one event."""
 
 MIN_WORD_OVERLAP = 0.15
 """Without an embedder, windows with a smaller word overlap are two events."""
 
 MIN_DROP, MIN_DROP_DEVIATIONS = 0.08, 1.0
-"""A drop of similarity counts from this depth on, and from so many standard deviations below the
+"""A drop of similarity counts from this depth on, and from this many standard deviations below the
 session's mean: the topics of one project are never far apart. Chosen by hand.
 """
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from lore.errors import EvaluationError
 from lore.evals.datasets import Query, RetrievalTask, read_tasks
-from lore.evals.embedding_cache import CachedEmbedder, open_cached_embedder
+from lore.evals.replay import CachedEmbedder, open_cached_embedder
 from lore.memory import Memory
 from lore.records import Hit, ItemType
 
@@ -70,7 +70,7 @@ class SetResult:
     n: int
     raw_tokens: int
     digest_tokens: int
-    found: dict[str, list[QueryResult]]
+    results: dict[str, list[QueryResult]]
 
     @property
     def share(self) -> float:
@@ -79,7 +79,7 @@ class SetResult:
 
     def figures(self, way: str, half: int | None = None) -> dict[str, float]:
         """Return the figures of one variant, over all queries or one half of them."""
-        chosen = [one for one in self.found[way] if half is None or one.half == half]
+        chosen = [one for one in self.results[way] if half is None or one.half == half]
         if not chosen:
             return {}
         return {
@@ -186,7 +186,9 @@ def _combine(played: Sequence[SetResult]) -> SetResult:
         n=sum(one.n for one in played),
         raw_tokens=sum(one.raw_tokens for one in played),
         digest_tokens=sum(one.digest_tokens for one in played),
-        found={way: [result for one in played for result in one.found[way]] for way in VARIANTS},
+        results={
+            way: [result for one in played for result in one.results[way]] for way in VARIANTS
+        },
     )
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from statistics import mean
 
 from lore import settings
-from lore.context import wording
+from lore.context import prompt_text
 from lore.errors import EvaluationError
 from lore.evals.datasets import RecordedTurn, Recording, SessionLinks, read_links, read_recordings
-from lore.evals.embedding_cache import open_cached_embedder
+from lore.evals.replay import open_cached_embedder
 from lore.memory import Memory
 from lore.records import NewMessage, Part, PromptCandidate
 from lore.text import message_features, tokens
@@ -247,12 +247,12 @@ class _Player:
         default = self._result.threshold
         for threshold in sorted({*THRESHOLDS, default}):
             had, had_words = self._given[threshold, turn.session]
-            passing = wording.select_fits(turn.text, fits, threshold)
+            passing = prompt_text.select_fits(turn.text, fits, threshold)
             texts = {fit.hit.id: fit.hit.text for fit in passing}
-            ids = wording.select_unseen(texts, had, had_words)
+            ids = prompt_text.select_unseen(texts, had, had_words)
             fresh = [fit for fit in passing if fit.hit.id in ids]
             short = {fit.hit.id: fit.hit.id[:13] for fit in fresh}
-            worded = wording.format_hits(
+            worded = prompt_text.format_hits(
                 [fit.hit for fit in fresh], short, budget_tokens=self._budget
             )
             shown = [fit for fit in fresh if fit.hit.id in worded.ids]
@@ -273,7 +273,7 @@ class _Player:
     ) -> InjectedItem:
         source = names.get(fit.hit.session_id, "")
         linked, closely = self._link.between(turn.session, source)
-        return InjectedItem(wording.strength(fit), linked, closely)
+        return InjectedItem(prompt_text.strength(fit), linked, closely)
 
 
 def _names(memory: Memory) -> dict[str, str]:

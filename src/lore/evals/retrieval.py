@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lore.embed import Embedder
 from lore.errors import EvaluationError
 from lore.evals.datasets import MAX_RANK, Query, RetrievalTask, read_tasks
-from lore.evals.embedding_cache import CachedEmbedder, open_cached_embedder
+from lore.evals.replay import CachedEmbedder, open_cached_embedder
 from lore.memory import Memory
 from lore.text import words
 

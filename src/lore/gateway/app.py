@@ -15,14 +15,14 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from lore.errors import InvalidInput, ProviderError
-from lore.gateway import connection_owner, http_body, request_head, response_stream
-from lore.gateway.error_responses import error_response
+from lore.gateway import connection_owner, http_body, request_head, upstream
 from lore.gateway.observer import SafeObserver
 from lore.gateway.plugin_protocol import (
     LocalResponse,
     RequestPlan,
     RequestPlugin,
 )
+from lore.gateway.provider_errors import error_response
 from lore.gateway.request_head import RequestHead, Upstreams
 from lore.gateway.request_planner import (
     DEGRADED_HEADER,
@@ -30,21 +30,18 @@ from lore.gateway.request_planner import (
     RequestPlanner,
     is_unread,
 )
-from lore.gateway.response_stream import send_local_response
-from lore.gateway.upstream_client import Body, UpstreamClient
+from lore.gateway.upstream import Body, UpstreamClient, send_local_response
 from lore.memory.context import GatewayStats
 from lore.records import AccessScope
-from lore.tools.caller import find_grant
+from lore.tools.tool import find_grant
 
 log = logging.getLogger("lore.gateway")
 
-_NO_KEY = (
-    "This Lore is another user's, or is asked from another machine: header x-lore-key is needed."
-)
-_NARROW_KEY = "This key does not open the gateway."
-_OWNER_UNKNOWN = "Lore has too many files open to find whose request this is: try again."
-_LORE_KEY = "A key of Lore is no key of a provider, and is not passed on."
-_NO_SOCKETS = "Lore speaks HTTP here, not WebSocket."
+_NO_KEY = "Requests from other users or machines need the header x-lore-key."
+_NARROW_KEY = "This access key lacks the scopes read and write."
+_OWNER_UNKNOWN = "Lore has too many open files to identify the user of this request. Try again."
+_LORE_KEY = "This is a Lore access key, not a provider key; it is not forwarded."
+_NO_SOCKETS = "The gateway supports HTTP only, not WebSocket."
 _REQUIRED_SCOPES: tuple[AccessScope, ...] = ("read", "write")
 """Scopes of a key: the gateway puts memory into prompts, and records turns."""
 
@@ -149,7 +146,7 @@ class Gateway:
             body_is_in.set()
         else:
             body = _stream_body(head, receive, body_is_in)
-        await response_stream.while_present(self._exchange(head, body, send), receive, body_is_in)
+        await upstream.while_present(self._exchange(head, body, send), receive, body_is_in)
 
     async def _exchange(self, head: RequestHead, body: Body | None, send: Send) -> None:
         """Plan a request, forward it, and report the outcome to its observer."""
@@ -206,16 +203,16 @@ class Gateway:
         plan: RequestPlan,
         observer: SafeObserver,
         send: Send,
-        ask: response_stream.Ask,
+        ask: upstream.Ask,
     ) -> bool:
-        interceptor = plan.interceptor if response_stream.can_rewrite(response) else None
-        observer.begin(response.status, response_stream.response_headers(response))
+        interceptor = plan.interceptor if upstream.can_rewrite(response) else None
+        observer.begin(response.status, upstream.response_headers(response))
         start = partial(_response_start, plan)
         if interceptor is None or self._planner is None:
             await send(start(response, rewritten=False))
-            return await response_stream.stream_unchanged(response, send, observer)
+            return await upstream.stream_unchanged(response, send, observer)
         run = partial(self._planner.run_in_thread, "tool loop")
-        return await response_stream.stream_rewritten(
+        return await upstream.stream_rewritten(
             response, send, start, observer, interceptor, ask, run
         )
 

@@ -11,14 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from lore.budget.estimate import (
-    CostEstimate,
-    add_chars,
-    prompt_usage,
-)
+from lore.budget.estimate import CostEstimate, add_chars, prompt_usage
+from lore.budget.throttle import Quota, parse_quotas, quota_delay_s, request_delay_s
 from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway.apis.adapter import ApiAdapter, Reply, ReplyReader
-from lore.gateway.error_responses import error_response
 from lore.gateway.guard import Failure, attempt
 from lore.gateway.observer import SUCCESS, ResponseBuffer
 from lore.gateway.plugin_protocol import (
@@ -28,8 +24,8 @@ from lore.gateway.plugin_protocol import (
     Provider,
     RequestPlan,
 )
+from lore.gateway.provider_errors import error_response
 from lore.gateway.request_head import path_label
-from lore.gateway.session.throttle_delay import ThrottleDelay
 from lore.gateway.usage import (
     RequestUsage,
     UpstreamResponse,
@@ -37,7 +33,42 @@ from lore.gateway.usage import (
     measure_usage,
 )
 from lore.memory import Memory
-from lore.records import RequestHold, RequestOutcome, TokenUse
+from lore.records import Layer, RequestHold, RequestOutcome, TokenUse
+
+
+class ThrottleDelay:
+    """Remembers the rate limits that providers report; safe for threads."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._quotas: dict[str, tuple[Quota, ...]] = {}
+
+    def note_quotas(self, provider: str, headers: Mapping[str, str]) -> None:
+        """Remember the rate limits in the headers of a response, if it has any."""
+        quotas = parse_quotas(headers, self._memory.database.now())
+        if quotas:
+            self._quotas[provider] = quotas
+
+    def delay_s(
+        self, provider: str, *, cache_left_s: float | None = None, free: bool = False
+    ) -> float:
+        """Return the delay of a request; `cache_left_s` is None if nothing is cached.
+
+        A request that is `free` is only delayed by the rate limit of its provider.
+        """
+        now = self._memory.database.now()
+        quota_s = quota_delay_s(self._quotas.get(provider, ()), now)
+        budget_s = 0.0 if free else self._memory.budget.spend_pressure(at_hand=True).delay_s
+        return request_delay_s(budget_s, quota_s, cache_left_s=cache_left_s)
+
+    def least_layer(self, model: str = "", provider: str = "") -> Layer:
+        """Return the least compaction layer that the daily budget demands for a paid model."""
+        if not self._memory.budget.spend_pressure().exceeds:
+            return 0
+        price = self._memory.budget.find_model_price(model, provider=provider)
+        is_free = price is not None and not price.input_usd and not price.output_usd
+        return 0 if is_free else 2
+
 
 _API_OWNERS: Mapping[str, Provider] = {
     "anthropic": "anthropic",
@@ -50,7 +81,7 @@ _API_OWNERS: Mapping[str, Provider] = {
 _PRICED_AS: Mapping[Provider, str] = {"gemini": "google"}
 
 PROVIDERS: Mapping[str, str] = {
-    wire: _PRICED_AS.get(owner, owner) for wire, owner in _API_OWNERS.items()
+    api: _PRICED_AS.get(owner, owner) for api, owner in _API_OWNERS.items()
 }
 """The price list for the models of each API."""
 
@@ -94,9 +125,9 @@ class FollowUpReservation:
     def _hold(self, *reserved: RequestHold) -> None:
         """Replace the reservation; once the client has left, release all of them."""
         with self._lock:
-            let_go = (*self._held, *reserved) if self._is_over else self._held
+            to_release = (*self._held, *reserved) if self._is_over else self._held
             self._held = () if self._is_over else reserved
-        for one in let_go:
+        for one in to_release:
             self._memory.budget.release_request(one)
 
 
@@ -104,7 +135,7 @@ class FollowUpReservation:
 class Reservation:
     """A request with reserved money, and how to parse its response."""
 
-    wire: ApiAdapter
+    adapter: ApiAdapter
     hold: RequestHold
     streams: bool
     prompt: TokenUse
@@ -219,7 +250,7 @@ class BillingObserver:
         return reply
 
     def _fed(self, buffer: ResponseBuffer, body: bytes) -> Reply:
-        reader: ReplyReader = self.reservation.wire.open_reader(streams=buffer.streams)
+        reader: ReplyReader = self.reservation.adapter.open_reader(streams=buffer.streams)
         reader.feed(body)
         return reader.end()
 
@@ -254,8 +285,8 @@ class UnparsedObserver:
 def _usage_events(stream: bytes) -> bytes:
     """Return the events of a stream that contain usage or an error."""
     events = stream.replace(b"\r\n", b"\n").split(b"\n\n")
-    telling = [event for event in events if b"usage" in event or b"error" in event]
-    return b"".join(event + b"\n\n" for event in telling)
+    relevant = [event for event in events if b"usage" in event or b"error" in event]
+    return b"".join(event + b"\n\n" for event in relevant)
 
 
 def release_unused(memory: Memory, ended: CompletedRequest) -> None:
@@ -302,7 +333,7 @@ class BudgetGuard:
     def reserve(
         self,
         incoming: ClientRequest,
-        wire: ApiAdapter,
+        adapter: ApiAdapter,
         order: CostEstimate,
         *,
         cache_left_s: float | None = None,
@@ -318,7 +349,7 @@ class BudgetGuard:
             prompt = prompt_usage(order.max_usage, counted=order.is_counted)
             reserve = partial(self._reserve, provider, order)
             further = FollowUpReservation(self._memory, reserved, order.max_usage, reserve)
-            yield Reservation(wire, reserved, order.streams, prompt, further, delay_s)
+            yield Reservation(adapter, reserved, order.streams, prompt, further, delay_s)
             is_handed_over = True
         finally:
             if not is_handed_over:
@@ -334,7 +365,7 @@ class BudgetGuard:
         bill: Reservation,
         on_end: Callable[[CompletedRequest], None],
         *,
-        on_start: Callable[[], None] | None = None,
+        on_begin: Callable[[], None] | None = None,
         on_use: Callable[[], None] | None = None,
         whole: bool = True,
     ) -> BillingObserver:
@@ -342,7 +373,7 @@ class BudgetGuard:
 
         `on_begin` is called when a response starts, `on_use` when upstream has accepted the prompt.
         """
-        note = partial(self._note_headers, PROVIDERS[incoming.api], on_start)
+        note = partial(self._note_headers, PROVIDERS[incoming.api], on_begin)
         return BillingObserver(bill, on_end, self.settle, note, on_use, whole)
 
     def reserve_follow_up(
@@ -378,8 +409,8 @@ class BudgetGuard:
             most,
             provider=provider,
             service=order.service,
-            session=order.speaker.session if order.speaker else "",
-            project=order.speaker.project if order.speaker else "",
+            session=order.client_session.session if order.client_session else "",
+            project=order.client_session.project if order.client_session else "",
             kind=order.kind,
             within_s=_seconds_until(until_s),
         )

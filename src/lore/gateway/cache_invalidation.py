@@ -16,7 +16,7 @@ ClearCache = Callable[[str], None]
 """Clears a cache whose texts do not belong to this generation."""
 
 CHECK_INTERVAL_S = 5.0
-"""Forgotten texts may stay cached for so long; a check takes some microseconds."""
+"""Forgotten texts may stay cached for this long; a check takes some microseconds."""
 
 
 class CacheInvalidator:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import orjson
 
-from lore.context import turns
+from lore.context import layers
 from lore.gateway.apis import ADAPTERS, markers, parse_cache
 from lore.gateway.apis.adapter import ApiAdapter, Request, Tool
 from lore.gateway.commands import RECALL
@@ -440,7 +440,7 @@ def may_offer_tool(request: Request, tool: Tool, wanted: str) -> bool:
 
 def new_prompt(request: Request) -> str:
     """Return the prompt of a request that begins a turn, else ''."""
-    last = turns.last_spoken_entry(request.dialogue.entries)
+    last = layers.last_spoken_entry(request.dialogue.entries)
     if last is None or not last.begins_turn:
         return ""
     prompt = "\n".join(block.text for block in last.blocks if block.kind == "text")

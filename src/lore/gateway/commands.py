@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
-from lore.context import turns
+from lore.context import layers
 from lore.errors import LoreError
 from lore.gateway.apis.adapter import Tool
 from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
 from lore.records import ClientSession, Dialogue
 from lore.text import chat_commands
-from lore.tools import registry
+from lore.tools import tool_registry
 
 HELP = (
-    "Lore knows /lore:status, /lore:amnesia on (nothing of this conversation is stored or given"
-    " from now on), /lore:amnesia off, and /lore:remember with what to remember."
+    "Commands: /lore:status; /lore:amnesia on (private mode: nothing of this conversation is"
+    " stored, and no memory is added to it); /lore:amnesia off; /lore:remember TEXT."
 )
 
 
 def _recall_tool() -> Tool:
-    tool = registry.get_tool("recall")
+    tool = tool_registry.get_tool("recall")
     return Tool(tool.name, tool.description, tool.arguments.model_json_schema())
 
 
@@ -96,20 +96,24 @@ def failure_text(typed: TypedCommand) -> str:
     return _FAILED
 
 
-_OUTCOMES = {"stored": "Remembered", "known": "Known already", "updated": "Changed"}
+_OUTCOMES = {"stored": "Stored", "known": "Already known", "updated": "Updated"}
 
-_PRIVATE_ON = "From now on nothing of this conversation is stored, and nothing is given to it."
-_PRIVATE_UNSAVED = (
-    "The memory cannot be written at the moment: until it can, this holds as long as Lore runs."
+_PRIVATE_ON = (
+    "Private mode is on: nothing of this conversation is stored, and no memory is added to it."
 )
-_FAILED = "Lore could not do that: its memory is busy or broken ('lore doctor' says more)."
-_MAYBE_NOT_STORED = "This is probably not remembered; to say it again later does no harm."
-_PRIVATE_OFF = "This conversation is stored again from now on; what was said without it never is."
+_PRIVATE_UNSAVED = (
+    "The memory cannot be written now: until it can, private mode lasts only while Lore runs."
+)
+_FAILED = "The command failed: the memory is busy or damaged ('lore doctor' shows more)."
+_MAYBE_NOT_STORED = "The text is probably not stored; you can safely repeat the command later."
+_PRIVATE_OFF = (
+    "Private mode is off: new messages are stored again; those said in private mode never are."
+)
 
 
 def _typed(dialogue: Dialogue, client: ClientSession) -> str:
     """Return the last typed text, if the dialogue ends with it."""
-    last = turns.last_spoken_entry(dialogue.entries)
+    last = layers.last_spoken_entry(dialogue.entries)
     if last is None:
         return ""
-    return chat_commands.find_command(last.typed(joined=client.marks_what_it_adds))
+    return chat_commands.find_command(last.typed(joined=client.marks_injected_text))

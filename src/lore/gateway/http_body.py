@@ -123,13 +123,13 @@ DECODERS: dict[str, Callable[[], Decoder]] = {
 
 
 READ_TIMEOUT_S = 60.0
-"""A client that sends nothing of its body for so long gets status 408."""
+"""A client that sends no part of its body for this long gets status 408."""
 
 _DISCARD_FACTOR = 4
 """So many times the limit is read and discarded before a client is cut off."""
 
 MAX_DECODED_BYTES = 64_000_000
-"""Of a response that is decoded while it comes; no model writes so much."""
+"""Maximum size of a response that is decoded while it streams; no model writes more."""
 
 _STEP_BYTES = 1_000_000
 """Returned at once of a chunk that decodes to more: others are served meanwhile."""

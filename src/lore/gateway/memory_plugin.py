@@ -169,7 +169,7 @@ class MemoryPlugin:
             estimate.max_usage_of_bytes(incoming.api, cost.length, limit, long=cost.long),
             estimate.requested_service(cost.asks),
             cost.streams,
-            speaker=find_client_session(RequestInfo(incoming.headers, {}, ())),
+            client_session=find_client_session(RequestInfo(incoming.headers, {}, ())),
         )
         repaired = attempt("repair", partial(self._repair, incoming))
         body = repaired if isinstance(repaired, bytes) else None
@@ -278,11 +278,11 @@ class MemoryPlugin:
                     incoming,
                     reservation,
                     on_end or self._budget.settle,
-                    on_start=on_begin,
+                    on_begin=on_begin,
                     whole=on_end is not None,
                 )
                 if tool_loop is not None:
-                    tool_loop.pay_with(
+                    tool_loop.set_reservation(
                         partial(self._budget.reserve_follow_up, incoming, observer, len(sent))
                     )
                 headers = delay_headers(reservation.delay_s)
@@ -335,7 +335,7 @@ class MemoryPlugin:
             estimate.requested_service(request.document),
             request.streams,
             kind="turn",
-            speaker=client,
+            client_session=client,
             is_counted=composed.calibrated,
         )
         left_s = self._composer.cache_left_s(client)
@@ -350,7 +350,7 @@ class MemoryPlugin:
             ) as reservation:
                 observer = self._budget.observe(incoming, reservation, on_end, on_use=on_use)
                 if tool_loop is not None:
-                    tool_loop.pay_with(
+                    tool_loop.set_reservation(
                         partial(self._budget.reserve_follow_up, incoming, observer, len(body))
                     )
                 return RequestPlan(

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from lore.gateway.error_responses import error_response
 from lore.gateway.guard import DeadlineTask, Failure, attempt, log
 from lore.gateway.observer import DeferredObserver, SafeObserver
 from lore.gateway.peek import may_be_command
@@ -25,6 +24,7 @@ from lore.gateway.plugin_protocol import (
     RequestPlan,
     RequestPlugin,
 )
+from lore.gateway.provider_errors import error_response
 from lore.memory.context import LATE, GatewayStats
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ COMMAND_TIMEOUT_S = 5.0
 """How long a person waits for a command to Lore; the model is never asked instead."""
 
 _LOG_INTERVAL_S = 60.0
-"""Each warning is logged at most so often: a locked store makes all requests late."""
+"""Minimum time between equal warnings in the log: a locked store makes all requests late."""
 
 _INLINE_BYTES = 1_000_000
 """Longer requests are looked at in a thread in any case (spec 06)."""

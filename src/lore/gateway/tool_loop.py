@@ -18,7 +18,7 @@ from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
 from lore.records import ClientSession
 from lore.redaction.redactor import redact_tree
-from lore.tools import registry
+from lore.tools import tool_registry
 from lore.tools.tool import Caller
 
 Search = Callable[[RecallCall], str]
@@ -44,7 +44,7 @@ class ToolLoop:
         self.last_body = b""
         """Body of the last follow-up request."""
 
-    def pay_with(self, pay: ReserveFollowUp) -> None:
+    def set_reservation(self, pay: ReserveFollowUp) -> None:
         """Set how money is reserved for follow-up requests."""
         self._pay = pay
 
@@ -136,7 +136,7 @@ class MemorySearch:
         return ToolLoop(rewriter, search, partial(self._save, client))
 
     def _search(self, tool: Tool, caller: Caller, call: RecallCall) -> str:
-        work = partial(registry.call_tool, self._memory, tool.name, call.arguments, caller)
+        work = partial(tool_registry.call_tool, self._memory, tool.name, call.arguments, caller)
         future = self._pool.submit(work)
         try:
             return future.result(SEARCH_TIMEOUT_S).text

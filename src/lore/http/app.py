@@ -24,12 +24,11 @@ from starlette.routing import Mount as StarletteMount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lore import __version__
-from lore.http import errors, middleware, openapi, read_endpoints, write_endpoints
+from lore.http import error_responses, middleware, openapi, read_endpoints, write_endpoints
 from lore.http import hooks as hooking
 from lore.http.auth import SESSION_S, Authenticator, Logins
 from lore.http.endpoint import Endpoint, etag_response, handle_request
 from lore.http.hooks import HookCounters
-from lore.http.limits import BodyLimit, ConcurrencyLimit, Limits, RateLimiter
 from lore.http.metrics import serve_metrics
 from lore.http.middleware import (
     AuthMiddleware,
@@ -38,6 +37,7 @@ from lore.http.middleware import (
     FailureReason,
     FallbackApp,
 )
+from lore.http.request_limits import BodyLimit, ConcurrencyLimit, Limits, RateLimiter
 from lore.http.write_endpoints import Toolbox
 from lore.memory import Memory
 from lore.proxy.address import API_PREFIX
@@ -238,11 +238,11 @@ def _get_only_route(path: str, endpoint: Callable[[Request], Any]) -> Route:
 
 async def _handle_http_error(request: Request, refused: Exception) -> Response:
     assert isinstance(refused, HTTPException)
-    return errors.http_error_response(refused, request.scope)
+    return error_responses.http_error_response(refused, request.scope)
 
 
 async def _handle_any_error(_request: Request, _error: Exception) -> Response:
-    return errors.internal_error_response()
+    return error_responses.internal_error_response()
 
 
 async def _health(_request: Request) -> Response:

@@ -16,12 +16,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from lore.errors import InvalidInput
-from lore.http import limits, middleware
+from lore.http import middleware, request_limits
 from lore.memory import Memory
-from lore.memory.pagination import MAX_CURSOR_CHARS, MAX_PAGE_SIZE
+from lore.memory.context import MAX_CURSOR_CHARS, MAX_PAGE_SIZE
 from lore.records import AccessScope
-from lore.tools.caller import caller_of
-from lore.tools.tool import Arguments, Caller
+from lore.tools.tool import Arguments, Caller, caller_of
 
 JSON_TYPE = "application/json"
 
@@ -119,7 +118,7 @@ async def read_json_object(request: Request) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and kind != JSON_TYPE:
         raise HTTPException(415, f"The body must be {JSON_TYPE}.")
-    tree = await to_thread.run_sync(limits.parse_json, body)
+    tree = await to_thread.run_sync(request_limits.parse_json, body)
     if not isinstance(tree, dict):
         raise HTTPException(422, "The body must be a JSON object.")
     return tree

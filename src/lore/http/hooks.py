@@ -149,7 +149,7 @@ class HookOutput(BaseModel):
     model_config = ConfigDict(serialize_by_alias=True)
 
     specific: HookSpecificOutput | None = Field(
-        None, serialization_alias="hookSpecificOutput", exclude_if=lambda given: given is None
+        None, serialization_alias="hookSpecificOutput", exclude_if=lambda value: value is None
     )
 
 
@@ -317,24 +317,24 @@ def hook_endpoints(counters: HookCounters | None = None) -> tuple[Endpoint[HookI
     warming, once = BackgroundWarmUp(), HookDeduplicator()
     counts = counters or HookCounters()
 
-    def hook(memory: Memory, given: HookInput, caller: Caller) -> HookOutput:
-        if given.event == "SessionStart":
+    def hook(memory: Memory, call: HookInput, caller: Caller) -> HookOutput:
+        if call.event == "SessionStart":
             warming.start(memory.prompts.warm_up)
-        if caller.within_s == 0 and given.event not in NOTIFICATION_EVENTS:
+        if caller.within_s == 0 and call.event not in NOTIFICATION_EVENTS:
             return HookOutput(
                 specific=None
             )  # the agent stopped waiting while this call waited for a thread
-        return _run_hook(memory, given, caller, once)
+        return _run_hook(memory, call, caller, once)
 
-    def count(given: HookInput, body: bytes, late: bool) -> None:  # noqa: FBT001 - the signature of on_answered
+    def count(call: HookInput, body: bytes, late: bool) -> None:  # noqa: FBT001 - the signature of on_answered
         counts.count(
-            waits=given.event not in NOTIFICATION_EVENTS, is_empty=body == b"{}", is_late=late
+            waits=call.event not in NOTIFICATION_EVENTS, is_empty=body == b"{}", is_late=late
         )
 
     return (
         Endpoint(
             "POST", "/hooks/{event}", "Tell of a moment in an agent's session.", "admin", HookInput,
             hook, HookOutput, tags=("hooks",), limiter=CapacityLimiter(NOTIFICATION_THREADS),
-            takes_long=lambda given: given.event in NOTIFICATION_EVENTS, on_answered=count,
+            takes_long=lambda call: call.event in NOTIFICATION_EVENTS, on_answered=count,
         ),
     )  # fmt: skip

@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lore.errors import LoreError, error_location
-from lore.http import auth, errors
+from lore.http import auth, error_responses
 from lore.http.auth import Authenticator
-from lore.http.limits import RateLimiter, check_head_size
+from lore.http.request_limits import RateLimiter, check_head_size
 from lore.records import AccessKey, AccessScope, Grant
-from lore.tools.caller import GRANT, STANDING, find_grant
+from lore.tools.tool import GRANT, RECHECK_GRANT, find_grant
 
 log = logging.getLogger("lore.http")
 
@@ -79,7 +79,7 @@ class AuthMiddleware:
             return
         if scope["type"] == "http":
             scope[GRANT] = await self._authenticate(scope)
-            scope[STANDING] = partial(self._access.find_grant, Headers(scope=scope))
+            scope[RECHECK_GRANT] = partial(self._access.find_grant, Headers(scope=scope))
         elif scope["type"] != "lifespan":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -155,22 +155,22 @@ class ErrorMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        talk = _Exchange(scope, receive, send)
+        exchange = _Exchange(scope, receive, send)
         try:
-            await self._app(scope, talk.receive, talk.send)
+            await self._app(scope, exchange.receive, exchange.send)
         except asyncio.CancelledError:
-            if not talk.is_answered:
-                await errors.shutdown_response()(scope, receive, talk.send)
+            if not exchange.is_answered:
+                await error_responses.shutdown_response()(scope, receive, exchange.send)
             raise
         except Exception as error:  # noqa: BLE001 - the ASGI handler: no traceback ever leaves
             response = _error_response(error, scope)
         else:
-            if talk.is_answered or talk.is_disconnected:
+            if exchange.is_answered or exchange.is_disconnected:
                 return
             log.warning("request not answered", extra={"path": _loggable_path(scope)})
-            response = errors.internal_error_response()
-        if not talk.is_answered:
-            await response(scope, receive, talk.send)
+            response = error_responses.internal_error_response()
+        if not exchange.is_answered:
+            await response(scope, receive, exchange.send)
 
 
 class _Exchange:
@@ -196,12 +196,12 @@ class _Exchange:
 def _error_response(error: Exception, scope: Scope) -> Response:
     """Return the response for an exception; log unexpected ones."""
     if isinstance(error, LoreError):
-        return errors.lore_error_response(error)
+        return error_responses.lore_error_response(error)
     if isinstance(error, HTTPException):
-        return errors.http_error_response(error, scope)
+        return error_responses.http_error_response(error, scope)
     fields = {"error": type(error).__name__, "place": error_location(error)}
     log.warning("request failed", extra={"path": _loggable_path(scope), **fields})
-    return errors.internal_error_response()
+    return error_responses.internal_error_response()
 
 
 _SECURITY_HEADERS = [
@@ -237,7 +237,7 @@ class DisabledMemoryMiddleware:
         if scope["type"] != "http" or scope["path"] == _HEALTH_PATH:
             await self._app(scope, receive, send)
         else:
-            await errors.memory_unavailable_response(self._why())(scope, receive, send)
+            await error_responses.memory_unavailable_response(self._why())(scope, receive, send)
 
 
 def reject_stored_keys(_key: str) -> AccessKey | None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from lore import __version__
 from lore.http.endpoint import JSON_TYPE, Endpoint
-from lore.http.errors import PROBLEM_JSON
+from lore.http.error_responses import PROBLEM_JSON
 from lore.proxy.address import API_PREFIX
 
 _REFERENCE = "#/components/schemas/{model}"

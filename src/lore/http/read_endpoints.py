@@ -10,7 +10,7 @@ from pydantic import Field
 
 from lore.http.endpoint import A, Cursor, Endpoint, Id, InProject, Limit, Name, NoArguments
 from lore.memory import Memory
-from lore.memory.pagination import MAX_PAGE_SIZE
+from lore.memory.context import MAX_PAGE_SIZE
 from lore.records import (
     Distillation,
     Edge,

@@ -17,8 +17,8 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from lore.errors import DaemonError
-from lore.http import errors
-from lore.http.limits import MAX_HEAD_BYTES, Limits
+from lore.http import error_responses
+from lore.http.request_limits import MAX_HEAD_BYTES, Limits
 
 STOP_S = 1
 """Grace period for running requests at shutdown."""
@@ -48,8 +48,8 @@ class DeadlineProtocol(H11Protocol):
     longest is closed.
     """
 
-    def __init__(self, *, head_s: float, most: int, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, *, head_s: float, most: int, **options: Any) -> None:
+        super().__init__(**options)
         self._head_s = head_s
         self._most = most
         self._idle_since_s = 0.0
@@ -90,7 +90,7 @@ class DeadlineProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer malformed HTTP with the same error format as everywhere."""
-        response = errors.bad_request_response(msg)
+        response = error_responses.bad_request_response(msg)
         start = h11.Response(status_code=response.status_code, headers=response.raw_headers)
         for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")

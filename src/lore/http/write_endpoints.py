@@ -26,8 +26,8 @@ from lore.records import (
     PartKind,
     Role,
 )
-from lore.tools.output import Question
 from lore.tools.tool import Arguments, Caller, Outcome, Tool
+from lore.tools.tool_output import Question
 
 _MAX_HITS = 1_000
 """The maximum that recall returns."""
@@ -168,7 +168,7 @@ def write_endpoints(
         Endpoint("POST", "/retrieve", "Answer a question.", "read", Recall, _recall, Answer),
         Endpoint("POST", "/capture", "Store messages.", "push", Push, _capture, Pushed),
         Endpoint(
-            "POST", "/consolidate", "Run a cycle of upkeep.", "write", Cycle, consolidate,
+            "POST", "/consolidate", "Run a consolidation cycle.", "write", Cycle, consolidate,
             CycleReport, limiter=CapacityLimiter(1),
         ),
     )  # fmt: skip
@@ -197,8 +197,8 @@ def tool_endpoints(toolbox: Toolbox) -> tuple[Endpoint[Any], ...]:
 
 
 def _tool_endpoint(tool: Tool[Any], call: CallTool) -> Endpoint[Any]:
-    def run(memory: Memory, given: Mapping[str, object], caller: Caller) -> Outcome:
-        return call(memory, tool.name, given, caller)
+    def run(memory: Memory, arguments: Mapping[str, object], caller: Caller) -> Outcome:
+        return call(memory, tool.name, arguments, caller)
 
     return Endpoint(
         "POST",

@@ -136,7 +136,7 @@ class Layout:
         self.block_bytes = end
 
     def size(self, blocks: int) -> int:
-        """Return the size of a file of so many blocks."""
+        """Return the size of a file with a number of blocks."""
         return self.first_block + blocks * self.block_bytes
 
     def blocks_for(self, rows: int) -> int:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm.chat import ChatRequest, ChatResponse, Usage
 from lore.llm.http_client import error_from_status, error_message, open_client
-from lore.llm.response_parser import REFUSED, TRUNCATED, TokenCount, parse_partial, parse_response
+from lore.llm.structured_output import REFUSED, TRUNCATED, TokenCount, parse_partial, parse_response
 from lore.text import tokens
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from pydantic import BaseModel
 
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm import prompts, structured_output
-from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Usage
-from lore.llm.grounding import Grounding
-from lore.llm.ledger import Ledger
+from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Ledger, Usage
 from lore.llm.prompts import renderer
+from lore.llm.quote_check import Grounding
 from lore.llm.retry import RetryPolicy, send_with_retry
 from lore.llm.structured_output import Facts, Insight, Verdicts
 from lore.records import Extract, Fragment, Log, LogLine, Segment, Verdict
@@ -74,7 +73,7 @@ class ChatSummarizer:
 
     def observe(self, segment: Segment, *, limit_tokens: int) -> Log:
         """Write a dated log of a segment that keeps everything operational."""
-        if not segment.said:
+        if not segment.messages:
             return Log(())
         record = renderer.render_messages(segment)
         text = self._request_text(prompts.OBSERVE, record, limit_tokens)
@@ -89,11 +88,13 @@ class ChatSummarizer:
 
     def extract(self, exchange: Segment) -> list[Extract]:
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
-        if not exchange.said:
+        if not exchange.messages:
             return []
         record = renderer.render_messages(exchange)
         facts = self._request_value(prompts.EXTRACT, record, Facts, EXTRACT_TOKENS)
-        return structured_output.facts_to_extracts(facts, Grounding(exchange.said), clean_output)
+        return structured_output.facts_to_extracts(
+            facts, Grounding(exchange.messages), clean_output
+        )
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
         """Return a new text for a root whose children changed."""
@@ -203,8 +204,8 @@ def clean_output(text: str) -> str:
 
 def _parse_log(text: str, segment: Segment) -> Iterator[LogLine]:
     """Parse a log into lines with their source messages, and a line for each new day."""
-    grounding = Grounding(segment.said)
-    days = {one.ordinal: f"{one.at:%Y-%m-%d}" for one in segment.said}
+    grounding = Grounding(segment.messages)
+    days = {one.ordinal: f"{one.at:%Y-%m-%d}" for one in segment.messages}
     day = ""
     sources: tuple[int, ...] = ()
     for line in text.splitlines():

@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.llm.chat import ChatRequest, ChatResponse, Usage
-from lore.llm.response_parser import (
+from lore.llm.structured_output import (
     REFUSED,
     TRUNCATED,
     TokenCount,

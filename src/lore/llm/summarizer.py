@@ -13,8 +13,7 @@ from lore.errors import ProviderUnavailable
 from lore.records import Extract, Fragment, Log, Segment, Verdict
 
 if TYPE_CHECKING:
-    from lore.llm.chat import Chat
-    from lore.llm.ledger import Ledger
+    from lore.llm.chat import Chat, Ledger
     from lore.llm.retry import RetryPolicy
     from lore.settings import Settings
 

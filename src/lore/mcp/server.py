@@ -18,10 +18,9 @@ from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory import Memory
 from lore.records import Grant
 from lore.settings import Settings
-from lore.tools import registry
 from lore.tools import tool as schemas
-from lore.tools.caller import caller_of, find_grant
-from lore.tools.tool import Caller, Outcome, Tool
+from lore.tools import tool_registry
+from lore.tools.tool import Caller, Outcome, Tool, caller_of, find_grant
 
 INSTRUCTIONS: Final = """\
 Search this memory before you ask the person for something they may have said before, before you \
@@ -67,9 +66,9 @@ PROMPTS: Final = (
         ],
     ),
     types.Prompt(
-        name="remember", title="Remember", description="Keep something for later sessions.",
+        name="remember", title="Remember", description="Store something for later sessions.",
         arguments=[
-            types.PromptArgument(name="what", description="What to keep.", required=True)
+            types.PromptArgument(name="what", description="What to store.", required=True)
         ],
     ),
 )  # fmt: skip
@@ -201,11 +200,11 @@ class McpHandlers:
         caller = self._caller
         if context.request is not None:
             grant = find_grant(context.request.scope)
-            if not registry.get_tool(name, aliases=True).reads_only:
+            if not tool_registry.get_tool(name, aliases=True).reads_only:
                 _check_may_write(name, grant)
             caller = caller_of(context.request.headers, grant)
         return await _in_thread(
-            partial(registry.call_tool, self._memory(), name, arguments, caller)
+            partial(tool_registry.call_tool, self._memory(), name, arguments, caller)
         )
 
 
@@ -230,7 +229,7 @@ def make_listing_server(settings: Settings) -> Server[Any]:
 
 
 def _build_server(settings: Settings, memory: Callable[[], Memory], caller: Caller) -> Server[Any]:
-    tools = registry.list_tools(settings)
+    tools = tool_registry.list_tools(settings)
     desk = McpHandlers(memory, tools, caller, structured=settings.mcp_structured)
     inputs = {tool.name: schemas.input_schema(tool) for tool in tools}
     return Server(

@@ -27,8 +27,7 @@ from lore.mcp.server import make_server
 from lore.memory import Memory
 from lore.proxy import stdio_proxy
 from lore.proxy.stdio_proxy import INVALID_REQUEST, InvalidMessage
-from lore.tools.caller import find_grant, is_still_granted
-from lore.tools.tool import Caller
+from lore.tools.tool import Caller, find_grant, is_still_granted
 
 KEY_CHECK_INTERVAL_S = 5.0
 """How often a stream checks whether its access key is still valid, besides every time it sends."""

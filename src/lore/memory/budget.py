@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lore.budget.limits import DailyBudgetSetting
-from lore.memory import pagination
-from lore.memory.context import MemoryContext, MemoryPart
-from lore.memory.pagination import PageSize
+from lore.memory import context
+from lore.memory.context import MemoryContext, MemoryPart, PageSize
 from lore.records import (
     DayBudget,
     ModelPrice,
@@ -104,24 +103,24 @@ class Budget(MemoryPart):
         self,
         reserved: RequestHold,
         used: TokenUse | None,
-        course: RequestOutcome = _USUAL,
+        outcome: RequestOutcome = _USUAL,
     ) -> float | None:
         """Record the usage of a request; return its cost in US dollars if that is known.
 
         Session and project are those of the reservation, if they are stored by now.
         """
-        return self._requests().settle(reserved, used, course)
+        return self._requests().settle(reserved, used, outcome)
 
     def correct_request(
         self,
         fetched_by: str,
         used: TokenUse,
-        course: RequestOutcome = _USUAL,
+        outcome: RequestOutcome = _USUAL,
         *,
         provider: str = "",
     ) -> None:
         """Record the usage of a response that was fetched by id, once; do not wait for it."""
-        self._requests().correct(fetched_by, used, course, provider=provider)
+        self._requests().correct(fetched_by, used, outcome, provider=provider)
 
     def release_request(self, reserved: RequestHold) -> None:
         """Release the reservation of a request that used nothing."""
@@ -171,23 +170,23 @@ class Budget(MemoryPart):
             return messages.past_turns(db, project_n, before=self._database.now() - _ENDED)
 
     def _requests(self) -> RequestLedger:
-        return self._context.requests or self._open_requests()
+        return self._context.request_ledger or self._open_requests()
 
     def _open_requests(self) -> RequestLedger:
         from lore.budget.prices import PriceCatalogue
         from lore.budget.request_ledger import RequestLedger
 
-        with self._context.requests_lock:
-            if self._context.requests is None:
+        with self._context.request_ledger_lock:
+            if self._context.request_ledger is None:
                 catalogue = PriceCatalogue(self._settings.prices, now=self._database.now)
-                self._context.requests = RequestLedger(
+                self._context.request_ledger = RequestLedger(
                     self._database,
                     catalogue,
                     self._settings.daily_budget,
                     redact=lru_cache(_NAMES)(self._redactor.redact),
                     current_budget=DailyBudgetSetting(self._settings),
                 )
-            return self._context.requests
+            return self._context.request_ledger
 
     def spent_today(self) -> SpentToday:
         """Return what background work has spent today, and what is left of its budget."""
@@ -195,9 +194,9 @@ class Budget(MemoryPart):
 
     def page_of_spend(self, *, limit: PageSize = 50, cursor: str = "") -> Page[Spend]:
         """Return a page of model calls with their cost, newest first."""
-        after = pagination.decode_cursor(cursor, int, int)
+        after = context.decode_cursor(cursor, int, int)
         with self._database.read() as db:
-            return pagination.page_of(pages.spend(db, after, limit=limit), limit)
+            return context.page_of(pages.spend(db, after, limit=limit), limit)
 
 
 def _labelled(

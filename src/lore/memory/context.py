@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import math
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import orjson
 
 from lore.capture import embedding_queue
-from lore.errors import EmbedderError, StoreError
+from lore.errors import EmbedderError, InvalidInput, StoreError
 from lore.llm.summarizer import Summarizer
 from lore.recall.sources import Sources
+from lore.records import Page
 from lore.redaction.redactor import Redactor
 from lore.settings import Settings
 from lore.store import project_rows
 from lore.store.database import Connection, Database
+from lore.validation import Bounds
 
 if TYPE_CHECKING:
     from lore.budget.request_ledger import RequestLedger
@@ -68,13 +75,13 @@ class MemoryContext:
     sources: Sources
     redactor: Redactor
     notice: str = ""
-    digester: Summarizer | None = None
-    end_requests: Callable[[], None] = field(default=_do_nothing, repr=False)
+    summarizer: Summarizer | None = None
+    close_summarizer: Callable[[], None] = field(default=_do_nothing, repr=False)
     embedding_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     cycle_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    digester_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    requests: RequestLedger | None = field(default=None, repr=False)
-    requests_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    summarizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    request_ledger: RequestLedger | None = field(default=None, repr=False)
+    request_ledger_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     gateway_stats: GatewayStats = field(default_factory=GatewayStats, repr=False)
 
     def embed_waiting(
@@ -114,9 +121,9 @@ class MemoryContext:
 
     def close(self) -> None:
         """Finish queued work and close everything."""
-        self.end_requests()
-        if self.requests is not None:
-            self.requests.close()
+        self.close_summarizer()
+        if self.request_ledger is not None:
+            self.request_ledger.close()
         self.sources.close()
         self.database.close()
 
@@ -147,3 +154,56 @@ class MemoryPart:
         """Return the number of a project; None if no project is given."""
         name = self._redactor.redact(project)
         return project_rows.get_project(db, name) if name else None
+
+
+T = TypeVar("T")
+Key = Sequence[int | float | str]
+
+MAX_PAGE_SIZE = 500
+"""More would make a response too large; the next page is as quick."""
+
+PageSize = Annotated[int, Bounds(least=1, most=MAX_PAGE_SIZE)]
+
+MAX_CURSOR_CHARS = 400
+"""Keys are numbers and a kind: a cursor has some 60 characters."""
+
+_LARGEST = 2**62
+"""Well within 64 bits, so that the next key is too."""
+
+
+def page_of(rows: Sequence[tuple[Key, T]], limit: int) -> Page[T]:
+    """Return a page of rows; a full page has a cursor for the next."""
+    more = rows and len(rows) >= limit
+    return Page(tuple(row for _, row in rows), encode_cursor(rows[-1][0]) if more else None)
+
+
+def encode_cursor(key: Key) -> str:
+    """Return the cursor of a key."""
+    return base64.urlsafe_b64encode(orjson.dumps(list(key))).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, *kinds: type) -> list[Any]:
+    """Return the key of a cursor, or nothing for an empty one; refuse an invalid cursor."""
+    if not cursor:
+        return []
+    msg = "This cursor is not valid for this list."
+    hint = "Use 'next' of the previous page unchanged, or start without a cursor."
+    try:
+        padded = cursor[:MAX_CURSOR_CHARS] + "=" * (-len(cursor) % 4)
+        key = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error) as error:
+        raise InvalidInput(msg, hint=hint) from error
+    fits = isinstance(key, list) and len(key) == len(kinds)
+    if not fits or not all(_fits(value, kind) for value, kind in zip(key, kinds, strict=True)):
+        raise InvalidInput(msg, hint=hint)
+    return list(key)
+
+
+def _fits(value: object, kind: type) -> bool:
+    if isinstance(value, bool):
+        return False
+    if kind is float:
+        return isinstance(value, int | float) and math.isfinite(value)
+    if kind is int:
+        return isinstance(value, int) and abs(value) <= _LARGEST
+    return isinstance(value, kind)

@@ -49,11 +49,11 @@ def _settle(db: Connection, job_n: int, setback: JobFailure | None, now: datetim
     if setback is None:
         job_store.finish(db, job_n, now=now)
     elif setback.until is not None:
-        job_store.postpone(db, job_n, setback.told, until=setback.until, now=now)
+        job_store.postpone(db, job_n, setback.message, until=setback.until, now=now)
     elif setback.hopeless:
-        job_store.park(db, job_n, setback.told, now=now)
+        job_store.park(db, job_n, setback.message, now=now)
     else:
-        job_store.set_error(db, job_n, setback.told)
+        job_store.set_error(db, job_n, setback.message)
 
 
 @validate_methods
@@ -97,13 +97,13 @@ class Digest(MemoryPart):
         """Summarize new messages of a session into distillations; return their ids."""
         from lore.digest import distillation
 
-        session, digester = self._redactor.redact(session), self._digester()
+        session, summarizer = self._redactor.redact(session), self._summarizer()
         new_ids = distillation.distill_session(
             self._database,
-            digester,
+            summarizer,
             session,
             limits=distillation.limits_for(
-                digester, segment_tokens=self._settings.distill_segment_tokens
+                summarizer, segment_tokens=self._settings.distill_segment_tokens
             ),
             dimension=self._sources.embedder.dimension,
             redact=self._redactor.redact,
@@ -111,7 +111,7 @@ class Digest(MemoryPart):
         )
         meta_id = distillation.condense_session(
             self._database,
-            digester,
+            summarizer,
             session,
             threshold=self._settings.distill_meta_threshold,
             redact=self._redactor.redact,
@@ -151,7 +151,7 @@ class Digest(MemoryPart):
         from lore.digest.consolidation.phase import CycleContext
 
         means = CycleContext(
-            summarizer=self._digester(),
+            summarizer=self._summarizer(),
             digest_steps={DISTILL: self._distilled, CURATE: self._curated},
             idle_s=self._settings.curate_idle_s,
             redactor=self._redactor,
@@ -212,20 +212,20 @@ class Digest(MemoryPart):
 
     def interrupt(self) -> None:
         """Cancel the requests that the summarizer has open; their callers get an error."""
-        self._context.end_requests()
+        self._context.close_summarizer()
 
     def _curation(self) -> CurationContext:
         from lore.digest.drafts import CurationContext
 
         embedder, nearest = self._sources.embedder, self._sources.nearest
-        return CurationContext(self._digester(), embedder, nearest, self._redactor)
+        return CurationContext(self._summarizer(), embedder, nearest, self._redactor)
 
-    def _digester(self) -> Summarizer:
+    def _summarizer(self) -> Summarizer:
         """Return the summarizer, opened on the first call."""
-        with self._context.digester_lock:
-            return self._context.digester or self._open_digester()
+        with self._context.summarizer_lock:
+            return self._context.summarizer or self._open_summarizer()
 
-    def _open_digester(self) -> Summarizer:
+    def _open_summarizer(self) -> Summarizer:
         from lore.llm.offline.summarizer import OfflineSummarizer
         from lore.llm.summarizer import open_summarizer
 
@@ -235,7 +235,7 @@ class Digest(MemoryPart):
             offline=OfflineSummarizer(embedder.embed if embedder.dimension else None),
             ledger=open_background_ledger(self._context),
         )
-        self._context.digester, self._context.end_requests = opened.summarizer, opened.close
+        self._context.summarizer, self._context.close_summarizer = opened.summarizer, opened.close
         self._context.notice = " ".join(filter(None, (self._context.notice, opened.notice)))
         return opened.summarizer
 

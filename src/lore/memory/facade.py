@@ -110,8 +110,8 @@ class Memory:
             opened, notice = (embedder, "") if embedder else _open_embedder(config)
             embedding_queue.adopt_embedder(database, opened)
             maintenance.schedule_maintenance(database)
-            remembering = CachedEmbedder(opened) if opened.dimension else opened
-            sources = Sources(database, remembering, config, owns_embedder=embedder is None)
+            cached = CachedEmbedder(opened) if opened.dimension else opened
+            sources = Sources(database, cached, config, owns_embedder=embedder is None)
         except BaseException:
             database.close()
             raise

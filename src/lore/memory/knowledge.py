@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lore.digest import fragment_edits, undo
 from lore.errors import NotFound
-from lore.memory import pagination
-from lore.memory.context import MemoryPart
-from lore.memory.pagination import PageSize
+from lore.memory import context
+from lore.memory.context import MemoryPart, PageSize
 from lore.recall import item_details
 from lore.records import (
     Conflict,
@@ -164,42 +163,44 @@ class Knowledge(MemoryPart):
 
     def plan_share(self, project: str, file: Path) -> SharedPage:
         """Return the shared page of a project as `share` would write it."""
-        from lore.digest import sharing
+        from lore.digest import project_page
 
-        page = sharing.read_page(file, self._redactor)
+        page = project_page.read_page(file, self._redactor)
         with self._database.read() as db:
-            return sharing.plan_page(db, self._redactor.redact(project), page)
+            return project_page.plan_page(db, self._redactor.redact(project), page)
 
     def share(self, page: SharedPage, file: Path) -> None:
         """Write the shared page of a project after a person has reviewed it."""
-        from lore.digest import sharing
+        from lore.digest import project_page
 
-        sharing.write_page(file, page.text)
-        sharing.record_written_page(self._database, page)
+        project_page.write_page(file, page.text)
+        project_page.record_written_page(self._database, page)
 
     def exclude_from_page(self, ids: Sequence[str]) -> None:
         """Exclude fragments from the shared page from now on."""
-        from lore.digest import sharing
+        from lore.digest import project_page
 
-        sharing.exclude_fragments(self._database, ids)
+        project_page.exclude_fragments(self._database, ids)
 
     def read_shared(self, project: str, file: Path) -> list[SharedChange]:
         """Return what people changed on a project's page, without applying it."""
-        from lore.digest import sharing
+        from lore.digest import project_page
 
-        page = sharing.read_page(file, self._redactor)
+        page = project_page.read_page(file, self._redactor)
         if page is None:
             msg = f"There is no {file}."
             raise NotFound(msg, hint="'lore share' writes one.")
         with self._database.read() as db:
-            return sharing.read_changes(db, self._redactor.redact(project), page)
+            return project_page.read_changes(db, self._redactor.redact(project), page)
 
     def apply_shared(self, project: str, changes: Sequence[SharedChange]) -> int:
         """Apply the changes on a project's page that a person has approved."""
-        from lore.digest import sharing
+        from lore.digest import project_page
 
         project = self._redactor.redact(project)
-        applied = sharing.apply_changes(self._database, project, changes, redactor=self._redactor)
+        applied = project_page.apply_changes(
+            self._database, project, changes, redactor=self._redactor
+        )
         self._sources.drop_hidden()
         return applied
 
@@ -239,16 +240,16 @@ class Knowledge(MemoryPart):
 
     def offers(self) -> list[PromotionOffer]:
         """Return fragments that enough projects confirmed to be promoted to all projects."""
-        from lore.digest import sharing
+        from lore.digest import project_page
 
         with self._database.read() as db:
-            return sharing.promotion_offers(db)
+            return project_page.promotion_offers(db)
 
     def promote(self, id: str, *, key: str = "") -> str:
         """Promote a fragment of one project to all projects; return the id of the promoted one."""
-        from lore.digest import sharing
+        from lore.digest import project_page
 
-        promoted = sharing.promote(self._database, id, key=key)
+        promoted = project_page.promote(self._database, id, key=key)
         self._sources.drop_hidden()
         return promoted
 
@@ -283,44 +284,44 @@ class Knowledge(MemoryPart):
         limit: PageSize = 50, cursor: str = "",
     ) -> Page[Fragment]:  # fmt: skip
         """Return a page of fragments that are not deleted, newest first."""
-        after = pagination.decode_cursor(cursor, int)
+        after = context.decode_cursor(cursor, int)
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
             ns = pages.fragments(
                 db, after, kind=kind, origin=origin, project_n=project_n, limit=limit
             )
             by_n = fragment_store.by_number(db, ns)
-        return pagination.page_of([((n,), by_n[n]) for n in ns], limit)
+        return context.page_of([((n,), by_n[n]) for n in ns], limit)
 
     def page_of_roots(
         self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
     ) -> Page[Title]:
         """Return a page of roots by title, strongest first."""
-        after = pagination.decode_cursor(cursor, float, int)
+        after = context.decode_cursor(cursor, float, int)
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
             keys = pages.roots(db, after, project_n=project_n, limit=limit)
             titles = item_details.titles(db, [n for _, n in keys])
-        return pagination.page_of(list(zip(keys, titles, strict=True)), limit)
+        return context.page_of(list(zip(keys, titles, strict=True)), limit)
 
     def page_of_edges(
         self, *, fragment: str = "", kind: str = "", limit: PageSize = 50, cursor: str = ""
     ) -> Page[Edge]:
         """Return a page of edges, of all fragments or of one."""
-        after = pagination.decode_cursor(cursor, int, int, str)
+        after = context.decode_cursor(cursor, int, int, str)
         with self._database.read() as db:
             n = items.resolve(db, fragment, type="fragment").n if fragment else None
             rows = pages.edges(db, after, fragment_n=n, kind=kind, limit=limit)
-        return pagination.page_of(rows, limit)
+        return context.page_of(rows, limit)
 
     def page_of_conflicts(
         self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
     ) -> Page[Conflict]:
         """Return a page of contradicting fragments, newest first."""
-        after = pagination.decode_cursor(cursor, int, int, int)
+        after = context.decode_cursor(cursor, int, int, int)
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
             keys = pages.conflicts(db, after, project_n=project_n, limit=limit)
             by_n = fragment_store.by_number(db, sorted({n for _, *pair in keys for n in pair}))
         rows = [(key, Conflict(by_n[key[1]], by_n[key[2]])) for key in keys]
-        return pagination.page_of(rows, limit)
+        return context.page_of(rows, limit)

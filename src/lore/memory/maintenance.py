@@ -14,7 +14,7 @@ from lore.records import (
     Queues,
     Stats,
 )
-from lore.store import forgetting, items, maintenance, spend, vectors
+from lore.store import hard_delete, items, maintenance, spend, vectors
 from lore.store import jobs as job_store
 from lore.validation import Seconds, validate_methods
 
@@ -42,8 +42,8 @@ class Maintenance(MemoryPart):
         """Return what `forget` would delete, items by id in the order of storage."""
         session, project = self._redactor.redact(session), self._redactor.redact(project)
         with self._database.read() as db:
-            direct = forgetting.select(db, id, session, project, match)
-            selection = forgetting.with_derived(db, direct)
+            direct = hard_delete.select(db, id, session, project, match)
+            selection = hard_delete.with_derived(db, direct)
             ids = items.ids_of(db, selection.item_ns)
         chosen = tuple(ids[n] for n in selection.item_ns if n in ids)
         return ForgetPreview(chosen, len(selection.session_ns), len(selection.project_ns))
@@ -55,7 +55,7 @@ class Maintenance(MemoryPart):
         project itself is forgotten.
         """
         with self._database.read() as db:
-            return forgetting.find_names(db, text)
+            return hard_delete.find_names(db, text)
 
     def forget(
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
@@ -63,8 +63,8 @@ class Maintenance(MemoryPart):
         """Delete data permanently at a person's request; return the deleted ids."""
         session, project = self._redactor.redact(session), self._redactor.redact(project)
         with self._database.read() as db:
-            selection = forgetting.select(db, id, session, project, match)
-            selection = forgetting.with_derived(db, selection)
+            selection = hard_delete.select(db, id, session, project, match)
+            selection = hard_delete.with_derived(db, selection)
         deleted_ids = maintenance.forget_everywhere(
             self._database, selection, match, self._settings.backups
         )
@@ -74,7 +74,7 @@ class Maintenance(MemoryPart):
 
     def clear_caches(self) -> None:
         """Clear cached texts, which may have been forgotten here or by another process."""
-        self._sources.let_go()
+        self._sources.clear_caches()
 
     def stats(self) -> Stats:
         """Return statistics of the memory."""
@@ -102,8 +102,8 @@ class Maintenance(MemoryPart):
             self._settings.background_daily_budget,
             round(agents_usd, 6),
             # The ledger of requests has seen changes of the budget since the start.
-            self._context.requests.budget_usd
-            if self._context.requests
+            self._context.request_ledger.budget_usd
+            if self._context.request_ledger
             else self._settings.daily_budget,
         )
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lore import projects
-from lore.context import wording
-from lore.context.wording import PromptText
+from lore.context import prompt_text
+from lore.context.prompt_text import PromptText
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory.context import MemoryContext, MemoryPart
 from lore.memory.digest import Digest
@@ -76,7 +76,7 @@ class Prompts(MemoryPart):
         started = time.perf_counter()
         if self._is_quiet(session) or _is_late(started, within_s):
             return EMPTY_INJECTION
-        from lore.recall import session_briefing
+        from lore.recall import session_start
 
         session = self._redactor.redact(session)
         if condensed and not self._database.read_only:
@@ -85,7 +85,7 @@ class Prompts(MemoryPart):
         with self._database.read() as db:
             project_n = self._project_of(db, project)
             family = _family(db, session)
-            briefing = session_briefing.gather_briefing(
+            briefing = session_start.gather_briefing(
                 self._sources, db, project_n=project_n, without=family
             )
             ids_shown = [hit.id for hit in briefing.standing]
@@ -93,7 +93,7 @@ class Prompts(MemoryPart):
             short = items.short_ids(db, list(dict.fromkeys(ids_shown))) if ids_shown else {}
             ns = items.numbers_of(db, ids_shown)
             roots = fragments.by_number(db, [ns[id_] for id_, _ in briefing.roots if id_ in ns])
-        worded = wording.format_session_start(briefing, short, budget_tokens=budget_tokens)
+        worded = prompt_text.format_session_start(briefing, short, budget_tokens=budget_tokens)
         if _is_late(started, within_s):
             return EMPTY_INJECTION
         texts = {root.id: root.content for root in roots.values() if root.content in worded.text}
@@ -133,16 +133,16 @@ class Prompts(MemoryPart):
         with self._database.read() as db:
             news = self._news(db, session, project, budget)
             fits = self.find_candidates(prompt, session=session, project=project, now=now)
-            passing = [fit.hit for fit in wording.select_fits(prompt, fits, least)]
+            passing = [fit.hit for fit in prompt_text.select_fits(prompt, fits, least)]
             fresh = _fresh(db, session, {hit.id: hit.text for hit in passing})
-        worded = wording.format_hits(
+        worded = prompt_text.format_hits(
             [hit for hit in passing if hit.id in fresh.texts and hit.id not in news.shown],
             fresh.short,
             budget_tokens=budget - tokens.count(news.worded.text),
         )
         if _is_late(started, within_s):
             return EMPTY_INJECTION
-        injected = (*news.given, *_injected_items(worded.ids, fresh.ns, fresh.texts))
+        injected = (*news.injected, *_injected_items(worded.ids, fresh.ns, fresh.texts))
         if counts:
             self._record(session, injected)
         both = "\n".join(filter(None, (news.worded.text, worded.text)))
@@ -156,7 +156,7 @@ class Prompts(MemoryPart):
         """Return changes to memory since the session started."""
         if not session:
             return _News()
-        from lore.recall import session_briefing
+        from lore.recall import session_start
 
         family = _family(db, session)
         own = [sessions.get_session(db, n) for n in family]
@@ -164,7 +164,7 @@ class Prompts(MemoryPart):
             dialogue_state.first_injection_at(db, session),
             *(one.started_at for one in own[:1]),
         ]
-        changes = session_briefing.find_news(
+        changes = session_start.find_news(
             db,
             session,
             project_n=self._project_of(db, project),
@@ -177,7 +177,7 @@ class Prompts(MemoryPart):
             pieces += [piece, heir] if heir else [piece]
         if not pieces:
             return _News()
-        worded = wording.format_news(
+        worded = prompt_text.format_news(
             [(one.id, one.at, one.text) for one in changes.new],
             [(one.id, one.at, one.text) for one in changes.decided],
             [(one.id, one.at, one.text) for one in changes.changed],
@@ -270,7 +270,7 @@ class Prompts(MemoryPart):
                 now=self._database.now(),
             )
             fresh = _fresh(db, session, fixes.texts)
-        worded = wording.format_fixes(
+        worded = prompt_text.format_fixes(
             [hit for hit in fixes.hits if hit.id in fresh.texts],
             [remedy for remedy in fixes.remedies if remedy.id in fresh.texts],
             fresh.short,
@@ -335,12 +335,12 @@ class Prompts(MemoryPart):
         n = projects.find_project_number(db, folder, ProjectFinder().find(folder))
         return _NO_PROJECT if n is None else n
 
-    def _record(self, session: str, given: Sequence[tuple[int, int]]) -> None:
-        if given and session and not self._database.read_only:
+    def _record(self, session: str, injected: Sequence[tuple[int, int]]) -> None:
+        if injected and session and not self._database.read_only:
             now = self._database.now()
             with suppress(LoreError):
                 self._database.submit(
-                    lambda db: dialogue_state.add_injections(db, session, given, now=now)
+                    lambda db: dialogue_state.add_injections(db, session, injected, now=now)
                 )
 
 
@@ -358,8 +358,8 @@ def _family(db: Connection, session: str) -> Sequence[int]:
         return ()
 
 
-def _injection(worded: PromptText, given: tuple[InjectedItem, ...] = ()) -> Injection:
-    return Injection(worded.text, worded.ids, tokens.count(worded.text), given)
+def _injection(worded: PromptText, injected: tuple[InjectedItem, ...] = ()) -> Injection:
+    return Injection(worded.text, worded.ids, tokens.count(worded.text), injected)
 
 
 def _injected_items(
@@ -380,7 +380,7 @@ class _News(NamedTuple):
     """Changes for a session: text, injected items, and the ids of all changed items."""
 
     worded: PromptText = PromptText()
-    given: tuple[InjectedItem, ...] = ()
+    injected: tuple[InjectedItem, ...] = ()
     shown: frozenset[str] = frozenset()
 
 
@@ -396,6 +396,6 @@ def _fresh(db: Connection, session: str, texts: Mapping[str, str]) -> _Fresh:
     shown = dialogue_state.find_injections(db, session)
     ns = items.numbers_of(db, [*texts])
     had = {id_ for id_ in texts if ns[id_] in shown.items}
-    ids = wording.select_unseen(texts, had, shown.digests)
+    ids = prompt_text.select_unseen(texts, had, shown.digests)
     short = items.short_ids(db, ids) if ids else {}
     return _Fresh({id_: texts[id_] for id_ in ids}, ns, short)

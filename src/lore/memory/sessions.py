@@ -14,9 +14,8 @@ from lore import projects
 from lore.capture import export_import, message_capture
 from lore.capture.message_capture import Conversation
 from lore.errors import NotFound
-from lore.memory import pagination
-from lore.memory.context import MemoryPart
-from lore.memory.pagination import PageSize
+from lore.memory import context
+from lore.memory.context import MemoryPart, PageSize
 from lore.projects import ProjectFinder
 from lore.recall import time_spans
 from lore.records import (
@@ -92,21 +91,21 @@ class Sessions(MemoryPart):
     ) -> CaptureResult:  # fmt: skip
         """Capture transcript files and folders, by default those of all agents on this machine."""
         from lore.capture import file_capture
-        from lore.capture.adapters import registry
+        from lore.capture.adapters import adapter_registry
         from lore.capture.transcript_reader import ReadOptions
 
         how = ReadOptions(
-            self._database, registry.find_adapter,
+            self._database, adapter_registry.find_adapter,
             redactor=self._redactor, dry_run=dry_run, stopping=stopping,
         )  # fmt: skip
         return file_capture.capture_files(how, self._transcripts(paths, since), progress=progress)
 
     def _transcripts(self, paths: Sequence[Path], since: str) -> list[TranscriptFile]:
         from lore.capture import file_capture
-        from lore.capture.adapters import registry
+        from lore.capture.adapters import adapter_registry
 
         after = time_spans.since(since, self._database.now()) if since else None
-        return file_capture.find_files(paths, registry.ADAPTERS, Path.home(), since=after)
+        return file_capture.find_files(paths, adapter_registry.ADAPTERS, Path.home(), since=after)
 
     def import_lines(
         self, lines: Iterable[bytes], *, trust: bool | None = None,
@@ -117,8 +116,6 @@ class Sessions(MemoryPart):
         An export of another home is refused unless `trust` is given; if it is False, records are
         stored as a peer's words and delete nothing.
         """
-        from lore.capture import export_import
-
         return export_import.import_lines(
             self._database, lines, key=home_key(self._settings, "export"), trust=trust,
             redactor=self._redactor, progress=progress,
@@ -195,29 +192,29 @@ class Sessions(MemoryPart):
         self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
     ) -> Page[Session]:
         """Return a page of sessions, those with the latest messages first."""
-        after = pagination.decode_cursor(cursor, int, int)
+        after = context.decode_cursor(cursor, int, int)
         with self._database.read() as db:
             keys = pages.sessions(
                 db, after, project_n=self._find_project_n(db, project), limit=limit
             )
             by_n = sessions.get_sessions(db, [n for _, n in keys])
-        return pagination.page_of([(key, by_n[key[1]]) for key in keys], limit)
+        return context.page_of([(key, by_n[key[1]]) for key in keys], limit)
 
     def page_of_messages(
         self, session: str, *, limit: PageSize = 50, cursor: str = ""
     ) -> Page[Message]:
         """Return a page of a session's messages in order."""
-        (after,) = pagination.decode_cursor(cursor, int) or (-1,)
+        (after,) = context.decode_cursor(cursor, int) or (-1,)
         with self._database.read() as db:
             n = sessions.get_session_number(db, self._redactor.redact(session))
             page = message_store.messages_of_session(db, n, first=int(after) + 1, limit=limit)
-        return pagination.page_of([((one.ordinal,), one) for one in page], limit)
+        return context.page_of([((one.ordinal,), one) for one in page], limit)
 
     def page_of_distillations(
         self, *, session: str = "", project: str = "", limit: PageSize = 50, cursor: str = ""
     ) -> Page[Distillation]:
         """Return a page of distillations, newest first."""
-        after = pagination.decode_cursor(cursor, int)
+        after = context.decode_cursor(cursor, int)
         with self._database.read() as db:
             session_name = self._redactor.redact(session)
             ns = pages.distillations(
@@ -228,7 +225,7 @@ class Sessions(MemoryPart):
                 limit=limit,
             )
             by_n = distillations.get_distillations(db, ns)
-        return pagination.page_of([((n,), by_n[n]) for n in ns], limit)
+        return context.page_of([((n,), by_n[n]) for n in ns], limit)
 
     def page_of_episodes(
         self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
@@ -236,17 +233,17 @@ class Sessions(MemoryPart):
         """Return a page of episodes, those whose sessions ended last first."""
         from lore.digest import episodes
 
-        after = pagination.decode_cursor(cursor, int, int)
+        after = context.decode_cursor(cursor, int, int)
         with self._database.read() as db:
             keys = pages.episodes(
                 db, after, project_n=self._find_project_n(db, project), limit=limit
             )
             by_n = fragment_store.by_number(db, [n for _, n in keys])
             rows = [(key, episodes.load_episode(db, by_n[key[1]])) for key in keys]
-        return pagination.page_of(rows, limit)
+        return context.page_of(rows, limit)
 
     def page_of_projects(self, *, limit: PageSize = 50, cursor: str = "") -> Page[Project]:
         """Return a page of projects in the order of their creation."""
-        after = pagination.decode_cursor(cursor, int)
+        after = context.decode_cursor(cursor, int)
         with self._database.read() as db:
-            return pagination.page_of(pages.projects(db, after, limit=limit), limit)
+            return context.page_of(pages.projects(db, after, limit=limit), limit)

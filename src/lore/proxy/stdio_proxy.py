@@ -155,8 +155,8 @@ class StdioProxy:
         for _ in self._workers:
             self._waiting.put(None)
         until = time.monotonic() + CALL_TIMEOUT_S
-        for carrier in self._workers:
-            carrier.join(max(0.0, until - time.monotonic()))
+        for worker in self._workers:
+            worker.join(max(0.0, until - time.monotonic()))
 
     def _handle_line(self, line: bytes) -> None:
         try:
@@ -200,9 +200,9 @@ class StdioProxy:
         call = self._calls[_id_key(message["id"])] = DaemonCall()
         self._waiting.put((message, line, call))
         if len(self._workers) < _MAX_CONCURRENT:
-            carrier = threading.Thread(target=self._run_worker, daemon=True)
-            self._workers.append(carrier)
-            carrier.start()
+            worker = threading.Thread(target=self._run_worker, daemon=True)
+            self._workers.append(worker)
+            worker.start()
 
     def _run_worker(self) -> None:
         while (job := self._waiting.get()) is not None:

@@ -158,7 +158,7 @@ def _fate(
     if item.id in selection.reasons:
         verdict = selection.reasons[item.id]
     elif rank_ is None:
-        verdict = "a candidate, but so much weaker than the best that it counts as noise"
+        verdict = "a candidate, but too weak beside the best to be more than noise"
     else:
         verdict = f"ranked {rank_}, below the last hit that the limit allowed"
     return RecallTrace(

@@ -122,7 +122,7 @@ def present(
 ) -> Selection:
     """Turn the best candidates into hits until the hit limit or the token budget is reached.
 
-    What is tokens_left of the budget goes to replies to hits that are questions, the best first.
+    What is left of the budget goes to replies to hits that are questions, the best first.
     """
     is_log = ranked.pool.rows.types == items.type_number("distillation")
     places = [int(place) for place in order]

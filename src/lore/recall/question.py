@@ -10,7 +10,7 @@ from itertools import pairwise
 from lore.errors import InvalidInput
 from lore.recall.time_spans import MONTHS, Span, spans
 from lore.text import words
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 _ALL_MONTHS = "|".join(MONTHS)
 

@@ -218,7 +218,7 @@ class Sources:
         with self.database.read() as db:
             return vectors.load(db, ns, self.embedder.dimension)
 
-    def let_go(self) -> None:
+    def clear_caches(self) -> None:
         """Clear the caches: their texts may have been forgotten, here or by another process."""
         self.texts.clear()
         self.beginnings.clear()

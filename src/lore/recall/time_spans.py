@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from lore.errors import InvalidInput
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",

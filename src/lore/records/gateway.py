@@ -199,7 +199,7 @@ class ClientSession:
         return replace(self, session=self.began, began="") if self.began else self
 
     @property
-    def marks_what_it_adds(self) -> bool:
+    def marks_injected_text(self) -> bool:
         """Return whether the agent marks all text in a person's entry that the person did not type.
 
         Text that other programs put beside a person's words may come from any file.

@@ -219,14 +219,14 @@ class Segment:
     """
 
     session_id: str
-    said: tuple[MessageText, ...]
+    messages: tuple[MessageText, ...]
     title: str = ""
     later: tuple[MessageText, ...] = ()
 
     @property
     def tokens(self) -> int:
         """Return the token count."""
-        return sum(one.tokens for one in self.said)
+        return sum(one.tokens for one in self.messages)
 
 
 @dataclass(frozen=True, slots=True)

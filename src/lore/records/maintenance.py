@@ -33,7 +33,7 @@ class JobFailure:
     `hopeless` job is parked at once.
     """
 
-    told: str
+    message: str
     until: datetime | None = None
     hopeless: bool = False
 
@@ -201,7 +201,7 @@ class CaptureEstimate:
     files: int
     bytes: int
     seconds: float | None
-    found: int = 0
+    total_files: int = 0
     """The number of files, including unchanged ones."""
 
 

@@ -47,8 +47,7 @@ from lore.redaction.value_reader import (
     read_value,
     skip_quote,
 )
-from lore.text.lazy_regex import compile_lazy
-from lore.text.re2_helpers import compile_re2, group_numbers, search_with_heads
+from lore.text.regex import compile_lazy, compile_re2, group_numbers, search_with_heads
 
 _NAME_STARTS = (
     r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"

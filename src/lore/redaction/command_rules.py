@@ -25,7 +25,7 @@ from lore.redaction.value_reader import (
     read_url_password,
     read_value,
 )
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 LINE_CHARS = 500
 """Characters to look back for the command of a flag."""

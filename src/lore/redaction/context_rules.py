@@ -24,8 +24,7 @@ from lore.redaction.password_shapes import (
     is_word_and_number,
 )
 from lore.redaction.value_reader import Span
-from lore.text.lazy_regex import compile_lazy
-from lore.text.re2_helpers import compile_re2
+from lore.text.regex import compile_lazy, compile_re2
 
 _LOGIN_PATTERN = load_pattern("logins")
 

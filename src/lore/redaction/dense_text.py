@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lore.redaction.password_shapes import is_named_password
 from lore.redaction.value_reader import Span
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 DENSE_COUNT = 512
 """Candidates after which the density of the text is checked."""
@@ -26,7 +26,7 @@ _NAME = compile_lazy(rb"^[\w.\-]{1,40}[=:]+(?=.)")
 
 
 def is_dense(places: int, size: int) -> bool:
-    """Return whether so many candidates in so many bytes are too many to judge one by one."""
+    """Return whether a text has too many candidates for its size to judge them one by one."""
     return places >= DENSE_COUNT and size < places * _DENSE_SPACING
 
 

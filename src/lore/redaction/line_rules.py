@@ -20,8 +20,7 @@ from lore.redaction.password_shapes import (
 )
 from lore.redaction.prose_rules import FOREIGN_PASSWORD_WORD, mentions_metadata
 from lore.redaction.value_reader import Span
-from lore.text.lazy_regex import compile_lazy
-from lore.text.re2_helpers import compile_re2, group_numbers, loosen_counts
+from lore.text.regex import compile_lazy, compile_re2, group_numbers, loosen_counts
 
 _BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
 _NUMBERED = r"(?:[ \t]*\d{1,6}(?:\xe2\x86\x92|\t))?"

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Literal
 
 from lore.redaction import load_words
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 NameKind = Literal["", "password", "pass", "phrase", "secret", "key", "auth", "cookie"]
 """The kind of value a name announces;

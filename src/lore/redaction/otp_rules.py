@@ -7,7 +7,7 @@ from typing import Any
 
 from lore.redaction.value_checks import is_example, is_random
 from lore.redaction.value_reader import Rule, Span
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 _PHRASE_BYTES = 420
 """Bytes after a name in which its phrase ends: 24 words of 8 letters, numbered."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from lore.redaction import load_words, value_checks
 from lore.redaction.name_rules import NameKind
 from lore.redaction.value_reader import Span, Value
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 _PASSPHRASE = compile_lazy(
     r"^[A-Za-z][a-z]{2,11}(?:([\-_.+~=,])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){1,6}"

@@ -16,7 +16,7 @@ from lore.redaction.password_shapes import (
 )
 from lore.redaction.value_checks import is_dotted
 from lore.redaction.value_reader import Rule, Span, Value, match_app_password, read_value
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 
 def _utf8(words: str) -> str:

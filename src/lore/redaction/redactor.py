@@ -26,8 +26,7 @@ from lore.redaction.context_rules import find_by_context
 from lore.redaction.line_rules import find_by_line, has_lines
 from lore.redaction.value_reader import ANSI_COLOUR, Span
 from lore.text import words
-from lore.text.lazy_regex import compile_lazy
-from lore.text.re2_helpers import compile_re2, loosen_counts, search_with_heads
+from lore.text.regex import compile_lazy, compile_re2, loosen_counts, search_with_heads
 
 if TYPE_CHECKING:
     from lore.settings import Settings

@@ -8,8 +8,7 @@ import re
 from itertools import pairwise
 
 from lore.redaction import load_pattern, load_words
-from lore.text.lazy_regex import compile_lazy
-from lore.text.re2_helpers import compile_re2_text
+from lore.text.regex import compile_lazy, compile_re2_text
 
 _EXAMPLE = f"(?i:{load_pattern('examples')})"
 
@@ -80,7 +79,7 @@ _SYMBOL = compile_lazy(r"[!@#$%^&*?~+=]")
 _PIECE_CHARS = 4
 _DENSE_CAPITALS = 6
 _MANY_JUMPS = 5
-"""Changes between upper case, lower case and digits; no word has so many."""
+"""Changes between upper case, lower case and digits; words have fewer."""
 
 _MIXED_LEAST = 2
 ID_PREFIXES = load_words("id_prefixes")

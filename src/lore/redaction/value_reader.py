@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 LONGEST_VALUE = 2_048
 """Bytes to search for the end of a value, so that nested quotes cost linear time."""

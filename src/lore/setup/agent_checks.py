@@ -32,9 +32,9 @@ def check_daemon(settings: Settings) -> Check:
     """Check whether the daemon of a home answers."""
     holder = daemon_lock.find_holder(settings.home)
     if holder is None and settings.mcp_start:
-        return Check("daemon", "ok", "It does not run; an agent that asks for memory starts it.")
+        return Check("daemon", "ok", "It is not running; an agent that needs memory starts it.")
     if holder is None:
-        finding = "It does not run, and agents may not start it (mcp.start)."
+        finding = "It is not running, and agents may not start it (mcp.start)."
         return Check("daemon", "degraded", finding, "'lore up --detach' starts it.")
     who = f"pid {holder.pid}"
     address = find_address(str(settings.home))
@@ -69,7 +69,7 @@ def check_agents(home: Path, command: Command, user_home: Path, path: str) -> li
                 configured, agent.has_plugin(user_home), config_changes.is_set_up(planned)
             )
             checks.append(_check_installation(agent, ways, command, path))
-            if wrong := config_changes.unread_by(agent, planned):
+            if wrong := config_changes.parse_problem(agent, planned):
                 checks.append(Check(agent.name, "broken", wrong, "Take the comments out of it."))
         elif agent.is_found(user_home, path):
             finding = f"{agent.title} is here and not set up."
@@ -91,7 +91,7 @@ def check_gateway(
             if configured:
                 checks.append(_check_address(agent, configured, daemon.url if daemon else ""))
     if checks and not tells_owners:
-        shared = "This system does not tell whose a connection is: every user of it may pass."
+        shared = "This system does not report who owns a connection: all local users have access."
         remedy = "Where others log in, turn it off: 'lore config gateway.on false'."
         checks.append(Check("gateway", "ok", shared, remedy))
     return checks

@@ -37,7 +37,7 @@ class Change:
     """What an undo restores."""
 
     @property
-    def is_none(self) -> bool:
+    def is_noop(self) -> bool:
         """Return whether nothing changes."""
         return self.before == self.after
 
@@ -59,7 +59,7 @@ class Change:
         return difflib.unified_diff(before, after, *names, lineterm="", n=2)
 
 
-def unread_by(agent: Agent, planned: Sequence[Change]) -> str:
+def parse_problem(agent: Agent, planned: Sequence[Change]) -> str:
     """Return why an agent cannot read one of its own files, or ''."""
     for change in planned:
         if not agent.takes_comments and not change.is_plain:
@@ -99,7 +99,7 @@ def apply(
     if not undo:
         _store_record(home, agent, {**others, **_file_records(changes)}, [*filter(None, addresses)])
     for change in changes:
-        if change.is_none:
+        if change.is_noop:
             continue
         try:
             _write(change.path, change.after)
@@ -113,7 +113,7 @@ def apply(
 
 def is_set_up(changes: Sequence[Change]) -> bool:
     """Return whether a plan changes nothing."""
-    return all(change.is_none for change in changes)
+    return all(change.is_noop for change in changes)
 
 
 @dataclass(frozen=True, slots=True)

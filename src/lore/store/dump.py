@@ -14,8 +14,8 @@ from lore.errors import InvalidInput
 from lore.records import Distillation, Part, Spend, Watermark
 from lore.store import (
     distillations,
-    forgetting,
     fragments,
+    hard_delete,
     history,
     items,
     keywords,
@@ -253,7 +253,7 @@ def _number(db: Connection, table: str, id_: str | None) -> int | None:
         n = db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_)
     if n is None and table in _ALIASED:
         n = db.value(f"SELECT {_ALIASED[table]} FROM aliases WHERE id = :id", id=id_)
-    if n is None and not history.find_buried(db, [id_]):
+    if n is None and not history.find_tombstones(db, [id_]):
         msg = f"'{id_}' is referenced, but is not in the import."
         raise InvalidInput(msg)
     return None if n is None else int(n)
@@ -363,7 +363,7 @@ def load_fragment(db: Connection, line: Line, mentioned: Sequence[Mention], now:
         now=now,
     )
     state = _fields(line, *FRAGMENT_STATE)
-    if state["superseded_by"] and history.find_buried(db, [state["superseded_by"]]):
+    if state["superseded_by"] and history.find_tombstones(db, [state["superseded_by"]]):
         state |= {"superseded_by": None, "valid_to": None}
     assignments = ", ".join(f"{name} = :{name}" for name in FRAGMENT_STATE)
     db.run(
@@ -530,9 +530,9 @@ def load_spend(db: Connection, line: Line, _now: datetime) -> bool:
 def load_tombstone(db: Connection, line: Line, now: datetime) -> bool:
     """Forget what another memory forgot; return whether that is new."""
     id_ = line["id"]
-    if history.find_buried(db, [id_]):
+    if history.find_tombstones(db, [id_]):
         return False
-    forgetting.apply_tombstones(db, {id_: line.get("source", "")}, now=now)
+    hard_delete.apply_tombstones(db, {id_: line.get("source", "")}, now=now)
     return True
 
 

@@ -75,7 +75,7 @@ def shared_file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> 
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), fields[1]).rstrip("/") or "/"
+        point = _ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[1]).rstrip("/") or "/"
         inside = target == point or target.startswith(point if point == "/" else point + "/")
         if inside and len(point) >= len(best):
             best, kind = point, fields[2]

@@ -199,7 +199,7 @@ def find_forgotten_copies(
     sources = {_copy_source(agent, _fingerprint(message)): message.key for message in fresh}
     if not sources:
         return set()
-    return {sources[source] for source in history.find_buried_sources(db, list(sources))}
+    return {sources[source] for source in history.find_tombstones_by_source(db, list(sources))}
 
 
 def copy_sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
@@ -217,12 +217,12 @@ def copy_sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
     return {f"{id_}/copy": _copy_source(agent, _Fingerprint(*same)) for id_, agent, *same in rows}
 
 
-def bury_copies(
+def add_copy_tombstones(
     db: Connection, agent: str, unstored: Sequence[PreparedMessage], *, now: datetime
 ) -> None:
     """Prevent every session from storing a copy of messages that must not be stored."""
     sources = {f"{one.id}/copy": _copy_source(agent, _fingerprint(one)) for one in unstored}
-    buried = history.find_buried_sources(db, list(sources.values())) if sources else {}
+    buried = history.find_tombstones_by_source(db, list(sources.values())) if sources else {}
     fresh = {id_: source for id_, source in sources.items() if source not in buried}
     history.add_tombstones(db, list(fresh), now, sources=fresh)
 
@@ -250,7 +250,7 @@ def find_copied(
     related |= _sessions_starting_with(db, agent, project_n, fresh)
     related |= {kin for n in related for kin in _related_sessions(db, n)}
     sources = {_copy_source(agent, _fingerprint(message)): message.key for message in fresh}
-    buried = history.find_buried_sources(db, list(sources))
+    buried = history.find_tombstones_by_source(db, list(sources))
     return {*_stored_matches(db, sorted(related), fresh), *(sources[source] for source in buried)}
 
 
@@ -327,7 +327,7 @@ def drop_forgotten_echoes(
     keys = [pack_key(message.key) for message in prepared]
     rare = [_echo_source(key, is_rare=True) for key in keys]
     common = [_echo_source(key, is_rare=False) for key in keys]
-    buried = history.find_buried_sources(db, [*rare, *common])
+    buried = history.find_tombstones_by_source(db, [*rare, *common])
     is_buried = [one in buried or other in buried for one, other in zip(rare, common, strict=True)]
     remaining: list[PreparedMessage] = []
     for is_known, row in groupby(range(len(keys)), key=is_buried.__getitem__):

@@ -54,7 +54,7 @@ def add_tombstones(
     `sources` holds the source digest of an id, which recognizes it when it is captured again.
     """
     us = clock.to_us(at)
-    fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in find_buried(db, [id_])]
+    fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in find_tombstones(db, [id_])]
     if not fresh:
         return 0
     # Inserting with RETURNING one by one gets slower with every entry of a large transaction.
@@ -85,7 +85,7 @@ def has_source_tombstones(db: Connection) -> bool:
     return db.find("SELECT 1 FROM tombstones WHERE source <> '' LIMIT 1") is not None
 
 
-def find_buried_sources(db: Connection, sources: Sequence[str]) -> dict[str, str]:
+def find_tombstones_by_source(db: Connection, sources: Sequence[str]) -> dict[str, str]:
     """Return those of the source digests that have tombstones, with their ids."""
     rows = db.rows(
         f"SELECT source, id FROM tombstones WHERE source <> '' AND {among('source', 'sources')}",
@@ -94,7 +94,7 @@ def find_buried_sources(db: Connection, sources: Sequence[str]) -> dict[str, str
     return dict(rows)
 
 
-def find_buried(db: Connection, ids: Sequence[str]) -> set[str]:
+def find_tombstones(db: Connection, ids: Sequence[str]) -> set[str]:
     """Return those of the ids that were forgotten."""
     return {id_ for id_ in ids if db.find("SELECT 1 FROM tombstones WHERE id = :id", id=id_)}
 

@@ -18,9 +18,9 @@ from lore.records import Stats
 from lore.store import (
     dialogue_state,
     files,
-    forgetting,
     fragments,
     graph,
+    hard_delete,
     history,
     items,
     jobs,
@@ -31,7 +31,7 @@ from lore.store import (
     vectors,
 )
 from lore.store.database import Database, find_meta, open_database, set_meta
-from lore.store.forgetting import ForgetSelection
+from lore.store.hard_delete import ForgetSelection
 from lore.store.sqlite import Connection, full_text, id_blob
 from lore.text import entities
 
@@ -178,7 +178,7 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
     try:
         _copy(source, fresh)
         with closing(open_database(fresh, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as copy:
-            copy.write(lambda db: forgetting.apply_tombstones(db, forgotten, now=copy.now()))
+            copy.write(lambda db: hard_delete.apply_tombstones(db, forgotten, now=copy.now()))
             copy.write(_new_epoch)
             copy.erase_traces()
         if path.exists():
@@ -199,7 +199,7 @@ def _forget_late(path: Path, saved: Path, forgotten: dict[str, str]) -> None:
         late = {id_: s for id_, s in _read_tombstones(saved).items() if id_ not in forgotten}
         if late:
             with closing(open_database(path, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as now:
-                now.write(lambda db: forgetting.apply_tombstones(db, late, now=now.now()))
+                now.write(lambda db: hard_delete.apply_tombstones(db, late, now=now.now()))
                 now.erase_traces()
 
 
@@ -272,7 +272,7 @@ def forget_everywhere(
 
     def work(db: Connection) -> list[str]:
         now = database.now()
-        deleted = forgetting.forget(db, selection, text=text, now=now)
+        deleted = hard_delete.forget(db, selection, text=text, now=now)
         if deleted:
             set_meta(db, "forgotten_at", str(clock.to_us(now)))
         return deleted
@@ -315,9 +315,9 @@ def _require_writable(database: Database) -> None:
 
 
 def _forget_all(db: Connection, *, gone: dict[str, str], text: str, now: datetime) -> None:
-    forgetting.apply_tombstones(db, gone, now=now)
+    hard_delete.apply_tombstones(db, gone, now=now)
     if text:
-        forgetting.forget(db, forgetting.select_text(db, text), text=text, now=now)
+        hard_delete.forget(db, hard_delete.select_text(db, text), text=text, now=now)
 
 
 def has_forgotten_since(db: Connection, moment: datetime) -> bool:

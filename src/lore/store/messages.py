@@ -170,7 +170,7 @@ def _forgotten(
     if not source_keys:
         return {}
     sources = {key: history.source_digest(*place, name) for key, name in source_keys.items()}
-    buried = history.find_buried_sources(db, list(sources.values()))
+    buried = history.find_tombstones_by_source(db, list(sources.values()))
     return {
         key: message_dedup.message_id_of(buried[source])
         for key, source in sources.items()

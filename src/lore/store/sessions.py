@@ -30,7 +30,7 @@ class SessionName(NamedTuple):
     name: str
 
 
-def bury_name(
+def add_name_tombstone(
     db: Connection, session: SessionName, what: NameKind, text: str, *, now: datetime
 ) -> None:
     """Add a tombstone for a name of a session."""
@@ -42,14 +42,16 @@ def bury_name(
 
 def visible_name(db: Connection, agent: str, name: str, what: NameKind, text: str) -> str:
     """Return a name of a session, or '' if it was forgotten."""
-    if not text or not history.find_buried_sources(db, [_name_source(agent, name, what, text)]):
+    if not text or not history.find_tombstones_by_source(
+        db, [_name_source(agent, name, what, text)]
+    ):
         return text
     return ""
 
 
 def find_renamed_session(db: Connection, agent: str, name: str) -> str | None:
     """Return the id of the session whose own name was forgotten, or None."""
-    buried = history.find_buried_sources(db, [_name_source(agent, name, "session", name)])
+    buried = history.find_tombstones_by_source(db, [_name_source(agent, name, "session", name)])
     return next((id_.partition("/")[0] for id_ in buried.values()), None)
 
 

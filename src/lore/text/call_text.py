@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lore.text import sentences
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 ActionKind = Literal["run", "read", "edit", "write", "look", "fetch", "other"]
 Check = Literal["", "test", "lint", "build"]

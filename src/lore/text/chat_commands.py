@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 _TYPED = compile_lazy(
     r"/?lore:(status|amnesia|remember)(?:\s+(.*))?|/lore:(\S*).*", re.DOTALL | re.IGNORECASE

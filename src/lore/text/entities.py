@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from lore.text import sentences, words
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 MAX_MENTIONS = 40
 """Mentions stored for one text."""

@@ -21,8 +21,8 @@ from lore.records import (
 )
 from lore.text import call_text, goals, sentences, tokens
 from lore.text.call_text import Call, Verdict
-from lore.text.lazy_regex import compile_lazy
 from lore.text.message_features import is_spoken_part, part_origin
+from lore.text.regex import compile_lazy
 
 _LAST_CHARS = 1_500
 """Characters at the beginning and the end of the last message that are read."""

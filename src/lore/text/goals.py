@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from lore.records import Message
 from lore.text import memory_tags, sentences, words
-from lore.text.lazy_regex import compile_lazy
 from lore.text.message_features import is_spoken_part
+from lore.text.regex import compile_lazy
 
 GOAL_CHARS = 280
 _READ_CHARS = 6_000

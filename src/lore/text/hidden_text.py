@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from lore.text import memory_tags, tokens
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 """Letters and marks that show nothing, though Unicode does not class them as format characters."""

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from lore.records import Message, NewMessage
 from lore.text import message_features, words
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 from lore.text.sentences import sentence_spans
 
 _INSTRUCTION = compile_lazy(
@@ -87,7 +87,7 @@ def find_standing(text: str) -> tuple[str, ...]:
 def masked_sentences(text: str) -> Iterator[tuple[str, str]]:
     """Yield the sentences of a person's message, word for word and with quotes masked."""
     head = text[:_READ_CHARS]
-    masked = _QUOTED.sub(lambda found: "\x01" * len(found.group()), head.replace("’", "'"))
+    masked = _QUOTED.sub(lambda match: "\x01" * len(match.group()), head.replace("’", "'"))
     for start, end in sentence_spans(masked, typed=True):
         listed = _LISTED.match(masked, start, end)
         begin = listed.end() if listed else start

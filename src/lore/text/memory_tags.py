@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from functools import cache
 
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 MEMORY_TAG = "lore-memory"
 """The name of the tag around recalled memory."""

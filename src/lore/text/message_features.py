@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from lore.records import TRUST, Origin, Part, PartKind
 from lore.text import call_text, words
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 EMPTY = 1
 ENDS_IN_QUESTION = 2

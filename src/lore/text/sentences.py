@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 _TICKED = compile_lazy(r"`[^`\n]+`")
 _WRITTEN_END = r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[A-Z0-9\x01])|(?<=[。！？])\s*"
@@ -40,7 +40,7 @@ def sentence_spans(text: str, *, typed: bool = False) -> Iterator[tuple[int, int
     """
     masked = text
     if "`" in text:
-        masked = _TICKED.sub(lambda found: "\x01" * len(found.group()), text)
+        masked = _TICKED.sub(lambda match: "\x01" * len(match.group()), text)
     start = 0
     for end in (_TYPED_END if typed else _END).finditer(masked):
         if not _is_abbreviation(masked, start, end, typed=typed):

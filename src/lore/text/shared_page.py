@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lore.records import FragmentKind
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 FILE_NAME = ".lore.md"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lore.text import sentences
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 READ_CHARS = 60_000
 """Characters of one text that are split; what follows is a document, not dialogue."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lore.records import Message, MessageText, Part, PartKind
 from lore.text import call_text, message_features, sentences, tokens, words
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 LONG_OUTPUT_CHARS = 4_000
 """Tool output that is longer than this is summarised or cut to its ends."""

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from lore.text.lazy_regex import compile_lazy
+from lore.text.regex import compile_lazy
 
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are aren't as at be because been

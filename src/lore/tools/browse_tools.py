@@ -11,9 +11,9 @@ from pydantic import Field
 from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import ItemType, Origin, Outline, TimelineEntry, Title
-from lore.tools import output
-from lore.tools.output import Id, Named, Words, named
+from lore.tools import tool_output
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
+from lore.tools.tool_output import Id, Named, Words, named
 
 OUTLINE_TOKENS = 1_500
 """The token budget of an outline, as of a recall."""
@@ -53,17 +53,17 @@ def explore(memory: Memory, arguments: ExploreArguments, _caller: Caller) -> Out
     if not branches:
         return Outcome("Nothing found.", result)
     short = memory.search.short_ids([branch.id for branch in branches])
-    sheet = output.PromptBlock(OUTLINE_TOKENS, output.COLUMNS)
+    sheet = tool_output.PromptBlock(OUTLINE_TOKENS, tool_output.COLUMNS)
     with sheet.reserve(_MORE_TOKENS):
         shown = _add_lines(
-            sheet, [f"{'  ' * one.level}{output.name_line(one, short)}" for one in branches]
+            sheet, [f"{'  ' * one.level}{tool_output.name_line(one, short)}" for one in branches]
         )
     if shown < len(branches):
         sheet.add(f"{len(branches) - shown} more: explore(id=…) shows one branch.")
     return Outcome(sheet.text(), result)
 
 
-def _add_lines(sheet: output.PromptBlock, lines: list[str]) -> int:
+def _add_lines(sheet: tool_output.PromptBlock, lines: list[str]) -> int:
     """Add as many lines as fit, and return their number."""
     return next((place for place, line in enumerate(lines) if not sheet.add(line)), len(lines))
 
@@ -120,7 +120,10 @@ def _name_list(memory: Memory, titles: list[Title], nothing: str) -> Outcome:
         return Outcome(nothing, result)
     short = memory.search.short_ids([one.id for one in entries])
     return Outcome(
-        output.wrap_lines([output.COLUMNS, *(output.name_line(one, short) for one in entries)]),
+        tool_output.wrap_lines([
+            tool_output.COLUMNS,
+            *(tool_output.name_line(one, short) for one in entries),
+        ]),
         result,
     )
 
@@ -177,15 +180,15 @@ def timeline(memory: Memory, arguments: TimelineArguments, _caller: Caller) -> O
     width = min(
         _TEXT_TOKENS, max(_LEAST_TEXT_TOKENS, TIMELINE_TOKENS // len(entries) - _LINE_TOKENS)
     )
-    sheet = output.PromptBlock(output.MAX_TOKENS, output.QUOTED)
+    sheet = tool_output.PromptBlock(tool_output.MAX_TOKENS, tool_output.QUOTED)
     session = ""
     for one in entries:
         if one.session_id != session:
             session = one.session_id
-            sheet.add(f"session {session or 'none'} {output.title(one.session)}".rstrip())
-        who = output.one_line(output.voice(one.what, one.origin), 8)
+            sheet.add(f"session {session or 'none'} {tool_output.title(one.session)}".rstrip())
+        who = tool_output.one_line(tool_output.voice(one.what, one.origin), 8)
         mark = "*" if one.is_anchor else " "
-        text = output.one_line(one.text, width)
+        text = tool_output.one_line(one.text, width)
         sheet.add(f"{mark}{short[one.id]} {one.at:%Y-%m-%d %H:%M} {who}: {text}")
     return Outcome(sheet.text(), result)
 

@@ -3,19 +3,218 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from lore.errors import AmbiguousId, NotFound
 from lore.memory import Memory
-from lore.records import Answer, FragmentKind, Hit, ItemType, Origin, Scope
+from lore.records import Answer, Edge, FragmentKind, Hit, ItemType, Origin, Reading, Scope
 from lore.text import tokens
-from lore.tools import output, read_tools
-from lore.tools.caller import find_session
-from lore.tools.output import MAX_HITS, Query, Question
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
+from lore.tools import tool_output
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool, find_session
+from lore.tools.tool_output import MAX_HITS, Id, Named, Query, Question, named
+
+MAX_READ = 20
+"""At a thousand tokens each, as many as a client accepts."""
+
+_PAYLOAD_TOKENS = 60
+"""The token budget of a payload field; the data has all."""
+
+_SOURCES_SHOWN = 5
+"""The number of source messages in the text; the data has all."""
+
+
+class Linked(Result):
+    """An edge as seen from one end; `direction` is out of it or into it."""
+
+    kind: str
+    direction: Literal["out", "in"]
+    id: str
+    title: Seen
+    weight: float = 1.0
+    note: Seen = ""
+
+
+class ReadArguments(Arguments):
+    """What read takes."""
+
+    ids: list[Id] = Field(
+        min_length=1, max_length=MAX_READ, description="Ids, or 8 and more characters of each."
+    )
+
+
+class ReadItem(Result):
+    """One item whole: what it says, what stands around it, where it comes from."""
+
+    id: str
+    type: ItemType
+    kind: str
+    origin: Origin
+    created_at: datetime
+    title: Seen
+    text: Seen
+    tokens: int
+    payload: dict[str, Any] | None = None
+    depth: int | None = None
+    version: int | None = None
+    deleted: bool = False
+    superseded_by: str = ""
+    parent: Named | None = None
+    children: tuple[Named, ...] = ()
+    edges: tuple[Linked, ...] = ()
+    session_id: str = ""
+    source_messages: tuple[str, ...] = ()
+
+
+class ReadResult(Result):
+    """Items in the order in which they were asked for."""
+
+    items: list[ReadItem]
+
+
+def read(memory: Memory, arguments: ReadArguments, _caller: Caller) -> Outcome:
+    """Return whole items, as far as a client accepts them; reading reinforces fragments."""
+    readings = memory.read(arguments.ids)
+    read_items = [_item(memory, reading) for reading in readings]
+    short = memory.search.short_ids([id_ for item in read_items for id_ in _ids_of(item)])
+    sheet = tool_output.PromptBlock(tool_output.MAX_TOKENS, tool_output.QUOTED)
+    for item in read_items:
+        if not sheet.add_quote(_describe(item, short), item.text):
+            sheet.add(f"{short[item.id]} left out: read fewer at a time.")
+            continue
+        sheet.add(*_around(item, short))
+    return Outcome(sheet.text(), ReadResult(items=read_items))
+
+
+def _item(memory: Memory, reading: Reading) -> ReadItem:
+    fragment = reading.fragment
+    others = [_other(edge, reading.id) for edge in reading.edges]
+    titles = {title.id: title.title for title in memory.search.titles(others)} if others else {}
+    return ReadItem(
+        id=reading.id,
+        type=reading.type,
+        kind=fragment.kind if fragment else _role(reading),
+        origin=reading.origin,
+        created_at=reading.created_at,
+        title=reading.title,
+        text=reading.text,
+        tokens=reading.tokens,
+        payload=dict(fragment.payload) if fragment and fragment.payload else None,
+        depth=fragment.depth if fragment else None,
+        version=fragment.version if fragment else None,
+        deleted=reading.deleted,
+        superseded_by=(fragment.superseded_by or "") if fragment else "",
+        parent=named(reading.parent) if reading.parent else None,
+        children=tuple(named(child) for child in reading.children),
+        edges=tuple(_linked(edge, reading.id, titles) for edge in reading.edges),
+        session_id=reading.session.id if reading.session else "",
+        source_messages=fragment.source_messages if fragment else (),
+    )
+
+
+def _role(reading: Reading) -> str:
+    return (reading.message.speaker or reading.message.role) if reading.message else reading.type
+
+
+def _other(edge: Edge, id_: str) -> str:
+    return edge.target if edge.source == id_ else edge.source
+
+
+def _linked(edge: Edge, id_: str, titles: Mapping[str, str]) -> Linked:
+    other = _other(edge, id_)
+    return Linked(
+        kind=edge.kind,
+        direction="out" if edge.source == id_ else "in",
+        id=other,
+        title=titles.get(other, ""),
+        weight=edge.weight,
+        note=edge.note,
+    )
+
+
+def _ids_of(item: ReadItem) -> list[str]:
+    named_ones = [*([item.parent] if item.parent else []), *item.children]
+    return [
+        item.id,
+        *(one.id for one in named_ones),
+        *(edge.id for edge in item.edges),
+        *item.source_messages[:_SOURCES_SHOWN],
+        *([item.superseded_by] if item.superseded_by else []),
+    ]
+
+
+def _describe(item: ReadItem, short: Mapping[str, str]) -> str:
+    """Return one line that describes an item and its state."""
+    words = [short[item.id], tool_output.one_line(tool_output.voice(item.kind, item.origin), 10)]
+    if item.version is not None:
+        words.append(f"depth {item.depth} version {item.version}")
+    words += [f"said by {item.origin}", f"{item.created_at:%Y-%m-%d %H:%M}"]
+    if item.superseded_by:
+        words.append(f"superseded by {short[item.superseded_by]}")
+    if item.deleted:
+        words.append("deleted")
+    return " ".join(words)
+
+
+def _around(item: ReadItem, short: Mapping[str, str]) -> Iterator[str]:
+    """Yield lines about the surroundings of an item."""
+    for name, value in (item.payload or {}).items():
+        if not _is_contained(value, item.text):
+            key = tool_output.one_line(str(name), 10)
+            text = tool_output.one_line(_plain(value), _PAYLOAD_TOKENS)
+            yield f"{tool_output.QUOTE_PREFIX}{key}: {text}"
+    if item.parent:
+        yield f"below {short[item.parent.id]} {tool_output.title(item.parent.title)}"
+    for child in item.children:
+        yield f"child {short[child.id]} {tool_output.title(child.title)}"
+    for edge in item.edges:
+        arrow = "->" if edge.direction == "out" else "<-"
+        note = f" ({tool_output.one_line(edge.note, 20)})" if edge.note else ""
+        yield f"{arrow} {edge.kind} {short[edge.id]} {tool_output.title(edge.title)}{note}"
+    if item.source_messages:
+        shown = [short[id_] for id_ in item.source_messages[:_SOURCES_SHOWN]]
+        more = len(item.source_messages) - len(shown)
+        yield f"from {' '.join(shown)}{f' and {more} more' if more else ''}"
+    if item.session_id:
+        yield f"session {item.session_id}"
+
+
+def _is_contained(value: object, text: str) -> bool:
+    """Return whether the text already contains all of a value."""
+    if isinstance(value, Mapping):
+        return all(_is_contained(inner, text) for inner in value.values())
+    if isinstance(value, list | tuple):
+        return all(_is_contained(inner, text) for inner in value)
+    return value is None or str(value).rstrip("…") in text
+
+
+def _plain(value: object) -> str:
+    """Return a payload value in words: models read no JSON."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(_plain(inner) for inner in value)
+    return str(value)
+
+
+READ_TOOLS: tuple[Tool[Any], ...] = (
+    Tool(
+        name="read",
+        title="Read",
+        description=(
+            "Call this with ids from search() or recall() to get items whole: text, payload,"
+            " parent, children and edges by title, and the messages it comes from. Reading"
+            " strengthens a fragment."
+        ),
+        arguments=ReadArguments,
+        result=ReadResult,
+        run=read,
+    ),
+)
+
 
 TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
 """Accepted and ignored: no recipe for a task type was measured to be better."""
@@ -26,7 +225,7 @@ _HEADING_TOKENS = 24
 _STANDING_SHARE = 6
 """Standing instructions get at most this share of a recall's budget."""
 
-_QUOTED = f"{output.QUOTED} recall(id) gives one whole."
+_QUOTED = f"{tool_output.QUOTED} recall(id) gives one whole."
 _ID = re.compile(r"\[?([0-9a-f]{8}-[0-9a-f-]{2,27})\]?")
 """An id, whole or shortened, with or without the brackets that it has in a prompt."""
 
@@ -88,7 +287,7 @@ def recall(memory: Memory, arguments: RecallArguments, caller: Caller) -> Outcom
         return Outcome(_noticed(_NOTHING, answer.notice), _recalled((), (), answer))
     short = memory.search.short_ids([hit.id for hit in (*answer.hits, *answer.standing)])
     budget = memory.settings.recall_budget_tokens
-    sheet = output.PromptBlock(budget, *([answer.notice] if answer.notice else []), _QUOTED)
+    sheet = tool_output.PromptBlock(budget, *([answer.notice] if answer.notice else []), _QUOTED)
     standing = _fitting_standing(answer, short, budget // _STANDING_SHARE)
     for_standing = tokens.count("\n".join(line for _, line in standing)) + 1 if standing else 0
     hits = _fill(sheet, answer, short, for_standing)
@@ -100,16 +299,16 @@ def _find_ids(query: str) -> list[str]:
     """Return the ids of a query that consists of ids only, else none."""
     matches = [_ID.fullmatch(word) for word in query.replace(",", " ").split()]
     ids = [one[1] for one in matches if one is not None]
-    return ids if len(ids) == len(matches) <= read_tools.MAX_READ else []
+    return ids if len(ids) == len(matches) <= MAX_READ else []
 
 
 def _find_whole(memory: Memory, ids: list[str], caller: Caller) -> Outcome | None:
     """Return whole items, or None if one is unknown and so was no id."""
     try:
-        whole = read_tools.read(memory, read_tools.ReadArguments(ids=ids), caller)
+        whole = read(memory, ReadArguments(ids=ids), caller)
     except (NotFound, AmbiguousId):
         return None
-    assert isinstance(whole.data, read_tools.ReadResult)
+    assert isinstance(whole.data, ReadResult)
     hits = [
         Recalled(
             id=one.id,
@@ -156,7 +355,7 @@ def _fitting_standing(
     """Return the standing instructions that fit, nearest first, one line each."""
     fitting: list[tuple[Hit, str]] = []
     for hit in answer.standing:
-        line = f"{short[hit.id]} standing: {output.one_line(hit.text, 80)}"
+        line = f"{short[hit.id]} standing: {tool_output.one_line(hit.text, 80)}"
         most_tokens -= tokens.count(line) + 1
         if most_tokens < 0:
             break
@@ -165,7 +364,7 @@ def _fitting_standing(
 
 
 def _fill(
-    sheet: output.PromptBlock, answer: Answer, short: dict[str, str], reserved: int
+    sheet: tool_output.PromptBlock, answer: Answer, short: dict[str, str], reserved: int
 ) -> tuple[Hit, ...]:
     """Add hits until the block is full, and return those."""
     shown: list[Hit] = []
@@ -181,11 +380,11 @@ def _fill(
 
 def _heading(hit: Hit, id_: str) -> str:
     """Return id, date, author and location of a hit; omit a title that repeats the text."""
-    who = output.voice(hit.kind or hit.role or hit.type, hit.origin)
+    who = tool_output.voice(hit.kind or hit.role or hit.type, hit.origin)
     is_repeated = " ".join(hit.text.split()).startswith(" ".join(hit.title.split()).rstrip("…"))
     place = " · ".join(part for part in ("" if is_repeated else hit.title, hit.breadcrumb) if part)
-    where = f" {output.one_line(place, _HEADING_TOKENS)}" if place else ""
-    return f"{id_} {hit.created_at:%Y-%m-%d} {output.one_line(who, 10)}{where}"
+    where = f" {tool_output.one_line(place, _HEADING_TOKENS)}" if place else ""
+    return f"{id_} {hit.created_at:%Y-%m-%d} {tool_output.one_line(who, 10)}{where}"
 
 
 def _recalled(hits: tuple[Hit, ...], standing: tuple[Hit, ...], answer: Answer) -> RecallResult:
@@ -274,24 +473,24 @@ def search(memory: Memory, arguments: SearchArguments, _caller: Caller) -> Outco
     short = memory.search.short_ids([hit.id for hit in hits])
     notice = [data.notice] if data.notice else []
     lines = [_line(hit, short[hit.id]) for hit in hits]
-    return Outcome(output.wrap_lines([*notice, _COLUMNS, *lines]), data)
+    return Outcome(tool_output.wrap_lines([*notice, _COLUMNS, *lines]), data)
 
 
 def _line(hit: Hit, id_: str) -> str:
     """Return a hit on one line; a hit of the graph names its path."""
-    kind = output.voice(hit.kind, hit.origin)
-    where = output.one_line(hit.breadcrumb, output.TRAIL_TOKENS)
-    line = f"{id_} {hit.score:.2f} {hit.depth} {kind} {hit.tokens} {output.title(hit.title)}"
+    kind = tool_output.voice(hit.kind, hit.origin)
+    where = tool_output.one_line(hit.breadcrumb, tool_output.TRAIL_TOKENS)
+    line = f"{id_} {hit.score:.2f} {hit.depth} {kind} {hit.tokens} {tool_output.title(hit.title)}"
     if not where and len(hit.path) > 1:
         step = f"via {hit.path[-2]}: {hit.path[-3]}"
-        where = output.one_line(step, output.TRAIL_TOKENS)
+        where = tool_output.one_line(step, tool_output.TRAIL_TOKENS)
     return f"{line} < {where}" if where else line
 
 
 def _found(hit: Hit) -> Found:
     return Found(
         id=hit.id,
-        title=output.title(hit.title),
+        title=tool_output.title(hit.title),
         score=round(hit.score, 4),
         depth=hit.depth,
         kind=hit.kind,

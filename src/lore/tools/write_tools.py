@@ -9,10 +9,9 @@ from pydantic import Field, JsonValue
 
 from lore.memory import Memory
 from lore.records import EdgeKind, FragmentKind, RememberResult, Storing, Title
-from lore.tools import output
-from lore.tools.caller import find_session
-from lore.tools.output import Id, Named, named
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool
+from lore.tools import tool_output
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool, find_session
+from lore.tools.tool_output import Id, Named, named
 
 Content = Annotated[str, Field(min_length=1, description="One thing worth knowing, in full.")]
 
@@ -65,26 +64,28 @@ def store(memory: Memory, arguments: StoreArguments, caller: Caller) -> Outcome:
     return Outcome(_outcome_text(memory, stored), result)
 
 
-def _outcome_text(memory: Memory, kept: RememberResult) -> str:
+def _outcome_text(memory: Memory, result: RememberResult) -> str:
     """Return text that says where a fragment went and what it resembles."""
-    ids = [kept.id, *(title.id for title in kept.resembles)]
-    short = memory.search.short_ids([*ids, kept.parent.id] if kept.parent else ids)
-    id_ = short[kept.id]
-    if kept.outcome == "known":
-        first = f"Known already, nothing stored: {_name(kept.title, short)}"
-    elif kept.outcome == "updated":
+    ids = [result.id, *(title.id for title in result.resembles)]
+    short = memory.search.short_ids([*ids, result.parent.id] if result.parent else ids)
+    id_ = short[result.id]
+    if result.outcome == "known":
+        first = f"Known already, nothing stored: {_name(result.title, short)}"
+    elif result.outcome == "updated":
         first = f"Known already; it has your words now: {id_}"
     else:
-        place = f"below {_name(kept.parent, short)}" if kept.parent else "as a root"
+        place = f"below {_name(result.parent, short)}" if result.parent else "as a root"
         first = f"Stored {id_} {place}"
-    others = [title for title in kept.resembles if not kept.parent or title.id != kept.parent.id]
-    if kept.outcome == "stored" and others:
+    others = [
+        title for title in result.resembles if not result.parent or title.id != result.parent.id
+    ]
+    if result.outcome == "stored" and others:
         first += "".join(f"\nresembles {_name(title, short)}" for title in others)
     return first
 
 
 def _name(title: Title, short: Mapping[str, str]) -> str:
-    return f"{short[title.id]} '{output.title(title.title)}'"
+    return f"{short[title.id]} '{tool_output.title(title.title)}'"
 
 
 class UpdateArguments(Arguments):
@@ -231,7 +232,7 @@ TOOLS: tuple[Tool[Any], ...] = (
     ),
 )
 
-BY_HAND: tuple[Tool[Any], ...] = (
+MANUAL_TOOLS: tuple[Tool[Any], ...] = (
     Tool(
         name="link",
         title="Link",

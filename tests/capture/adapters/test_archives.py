@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.capture.adapters import chatgpt, claude_ai
+from lore.capture.adapters.adapter_registry import find_adapter
 from lore.capture.adapters.archives import read_objects
-from lore.capture.adapters.registry import find_adapter
 from lore.capture.message_capture import prepare
 from lore.capture.transcript_reader import ReadOptions, read_file
 from lore.errors import InvalidInput, NotFound

@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from lore.capture.adapters import opencode
-from lore.capture.adapters.registry import find_adapter
+from lore.capture.adapters.adapter_registry import find_adapter
 from lore.capture.message_capture import prepare
 from tests.capture.adapters.samples import OPENCODE, shapes
 

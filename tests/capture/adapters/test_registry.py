@@ -4,7 +4,7 @@ import pytest
 
 from lore.capture.adapter_protocol import LineAdapter, WholeAdapter
 from lore.capture.adapters import claude_code, codex, generic, sweagent
-from lore.capture.adapters.registry import ADAPTERS, find_adapter
+from lore.capture.adapters.adapter_registry import ADAPTERS, find_adapter
 from tests.capture.adapters.samples import (
     CLAUDE,
     CODEX,

@@ -251,12 +251,12 @@ def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(dimension=256), now=clock) as memory:
         for project, texts in known.items():
             capture_session(memory, project, project)
-            memory.context.digester = ScriptedSummarizer(finding(texts))
+            memory.context.summarizer = ScriptedSummarizer(finding(texts))
             memory.digest([project])
         clock.advance(hours=1)
         capture_session(memory, "again", "/code/shop")
         clock.advance(minutes=6)
-        memory.context.digester = ScriptedSummarizer(lambda _: [
+        memory.context.summarizer = ScriptedSummarizer(lambda _: [
             replace(fact(queue), edges=(("related_to", worker),)), fact(worker), fact(lint),
             fact("We now install the packages with pnpm", corrects=pin),
             fact("The queue of the shop is kept in Postgres on the second host"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.digest.consolidation.rescore import check_files
+from lore.digest.consolidation.prune import check_files
 from lore.store import consolidation, project_rows, sessions
 from lore.store.database import Database
 from tests.digest.consolidation.samples import World

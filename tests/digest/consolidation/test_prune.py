@@ -154,7 +154,7 @@ def test_a_day_later_no_byte_of_it_is_left_and_a_tombstone_is_written(database: 
     assert prune(database, means).counts == {"removed": 1}
     assert gone == [world.ns["low"]]
     with database.read() as db:
-        assert history.find_buried(db, [id_]) == {id_}
+        assert history.find_tombstones(db, [id_]) == {id_}
         assert not fragments.by_number(db, [world.ns["low"]])
     database.checkpoint()
     for path in database.path.parent.glob("memory.db*"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lore.digest.consolidation.cycle import run_cycle, undo_cycle
-from lore.store import consolidation, forgetting, fragments, graph
+from lore.store import consolidation, fragments, graph, hard_delete
 from lore.store.database import Database
-from lore.store.forgetting import ForgetSelection
+from lore.store.hard_delete import ForgetSelection
 from tests.digest.consolidation.samples import OFFLINE, World, full_world, soundness
 
 MADE: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
@@ -15,7 +15,7 @@ MADE: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
 
 def forget(database: Database, *ns: int, text: str = "") -> None:
     now = database.now()
-    database.write(lambda db: forgetting.forget(db, ForgetSelection(ns), text=text, now=now))
+    database.write(lambda db: hard_delete.forget(db, ForgetSelection(ns), text=text, now=now))
     database.erase_traces()
 
 

@@ -465,7 +465,7 @@ def test_knowledge_that_would_be_the_same_stays_at_a_bust(capped: Memory):
     assert busting.plan.busts
     assert busting.knowledge == begun.knowledge
     assert busting.change is not None
-    assert not any(one.text for one in busting.change.given)
+    assert not any(one.text for one in busting.change.injections)
 
 
 def test_a_bare_session_is_bare_no_more_after_a_bust_though_nothing_is_known(capped: Memory):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.gateway.session.throttle_delay import ThrottleDelay
+from lore.gateway.billing import ThrottleDelay
 from lore.memory import Memory
 from lore.records import Spend, TokenUse
 from lore.settings import load

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.llm.offline.clauses import MAX_CHARS, split_clauses, weigh_words
+from lore.llm.offline.log_writer import MAX_CHARS, split_clauses, weigh_words
 
 
 def texts(text: str, *, person: bool = True) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.llm.offline.extraction import MAX_FACTS, extract, group_by_topic
+from lore.llm.offline.extraction_rules import MAX_FACTS, extract, group_by_topic
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.records import Extract, MessageText, Origin, Segment
 from tests.fakes import FakeEmbedder

@@ -44,7 +44,7 @@ def test_an_informative_conversation_is_quoted_verbatim(told_of: list[int], limi
     assert quoted
     assert tokens.count(log.text) <= limit
     for line in quoted:
-        source = segment.said[line.sources[0]].text
+        source = segment.messages[line.sources[0]].text
         clauses = line.text.partition(": ")[2].split("; ")
         assert all(clause.rstrip("…") in source for clause in clauses)
 

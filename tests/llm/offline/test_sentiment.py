@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.llm.offline import sentiment
+from lore.llm.offline import statement_tone
 from tests.llm.offline.exchanges import contents
 
 
@@ -35,7 +35,7 @@ from tests.llm.offline.exchanges import contents
     ],
 )
 def test_what_a_mood_encloses_stands_without_it(said, stated):
-    assert sentiment.strip_sentiment(said) == stated
+    assert statement_tone.strip_sentiment(said) == stated
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_a_mood_encloses_stands_without_it(said, stated):
     ],
 )
 def test_a_mood_without_amount_person_or_act_states_nothing(said):
-    assert sentiment.strip_sentiment(said) == ""
+    assert statement_tone.strip_sentiment(said) == ""
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_a_mood_without_amount_person_or_act_states_nothing(said):
     ],
 )
 def test_an_intention_with_a_person_an_amount_or_an_act_is_kept_whole(said):
-    assert sentiment.strip_sentiment(said) == said
+    assert statement_tone.strip_sentiment(said) == said
 
 
 def test_what_is_feared_is_never_stated_as_done():
-    assert "won't" in sentiment.strip_sentiment(
+    assert "won't" in statement_tone.strip_sentiment(
         "I'm worried that I won't sell 12 tickets in Porto by May 2"
     )
-    assert sentiment.strip_sentiment("I'm worried that I won't sell 12 tickets").startswith(
+    assert statement_tone.strip_sentiment("I'm worried that I won't sell 12 tickets").startswith(
         "I'm worried"
     )
 
@@ -85,4 +85,4 @@ def test_what_someone_will_do_next_is_not_kept_but_what_they_will_pay_is():
 
 def test_what_is_planned_for_a_day_is_kept():
     said = "I'm aiming to finish the draft by May 2"
-    assert sentiment.strip_sentiment(said) == said
+    assert statement_tone.strip_sentiment(said) == said

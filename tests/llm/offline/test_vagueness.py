@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.llm.offline import vagueness
+from lore.llm.offline import statement_tone
 from tests.llm.offline.exchanges import contents
 
 
@@ -24,7 +24,7 @@ from tests.llm.offline.exchanges import contents
     ],
 )
 def test_what_points_elsewhere_or_has_no_object_is_unclear(said):
-    assert vagueness.is_unclear(said)
+    assert statement_tone.is_unclear(said)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_what_points_elsewhere_or_has_no_object_is_unclear(said):
     ],
 )
 def test_what_names_its_object_is_clear(said):
-    assert not vagueness.is_unclear(said)
+    assert not statement_tone.is_unclear(said)
 
 
 def test_what_is_announced_is_kept_with_what_it_was():

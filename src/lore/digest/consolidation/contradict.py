@@ -33,7 +33,7 @@ the oldest first, the rest in the next cycle.
 
 _MAX_SIBLINGS = 50
 _MAX_PAIRS_EACH = 4
-"""Each new child is compared with so many of its newest siblings, and judged with the nearest."""
+"""Each new child is compared with its newest siblings, and judged with the nearest ones."""
 
 _MAX_PAIRS, _MAX_PAID_PAIRS = 25_000, 200
 """Pairs that are judged per cycle, by rules and by a paid chat."""

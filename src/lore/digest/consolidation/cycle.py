@@ -17,8 +17,7 @@ from lore.digest.consolidation.contradict import contradict
 from lore.digest.consolidation.digest_sessions import digest
 from lore.digest.consolidation.merge import link, merge
 from lore.digest.consolidation.phase import CycleContext, Phase, PhaseRun, Progress, Stopped
-from lore.digest.consolidation.prune import prune_edges, prune_fragments
-from lore.digest.consolidation.rescore import rescore
+from lore.digest.consolidation.prune import prune_edges, prune_fragments, rescore
 from lore.digest.consolidation.summaries import reflect, resummarize
 from lore.errors import (
     BudgetSpent,

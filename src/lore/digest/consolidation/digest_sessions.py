@@ -11,7 +11,7 @@ from lore.store.consolidation import UndigestedSession
 from lore.store.database import Connection
 
 _MAX_CONSECUTIVE_FAILURES = 3
-"""After so many failures the provider is down, not the session at fault."""
+"""After this many failures, assume that the provider is down, not that the session is at fault."""
 
 _UNFINISHED = "It was begun and did not end."
 

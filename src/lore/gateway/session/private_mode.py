@@ -1,8 +1,12 @@
 """Private mode of gateway sessions: nothing is stored, and nothing from memory is given.
 
 A person switches it on and off with `/lore:amnesia`. The switch is stored per session, and it
-also stands in the conversation itself (see `lore.context.private_mode`), so it survives a session
+is also part of the conversation itself (see `lore.context.private_mode`), so it survives a session
 whose client does not name it.
+
+Storing is skipped in two places: `PromptComposer.record` (`prompt_composer.py`) returns early for a
+private request, and `SessionStore.record` (`session_store.py`) skips private sessions and excluded
+entries.
 """
 
 from __future__ import annotations
@@ -28,12 +32,12 @@ FindKeys = Callable[[Connection], set[str]]
 
 def is_private_dialogue(client: ClientSession, entries: Sequence[Entry]) -> bool:
     """Return whether a conversation is in private mode at its end, by its own text."""
-    return private_mode.is_private(entries, joined=client.marks_what_it_adds)
+    return private_mode.is_private(entries, joined=client.marks_injected_text)
 
 
 def has_private_entries(client: ClientSession, entries: Sequence[Entry]) -> bool:
     """Return whether any entry of a history was said in private mode, by its own text."""
-    return bool(private_mode.find_private_entries(entries, joined=client.marks_what_it_adds))
+    return bool(private_mode.find_private_entries(entries, joined=client.marks_injected_text))
 
 
 class PrivateMode:
@@ -121,7 +125,7 @@ class PrivateMode:
     ) -> frozenset[int]:
         """Return the numbers of the entries that must not be stored."""
         excluded = dialogue_state.find_excluded_entries(db, self._name_of(client.session))
-        private = private_mode.find_private_entries(entries, joined=client.marks_what_it_adds)
+        private = private_mode.find_private_entries(entries, joined=client.marks_injected_text)
         if not excluded:
             return private
         return private | {

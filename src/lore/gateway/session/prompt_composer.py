@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lore.budget import cache_economics
-from lore.budget.cache_economics import forecast_session
-from lore.budget.calibration import add_turn
-from lore.budget.cost_policy import KEEP_TOKENS, CostPolicy, SessionCosts
-from lore.context import planner, tiers, turns, wording
+from lore.budget.cache_economics import KEEP_TOKENS, CostPolicy, SessionCosts, forecast_session
+from lore.budget.estimate import add_turn
+from lore.context import layers, planner, prompt_text, tiers
 from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, PromptRoom, TokenMeasure
 from lore.errors import StoreError
 from lore.gateway.session import session_state
@@ -102,7 +101,7 @@ class PromptComposer:
             # The bust rewrites everything behind the system prompt anyway.
             fresh = give(draft, rewritten=True)
             before, after = draft.snapshot.knowledge or "", fresh.snapshot.knowledge or ""
-            if draft.snapshot.bare or not wording.is_same_text(before, after):
+            if draft.snapshot.bare or not prompt_text.is_same_text(before, after):
                 again = plan_for(fresh.snapshot)
                 draft, plan = (fresh, again) if again.busts else (draft, plan)
         change = draft.change(plan, rewritten=plan.busts or cold)
@@ -141,7 +140,7 @@ class PromptComposer:
         self._registry.save(client, change.state)
         if not change.state.snapshot.is_private:
             self._store.record_withdrawn(client, change.withdrawn)
-            self._store.record_given(client, change.given)
+            self._store.record_given(client, change.injections)
 
     def compose_full(self, client: ClientSession, dialogue: Dialogue) -> ComposedPrompt:
         """Return a prompt with nothing left out, with the same prefix as the session's prompts.
@@ -265,7 +264,7 @@ class PromptComposer:
             if not client.unnamed:
                 self._store.exclude_entries(client, entries)
             return 0
-        chain = turns.history_hashes(entries)
+        chain = layers.history_hashes(entries)
         recorded = set(state.recorded_digests)
         first = max((n + 1 for n, link in enumerate(chain) if link in recorded), default=0)
         stored = self._store.record(client, entries, first=first, model=model)
@@ -277,7 +276,7 @@ class PromptComposer:
         self._registry.clear_caches(generation)
 
     def needs_distillation(self, composed: ComposedPrompt) -> bool:
-        """Return whether a session is so long that it will soon need distillations."""
+        """Return whether a session is long enough to need distillations soon."""
         return composed.whole_tokens >= self._cost_policy().keep_tokens
 
     def mark_private(self, client: ClientSession) -> None:
@@ -452,7 +451,7 @@ class _Draft:
     @classmethod
     def of(cls, state: SessionState, dialogue: Dialogue) -> _Draft:
         """Start from the current state of a session."""
-        last = turns.last_spoken_entry(dialogue.entries)
+        last = layers.last_spoken_entry(dialogue.entries)
         with state.lock:
             before = state.withdrawn | session_state.given_in(state.snapshot)
             key = last.key if last is not None else ""
@@ -460,8 +459,8 @@ class _Draft:
 
     def with_knowledge(self, knowledge: Injection, *, bare: bool = False) -> _Draft:
         """Return the draft with other knowledge."""
-        told = {**self.snapshot.told, session_state.KNOWLEDGE: knowledge.given}
-        snapshot = replace(self.snapshot, knowledge=knowledge.text, bare=bare, told=told)
+        injected = {**self.snapshot.told, session_state.KNOWLEDGE: knowledge.given}
+        snapshot = replace(self.snapshot, knowledge=knowledge.text, bare=bare, told=injected)
         return replace(self, snapshot=snapshot, knowledge=knowledge)
 
     def with_note(self, note: Injection | None) -> _Draft:
@@ -472,8 +471,8 @@ class _Draft:
             if self.last in self.state.sent_without_note:
                 return self
         notes = {**self.snapshot.notes, self.last: note.text}
-        told = {**self.snapshot.told, self.last: note.given}
-        snapshot = replace(self.snapshot, notes=notes, told=told)
+        injected = {**self.snapshot.told, self.last: note.given}
+        snapshot = replace(self.snapshot, notes=notes, told=injected)
         return replace(self, snapshot=snapshot, note=note)
 
     def change(self, plan: Plan, *, rewritten: bool) -> StateChange:
@@ -482,9 +481,9 @@ class _Draft:
         snapshot = session_state.after_plan(self.snapshot, self.dialogue, plan)
         snapshot = session_state.drop_repeated_notes(snapshot, self.last) if rewritten else snapshot
         sent = session_state.given_in(snapshot)
-        given = tuple(one for one in (self.knowledge, self.note) if sent.issuperset(one.given))
+        injections = tuple(one for one in (self.knowledge, self.note) if sent.issuperset(one.given))
         return StateChange(
-            self.state, snapshot, self.generation, self.last, given, self.before - sent
+            self.state, snapshot, self.generation, self.last, injections, self.before - sent
         )
 
 

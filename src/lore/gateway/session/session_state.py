@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from lore.budget.calibration import Calibration, ReportedTurn
+from lore.budget.estimate import Calibration, ReportedTurn
 from lore.budget.reports import usage_without_additions, usage_without_compaction
 from lore.context import layers, planner, tiers
 from lore.context.layers import PromptRoom, StandingTexts, TokenMeasure
@@ -35,7 +35,7 @@ _MAX_ENDS = 16
 """A repeated request, or another branch of a conversation, matches one of the last ends."""
 
 _MAX_TURNS = 200
-"""Gaps and growths of so many turns feed the forecast."""
+"""The forecast uses the gaps and growths of this many turns."""
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -85,7 +85,7 @@ class StateChange:
     """Cache generation of its texts."""
     last: str = ""
     """Key of the last entry that is not the system's."""
-    given: tuple[Injection, ...] = ()
+    injections: tuple[Injection, ...] = ()
     """Memory that the session is given for the first time."""
     withdrawn: frozenset[InjectedItem] = frozenset()
     """Memory that earlier prompts contained and this one does not."""
@@ -157,7 +157,7 @@ def drop_texts(snapshot: SessionSnapshot) -> SessionSnapshot:
 
 def given_in(snapshot: SessionSnapshot) -> frozenset[InjectedItem]:
     """Return the memory that the prompts of a session contain."""
-    return frozenset(one for given in snapshot.told.values() for one in given)
+    return frozenset(one for injected in snapshot.told.values() for one in injected)
 
 
 def advance_generation(state: SessionState, generation: str) -> None:
@@ -276,8 +276,8 @@ def drop_repeated_notes(snapshot: SessionSnapshot, last: str) -> SessionSnapshot
 def _keep_notes(snapshot: SessionSnapshot, notes: Mapping[str, str]) -> SessionSnapshot:
     if len(notes) == len(snapshot.notes):
         return snapshot
-    told = {key: one for key, one in snapshot.told.items() if key in notes or key == KNOWLEDGE}
-    return replace(snapshot, notes=notes, told=told)
+    injected = {key: one for key, one in snapshot.told.items() if key in notes or key == KNOWLEDGE}
+    return replace(snapshot, notes=notes, told=injected)
 
 
 def _tier_distillations(known: Sequence[Distilled], plan: Plan) -> tuple[Distilled, ...]:
@@ -306,25 +306,21 @@ def _prompt_chars(dialogue: Dialogue, plan: Plan, snapshot: SessionSnapshot) -> 
 def usage_without_lore(
     state: SessionState,
     dialogue: Dialogue,
-    build_prompt: ComposedPrompt,
+    composed: ComposedPrompt,
     use: TokenUse,
     *,
     tool_chars: int = 0,
 ) -> TokenUse:
     """Return the usage of a request without Lore; `state` is the state before its response."""
-    plan, before = build_prompt.plan, state.snapshot.measured
+    plan, before = composed.plan, state.snapshot.measured
     last = dialogue.entries[before.entries :]
-    new_chars = sum(len(build_prompt.notes.get(entry.key, "")) for entry in last)
-    added_chars = (
-        len(build_prompt.knowledge) + tool_chars + sum(map(len, build_prompt.notes.values()))
-    )
-    if not before.turns or build_prompt.cold or plan.busts:
+    new_chars = sum(len(composed.notes.get(entry.key, "")) for entry in last)
+    added_chars = len(composed.knowledge) + tool_chars + sum(map(len, composed.notes.values()))
+    if not before.turns or composed.cold or plan.busts:
         new_chars = added_chars
-    chars = build_prompt.chars + tool_chars
+    chars = composed.chars + tool_chars
     # Providers also count images, which Lore has not added.
-    ratio = (
-        min(use.input_tokens / chars, TokenMeasure().tokens_per_char) if build_prompt.chars else 0.0
-    )
+    ratio = min(use.input_tokens / chars, TokenMeasure().tokens_per_char) if composed.chars else 0.0
     new_tokens, added_tokens = round(new_chars * ratio), round(added_chars * ratio)
     if not (plan.start or plan.prefix or plan.annotated):
         return usage_without_additions(
@@ -333,11 +329,11 @@ def usage_without_lore(
     return usage_without_compaction(
         use,
         # Without Lore an agent would have compacted before it exceeds the window.
-        whole_tokens=min(build_prompt.whole_tokens, build_prompt.price.window_tokens),
+        whole_tokens=min(composed.whole_tokens, composed.price.window_tokens),
         known_tokens=before.whole_tokens,
         new_tokens=new_tokens,
         busts=plan.busts,
-        cold=build_prompt.cold,
+        cold=composed.cold,
         caches=any(_is_cached(one.use) for one in state.calibration.turns) or _is_cached(use),
     )
 

@@ -12,8 +12,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from lore.capture import dialogues as telling
-from lore.capture import message_capture
+from lore.capture import dialogues, message_capture
 from lore.capture.dialogues import DialogueMessages
 from lore.errors import NotFound, StoreBusy, StoreError
 from lore.gateway.session.private_mode import PrivateMode, placeholders
@@ -49,7 +48,7 @@ _SERIALIZERS: dict[dialogue_state.StateName, Callable[[SessionSnapshot], Any]] =
     "notes": lambda snapshot: dict(snapshot.notes),
     "tiers": lambda snapshot: [asdict(one) for one in snapshot.tiers],
     "bare": lambda snapshot: snapshot.bare,
-    "told": lambda snapshot: {key: [[*one] for one in told] for key, told in snapshot.told.items()},
+    "told": lambda snapshot: {key: [[*one] for one in each] for key, each in snapshot.told.items()},
 }
 """How each field of a snapshot is stored."""
 
@@ -159,7 +158,7 @@ class SessionStore:
             conversation,
             [message for _, message in spoken],
             redactor=self._memory.redactor,
-            told=sum(at < parsed.newest for at, _ in spoken),
+            repeated=sum(at < parsed.newest for at, _ in spoken),
         )
 
     def find_distillations(
@@ -213,9 +212,9 @@ class SessionStore:
             client.session, project=client.project, budget_tokens=budget_tokens, counts=False
         )
 
-    def record_given(self, client: ClientSession, given: Iterable[Injection]) -> None:
+    def record_given(self, client: ClientSession, injections: Iterable[Injection]) -> None:
         """Record what a session was given, without waiting."""
-        for one in given:
+        for one in injections:
             if one.given:
                 self._memory.prompts.record_injection(client.session, one)
 
@@ -294,8 +293,8 @@ class SessionStore:
         self, client: ClientSession, entries: Sequence[Entry], *, first: int = 0, model: str = ""
     ) -> DialogueMessages:
         at, helper = self._database.now(), bool(client.parent)
-        joined = client.marks_what_it_adds
-        return telling.to_messages(
+        joined = client.marks_injected_text
+        return dialogues.to_messages(
             entries, at, first=first, model=model, helper=helper, joined=joined
         )
 
@@ -356,7 +355,7 @@ def _packed(pins: PromptState) -> dict[str, Any]:
 
 
 def _parse_told(packed: Mapping[str, Any]) -> dict[str, tuple[InjectedItem, ...]]:
-    return {key: tuple(InjectedItem(*one) for one in told) for key, told in packed.items()}
+    return {key: tuple(InjectedItem(*one) for one in injected) for key, injected in packed.items()}
 
 
 def _pins(packed: Mapping[str, Any]) -> PromptState:

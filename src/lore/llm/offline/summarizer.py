@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lore.llm.offline import extraction, log_writer, sentence_rules
-from lore.llm.offline.extraction import Embed
+from lore.llm.offline import extraction_rules, log_writer, sentence_rules
+from lore.llm.offline.extraction_rules import Embed
 from lore.records import Extract, Fragment, Log, Segment, Verdict
 from lore.text import entities, sentences, words
 
 _MAX_LINES = 12
 _LINE_CHARS = 200
 _ALIKE = 0.8
-"""A line that shares so many words with an earlier one says nothing new."""
+"""A line that shares this part of its words with an earlier one says nothing new."""
 
 _MARK = "- "
 
@@ -275,7 +275,7 @@ class OfflineSummarizer:
 
     def extract(self, exchange: Segment) -> list[Extract]:
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
-        return extraction.extract(exchange, embed=self._embed)
+        return extraction_rules.extract(exchange, embed=self._embed)
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
         """Return a new text for a root whose children changed."""

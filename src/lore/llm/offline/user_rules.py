@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from lore.llm.offline import sentence_rules, sentiment, vagueness
+from lore.llm.offline import sentence_rules, statement_tone
 from lore.llm.offline.sentence_rules import HIGH, LOW, MEDIUM, Finding, has_statement_length
 from lore.records import FragmentKind, MessageText
 from lore.text import entities, instructions, statements
@@ -228,11 +228,11 @@ def _complete_statement(
     statement = find_statement(part, at_work=in_code)
     if statement is None or in_code or statement[1] != "fact":
         return statement
-    text = sentiment.strip_sentiment(part)
-    if not text or is_exercise(text) or vagueness.is_unclear(text):
+    text = statement_tone.strip_sentiment(part)
+    if not text or is_exercise(text) or statement_tone.is_unclear(text):
         return None
-    if vagueness.is_announcement(text):
-        text = vagueness.join_outcome(text, following)
+    if statement_tone.is_announcement(text):
+        text = statement_tone.join_outcome(text, following)
     elif part.startswith(text) and find_statement(text, at_work=False) is None:
         text = part
     if not has_statement_length(text) or not is_whole(text) or not stands_alone(text):
@@ -286,7 +286,7 @@ def with_period(text: str) -> str:
 
 def _is_about_self(part: str) -> bool:
     """Return whether someone speaks of themselves: conversations are full of politeness."""
-    if _NO_RULE.match(part) or vagueness.refers_back(part):
+    if _NO_RULE.match(part) or statement_tone.refers_back(part):
         return False
     return bool(_OWN.search(part)) and not _YOU.search(part)
 

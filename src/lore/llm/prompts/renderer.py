@@ -87,7 +87,7 @@ _MAX_RECORD_CHARS = 60_000
 
 def render_messages(segment: Segment) -> str:
     """Return the messages of a segment with their speakers and times."""
-    items = [_render_message(one) for one in segment.said]
+    items = [_render_message(one) for one in segment.messages]
     if segment.title:
         items.insert(0, f"Title:\n{indent(one_line(segment.title, _MAX_TITLE_CHARS))}")
     return "\n".join(items)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from lore.context import breakpoints
-from lore.context.breakpoints import MAX_BREAKPOINTS, PREFIX
+from lore.context import layers
+from lore.context.layers import MAX_BREAKPOINTS, PREFIX
 from lore.gateway.apis import entry_keys, json_values, markers, prompt_layout
 from lore.gateway.apis.adapter import FindMarker, PromptAdditions, Request, Tool
 from lore.gateway.apis.entry_keys import KeyedBlock
@@ -37,7 +37,7 @@ _MESSAGE_CACHE: ParseCache[tuple[Json, Entry]] = ParseCache()
 _FIXED_CACHE: ParseCache[FixedPart] = ParseCache(MAX_CACHE_BYTES // 4)
 
 
-def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says more)
+def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (only Gemini needs the path)
     """Parse a request to a path, or raise `InvalidInput` if its shape is not supported.
 
     Messages that recent requests contained come from the parse cache.
@@ -339,7 +339,7 @@ def rewrite_request(request: Request, plan: Plan, texts: PromptAdditions) -> byt
     document["messages"] = [*prefix, *_window_messages(request, plan, texts, notes)]
     places = [
         len(prefix) - 1 if at == PREFIX else len(prefix) + at - plan.start
-        for at in breakpoints.rank_breakpoints(request.dialogue.entries, plan)
+        for at in layers.rank_breakpoints(request.dialogue.entries, plan)
     ]
     _set_breakpoints(document, places)
     return json_values.to_json_bytes(document)
@@ -458,7 +458,7 @@ def _set_breakpoints(document: Json, places: list[int]) -> None:
         document[name] = blocks
     controls = [document[name][at]["cache_control"] for name, at in fixed]
     control = _cache_control(controls, document.get("cache_control"))
-    remaining = breakpoints.available_breakpoints(len(fixed) + automatic)
+    remaining = layers.available_breakpoints(len(fixed) + automatic)
     messages = document["messages"]
     for at in places:
         if remaining and _add_breakpoint(messages, at, control):

@@ -21,8 +21,8 @@ from lore.gateway.apis.adapter import (
 from lore.gateway.apis.anthropic.requests import is_sendable, parse_entry, tool_result
 from lore.gateway.apis.json_values import Json, as_count, as_object, as_text
 from lore.gateway.apis.stream_rewriter import BaseStreamRewriter
-from lore.gateway.error_responses import upstream_error_body
 from lore.gateway.plugin_protocol import LocalResponse
+from lore.gateway.provider_errors import upstream_error_body
 from lore.gateway.sse import Event
 from lore.records.gateway import TokenUse
 

@@ -182,7 +182,7 @@ def _as_program_output(piece: KeyedBlock) -> KeyedBlock:
 
 def get_field(part: Json, name: str) -> Json:
     """Return a field of a part, in either spelling of the API."""
-    spelled = re.sub(r"([A-Z])", lambda found: "_" + found[1].lower(), name)
+    spelled = re.sub(r"([A-Z])", lambda match: "_" + match[1].lower(), name)
     return as_object(part.get(name)) or as_object(part.get(spelled))
 
 

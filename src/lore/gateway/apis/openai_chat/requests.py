@@ -21,7 +21,7 @@ _TOOL_CONFLICTS = ("functions", "function_call", "prediction", "web_search_optio
 """Fields that replace tools, or are rejected together with tools (OpenAI's documentation)."""
 
 
-def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says more)
+def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (only Gemini needs the path)
     """Parse a request to a path, or raise `InvalidInput` if its shape is not supported."""
     return parse_document(body, json_values.parse_object(body))
 

@@ -34,7 +34,7 @@ _VOICES: dict[Side, Voice] = {
 }
 
 
-def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (Gemini's says more)
+def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (only Gemini needs the path)
     """Parse a request to a path, or raise `InvalidInput` if its shape is not supported."""
     return parse_document(body, json_values.parse_object(body))
 

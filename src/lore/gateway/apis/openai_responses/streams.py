@@ -27,8 +27,8 @@ from lore.gateway.apis.openai_responses.requests import (
     without_id,
 )
 from lore.gateway.apis.stream_rewriter import BaseStreamRewriter
-from lore.gateway.error_responses import upstream_error_body
 from lore.gateway.plugin_protocol import LocalResponse
+from lore.gateway.provider_errors import upstream_error_body
 from lore.gateway.sse import Event
 from lore.records.gateway import TokenUse
 

@@ -1,0 +1,362 @@
+"""Share knowledge: the .lore.md file of a repository, and promotion beyond one project."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from lore import clock
+from lore.digest import fragment_edits as storing
+from lore.digest.fragment_edits import scope_key
+from lore.errors import InvalidInput, NotFound
+from lore.records import (
+    UNASKED_TRUST,
+    Draft,
+    Fragment,
+    PromotionOffer,
+    SharedChange,
+    SharedEntry,
+    SharedPage,
+)
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
+from lore.store import fragments, history, items, project_rows, reversible_changes
+from lore.store.database import Connection, Database
+from lore.store.fragments import NewFragment
+from lore.store.history import Attribution, UndoSnapshot, Wording
+from lore.store.project_rows import SharedRow
+from lore.text import entities, hidden_text, sentences, shared_page
+from lore.text.shared_page import SECTIONS, Entry, Page, canonical
+
+MIN_CONFIDENCE = 0.5
+"""Less certain knowledge is not shared with colleagues."""
+
+_REDACTION_MARK = "[secret:"
+
+Verb = Literal["add", "change", "remove"]
+
+
+def plan_page(db: Connection, project: str, page: Page | None) -> SharedPage:
+    """Return the page of a project's knowledge; raise while the file has unread changes."""
+    project_n = project_rows.get_project(db, project)
+    unread = _differences(db, project_n, page) if page else []
+    page = page or Page(())
+    if unread:
+        raise _unread_changes_error(unread)
+    rows = project_rows.shared_entries(db, project_n)
+    names = {row.fragment_n: row.entry for row in rows}
+    left_out = {row.fragment_n for row in rows if row.left_out}
+    ns = project_rows.shareable_fragments(db, project_n, least_confidence=MIN_CONFIDENCE)
+    by_number = fragments.by_number(db, [n for n in ns if n not in left_out])
+    entries = {n: _entry(names.get(n, by_number[n].id), by_number[n]) for n in ns if n in by_number}
+    entries = {n: entry for n, entry in entries.items() if _REDACTION_MARK not in entry.text}
+    there = {entry.id: entry for entry in page.entries}
+    entry_ids = {entry.id for entry in entries.values()}
+    return SharedPage(
+        text=shared_page.render(entries.values()),
+        changes=(
+            *(_change(there.get(entry.id), entry) for entry in entries.values()
+              if there.get(entry.id) != entry),
+            *(_change(entry, None) for entry in page.entries if entry.id not in entry_ids),
+        ),
+        entries=tuple(
+            SharedEntry(e.id, by_number[n].id, _digest(e.text)) for n, e in entries.items()
+        ),
+        gone=tuple(row.entry for row in rows if row.entry not in entry_ids and not row.left_out),
+    )  # fmt: skip
+
+
+def _unread_changes_error(changes: Sequence[SharedChange]) -> InvalidInput:
+    count = f"{len(changes)} change" + ("" if len(changes) == 1 else "s")
+    hint = "'lore share --read' shows them and reads them in."
+    if all(change.hidden for change in changes):
+        hint = "Something is hidden there: take it off the page, or 'lore share --read --hidden'."
+    return InvalidInput(f"The page has {count} not read into memory yet.", hint=hint)
+
+
+def record_written_page(database: Database, page: SharedPage) -> None:
+    """Record the entries of a page that was written."""
+
+    def work(db: Connection) -> None:
+        project_rows.remove_shared_entries(db, page.gone)
+        project_rows.put_shared_entries(
+            db,
+            [
+                SharedRow(e.entry, items.resolve(db, e.fragment_id).n, e.digest, left_out=False)
+                for e in page.entries
+            ],
+        )
+
+    database.write(work)
+
+
+def exclude_fragments(database: Database, ids: Sequence[str]) -> None:
+    """Exclude fragments from the page from now on."""
+
+    def work(db: Connection) -> None:
+        resolved = [items.resolve(db, id_, type="fragment") for id_ in ids]
+        project_rows.put_shared_entries(
+            db, [SharedRow(item.id, item.n, "", left_out=True) for item in resolved]
+        )
+
+    database.write(work)
+
+
+def read_changes(db: Connection, project: str, page: Page) -> list[SharedChange]:
+    """Return what people changed on a page since it was last written or read here."""
+    try:
+        project_n = project_rows.get_project(db, project)
+    except NotFound:
+        return [_change(None, entry) for entry in _deduplicate_entries(page.entries)]
+    return _differences(db, project_n, page)
+
+
+def _differences(db: Connection, project_n: int, page: Page) -> list[SharedChange]:
+    rows = {row.entry: row for row in project_rows.shared_entries(db, project_n)}
+    digests = {row.digest for row in rows.values()}
+    changes: list[SharedChange] = []
+    for entry in _deduplicate_entries(page.entries):
+        fragment = _current_fragment(db, rows, entry.id, project_n)
+        if fragment is None:
+            known_digests = (
+                {rows[entry.id].digest} if entry.id in rows else set() if entry.id else digests
+            )
+            if _digest(entry.text) not in known_digests:
+                changes.append(_change(None, entry))
+        elif not _is_unchanged(rows.get(entry.id), fragment, entry):
+            before = _entry(entry.id, fragment)
+            changes.append(replace(_change(before, entry), fragment_id=fragment.id))
+    present = {entry.id or _digest(entry.text) for entry in page.entries}
+    for row in rows.values():
+        if not row.left_out and not present & {row.entry, row.digest}:
+            fragment = fragments.get(db, row.fragment_n)
+            if not fragments.is_deleted(db, row.fragment_n) and fragment.superseded_by is None:
+                removal = _change(_entry(row.entry, fragment), None)
+                changes.append(replace(removal, fragment_id=fragment.id))
+    return changes
+
+
+def _deduplicate_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries without duplicates that a git merge made."""
+    by_name = {entry.id or entry.text: entry for entry in entries}
+    return list(by_name.values())
+
+
+def _current_fragment(
+    db: Connection, rows: dict[str, SharedRow], id_: str, project_n: int
+) -> Fragment | None:
+    """Return the fragment of this project that an entry stands for, in its current version."""
+    n = rows[id_].fragment_n if id_ in rows else _find_own_fragment(db, id_, project_n)
+    if n is None:
+        return None
+    fragment = fragments.get(db, n)
+    visited = {fragment.id}
+    while fragment.superseded_by is not None and fragment.superseded_by not in visited:
+        visited.add(fragment.superseded_by)
+        newer = items.resolve(db, fragment.superseded_by, type="fragment")
+        if newer.project_n != project_n:
+            return None  # It applies to all projects now: one project's page does not change it.
+        fragment = fragments.get(db, newer.n)
+    return fragment
+
+
+def _find_own_fragment(db: Connection, id_: str, project_n: int) -> int | None:
+    if not id_ or not items.looks_like_id(id_):
+        return None
+    try:
+        item = items.resolve(db, id_, type="fragment")
+    except (NotFound, InvalidInput):
+        return None
+    return item.n if item.project_n == project_n else None
+
+
+def _is_unchanged(row: SharedRow | None, fragment: Fragment, entry: Entry) -> bool:
+    if row is not None and row.digest == _digest(entry.text):
+        return True
+    return canonical(fragment.content) == entry.text
+
+
+def apply_changes(
+    database: Database,
+    project: str,
+    changes: Iterable[SharedChange],
+    *,
+    redactor: Redactor = EPHEMERAL_REDACTOR,
+) -> int:
+    """Apply the changes that a user approved, in one transaction; return how many."""
+    works = [(change, _prepare_addition(database, project, change, redactor)) for change in changes]
+
+    def work(db: Connection) -> int:
+        for change, add in works:
+            if add is not None:
+                n = items.resolve(db, add(db), type="fragment").n
+                entry = change.entry or items.ids_of(db, [n])[n]
+                project_rows.put_shared_entries(
+                    db, [SharedRow(entry, n, _digest(change.after), left_out=False)]
+                )
+            elif change.verb == "change":
+                _reword(database, db, change)
+            else:
+                n = items.resolve(db, change.fragment_id, type="fragment").n
+                storing.hide_undoably(db, n, now=database.now())
+                project_rows.remove_shared_entries(db, [change.entry])
+        return len(works)
+
+    return database.write(work)
+
+
+def _prepare_addition(
+    database: Database, project: str, change: SharedChange, redactor: Redactor
+) -> storing.StoreWork | None:
+    if change.verb != "add":
+        return None
+    draft = Draft(change.after, kind=change.kind, origin="repo", project=project)
+    return storing.prepare_store(database, draft, redactor, approved=True)
+
+
+def _reword(database: Database, db: Connection, change: SharedChange) -> None:
+    n = items.resolve(db, change.fragment_id, type="fragment").n
+    old = fragments.get(db, n)
+    now = database.now()
+    wording = Wording(old.content, old.summary, Attribution(old.origin, old.trust, old.kind))
+    history.record_action(db, "update", n, UndoSnapshot(wording=wording), now=now)
+    fragments.set_attribution(db, n, "repo", min(old.trust, UNASKED_TRUST), change.kind)
+    fragments.update(
+        db,
+        n,
+        content=change.after,
+        summary=sentences.summary(change.after),
+        mentioned=entities.extract_mentions(change.after, title=""),
+        now=now,
+        reason="changed on the shared page",
+    )
+    project_rows.put_shared_entries(
+        db, [SharedRow(change.entry, n, _digest(change.after), left_out=False)]
+    )
+
+
+def _entry(id_: str, fragment: Fragment) -> Entry:
+    kind = fragment.kind if fragment.kind in SECTIONS else "fact"
+    return Entry(id_, kind, canonical(fragment.content))
+
+
+def _change(before: Entry | None, after: Entry | None) -> SharedChange:
+    either = after or before
+    assert either is not None
+    verb: Verb = "add" if before is None else "remove" if after is None else "change"
+    text = after.text if after else ""
+    return SharedChange(
+        verb=verb,
+        entry=either.id,
+        kind=either.kind,
+        before=before.text if before else "",
+        after=text,
+        hidden=tuple(
+            f"line {finding.line}: {finding.what}" for finding in hidden_text.find_hidden(text)
+        ),
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+MAX_PAGE_BYTES = 1_000_000
+"""A page is written for people; a larger file is none."""
+
+
+def read_page(path: Path, redactor: Redactor) -> Page | None:
+    """Return the page in a file, without its secrets; None if there is no file."""
+    if path.is_symlink():
+        msg = f"{path} is a symbolic link; a page is read from a regular file only."
+        raise InvalidInput(msg)
+    try:
+        size = path.stat().st_size
+        raw = path.read_bytes() if size <= MAX_PAGE_BYTES else b""
+    except FileNotFoundError:
+        return None
+    if size > MAX_PAGE_BYTES:
+        msg = f"{path} has {size:,} bytes; a page has at most {MAX_PAGE_BYTES:,}."
+        raise InvalidInput(msg)
+    text = raw.decode("utf-8", "replace").removeprefix("\ufeff")
+    if shared_page.has_conflict(text):
+        msg = f"{path} has the marks of an unfinished merge."
+        raise InvalidInput(msg, hint="Resolve the conflict first.")
+    return shared_page.parse(redactor.redact(text))
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page atomically."""
+    if path.is_symlink():
+        msg = f"{path} is a symbolic link; a page is written to a regular file only."
+        raise InvalidInput(msg)
+    part = path.with_name(f".{path.name}.part-{os.getpid()}")
+    try:
+        part.write_text(text, "utf-8", newline="\n")
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+MIN_PROJECTS, MIN_PROMOTION_CONFIDENCE = 3, 0.8
+"""A fragment with this many confirming projects and this confidence is offered;
+
+from the specification.
+"""
+
+
+def promotion_offers(db: Connection) -> list[PromotionOffer]:
+    """Return the fragments that may be promoted, those confirmed in most projects first."""
+    by_number = reversible_changes.widely_confirmed(
+        db, projects=MIN_PROJECTS, confidence=MIN_PROMOTION_CONFIDENCE, trust=UNASKED_TRUST
+    )
+    rows = fragments.by_number(db, [n for n, _ in by_number])
+    return [
+        PromotionOffer(rows[n], reversible_changes.confirmations_by_project(db, n))
+        for n, _ in by_number
+    ]
+
+
+def promote(database: Database, id_: str, *, key: str = "") -> str:
+    """Promote a fragment to all projects and return the id of the new one.
+
+    The new fragment supersedes the old one; undo restores it. A user promotes, so an assistant's
+    preference counts as the user's own from then on.
+    """
+    now = database.now()
+
+    def work(db: Connection) -> str:
+        n = items.resolve(db, id_, type="fragment").n
+        old = fragments.get(db, n)
+        if old.project_id is None:
+            msg = f"Fragment '{id_}' applies to all projects already."
+            raise InvalidInput(msg)
+        if old.superseded_by is not None or fragments.is_deleted(db, n):
+            msg = f"Fragment '{id_}' was deleted or superseded, so it cannot be promoted."
+            raise InvalidInput(msg)
+        new = NewFragment(
+            id=clock.new_id(now),
+            content=old.content,
+            summary=old.summary,
+            kind=old.kind,
+            created_at=old.created_at,
+            payload=old.payload,
+            importance=old.importance,
+            confidence=old.confidence,
+            origin=old.origin,
+            trust=old.trust,
+            source_messages=old.source_messages,
+            mentions=entities.fragment_mentions(old.content, old.summary),
+            metadata={**old.metadata, "promoted_from": old.id},
+        )
+        newer = fragments.add(db, new, now=now)
+        reversible_changes.supersede(db, n, newer, now=now)
+        history.record_action(db, "store", newer, now=now)
+        return new.id
+
+    return database.write(work, key=scope_key("promote", key))

@@ -1,0 +1,104 @@
+"""Grounding: find the messages that a statement rests on, whatever sources a model claims.
+
+Prompt injection can make a model attribute the words of a web page to a person. A statement
+therefore also rests on every less trusted message that has what its claimed sources lack, and gets
+no more trust than that message. Sources are only ever added here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lore.records import TRUST, MessageText
+from lore.text import words
+
+MIN_SHARE = 1 / 3
+"""The share of a statement's words that its sources must contain;
+
+a paraphrase has some of them too, because names and numbers stay.
+"""
+
+MAX_UNSOURCED, UNSOURCED_SHARE = 2, 0.3
+"""So many words, and such a share, may be missing from the sources and occur in one less trusted
+message: any long output has some word of everything.
+"""
+
+MAX_ADDED = 3
+"""The least trusted message comes first and decides; the others are further places to look."""
+
+_MIN_IDENTIFIER_CHARS = 3
+_DATE = re.compile(r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?\b")
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """The messages of a segment, indexed by their words."""
+
+    messages: Sequence[MessageText]
+
+    @cached_property
+    def _words(self) -> dict[int, frozenset[str]]:
+        return {one.ordinal: _content_words(one.text) for one in self.messages}
+
+    @cached_property
+    def _by_ordinal(self) -> dict[int, MessageText]:
+        return {one.ordinal: one for one in self.messages}
+
+    def existing(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers that exist as messages, sorted and without duplicates."""
+        return tuple(sorted({number for number in numbers if number in self._by_ordinal}))
+
+    def id_of(self, number: int) -> str:
+        """Return the id of a message."""
+        return self._by_ordinal[number].id
+
+    def sources_of(self, text: str, named: Collection[int], *, beside: str = "") -> tuple[int, ...]:
+        """Return the messages that a statement rests on, the named ones included.
+
+        Of the texts `beside` it only identifiers and numbers count.
+        """
+        if not named:
+            return ()
+        trust = min(TRUST[self._by_ordinal[number].origin] for number in named)
+        lower = [one for one in self.messages if TRUST[one.origin] < trust]
+        if not lower:
+            return self.existing(named)
+        claimed = _content_words(text)
+        sourced = frozenset().union(*(self._words[number] for number in named))
+        identifiers = (
+            frozenset(word for word in claimed | _content_words(beside) if _is_identifier(word))
+            - sourced
+        )
+        most = max(MAX_UNSOURCED, UNSOURCED_SHARE * len(claimed))
+        added = [
+            one
+            for one in lower
+            if identifiers & self._words[one.ordinal]
+            or len((claimed - sourced) & self._words[one.ordinal]) > most
+        ]
+        if not added and len(claimed & sourced) < MIN_SHARE * len(claimed):
+            # It comes from none of the messages it names, and nobody knows from which.
+            added = lower
+        shared = {one.ordinal: len(claimed & self._words[one.ordinal]) for one in added}
+        added.sort(key=lambda one: (TRUST[one.origin], -shared[one.ordinal]))
+        return self.existing([*named, *(one.ordinal for one in added[:MAX_ADDED])])
+
+
+def _content_words(text: str) -> frozenset[str]:
+    """Return the stemmed content words of a text, without dates.
+
+    Models write dates out where someone said 'yesterday'.
+    """
+    text = _DATE.sub(" ", text)
+    listed = words.split(words.searchable_form(text))
+    content = {words.stem(word) for word in listed if word not in words.STOP_WORDS}
+    content |= {identifier.lower() for identifier in words.identifiers(text)}
+    return frozenset(content)
+
+
+def _is_identifier(word: str) -> bool:
+    """Return whether a word is a name or number that nobody chooses by chance."""
+    return len(word) >= _MIN_IDENTIFIER_CHARS and any(s.isdigit() or s in "./_:-@" for s in word)

@@ -1,0 +1,555 @@
+"""Forget on request: erase rows, index entries, versions and log lines, and leave tombstones."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lore.records import ITEM_TYPES, NameMatches, Origin, Part
+from lore.store import (
+    consolidation,
+    dialogue_state,
+    fork_dedup,
+    fragments,
+    graph,
+    history,
+    items,
+    keywords,
+    message_dedup,
+    project_rows,
+    reversible_changes,
+    sessions,
+)
+from lore.store.codec import (
+    has_part_kind,
+    may_have_other_origins,
+    unpack_json,
+    unpack_key,
+    unpack_parts,
+)
+from lore.store.sessions import SessionName
+from lore.store.sqlite import Connection, among, id_blob, id_text, int_array, text_array
+from lore.text.words import find_quoting
+
+_BATCH = 500
+
+_TITLE_WORDS = 12
+"""At most this many words of a title are compared: a long request is cut to make a title."""
+
+_HIDDEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Invisible characters: a word that contains one is still that word."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetSelection:
+    """What to forget: items, and sessions and projects with all that is in them."""
+
+    item_ns: tuple[int, ...] = ()
+    session_ns: tuple[int, ...] = ()
+    project_ns: tuple[int, ...] = ()
+
+
+def select(db: Connection, id_: str, session: str, project: str, text: str) -> ForgetSelection:
+    """Select what an id, a session, a project or a text names."""
+    if id_:
+        if history.find_tombstones(db, [id_.strip().lower()]):
+            return ForgetSelection()
+        return ForgetSelection((items.resolve(db, id_).n,))
+    if session:
+        return select_session(db, sessions.get_session_number(db, session))
+    if project:
+        return select_project(db, project_rows.get_project(db, project))
+    return select_text(db, text) if text.strip() else ForgetSelection()
+
+
+def select_session(db: Connection, session_n: int) -> ForgetSelection:
+    """Select a session, those of its subagents and forks, and everything in them."""
+    return expand_selection(db, ForgetSelection(session_ns=(session_n,)))
+
+
+def select_project(db: Connection, project_n: int) -> ForgetSelection:
+    """Select a project with all its sessions and fragments."""
+    return expand_selection(db, ForgetSelection(project_ns=(project_n,)))
+
+
+def expand_selection(db: Connection, selection: ForgetSelection) -> ForgetSelection:
+    """Add the sessions of the projects, of subagents and forks, and everything in them."""
+    session_ns = [
+        row[0]
+        for row in db.rows(
+            "WITH RECURSIVE family (n) AS (SELECT n FROM sessions"
+            f" WHERE {among('n', 'sessions')} OR {among('project_n', 'projects')}"
+            " UNION SELECT s.n FROM sessions s JOIN family f ON s.parent_n = f.n)"
+            " SELECT n FROM family ORDER BY n",
+            sessions=int_array(selection.session_ns),
+            projects=int_array(selection.project_ns),
+        )
+    ]
+    rows = db.rows(
+        f"SELECT n FROM items WHERE {among('session_n', 'sessions')}"
+        f" OR {among('project_n', 'projects')}",
+        sessions=int_array(session_ns),
+        projects=int_array(selection.project_ns),
+    )
+    item_ns = {*selection.item_ns, *(row[0] for row in rows)}
+    return ForgetSelection(tuple(sorted(item_ns)), tuple(session_ns), selection.project_ns)
+
+
+def select_text(db: Connection, text: str) -> ForgetSelection:
+    """Select every item that contains a text, ignoring case, Unicode form and line breaks."""
+    needle = normalize_text(text)
+    if not needle:
+        return ForgetSelection()
+    return ForgetSelection(
+        tuple(n for n, content in _contents(db) if needle in normalize_text(content))
+    )
+
+
+def find_names(db: Connection, text: str) -> NameMatches:
+    """Return the sessions and projects whose names contain a text."""
+    needle = normalize_text(text)
+    if not needle:
+        return NameMatches()
+    session_ns = [
+        n
+        for n, *called in db.rows("SELECT n, title, files, branch, external_id FROM sessions")
+        if _contains(needle, called)
+    ]
+    projects = [
+        project
+        for project in project_rows.all_projects(db).values()
+        if _contains(needle, (project.path, project.remote, project.name))
+    ]
+    return NameMatches(tuple(sessions.get_sessions(db, session_ns).values()), tuple(projects))
+
+
+def _contains(needle: str, called: Iterable[str]) -> bool:
+    return any(needle in normalize_text(text) for text in called)
+
+
+def normalize_text(text: str) -> str:
+    """Return a text as it is compared: Unicode NFC, single spaces, case folded."""
+    shown = _HIDDEN.sub("", unicodedata.normalize("NFC", text))
+    return " ".join(shown.casefold().split())
+
+
+def _contents(db: Connection, ns: Sequence[int] | None = None) -> Iterator[tuple[int, str]]:
+    """Yield the texts of items in batches, to limit memory use."""
+    last = 0
+    condition = f" AND {among('i.n', 'ns')}" if ns is not None else ""
+    params = {"ns": int_array(ns)} if ns is not None else {}
+    while True:
+        rows = db.rows(
+            "SELECT i.n, m.parts, f.payload, f.metadata, m.speaker, m.model, d.text, f.content,"
+            " f.summary FROM items i LEFT JOIN messages m ON m.n = i.n"
+            " LEFT JOIN distillations d ON d.n = i.n LEFT JOIN fragments f ON f.n = i.n"
+            f" WHERE i.n > :last{condition} ORDER BY i.n LIMIT :batch",
+            last=last,
+            batch=_BATCH,
+            **params,
+        )
+        if not rows:
+            return
+        for n, parts, payload, metadata, *plain in rows:
+            part_texts = [
+                text for part in unpack_parts(parts or "[]") for text in _part_texts(part)
+            ]
+            stored = [
+                *_json_texts(unpack_json(payload or "{}")),
+                *_json_texts(unpack_json(metadata or "{}")),
+            ]
+            former = _former_texts(db, n) if parts is None else []
+            yield n, "\n".join([*part_texts, *stored, *former, *(text for text in plain if text)])
+        last = rows[-1][0]
+
+
+def _part_texts(part: Part) -> Iterator[str]:
+    yield from (text for text in (part.text, part.name, part.call_id) if text)
+
+
+def _json_texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value, keys and values alike."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _json_texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _json_texts(inner)
+
+
+def _former_texts(db: Connection, n: int) -> list[str]:
+    """Return the former texts of a fragment: its versions and its undo snapshots."""
+    versions = db.rows(
+        "SELECT content, summary, reason FROM fragment_versions WHERE fragment_n = :n", n=n
+    )
+    before = db.rows("SELECT before FROM actions WHERE fragment_n = :n AND before <> '{}'", n=n)
+    undoable = [
+        text
+        for (packed,) in before
+        for value in unpack_json(packed).values()
+        for text in _json_texts(value)
+    ]
+    return [*(text for row in versions for text in row), *undoable]
+
+
+def with_derived(db: Connection, selection: ForgetSelection) -> ForgetSelection:
+    """Add what was derived from the items: fragments, and distillations that cover them."""
+    item_ns = set(selection.item_ns)
+    frontier = list(item_ns)
+    while frontier:
+        derived = set(_derived(db, frontier)) - item_ns
+        item_ns |= derived
+        frontier = list(derived)
+    return ForgetSelection(tuple(sorted(item_ns)), selection.session_ns, selection.project_ns)
+
+
+def _derived(db: Connection, ns: Sequence[int]) -> Iterator[int]:
+    ids = set(items.ids_of(db, ns).values())
+    for n, sources in db.rows(
+        "SELECT n, source_messages FROM fragments WHERE source_messages <> '[]'"
+    ):
+        if not ids.isdisjoint(unpack_json(sources)):
+            yield n
+    insights = db.rows(
+        "SELECT e.source_n FROM edges e JOIN fragments f ON f.n = e.source_n"
+        f" WHERE e.kind = 'derived_from' AND f.kind = 'insight' AND {among('e.target_n', 'ns')}",
+        ns=int_array(ns),
+    )
+    yield from (row[0] for row in insights)
+    rows = db.rows(
+        "SELECT DISTINCT d.n FROM distillations d"
+        f" JOIN items a ON a.id = {id_blob('d.from_message')}"
+        f" JOIN items b ON b.id = {id_blob('d.to_message')} JOIN messages first ON first.n = a.n"
+        " JOIN messages last ON last.n = b.n JOIN messages m ON m.session_n = d.session_n"
+        f" WHERE m.ordinal BETWEEN first.ordinal AND last.ordinal AND {among('m.n', 'ns')}",
+        ns=int_array(ns),
+    )
+    yield from (row[0] for row in rows)
+
+
+def forget(
+    db: Connection, selection: ForgetSelection, *, text: str = "", now: datetime
+) -> list[str]:
+    """Delete a selection, and occurrences of `text` elsewhere; return the ids that were deleted."""
+    selection = with_derived(db, expand_selection(db, selection))
+    deleted = items.ids_of(db, selection.item_ns)
+    sources = _sources(db, selection.item_ns)
+    elsewhere = message_dedup.sources_in_other_channels(db, selection.item_ns)
+    elsewhere |= fork_dedup.copy_sources(db, selection.item_ns)
+    elsewhere |= fork_dedup.echo_sources(db, selection.item_ns, set(selection.session_ns))
+    _clean_logs(db, deleted)
+    reversible_changes.withdraw_overviews(db, selection.item_ns, now=now)
+    _clean_titles(db, selection, now)
+    if text:
+        _clean_text(db, normalize_text(text), now)
+    if deleted:
+        _delete_items(db, selection.item_ns)
+    ids = [*deleted.values(), *_delete_sessions_and_projects(db, selection)]
+    consolidation.redact_reports(db, ids, normalize_text(text))
+    _drop_unused_speakers(db)
+    dialogue_state.drop_quoting_states(db)
+    keywords.optimize(db)
+    if ids:
+        db.run(
+            f"DELETE FROM receipts WHERE {among('result', 'results')}",
+            results=text_array([f'"{id_}"' for id_ in ids]),
+        )
+    history.add_tombstones(db, ids, now, sources=sources)
+    history.add_tombstones(db, list(elsewhere), now, sources=elsewhere)
+    return ids
+
+
+def _sources(db: Connection, ns: Sequence[int]) -> dict[str, str]:
+    """Return for each message the source digest that prevents capturing it again."""
+    rows = db.rows(
+        f"SELECT {id_text('i.id')}, s.agent, s.external_id, m.key FROM messages m"
+        " JOIN items i ON i.n = m.n"
+        f" JOIN sessions s ON s.n = m.session_n WHERE {among('m.n', 'ns')}",
+        ns=int_array(ns),
+    )
+    return {
+        id_: history.source_digest(agent, name, unpack_key(key)) for id_, agent, name, key in rows
+    }
+
+
+def _delete_items(db: Connection, ns: Sequence[int]) -> None:
+    for type_ in ITEM_TYPES:
+        keywords.remove(db, ns, type=type_)
+    graph.remove_mentions(db, ns)
+    revived = db.rows(
+        "UPDATE fragments SET superseded_by = NULL, valid_to = NULL WHERE superseded_by IN"
+        f" (SELECT {id_text('id')} FROM items WHERE {among('n', 'ns')}) RETURNING n",
+        ns=int_array(ns),
+    )
+    for (n,) in revived:
+        fragments.reindex(db, n)
+    _lift_orphans(db, ns)
+    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
+
+
+def _lift_orphans(db: Connection, ns: Sequence[int]) -> None:
+    """Make the children of deleted fragments into roots and lift what is below them."""
+    deleted = set(ns)
+    orphans = db.rows(
+        "SELECT target_n FROM edges WHERE kind = 'hierarchical'"
+        f" AND {among('source_n', 'ns')} ORDER BY target_n",
+        ns=int_array(ns),
+    )
+    for (orphan,) in orphans:
+        if orphan not in deleted:
+            reversible_changes.set_depths(db, orphan, 0)
+
+
+def _delete_sessions_and_projects(db: Connection, doomed: ForgetSelection) -> list[str]:
+    ids = []
+    for n in doomed.session_ns:
+        keywords.remove_session(db, n)
+    for table, ns in (("sessions", doomed.session_ns), ("projects", doomed.project_ns)):
+        for n in reversed(ns):
+            row = db.find(f"DELETE FROM {table} WHERE n = :n RETURNING id", n=n)
+            ids += [row[0]] if row else []
+    return ids
+
+
+def _clean_logs(db: Connection, deleted: Mapping[int, str]) -> None:
+    """Delete log entries that returned or quote what is forgotten, and error texts of jobs."""
+    ids = set(deleted.values())
+    queries: dict[int, str] = {}
+    entry_ns: set[int] = set()
+    for n, query, hits in db.rows("SELECT n, query, hits FROM retrievals"):
+        if ids.isdisjoint(unpack_json(hits)):
+            queries[n] = normalize_text(query)
+        else:
+            entry_ns.add(n)
+    for n in entry_ns | find_quoting(queries, _texts_of(db, list(deleted))):
+        db.run("DELETE FROM retrievals WHERE n = :n", n=n)
+    db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
+
+
+def _texts_of(db: Connection, ns: Sequence[int]) -> Iterator[str]:
+    for start in range(0, len(ns), _BATCH):
+        for _, text in _contents(db, ns[start : start + _BATCH]):
+            yield normalize_text(text)
+
+
+def _clean_titles(db: Connection, doomed: ForgetSelection, now: datetime) -> None:
+    """Clear the titles of forgotten sessions, and titles taken from forgotten messages."""
+    rows = db.rows(
+        "SELECT n, id, agent, external_id, title, files, branch FROM sessions"
+        f" WHERE {among('n', 'ns')}",
+        ns=int_array(doomed.session_ns),
+    )
+    for _, id_, agent, name, title, _, branch in rows:
+        session = SessionName(id_, agent, name)
+        sessions.add_name_tombstone(db, session, "title", title, now=now)
+        sessions.add_name_tombstone(db, session, "branch", branch, now=now)
+    rows = db.rows(
+        "SELECT DISTINCT s.n, s.id, s.agent, s.external_id, s.title, s.files FROM messages m"
+        f" JOIN sessions s ON s.n = m.session_n WHERE s.title <> '' AND {among('m.n', 'ns')}",
+        ns=int_array(doomed.item_ns),
+    )
+    if not rows:
+        return
+    forgotten_words = [set(text.split()) for text in _texts_of(db, doomed.item_ns)]
+    for n, id_, agent, name, title, files in rows:
+        needle = normalize_text(title)
+        title_words = set(needle.rstrip("…").split()[:_TITLE_WORDS])
+        if any(title_words <= words for words in forgotten_words):
+            sessions.add_name_tombstone(db, SessionName(id_, agent, name), "title", title, now=now)
+            _clean_session(db, n, title, files, needle)
+
+
+def _clean_text(db: Connection, needle: str, now: datetime) -> None:
+    """Delete a text from all tables beside the items."""
+    for table, key, column in _TEXT_COLUMNS:
+        for place in _rows_with_text(db, table, key, column, needle):
+            db.run(f"DELETE FROM {table} WHERE {_key_condition(key)}", **place)
+    for place in _rows_with_text(db, "edges", _EDGE_KEY, "note", needle):
+        db.run(f"UPDATE edges SET note = '' WHERE {_key_condition(_EDGE_KEY)}", **place)
+    for n, title, files, branch, name, id_, agent in db.rows(
+        "SELECT n, title, files, branch, external_id, id, agent FROM sessions"
+    ):
+        session = SessionName(id_, agent, name)
+        if _contains(needle, (branch,)):
+            sessions.add_name_tombstone(db, session, "branch", branch, now=now)
+            db.run("UPDATE sessions SET branch = '' WHERE n = :n", n=n)
+        if _contains(needle, (title, files)):
+            if needle in normalize_text(title):
+                sessions.add_name_tombstone(db, session, "title", title, now=now)
+            _clean_session(db, n, title, files, needle)
+        if _contains(needle, (name,)):
+            _rename(db, n, session, now)
+
+
+def _rename(db: Connection, n: int, session: SessionName, now: datetime) -> None:
+    """Replace the agent's own name of a session by its id."""
+    sessions.add_name_tombstone(db, session, "session", session.name, now=now)
+    db.run("UPDATE sessions SET external_id = :id WHERE n = :n", id=session.id, n=n)
+
+
+def _clean_names(db: Connection, now: datetime) -> None:
+    """Clear names of sessions that were forgotten before."""
+    for n, title, files, branch, name, id_, agent in db.rows(
+        "SELECT n, title, files, branch, external_id, id, agent FROM sessions"
+    ):
+        if not sessions.visible_name(db, agent, name, "branch", branch):
+            db.run("UPDATE sessions SET branch = '' WHERE n = :n", n=n)
+        if title and not sessions.visible_name(db, agent, name, "title", title):
+            _clean_session(db, n, title, files, normalize_text(title))
+        if sessions.find_renamed_session(db, agent, name):
+            _rename(db, n, SessionName(id_, agent, name), now)
+
+
+_EDGE_KEY = ("source_n", "target_n", "kind")
+
+_TEXT_COLUMNS = (
+    ("retrievals", ("n",), "query"),
+    ("steps", ("n",), "note"),
+    ("jobs", ("n",), "subject"),
+    ("staged_turns", ("n",), "body"),
+    ("session_states", ("session_n", "name"), "value"),
+    ("watermarks", ("source",), "source"),
+    ("watermarks", ("source",), "context"),
+    ("watermarks", ("source",), "problem"),
+    ("aliases", ("id",), "id"),
+)
+"""Tables whose rows are deleted when they contain the text, with their keys."""
+
+
+def _rows_with_text(
+    db: Connection, table: str, key: Sequence[str], column: str, needle: str
+) -> list[dict[str, Any]]:
+    rows = db.rows(f"SELECT {column}, {', '.join(key)} FROM {table} WHERE {column} <> ''")
+    return [
+        dict(zip(key, place, strict=True))
+        for text, *place in rows
+        if needle in normalize_text(text)
+    ]
+
+
+def _key_condition(key: Sequence[str]) -> str:
+    return " AND ".join(f"{name} = :{name}" for name in key)
+
+
+def _clean_session(db: Connection, n: int, title: str, files: str, needle: str) -> None:
+    db.run(
+        "UPDATE sessions SET title = :title, files = :files WHERE n = :n",
+        title="" if needle in normalize_text(title) else title,
+        files="\n".join(name for name in files.split("\n") if needle not in normalize_text(name)),
+        n=n,
+    )
+    keywords.index_session(db, n)
+
+
+def _drop_unused_speakers(db: Connection) -> None:
+    db.run("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM messages)")
+
+
+def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[str]:
+    """Forget again what a copy brings back, by tombstone ids with their source digests."""
+    ids = list(tombstones)
+    ns = {table: _numbers(db, table, ids) for table in ("sessions", "projects")}
+    numbers = (items.find_number(db, id_) for id_ in ids)
+    item_ns = tuple(n for n in numbers if n is not None)
+    deleted: list[str] = []
+    if item_ns or any(ns.values()):
+        deleted = forget(db, ForgetSelection(item_ns, ns["sessions"], ns["projects"]), now=now)
+    history.add_tombstones(db, ids, now, sources=tombstones)
+    if sessions.has_name_tombstones(ids):
+        _clean_names(db, now)
+    return deleted
+
+
+def _numbers(db: Connection, table: str, ids: Sequence[str]) -> tuple[int, ...]:
+    numbers = (db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_) for id_ in ids)
+    return tuple(n for n in numbers if n is not None)
+
+
+_IN_PROJECT = "(:project_n IS NULL OR i.project_n = :project_n)"
+
+
+def messages_of_sessions(db: Connection, session_ns: Sequence[int]) -> set[int]:
+    """Return the messages of sessions."""
+    return set(
+        db.column(
+            f"SELECT n FROM messages WHERE {among('session_n', 'ns')}", ns=int_array(session_ns)
+        )
+    )
+
+
+def fragments_of_sessions(db: Connection, session_ns: Sequence[int]) -> set[int]:
+    """Return the fragments that were stored in sessions."""
+    return set(
+        db.column(
+            "SELECT f.n FROM items i JOIN fragments f ON f.n = i.n"
+            f" WHERE {among('i.session_n', 'ns')}",
+            ns=int_array(session_ns),
+        )
+    )
+
+
+def fragments_by_origin(db: Connection, origin: str, *, project_n: int | None) -> set[int]:
+    """Return the fragments of an origin."""
+    return set(
+        db.column(
+            "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
+            f" WHERE f.origin = :origin AND {_IN_PROJECT}",
+            origin=origin,
+            project_n=project_n,
+        )
+    )
+
+
+def messages_with_origin(
+    db: Connection, origin: str, *, project_n: int | None
+) -> Iterator[tuple[int, Origin, tuple[Part, ...]]]:
+    """Yield the messages that may contain parts of an origin, with their parts."""
+    rows = db.rows(
+        "SELECT m.n, m.origin, m.parts FROM messages m JOIN items i ON i.n = m.n"
+        f" WHERE {_IN_PROJECT} AND (m.origin = :origin OR {may_have_other_origins('m.parts')})",
+        origin=origin,
+        project_n=project_n,
+    )
+    yield from ((n, of_message, unpack_parts(parts)) for n, of_message, parts in rows)
+
+
+def tool_call_messages(
+    db: Connection, text: str, *, project_n: int | None
+) -> Iterator[tuple[int, int, tuple[Part, ...]]]:
+    """Yield the messages with tool calls that contain a name, with session and parts."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    rows = db.rows(
+        "SELECT m.n, m.session_n, m.parts FROM messages m JOIN items i ON i.n = m.n"
+        f" WHERE {_IN_PROJECT} AND m.parts LIKE :pattern ESCAPE '\\'"
+        f" AND {has_part_kind('m.parts', 'tool_call')}",
+        pattern=f"%{escaped}%",
+        project_n=project_n,
+    )
+    yield from ((n, session_n, unpack_parts(parts)) for n, session_n, parts in rows)
+
+
+def tool_result_messages(
+    db: Connection, session_ns: Iterable[int]
+) -> Iterator[tuple[int, int, tuple[Part, ...]]]:
+    """Yield the messages of sessions that contain tool results, with session and parts."""
+    rows = db.rows(
+        "SELECT n, session_n, parts FROM messages"
+        f" WHERE {among('session_n', 'ns')} AND {has_part_kind('parts', 'tool_result')}",
+        ns=int_array(sorted(session_ns)),
+    )
+    yield from ((n, session_n, unpack_parts(parts)) for n, session_n, parts in rows)
+
+
+def live_fragments(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Return those of the items that are fragments and not deleted."""
+    return db.column(
+        f"SELECT n FROM fragments WHERE {among('n', 'ns')} AND deleted_at IS NULL ORDER BY n",
+        ns=int_array(ns),
+    )

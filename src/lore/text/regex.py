@@ -1,0 +1,102 @@
+"""Regular expressions that are compiled at their first use, and linear-time ones through RE2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, AnyStr, cast
+
+import re2
+
+
+class LazyPattern:
+    """Stands for a pattern that `make` compiles at the first attribute access."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the pattern, and store it here for the next access."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "_made":
+            self._made = self._make()
+            return self._made
+        attribute = getattr(self._made, name)
+        setattr(self, name, attribute)
+        return attribute
+
+
+def compile_lazy(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return a pattern that is compiled at its first use; its text is available before."""
+    later = LazyPattern(lambda: re.compile(pattern, flags))
+    later.pattern = pattern  # type: ignore[attr-defined]  # others are made of it
+    return cast("re.Pattern[AnyStr]", later)
+
+
+_MEMORY = 64 << 20
+"""Bytes for an automaton; with re2's default of 8 MB a large one is rebuilt again and again."""
+
+_COUNTED = 32
+"""The highest count in a loosened pattern; tool ids are shorter, most keys longer."""
+
+_COUNT = compile_lazy(r"(?<!\\)\{(\d+)(,?)(\d*)\}\??")
+
+_GROUP = compile_lazy(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\((?!\?)|\(\?P<(\w+)>)", re.DOTALL)
+"""The start of a group, but no escaped bracket and none in a character class."""
+
+_TRIES = 32
+"""Heads without a match in a row, after which the full pattern searches directly."""
+
+
+def compile_re2(pattern: str, *, groups: bool = True) -> Any:
+    """Compile a pattern for bytes, at its first use.
+
+    Without groups a pattern with many of them matches faster.
+    """
+    options = re2.Options()
+    options.never_capture = not groups
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _MEMORY
+    return LazyPattern(lambda: re2.compile(pattern.encode("latin-1"), options))
+
+
+def compile_re2_text(pattern: str) -> Any:
+    """Compile a pattern for decoded text, at its first use."""
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    return LazyPattern(lambda: re2.compile(pattern, options))
+
+
+def group_numbers(pattern: str) -> dict[str, int]:
+    """Return the group numbers of a pattern by group name, without compiling it."""
+    begun = [match for match in _GROUP.finditer(pattern) if match.group(1)]
+    return {match.group(2): at for at, match in enumerate(begun, 1) if match.group(2)}
+
+
+def loosen_counts(pattern: str) -> str:
+    """Return a pattern without high counts, which matches wherever the original does."""
+    return _COUNT.sub(_loosened_count, pattern)
+
+
+def _loosened_count(count: re.Match[str]) -> str:
+    least = int(count.group(1))
+    most = int(count.group(3) or 0) if count.group(2) else least
+    return count.group() if 0 < most <= _COUNTED else f"{{{min(least, _COUNTED)},}}?"
+
+
+def search_with_heads(heads: Any, pattern: Any, data: bytes, at: int) -> Any:
+    """Return the first match of a pattern at or after an offset.
+
+    Every match must start where `heads` matches. Its small automaton scans the text, and the large
+    one of the pattern runs only at the candidates.
+    """
+    for _ in range(_TRIES):
+        head = heads.search(data, at)
+        if head is None:
+            return None
+        match = pattern.match(data, head.start())
+        if match is not None:
+            return match
+        at = head.start() + 1
+    return pattern.search(data, at)

@@ -1,0 +1,276 @@
+"""The daemon as a real process, by its commands."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore.daemon import daemon_lock
+from lore.errors import AlreadyRunning, StoreDamaged
+from tests.cli.conftest import PROGRAM, Outcome, environment, run_process
+from tests.waiting import PATIENCE_S, eventually
+
+SAID = "the heron nests at the northern quay"
+
+
+@dataclass(frozen=True)
+class Running:
+    """A person's home folder with a memory in it, and the commands of the daemon."""
+
+    person: Path
+
+    @property
+    def home(self) -> Path:
+        return self.person / "memory"
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"HOME": str(self.person), "LORE_CAPTURE_POLL_INTERVAL_S": "1"}
+
+    def __call__(self, *arguments: str) -> Outcome:
+        return run_process(*arguments, home=self.home, env=self.env)
+
+    def status(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self("status", "--json").works().out)
+        return told
+
+    def pid(self) -> int:
+        holder = daemon_lock.find_holder(self.home)
+        assert holder
+        return holder.pid
+
+
+@pytest.fixture
+def lore(tmp_path: Path) -> Iterator[Running]:
+    running = Running(tmp_path)
+    yield running
+    holder = daemon_lock.find_holder(running.home)
+    if holder is not None:
+        os.kill(holder.pid, signal.SIGKILL)
+
+
+def say(person: Path, text: str, number: int = 1) -> None:
+    """Let an agent write a line of its transcript."""
+    folder = person / ".claude" / "projects" / "-code-demo"
+    folder.mkdir(parents=True, exist_ok=True)
+    session = "0b5b0a57-1c9c-4c55-8f4e-3f1f4a1d2c3b"
+    line = {
+        "type": "user",
+        "sessionId": session,
+        "uuid": f"00000000-0000-4000-8000-{number:012}",
+        "parentUuid": None,
+        "timestamp": datetime.now(UTC).isoformat(),
+        "cwd": "/code/demo",
+        "message": {"role": "user", "content": text},
+    }
+    with (folder / f"{session}.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def test_up_captures_what_is_said_and_down_stops(lore: Running):
+    say(lore.person, SAID)
+    assert "is up" in lore("up", "--detach").works().out
+    eventually(lambda: lore.status()["today"].get("messages") == 1)
+    say(lore.person, "and the otter sleeps", 2)
+    eventually(lambda: lore.status()["today"].get("messages") == 2)
+    assert "otter" in lore("recall", "otter").works().out
+    told = lore.status()
+    assert told["running"]
+    assert {task["name"] for task in told["chores"]} >= {"capture", "embed", "jobs", "upkeep"}
+    assert told["memory_mb"] > 5
+    assert "running" in lore("status").works().out
+    assert "has stopped" in lore("down").works().out
+    assert not lore.status()["running"]
+    logged = lore("logs").works().out
+    assert "task=capture" in logged
+    assert "cut_off=False" in logged
+    assert "heron" not in logged
+    assert "otter" not in logged
+
+
+def test_the_status_counts_hooks_while_the_daemon_runs(lore: Running):
+    lore("up", "--detach").works()
+    assert "hooks" not in lore("status").works().out
+    prompt = {"session_id": "s", "cwd": "/code/demo", "prompt": "where does the heron nest?"}
+
+    def hooks_met() -> dict[str, int]:
+        run_process(
+            "hook", "UserPromptSubmit", home=lore.home, env=lore.env,
+            stdin=json.dumps(prompt).encode(),
+        ).works()  # fmt: skip
+        counts: dict[str, int] = lore.status()["hooks"]
+        return counts if any(counts.values()) else {}
+
+    assert set(eventually(hooks_met)) == {"answered", "nothing", "late", "told"}
+    assert "with nothing to say" in lore("status").works().out
+    lore("down").works()
+    assert "hooks" not in lore("status").works().out
+
+
+def test_doctor_looks_at_the_daemon_and_the_agents(lore: Running):
+    lore("remember", SAID).works()
+    lore("setup", "codex").works()
+    lore("up", "--detach").works()
+
+    def states() -> dict[str, str]:
+        checks = json.loads(lore("doctor", "--json").out)
+        return {check["name"]: check["state"] for check in checks}
+
+    assert {"daemon": "ok", "codex": "ok"}.items() <= states().items()
+    os.kill(lore.pid(), signal.SIGSTOP)
+    assert states()["daemon"] == "broken"
+    assert lore.status()["state"] == "hung"
+    assert "does not answer" in lore("status").works().out
+    assert lore("doctor").code == StoreDamaged.exit_code
+    os.kill(lore.pid(), signal.SIGCONT)
+    assert lore.status()["state"] != "hung"
+    lore("down").works()
+    assert states()["daemon"] == "ok"
+
+
+def test_there_is_one_daemon_for_a_home(lore: Running):
+    lore("up", "--detach").works()
+    pid = lore.pid()
+    assert f"pid {pid}" in lore("up").fails_with(AlreadyRunning.exit_code).err
+    assert lore("up", "--detach").works().out == f"Lore is running already (pid {pid}).\n"
+    assert lore.pid() == pid
+    lore("down").works()
+
+
+def test_without_a_daemon_everything_says_so_and_makes_no_home(lore: Running):
+    assert lore.status()["running"] is False
+    assert "not running" in lore("status").works().out
+    assert "not running" in lore("down").works().out
+    assert "no log yet" in lore("logs").works().err
+    assert not lore.home.exists()
+
+
+def test_a_killed_daemon_is_no_obstacle_to_the_next(lore: Running):
+    say(lore.person, SAID)
+    lore("up", "--detach").works()
+    eventually(lambda: lore.status()["today"].get("messages"))
+    os.kill(lore.pid(), signal.SIGKILL)
+    eventually(lambda: daemon_lock.find_holder(lore.home) is None)
+    assert lore.status()["running"] is False
+    say(lore.person, "and the otter sleeps", 2)
+    lore("up", "--detach").works()
+    eventually(lambda: "otter" in lore("recall", "otter").out)
+    assert json.loads(lore("stats", "--json").works().out)["messages"] == 2
+    lore("down").works()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_a_daemon_in_the_foreground_cleanly(lore: Running, number: signal.Signals):
+    process = subprocess.Popen(
+        [*PROGRAM, "up"],
+        env=environment(lore.home, **lore.env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    assert "is up" in process.stdout.readline()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, err) == (0, "")
+    assert daemon_lock.find_holder(lore.home) is None
+
+
+def test_a_daemon_in_the_background_holds_on_to_nothing_of_its_starter(lore: Running):
+    lore("up", "--detach").works()
+    pid = lore.pid()
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("this system does not show the files of a process")
+    held = {Path(f"/proc/{pid}/fd/{number}").readlink() for number in (0, 1, 2)}
+    assert held == {Path("/dev/null")}
+    assert Path(f"/proc/{pid}/cwd").readlink() == lore.home
+    assert os.getsid(pid) == pid
+    lore("down").works()
+
+
+STUBBORN = """
+import signal, sys, time
+from datetime import datetime, UTC
+from pathlib import Path
+from lore.daemon import daemon_lock
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+held = daemon_lock.take_lock(Path(sys.argv[1]), now=datetime.now(UTC), version="1")
+print("held", flush=True)
+time.sleep(120)
+"""
+
+
+def test_a_daemon_that_does_not_stop_is_killed_only_by_force(lore: Running):
+    lore.home.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", STUBBORN, str(lore.home)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert "--force" in lore("down").fails_with(12).err
+        assert process.poll() is None
+        lore("down", "--force").works()
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
+
+
+def test_a_process_that_only_the_lock_file_names_is_not_touched(lore: Running):
+    lore.home.mkdir()
+    holding = [sys.executable, "-c", STUBBORN, str(lore.home)]
+    with (
+        subprocess.Popen(["sleep", "60"]) as stranger,
+        subprocess.Popen(holding, stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout
+        process.stdout.readline()
+        lock_file = lore.home / "lore.pid"
+        lock_file.write_text(lock_file.read_text().replace(str(process.pid), str(stranger.pid), 1))
+        assert "is not the daemon of this home" in lore("down", "--force").fails_with(12).err
+        assert (stranger.poll(), process.poll()) == (None, None)
+        process.kill()
+        process.wait(PATIENCE_S)
+        assert "not running" in lore("down", "--force").works().out
+        assert stranger.poll() is None
+        stranger.kill()
+
+
+def test_jobs_are_listed_and_tried_again(lore: Running):
+    lore("remember", "a fact").works()
+    assert "No jobs" in lore("jobs").works().out
+    assert json.loads(lore("jobs", "--json").works().out) == []
+    assert "0 jobs" in lore("jobs", "retry", "--all").works().out
+    lore("jobs", "retry", "7").fails_with(3)
+    lore("jobs", "retry").fails_with(2)
+    lore("jobs", "retry", "7", "--all").fails_with(2)
+
+
+def test_a_service_is_shown_before_it_is_installed(lore: Running):
+    shown = lore("service", "install", "--dry-run").works()
+    assert str(lore.home) in shown.out
+    assert not (lore.person / ".config").exists()
+    assert json.loads(lore("service", "status", "--json").works().out)["installed"] is False
+    assert "nothing to remove" in lore("service", "uninstall").works().out
+
+
+def test_the_log_is_followed(lore: Running):
+    process = subprocess.Popen(
+        [*PROGRAM, "logs", "-f", "-n", "0"],
+        env=environment(lore.home, **lore.env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    lore("up", "--detach").works()
+    assert process.stdout
+    assert "started" in process.stdout.readline()
+    lore("down").works()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130

@@ -1,0 +1,104 @@
+"""The digest as a person sees it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lore.memory import Memory
+from lore.records import NewMessage, Part, Role
+from lore.settings import load
+from tests.cli.conftest import Lore
+
+START = datetime(2026, 5, 13, 12, tzinfo=UTC)
+
+TALK: list[tuple[Role, str]] = [
+    ("user", "We need a queue for the reminder jobs. Which one shall we take?"),
+    ("assistant", "Postgres has all we need: SELECT … FOR UPDATE SKIP LOCKED, no new service."),
+    ("user", "Good. We decided to keep the queue in Postgres because Redis is one more service."),
+    ("assistant", "Done: the queue is the table `jobs`, WORKER_MAX_ATTEMPTS is 3 in settings.py."),
+    ("user", "From now on always run `make check` before every commit, please."),
+    ("assistant", "Understood: `make check` before every commit."),
+]
+
+
+@pytest.fixture
+def talked(lore: Lore) -> Lore:
+    """Return the command line on a home with one session of talk in it."""
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    said = [
+        NewMessage(role, (Part("text", text),), START + timedelta(minutes=place))
+        for place, (role, text) in enumerate(TALK)
+    ]
+    with Memory.open(config=config) as memory:
+        memory.capture("talk", said, project="/code", agent="codex")
+    return lore
+
+
+def test_a_session_becomes_logs_and_fragments_once(talked: Lore):
+    first = json.loads(talked("distill", "talk", "--json").works().out)
+    assert first["distillations"] == 1
+    assert first["fragments"] >= 1
+    again = json.loads(talked("distill", "--all", "--json").works().out)
+    assert (again["sessions"], again["distillations"], again["fragments"]) == (1, 0, 0)
+    assert "Postgres" in talked("recall", "where is the queue kept?").works().out
+
+
+def test_logs_can_be_made_alone(talked: Lore):
+    made = json.loads(talked("distill", "talk", "--only-logs", "--json").works().out)
+    assert made["fragments"] == 0
+    assert "1 log and 0 fragments" not in talked("distill", "talk").works().out
+
+
+def test_sessions_are_named_or_all_of_them(talked: Lore):
+    talked("distill").fails_with(2)
+    talked("distill", "talk", "--all").fails_with(2)
+    talked("distill", "nowhere").fails_with(3)
+
+
+def test_a_cycle_reports_every_phase_and_can_be_taken_back(talked: Lore):
+    would = json.loads(talked("consolidate", "--dry-run", "--json").works().out)
+    assert would["report"]["dry_run"]
+    report = json.loads(talked("consolidate", "--json").works().out)["report"]
+    assert [phase["phase"] for phase in report["phases"]] == [
+        "digest", "rescore", "merge", "link", "resummarize", "reflect", "contradict",
+        "prune_edges", "prune_fragments",
+    ]  # fmt: skip
+    assert report["phases"][0]["counts"]["sessions"] == 1
+    told = talked("consolidate", "--history").works().out
+    assert report["id"][:13] in told
+    talked("consolidate", "--undo", report["id"]).works()
+    assert "taken back" in talked("consolidate", "--history").works().out
+    talked("consolidate", "--undo", report["id"]).fails_with(2)
+    talked("consolidate", "--undo", "ffffffff").fails_with(3)
+
+
+def test_one_phase_runs_alone_and_an_unknown_one_is_refused(talked: Lore):
+    told = talked("consolidate", "--phase", "rescore").works().out
+    assert "rescore" in told
+    assert "merge" not in told
+    talked("consolidate", "--phase", "dream").fails_with(2)
+
+
+def test_a_conflict_is_listed_and_settled(lore: Lore):
+    older = lore("remember", "The port is 3207.", "--project", "/code").works().out.strip()
+    newer = lore("remember", "The port is 4000.", "--project", "/code").works().out.strip()
+    assert "No conflicts." in lore("conflicts").works().out
+    lore("link", newer, older, "--kind", "contradicts").works()
+    assert "The port is 4000." in lore("conflicts").works().out
+    [pair] = json.loads(lore("conflicts", "--json").works().out)
+    assert {pair["newer"]["id"], pair["older"]["id"]} == {older, newer}
+    lore("conflicts", newer).fails_with(2)
+    lore("conflicts", newer, older).fails_with(2)
+    lore("conflicts", newer, older, "--keep", "ffffffff").fails_with(2)
+    lore("conflicts", newer, older, "--keep", newer).works()
+    assert "No conflicts." in lore("conflicts").works().out
+    assert "3207" not in lore("search", "port").works().out
+
+
+def test_nothing_is_offered_for_promotion_unless_projects_confirm_it(lore: Lore):
+    id_ = lore("remember", "Tabs.", "--project", "/code").works().out.strip()
+    assert "Nothing has been confirmed" in lore("promote").works().out
+    promoted = json.loads(lore("promote", id_, "--json").works().out)["id"]
+    assert promoted != id_
+    lore("promote", promoted).fails_with(2)

@@ -1,0 +1,232 @@
+"""The daemon in this process: turns, failures, clocks that jump, what it tells."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lore.daemon import server_address, status_file
+from lore.daemon.main_loop import Clocks, Daemon, _take_lock
+from lore.daemon.periodic_tasks import PeriodicTask, TaskResult, periodic_tasks
+from lore.daemon.server_address import ServerAddress
+from lore.embed.embedder import NoEmbedder
+from lore.errors import StoreFull
+from lore.memory import Memory
+from lore.proxy.address import KEY_FILE, find_address
+from lore.settings import Settings
+from tests.fakes import FakeEmbedder, FixedClock
+from tests.store.samples import new_message
+
+PRIVATE = "the heron nests at the quay"
+
+
+class Ticks:
+    """A clock that cannot be set, moved by the test."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def memory(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as opened:
+        yield opened
+
+
+def counting(name: str, counts: list[str], every_s: float = 10.0) -> PeriodicTask:
+    def run(_memory: Memory, _stopping: object) -> TaskResult:
+        counts.append(name)
+        return TaskResult({"things": 2})
+
+    return PeriodicTask(name, "counting", every_s, run)
+
+
+def failing(name: str = "broken") -> PeriodicTask:
+    def run(_memory: Memory, _stopping: object) -> TaskResult:
+        raise ValueError(PRIVATE)
+
+    return PeriodicTask(name, "failing", 10.0, run)
+
+
+def take_due_turns(daemon: Daemon) -> None:
+    for turn in daemon._schedule.due(daemon._clocks.monotonic()):
+        daemon.take_turn(turn)
+
+
+def test_a_task_that_fails_each_time_stops_no_other_and_is_shown(memory: Memory, tmp_path: Path):
+    ran: list[str] = []
+    ticks = Ticks()
+    tasks = (failing(), counting("steady", ran))
+    daemon = Daemon(memory, tasks, tmp_path, Clocks(FixedClock(), ticks))
+    for _ in range(6):
+        take_due_turns(daemon)
+        ticks.now_s += 10
+    daemon.tell()
+    told = status_file._read(tmp_path)
+    assert ran == ["steady"] * 6
+    broken, steady = told.chores
+    assert 1 < broken.failures < 6
+    assert broken.last_error.startswith("ValueError in test_main_loop.py:")
+    assert steady.failures == 0
+    assert told.last_error.startswith("broken: ValueError")
+    assert told.today == {"things": 12}
+
+
+def test_contents_reach_neither_log_nor_status(memory: Memory, tmp_path: Path, caplog):
+    caplog.set_level(logging.INFO, "lore")
+    daemon = Daemon(memory, (failing(),), tmp_path)
+    take_due_turns(daemon)
+    daemon.tell()
+    assert "task failed" in caplog.text
+    assert PRIVATE not in caplog.text
+    assert PRIVATE not in (tmp_path / status_file.STATUS_FILE).read_text()
+
+
+@pytest.mark.parametrize("by", [{"days": 400}, {"days": -400}, {"hours": 9}])
+def test_a_clock_that_jumps_causes_neither_bursts_nor_gaps(
+    memory: Memory, tmp_path: Path, by: dict[str, float]
+):
+    ran: list[str] = []
+    ticks, wall = Ticks(), FixedClock()
+    daemon = Daemon(memory, (counting("steady", ran),), tmp_path, Clocks(wall, ticks))
+    take_due_turns(daemon)
+    wall.advance(**by)
+    take_due_turns(daemon)
+    assert len(ran) == 1
+    ticks.now_s += 10
+    take_due_turns(daemon)
+    take_due_turns(daemon)
+    assert len(ran) == 2
+
+
+def test_a_jump_of_the_clock_is_logged(memory: Memory, tmp_path: Path, caplog):
+    caplog.set_level(logging.INFO, "lore")
+    ticks, wall = Ticks(), FixedClock()
+    daemon = Daemon(memory, (), tmp_path, Clocks(wall, ticks))
+    before = daemon._apart_s()
+    wall.advance(hours=8)
+    before = daemon._notice_jump(before)
+    daemon._notice_jump(before)
+    assert [record.message for record in caplog.records] == ["clock moved"]
+
+
+def test_the_days_upkeep_is_done_even_if_the_clock_was_once_far_ahead(tmp_path: Path):
+    wall = FixedClock()
+    wall.advance(days=900)
+    (upkeep,) = [task for task in periodic_tasks(Settings()) if task.name == "upkeep"]
+    with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=wall) as memory:
+        memory.database.write(lambda _db: None)
+        assert upkeep.run(memory, lambda: False) == TaskResult()
+        wall.advance(days=-900)
+        assert upkeep.run(memory, lambda: False) == TaskResult({"upkeeps": 1})
+        assert upkeep.run(memory, lambda: False) == TaskResult()
+        wall.advance(days=1)
+        assert upkeep.run(memory, lambda: False) == TaskResult({"upkeeps": 1})
+
+
+def test_it_stops_when_told_and_closes_the_memory(memory: Memory, tmp_path: Path):
+    ran: list[str] = []
+    daemon = Daemon(memory, (counting("steady", ran),), tmp_path)
+    assert daemon.run(lambda _timeout_s: bool(ran))
+    told = status_file.read(tmp_path)
+    assert (told.running, told.state) == (False, "stopped")
+    with pytest.raises(Exception, match="closed"), memory.database.read():
+        pass
+
+
+def test_what_does_not_end_is_cut_off(memory: Memory, tmp_path: Path):
+    stuck = threading.Event()
+    begun = threading.Event()
+
+    def hang(_memory: Memory, _stopping: object) -> TaskResult:
+        begun.set()
+        stuck.wait()
+        return TaskResult()
+
+    daemon = Daemon(memory, (PeriodicTask("stuck", "hanging", 1.0, hang),), tmp_path)
+    assert not daemon.run(lambda _timeout_s: begun.wait(10))
+    stuck.set()
+
+
+def test_it_stops_when_its_lock_file_is_gone(memory: Memory, tmp_path: Path):
+    daemon = Daemon(memory, (), tmp_path)
+    daemon._schedule.turns.append(
+        daemon._schedule.of((counting("steady", []),), time.monotonic()).turns[0]
+    )
+    assert daemon.run(lambda _timeout_s: False, lambda: False)
+
+
+def test_what_waits_is_embedded_and_counted_over_a_restart(tmp_path: Path):
+    tasks = [task for task in periodic_tasks(Settings()) if task.name == "embed"]
+    for expected in (70, 140):
+        with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+            said = [new_message(f"word{expected} and {i}", i, key=str(i)) for i in range(70)]
+            memory.capture(f"talk {expected}", said)
+            daemon = Daemon(memory, tasks, tmp_path)
+            take_due_turns(daemon)
+            daemon._count_queues()
+            daemon.tell()
+            told = status_file._read(tmp_path)
+            assert (told.today, told.waiting) == ({"embedded": expected}, 0)
+
+
+def test_a_session_that_went_quiet_is_told_once_and_again_when_it_went_on(tmp_path: Path):
+    wall = FixedClock()
+    tasks = {task.name: task for task in periodic_tasks(Settings())}
+
+    def work(memory: Memory) -> tuple[int, int]:
+        queued = tasks["episodes"].run(memory, lambda: False).counts["episodes queued"]
+        return queued, tasks["jobs"].run(memory, lambda: False).counts["jobs done"]
+
+    with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=wall) as memory:
+        memory.capture("talk", [new_message("Please mend the lock file test", 0, key="1")])
+        assert work(memory) == (1, 1)
+        assert [kept.episode.goal for kept in memory.sessions.episodes()] == [
+            "Please mend the lock file test"
+        ]
+        assert work(memory) == (0, 0)
+        memory.capture("talk", [new_message("And the other one", 1, key="2")])
+        assert work(memory) == (1, 1)
+        assert work(memory) == (0, 0)
+
+
+def test_a_full_disk_is_told_and_outlived(memory: Memory, tmp_path: Path):
+    room: list[bool] = []
+
+    def write(_memory: Memory, _stopping: object) -> TaskResult:
+        if not room:
+            msg = "There is no space left."
+            raise StoreFull(msg)
+        return TaskResult({"things": 1})
+
+    ticks = Ticks()
+    tasks = (PeriodicTask("write", "writing", 10.0, write),)
+    daemon = Daemon(memory, tasks, tmp_path, Clocks(monotonic=ticks))
+    take_due_turns(daemon)
+    room.append(True)
+    ticks.now_s += 20
+    take_due_turns(daemon)
+    daemon.tell()
+    told = status_file._read(tmp_path)
+    assert told.last_error == "write: There is no space left."
+    assert (told.chores[0].failures, told.chores[0].last_error) == (0, "")
+
+
+def test_what_a_killed_daemon_said_of_its_server_is_gone_with_the_lock(
+    memory: Memory, tmp_path: Path
+):
+    same_pid = ServerAddress("127.0.0.1", 3207, os.getpid(), "0.1.0")
+    (tmp_path / KEY_FILE).write_text("k" * 50)
+    server_address.write(tmp_path, same_pid)
+    with _take_lock(tmp_path, memory):
+        assert find_address(str(tmp_path)) is None
+        server_address.write(tmp_path, same_pid)
+        assert find_address(str(tmp_path))
