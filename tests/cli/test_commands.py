@@ -205,7 +205,7 @@ def test_forgetting_asks_first(seeded: Seeded):
     assert "heron" in told.splitlines()[0].lower()
     assert "is short" in seeded("forget", "--match", "he", "--dry-run").works().err
     assert seeded.export() == before
-    assert "1 record forgotten" in seeded("forget", "--match", "HERON", "-y").works().out
+    assert "1 record deleted for good" in seeded("forget", "--match", "HERON", "-y").works().out
     assert "Nothing contains that" in seeded("forget", "--match", "heron", "-y").works().out
 
 

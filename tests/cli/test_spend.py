@@ -32,7 +32,7 @@ def test_spend_of_today_says_what_is_an_estimate(spent: Lore):
     assert "saved (estimated)" in out
     assert "would have cost about $0.0170 (estimated): $0.0100 saved" in out
     assert "1 request waited 2 s" in out
-    assert "The price of 1 call is not known" in out
+    assert "The price of 1 call is unknown" in out
     assert "Budget" not in out
 
 

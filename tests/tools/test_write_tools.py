@@ -116,7 +116,7 @@ def test_an_agent_never_takes_the_place_of_what_the_user_said(
     arguments = {key: {"SAID": said, "OWN": own}.get(value, value) for key, value in given.items()}
     with pytest.raises(InvalidInput, match=r"'assistant' may not .* 'user'") as refused:
         call_tool(memory, name, arguments, AGENT)
-    assert "A person can" in refused.value.hint
+    assert "A user can" in refused.value.hint
     (reading,) = memory.read([said], reinforce=False)
     assert (reading.text, reading.deleted, reading.parent) == ("We use tabs.", False, None)
     assert reading.fragment
