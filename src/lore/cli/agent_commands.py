@@ -15,7 +15,6 @@ import typer
 from lore.cli import fast_path
 from lore.cli.output import Json, clean, notice, one_line, open_memory, print_columns, print_json
 from lore.errors import InvalidInput, LoreError
-from lore.proxy import stdio_proxy
 from lore.proxy.hook_client import HOOK_EVENTS
 
 
@@ -58,6 +57,8 @@ def mcp(context: typer.Context) -> None:
         except (LoreError, OSError) as error:
             if not sys.stdin.isatty():
                 reason = f"{error} {error.hint if isinstance(error, LoreError) else ''}"
+                from lore.proxy import stdio_proxy
+
                 stdio_proxy.answer_first_request(one_line(reason, _LONGEST), 0, 1)
             raise
         notice(_ALONE if memory.settings.mcp_start else "")

@@ -27,7 +27,6 @@ from lore.cli.output import (
     tallied,
 )
 from lore.errors import AlreadyRunning, InvalidInput, LoreError
-from lore.text.tokens import format_dollars
 
 if TYPE_CHECKING:
     from lore.daemon.status_file import Status, TaskStatus
@@ -191,6 +190,8 @@ def _print_trouble(status: Status) -> None:
 
 
 def _print_work(status: Status) -> None:
+    from lore.text.tokens import format_dollars
+
     parked = f", {status.jobs_parked:,} parked ('lore jobs')" if status.jobs_parked else ""
     pending = counted(status.jobs_pending, "job")
     print(f"waiting  {counted(status.waiting, 'item')} to embed, {pending} pending{parked}")

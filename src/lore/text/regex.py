@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any, AnyStr, cast
 
-import re2
-
 
 class LazyPattern:
     """Stands for a pattern that `make` compiles at the first attribute access."""
@@ -54,18 +52,30 @@ def compile_re2(pattern: str, *, groups: bool = True) -> Any:
 
     Without groups a pattern with many of them matches faster.
     """
-    options = re2.Options()
-    options.never_capture = not groups
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MEMORY
-    return LazyPattern(lambda: re2.compile(pattern.encode("latin-1"), options))
+
+    def compiled() -> Any:
+        import re2  # loading it takes 4 ms, which most commands need not spend
+
+        options = re2.Options()
+        options.never_capture = not groups
+        options.encoding = re2.Options.Encoding.LATIN1
+        options.max_mem = _MEMORY
+        return re2.compile(pattern.encode("latin-1"), options)
+
+    return LazyPattern(compiled)
 
 
 def compile_re2_text(pattern: str) -> Any:
     """Compile a pattern for decoded text, at its first use."""
-    options = re2.Options()
-    options.max_mem = _MEMORY
-    return LazyPattern(lambda: re2.compile(pattern, options))
+
+    def compiled() -> Any:
+        import re2
+
+        options = re2.Options()
+        options.max_mem = _MEMORY
+        return re2.compile(pattern, options)
+
+    return LazyPattern(compiled)
 
 
 def group_numbers(pattern: str) -> dict[str, int]:
