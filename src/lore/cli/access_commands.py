@@ -57,7 +57,7 @@ def create_key(
     lasting_s = None if days is None else days * _DAY_S
     with open_memory(context, create=True) as memory:
         scopes = scope or ["read", "write"]
-        secret, record = memory.access.create_key(name, scopes=scopes, expires_in_s=lasting_s)  # type: ignore[arg-type]  # the desk refuses others
+        secret, record = memory.access.create_key(name, scopes=scopes, expires_in_s=lasting_s)  # type: ignore[arg-type]  # create_key refuses others
     if json:
         print_json({"key": secret, **_row(record)})
         return

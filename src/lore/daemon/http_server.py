@@ -302,5 +302,5 @@ def _cache_handshake(settings: Settings) -> str:
     try:
         return ensure_saved(settings)
     except OSError as error:
-        log.warning("greeting not kept", extra={"error": type(error).__name__})
+        log.warning("handshake not cached", extra={"error": type(error).__name__})
         return ""

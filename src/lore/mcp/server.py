@@ -230,7 +230,7 @@ def make_listing_server(settings: Settings) -> Server[Any]:
 
 def _build_server(settings: Settings, memory: Callable[[], Memory], caller: Caller) -> Server[Any]:
     tools = tool_registry.list_tools(settings)
-    desk = McpHandlers(memory, tools, caller, structured=settings.mcp_structured)
+    handlers = McpHandlers(memory, tools, caller, structured=settings.mcp_structured)
     inputs = {tool.name: schemas.input_schema(tool) for tool in tools}
     return Server(
         "lore",
@@ -239,13 +239,13 @@ def _build_server(settings: Settings, memory: Callable[[], Memory], caller: Call
         description="Long-term memory.",
         instructions=INSTRUCTIONS,
         get_tool_input_schema=inputs.get,
-        on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
-        on_list_resources=desk.list_resources,
-        on_list_resource_templates=desk.list_templates,
-        on_read_resource=desk.read_resource,
-        on_list_prompts=desk.list_prompts,
-        on_get_prompt=desk.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 

@@ -117,7 +117,7 @@ class Maintenance(MemoryPart):
             raise StoreReadOnly(msg, hint="'lore doctor' says why.")
 
     def run_upkeep(self) -> bool:
-        """Run the daily upkeep if it is due; return whether it was."""
+        """Run the daily maintenance if it is due; return whether it was."""
         begun = maintenance.schedule_maintenance(self._database)
         if begun is None:
             return False
