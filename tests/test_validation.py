@@ -103,6 +103,7 @@ def _is_required(method: str, name: str) -> bool:
         (lambda m: m.recall(None), "recall() takes a text as 'query', not None."),
         (lambda m: m.recall("x", limit=-1), "a whole number of at least 1 or None as 'limit', not"),
         (lambda m: m.recall("x", now=datetime(2026, 5, 1)), "a datetime with a time zone"),  # noqa: DTZ001
+        (lambda m: m.budget.load_prices(wait_s=1e30), "between 0 and 1e+09 as 'wait_s', not 1e+30"),
         (lambda m: m.store("x", importance=float("nan")), "a number as 'importance', not nan."),
         (lambda m: m.read("abc"), "read() takes a list as 'ids', not a value of type str."),
         (lambda m: m.read(["abc", 3]), "read() takes a text as 'ids[1]', not 3."),

@@ -54,7 +54,9 @@ class Bounds(NamedTuple):
 _UNBOUNDED = Bounds()
 
 Count = Annotated[int, Bounds(least=1)]
-Seconds = Annotated[float, Bounds(least=0)]
+Seconds = Annotated[float, Bounds(least=0, most=1e9)]
+"""At most some 30 years: locks and events overflow on more."""
+
 Whole = Annotated[int, Bounds(least=0)]
 
 
