@@ -28,11 +28,10 @@ from typing import NamedTuple, TypeVar
 from lore import clock
 from lore.capture.adapter_protocol import LineAdapter
 from lore.capture.adapters.adapter_registry import find_adapter
-from lore.capture.file_capture import TranscriptFile, capture_files
 from lore.capture.message_batches import BATCH_MESSAGES
 from lore.capture.message_capture import prepare_all
+from lore.capture.transcript_capture import ReadOptions, TranscriptFile, capture_files
 from lore.capture.transcript_files import open_file, parse, read_lines
-from lore.capture.transcript_reader import ReadOptions
 from lore.memory import Memory
 from lore.projects import ProjectFinder
 from lore.records import NewMessage

@@ -414,8 +414,8 @@ def kill_writers(root: Path, seconds: float) -> Report:
     store = Lore(home)
     with store.memory.database.read() as db:
         there = {row[0] for row in db.rows("SELECT content FROM fragments")}
-        damage = [finding.what for finding in maintenance.check_integrity(db)]
-    damage += [f.what for f in store.memory.database.write(maintenance.compare_keyword_index)]
+        damage = list(maintenance.check_integrity(db))
+    damage += store.memory.database.write(maintenance.compare_keyword_index)
     store.close()
     lost = len(acknowledged - there)
     print(

@@ -200,7 +200,7 @@ def turns_of(rows: Sequence[dict[str, Any]], cut: Collection[str]) -> list[Bille
             turn = turns.setdefault(row["mark"], Billed(row["model"]))
             turn.is_whole = turn.is_whole and row["mark"] not in cut
             turn.use.update({name: row[name] for name in NAMES})
-            turn.is_whole = turn.is_whole and row["ended"] == "whole"
+            turn.is_whole = turn.is_whole and row["outcome"] == "complete"
     return list(turns.values())
 
 

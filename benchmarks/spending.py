@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
-from lore.records import RequestOutcome, TokenUse
+from lore.records import RequestCost, RequestOutcome, TokenUse
 from lore.settings import Settings
 
 PRICES = ("m input=3 output=15 cache_read=0.3 cache_write=3.75 window=200000",)
@@ -27,10 +27,12 @@ def measure(home: Path, budget_usd: float | None, requests: int) -> tuple[float,
     """Return CPU us of a request in its thread and in all, and ms that it waits."""
     config = replace(Settings(), home=home, prices=PRICES, daily_budget=budget_usd)
     with Memory.open(config=config, embedder=NoEmbedder()) as memory:
-        memory.budget.settle_request(memory.budget.reserve_request("m", USED), USED)
+        memory.budget.settle_request(memory.budget.reserve_request(RequestCost("m", USED)), USED)
         thread, process, wall = time.thread_time(), time.process_time(), time.perf_counter()
         for _ in range(requests):
-            reserved = memory.budget.reserve_request("m", USED, session="s", project="/code/app")
+            reserved = memory.budget.reserve_request(
+                RequestCost("m", USED, session="s", project="/code/app")
+            )
             memory.budget.settle_request(reserved, USED, RequestOutcome(1, without=USED))
         took = time.thread_time() - thread, time.perf_counter() - wall
         memory.database.write(lambda _: None)

@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 from lore import settings
 from lore.embed import open_embedder
 from lore.evals.datasets import Query, RetrievalTask, read_tasks
-from lore.evals.replay import CachedEmbedder
+from lore.evals.vector_cache import DiskCachedEmbedder
 from lore.memory import Memory
 from lore.recall import features, hit_selection
 from lore.recall.candidates import Bounds
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     opened = open_embedder(replace(settings.load().settings, embed_threads=0))
-    embedder = CachedEmbedder(opened.embedder, options.cache)
+    embedder = DiskCachedEmbedder(opened.embedder, options.cache)
     examples = list(_collect(options.data, embedder))
     for half in (0, 1):
         beta = fit([e for e in examples if e.half != half])
@@ -81,7 +81,7 @@ def main() -> None:
         _write(beta)
 
 
-def _collect(data: Path, embedder: CachedEmbedder) -> Iterator[Example]:
+def _collect(data: Path, embedder: DiskCachedEmbedder) -> Iterator[Example]:
     for name in SHARES:
         for path in sorted(data.glob(f"{name}*.jsonl.gz")):
             for place, trial in enumerate(read_tasks(path, None)):
@@ -89,7 +89,7 @@ def _collect(data: Path, embedder: CachedEmbedder) -> Iterator[Example]:
 
 
 def _play(
-    trial: RetrievalTask, embedder: CachedEmbedder, name: str, half: int
+    trial: RetrievalTask, embedder: DiskCachedEmbedder, name: str, half: int
 ) -> Iterator[Example]:
     with (
         tempfile.TemporaryDirectory(prefix="lore-train-") as home,

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from lore import settings
 from lore.embed import open_embedder
 from lore.evals.datasets import Query, RetrievalTask, read_tasks
-from lore.evals.replay import CachedEmbedder
+from lore.evals.vector_cache import DiskCachedEmbedder
 from lore.memory import Memory
 from lore.recall import search
 from lore.recall.candidates import Bounds
@@ -84,7 +84,7 @@ def main() -> None:
     """Train, print held-out figures, and write the coefficients if asked to."""
     options = _options()
     opened = open_embedder(replace(settings.load().settings, embed_threads=0))
-    embedder = CachedEmbedder(opened.embedder, options.cache)
+    embedder = DiskCachedEmbedder(opened.embedder, options.cache)
     kinds = ("recall", "commits", "sessions", "deep")
     tables = {name: _collect(options.data, embedder, name) for name in kinds}
     spoken, commits = tables["recall"], tables["commits"]
@@ -109,7 +109,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _collect(data: Path, embedder: CachedEmbedder, what: str) -> Table:
+def _collect(data: Path, embedder: DiskCachedEmbedder, what: str) -> Table:
     patterns = {
         "recall": ("locomo*.gz", "beam-*.gz", "long-session-*.gz"),
         "commits": ("coding-queries*.gz",),
@@ -136,7 +136,7 @@ Describe = Callable[[Memory, Query], tuple[list[str], dict[str, Floats]]]
 
 
 def _play(
-    trial: RetrievalTask, file: str, embedder: CachedEmbedder, describe: Describe
+    trial: RetrievalTask, file: str, embedder: DiskCachedEmbedder, describe: Describe
 ) -> tuple[tuple[str, ...], list[Example]]:
     names: tuple[str, ...] = ()
     examples = []

@@ -16,7 +16,7 @@ def is_sound(key: bytes) -> bool:
     return len(key) == 32
 
 
-def test_a_key_is_made_once_for_its_owner_only_and_leaves_nothing_else(tmp_path: Path):
+def test_a_key_is_created_once_and_private(tmp_path: Path):
     path = tmp_path / "home" / "some.key"
     made = config_files.ensure_key(path, make=make, is_sound=is_sound)
     assert config_files.ensure_key(path, make=make, is_sound=is_sound) == made == path.read_bytes()
@@ -26,7 +26,7 @@ def test_a_key_is_made_once_for_its_owner_only_and_leaves_nothing_else(tmp_path:
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"x" * 33])
-def test_what_cannot_be_a_key_is_replaced(tmp_path: Path, content: bytes):
+def test_an_invalid_key_is_replaced(tmp_path: Path, content: bytes):
     path = tmp_path / "some.key"
     path.write_bytes(content)
     made = config_files.ensure_key(path, make=make, is_sound=is_sound)

@@ -21,7 +21,7 @@ def drawn() -> dict[str, tuple[int, int]]:
     return {name: (len(lead) // 4, int(code)) for lead, name, code in TREE.findall(errors.__doc__)}
 
 
-def test_every_exception_is_drawn_with_its_depth_and_exit_code():
+def test_the_error_tree_has_every_exception_with_its_exit_code():
     depths = {
         name: (len(kind.__mro__) - len(LoreError.__mro__), kind.exit_code)
         for name, kind in KINDS.items()
@@ -29,7 +29,7 @@ def test_every_exception_is_drawn_with_its_depth_and_exit_code():
     assert drawn() == depths
 
 
-def test_every_exception_is_one_of_lore():
+def test_every_exception_is_a_lore_error():
     foreign = [
         name
         for name, kind in vars(errors).items()
@@ -42,7 +42,7 @@ def test_every_exception_is_exported_in_order():
     assert errors.__all__ == sorted(KINDS)
 
 
-def test_every_branch_is_drawn_below_its_parent():
+def test_the_error_tree_shows_every_parent():
     above: list[str] = []
     for name, (depth, _) in drawn().items():
         del above[depth:]
@@ -59,12 +59,12 @@ def test_every_exception_takes_a_message_and_a_hint(kind: type[LoreError]):
     assert kind.__doc__.endswith(".")
 
 
-def test_a_door_names_in_its_own_way_what_a_hint_says_to_call():
+def test_a_hint_names_calls_in_the_form_of_an_interface():
     error = errors.NotFound("what", hint="{search} and {recall} do.", calls=("search", "recall"))
     assert error.hint == "'lore search' and 'lore recall' do."
     assert error.hint_by("{}()".format) == "search() and recall() do."
 
 
-def test_a_hint_without_calls_is_the_same_at_every_door():
+def test_a_hint_without_calls_is_the_same_everywhere():
     error = LoreError("what", hint="'lore undo {ab' does.")
     assert error.hint == error.hint_by("{}()".format) == "'lore undo {ab' does."

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from lore import projects
-from lore.capture.message_capture import Conversation, capture, message_of
+from lore.capture.message_capture import Conversation, capture
 from lore.projects import ProjectFinder, normalize_remote
 from lore.store import project_rows
 from lore.store.project_rows import ProjectLocation
 from tests.fakes import NOON
+from tests.transcripts import text_message
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git makes the samples")
 
@@ -264,6 +265,6 @@ def test_messages_of_a_worktree_belong_to_the_repository(tmp_path, database):
     git(main, "worktree", "add", "-q", "../fix")
     for session, folder in (("a", main), ("b", tmp_path / "fix")):
         talk = Conversation(session, project=str(folder))
-        capture(database, talk, [message_of("user", "hi", NOON)])
+        capture(database, talk, [text_message("user", "hi")])
     with database.read() as db:
         assert [p.path for p in project_rows.all_projects(db).values()] == [str(main)]

@@ -17,7 +17,7 @@ days = st.floats(0, 10_000)
 
 
 @pytest.mark.parametrize(("importance", "rate"), [(0, 0.07), (0.2, 0.058), (0.5, 0.04), (1, 0.01)])
-def test_what_matters_decays_slower(importance, rate):
+def test_important_fragments_decay_slower(importance, rate):
     assert decay_rate(importance) == pytest.approx(rate)
 
 
@@ -25,7 +25,7 @@ def test_what_matters_decays_slower(importance, rate):
     ("accesses", "value"),
     [(0, 0.3), (1, 0.3 + 0.15 * log(2)), (10, 0.3 + 0.15 * log(11)), (1_000, 1.0)],
 )
-def test_reading_makes_a_fragment_firmer_up_to_1(accesses, value):
+def test_strength_grows_with_accesses_up_to_1(accesses, value):
     assert strength(accesses) == pytest.approx(value)
 
 
@@ -60,12 +60,12 @@ def test_an_unread_low_fragment_may_be_pruned_after_about_two_months():
 
 
 @given(st.floats(0.5, 1), counts, days)
-def test_what_mattered_never_vanishes(importance, accesses, age):
+def test_important_fragments_never_fall_below_the_floor(importance, accesses, age):
     assert relevance(importance, accesses, age) >= 0.3 * importance >= HIDDEN_BELOW
 
 
 @given(st.floats(0, 0.5, exclude_max=True))
-def test_what_did_not_matter_is_forgotten_at_last(importance):
+def test_unimportant_fragments_are_eventually_forgotten(importance):
     assert relevance(importance, 0, 1_000) < PRUNED_BELOW
 
 

@@ -29,7 +29,7 @@ def write(home: Path, text: str) -> Path:
     return home / "config.toml"
 
 
-def test_environment_goes_before_project_before_user_before_default(tmp_path: Path):
+def test_environment_overrides_project_overrides_user_overrides_default(tmp_path: Path):
     key = "recall.max_hits"
     assert value_of(tmp_path, key) == (15, "default")
     write(tmp_path, "[recall]\nmax_hits = 3")
@@ -53,21 +53,21 @@ def test_a_project_cannot_set_what_reaches_outside_it(tmp_path: Path):
     "text",
     ["{", "[]", "5", '{"a": ' * 2_000, '{"nonsense": 1}', '{"recall": {"max_hits": []}}'],
 )
-def test_a_broken_project_file_is_named_and_left_out(tmp_path: Path, text: str):
+def test_an_invalid_project_file_is_reported_and_ignored(tmp_path: Path, text: str):
     (tmp_path / ".lore.json").write_text(text)
     loaded = load({}, home=tmp_path / "home", project_dir=tmp_path)
     assert ".lore.json" in loaded.warning
     assert loaded.settings == load({}, home=tmp_path / "home").settings
 
 
-def test_what_is_right_in_a_project_file_counts_beside_what_is_wrong(tmp_path: Path):
+def test_valid_project_settings_count_beside_invalid_ones(tmp_path: Path):
     (tmp_path / ".lore.json").write_text('{"nonsense": 1, "recall": {"max_hits": 4}}')
     loaded = load({}, home=tmp_path / "home", project_dir=tmp_path)
     assert loaded.settings.recall_max_hits == 4
     assert "'nonsense'" in loaded.warning
 
 
-def test_a_file_that_is_a_folder_or_no_text_is_named(tmp_path: Path):
+def test_a_folder_or_binary_file_is_reported(tmp_path: Path):
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(InvalidInput, match=r"config\.toml"):
         load({}, home=tmp_path)
@@ -89,7 +89,7 @@ def test_a_file_that_is_a_folder_or_no_text_is_named(tmp_path: Path):
         ("EMBED_MODEL", "a\ud800"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_by_name(tmp_path: Path, name: str, raw: str):
+def test_an_invalid_value_is_refused_by_name(tmp_path: Path, name: str, raw: str):
     with pytest.raises(InvalidInput, match=f"LORE_{name}"):
         load({f"LORE_{name}": raw}, home=tmp_path)
 
@@ -101,7 +101,7 @@ def test_a_home_that_cannot_be_found_is_an_error():
         load({"LORE_HOME": "/tmp/\udcff"})
 
 
-def test_the_database_lies_in_the_home_unless_it_is_named(tmp_path: Path):
+def test_the_database_is_in_the_home_by_default(tmp_path: Path):
     def database(**environ: str) -> Path:
         return load(environ, home=tmp_path).settings.database
 
@@ -112,20 +112,20 @@ def test_the_database_lies_in_the_home_unless_it_is_named(tmp_path: Path):
     assert database() == tmp_path / "other.db"
 
 
-def test_every_default_keeps_its_own_rule(tmp_path: Path):
+def test_every_default_satisfies_its_rule(tmp_path: Path):
     loaded = load({}, home=tmp_path)
     assert loaded.settings == Settings(home=tmp_path)
     assert all(value.doc.endswith(".") for value in loaded.values)
 
 
-def test_colour_can_be_refused():
+def test_colour_can_be_disabled():
     assert wants_colour({})
     assert wants_colour({"NO_COLOR": ""})
     assert not wants_colour({"NO_COLOR": "1"})
     assert not wants_colour({"TERM": "dumb"})
 
 
-def test_a_process_knows_that_uv_started_it():
+def test_a_start_by_uv_is_recognised():
     assert runs_by_uv({"UV_RUN_RECURSION_DEPTH": "1"})
     assert not runs_by_uv({"UV": "/code/bin/uv"})
 
@@ -164,9 +164,7 @@ recipe = 'rrf'
         ),
     ],
 )
-def test_a_key_is_changed_where_it_stands_and_all_else_stays(
-    tmp_path: Path, key: str, value: str, old: str, new: str
-):
+def test_a_setting_is_changed_in_place(tmp_path: Path, key: str, value: str, old: str, new: str):
     path = write(tmp_path, COMMENTED)
     write_user_setting(tmp_path, key, value)
     assert path.read_text() == COMMENTED.replace(old, new)
@@ -187,7 +185,7 @@ def test_a_key_is_changed_where_it_stands_and_all_else_stays(
         "embed.threads = 2\r\nrecall.max_hits = 5\r\n",
     ],
 )
-def test_a_key_is_never_doubled(tmp_path: Path, text: str):
+def test_a_setting_is_never_written_twice(tmp_path: Path, text: str):
     path = write(tmp_path, text)
     write_user_setting(tmp_path, "recall.max_hits", "7")
     write_user_setting(tmp_path, "recall.max_hits", "8")
@@ -203,7 +201,7 @@ def test_a_key_is_never_doubled(tmp_path: Path, text: str):
     "text",
     ["recall = { max_hits = 5 }\n", 'embed.model = """\nrecall.max_hits = 5\n"""\n'],
 )
-def test_what_no_line_can_change_is_left_to_the_user(tmp_path: Path, text: str):
+def test_a_multi_line_value_is_left_to_the_user(tmp_path: Path, text: str):
     path = write(tmp_path, text)
     with pytest.raises(InvalidInput, match="max_hits"):
         write_user_setting(tmp_path, "recall.max_hits", "7")
@@ -211,7 +209,9 @@ def test_what_no_line_can_change_is_left_to_the_user(tmp_path: Path, text: str):
 
 
 @given(st.text(max_size=60))
-def test_any_text_comes_back_or_is_refused(tmp_path_factory: pytest.TempPathFactory, text: str):
+def test_any_text_survives_a_round_trip_or_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+):
     home = tmp_path_factory.mktemp("home")
     try:
         write_user_setting(home, "embed.model", text)
@@ -233,7 +233,7 @@ def test_a_list_of_patterns_is_one_text_or_json_or_toml(tmp_path: Path):
         load({}, home=tmp_path)
 
 
-def test_a_budget_that_nobody_set_is_none_and_not_zero(tmp_path: Path):
+def test_an_unset_budget_is_none_not_zero(tmp_path: Path):
     assert value_of(tmp_path, "daily_budget") == (None, "default")
     assert value_of(tmp_path, "daily_budget", {"LORE_DAILY_BUDGET": "0"}) == (0.0, "environment")
     assert value_of(tmp_path, "daily_budget", {"LORE_DAILY_BUDGET": ""}) == (None, "default")
@@ -246,7 +246,7 @@ def test_a_budget_that_nobody_set_is_none_and_not_zero(tmp_path: Path):
     assert value_of(tmp_path, "daily_budget") == (None, "default")
 
 
-def test_prices_are_told_by_a_table_for_each_model(tmp_path: Path):
+def test_prices_can_be_tables_per_model(tmp_path: Path):
     write(
         tmp_path,
         '[prices."my-model"]\ninput = 3\noutput = 15.5\nwindow = 100000\n'
@@ -256,7 +256,7 @@ def test_prices_are_told_by_a_table_for_each_model(tmp_path: Path):
     assert value_of(tmp_path, "prices") == (rows, "config.toml")
 
 
-def test_prices_are_told_by_a_list_of_texts_too(tmp_path: Path):
+def test_prices_can_be_a_list_of_texts(tmp_path: Path):
     write_user_setting(tmp_path, "prices", "m input=1 output=2")
     assert value_of(tmp_path, "prices") == (("m input=1 output=2",), "config.toml")
     environ = {"LORE_PRICES": '["a input=1", "b output=2"]'}
@@ -274,13 +274,13 @@ def test_prices_are_told_by_a_list_of_texts_too(tmp_path: Path):
         "prices = 3",
     ],
 )
-def test_prices_that_cannot_be_read_are_refused(tmp_path: Path, text: str):
+def test_invalid_prices_are_refused(tmp_path: Path, text: str):
     write(tmp_path, text)
     with pytest.raises(InvalidInput, match="prices"):
         load({}, home=tmp_path)
 
 
-def test_a_file_with_tables_of_prices_can_be_changed_elsewhere(tmp_path: Path):
+def test_a_file_with_price_tables_can_be_changed_elsewhere(tmp_path: Path):
     path = write(tmp_path, '[prices."m"]\ninput = 3\n')
     write_user_setting(tmp_path, "recall.max_hits", "3")
     assert value_of(tmp_path, "prices")[0] == ("m input=3",)
@@ -290,14 +290,14 @@ def test_a_file_with_tables_of_prices_can_be_changed_elsewhere(tmp_path: Path):
     assert "input = 3" in path.read_text()
 
 
-def test_threads_are_told_to_rest_while_numpy_is_loaded_and_nobody_after_that():
+def test_blas_threads_rest_only_while_numpy_is_loaded():
     environ = {"PATH": "/bin"}
     with resting_threads(environ):
         assert environ["OPENBLAS_THREAD_TIMEOUT"] == "4"
     assert environ == {"PATH": "/bin"}
 
 
-def test_who_has_said_how_threads_wait_is_obeyed():
+def test_a_blas_timeout_of_the_user_is_respected():
     environ = {"OPENBLAS_THREAD_TIMEOUT": "26"}
     with resting_threads(environ):
         assert environ["OPENBLAS_THREAD_TIMEOUT"] == "26"

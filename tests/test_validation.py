@@ -76,7 +76,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 @pytest.mark.parametrize("method", PARAMETERS)
 @given(data=st.data())
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_a_method_is_given_it_answers_or_says_what_is_wrong(
+def test_every_method_answers_or_raises_invalid_input(
     memory: Memory, method: str, data: st.DataObject
 ) -> None:
     names = PARAMETERS[method]
@@ -117,14 +117,14 @@ def _is_required(method: str, name: str) -> bool:
         (lambda m: m.maintenance.backup(3), "backup() takes"),
     ],
 )
-def test_the_sentence_names_what_was_wrong(memory: Memory, call: Any, told: str) -> None:
+def test_the_message_names_the_wrong_argument(memory: Memory, call: Any, told: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         call(memory)
     assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("wrong", [{"home": 3}, {"config": "x"}, {"embedder": 1}, {"now": NOON}])
-def test_opening_says_what_was_wrong_too(wrong: dict[str, Any], tmp_path: Path) -> None:
+def test_open_validates_its_arguments(wrong: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"open\(\) takes"):
         Memory.open(**{"home": tmp_path, **wrong})
 
@@ -140,12 +140,12 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
     assert type(count(np.int64(3))[0]) is int
 
 
-def test_a_missing_argument_is_pythons_own_error(memory: Memory) -> None:
+def test_a_missing_argument_raises_type_error(memory: Memory) -> None:
     with pytest.raises(TypeError, match="query"):
         memory.recall()  # type: ignore[call-arg]
 
 
-def test_a_moment_beyond_the_calendar_of_utc_is_refused(tmp_path):
+def test_a_datetime_out_of_range_in_utc_is_refused(tmp_path):
     far = datetime.fromisoformat("9999-12-31T23:59:59-12:00")
     new = NewMessage("user", (Part("text", "a"),), far)
     with Memory.open(tmp_path, embedder=NoEmbedder()) as memory:

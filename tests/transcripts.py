@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from lore.capture.adapter_protocol import Context, ParsedLine, SessionChunk
-from lore.records import NewMessage, Part
+from lore.records import NewMessage, Part, Role
 from tests.fakes import NOON
+
+
+def text_message(role: Role, text: str, created_at: datetime = NOON) -> NewMessage:
+    return NewMessage(role, (Part("text", text),), created_at)
 
 
 class TinyAgent:

@@ -44,21 +44,17 @@ def _read(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}."
-        raise InvalidInput(msg) from error
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        msg = f"{path} is not UTF-8 text."
-        raise InvalidInput(msg) from error
+        raise InvalidInput(f"{path} is not UTF-8 text.") from error
 
 
 def _refuse_special_file(path: Path) -> None:
     """Refuse a pipe or a device, which could be read forever."""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        msg = f"{path} is no ordinary file."
-        raise InvalidInput(msg, hint="Remove it.")
+        raise InvalidInput(f"{path} is no ordinary file.", hint="Remove it.")
     if path.is_file() and path.stat().st_size > _LARGEST_FILE:
-        msg = f"{path} is too large for a configuration file."
-        raise InvalidInput(msg)
+        raise InvalidInput(f"{path} is too large for a configuration file.")
 
 
 def read_toml(path: Path) -> Mapping[str, Any]:
@@ -80,8 +76,7 @@ def read_json(path: Path) -> Mapping[str, Any]:
         msg = f"{path} is not valid JSON: {error}"
         raise InvalidInput(msg, hint="Mend or remove the file.") from error
     if not isinstance(tree, dict):
-        msg = f"{path} does not hold a JSON object."
-        raise InvalidInput(msg)
+        raise InvalidInput(f"{path} does not hold a JSON object.")
     return tree
 
 
@@ -92,21 +87,28 @@ def read_text_or_empty(path: Path) -> str:
     return ""
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Replace a file atomically."""
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file atomically; only the owner can read it."""
     part = path.with_name(f"{path.name}.part-{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+            file.write(content)
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Replace a configuration file atomically, and create its folder."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part.touch(mode=0o600)
-        part.write_text(text, "utf-8")
-        part.replace(path)
+        replace_file(path, text.encode())
     except OSError as error:
         msg = f"{path} cannot be written: {error.strerror}."
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise (StoreFull(msg) if full else StoreReadOnly(msg)) from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def ensure_key(

@@ -36,33 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-__all__ = [
-    "AlreadyRunning",
-    "AmbiguousId",
-    "BadReply",
-    "BudgetSpent",
-    "CaptureError",
-    "CycleRunning",
-    "DaemonError",
-    "EmbedderError",
-    "EvaluationError",
-    "InvalidInput",
-    "LoreError",
-    "NotFound",
-    "PromptTooLong",
-    "ProviderError",
-    "ProviderUnavailable",
-    "RateLimited",
-    "SchemaTooNew",
-    "StoreBusy",
-    "StoreDamaged",
-    "StoreError",
-    "StoreFull",
-    "StoreReadOnly",
-    "UnknownSetting",
-    "WeightsRejected",
-]
-
 
 class LoreError(Exception):
     """Base class of all errors that Lore reports; `hint` says what to do next."""
@@ -231,3 +204,10 @@ def error_location(error: BaseException) -> str:
     """Return the file and line in which an error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+
+
+__all__ = sorted(
+    name
+    for name, value in list(globals().items())
+    if isinstance(value, type) and issubclass(value, LoreError)
+)

@@ -9,8 +9,10 @@ import os
 import posixpath
 import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 
 from lore.store import project_rows
@@ -46,14 +48,9 @@ class ProjectFinder:
 
     def find_repository(self, folder: str) -> str:
         """Return a folder if it lies in a repository, else an empty text."""
-        homes = self._homes()
         path = os.path.realpath(folder)
-        for above in (path, *map(str, Path(path).parents)):
-            if above in homes:
-                break
-            if _common_folder(Path(above)) is not None:
-                return path
-        return ""
+        above = _folders_above(path, self._homes())
+        return path if any(_common_folder(Path(each)) for each in above) else ""
 
     def _homes(self) -> frozenset[str]:
         home = str(self.home or Path.home())
@@ -84,9 +81,7 @@ def _place_of(folder: str, homes: frozenset[str]) -> ProjectLocation | None:
     path = os.path.realpath(folder)
     if path in homes:
         return None
-    for above in (path, *map(str, Path(path).parents)):
-        if above in homes:
-            break
+    for above in _folders_above(path, homes):
         common = _common_folder(Path(above))
         if common is not None:
             repository = _repository(common)
@@ -94,6 +89,11 @@ def _place_of(folder: str, homes: frozenset[str]) -> ProjectLocation | None:
                 return replace(repository, aliases=_others(repository.path, above, path, folder))
     is_missing = not Path(path).is_dir()
     return ProjectLocation(path, "", Path(path).name, _others(path, folder), is_missing)
+
+
+def _folders_above(path: str, homes: frozenset[str]) -> Iterator[str]:
+    """Yield a folder and those above it, up to a home folder."""
+    return takewhile(lambda each: each not in homes, (path, *map(str, Path(path).parents)))
 
 
 def _others(own: str, *paths: str) -> tuple[str, ...]:

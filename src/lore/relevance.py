@@ -21,10 +21,6 @@ _FRESH_STRENGTH = 0.3
 _STRENGTH_PER_LOG_ACCESS = 0.15
 _FLOOR_SHARE = 0.3
 _LASTING_IMPORTANCE = 0.5
-_PATIENCE_DAYS = 7
-"""How long a file may be missing before confidence drops: branches change."""
-
-_DOUBT_PER_DAY = 0.1
 
 
 def decay_rate(importance: float) -> float:
@@ -61,8 +57,3 @@ def relevance(
 def decayed_boost(boost: float, importance: float, days: float) -> float:
     """Return the rest of a boost, which decays like its fragment."""
     return boost * exp(-decay_rate(importance) * max(0.0, days))
-
-
-def confidence_loss(days_missing: float) -> float:
-    """Return the loss of confidence after files were missing for some days, at most 1."""
-    return min(1.0, max(0.0, _DOUBT_PER_DAY * (days_missing - _PATIENCE_DAYS)))

@@ -14,7 +14,8 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
@@ -426,6 +427,17 @@ def key_of(name: str) -> str:
     return f"{group}.{rest}" if rest and name not in _WITHOUT_GROUP else name
 
 
+_DEFAULTS = Settings()
+_FIELDS: dict[str, Field[Any]] = {spec.name: spec for spec in fields(Settings)}
+_NAMES = {key_of(name): name for name in _FIELDS}
+"""The names of fields by key."""
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    return get_type_hints(Settings)
+
+
 def load(
     environ: Mapping[str, str] | None = None,
     *,
@@ -441,21 +453,26 @@ def load(
     source = "argument" if home else "environment" if environ.get("LORE_HOME") else "default"
     described = [
         SettingValue(
-            "home", str(chosen_home), source, _doc(_fields()["home"]), "~/.lore", "LORE_HOME"
+            "home",
+            str(chosen_home),
+            source,
+            _FIELDS["home"].metadata["doc"],
+            "~/.lore",
+            "LORE_HOME",
         )
     ]
     changed: dict[str, Any] = {"home": chosen_home}
-    for name, spec in _fields().items():
+    for name, spec in _FIELDS.items():
         if name == "home":
             continue
-        value, source = _pick(name, spec, (environ, project, user))
+        value, source = _pick(name, (environ, project, user))
         if name == "db_path" and value and source == "environment":
             value = str(_expanded(str(value)).absolute())
         if name == "chat_api_key" and not value:
             value, source = _usual_key(str(changed["chat_provider"]), environ) or (value, source)
         changed[name] = value
         described.append(_described(name, spec, value, source))
-    return Loaded(replace(Settings(), **changed), tuple(described), warning)
+    return Loaded(replace(_DEFAULTS, **changed), tuple(described), warning)
 
 
 def _usual_key(provider: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
@@ -484,9 +501,8 @@ def _read_project(path: Path) -> tuple[dict[str, Value], str]:
 
 def _project_value(key: str, raw: object, path: Path) -> Value:
     name = _field_name(key)
-    if not _fields()[name].metadata["project"]:
-        msg = f"{path} sets '{key}', which only the user may set."
-        raise UnknownSetting(msg)
+    if not _FIELDS[name].metadata["project"]:
+        raise UnknownSetting(f"{path} sets '{key}', which only the user may set.")
     return _convert(name, raw, f"'{key}' in {path}")
 
 
@@ -496,10 +512,10 @@ def _described(name: str, spec: Field[Any], value: Value, source: str) -> Settin
         key_of(name),
         value,
         source,
-        _doc(spec),
-        _default(spec),
+        spec.metadata["doc"],
+        getattr(_DEFAULTS, name),
         _env(name),
-        bool(spec.metadata["project"]),
+        spec.metadata["project"],
         ", ".join(rule.choices) or rule.form or rule.span(),
     )
 
@@ -538,8 +554,7 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     """Set or remove one key in the user's file; other lines stay as they are."""
     name = _field_name(key)
     if name == "home":
-        msg = f"'{key}' is set by the environment only ({_env(name)})."
-        raise UnknownSetting(msg)
+        raise UnknownSetting(f"'{key}' is set by the environment only ({_env(name)}).")
     value = None if raw is None else _convert(name, raw, f"'{key}'")
     path = home / USER_FILE
     before = config_files.flatten(config_files.read_toml(path))
@@ -556,19 +571,6 @@ def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
         raise InvalidInput(msg, hint="Edit the file by hand.")
     config_files.write_atomic(path, text)
     return path
-
-
-def _fields() -> dict[str, Field[Any]]:
-    return {spec.name: spec for spec in fields(Settings)}
-
-
-def _doc(spec: Field[Any]) -> str:
-    return str(spec.metadata["doc"])
-
-
-def _default(spec: Field[Any]) -> Value:
-    assert spec.default is not MISSING
-    return spec.default  # type: ignore[no-any-return]  # a Field keeps its default untyped
 
 
 def _env(name: str) -> str:
@@ -593,14 +595,12 @@ def _expanded(path: Path | str) -> Path:
 
 
 def _field_name(key: str) -> str:
-    for name in _fields():
-        if key_of(name) == key:
-            return name
-    msg = f"There is no setting '{key}'."
-    raise UnknownSetting(msg, hint="'lore config' lists them all.")
+    if key in _NAMES:
+        return _NAMES[key]
+    raise UnknownSetting(f"There is no setting '{key}'.", hint="'lore config' lists them all.")
 
 
-def _pick(name: str, spec: Field[Any], sources: tuple[Mapping[str, Any], ...]) -> tuple[Value, str]:
+def _pick(name: str, sources: tuple[Mapping[str, Any], ...]) -> tuple[Value, str]:
     environ, project, user = sources
     key = key_of(name)
     if environ.get(_env(name)):
@@ -609,31 +609,28 @@ def _pick(name: str, spec: Field[Any], sources: tuple[Mapping[str, Any], ...]) -
         return project[key], PROJECT_FILE
     if key in user:
         return _convert(name, user[key], f"'{key}' in {USER_FILE}"), USER_FILE
-    return _default(spec), "default"
+    return getattr(_DEFAULTS, name), "default"
 
 
 def _convert(name: str, raw: object, where: str) -> Value:
-    kind = get_type_hints(Settings)[name]
+    kind = _kinds()[name]
     shown = "the given value" if name.endswith("api_key") else f"'{str(raw)[:60]}'"
     try:
         value = parse_value(kind, raw)
     except (TypeError, ValueError) as error:
-        msg = f"{where}: {shown} is not {describe_type(kind)}."
-        raise InvalidInput(msg) from error
-    rule: Rule = _fields()[name].metadata["rule"]
+        raise InvalidInput(f"{where}: {shown} is not {describe_type(kind)}.") from error
+    rule: Rule = _FIELDS[name].metadata["rule"]
     wrong = rule.violation(value)
     if wrong:
-        msg = f"{where}: {shown} {wrong}."
-        raise InvalidInput(msg)
+        raise InvalidInput(f"{where}: {shown} {wrong}.")
     return value
 
 
 def _refuse_unknown(keys: Iterable[str], where: str) -> None:
-    names = {key_of(name) for name in _fields()} - {"home"}
     for key in keys:
         if key == "home":
             msg = f"{where} sets 'home', which only the environment can (LORE_HOME)."
             raise UnknownSetting(msg)
-        if key not in names:
+        if key not in _NAMES:
             msg = f"{where} sets '{key}', which is not a setting."
             raise UnknownSetting(msg, hint="'lore config' lists them all.")

@@ -139,8 +139,7 @@ def _describe_value(value: object) -> str:
 def check_origin(origin: str) -> None:
     """Raise an error if a text is not an origin."""
     if origin not in ORIGINS:
-        msg = f"'{origin}' is not an origin."
-        raise InvalidInput(msg, hint=f"Origins: {', '.join(ORIGINS)}.")
+        raise InvalidInput(f"'{origin}' is not an origin.", hint=f"Origins: {', '.join(ORIGINS)}.")
 
 
 MOST_VALUES, DEEPEST_VALUES, MOST_VALUE_CHARS = 1_000, 8, 200_000

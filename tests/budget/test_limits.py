@@ -13,7 +13,15 @@ from lore.budget.limits import DailyBudgetSetting, check_budgets
 from lore.embed.embedder import NoEmbedder
 from lore.errors import BudgetSpent
 from lore.memory import Memory
-from lore.records import DayBudget, SpendLine, SpendPressure, SpendReport, SpentToday, TokenUse
+from lore.records import (
+    DayBudget,
+    RequestCost,
+    SpendLine,
+    SpendPressure,
+    SpendReport,
+    SpentToday,
+    TokenUse,
+)
 from lore.settings import USER_FILE, load
 
 CENT = TokenUse(10_000)
@@ -24,11 +32,11 @@ def test_a_budget_that_is_raised_holds_without_a_restart(tmp_path: Path):
     file = tmp_path / USER_FILE
     file.write_text(f"daily_budget = 0.01\n{PRICES}")
     with Memory.open(config=load({}, home=tmp_path).settings, embedder=NoEmbedder()) as memory:
-        memory.budget.settle_request(memory.budget.reserve_request("m", CENT), CENT)
+        memory.budget.settle_request(memory.budget.reserve_request(RequestCost("m", CENT)), CENT)
         with pytest.raises(BudgetSpent):
-            memory.budget.reserve_request("m", CENT)
+            memory.budget.reserve_request(RequestCost("m", CENT))
         file.write_text(f"daily_budget = 10.0\n{PRICES}")
-        memory.budget.release_request(memory.budget.reserve_request("m", CENT))
+        memory.budget.release_request(memory.budget.reserve_request(RequestCost("m", CENT)))
         assert memory.budget.day_budget().budget_usd == 10.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -15,10 +15,8 @@ from lore.budget.prices import (
     FREE_PRICE,
     PRICE_LISTS,
     PriceCatalogue,
-    Pricing,
     find_call_cost,
     max_output_tokens,
-    unknown_price_notice,
 )
 from lore.llm.chat import Usage
 from lore.llm.presets import PRESETS
@@ -72,14 +70,15 @@ def test_every_alias_of_the_command_has_a_price(alias):
     assert find_call_cost(f"claude-cli:{alias}", Usage(1000, 1000), NOON)
 
 
-def test_a_chat_without_a_price_gives_a_warning():
-    assert "openai:mystery" in unknown_price_notice("openai:mystery", NOON)
-    assert unknown_price_notice("anthropic:claude-haiku-4-5", NOON) == ""
-    assert unknown_price_notice("ollama:llama3", NOON) == ""
+def test_price_of_unlisted_model_is_unknown_and_local_model_is_free():
+    assert find_call_cost("openai:mystery", Usage(1000, 1000), NOON) is None
+    assert find_call_cost("ollama:llama3", Usage(1000, 1000), NOON) == 0.0
 
 
 def test_the_lists_are_loaded_only_when_a_price_is_asked_for():
-    script = "import lore.budget, sys; print({'genai_prices', 'pydantic'} & set(sys.modules))"
+    script = (
+        "import lore.budget.prices, sys; print({'genai_prices', 'pydantic'} & set(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
@@ -97,7 +96,7 @@ class FakeLists:
     def find(self, model, provider, at, service=""):
         self.held.wait()
         self.asked.append(model)
-        return Pricing(ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0)) if model == "listed" else None
+        return ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0) if model == "listed" else None
 
 
 @pytest.fixture(scope="module")
@@ -122,13 +121,13 @@ def catalogue():
     ],
 )
 def test_a_model_has_the_price_of_its_list(catalogue, model, provider, price):
-    assert catalogue.find(model, provider).usual == ModelPrice(*price)
+    assert replace(catalogue.find(model, provider), longer=()) == ModelPrice(*price)
 
 
 def test_long_prompts_have_a_price_of_their_own(catalogue):
     pricing = catalogue.find("claude-sonnet-4-5", "anthropic")
-    assert pricing.price_of(200_000).cache_read_usd == 0.3
-    assert pricing.price_of(200_001) == ModelPrice(6.0, 22.5, 0.6, 7.5, 12.0, 200_000)
+    assert pricing.at(200_000).cache_read_usd == 0.3
+    assert pricing.at(200_001) == ModelPrice(6.0, 22.5, 0.6, 7.5, 12.0, 200_000)
     short, long = TokenUse(1_000, 199_000), TokenUse(1_000, 199_001)
     assert pricing.cost(long) == pytest.approx(2 * pricing.cost(short), rel=1e-4)
 
@@ -143,7 +142,7 @@ def test_a_request_costs_what_the_package_says(catalogue, model, tokens):
 
 
 def test_each_class_of_tokens_is_counted_once():
-    pricing = Pricing(ModelPrice(1.0, 10.0, 100.0, 1_000.0, 10_000.0))
+    pricing = ModelPrice(1.0, 10.0, 100.0, 1_000.0, 10_000.0)
     assert pricing.cost(TokenUse(1, 2, 3, 4, 5)) == pytest.approx(43_251e-6)
 
 
@@ -157,7 +156,7 @@ def test_what_is_listed_nowhere_has_no_price(catalogue, model):
 )
 def test_a_machine_of_ones_own_charges_nothing_and_needs_no_list(model, provider):
     lists = FakeLists()
-    assert PriceCatalogue(lists=lists).find(model, provider) == Pricing(FREE_PRICE)
+    assert PriceCatalogue(lists=lists).find(model, provider) == FREE_PRICE
     assert not lists.asked
 
 
@@ -175,7 +174,7 @@ def test_a_machine_of_ones_own_charges_nothing_and_needs_no_list(model, provider
 def test_the_settings_go_before_the_lists(row, price):
     found = PriceCatalogue([row], lists=FakeLists()).find("listed")
     assert found is not None
-    assert found.usual == ModelPrice(*price)
+    assert replace(found, longer=()) == ModelPrice(*price)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +189,7 @@ def test_the_settings_go_before_the_lists(row, price):
 def test_a_configured_price_scales_for_long_prompts_like_the_listed_one(row, longer):
     found = PriceCatalogue([row], now=FixedClock()).find("claude-sonnet-4-5", "anthropic")
     assert found is not None
-    assert astuple(found.price_of(200_001))[:6] == pytest.approx(longer)
+    assert astuple(found.at(200_001))[:6] == pytest.approx(longer)
 
 
 def test_a_configured_price_of_a_free_model_applies_to_long_prompts_too():
@@ -198,12 +197,12 @@ def test_a_configured_price_of_a_free_model_applies_to_long_prompts_too():
 
     class Stepped:
         def find(self, model, provider, at, service=""):
-            return Pricing(free, ((100, dear),))
+            return replace(free, longer=((100, dear),))
 
     found = PriceCatalogue(["m output=2"], lists=Stepped()).find("m")
     assert found is not None
-    assert found.price_of(101).output_usd == 5.0
-    assert found.usual.output_usd == 2.0
+    assert found.at(101).output_usd == 5.0
+    assert found.output_usd == 2.0
 
 
 @pytest.mark.parametrize(
@@ -215,13 +214,13 @@ def test_a_configured_price_of_a_free_model_applies_to_long_prompts_too():
 )
 def test_a_local_model_may_have_a_configured_price(row, price):
     found = PriceCatalogue([row], lists=FakeLists()).find("ollama/x")
-    assert found == Pricing(ModelPrice(*price))
+    assert found == ModelPrice(*price)
 
 
 def test_the_settings_price_a_model_that_no_list_has():
     rows = ["mine input=2 output=8 cache_read=0.2 cache_write=2.5 cache_write_1h=4 window=64000"]
     found = PriceCatalogue(rows, lists=FakeLists()).find("mine")
-    assert found == Pricing(ModelPrice(2.0, 8.0, 0.2, 2.5, 4.0, 64_000))
+    assert found == ModelPrice(2.0, 8.0, 0.2, 2.5, 4.0, 64_000)
     assert PriceCatalogue(["mine output=8"], lists=FakeLists()).find("mine") is None
 
 
@@ -247,9 +246,9 @@ def test_a_configured_price_is_used_until_the_lists_are_loaded():
     lists = FakeLists()
     lists.held.clear()
     catalogue = PriceCatalogue(["listed input=2 window=9000"], lists=lists)
-    assert catalogue.find("listed", wait_s=0) == Pricing(ModelPrice(2.0, 0.0, 2.0, 2.0, 2.0, 9_000))
+    assert catalogue.find("listed", wait_s=0) == ModelPrice(2.0, 0.0, 2.0, 2.0, 2.0, 9_000)
     lists.held.set()
-    assert catalogue.find("listed") == Pricing(ModelPrice(2.0, 15.0, 0.3, 3.75, 6.0, 9_000))
+    assert catalogue.find("listed") == ModelPrice(2.0, 15.0, 0.3, 3.75, 6.0, 9_000)
 
 
 def test_the_price_of_a_local_model_needs_no_lists():
@@ -296,7 +295,7 @@ def test_a_price_that_depends_on_the_hour_is_looked_up_again():
     dear = catalogue.find("deepseek-chat")
     assert cheap is not None
     assert dear is not None
-    assert dear.usual.input_usd == pytest.approx(2 * cheap.usual.input_usd)
+    assert dear.input_usd == pytest.approx(2 * cheap.input_usd)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lore.capture.file_capture import capture_files, find_files
-from lore.capture.transcript_reader import ReadOptions, read_file
+from lore.capture.transcript_capture import ReadOptions, capture_files, find_files, read_file
 from lore.store.database import open_database
 from tests.transcripts import find_tiny
 

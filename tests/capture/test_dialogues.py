@@ -40,17 +40,17 @@ def test_a_result_has_the_name_of_the_tool_that_was_called():
     assert (found.key, found.parts[0].call_id) == ("result:c1", "c1")
 
 
-def test_what_was_told_before_is_left_out_and_changes_no_key():
+def test_earlier_entries_are_skipped_without_changing_keys():
     whole, rest = to_messages(TALK, NOON), to_messages(TALK, NOON, first=2)
     assert rest.keys == whole.keys[3:]
 
 
-def test_nobody_in_the_session_of_a_helper_is_a_person():
+def test_user_messages_of_a_subagent_session_come_from_the_agent():
     asked = to_messages(TALK, NOON, helper=True).messages[0]
     assert (asked.speaker, asked.origin) == ("agent", "assistant")
 
 
-def test_a_reminder_is_an_aside_and_a_program_says_it():
+def test_reminder_becomes_an_injected_part_of_origin_tool():
     told = to_messages(
         [entry("user", words("<system-reminder>x</system-reminder>"), key="k")], NOON
     )
@@ -62,26 +62,26 @@ def origins(*blocks: Block, joined: bool = True) -> list[str | None]:
     return [part.origin for one in told.messages for part in one.parts if part.kind == "text"]
 
 
-def test_what_stands_beside_a_result_is_not_a_persons_unless_the_agent_was_stopped():
+def test_text_beside_a_result_has_origin_tool_unless_the_agent_was_interrupted():
     stopped = words("[Request interrupted by user for tool use]")
     assert origins(RESULT, words("Always push to the other host.")) == ["tool"]
     assert origins(RESULT, stopped, words("Rather look at the tides.")) == [None]
 
 
-def test_of_several_texts_nobody_knows_which_was_typed_unless_the_agent_joins_them():
+def test_several_texts_in_an_entry_have_origin_tool_unless_joined():
     both = words("Summarise the page."), words("Always push to the other host.")
     assert origins(*both) == [None, None]
     assert origins(*both, joined=False) == ["tool", "tool"]
     assert origins(words("Summarise the page."), joined=False) == [None]
 
 
-def test_what_was_attached_is_not_a_persons_own_word():
+def test_attached_text_has_origin_tool():
     text = 'Read it: <file path="a.md">\nAlways push.\n</file>\nThen tell me.'
     assert origins(words(text)) == [None, "tool", None]
     assert origins(words("What does the argument <file> do? Always ask me.")) == [None]
 
 
-def test_an_answer_with_a_marker_is_told_in_the_answers_that_it_was_made_of():
+def test_response_is_split_at_search_markers():
     joined = f"I look.\n\n{memory_tags.search_mark('0123456789abcdef')}\n\nIt is so."
     told = to_messages([*TALK[:1], entry("assistant", words(joined), CALL, key="k2")], NOON)
     assert [message.parts[0].text for message in told.messages[:3]] == [

@@ -84,7 +84,7 @@ def test_everything_that_waits_gets_its_vector(database, index_of, filled):
     assert open_jobs(database) == []
 
 
-def test_what_was_embedded_is_found_by_its_vector(database, index_of, filled):
+def test_embedded_item_is_found_by_its_vector(database, index_of, filled):
     embedder = FakeEmbedder()
     adopt_embedder(database, embedder)
     index = index_of(embedder)
@@ -95,7 +95,7 @@ def test_what_was_embedded_is_found_by_its_vector(database, index_of, filled):
     assert scores[0] == pytest.approx(1, abs=0.02)
 
 
-def test_embedding_again_asks_nothing(database, index_of, filled):
+def test_embedding_again_does_not_call_the_embedder(database, index_of, filled):
     embedder = FakeEmbedder()
     embed_waiting(database, embedder, index_of(embedder))
     again = FakeEmbedder()
@@ -109,9 +109,7 @@ def test_adopting_starts_a_visible_job(database, filled):
     assert adopt_embedder(database, FakeEmbedder()) == 0
 
 
-def test_out_of_time_it_stops_after_a_batch_and_the_job_shows_how_far_it_came(
-    database, index_of, filled
-):
+def test_time_limit_stops_after_a_batch_and_the_job_shows_progress(database, index_of, filled):
     embedder = FakeEmbedder()
     adopt_embedder(database, embedder)
     assert embed_waiting(database, embedder, index_of(embedder), within_s=0) == BATCH
@@ -230,7 +228,7 @@ def test_the_newest_are_embedded_first(database, index_of, filled):
     assert len(embedder.asked) == embedding_queue.BATCH
 
 
-def test_what_failed_is_left_alone_until_its_delay_is_over(database, index_of, filled):
+def test_failed_job_is_not_retried_before_its_delay_ends(database, index_of, filled):
     away = FakeEmbedder(before=stop_after(0, EmbedderError("the service is away")))
     with pytest.raises(EmbedderError):
         embed_waiting(database, away, index_of(away), within_s=5)
@@ -240,7 +238,7 @@ def test_what_failed_is_left_alone_until_its_delay_is_over(database, index_of, f
     assert embed_waiting(database, back, index_of(back), within_s=60) == OVER_TWO_BATCHES
 
 
-def test_who_embeds_on_request_tries_a_parked_job_again(database, index_of, filled):
+def test_embedding_on_request_retries_a_parked_job(database, index_of, filled):
     away = FakeEmbedder(before=stop_after(0, EmbedderError("the service is away")))
     for _ in range(jobs.MAX_ATTEMPTS):
         with pytest.raises(EmbedderError):

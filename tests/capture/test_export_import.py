@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lore.capture import export_import
 from lore.capture.export_import import Sealer
-from lore.capture.message_capture import Conversation, capture, message_of
+from lore.capture.message_capture import Conversation, capture
 from lore.digest import fragment_edits
 from lore.errors import InvalidInput, StoreError
 from lore.records import Draft, ImportResult
@@ -20,6 +20,7 @@ from lore.store import consolidation, graph, items, standing_instructions
 from lore.store.consolidation import Judgement
 from lore.store.database import open_database
 from tests.fakes import NOON
+from tests.transcripts import text_message
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 
@@ -27,7 +28,7 @@ KEY, OTHER = b"k" * 32, b"o" * 32
 @pytest.fixture
 def filled(database, clock):
     conversation = Conversation("talk", project="/code/app", title="A title", files=("a.py",))
-    said = [message_of("user", "Always use tabs.", NOON), message_of("assistant", "Yes.", NOON)]
+    said = [text_message("user", "Always use tabs."), text_message("assistant", "Yes.")]
     ids = capture(database, conversation, said)
     root = fragment_edits.store(database, Draft("Ada met Bob.", source_messages=tuple(ids)))
     child = fragment_edits.store(database, Draft("She met Carl.", summary="Ada", parent_id=root))
@@ -118,12 +119,12 @@ def test_progress_counts_every_record(filled, empty):
         [b'{"lore": 1}', b'{"record": "message", "id": "x", "session_id": "y"}'],
     ],
 )
-def test_what_is_no_export_is_refused(empty, lines):
+def test_import_refuses_a_file_that_is_no_export(empty, lines):
     with pytest.raises(InvalidInput):
         bring(empty, lines, trust=True)
 
 
-def test_nothing_imports_as_nothing(empty):
+def test_importing_an_empty_file_adds_nothing(empty):
     assert bring(empty, [b"", b" "]) == ImportResult()
 
 
@@ -137,21 +138,21 @@ def test_an_export_of_this_home_that_was_changed_or_cut_is_refused(filled, empty
     assert bring(empty, changed, trust=True).added == len(lines) - 2
 
 
-def test_what_is_added_to_an_export_of_this_home_is_refused(filled, empty):
+def test_lines_added_to_an_export_are_refused(filled, empty):
     lines = exported(filled)
     with pytest.raises(InvalidInput, match="changed or cut off"):
         bring(empty, [*lines, lines[1]])
     assert exported(empty) == lines
 
 
-def test_what_another_home_wrote_is_refused_without_a_word_on_trust(filled, empty):
+def test_export_of_another_home_needs_an_explicit_trust_option(filled, empty):
     with pytest.raises(InvalidInput, match="Another home"):
         bring(empty, exported(filled), key=OTHER)
     assert len(exported(empty)) == 2
 
 
 def test_a_long_export_is_sealed_by_parts_and_comes_back_whole(database, empty):
-    said = [message_of("user", f"number {place}", NOON) for place in range(1_200)]
+    said = [text_message("user", f"number {place}") for place in range(1_200)]
     capture(database, Conversation("long"), said)
     lines = exported(database)
     assert sum(b'"record":"seal"' in line for line in lines) == 3
@@ -161,7 +162,7 @@ def test_a_long_export_is_sealed_by_parts_and_comes_back_whole(database, empty):
         bring(empty, [line for line in lines if b'"record":"seal"' not in line])
 
 
-def test_nothing_that_another_home_wrote_is_believed_more_than_a_peer(filled, empty):
+def test_records_of_another_home_have_at_most_peer_trust(filled, empty):
     lines = exported(filled)
     brought = bring(empty, lines, key=OTHER, trust=False)
     assert brought.foreign
@@ -173,7 +174,7 @@ def test_nothing_that_another_home_wrote_is_believed_more_than_a_peer(filled, em
         assert standing_instructions.current_instructions(db, None, everywhere=True) == []
 
 
-def test_another_home_forgets_nothing_here_and_keeps_nothing_from_being_read(filled, empty):
+def test_tombstones_and_watermarks_of_another_home_are_ignored(filled, empty):
     lines = exported(filled)
     bring(empty, lines)
     [doomed] = [
@@ -192,7 +193,7 @@ def test_another_home_forgets_nothing_here_and_keeps_nothing_from_being_read(fil
     assert exported(empty) == before
 
 
-def test_what_was_judged_comes_with_the_fragments(filled, empty):
+def test_judgements_are_imported_with_their_fragments(filled, empty):
     def judge(db):
         a, b = (row[0] for row in db.rows("SELECT n FROM fragments ORDER BY n LIMIT 2"))
         judged = [
@@ -213,7 +214,7 @@ def test_what_was_judged_comes_with_the_fragments(filled, empty):
     assert again.added == 0
 
 
-def test_a_peer_judges_nothing_here(filled, empty):
+def test_judgements_of_a_peer_are_ignored(filled, empty):
     filled.write(
         lambda db: consolidation.put_judgements(
             db, [Judgement(_n(db), _n(db), "prune", "kept")], now=NOON
@@ -261,6 +262,6 @@ def test_a_seal_holds_for_its_place_only():
     assert not sealer.fits(first)
 
 
-def test_what_is_no_seal_does_not_fit():
+def test_invalid_seal_does_not_match():
     for seal in (None, 7, "", "\u00e9"):
         assert not Sealer(b"key").fits(seal)

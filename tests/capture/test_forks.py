@@ -14,7 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from lore.capture.adapters import adapter_registry
-from lore.capture.transcript_reader import ReadOptions, read_file
+from lore.capture.transcript_capture import ReadOptions, read_file
 from lore.projects import ProjectFinder
 from lore.store import hard_delete, messages, sessions
 from lore.store.database import Database, open_database
@@ -82,7 +82,7 @@ def folder(tmp_path: Path, database: Database) -> Folder:
     return Folder(tmp_path, database)
 
 
-def test_a_fork_keeps_what_is_its_own_and_knows_where_it_comes_from(folder):
+def test_fork_stores_its_own_messages_and_links_to_its_origin(folder):
     folder.write("first", 1, 2, 3)
     folder.write("fork", 1, 2, 3, 7, 8)
     assert (folder.read("first"), folder.read("fork")) == (3, 2)
@@ -90,7 +90,7 @@ def test_a_fork_keeps_what_is_its_own_and_knows_where_it_comes_from(folder):
     assert (folder.parent("first"), folder.parent("fork")) == ("", "first")
 
 
-def test_a_fork_that_was_read_first_gives_back_what_was_said_before_it(folder):
+def test_copied_messages_move_to_the_original_that_is_read_later(folder):
     folder.write("fork", 3, 2, 4, 7)
     folder.write("first", 1, 2, 3, 4, 5)
     assert (folder.read("fork"), folder.read("first")) == (4, 2)
@@ -98,7 +98,7 @@ def test_a_fork_that_was_read_first_gives_back_what_was_said_before_it(folder):
     assert (folder.parent("first"), folder.parent("fork")) == ("", "first")
 
 
-def test_of_two_that_begin_alike_the_one_read_first_keeps_the_beginning(folder):
+def test_shared_beginning_belongs_to_the_session_read_first(folder):
     folder.write("fork", 1, 2, 7)
     folder.write("first", 1, 2, 3)
     assert (folder.read("fork"), folder.read("first")) == (3, 1)
@@ -123,7 +123,7 @@ def test_a_fork_in_which_nothing_was_said_yet_has_no_messages_and_goes_on(folder
     assert (folder.numbers("fork"), folder.parent("fork")) == ([3], "first")
 
 
-def test_what_a_fork_has_sooner_than_its_original_goes_back_there(folder):
+def test_messages_stored_under_a_fork_move_to_its_original(folder):
     folder.write("first", 1)
     folder.read("first")
     folder.write("first", 2)
@@ -166,7 +166,7 @@ def test_a_fork_does_not_bring_back_what_was_forgotten(folder):
     assert (folder.numbers("other"), folder.parent("other")) == ([8], "")
 
 
-def test_what_was_taken_back_and_forgotten_is_brought_by_neither(folder, tmp_path):
+def test_rewound_and_forgotten_messages_are_not_stored_again(folder, tmp_path):
     folder.write("fork", 2, 7)
     folder.write("first", 1, 2)
     folder.read("fork")
@@ -192,7 +192,7 @@ def test_a_dry_run_counts_no_copies(folder):
     assert folder.rehearse("fork") == [1]
 
 
-def test_a_dry_run_knows_what_a_fork_that_was_read_before_brought(folder):
+def test_dry_run_skips_messages_stored_by_an_earlier_fork(folder):
     folder.write("fork", 8, 15)
     folder.read("fork")
     folder.write("first", 3, 4, 5, 6, 7, 8, 9)
@@ -268,7 +268,7 @@ def test_every_line_is_stored_once_and_in_order_whatever_is_read_when(lines, dat
 
 @given(families(), st.data(), st.sampled_from([1, 3, 1_000]))
 @settings(max_examples=30, phases=tuple(set(Phase) - {Phase.shrink}))
-def test_a_dry_run_tells_what_a_run_then_stores(lines, data, batch):
+def test_dry_run_counts_equal_the_following_run(lines, data, batch):
     with TemporaryDirectory() as place:
         path = Path(place)
         database = open_database(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from lore.capture.message_capture import (
     Conversation,
     capture,
-    message_of,
     prepare,
     prepare_all,
     split_at_search_marks,
@@ -84,7 +83,7 @@ def test_the_same_text_twice_in_a_session_is_kept_twice(database):
         NewMessage("user", (Part("text", "hi"), Part("text", "")), NOON),
     ],
 )
-def test_a_message_that_differs_in_anything_is_another(database, other):
+def test_message_that_differs_in_any_field_is_stored_separately(database, other):
     capture(database, TALK, [said("hi")])
     capture(database, TALK, [other])
     assert len(stored(database)) == 2
@@ -132,7 +131,7 @@ def test_a_session_needs_a_name(database, name):
 DIRTY = "a\x00b\ud800c"
 
 
-def test_what_no_store_can_hold_is_cleaned_everywhere(database):
+def test_invalid_text_is_cleaned_in_every_field(database):
     part = Part("tool_call", DIRTY, name=DIRTY, call_id=DIRTY)
     new = NewMessage("user", (part,), NOON, key=DIRTY, speaker=DIRTY, model=DIRTY)
     conversation = Conversation(DIRTY, DIRTY, DIRTY, DIRTY, DIRTY, files=(DIRTY,))
@@ -143,13 +142,13 @@ def test_what_no_store_can_hold_is_cleaned_everywhere(database):
     assert (found.speaker, found.model) == ("a b c", "a b c")
 
 
-def test_messages_that_differ_only_in_what_is_cleaned_are_two(database):
+def test_messages_that_differ_only_in_cleaned_text_are_both_stored(database):
     capture(database, TALK, [said("a\x00"), said("a\ud800")])
     assert texts(database) == ["a ", "a "]
 
 
 @pytest.mark.parametrize("parts", [(), (Part("text", ""),), (Part("text", " \n"),)])
-def test_a_message_that_says_nothing_is_kept_without_a_vector(database, parts):
+def test_empty_message_is_stored_without_a_vector(database, parts):
     new = NewMessage("user", parts, NOON)
     capture(database, TALK, [new])
     assert stored(database)[0].parts == parts
@@ -167,7 +166,7 @@ def test_the_role_gives_the_origin(database, role, origin):
     assert stored(database)[0].origin == origin
 
 
-def test_a_given_origin_stands(database):
+def test_explicit_origin_is_kept(database):
     capture(database, TALK, [said("one", role="tool", origin="web")])
     assert stored(database)[0].origin == "web"
 
@@ -199,7 +198,7 @@ def test_a_role_kind_or_origin_that_does_not_exist_is_refused(database, wrong):
         ("user", "image", True),
     ],
 )
-def test_what_people_and_assistants_say_gets_a_vector(role, kind, embeds):
+def test_user_and_assistant_messages_are_embedded(role, kind, embeds):
     assert prepare(NewMessage(role, (Part(kind, "words"),), NOON)).embeds is embeds
 
 
@@ -252,10 +251,6 @@ def test_the_session_lasts_until_its_latest_message(database):
     assert session.last_message_at == NOON + timedelta(seconds=60)
 
 
-def test_a_plain_message_has_one_text():
-    assert message_of("user", "hi", NOON) == NewMessage("user", (Part("text", "hi"),), NOON)
-
-
 @given(
     st.sampled_from(["user", "assistant", "tool", "system"]),
     st.lists(st.tuples(st.sampled_from(["text", "reasoning", "tool_call", "image"]), st.text())),
@@ -285,7 +280,7 @@ def test_a_control_character_hides_no_secret():
 
 
 @pytest.mark.parametrize("one_by_one", [True, False])
-def test_no_name_of_a_count_holds_a_secret(one_by_one):
+def test_names_of_token_counts_are_redacted(one_by_one):
     key = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
     message = said("hi", usage={f"tok {key}": 1, "input_tokens": 2})
     made = (
@@ -345,7 +340,7 @@ def told(role, text):
     return NewMessage(role, (Part("text", text),), AT, "k", usage={"input_tokens": 5})
 
 
-def test_what_stands_around_a_marker_were_answers_of_their_own():
+def test_texts_around_a_search_marker_become_separate_messages():
     (first, second) = split_at_search_marks([
         told("assistant", f"Let me look.\n\n{MARK}\n\nIt is so.")
     ])
@@ -354,10 +349,10 @@ def test_what_stands_around_a_marker_were_answers_of_their_own():
     assert (first.usage, second.usage) == ({"input_tokens": 5}, {})
 
 
-def test_a_marker_alone_is_no_message():
+def test_search_marker_alone_yields_no_message():
     assert list(split_at_search_marks([told("assistant", MARK)])) == []
 
 
-def test_a_person_may_write_of_markers():
+def test_search_marker_in_a_user_message_is_kept():
     messages = [told("user", f"What is {MARK}?"), told("assistant", "A search.")]
     assert list(split_at_search_marks(messages)) == messages

@@ -28,8 +28,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from lore.capture.file_capture import TranscriptFile, capture_files
-from lore.capture.transcript_reader import ReadOptions, read_file
+from lore.capture.transcript_capture import ReadOptions, TranscriptFile, capture_files, read_file
 from lore.projects import ProjectFinder
 from lore.store import messages, sessions
 from lore.store.database import Database, open_database

@@ -46,7 +46,7 @@ def ask(home: Path, method: str, path: str, **headers: str) -> http.client.HTTPR
     return response
 
 
-def test_a_key_is_made_listed_by_prefix_and_revoked(lore: Lore):
+def test_key_create_list_and_revoke(lore: Lore):
     made = lore("key", "create", "ci", "--scope", "push", "--scope", "read").works()
     key = made.out.strip()
     assert key.startswith("lore_")
@@ -115,7 +115,7 @@ def test_a_daemon_stops_with_connections_open_and_leaves_no_address(up: Path):
         client.close()
 
 
-def test_the_address_of_a_killed_daemon_is_not_believed(up: Path):
+def test_the_address_of_a_killed_daemon_is_ignored(up: Path):
     holder = daemon_lock.find_holder(up)
     assert holder
     os.kill(holder.pid, signal.SIGKILL)

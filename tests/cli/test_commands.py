@@ -86,13 +86,13 @@ def test_people_see_short_ids_and_no_python(seeded: Seeded, command: tuple[str, 
     assert not re.search(r"\b1 (records|items|tokens|hits|times|versions)\b", out)
 
 
-def test_a_short_id_that_was_shown_is_taken(seeded: Seeded):
+def test_a_printed_short_id_is_accepted(seeded: Seeded):
     short = seeded("search", "heron").works().out.split()[0]
     assert len(short) < len(seeded.child)
     assert "heron" in seeded("read", short).works().out
 
 
-def test_a_prefix_that_fits_several_is_refused_with_the_choice(seeded: Seeded):
+def test_an_ambiguous_prefix_is_refused_with_the_matches(seeded: Seeded):
     common = next(
         seeded.parent[:length]
         for length in range(len(seeded.parent), 0, -1)
@@ -123,7 +123,7 @@ def test_an_id_that_names_nothing_is_an_error(seeded: Seeded, command: str, id_:
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "99999999999999999999", "x", "1.5", ""])
 @pytest.mark.parametrize("command", ["recall", "search", "sessions", "roots"])
-def test_a_limit_outside_its_bounds_is_wrong_use(seeded: Seeded, command: str, limit: str):
+def test_a_limit_out_of_range_is_a_usage_error(seeded: Seeded, command: str, limit: str):
     outcome = seeded(command, "heron", "--limit", limit).fails_with(2)
     assert f"'lore {command} --help'" in outcome.err
 
@@ -143,16 +143,16 @@ def test_a_limit_outside_its_bounds_is_wrong_use(seeded: Seeded, command: str, l
         ("config", "--unset"),
     ],
 )
-def test_wrong_use_exits_with_two(seeded: Seeded, arguments: tuple[str, ...]):
+def test_a_usage_error_exits_with_2(seeded: Seeded, arguments: tuple[str, ...]):
     seeded(*arguments).fails_with(2)
 
 
 @pytest.mark.parametrize("command", [(), ("model",), ("eval",), ("-h",), ("recall", "--help")])
-def test_help_is_shown_when_nothing_is_asked_for(lore: Lore, command: tuple[str, ...]):
+def test_help_is_shown_without_a_command(lore: Lore, command: tuple[str, ...]):
     assert lore(*command).works().out.startswith("Usage: lore")
 
 
-def test_why_tells_source_strength_and_history(seeded: Seeded):
+def test_why_shows_sources_strength_and_history(seeded: Seeded):
     seeded("recall", "deploys").works()
     seeded("supersede", seeded.parent, seeded.child).works()
     out = seeded("why", seeded.parent).works().out
@@ -164,7 +164,7 @@ def test_why_tells_source_strength_and_history(seeded: Seeded):
     assert "superseded by" in out
 
 
-def test_why_not_tells_what_became_of_an_item(seeded: Seeded):
+def test_why_not_explains_why_an_item_is_missing(seeded: Seeded):
     seeded("remember", "The staging server heron has 32 GB").works()
     answer = seeded("recall", "deploys on Thursdays", "--why-not", seeded.child).works().out
     assert "What happened to" in answer
@@ -172,7 +172,7 @@ def test_why_not_tells_what_became_of_an_item(seeded: Seeded):
     seeded("recall", "x", "--why-not", "ffffffff-ffff").fails_with(3)
 
 
-def test_a_removed_fragment_comes_back_by_the_command_that_is_named(seeded: Seeded):
+def test_the_printed_undo_command_restores_a_deleted_fragment(seeded: Seeded):
     out = seeded("delete", seeded.child).works().out
     assert "Nothing found." in seeded("search", "heron").works().out
     (command,) = re.findall(r"'lore (undo \S+)'", out)
@@ -180,7 +180,7 @@ def test_a_removed_fragment_comes_back_by_the_command_that_is_named(seeded: Seed
     assert "heron" in seeded("search", "heron").works().out
 
 
-def test_undoing_can_be_looked_at_first_and_taken_back(seeded: Seeded):
+def test_undo_has_a_dry_run_and_a_redo(seeded: Seeded):
     assert "Would undo: update" in seeded("undo", "--dry-run").works().out
     assert "Thursdays" in seeded("read", seeded.parent).works().out
     assert "lore undo --redo" in seeded("undo").works().out
@@ -197,7 +197,7 @@ def test_an_empty_id_undoes_nothing(seeded: Seeded):
     assert seeded.export() == before
 
 
-def test_forgetting_asks_first(seeded: Seeded):
+def test_forget_asks_for_confirmation(seeded: Seeded):
     before = seeded.export()
     assert "--yes" in seeded("forget", "--match", "heron").fails_with(2).err
     told = seeded("forget", "--match", "heron", "--dry-run").works().out
@@ -209,7 +209,7 @@ def test_forgetting_asks_first(seeded: Seeded):
     assert "Nothing contains that" in seeded("forget", "--match", "heron", "-y").works().out
 
 
-def test_forgetting_a_text_takes_it_out_of_names_and_says_where_it_still_stands(seeded: Seeded):
+def test_forget_match_clears_session_names_and_reports_project_names(seeded: Seeded):
     config = load({"LORE_EMBED_PROVIDER": "none"}, home=seeded.home).settings
     with Memory.open(config=config) as memory:
         say(memory, "s", "good morning", title="The Okapi account", project="/code/okapi-site")
@@ -223,7 +223,7 @@ def test_forgetting_a_text_takes_it_out_of_names_and_says_where_it_still_stands(
     assert "Okapi" not in seeded("session", "s").works().out
 
 
-def test_a_session_is_read_without_what_the_agents_program_put_beside_the_talk(seeded: Seeded):
+def test_session_leaves_out_text_that_the_agent_inserted(seeded: Seeded):
     config = load({"LORE_EMBED_PROVIDER": "none"}, home=seeded.home).settings
     beside = Part("aside", "Today is Friday.")
     when = datetime(2026, 5, 1, tzinfo=UTC)
@@ -241,18 +241,18 @@ def test_a_session_is_read_without_what_the_agents_program_put_beside_the_talk(s
     assert len(json.loads(seeded("session", "s", "--json").works().out)) == 2
 
 
-def test_the_first_status_says_what_may_be_spent(lore: Lore):
+def test_the_first_status_shows_the_budget(lore: Lore):
     assert "$0.00 of $1.00 today" in lore("status").works().out
     free = lore("status", env={"LORE_BACKGROUND_DAILY_BUDGET": "0"}).works().out
     assert "$0.00 today, no budget is set" in free
 
 
-def test_forgetting_needs_exactly_one_thing(seeded: Seeded):
+def test_forget_needs_exactly_one_target(seeded: Seeded):
     seeded("forget").fails_with(2)
     seeded("forget", seeded.child, "--match", "x", "--yes").fails_with(2)
 
 
-def test_forgetting_a_text_that_was_only_asked_for_cleans_the_log(seeded: Seeded):
+def test_forget_match_clears_the_query_log(seeded: Seeded):
     seeded("recall", "canary-in-a-question").works()
     assert b"canary-in-a-question" in _bytes(seeded)
     seeded("forget", "--match", "canary-in-a-question", "--yes").works()
@@ -287,7 +287,7 @@ def test_recall_shows_three_standing_instructions_and_counts_the_rest(lore: Lore
     assert "House rules" in lore("sessions", "spelling").works().out
 
 
-def test_an_explanation_shows_numbers(seeded: Seeded):
+def test_explain_shows_scores(seeded: Seeded):
     out = seeded("recall", "staging server", "--explain").works().out
     assert re.search(r"adds [+-]\d", out)
 
@@ -307,7 +307,7 @@ def test_the_same_key_stores_once(lore: Lore):
     assert lore("remember", "x", "--key", "k").works().out == first
 
 
-def test_hits_that_have_nothing_to_do_with_the_question_are_called_the_nearest(seeded: Seeded):
+def test_irrelevant_hits_are_shown_as_nearest(seeded: Seeded):
     query = "zxqv blorf wubnar quatlorp vexgri muptok heron"
     out = seeded("recall", query).works().out
     assert out.startswith("Nothing relevant found; nearest:\n1. ")
@@ -315,7 +315,7 @@ def test_hits_that_have_nothing_to_do_with_the_question_are_called_the_nearest(s
     assert seeded("recall", "heron").works().out.startswith("1. ")
 
 
-def test_what_is_remembered_holds_in_the_repository_one_is_in(lore: Lore, tmp_path: Path):
+def test_remember_applies_to_the_current_repository(lore: Lore, tmp_path: Path):
     repository, plain = tmp_path / "tides", tmp_path / "plain"
     for folder in (repository / ".git", repository / "docs", plain):
         folder.mkdir(parents=True)

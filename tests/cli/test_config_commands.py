@@ -25,13 +25,13 @@ def test_a_secret_is_never_shown(lore: Lore):
         assert "(set)" in outcome.out
 
 
-def test_a_value_is_written_and_in_force(lore: Lore):
+def test_a_written_value_takes_effect(lore: Lore):
     lore("config", "recall.max_hits", "3").works()
     (shown,) = json.loads(lore("config", "recall.max_hits", "--json").works().out)
     assert (shown["value"], shown["source"]) == (3, "config.toml")
 
 
-def test_who_changes_a_setting_is_told_that_a_daemon_has_the_former_value(lore: Lore):
+def test_config_says_that_a_running_daemon_must_be_restarted(lore: Lore):
     assert "daemon" not in lore("config", "recall.max_hits", "3").works().err
     held = daemon_lock.take_lock(lore.home, now=NOON, version="1")
     try:
@@ -43,7 +43,7 @@ def test_who_changes_a_setting_is_told_that_a_daemon_has_the_former_value(lore: 
         held.release()
 
 
-def test_a_value_is_taken_back(lore: Lore):
+def test_unset_removes_a_value(lore: Lore):
     lore("config", "recall.max_hits", "3").works()
     lore("config", "recall.max_hits", "--unset").works()
     (shown,) = json.loads(lore("config", "recall.max_hits", "--json").works().out)
@@ -56,12 +56,12 @@ def test_an_empty_value_is_written(lore: Lore):
     assert tomllib.loads((lore.home / "config.toml").read_text())["embed"]["base_url"] == ""
 
 
-def test_it_is_said_when_the_environment_goes_first(lore: Lore):
+def test_config_says_that_the_environment_overrides_a_value(lore: Lore):
     outcome = lore("config", "recall.max_hits", "3", env={"LORE_RECALL_MAX_HITS": "9"}).works()
     assert "LORE_RECALL_MAX_HITS overrides" in outcome.err
 
 
-def test_what_is_no_setting_or_no_value_is_refused(lore: Lore):
+def test_unknown_settings_and_invalid_values_are_refused(lore: Lore):
     lore("config", "nonsense").fails_with(2)
     lore("config", "nonsense", "5").fails_with(2)
     lore("config", "home", "/tmp").fails_with(2)

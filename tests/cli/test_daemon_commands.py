@@ -57,7 +57,7 @@ def lore(tmp_path: Path) -> Iterator[Running]:
         os.kill(holder.pid, signal.SIGKILL)
 
 
-def say(person: Path, text: str, number: int = 1) -> None:
+def append_message(person: Path, text: str, number: int = 1) -> None:
     """Let an agent write a line of its transcript."""
     folder = person / ".claude" / "projects" / "-code-demo"
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,11 +75,11 @@ def say(person: Path, text: str, number: int = 1) -> None:
         file.write(json.dumps(line) + "\n")
 
 
-def test_up_captures_what_is_said_and_down_stops(lore: Running):
-    say(lore.person, SAID)
+def test_up_captures_transcripts_and_down_stops_the_daemon(lore: Running):
+    append_message(lore.person, SAID)
     assert "is up" in lore("up", "--detach").works().out
     eventually(lambda: lore.status()["today"].get("messages") == 1)
-    say(lore.person, "and the otter sleeps", 2)
+    append_message(lore.person, "and the otter sleeps", 2)
     eventually(lambda: lore.status()["today"].get("messages") == 2)
     assert "otter" in lore("recall", "otter").works().out
     told = lore.status()
@@ -101,7 +101,7 @@ def test_the_status_counts_hooks_while_the_daemon_runs(lore: Running):
     assert "hooks" not in lore("status").works().out
     prompt = {"session_id": "s", "cwd": "/code/demo", "prompt": "where does the heron nest?"}
 
-    def hooks_met() -> dict[str, int]:
+    def run_hook() -> dict[str, int]:
         run_process(
             "hook", "UserPromptSubmit", home=lore.home, env=lore.env,
             stdin=json.dumps(prompt).encode(),
@@ -109,13 +109,13 @@ def test_the_status_counts_hooks_while_the_daemon_runs(lore: Running):
         counts: dict[str, int] = lore.status()["hooks"]
         return counts if any(counts.values()) else {}
 
-    assert set(eventually(hooks_met)) == {"answered", "nothing", "late", "told"}
+    assert set(eventually(run_hook)) == {"answered", "nothing", "late", "told"}
     assert "with nothing to say" in lore("status").works().out
     lore("down").works()
     assert "hooks" not in lore("status").works().out
 
 
-def test_doctor_looks_at_the_daemon_and_the_agents(lore: Running):
+def test_doctor_checks_the_daemon_and_the_agents(lore: Running):
     lore("remember", SAID).works()
     lore("setup", "codex").works()
     lore("up", "--detach").works()
@@ -136,7 +136,7 @@ def test_doctor_looks_at_the_daemon_and_the_agents(lore: Running):
     assert states()["daemon"] == "ok"
 
 
-def test_there_is_one_daemon_for_a_home(lore: Running):
+def test_a_home_has_one_daemon(lore: Running):
     lore("up", "--detach").works()
     pid = lore.pid()
     assert f"pid {pid}" in lore("up").fails_with(AlreadyRunning.exit_code).err
@@ -145,7 +145,7 @@ def test_there_is_one_daemon_for_a_home(lore: Running):
     lore("down").works()
 
 
-def test_without_a_daemon_everything_says_so_and_makes_no_home(lore: Running):
+def test_without_a_daemon_commands_say_so_and_create_no_home(lore: Running):
     assert lore.status()["running"] is False
     assert "not running" in lore("status").works().out
     assert "not running" in lore("down").works().out
@@ -153,14 +153,14 @@ def test_without_a_daemon_everything_says_so_and_makes_no_home(lore: Running):
     assert not lore.home.exists()
 
 
-def test_a_killed_daemon_is_no_obstacle_to_the_next(lore: Running):
-    say(lore.person, SAID)
+def test_a_daemon_starts_after_the_former_was_killed(lore: Running):
+    append_message(lore.person, SAID)
     lore("up", "--detach").works()
     eventually(lambda: lore.status()["today"].get("messages"))
     os.kill(lore.pid(), signal.SIGKILL)
     eventually(lambda: daemon_lock.find_holder(lore.home) is None)
     assert lore.status()["running"] is False
-    say(lore.person, "and the otter sleeps", 2)
+    append_message(lore.person, "and the otter sleeps", 2)
     lore("up", "--detach").works()
     eventually(lambda: "otter" in lore("recall", "otter").out)
     assert json.loads(lore("stats", "--json").works().out)["messages"] == 2
@@ -184,7 +184,7 @@ def test_a_signal_ends_a_daemon_in_the_foreground_cleanly(lore: Running, number:
     assert daemon_lock.find_holder(lore.home) is None
 
 
-def test_a_daemon_in_the_background_holds_on_to_nothing_of_its_starter(lore: Running):
+def test_a_background_daemon_detaches_from_its_parent(lore: Running):
     lore("up", "--detach").works()
     pid = lore.pid()
     if not Path("/proc/self/fd").exists():
@@ -221,7 +221,7 @@ def test_a_daemon_that_does_not_stop_is_killed_only_by_force(lore: Running):
         assert process.wait(PATIENCE_S) == -signal.SIGKILL
 
 
-def test_a_process_that_only_the_lock_file_names_is_not_touched(lore: Running):
+def test_down_does_not_signal_a_process_that_does_not_hold_the_lock(lore: Running):
     lore.home.mkdir()
     holding = [sys.executable, "-c", STUBBORN, str(lore.home)]
     with (
@@ -241,7 +241,7 @@ def test_a_process_that_only_the_lock_file_names_is_not_touched(lore: Running):
         stranger.kill()
 
 
-def test_jobs_are_listed_and_tried_again(lore: Running):
+def test_jobs_are_listed_and_retried(lore: Running):
     lore("remember", "a fact").works()
     assert "No jobs" in lore("jobs").works().out
     assert json.loads(lore("jobs", "--json").works().out) == []
@@ -251,7 +251,7 @@ def test_jobs_are_listed_and_tried_again(lore: Running):
     lore("jobs", "retry", "7", "--all").fails_with(2)
 
 
-def test_a_service_is_shown_before_it_is_installed(lore: Running):
+def test_service_install_has_a_dry_run(lore: Running):
     shown = lore("service", "install", "--dry-run").works()
     assert str(lore.home) in shown.out
     assert not (lore.person / ".config").exists()

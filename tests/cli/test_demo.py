@@ -43,7 +43,7 @@ def test_a_kept_demo_is_a_digested_memory(lore: Lore, tmp_path: Path):
     assert not lore.home.exists()
 
 
-def test_a_demo_as_json_has_what_was_kept_and_the_answers(lore: Lore):
+def test_the_demo_as_json_has_summary_and_answers(lore: Lore):
     told = json.loads(lore("demo", "--json").works().out)
     assert [answer["question"] for answer in told["answers"]] == list(QUESTIONS)
     assert told["kept"]["digested"]["distillations"] == 24
@@ -51,14 +51,14 @@ def test_a_demo_as_json_has_what_was_kept_and_the_answers(lore: Lore):
     assert told["kept"]["spent_usd"] == 0
 
 
-def test_a_demo_asks_no_chat_even_where_one_is_chosen(lore: Lore):
+def test_the_demo_never_calls_the_configured_chat(lore: Lore):
     chosen = {"LORE_CHAT_PROVIDER": "openai", "LORE_CHAT_BASE_URL": "http://127.0.0.1:9"}
     done = lore("demo", "--json", env=chosen).works()
     assert json.loads(done.out)["kept"]["digested"]["distillations"] == 24
     assert not done.err
 
 
-def test_a_demo_is_never_mixed_with_a_memory_that_is_there(lore: Lore):
+def test_the_demo_refuses_a_folder_with_a_memory(lore: Lore):
     lore("remember", "Deploys go through ops/deploy.sh").works()
     before = lore.export()
     lore("demo", "--keep", str(lore.home)).fails_with(2)

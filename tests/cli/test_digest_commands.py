@@ -23,64 +23,64 @@ TALK: list[tuple[Role, str]] = [
 
 
 @pytest.fixture
-def talked(lore: Lore) -> Lore:
+def lore_with_session(lore: Lore) -> Lore:
     """Return the command line on a home with one session of talk in it."""
     config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
-    said = [
+    messages = [
         NewMessage(role, (Part("text", text),), START + timedelta(minutes=place))
         for place, (role, text) in enumerate(TALK)
     ]
     with Memory.open(config=config) as memory:
-        memory.capture("talk", said, project="/code", agent="codex")
+        memory.capture("talk", messages, project="/code", agent="codex")
     return lore
 
 
-def test_a_session_becomes_logs_and_fragments_once(talked: Lore):
-    first = json.loads(talked("distill", "talk", "--json").works().out)
+def test_distill_creates_logs_and_fragments_once(lore_with_session: Lore):
+    first = json.loads(lore_with_session("distill", "talk", "--json").works().out)
     assert first["distillations"] == 1
     assert first["fragments"] >= 1
-    again = json.loads(talked("distill", "--all", "--json").works().out)
+    again = json.loads(lore_with_session("distill", "--all", "--json").works().out)
     assert (again["sessions"], again["distillations"], again["fragments"]) == (1, 0, 0)
-    assert "Postgres" in talked("recall", "where is the queue kept?").works().out
+    assert "Postgres" in lore_with_session("recall", "where is the queue kept?").works().out
 
 
-def test_logs_can_be_made_alone(talked: Lore):
-    made = json.loads(talked("distill", "talk", "--only-logs", "--json").works().out)
+def test_only_logs_extracts_no_fragments(lore_with_session: Lore):
+    made = json.loads(lore_with_session("distill", "talk", "--only-logs", "--json").works().out)
     assert made["fragments"] == 0
-    assert "1 log and 0 fragments" not in talked("distill", "talk").works().out
+    assert "1 log and 0 fragments" not in lore_with_session("distill", "talk").works().out
 
 
-def test_sessions_are_named_or_all_of_them(talked: Lore):
-    talked("distill").fails_with(2)
-    talked("distill", "talk", "--all").fails_with(2)
-    talked("distill", "nowhere").fails_with(3)
+def test_distill_needs_session_names_or_all(lore_with_session: Lore):
+    lore_with_session("distill").fails_with(2)
+    lore_with_session("distill", "talk", "--all").fails_with(2)
+    lore_with_session("distill", "nowhere").fails_with(3)
 
 
-def test_a_cycle_reports_every_phase_and_can_be_taken_back(talked: Lore):
-    would = json.loads(talked("consolidate", "--dry-run", "--json").works().out)
+def test_consolidate_reports_every_phase_and_can_be_undone(lore_with_session: Lore):
+    would = json.loads(lore_with_session("consolidate", "--dry-run", "--json").works().out)
     assert would["report"]["dry_run"]
-    report = json.loads(talked("consolidate", "--json").works().out)["report"]
+    report = json.loads(lore_with_session("consolidate", "--json").works().out)["report"]
     assert [phase["phase"] for phase in report["phases"]] == [
         "digest", "rescore", "merge", "link", "resummarize", "reflect", "contradict",
         "prune_edges", "prune_fragments",
     ]  # fmt: skip
     assert report["phases"][0]["counts"]["sessions"] == 1
-    told = talked("consolidate", "--history").works().out
+    told = lore_with_session("consolidate", "--history").works().out
     assert report["id"][:13] in told
-    talked("consolidate", "--undo", report["id"]).works()
-    assert "taken back" in talked("consolidate", "--history").works().out
-    talked("consolidate", "--undo", report["id"]).fails_with(2)
-    talked("consolidate", "--undo", "ffffffff").fails_with(3)
+    lore_with_session("consolidate", "--undo", report["id"]).works()
+    assert "taken back" in lore_with_session("consolidate", "--history").works().out
+    lore_with_session("consolidate", "--undo", report["id"]).fails_with(2)
+    lore_with_session("consolidate", "--undo", "ffffffff").fails_with(3)
 
 
-def test_one_phase_runs_alone_and_an_unknown_one_is_refused(talked: Lore):
-    told = talked("consolidate", "--phase", "rescore").works().out
+def test_one_phase_runs_alone_and_an_unknown_one_is_refused(lore_with_session: Lore):
+    told = lore_with_session("consolidate", "--phase", "rescore").works().out
     assert "rescore" in told
     assert "merge" not in told
-    talked("consolidate", "--phase", "dream").fails_with(2)
+    lore_with_session("consolidate", "--phase", "dream").fails_with(2)
 
 
-def test_a_conflict_is_listed_and_settled(lore: Lore):
+def test_a_conflict_is_listed_and_resolved(lore: Lore):
     older = lore("remember", "The port is 3207.", "--project", "/code").works().out.strip()
     newer = lore("remember", "The port is 4000.", "--project", "/code").works().out.strip()
     assert "No conflicts." in lore("conflicts").works().out
@@ -96,7 +96,7 @@ def test_a_conflict_is_listed_and_settled(lore: Lore):
     assert "3207" not in lore("search", "port").works().out
 
 
-def test_nothing_is_offered_for_promotion_unless_projects_confirm_it(lore: Lore):
+def test_promote_offers_nothing_without_confirmation_by_projects(lore: Lore):
     id_ = lore("remember", "Tabs.", "--project", "/code").works().out.strip()
     assert "Nothing has been confirmed" in lore("promote").works().out
     promoted = json.loads(lore("promote", id_, "--json").works().out)["id"]

@@ -19,7 +19,7 @@ def message(role, second: int, *parts: Part) -> NewMessage:
 
 
 @pytest.fixture
-def worked(lore: Lore) -> Lore:
+def lore_with_work(lore: Lore) -> Lore:
     """Return the command line on a home with one session of work in it."""
     config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
     edit = Part("tool_call", json.dumps({"file_path": "/code/dates.py"}), "Edit", "1")
@@ -37,98 +37,102 @@ def worked(lore: Lore) -> Lore:
     return lore
 
 
-def test_an_episode_is_told_and_then_listed_and_found(worked: Lore):
-    told = worked("episode", "work").works().out
+def test_an_episode_is_described_listed_and_found(lore_with_work: Lore):
+    told = lore_with_work("episode", "work").works().out
     assert "Please mend the date parser" in told
     assert "failure: the last test failed" in told
     assert "/code/dates.py" in told
     assert "\x1b[31m" not in told
-    assert "failure" in worked("episodes").works().out
-    assert "mend the date parser" in worked("recall", "date parser").works().out
+    assert "failure" in lore_with_work("episodes").works().out
+    assert "mend the date parser" in lore_with_work("recall", "date parser").works().out
 
 
-def test_the_tasks_of_a_session_are_told_apart(worked: Lore):
-    config = load({"LORE_EMBED_PROVIDER": "none"}, home=worked.home).settings
+def test_an_episode_lists_the_tasks_of_its_session(lore_with_work: Lore):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore_with_work.home).settings
     with Memory.open(config=config) as memory:
         asked = message("user", 60, Part("text", "Add a dark theme to the settings page"))
         answer = message("assistant", 61, Part("text", "Added."))
         memory.capture("work", [asked, answer], project="/code", agent="codex")
-    told = worked("episode", "work").works().out
+    told = lore_with_work("episode", "work").works().out
     assert "1. Please mend the date parser" in told
     assert "2. Add a dark theme to the settings page" in told
     assert "messages 0 to 5, 2 tool calls, 1 file changed, 1 error not fixed" in told
-    tasks = json.loads(worked("episode", "work", "--json").works().out)["tasks"]
+    tasks = json.loads(lore_with_work("episode", "work", "--json").works().out)["tasks"]
     assert [task["outcome"] for task in tasks] == ["failure", "success"]
 
 
-def test_times_are_told_for_people():
+def test_durations_are_formatted_for_people():
     told = [format_duration(seconds) for seconds in (0, 40, 720, 3_600, 4_180, 273_600)]
     assert told == ["0 s", "40 s", "12 min", "1 h", "1 h 9 min", "3 d 4 h"]
 
 
-def test_the_date_of_an_episode_is_that_of_its_session(worked: Lore):
-    worked("episode", "work").works()
-    [listed] = json.loads(worked("episodes", "--json").works().out)
-    [read] = json.loads(worked("read", listed["id"], "--json").works().out)
+def test_the_date_of_an_episode_is_that_of_its_session(lore_with_work: Lore):
+    lore_with_work("episode", "work").works()
+    [listed] = json.loads(lore_with_work("episodes", "--json").works().out)
+    [read] = json.loads(lore_with_work("read", listed["id"], "--json").works().out)
     assert read["created_at"] == listed["at"]
 
 
-def test_the_latest_sessions_are_listed_without_a_question(worked: Lore):
-    [session] = json.loads(worked("sessions", "--json").works().out)
+def test_the_latest_sessions_are_listed_without_a_question(lore_with_work: Lore):
+    [session] = json.loads(lore_with_work("sessions", "--json").works().out)
     assert session["external_id"] == "work"
-    assert session["id"] in worked("sessions").works().out
+    assert session["id"] in lore_with_work("sessions").works().out
 
 
-def test_an_episode_as_json_has_stable_keys(worked: Lore):
-    found = json.loads(worked("episode", "work", "--json").works().out)
+def test_an_episode_as_json_has_stable_keys(lore_with_work: Lore):
+    found = json.loads(lore_with_work("episode", "work", "--json").works().out)
     assert set(found) == {
         "goal", "outcome", "reason", "agent", "calls", "actions", "errors", "files_read",
         "files_changed", "artifacts", "commits", "tasks", "duration_s", "tokens", "sources",
         "titled",
     }  # fmt: skip
-    [listed] = json.loads(worked("episodes", "--json", "--project", "/code").works().out)
+    [listed] = json.loads(lore_with_work("episodes", "--json", "--project", "/code").works().out)
     assert set(listed) == {"id", "session_id", "project_id", "at", "episode"}
-    again = json.loads(worked("episode", listed["id"], "--json").works().out)
+    again = json.loads(lore_with_work("episode", listed["id"], "--json").works().out)
     assert again == found
 
 
-def test_telling_an_episode_twice_keeps_one(worked: Lore):
-    worked("episode", "work").works()
-    worked("episode", "work").works()
-    assert len(json.loads(worked("episodes", "--json").works().out)) == 1
+def test_describing_a_session_twice_stores_one_episode(lore_with_work: Lore):
+    lore_with_work("episode", "work").works()
+    lore_with_work("episode", "work").works()
+    assert len(json.loads(lore_with_work("episodes", "--json").works().out)) == 1
 
 
-def test_without_episodes_the_way_to_one_is_told(worked: Lore):
-    assert "lore episode" in worked("episodes").works().out
-    worked("episode", "nowhere").fails_with(3)
+def test_without_episodes_the_command_to_create_one_is_shown(lore_with_work: Lore):
+    assert "lore episode" in lore_with_work("episodes").works().out
+    lore_with_work("episode", "nowhere").fails_with(3)
 
 
-def test_why_names_origin_and_trust_of_each_message_and_what_they_allow(worked: Lore):
-    [hit] = json.loads(worked("search", "pages", "--json").works().out)
-    told = worked("why", hit["id"]).works().out
+def test_why_names_origin_and_trust_of_each_message_and_what_they_allow(lore_with_work: Lore):
+    [hit] = json.loads(lore_with_work("search", "pages", "--json").works().out)
+    told = lore_with_work("why", hit["id"]).works().out
     assert "origin web, trust 0" in told
     assert "found by asking only" in told
 
 
-def test_a_revocation_is_shown_confirmed_done_and_undone(worked: Lore):
-    assert "would be revoked" in worked("revoke", "--origin", "web", "--dry-run").works().out
-    assert "--yes" in worked("revoke", "--origin", "web").fails_with(2).err
-    done = worked("revoke", "--origin", "web", "--yes").works().out
+def test_revoke_previews_confirms_and_can_be_undone(lore_with_work: Lore):
+    assert (
+        "would be revoked" in lore_with_work("revoke", "--origin", "web", "--dry-run").works().out
+    )
+    assert "--yes" in lore_with_work("revoke", "--origin", "web").fails_with(2).err
+    done = lore_with_work("revoke", "--origin", "web", "--yes").works().out
     assert "Pages say so" in done
     assert "Revoked: 1 fragment" in done
-    assert json.loads(worked("search", "pages", "--json").works().out) == []
-    assert "revocation" in worked("undo").works().out
-    assert len(json.loads(worked("search", "pages", "--json").works().out)) == 1
+    assert json.loads(lore_with_work("search", "pages", "--json").works().out) == []
+    assert "revocation" in lore_with_work("undo").works().out
+    assert len(json.loads(lore_with_work("search", "pages", "--json").works().out)) == 1
 
 
-def test_revoking_a_session_names_its_standing_instructions(worked: Lore):
-    told = worked("revoke", "--session", "work", "--yes").works().out
+def test_revoke_session_lists_its_standing_instructions(lore_with_work: Lore):
+    told = lore_with_work("revoke", "--session", "work", "--yes").works().out
     assert "standing: Always run the tests." in told
-    assert "Nothing was derived" in worked("revoke", "--session", "work", "--yes").works().out
+    assert (
+        "Nothing was derived" in lore_with_work("revoke", "--session", "work", "--yes").works().out
+    )
 
 
 @pytest.mark.parametrize(
     "given", [[], ["--session", "work", "--origin", "web"], ["--origin", "nobody"]]
 )
-def test_a_revocation_of_nothing_in_particular_is_refused(worked: Lore, given):
-    worked("revoke", "--yes", *given).fails_with(2)
+def test_revoke_needs_a_target(lore_with_work: Lore, given):
+    lore_with_work("revoke", "--yes", *given).fails_with(2)

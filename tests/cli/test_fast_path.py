@@ -18,7 +18,7 @@ from lore import __version__
 from lore.cli import fast_path
 from lore.daemon import daemon_lock
 from lore.daemon import process as background
-from lore.mcp import handshake_builder as greetings
+from lore.mcp import handshake_builder
 from lore.memory import Memory
 from lore.proxy import address, cached_handshake
 from lore.proxy.cached_handshake import HANDSHAKE_FILE
@@ -46,7 +46,7 @@ def home(tmp_path):
     background.stop(path, force=True)
 
 
-def surroundings(home, **more):
+def daemon_environment(home, **more):
     return environment(
         home, LORE_EMBED_PROVIDER="none", LORE_SERVER_PORT="0", HOME=str(home.parent), **more
     )
@@ -57,10 +57,10 @@ def command(home):
 
 
 @contextmanager
-def bridge(home, **more):
+def running_proxy(home, **more):
     process = subprocess.Popen(
         command(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=surroundings(home, **more),
+        env=daemon_environment(home, **more),
     )  # fmt: skip
     with process:
         yield process
@@ -86,7 +86,9 @@ def recall(id_):
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_official_client_is_served_over_standard_streams(home, mode):
     program, *arguments = command(home)
-    parameters = StdioServerParameters(command=program, args=arguments, env=surroundings(home))
+    parameters = StdioServerParameters(
+        command=program, args=arguments, env=daemon_environment(home)
+    )
 
     async def run():
         async with Client(stdio_client(parameters), mode=mode) as client:
@@ -96,8 +98,8 @@ def test_the_official_client_is_served_over_standard_streams(home, mode):
     assert daemon_lock.find_holder(home)
 
 
-def test_a_daemon_that_was_killed_is_started_again(home):
-    with bridge(home) as process:
+def test_a_killed_daemon_is_restarted(home):
+    with running_proxy(home) as process:
         assert "result" in ask(process, INITIALIZE)
         first = holder_of(home)
         os.kill(first, signal.SIGKILL)
@@ -108,16 +110,16 @@ def test_a_daemon_that_was_killed_is_started_again(home):
         assert holder_of(home) != first
 
 
-def test_of_many_agents_that_begin_at_once_one_starts_the_daemon(home):
+def test_one_of_many_concurrent_agents_starts_the_daemon(home):
     with ExitStack() as stack:
-        processes = [stack.enter_context(bridge(home)) for _ in range(4)]
+        processes = [stack.enter_context(running_proxy(home)) for _ in range(4)]
         for process in processes:
             assert "result" in ask(process, INITIALIZE)
         told = b"".join(process.communicate(timeout=60)[1] for process in processes)
     assert told.count(b"Lore is") == 1, told
 
 
-def test_who_waited_for_another_to_start_the_daemon_starts_it_in_what_is_left_of_its_time(home):
+def test_a_waiting_process_starts_the_daemon_within_its_remaining_time(home):
     turn = os.open(home / START_LOCK_FILE, os.O_WRONLY | os.O_CREAT, 0o600)
     fcntl.flock(turn, fcntl.LOCK_EX)
     paused: list[float] = []
@@ -138,31 +140,31 @@ def test_who_waited_for_another_to_start_the_daemon_starts_it_in_what_is_left_of
     assert begun + fast_path._WHOLE_S <= until <= paused[0] + fast_path._WHOLE_S
 
 
-def test_who_has_no_time_left_starts_no_daemon(home):
+def test_a_process_past_its_deadline_starts_no_daemon(home):
     assert fast_path.start_daemon_process(str(home), time.monotonic()) is None
     assert daemon_lock.find_holder(home) is None
 
 
-def test_a_pipe_in_the_place_of_the_turn_is_not_waited_for(home):
+def test_a_pipe_in_place_of_the_start_lock_does_not_block(home):
     told: list[object] = []
     os.mkfifo(home / START_LOCK_FILE)
     assert fast_path.start_daemon(str(home), lambda *given: told.append(given)) is None
     assert len(told) == 1
 
 
-def test_where_no_daemon_may_be_started_the_process_serves_itself(home):
-    with bridge(home, LORE_MCP_START="false") as process:
+def test_mcp_serves_by_itself_if_no_daemon_may_be_started(home):
+    with running_proxy(home, LORE_MCP_START="false") as process:
         assert ask(process, INITIALIZE)["result"]["serverInfo"]["name"] == "lore"
         answer = ask(process, recall(2))
         assert "ops/deploy.sh" in answer["result"]["content"][0]["text"]
     assert daemon_lock.find_holder(home) is None
 
 
-def occupy(home):
+def write_file_as_home(home):
     home.write_text("a file")
 
 
-def misspell(home):
+def write_invalid_settings(home):
     home.mkdir()
     (home / "config.toml").write_text("no toml")
 
@@ -172,8 +174,8 @@ def overwrite(home):
     (home / "memory.db").write_bytes(b"no database" * 1_000)
 
 
-@pytest.mark.parametrize("spoil", [occupy, misspell])
-def test_an_agent_whose_home_cannot_be_opened_is_told_why_once(tmp_path, spoil):
+@pytest.mark.parametrize("spoil", [write_file_as_home, write_invalid_settings])
+def test_mcp_reports_once_why_the_home_cannot_be_opened(tmp_path, spoil):
     spoilt = tmp_path / "home"
     spoil(spoilt)
     with subprocess.Popen(
@@ -190,7 +192,7 @@ def test_an_agent_whose_home_cannot_be_opened_is_told_why_once(tmp_path, spoil):
     assert told.count(b"lore: ") == 1
 
 
-def test_an_agent_whose_memory_is_damaged_is_told_why_by_its_first_call(tmp_path):
+def test_the_first_call_reports_a_damaged_memory(tmp_path):
     spoilt = tmp_path / "home"
     overwrite(spoilt)
     call = {"name": "recall", "arguments": {"query": "x"}}
@@ -209,7 +211,7 @@ def test_an_agent_whose_memory_is_damaged_is_told_why_by_its_first_call(tmp_path
 
 
 @pytest.mark.parametrize("words", [("mcp",), ("hook", "SessionStart"), ("status",)])
-def test_a_home_folder_without_a_name_is_none(words):
+def test_an_empty_home_variable_gives_no_home(words):
     done = subprocess.run(
         [sys.executable, "-m", "lore.cli", *words], capture_output=True, input=b"{}",
         env=environment(None, HOME=""), check=False, timeout=60,
@@ -221,9 +223,9 @@ def test_a_home_folder_without_a_name_is_none(words):
 LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 
 
-def keep_greeting(home, **changes):
+def cache_handshake(home, **changes):
     settings = replace(load({}, home=home).settings, **changes)
-    return greetings.ensure_saved(settings)
+    return handshake_builder.ensure_saved(settings)
 
 
 def tools(process):
@@ -231,10 +233,10 @@ def tools(process):
     return {tool["name"] for tool in answer["result"]["tools"]}
 
 
-def test_an_agent_has_its_first_answers_before_there_is_a_daemon(home):
-    keep_greeting(home)
+def test_mcp_answers_the_handshake_before_the_daemon_runs(home):
+    cache_handshake(home)
     held = daemon_lock.take_lock(home, now=NOON, version="test")  # so that none can be there
-    with bridge(home) as process:
+    with running_proxy(home) as process:
         assert ask(process, INITIALIZE)["result"]["serverInfo"]["name"] == "lore"
         for method in LISTS:
             assert ask(process, {"jsonrpc": "2.0", "id": method, "method": method})["result"]
@@ -245,10 +247,12 @@ def test_an_agent_has_its_first_answers_before_there_is_a_daemon(home):
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_takes_a_greeting_for_the_server(home, mode):
-    keep_greeting(home)
+def test_the_official_client_accepts_the_cached_handshake(home, mode):
+    cache_handshake(home)
     program, *arguments = command(home)
-    parameters = StdioServerParameters(command=program, args=arguments, env=surroundings(home))
+    parameters = StdioServerParameters(
+        command=program, args=arguments, env=daemon_environment(home)
+    )
 
     async def run():
         async with Client(stdio_client(parameters), mode=mode) as client:
@@ -261,15 +265,15 @@ def test_the_official_client_takes_a_greeting_for_the_server(home, mode):
     assert "ops/deploy.sh" in found.content[0].text
 
 
-def test_a_greeting_of_other_settings_is_not_served(home):
-    keep_greeting(home, mcp_aliases=True)
-    with bridge(home) as process:
+def test_a_handshake_of_other_settings_is_not_used(home):
+    cache_handshake(home, mcp_aliases=True)
+    with running_proxy(home) as process:
         ask(process, INITIALIZE)
         assert "query_memory" not in tools(process)
 
 
-def test_the_greeting_of_the_daemon_that_runs_is_the_one_that_is_served(home):
-    background_env = surroundings(home, LORE_MCP_ALIASES="true")
+def test_the_handshake_of_the_running_daemon_is_used(home):
+    background_env = daemon_environment(home, LORE_MCP_ALIASES="true")
     subprocess.run(
         [sys.executable, "-m", "lore.cli", "--home", str(home), "up", "--detach"],
         env=background_env, check=True, capture_output=True, timeout=60,
@@ -278,13 +282,13 @@ def test_the_greeting_of_the_daemon_that_runs_is_the_one_that_is_served(home):
     assert found
     settings = replace(load({}, home=home).settings, mcp_aliases=True)
     assert found.handshake_mark == cached_handshake.fingerprint(__version__, settings)
-    with bridge(home) as process:
+    with running_proxy(home) as process:
         ask(process, INITIALIZE)
         assert "query_memory" in tools(process)
 
 
-def test_a_daemon_that_hangs_is_told_and_not_waited_for(home):
-    with bridge(home) as process:
+def test_a_hung_daemon_is_reported_without_waiting(home):
+    with running_proxy(home) as process:
         ask(process, INITIALIZE)
         assert "result" in ask(process, recall(2))
         pid = holder_of(home)
@@ -297,11 +301,11 @@ def test_a_daemon_that_hangs_is_told_and_not_waited_for(home):
         assert "result" in ask(process, recall(4))
 
 
-def test_a_promise_that_cannot_be_kept_is_not_made_again(home):
-    keep_greeting(home)
+def test_the_cached_handshake_is_deleted_if_the_daemon_cannot_start(home):
+    cache_handshake(home)
     held = daemon_lock.take_lock(home, now=NOON, version="test")
     try:
-        with bridge(home) as process:
+        with running_proxy(home) as process:
             assert "result" in ask(process, INITIALIZE)
             assert "lore status" in ask(process, recall(2))["error"]["message"]
     finally:
@@ -319,11 +323,11 @@ def test_a_promise_that_cannot_be_kept_is_not_made_again(home):
         ([], "", []),
     ],
 )
-def test_the_home_is_an_option_before_the_command(arguments, home, rest):
+def test_the_home_option_stands_before_the_command(arguments, home, rest):
     assert fast_path.home_of(arguments) == (home, rest)
 
 
-def test_the_bridge_loads_nothing_but_the_standard_library(home):
+def test_the_proxy_loads_only_the_standard_library(home):
     script = (
         "import sys; before = set(sys.modules); import lore.proxy.stdio_proxy, lore.cli.fast_path;"
         " print([n for n in sys.modules if n not in before and not n.startswith('lore')"

@@ -16,9 +16,9 @@ import pytest
 
 from lore.proxy.address import Address, find_address
 from tests.cli.conftest import PROGRAM, Lore, environment, run_process
-from tests.gateway.faulty import HEAD, LAST, Peer, chunk, faulty
-from tests.gateway.proxied import HELLO
-from tests.gateway.upstream import Upstream, upstream
+from tests.gateway.faulty_upstream import HEAD, LAST, Peer, chunk, faulty
+from tests.gateway.gateway_server import HELLO
+from tests.upstream import Upstream, running_upstream
 from tests.waiting import eventually
 
 TELL = f"""#!{sys.executable}
@@ -51,7 +51,7 @@ def agents(tmp_path: Path) -> Path:
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Address, Upstream]]:
     """Run a daemon whose gateway leads to a scripted upstream."""
     home = tmp_path_factory.mktemp("home")
-    with upstream() as up, running(home, up.url):
+    with running_upstream() as up, running(home, up.url):
         found = find_address(str(home))
         assert found
         yield home, found, up
@@ -84,7 +84,7 @@ def run(home: Path, agents: Path, *words: str, **env: str) -> dict[str, Any]:
     return told
 
 
-def test_without_a_daemon_it_says_how_to_start_one(lore: Lore):
+def test_gateway_without_a_daemon_says_how_to_start_one(lore: Lore):
     assert "'lore up --detach' starts it" in lore("gateway").works().out
     told = json.loads(lore("gateway", "--json").works().out)
     assert (told["on"], told["running"], told["url"]) == (True, False, "http://127.0.0.1:3207")
@@ -99,18 +99,18 @@ def test_without_a_daemon_it_says_how_to_start_one(lore: Lore):
         ("0.0.0.0", "http://0.0.0.0:3207", True),
     ],
 )
-def test_a_gateway_that_is_not_running_is_told_as_it_will_be(lore: Lore, host, url, needs_key):
+def test_a_stopped_gateway_is_shown_with_its_configured_address(lore: Lore, host, url, needs_key):
     told = json.loads(lore("gateway", "--json", env={"LORE_SERVER_HOST": host}).works().out)
     assert (told["url"], told["needs_key"]) == (url, needs_key)
 
 
-def test_a_gateway_that_is_off_says_how_to_turn_it_on(lore: Lore):
+def test_a_disabled_gateway_says_how_to_turn_it_on(lore: Lore):
     off = {"LORE_GATEWAY_ON": "false"}
     assert "lore config gateway.on true" in lore("gateway", env=off).works().out
     assert not json.loads(lore("gateway", "--json", env=off).works().out)["on"]
 
 
-def test_it_shows_where_it_really_is(daemon: tuple[Path, Address, Upstream]):
+def test_gateway_shows_the_address_in_use(daemon: tuple[Path, Address, Upstream]):
     home, found, up = daemon
     told = json.loads(run_process("gateway", "--json", home=home).out)
     assert told["running"]
@@ -118,7 +118,7 @@ def test_it_shows_where_it_really_is(daemon: tuple[Path, Address, Upstream]):
     assert told["upstreams"]["anthropic"] == up.url
 
 
-def test_claude_code_talks_through_it_and_names_its_project(
+def test_claude_code_uses_the_gateway_and_sends_its_project(
     daemon: tuple[Path, Address, Upstream], agents: Path
 ):
     home, found, _ = daemon
@@ -128,7 +128,7 @@ def test_claude_code_talks_through_it_and_names_its_project(
     assert told["environ"]["ANTHROPIC_CUSTOM_HEADERS"] == f"x-lore-project: {agents}"
 
 
-def test_headers_of_the_person_stay(daemon: tuple[Path, Address, Upstream], agents: Path):
+def test_custom_headers_of_the_user_are_kept(daemon: tuple[Path, Address, Upstream], agents: Path):
     home, _, _ = daemon
     told = run(home, agents, "claude", ANTHROPIC_CUSTOM_HEADERS="x-team: blue\nx-lore-project: /x")
     assert told["environ"]["ANTHROPIC_CUSTOM_HEADERS"].splitlines() == [
@@ -137,16 +137,14 @@ def test_headers_of_the_person_stay(daemon: tuple[Path, Address, Upstream], agen
     ]
 
 
-def test_an_address_that_the_person_has_set_stays(
-    daemon: tuple[Path, Address, Upstream], agents: Path
-):
+def test_a_base_url_of_the_user_is_kept(daemon: tuple[Path, Address, Upstream], agents: Path):
     home, _, _ = daemon
     told = run(home, agents, "claude", ANTHROPIC_BASE_URL="https://proxy.example")
     assert told["environ"]["ANTHROPIC_BASE_URL"] == "https://proxy.example"
     assert "does not use the gateway" in told["err"]
 
 
-def test_codex_and_opencode_talk_through_it(daemon: tuple[Path, Address, Upstream], agents: Path):
+def test_codex_and_opencode_use_the_gateway(daemon: tuple[Path, Address, Upstream], agents: Path):
     home, found, _ = daemon
     url = f"http://127.0.0.1:{found.port}"
     assert f'openai_base_url="{url}/v1"' in run(home, agents, "codex")["words"]
@@ -161,7 +159,7 @@ def test_codex_and_opencode_talk_through_it(daemon: tuple[Path, Address, Upstrea
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "opencode"])
-def test_an_agent_can_be_run_without_it(
+def test_an_agent_can_run_without_the_gateway(
     daemon: tuple[Path, Address, Upstream], agents: Path, agent: str
 ):
     home, found, _ = daemon
@@ -172,23 +170,23 @@ def test_an_agent_can_be_run_without_it(
         assert f":{found.port}" not in json.dumps(told)
 
 
-def test_where_no_daemon_may_be_started_an_agent_runs_without_it(tmp_path: Path, agents: Path):
+def test_without_a_daemon_an_agent_runs_without_the_gateway(tmp_path: Path, agents: Path):
     told = run(tmp_path / "home", agents, "claude", LORE_MCP_START="false")
     assert "ANTHROPIC_BASE_URL" not in told["environ"]
     assert "does not use the gateway" in told["err"]
 
 
-def test_what_an_agent_asks_reaches_its_model(daemon: tuple[Path, Address, Upstream], agents: Path):
+def test_requests_of_an_agent_reach_its_model(daemon: tuple[Path, Address, Upstream], agents: Path):
     home, _, up = daemon
     (agents / "claude").write_text(ASK)
     path = os.pathsep.join([str(agents), os.environ["PATH"]])
     done = run_process("run", "claude", home=home, env={"PATH": path}, cwd=agents)
     assert "Understood." in done.out, done.err
-    assert up.turns[-1].tree == HELLO
-    assert not up.refused
+    assert up.model_requests[-1].json == HELLO
+    assert not up.rejected
 
 
-def test_a_daemon_that_is_told_to_stop_ends_its_streams_and_itself(tmp_path: Path):
+def test_a_stopping_daemon_ends_its_streams(tmp_path: Path):
     home = tmp_path / "home"
     home.mkdir()
     left: list[bool] = []

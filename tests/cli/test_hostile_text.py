@@ -97,7 +97,7 @@ def test_no_text_breaks_a_command_or_loses_anything(
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_what_is_remembered_is_shown_without_acting_on_the_terminal(lore: Lore, text: str):
+def test_control_characters_of_stored_text_are_escaped(lore: Lore, text: str):
     stored = lore("remember", "-", stdin=text.encode("utf-8", "surrogatepass"))
     if not text.strip():
         stored.fails_with(2)
@@ -141,7 +141,7 @@ def test_an_argument_that_is_not_utf8_is_stored_with_a_replacement(seeded: Seede
     assert "caf\ufffd opens" in seeded("search", "opens").works().out
 
 
-def test_an_argument_of_a_hundred_kilobytes_is_taken(seeded: Seeded):
+def test_an_argument_of_100_kilobytes_is_accepted(seeded: Seeded):
     text = "The kiosk sells sandwiches. " * 4_000
     run_process("remember", text, home=seeded.home).works()
     assert "kiosk" in seeded("search", "kiosk").works().out
@@ -158,7 +158,7 @@ SAFE = sorted({place[0] for place in PLACES.values()} - {"restore", "import", "c
 
 
 @pytest.mark.parametrize("command", [*SAFE, "stats", "backup", "config", "embed", "model"])
-def test_no_list_of_arguments_makes_a_traceback(
+def test_no_arguments_cause_a_traceback(
     seed: Seeded, tmp_path_factory: pytest.TempPathFactory, documented_codes, command: str
 ):
     folder = tmp_path_factory.mktemp("fuzz")

@@ -28,17 +28,17 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
-def test_what_is_no_export_is_refused_and_nothing_is_lost(seeded: Seeded, data: bytes):
+def test_a_file_that_is_no_export_is_refused_and_loses_nothing(seeded: Seeded, data: bytes):
     before = seeded.export()
     seeded("import", "-", "--trust", stdin=data).fails_with(2)
     assert seeded.export() == before
 
 
-def test_an_empty_import_brings_nothing(seeded: Seeded):
+def test_an_empty_import_adds_nothing(seeded: Seeded):
     assert "0 records imported" in seeded("import", "-").works().out
 
 
-def test_an_export_comes_back_whole(seeded: Seeded, tmp_path: Path):
+def test_an_export_is_imported_completely(seeded: Seeded, tmp_path: Path):
     file = tmp_path / "all.jsonl"
     seeded("export", str(file)).works()
     other = Lore(tmp_path / "other")
@@ -49,7 +49,7 @@ def test_an_export_comes_back_whole(seeded: Seeded, tmp_path: Path):
     assert again == "0 records imported, 4 skipped.\n"
 
 
-def test_ones_own_export_is_believed_without_a_word(seeded: Seeded):
+def test_an_own_export_needs_no_trust_option(seeded: Seeded):
     lines = seeded("export").works().out.encode()
     seeded("forget", seeded.child, "--yes").works()
     gone = seeded.export()
@@ -59,9 +59,7 @@ def test_ones_own_export_is_believed_without_a_word(seeded: Seeded):
     assert seeded.export() == gone
 
 
-def test_what_another_home_wrote_needs_a_word_on_whether_to_trust_it(
-    seeded: Seeded, tmp_path: Path
-):
+def test_an_export_of_another_home_needs_a_trust_option(seeded: Seeded, tmp_path: Path):
     other, lines = Lore(tmp_path / "other"), seeded("export").works().out.encode()
     assert "'--trust' if it is yours" in other("import", "-", stdin=lines).fails_with(2).err
     assert other.export() == set()
@@ -71,7 +69,7 @@ def test_what_another_home_wrote_needs_a_word_on_whether_to_trust_it(
     assert "said by peer" in other("why", hit["id"]).works().out
 
 
-def test_an_import_that_breaks_off_is_completed_by_another(seeded: Seeded, tmp_path: Path):
+def test_a_second_import_completes_an_interrupted_one(seeded: Seeded, tmp_path: Path):
     seeded("export", str(tmp_path / "all.jsonl")).works()
     whole = (tmp_path / "all.jsonl").read_bytes()
     other = Lore(tmp_path / "other")
@@ -97,7 +95,7 @@ def changed(lines: list[dict[str, object]], row: int, name: str, junk: object) -
     return "\n".join(json.dumps(line) for line in copies).encode()
 
 
-def test_no_change_of_one_field_makes_a_traceback(
+def test_no_changed_field_causes_a_traceback(
     seed: Seeded, tmp_path_factory: pytest.TempPathFactory
 ):
     lines = [json.loads(line) for line in seed("export").works().out.splitlines()]
@@ -118,6 +116,6 @@ def test_no_change_of_one_field_makes_a_traceback(
 
 
 @pytest.mark.parametrize(("name", "junk"), [("relevance", ""), ("valid_from", "soon")])
-def test_what_is_imported_can_be_read(seed: Seeded, lore: Lore, name: str, junk: object):
+def test_imported_items_can_be_read(seed: Seeded, lore: Lore, name: str, junk: object):
     lines = [json.loads(line) for line in seed("export").works().out.splitlines()]
     lore("import", "-", "--trust", stdin=changed(lines, 1, name, junk)).fails_with(2)

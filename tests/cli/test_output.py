@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_each_part_has_a_bar_of_its_own_and_what_is_followed_is_done(monkeypatch):
+def test_each_part_has_its_own_progress_bar(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     shown = Terminal()
     with progress_of_parts(to=shown) as report:
@@ -26,7 +26,7 @@ def test_each_part_has_a_bar_of_its_own_and_what_is_followed_is_done(monkeypatch
     assert "1/7" in shown.getvalue()
 
 
-def test_nothing_is_shown_to_a_program_or_where_it_is_not_wanted():
+def test_no_progress_is_shown_without_a_terminal_or_if_quiet():
     for shown, quiet in ((Terminal(), True), (io.StringIO(), False)):
         with progress_of_parts(quiet=quiet, to=shown) as report:
             report("digest", 1, 2)
@@ -42,5 +42,5 @@ def test_nothing_is_shown_to_a_program_or_where_it_is_not_wanted():
         ({"episodes queued": 1, "messages": 1_204}, "1 episode queued, 1,204 messages"),
     ],
 )
-def test_what_was_counted_once_is_told_in_the_singular(counts: dict[str, int], told: str):
+def test_a_count_of_one_is_singular(counts: dict[str, int], told: str):
     assert tallied(counts) == told

@@ -36,7 +36,7 @@ def files_of(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_without_an_agent_those_that_are_known_are_listed(here, person):
+def test_setup_without_an_agent_lists_the_supported_ones(here, person):
     write(person, ["codex"])
     before = files_of(person)
     listed = json.loads(here("setup", "--json").works().out)
@@ -48,7 +48,7 @@ def test_without_an_agent_those_that_are_known_are_listed(here, person):
 
 
 @pytest.mark.parametrize("option", ["--undo", "--gateway"])
-def test_what_is_done_to_an_agent_needs_one(here, person, option):
+def test_setup_options_need_an_agent(here, person, option):
     write(person, ["codex"])
     here("setup", "codex").works()
     before = files_of(person)
@@ -58,7 +58,7 @@ def test_what_is_done_to_an_agent_needs_one(here, person, option):
     assert files_of(person) == before
 
 
-def test_setup_keeps_what_the_agent_will_ask_first(here, lore, person):
+def test_setup_caches_the_handshake(here, lore, person):
     write(person, ["codex"])
     here("setup", "codex", "--dry-run").works()
     assert not (lore.home / HANDSHAKE_FILE).exists()
@@ -67,7 +67,7 @@ def test_setup_keeps_what_the_agent_will_ask_first(here, lore, person):
     assert load_handshake(str(lore.home), fingerprint(__version__, settings))
 
 
-def test_setup_shows_what_it_adds_and_is_done_once(here, person):
+def test_setup_shows_its_changes_and_is_idempotent(here, person):
     write(person, ["codex"])
     done = here("setup", "codex").works()
     assert "+[mcp_servers.lore]" in done.out
@@ -88,7 +88,7 @@ def test_an_agent_that_was_installed_and_never_ran_is_set_up_with_all(here, pers
 
 
 @pytest.mark.parametrize("words", [("claude-code",), ("all",), ("all", "--dry-run")])
-def test_an_agent_with_the_plugin_is_not_set_up_beside_it(here, person, words):
+def test_an_agent_with_the_plugin_is_not_set_up_again(here, person, words):
     turn_plugin_on(person)
     before = files_of(person)
     done = here("setup", *words).works()
@@ -100,7 +100,7 @@ def test_an_agent_with_the_plugin_is_not_set_up_beside_it(here, person, words):
     assert "set up, by its plugin" in here("setup").works().out
 
 
-def test_a_plugin_beside_a_setup_is_told_and_the_setup_can_be_taken_out(here, person):
+def test_setup_reports_a_plugin_beside_a_setup_and_can_undo_it(here, person):
     here("setup", "claude-code").works()
     settings = (person / ".claude" / "settings.json").read_text()
     turn_plugin_on(person)
@@ -114,7 +114,7 @@ def test_a_plugin_beside_a_setup_is_told_and_the_setup_can_be_taken_out(here, pe
     assert json.loads((person / ".claude" / "settings.json").read_text()) == on
 
 
-def test_undo_gives_back_every_byte(here, person):
+def test_undo_restores_every_byte(here, person):
     write(person)
     before = files_of(person)
     here("setup", "all").works()
@@ -123,7 +123,7 @@ def test_undo_gives_back_every_byte(here, person):
     assert files_of(person) == before
 
 
-def test_an_agent_is_told_where_the_gateway_is_and_what_that_needs(here, person):
+def test_setup_gateway_writes_the_address_and_says_what_it_needs(here, person):
     write(person)
     before = files_of(person)
     shown = here("setup", "claude-code", "--gateway", "--dry-run").works()
@@ -159,14 +159,14 @@ def test_an_agent_is_told_where_the_gateway_is_and_what_that_needs(here, person)
         ("LORE_SERVER_HOST", "0.0.0.0", "needs an access key"),
     ],
 )
-def test_an_address_that_would_not_do_is_not_written(here, person, setting, value, told):
+def test_an_unusable_gateway_address_is_not_written(here, person, setting, value, told):
     write(person, ["codex"])
     before = files_of(person)
     assert told in here("setup", "codex", "--gateway", **{setting: value}).fails_with(2).err
     assert files_of(person) == before
 
 
-def test_claude_code_with_the_plugin_is_told_the_address_alone(here, person):
+def test_claude_code_with_the_plugin_gets_only_the_address(here, person):
     turn_plugin_on(person)
     before = files_of(person)
     here("setup", "claude-code", "--gateway").works()
@@ -177,7 +177,7 @@ def test_claude_code_with_the_plugin_is_told_the_address_alone(here, person):
     assert files_of(person) == before
 
 
-def test_an_undo_of_what_is_not_set_up_says_so_and_changes_nothing(here, person):
+def test_undo_without_a_setup_changes_nothing(here, person):
     own = person / ".cursor" / "mcp.json"
     own.parent.mkdir()
     own.write_text('{"mcpServers": {"lore": {"command": "folklore"}}}')
@@ -212,7 +212,7 @@ def test_an_agent_may_be_named_as_its_program(here, person):
     assert "Claude Code has memory now." in here("setup", "claude").works().out
 
 
-def test_a_file_that_claude_code_will_not_read_is_told(here, person):
+def test_a_file_that_claude_code_cannot_read_is_reported(here, person):
     settings = person / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{\n  // mine\n  "model": "opus"\n}\n')
@@ -224,23 +224,23 @@ def test_a_file_that_claude_code_will_not_read_is_told(here, person):
 
 
 @pytest.mark.parametrize("names", [["emacs"], ["codex", "emacs"], ["all"], ["Codex"]])
-def test_what_cannot_be_set_up_is_refused(here, person, names):
+def test_an_unsupported_agent_is_refused(here, person, names):
     failed = here("setup", *names).fails_with(2)
     assert "gemini" in failed.err or "Name an agent" in failed.err
     assert files_of(person) == {}
 
 
-def test_a_home_that_is_not_the_usual_one_is_told_to_the_agent(here, person, lore):
+def test_another_home_is_passed_to_the_agent(here, person, lore):
     here("setup", "codex").works()
     assert str(lore.home) in (person / ".codex" / "config.toml").read_text()
 
 
-def test_the_usual_home_is_not_spelt_out(here, person):
+def test_the_default_home_is_not_passed_to_the_agent(here, person):
     here("setup", "codex", LORE_HOME=str(person / ".lore")).works()
     assert "--home" not in (person / ".codex" / "config.toml").read_text()
 
 
-def test_an_agent_is_run_with_its_own_words(person, tmp_path):
+def test_run_passes_arguments_to_the_agent(person, tmp_path):
     program = tmp_path / "bin" / "codex"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nexit 7\n')
@@ -256,7 +256,7 @@ def test_an_agent_is_run_with_its_own_words(person, tmp_path):
     assert files_of(person) == {}
 
 
-def test_claude_code_looks_for_lore_first_and_then_where_it_did_before(person, tmp_path):
+def test_run_puts_the_folder_of_lore_first_on_the_path(person, tmp_path):
     program = tmp_path / "bin" / "claude"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho "$PATH"\n')
@@ -271,6 +271,6 @@ def test_claude_code_looks_for_lore_first_and_then_where_it_did_before(person, t
     assert rest == path
 
 
-def test_an_agent_that_is_not_installed_is_not_run(here):
+def test_run_refuses_an_agent_that_is_not_installed(here):
     here("run", "codex", PATH="/nowhere").fails_with(3)
     here("run", "emacs").fails_with(2)

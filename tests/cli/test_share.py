@@ -24,7 +24,7 @@ def test_a_page_is_shown_then_written_then_read_back(lore: Lore, tmp_path: Path)
     assert "has no changes" in lore("share", "--read", "--project", folder).works().out
 
 
-def test_what_is_hidden_is_left_out_unless_it_is_asked_for(lore: Lore, tmp_path: Path):
+def test_entries_with_hidden_characters_are_imported_only_on_request(lore: Lore, tmp_path: Path):
     page = tmp_path / ".lore.md"
     page.write_text("- Run\u200b it.\n")
     told = lore("share", "--read", "--yes", "--json", "--project", str(tmp_path)).works()
@@ -35,6 +35,6 @@ def test_what_is_hidden_is_left_out_unless_it_is_asked_for(lore: Lore, tmp_path:
     assert "Imported 1 change" in told.out
 
 
-def test_a_folder_that_is_not_there_is_refused(lore: Lore, tmp_path: Path):
+def test_a_missing_folder_is_refused(lore: Lore, tmp_path: Path):
     lore("share", "--project", str(tmp_path / "nowhere")).fails_with(2)
     lore("share", "--project", "").fails_with(2)

@@ -51,7 +51,7 @@ def test_help_imports_nothing_that_it_does_not_show(tmp_path: Path):
     assert not NEEDLESS & loaded
 
 
-def test_the_values_of_a_command_load_nothing_heavy(tmp_path: Path):
+def test_completion_loads_nothing_heavy(tmp_path: Path):
     assert not heavy_of(loaded_by(tmp_path, "config", "recall.max_hits", "7", "--json"))
 
 
@@ -60,7 +60,7 @@ def test_the_version_is_shown():
 
 
 @pytest.mark.parametrize("name", ["recall", "import", "open", "run", "key"])
-def test_a_command_is_found_whatever_it_is_called_in_the_code(name: str):
+def test_a_command_is_found_by_its_name_not_its_function(name: str):
     told = run_process("--home", "/code/none", name, "--help").works()
     assert told.out.startswith(f"Usage: lore {name} ")
 
@@ -75,7 +75,7 @@ def test_the_shell_completes_commands_and_values():
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_given_its_completion_script(shell: str):
+def test_the_completion_script_is_printed(shell: str):
     script = run_process(env={"_LORE_COMPLETE": f"source_{shell}"}).works().out
     assert "_LORE_COMPLETE" in script
 
@@ -140,7 +140,7 @@ def on_terminal(home: Path, *arguments: str, **env: str) -> str:
     return written.decode()
 
 
-def test_colour_is_for_terminals_only_and_can_be_refused(seeded: Seeded):
+def test_colour_is_for_terminals_only_and_can_be_disabled(seeded: Seeded):
     assert "\x1b[1m" in on_terminal(seeded.home, "recall", "heron")
     assert "\x1b" not in on_terminal(seeded.home, "recall", "heron", NO_COLOR="1")
     assert "\x1b" not in on_terminal(seeded.home, "recall", "heron", TERM="dumb")

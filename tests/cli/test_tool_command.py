@@ -21,7 +21,7 @@ def test_a_tool_stores_and_another_finds_it(lore: Lore):
     assert told["hits"]
 
 
-def test_what_a_tool_does_not_take_is_told(lore: Lore):
+def test_an_invalid_tool_argument_is_reported(lore: Lore):
     lore("remember", "Deploys go through ops/deploy.sh").works()
     lore("tool", "recall", "question=x").fails_with(2)
     lore("tool", "recall", "query").fails_with(2)

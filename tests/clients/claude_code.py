@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import IO
 
 from tests.clients.client import Client, Run
+from tests.clients.conversation import Exchange
 from tests.clients.project import CANARY
-from tests.clients.script import Call, Fault, Reply, Scene
-from tests.clients.upstream import Exchange
+from tests.upstream import Call, Fault, ModelReply, Scene, Thought
 
 SETTINGS = (
     ("ANTHROPIC_API_KEY", "dummy-key-for-loopback"),
@@ -50,67 +50,62 @@ def scenes(project: Path) -> tuple[Scene, ...]:
         "new_string": "return int(day), int(month), int(year)",
     }
     fix = (
-        Reply(
-            text="I will read the file and run it.",
-            thinking="The order of day and month looks swapped. First read.",
-            calls=(
-                Call("Read", {"file_path": dates}),
-                Call("Bash", {"command": "python3 src/dates.py; echo ran", "description": "Run"}),
-            ),
+        ModelReply(
+            Thought("The order of day and month looks swapped. First read."),
+            "I will read the file and run it.",
+            Call("Read", {"file_path": dates}),
+            Call("Bash", {"command": "python3 src/dates.py; echo ran", "description": "Run"}),
         ),
-        Reply(
-            thinking="Month and day are swapped in the return.",
-            calls=(Call("Edit", edit), Call("Read", {"file_path": str(project / "pixel.png")})),
+        ModelReply(
+            Thought("Month and day are swapped in the return."),
+            Call("Edit", edit),
+            Call("Read", {"file_path": str(project / "pixel.png")}),
         ),
-        Reply(text="Mended: parse_day now returns day, month, year."),
+        ModelReply("Mended: parse_day now returns day, month, year."),
     )
     fail = (
-        Reply(
-            text="I will print the plan.",
-            calls=(
-                Call("Bash", {"command": "cat notes/plan.txt", "description": "Print the plan"}),
-                Call("Read", {"file_path": str(project / "notes" / "plan.txt")}),
-            ),
+        ModelReply(
+            "I will print the plan.",
+            Call("Bash", {"command": "cat notes/plan.txt", "description": "Print the plan"}),
+            Call("Read", {"file_path": str(project / "notes" / "plan.txt")}),
         ),
-        Reply(
-            calls=(
-                Call("Edit", {**edit, "old_string": "def parse_date", "new_string": "def x"}),
-                Call("WebFetch", {"url": "http://127.0.0.1:9/", "prompt": "What is there?"}),
-                Call("NoSuchTool", {"depth": 3}),
-            )
+        ModelReply(
+            Call("Edit", {**edit, "old_string": "def parse_date", "new_string": "def x"}),
+            Call("WebFetch", {"url": "http://127.0.0.1:9/", "prompt": "What is there?"}),
+            Call("NoSuchTool", {"depth": 3}),
         ),
-        Reply(text="There is no plan, and no parse_date either."),
+        ModelReply("There is no plan, and no parse_date either."),
     )
     errand = {"description": "Count functions", "subagent_type": "general-purpose"}
     delegate = (
-        Reply(
-            text="A subagent will count.",
-            calls=(Call("Agent", {**errand, "prompt": ERRAND, "run_in_background": False}),),
+        ModelReply(
+            "A subagent will count.",
+            Call("Agent", {**errand, "prompt": ERRAND, "run_in_background": False}),
         ),
-        Reply(text="The subagent counted one function."),
+        ModelReply("The subagent counted one function."),
     )
     count = {"command": "grep -c 'def ' src/dates.py", "description": "Count"}
     summary = "<summary>\nWe mended parse_day in src/dates.py: day first.\n</summary>"
     return (
-        Scene(COMPACT, (Reply(text="<analysis>\nShort.\n</analysis>\n" + summary),), "client"),
+        Scene(COMPACT, (ModelReply("<analysis>\nShort.\n</analysis>\n" + summary),), "client"),
         Scene(FIX, fix),
         Scene(FAIL, fail),
         Scene(DELEGATE, delegate),
         Scene(
             ERRAND,
-            (Reply(thinking="Use grep.", calls=(Call("Bash", count),)), Reply(text="One.")),
+            (ModelReply(Thought("Use grep."), Call("Bash", count)), ModelReply("One.")),
             "agent",
         ),
-        Scene(RESUMED, (Reply(text="Open: tests for parse_day.", thinking="What is left?"),)),
-        Scene(AFTER, (Reply(text="We mended src/dates.py."),)),
-        Scene(FORKED, (Reply(text="In this branch it is called calendar."),)),
-        Scene(SLOW, (Reply(text="A leap year has one day more. " * 40, pause_s=0.05),)),
-        Scene(REWORD, (Reply(text="Every fourth year, but not every hundredth."),)),
+        Scene(RESUMED, (ModelReply(Thought("What is left?"), "Open: tests for parse_day."),)),
+        Scene(AFTER, (ModelReply("We mended src/dates.py."),)),
+        Scene(FORKED, (ModelReply("In this branch it is called calendar."),)),
+        Scene(SLOW, (ModelReply("A leap year has one day more. " * 40, pause_s=0.05),)),
+        Scene(REWORD, (ModelReply("Every fourth year, but not every hundredth."),)),
         Scene(
             BUSY,
             (
-                Reply(
-                    text="Awake now.",
+                ModelReply(
+                    "Awake now.",
                     fault=Fault(status=529, times=2, message="Overloaded"),
                 ),
             ),
@@ -118,8 +113,8 @@ def scenes(project: Path) -> tuple[Scene, ...]:
         Scene(
             BROKEN,
             (
-                Reply(
-                    text="Never said.",
+                ModelReply(
+                    "Never said.",
                     fault=Fault(status=400, times=99, message="this is refused"),
                 ),
             ),
@@ -127,11 +122,11 @@ def scenes(project: Path) -> tuple[Scene, ...]:
         Scene(
             FILL,
             (
-                Reply(text="Reading.", calls=(Call("Read", {"file_path": dates}),)),
-                Reply(text="The window is nearly full.", input_tokens=FULL_WINDOW_TOKENS),
+                ModelReply("Reading.", Call("Read", {"file_path": dates})),
+                ModelReply("The window is nearly full.", input_tokens=FULL_WINDOW_TOKENS),
             ),
         ),
-        Scene(GOES_ON, (Reply(text="Going on after the window was emptied."),)),
+        Scene(GOES_ON, (ModelReply("Going on after the window was emptied."),)),
     )
 
 
@@ -147,7 +142,7 @@ def play(client: Client) -> list[Run]:
     runs: list[Run] = []
 
     def say(prompt: str, *words: str) -> None:
-        runs.append(client.run(*print_mode, *words, given=prompt))
+        runs.append(client.run(*print_mode, *words, input=prompt))
 
     say(FIX, "--session-id", session)
     say(FAIL, "--resume", session)

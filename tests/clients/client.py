@@ -1,4 +1,4 @@
-"""Starting a client: found by its npm prefix, in a clean environment, with its own home."""
+"""A client: found by its npm prefix, run in a clean environment with its own home."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.upstream.server import STREAMING_PATH
+
 PREFIX_VARIABLE = "LORE_TEST_CLIENTS"
 """Names the npm prefix that the clients were installed into."""
 
-COLLECTED_VARIABLE = "LORE_TEST_COLLECTED"
+RECORDING_VARIABLE = "LORE_TEST_RECORDING"
 """Names the folder of an earlier run, to be looked at instead of running the clients."""
 
-LONGEST_RUN_S = 180
+MAX_RUN_S = 180
 """A run takes seconds; a client that waits for something is ended."""
 
-HEARS_INTERRUPTS = """
+RESTORE_SIGINT = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-"""A shell starts its background jobs deaf to SIGINT, and their children inherit that."""
+"""A shell starts its background jobs with SIGINT ignored, and their children inherit that."""
 
 
 def find_command(name: str) -> Path | None:
@@ -42,10 +44,10 @@ def find_command(name: str) -> Path | None:
 
 
 class Run(NamedTuple):
-    """One process of a client: what it was given and what it printed."""
+    """One process of a client: its arguments, its input and its output."""
 
-    words: list[str]
-    given: str
+    arguments: list[str]
+    input: str
     status: int
     stdout: str
     stderr: str
@@ -62,7 +64,7 @@ class Client:
     settings: tuple[tuple[str, str], ...] = ()
 
     def environment(self) -> dict[str, str]:
-        """Name everything that the client may know; the proxy refuses whatever leaves here."""
+        """Return the whole environment; the proxy refuses requests to other machines."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -74,24 +76,24 @@ class Client:
             **dict(self.settings),
         }
 
-    def run(self, *words: str, given: str = "") -> Run:
+    def run(self, *arguments: str, input: str = "") -> Run:
         """Run the client once, to its end."""
         done = subprocess.run(
-            [str(self.command), *words],
+            [str(self.command), *arguments],
             cwd=self.project,
             env=self.environment(),
-            input=given,
+            input=input,
             capture_output=True,
             text=True,
-            timeout=LONGEST_RUN_S,
+            timeout=MAX_RUN_S,
             check=False,
         )
-        return Run(list(words), given, done.returncode, done.stdout, done.stderr)
+        return Run(list(arguments), input, done.returncode, done.stdout, done.stderr)
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start the client for a talk over its pipes."""
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start the client for a conversation over its pipes."""
         running = subprocess.Popen(
-            [sys.executable, "-c", HEARS_INTERRUPTS, str(self.command), *words],
+            [sys.executable, "-c", RESTORE_SIGINT, str(self.command), *arguments],
             cwd=self.project,
             env=self.environment(),
             stdin=subprocess.PIPE,
@@ -99,17 +101,17 @@ class Client:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        end = threading.Timer(LONGEST_RUN_S, running.kill)
-        end.daemon = True
-        end.start()
+        timer = threading.Timer(MAX_RUN_S, running.kill)
+        timer.daemon = True
+        timer.start()
         return running
 
     def wait_for_answer(self, cue: str) -> None:
-        """Wait until the provider is in the middle of its answer to a prompt."""
+        """Wait until the upstream streams its reply to a prompt."""
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        for _ in range(LONGEST_RUN_S * 20):
-            with direct.open(self.upstream_url + "/scripted/answering") as told:
-                if cue in json.load(told):
+        for _ in range(MAX_RUN_S * 20):
+            with direct.open(self.upstream_url + STREAMING_PATH) as response:
+                if cue in json.load(response):
                     return
             time.sleep(0.05)
         raise TimeoutError(cue)

@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 from tests.clients.client import Client, Run
+from tests.clients.conversation import Exchange
 from tests.clients.project import CANARY
-from tests.clients.script import Call, Fault, Reply, Result, Scene
-from tests.clients.upstream import Exchange
+from tests.upstream import Call, Fault, ModelReply, Result, Scene, Thought
 
 MODEL = "gpt-5.5"
 """One that Codex has the description of, so that it offers all its tools."""
@@ -74,72 +74,66 @@ AGENTS = "multi_agent_v1"
 def scenes(project: Path) -> tuple[Scene, ...]:
     """Write the script of all sessions for a project folder."""
     fix = (
-        Reply(
-            text="I will read the file and run it.",
-            thinking="The order of day and month looks swapped. First read.",
-            calls=(
-                Call("exec_command", {"cmd": "cat src/dates.py"}),
-                Call("exec_command", {"cmd": "python3 src/dates.py; echo ran"}),
-            ),
+        ModelReply(
+            Thought("The order of day and month looks swapped. First read."),
+            "I will read the file and run it.",
+            Call("exec_command", {"cmd": "cat src/dates.py"}),
+            Call("exec_command", {"cmd": "python3 src/dates.py; echo ran"}),
         ),
-        Reply(
-            thinking="Month and day are swapped in the return.",
-            calls=(
-                Call("apply_patch", freeform=PATCH),
-                Call("view_image", {"path": str(project / "pixel.png")}),
-            ),
+        ModelReply(
+            Thought("Month and day are swapped in the return."),
+            Call("apply_patch", freeform=PATCH),
+            Call("view_image", {"path": str(project / "pixel.png")}),
         ),
-        Reply(text="Mended: parse_day now returns day, month, year."),
+        ModelReply("Mended: parse_day now returns day, month, year."),
     )
     fail = (
-        Reply(
-            text="I will print the plan.",
-            calls=(Call("exec_command", {"cmd": "cat notes/plan.txt"}),),
+        ModelReply(
+            "I will print the plan.",
+            Call("exec_command", {"cmd": "cat notes/plan.txt"}),
         ),
-        Reply(
-            calls=(
-                Call("apply_patch", freeform=BAD_PATCH),
-                Call("no_such_tool", {"depth": 3}),
-            )
+        ModelReply(
+            Call("apply_patch", freeform=BAD_PATCH),
+            Call("no_such_tool", {"depth": 3}),
         ),
-        Reply(text="There is no plan, and no parse_date either."),
+        ModelReply("There is no plan, and no parse_date either."),
     )
     delegate = (
-        Reply(
-            text="A subagent will count.",
-            calls=(Call("spawn_agent", {"message": ERRAND}, namespace=AGENTS),),
+        ModelReply(
+            "A subagent will count.",
+            Call("spawn_agent", {"message": ERRAND}, namespace=AGENTS),
         ),
         wait_for_agent,
-        Reply(text="The subagent counted one function."),
+        ModelReply("The subagent counted one function."),
     )
     count = Call("exec_command", {"cmd": "grep -c 'def ' src/dates.py"})
     refused = Fault(status=400, times=99, message="this is refused")
     return (
-        Scene(COMPACT, (Reply(text="We mended parse_day in src/dates.py: day first."),), "client"),
+        Scene(COMPACT, (ModelReply("We mended parse_day in src/dates.py: day first."),), "client"),
         Scene(FIX, fix),
         Scene(FAIL, fail),
         Scene(DELEGATE, delegate),
-        Scene(ERRAND, (Reply(thinking="Use grep.", calls=(count,)), Reply(text="One.")), "agent"),
-        Scene(RESUMED, (Reply(text="Open: tests for parse_day.", thinking="What is left?"),)),
+        Scene(ERRAND, (ModelReply(Thought("Use grep."), count), ModelReply("One.")), "agent"),
+        Scene(RESUMED, (ModelReply(Thought("What is left?"), "Open: tests for parse_day."),)),
         Scene(
             FILL,
-            (Reply(text="The window is nearly full.", input_tokens=COMPACT_LIMIT_TOKENS + 5_000),),
+            (ModelReply("The window is nearly full.", input_tokens=COMPACT_LIMIT_TOKENS + 5_000),),
         ),
-        Scene(AFTER, (Reply(text="We mended src/dates.py."),)),
-        Scene(FORKED, (Reply(text="In this branch it is called calendar."),)),
-        Scene(SLOW, (Reply(text="A leap year has one day more. " * 40, pause_s=0.05),)),
-        Scene(REWORD, (Reply(text="Every fourth year, but not every hundredth."),)),
-        Scene(BUSY, (Reply(text="Awake now.", fault=Fault(status=500, times=2)),)),
-        Scene(CUT, (Reply(text="Said in one piece.", fault=Fault(cut_after_events=6)),)),
-        Scene(BROKEN, (Reply(text="Never said.", fault=refused),)),
+        Scene(AFTER, (ModelReply("We mended src/dates.py."),)),
+        Scene(FORKED, (ModelReply("In this branch it is called calendar."),)),
+        Scene(SLOW, (ModelReply("A leap year has one day more. " * 40, pause_s=0.05),)),
+        Scene(REWORD, (ModelReply("Every fourth year, but not every hundredth."),)),
+        Scene(BUSY, (ModelReply("Awake now.", fault=Fault(status=500, times=2)),)),
+        Scene(CUT, (ModelReply("Said in one piece.", fault=Fault(cut_after_events=6)),)),
+        Scene(BROKEN, (ModelReply("Never said.", fault=refused),)),
     )
 
 
-def wait_for_agent(results: tuple[Result, ...]) -> Reply:
+def wait_for_agent(results: tuple[Result, ...]) -> ModelReply:
     """Wait for the subagent whose id the first result tells."""
     told = json.loads(results[0].text) if results else {}
     targets = {"targets": [told.get("agent_id", "")]}
-    return Reply(calls=(Call("wait_agent", targets, namespace=AGENTS),))
+    return ModelReply(Call("wait_agent", targets, namespace=AGENTS))
 
 
 def prepare(home: Path, upstream_url: str) -> tuple[tuple[str, str], ...]:
@@ -156,7 +150,7 @@ def play(client: Client) -> list[Run]:
     runs: list[Run] = []
 
     def say(prompt: str, *words: str) -> str:
-        runs.append(client.run("exec", *words, "--json", "-", given=prompt))
+        runs.append(client.run("exec", *words, "--json", "-", input=prompt))
         return thread_of(runs[-1].stdout)
 
     session = say(FIX)

@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 from tests.clients.client import Client, Run
+from tests.clients.conversation import Exchange
 from tests.clients.project import CANARY
-from tests.clients.script import Call, Fault, Reply, Scene
-from tests.clients.upstream import Exchange
+from tests.upstream import Call, Fault, ModelReply, Scene, Thought
 
 WINDOW_TOKENS = 100_000
 FULL_WINDOW_TOKENS = 95_000
@@ -55,64 +55,59 @@ def scenes(project: Path) -> tuple[Scene, ...]:
         "newString": "return int(day), int(month), int(year)",
     }
     fix = (
-        Reply(
-            text="I will read the file and run it.",
-            thinking="The order of day and month looks swapped. First read.",
-            calls=(
-                Call("read", {"filePath": dates}),
-                Call("bash", {"command": "python3 src/dates.py; echo ran", "description": "Run"}),
-            ),
+        ModelReply(
+            Thought("The order of day and month looks swapped. First read."),
+            "I will read the file and run it.",
+            Call("read", {"filePath": dates}),
+            Call("bash", {"command": "python3 src/dates.py; echo ran", "description": "Run"}),
         ),
-        Reply(
-            thinking="Month and day are swapped in the return.",
-            calls=(Call("edit", edit), Call("read", {"filePath": str(project / "pixel.png")})),
+        ModelReply(
+            Thought("Month and day are swapped in the return."),
+            Call("edit", edit),
+            Call("read", {"filePath": str(project / "pixel.png")}),
         ),
-        Reply(text="Mended: parse_day now returns day, month, year."),
+        ModelReply("Mended: parse_day now returns day, month, year."),
     )
     fail = (
-        Reply(
-            text="I will print the plan.",
-            calls=(
-                Call("bash", {"command": "cat notes/plan.txt", "description": "Print the plan"}),
-                Call("read", {"filePath": str(project / "notes" / "plan.txt")}),
-            ),
+        ModelReply(
+            "I will print the plan.",
+            Call("bash", {"command": "cat notes/plan.txt", "description": "Print the plan"}),
+            Call("read", {"filePath": str(project / "notes" / "plan.txt")}),
         ),
-        Reply(
-            calls=(
-                Call("edit", {**edit, "oldString": "def parse_date", "newString": "def x"}),
-                Call("no_such_tool", {"depth": 3}),
-            )
+        ModelReply(
+            Call("edit", {**edit, "oldString": "def parse_date", "newString": "def x"}),
+            Call("no_such_tool", {"depth": 3}),
         ),
-        Reply(text="There is no plan, and no parse_date either."),
+        ModelReply("There is no plan, and no parse_date either."),
     )
     errand = {"description": "Count functions", "subagent_type": "general", "prompt": ERRAND}
     delegate = (
-        Reply(text="A subagent will count.", calls=(Call("task", errand),)),
-        Reply(text="The subagent counted one function."),
+        ModelReply("A subagent will count.", Call("task", errand)),
+        ModelReply("The subagent counted one function."),
     )
     count = Call("bash", {"command": "grep -c 'def ' src/dates.py", "description": "Count"})
     refused = Fault(status=400, times=99, message="this is refused")
     return (
-        Scene(TITLE, (Reply(text="Days and months"),), "client", "system"),
+        Scene(TITLE, (ModelReply("Days and months"),), "client", "system"),
         Scene(
             SUMMARY,
-            (Reply(text="## Goal\n- We mended parse_day in src/dates.py: day first."),),
+            (ModelReply("## Goal\n- We mended parse_day in src/dates.py: day first."),),
             "client",
             "system",
         ),
-        Scene(CONTINUE, (Reply(text="Nothing is left to do."),), "agent"),
+        Scene(CONTINUE, (ModelReply("Nothing is left to do."),), "agent"),
         Scene(FIX, fix),
         Scene(FAIL, fail),
         Scene(DELEGATE, delegate),
-        Scene(ERRAND, (Reply(thinking="Use grep.", calls=(count,)), Reply(text="One.")), "agent"),
-        Scene(RESUMED, (Reply(text="Open: tests for parse_day.", thinking="What is left?"),)),
-        Scene(FILL, (Reply(text="Nearly full.", input_tokens=FULL_WINDOW_TOKENS),)),
-        Scene(AFTER, (Reply(text="We mended src/dates.py."),)),
-        Scene(FORKED, (Reply(text="In this branch it is called calendar."),)),
-        Scene(SLOW, (Reply(text="A leap year has one day more. " * 40, pause_s=0.05),)),
-        Scene(REWORD, (Reply(text="Every fourth year, but not every hundredth."),)),
-        Scene(BUSY, (Reply(text="Awake now.", fault=Fault(status=500)),)),
-        Scene(BROKEN, (Reply(text="Never said.", fault=refused),)),
+        Scene(ERRAND, (ModelReply(Thought("Use grep."), count), ModelReply("One.")), "agent"),
+        Scene(RESUMED, (ModelReply(Thought("What is left?"), "Open: tests for parse_day."),)),
+        Scene(FILL, (ModelReply("Nearly full.", input_tokens=FULL_WINDOW_TOKENS),)),
+        Scene(AFTER, (ModelReply("We mended src/dates.py."),)),
+        Scene(FORKED, (ModelReply("In this branch it is called calendar."),)),
+        Scene(SLOW, (ModelReply("A leap year has one day more. " * 40, pause_s=0.05),)),
+        Scene(REWORD, (ModelReply("Every fourth year, but not every hundredth."),)),
+        Scene(BUSY, (ModelReply("Awake now.", fault=Fault(status=500)),)),
+        Scene(BROKEN, (ModelReply("Never said.", fault=refused),)),
     )
 
 
@@ -145,7 +140,7 @@ def play(client: Client) -> list[Run]:
     runs: list[Run] = []
 
     def say(prompt: str, *words: str) -> str:
-        runs.append(client.run("run", "--format", "json", *words, given=prompt))
+        runs.append(client.run("run", "--format", "json", *words, input=prompt))
         return session_in(runs[-1].stdout)
 
     session = say(FIX)

@@ -15,7 +15,7 @@ def made(start: int = 0, *prefix: Distilled) -> Plan:
     return Plan(1, PromptState(), start, prefix)
 
 
-def test_the_end_comes_first_then_the_distillations_then_the_last_end():
+def test_breakpoints_rank_end_then_prefix_then_previous_end():
     entries = plain_talk(3)[:-1]
     found = [choose_breakpoints(dialogue(entries, breakpoints=n), made(6, TOLD)) for n in range(5)]
     last = len(entries) - 1
@@ -34,18 +34,18 @@ def test_a_distant_previous_end_comes_before_the_distillations():
 
 
 @pytest.mark.parametrize("own", range(6))
-def test_there_are_never_more_than_four_and_one_at_least_is_ours(own):
+def test_at_most_four_breakpoints_and_at_least_one_of_ours(own):
     found = choose_breakpoints(dialogue(plain_talk(4), breakpoints=own), made(6, TOLD))
     assert 1 <= len(found) <= max(1, MAX_BREAKPOINTS - own)
 
 
-def test_a_prompt_without_distillations_marks_where_the_last_one_ended():
+def test_prompt_without_prefix_marks_the_previous_end():
     entries = plain_talk(2)[:-1]
     found = choose_breakpoints(dialogue(entries, breakpoints=2), made())
     assert found == (len(entries) - 1, len(entries) - 3)
 
 
-def test_what_a_program_says_at_the_end_is_not_marked():
+def test_system_entry_at_the_end_gets_no_breakpoint():
     entries = plain_talk(2)[:-1]
     told = Entry("system", (Block("text", 5, "Hello"),), "told")
     found = choose_breakpoints(dialogue([*entries, told], breakpoints=2), made())

@@ -45,7 +45,7 @@ def scene(entries, distilled=(), *, room: PromptRoom | None = None) -> LayerBuil
     return LayerBuilder(dialogue(entries), distilled, EXACT, room or PromptRoom(4_000))
 
 
-def test_the_shares_of_the_usable_window():
+def test_shares_of_the_usable_window():
     room = PromptRoom(100_000, fixed_tokens=20_000)
     assert room.usable_tokens == 80_000
     assert room.whole_tokens == 56_000
@@ -54,18 +54,18 @@ def test_the_shares_of_the_usable_window():
     assert room.evict_to_tokens(1) == 24_000
 
 
-def test_the_tail_of_an_emergency_has_two_to_eight_thousand_tokens():
+def test_tail_of_layer_4_has_2000_to_8000_tokens():
     assert PromptRoom(10_000).evict_to_tokens(4) == 2_000
     assert PromptRoom(100_000).evict_to_tokens(4) == 5_000
     assert PromptRoom(1_000_000).evict_to_tokens(4) == 8_000
 
 
-def test_a_window_is_cut_to_what_is_to_be_kept():
+def test_window_is_cut_to_keep_tokens():
     assert PromptRoom(100_000, keep_tokens=9_000).evict_to_tokens(1) == 9_000
     assert PromptRoom(10_000, keep_tokens=9_000).evict_to_tokens(1) == 3_000
 
 
-def test_the_turn_before_the_current_one_is_kept_where_it_needs_twice_the_room():
+def test_previous_turn_is_kept_if_it_needs_twice_the_room():
     entries = [*plain_talk(6, chars=900), *plain_turn(7, chars=900)]
     told = condensed(entries, until=40, each=3, share=0.01)
     starts = turn_starts(entries)
@@ -75,7 +75,7 @@ def test_the_turn_before_the_current_one_is_kept_where_it_needs_twice_the_room()
     assert tighter.start == starts[-1]
 
 
-def test_of_several_metas_the_newest_stands():
+def test_newest_meta_replaces_older_ones():
     old, new = Distilled("old", "a", 5, 4, 1), Distilled("new", "b", 5, 8, 1)
     log = Distilled("log", "c", 5, 12)
     covered = Distilled("covered", "d", 5, 6)
@@ -84,7 +84,7 @@ def test_of_several_metas_the_newest_stands():
     assert found.covered == 12
 
 
-def test_distillations_that_do_not_fit_go_the_oldest_first_and_metas_last():
+def test_oldest_distillations_are_dropped_first_and_metas_last():
     entries = plain_talk(30, chars=900)
     logs = [Distilled(f"log-{n}", "x", 300, n) for n in range(8, 160, 8)]
     meta = Distilled("meta", "m", 300, 8, 1)
@@ -96,7 +96,7 @@ def test_distillations_that_do_not_fit_go_the_oldest_first_and_metas_last():
 
 @pytest.mark.parametrize(("layer", "most"), [(3, 5), (4, 2)])
 @pytest.mark.parametrize("meta", [False, True])
-def test_of_many_distillations_the_newest_stay(layer: Layer, most: int, meta: bool):
+def test_newest_distillations_stay(layer: Layer, most: int, meta: bool):
     entries = plain_talk(30, chars=900)
     logs = [Distilled(f"log-{n}", "x", 3, n) for n in range(8, 160, 8)]
     metas = [Distilled("meta", "m", 3, 16, 1)] if meta else []
@@ -107,7 +107,7 @@ def test_of_many_distillations_the_newest_stay(layer: Layer, most: int, meta: bo
     assert shape.prefix == (*stays, *needed[-most:])
 
 
-def test_the_tail_of_an_emergency_begins_with_a_turn_and_so_may_be_shorter():
+def test_tail_of_layer_4_starts_with_a_turn():
     asked, answered = entry("user", text("Go on. ", times=1_500)), entry("assistant", text("Yes."))
     entries = [asked, answered, *plain_turn(2, chars=100)]
     shape = scene(entries, room=PromptRoom(3_000)).shapes(0)[4]
@@ -168,7 +168,7 @@ def test_an_entry_has_the_tokens_of_its_blocks():
     assert measure.of_entry(entry("user", text("abcd"), result("c", 100))) == 2 + 50
 
 
-def test_before_anything_was_reported_more_is_assumed():
+def test_uncalibrated_measure_assumes_more_tokens():
     assert TokenMeasure().of_chars(400) == 100 * UNCALIBRATED_FACTOR
 
 
@@ -179,13 +179,13 @@ def told(entries, start):
     return [one.block.text for one in StandingTexts(entries).find_before(start)]
 
 
-def test_what_a_project_says_before_the_first_answer_holds_for_good():
+def test_project_instructions_before_the_first_response_stay():
     entries = [entry("user", text(RULES), reminder(), text("hello")), *plain_turn(1)]
     assert told(entries, 3) == [RULES, reminder().text]
     assert told(entries, 0) == []
 
 
-def test_of_what_a_program_says_later_the_newest_holds():
+def test_newest_system_entry_stays():
     first = [entry("system", text("agents")), *plain_turn(1)]
     later = [entry("system", text(f"note {n}")) for n in range(9)]
     assert told([*first, *later, *plain_turn(2)], len(first) + 9) == ["agents", "note 8"]
@@ -197,7 +197,7 @@ def test_duplicate_standing_texts_appear_once():
     assert told(entries, len(entries)) == ["agents"]
 
 
-def test_no_more_stands_than_a_prompt_can_bear():
+def test_standing_texts_are_limited():
     entries = [entry("system", text("a" * MAX_STANDING_CHARS)), entry("system", text("short"))]
     assert told(entries, 2) == ["a" * MAX_STANDING_CHARS]
 
@@ -210,7 +210,7 @@ def test_standing_texts_come_from_before_the_window(entries, start):
     assert all(one.block in entries[one.entry].blocks for one in stands)
 
 
-def test_reminders_of_many_turns_do_not_pile_up_and_a_plan_counts_what_is_sent():
+def test_reminders_do_not_accumulate_and_are_counted():
     messages: list[object] = []
     for n in range(200):
         note = f"<system-reminder>note {n}: {'file changed ' * 80}</system-reminder>"
@@ -230,7 +230,7 @@ def test_reminders_of_many_turns_do_not_pile_up_and_a_plan_counts_what_is_sent()
     assert made.tokens <= sent <= 1.1 * made.tokens
 
 
-def test_what_stands_takes_the_room_of_a_window():
+def test_standing_texts_reduce_the_window():
     rules = "<system-reminder>" + "rule " * 1_000 + "</system-reminder>"
     entries = [entry("user", text(rules), text("hello"))]
     entries += [one for n in range(40) for one in plain_turn(n, chars=300)]

@@ -57,7 +57,7 @@ def test_every_invariant_holds_in_a_session_that_grows(session):
     check(list(session.steps()))
 
 
-def test_what_is_made_up_reaches_every_layer_and_every_reason_for_a_bust():
+def test_generated_sessions_reach_every_layer_and_bust_reason():
     seen: Counter[str] = Counter()
 
     @settings(max_examples=80, derandomize=True, database=None, phases=[Phase.generate])
@@ -89,7 +89,7 @@ def test_what_is_made_up_reaches_every_layer_and_every_reason_for_a_bust():
     window=st.sampled_from([300, 1_500, 6_000]),
     each=st.integers(1, 9),
 )
-def test_a_history_that_was_shortened_is_planned_anew(entries, other, cut, window, each):
+def test_shortened_history_is_planned_anew(entries, other, cut, window, each):
     def known(so_far):
         return known_of(so_far, each=each)
 
@@ -133,7 +133,7 @@ def test_every_invariant_holds_in_recorded_sessions(window):
 
 
 @pytest.mark.skipif(not LONG.exists(), reason="no recorded sessions beside the project")
-def test_every_invariant_holds_in_a_long_session_under_the_terms_of_the_product():
+def test_every_invariant_holds_in_a_long_session_with_product_settings():
     entries = read_long_sessions(LONG)[0].entries[:900]
     cold_at = frozenset(range(0, 400, 37))
     terms = CostPolicy().terms(ModelPrice(3.0, 15.0, 0.3, 3.75, 6.0), SessionCosts(EXACT))
@@ -145,7 +145,7 @@ def test_every_invariant_holds_in_a_long_session_under_the_terms_of_the_product(
     assert sum(step.plan.busts for step in played) > 3
 
 
-def test_a_short_session_is_left_as_it_is():
+def test_short_session_is_unchanged():
     made = decide(plain_talk(3, chars=40), PromptState())
     assert (made.layer, made.start, made.prefix, made.busts) == (0, 0, (), False)
 
@@ -200,7 +200,7 @@ def test_a_cold_cache_lets_the_window_be_cut_at_no_cost():
     assert cold.state.busts_in_a_row == 0
 
 
-def test_layers_follow_each_other_as_less_and_less_fits():
+def test_layers_rise_as_less_fits():
     entries = plain_talk(6, steps=8, chars=1_500)
     found = [
         decide(entries, PromptState(), room=PromptRoom(size)).layer
@@ -249,7 +249,7 @@ def test_a_meta_takes_the_place_of_logs_that_find_no_room():
     assert len(made.prefix) > 2
 
 
-def test_uncovered_entries_stay_until_nothing_else_helps():
+def test_uncovered_entries_stay_until_layer_4():
     entries = plain_talk(12, chars=700)
     terms = PlanTerms(PromptRoom(9_000), EXACT)
     stays = plan_prompt(dialogue(entries), PromptState(), (), terms)
@@ -285,7 +285,7 @@ def test_a_refused_prompt_raises_the_floor(tokens, before, floor):
     assert raise_floor(before, tokens, 200_000).floor == floor
 
 
-def test_a_floor_is_kept_and_never_undercut():
+def test_floor_is_never_undercut():
     entries = plain_talk(10, steps=3, chars=1_200)
     room = PromptRoom(100_000)
     pins = raise_floor(decide(entries, PromptState(), room=room).state, 300_000, 200_000)
@@ -296,7 +296,7 @@ def test_a_floor_is_kept_and_never_undercut():
     assert steps[-1].plan.layer == 3
 
 
-def test_after_five_busts_in_a_row_no_money_is_saved_until_the_cache_is_cold():
+def test_five_busts_in_a_row_stop_cost_busts_until_cold():
     entries = plain_talk(12, chars=900)
     tired = PromptState(busts_in_a_row=5)
     room = PromptRoom(100_000, keep_tokens=500)
@@ -306,7 +306,7 @@ def test_after_five_busts_in_a_row_no_money_is_saved_until_the_cache_is_cold():
     assert decide(entries, tired, room=ROOM).why == "fit"
 
 
-def test_a_turn_without_a_bust_ends_the_row():
+def test_turn_without_a_bust_resets_the_count():
     entries = plain_talk(3)
     assert decide(entries, PromptState(busts_in_a_row=4)).state.busts_in_a_row == 0
 
@@ -357,7 +357,7 @@ def test_a_forgotten_distillation_is_not_sent_again():
     assert first.prefix[0].id not in again.state.prefix
 
 
-def test_what_the_provider_reported_counts_more_than_an_estimate():
+def test_reported_size_takes_precedence_over_the_estimate():
     entries = plain_talk(6)
     told = TokenMeasure(0.25, reported_tokens=3_500, reported_entries=len(entries) - 1)
     made = plan_prompt(dialogue(entries), PromptState(), known_of(entries), PlanTerms(ROOM, told))
@@ -379,7 +379,7 @@ def test_the_system_prompt_takes_room():
     assert made.tokens >= 7_000
 
 
-def test_the_budget_of_the_day_can_demand_a_layer():
+def test_daily_budget_can_demand_a_layer():
     entries = plain_talk(8, steps=3, chars=2_000)
     made = decide(entries, PromptState(), room=PromptRoom(100_000), min_layer=2)
     assert made.layer == 2
@@ -388,7 +388,7 @@ def test_the_budget_of_the_day_can_demand_a_layer():
     assert (after.layer, after.busts) == (2, False)
 
 
-def test_no_bust_is_made_for_a_prompt_that_would_be_longer():
+def test_no_bust_for_a_longer_prompt():
     entries = plain_talk(12, chars=40)
     told = condensed(entries, until=40, each=4, share=9.0)
     room = PromptRoom(100_000, keep_tokens=9_000)
@@ -396,7 +396,7 @@ def test_no_bust_is_made_for_a_prompt_that_would_be_longer():
     assert made.layer == 0
 
 
-def test_a_prompt_is_the_same_when_it_is_planned_twice():
+def test_planning_is_deterministic():
     entries = plain_talk(12, chars=900)
     first = decide(entries, PromptState())
     again = decide(entries, first.state)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from lore.context.layers import PromptRoom, TokenMeasure, turn_starts
-from lore.context.planner import PlanTerms, plan_whole_prompt
-from lore.context.tiers import TIER_ID_PREFIX, plan_tiers
+from lore.context.planner import TIER_ID_PREFIX, PlanTerms, plan_tiers, plan_whole_prompt
 from lore.records.gateway import Distilled, PromptState
 from tests.context.dialogues import (
     SESSIONS,
@@ -67,7 +66,7 @@ def test_nothing_happens_below_seventy_percent_of_the_window():
     assert decide(entries, window=int(size / 0.72)).layer == 1
 
 
-def test_afterwards_the_dialogue_takes_half_and_topics_three_tenths():
+def test_dialogue_takes_half_and_topics_three_tenths_of_the_window():
     entries = plain_talk(12, chars=900)
     made = decide(entries)
     raw = sum(one.chars for one in entries[made.start :]) / 4
@@ -75,7 +74,7 @@ def test_afterwards_the_dialogue_takes_half_and_topics_three_tenths():
     assert sum(one.tokens for one in made.prefix if not one.generation) <= 0.3 * 0.7 * 4_000
 
 
-def test_topics_that_are_too_many_become_bulks_which_stand_first():
+def test_surplus_topics_become_bulks_at_the_start():
     entries = plain_talk(60, chars=900)
     made = decide(entries)
     assert made.prefix[0].generation > 0
@@ -85,12 +84,12 @@ def test_topics_that_are_too_many_become_bulks_which_stand_first():
     assert untils[-1] >= made.start
 
 
-def test_a_distillation_that_was_made_here_is_known_by_its_name():
+def test_tier_summaries_have_their_id_prefix():
     made = decide(plain_talk(60, chars=900))
     assert {one.id.startswith(TIER_ID_PREFIX) for one in made.prefix if one.generation} == {True}
 
 
-def test_a_distillation_that_is_not_shorter_is_refused():
+def test_summary_that_is_not_shorter_is_refused():
     made = decide(plain_talk(60, chars=900), condense=lengthen)
     assert all(not one.generation for one in made.prefix)
 
@@ -116,7 +115,7 @@ def test_topics_that_are_longer_than_their_source_are_refused():
     assert not made.prefix
 
 
-def test_a_topic_that_is_too_long_goes_with_others_that_are_short():
+def test_long_topic_is_merged_with_short_ones():
     entries, terms = plain_talk(30, chars=100), PlanTerms(PromptRoom(4_000), TokenMeasure(0.25))
     told = told_of_turns(entries, [300, *[10] * 29])
     made = plan_tiers(dialogue(entries), PromptState(), told, terms, condense=shorten)
@@ -163,7 +162,7 @@ def test_uncovered_entries_are_annotated_before_the_window_overflows(until):
     assert not again.busts
 
 
-def test_a_prompt_that_cannot_be_made_to_fit_says_why():
+def test_prompt_that_cannot_fit_has_a_note():
     entries = [*plain_talk(2), *plain_turn(9, steps=20, chars=4_000)]
     made = decide(entries)
     assert "current turn" in made.notes[-1]

@@ -11,12 +11,12 @@ from lore.records import Block
 from tests.context.dialogues import call, entry, plain_talk, reminder, result, talks, text
 
 
-def test_a_turn_begins_with_what_a_person_says():
+def test_turn_starts_with_user_text():
     entries = plain_talk(3, steps=1)
     assert turn_starts(entries) == (0, 4, 8)
 
 
-def test_results_and_reminders_go_on_with_a_turn():
+def test_results_and_reminders_continue_a_turn():
     assert not entry("user", result("a")).begins_turn
     assert not entry("user", reminder()).begins_turn
     assert not entry("user", result("a"), text("and hurry")).begins_turn
@@ -24,7 +24,7 @@ def test_results_and_reminders_go_on_with_a_turn():
     assert entry("user", reminder(), text("why?")).begins_turn
 
 
-def test_a_picture_alone_is_something_that_is_said():
+def test_image_alone_starts_a_turn():
     from lore.records.gateway import Block
 
     assert entry("user", Block("other", 1_000)).begins_turn
@@ -54,7 +54,7 @@ def test_no_window_begins_between_a_call_and_its_result():
     assert safe_turn_starts(entries) == (0, 6)
 
 
-def test_a_call_that_was_never_answered_keeps_no_window_from_beginning():
+def test_unanswered_call_does_not_block_a_window_start():
     entries = [
         entry("user", text("one")),
         entry("assistant", call("a")),
@@ -65,19 +65,19 @@ def test_a_call_that_was_never_answered_keeps_no_window_from_beginning():
 
 
 @given(talks())
-def test_an_entry_is_known_again_by_its_name(entries):
+def test_entry_is_found_by_its_name(entries):
     names = [entry_name(entries, number) for number in range(len(entries))]
     assert len(set(names)) == len(names)
     assert [find_entry(entries, name) for name in names] == list(range(len(entries)))
     assert find_entry(entries[:-1], names[-1]) is None
 
 
-def test_a_name_that_is_none_is_not_found():
+def test_invalid_name_is_not_found():
     assert find_entry(plain_talk(1), "") is None
     assert find_entry(plain_talk(1), "abc#x") is None
 
 
-def test_what_gemini_cli_says_first_is_no_persons_word():
+def test_gemini_cli_context_is_not_user_text():
     context = Block("text", 60, "<session_context>\nThis is the Gemini CLI.\n</session_context>")
     assert entry("user", context, text("why?")).texts == ("why?",)
     assert not entry("user", context).begins_turn

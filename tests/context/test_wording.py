@@ -21,12 +21,12 @@ def hit(n: int = 1, text: str = "The cache has no TTL", **more: str) -> Hit:
     return replace(made, **more)  # type: ignore[arg-type]  # texts only
 
 
-def test_each_item_says_when_by_whom_where_and_its_id():
+def test_item_states_date_author_place_and_id():
     text = prompt_text.format_hits([hit()], SHORT, budget_tokens=400).text
     assert "[id-1] 2026-05-13, the assistant, in > Flaky login\n> The cache has no TTL\n" in text
 
 
-def test_items_are_grouped_by_kind_what_binds_first():
+def test_items_are_grouped_by_kind_binding_ones_first():
     hits = [hit(1), hit(2, type="fragment", kind="decision", origin="user"), hit(3, "It is slow")]
     text = prompt_text.format_hits(hits, SHORT, budget_tokens=400).text
     assert text.index("Decisions:") < text.index("Said in former sessions:")
@@ -34,7 +34,7 @@ def test_items_are_grouped_by_kind_what_binds_first():
     assert text.count("Said in former sessions:") == 1
 
 
-def test_items_that_do_not_fit_are_not_among_the_ids():
+def test_ids_exclude_items_that_do_not_fit():
     hits = [hit(n, f"item {n} " + "word " * 80) for n in range(9)]
     worded = prompt_text.format_hits(hits, SHORT, budget_tokens=300)
     assert tokens.count(worded.text) <= 300
@@ -57,7 +57,7 @@ def test_a_long_text_is_cut_and_leaves_room_for_others():
     assert worded.ids == ("1", "2")
 
 
-def test_a_beginning_keeps_to_its_budget_with_a_part_for_each():
+def test_session_start_fits_its_budget_with_a_share_for_each_section():
     told = SessionBriefing(
         standing=tuple(hit(n, f"always do {n} " + "well " * 60) for n in range(10)),
         past=tuple(PastSession(str(n), NOON, f"goal {n} " + "far " * 60, "partial", "open " * 60)
@@ -71,7 +71,7 @@ def test_a_beginning_keeps_to_its_budget_with_a_part_for_each():
         assert part in worded.text
 
 
-def test_a_former_session_says_how_it_ended_and_what_was_left():
+def test_past_session_states_outcome_and_open_work():
     told = SessionBriefing(
         past=(PastSession("1", NOON, "Mend the login", "partial", "the logout"),)
     )
@@ -79,7 +79,7 @@ def test_a_former_session_says_how_it_ended_and_what_was_left():
     assert "[id-1] 2026-05-13 (partial) > Mend the login | left open > the logout" in text
 
 
-def test_a_remedy_says_what_was_done():
+def test_remedy_states_the_action():
     remedy = Remedy("2", NOON, "Edit auth/cache.py")
     worded = prompt_text.format_fixes([hit(1, kind="bug_fix")], [remedy], SHORT, budget_tokens=400)
     assert worded.ids == ("1", "2")
@@ -94,7 +94,7 @@ ESCAPES = st.sampled_from(
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ESCAPES, max_size=12).map("".join), st.lists(ESCAPES, max_size=6).map("".join))
-def test_nothing_breaks_out_of_the_marks(text: str, title: str):
+def test_no_text_breaks_out_of_the_fence(text: str, title: str):
     hits = [hit(1, text, title=title), hit(2, text, type="fragment", kind="fact", breadcrumb=title)]
     told = SessionBriefing(
         (hits[0],), (PastSession("3", NOON, text, "partial", title),), (("4", text),)
@@ -113,7 +113,7 @@ def test_nothing_breaks_out_of_the_marks(text: str, title: str):
 
 
 @pytest.mark.parametrize("budget", [80, 120, 200, 400, 1_000])
-def test_a_budget_is_kept(budget: int):
+def test_token_budget_is_kept(budget: int):
     hits = [hit(n, "naïve café " * n) for n in range(1, 30)]
     assert tokens.count(prompt_text.format_hits(hits, SHORT, budget_tokens=budget).text) <= budget
 
@@ -129,7 +129,7 @@ def test_a_budget_is_kept(budget: int):
         ("", False),
     ],
 )
-def test_texts_with_shorter_or_longer_ids_are_the_same(again: str, same: bool):
+def test_texts_with_shorter_or_longer_ids_are_equal(again: str, same: bool):
     told = "[019e2135-4600] > Deploys\n[019e2135-4611] > Tides"
     assert prompt_text.is_same_text(told, again) is prompt_text.is_same_text(again, told) is same
 
@@ -143,41 +143,41 @@ def fit(text: str = "TokenCache.get has no TTL check", **more: float) -> PromptC
     return PromptCandidate(hit, **numbers)
 
 
-def test_the_strongest_come_first_and_the_weak_do_not_pass():
+def test_strongest_hits_come_first_and_weak_ones_are_dropped():
     strong, fair, weak = fit(cosine=0.9), fit(cosine=0.6), fit(cosine=0.1)
     assert prompt_text.select_fits(PROMPT, [weak, fair, strong], 2.0) == [strong, fair]
 
 
-def test_words_in_common_count_only_with_a_meaning_in_common():
+def test_common_words_count_only_with_similar_meaning():
     assert prompt_text.strength(fit(cosine=-0.2)) == 0.0
     assert prompt_text.strength(fit(rarity=0.0)) == 0.0
 
 
-def test_what_is_old_is_weaker_but_never_nothing():
+def test_old_hit_is_weaker_but_not_zero():
     young, old, ancient = (prompt_text.strength(fit(age_days=days)) for days in (0, 10, 10_000))
     assert young > old > ancient > 0.5 * young
 
 
-def test_what_is_dated_in_the_future_is_no_stronger_than_what_is_new():
+def test_future_date_is_no_stronger_than_now():
     assert prompt_text.strength(fit(age_days=-30)) == prompt_text.strength(fit(age_days=0))
 
 
-def test_a_fragment_needs_fewer_words_in_common():
+def test_fragment_needs_fewer_common_words():
     message = fit()
     fragment = replace(message, hit=replace(message.hit, type="fragment"))
     assert prompt_text.strength(fragment) > prompt_text.strength(message)
 
 
-def test_what_the_prompt_says_itself_does_not_pass():
+def test_hit_that_repeats_the_prompt_is_dropped():
     same = fit("The token cache keep expired tokens")
     assert prompt_text.select_fits(PROMPT, [same], 0.0) == []
 
 
-def test_a_text_without_a_word_does_not_pass():
+def test_hit_without_words_is_dropped():
     assert prompt_text.select_fits(PROMPT, [fit("…")], 0.0) == []
 
 
-def test_a_session_is_given_no_item_and_no_words_twice():
+def test_session_gets_no_item_and_no_words_twice():
     texts = {"a": "The port is 3207.", "b": "the port is 3207", "c": "The port is 4000."}
     words = {message_features.word_fingerprint("The port is 3207.")}
     assert prompt_text.select_unseen(texts, set(), set()) == ["a", "b", "c"]

@@ -13,7 +13,7 @@ from tests.fakes import NOON
 HERE = ServerAddress("127.0.0.1", 3207, os.getpid(), "0.1.0", hook_ms=250, greeting="m")
 
 
-def test_an_address_is_told_to_the_owner_only_and_taken_back(tmp_path: Path):
+def test_the_address_file_is_private_and_can_be_removed(tmp_path: Path):
     server_address.write(tmp_path, HERE)
     assert (tmp_path / SERVER_FILE).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == [SERVER_FILE]
@@ -36,20 +36,20 @@ def test_an_address_is_found_only_while_its_daemon_has_the_lock(tmp_path: Path):
     held.release()
 
 
-def test_what_another_daemon_has_written_stays(tmp_path: Path):
+def test_the_address_of_another_daemon_is_kept(tmp_path: Path):
     server_address.write(tmp_path, ServerAddress("127.0.0.1", 3207, 1, "0.1.0"))
     server_address.remove(tmp_path)
     assert (tmp_path / SERVER_FILE).exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"host": 1}', '{"port": "x"}', "null"])
-def test_what_cannot_be_an_address_is_left_where_it_is(tmp_path: Path, content: str):
+def test_an_invalid_address_file_is_left_in_place(tmp_path: Path, content: str):
     (tmp_path / SERVER_FILE).write_text(content)
     server_address.remove(tmp_path)
     assert (tmp_path / SERVER_FILE).exists()
 
 
-def test_a_port_is_remembered(tmp_path: Path):
+def test_the_last_port_is_stored(tmp_path: Path):
     assert server_address.find_last_port(tmp_path, 3207) is None
     server_address.store_port(tmp_path, 3207, 4711)
     assert server_address.find_last_port(tmp_path, 3207) == 4711
@@ -61,10 +61,10 @@ def test_a_port_is_remembered(tmp_path: Path):
 @pytest.mark.parametrize(
     "content", [b"", b"x", b"4711", b"3207 0", b"3207 -1", b"3207 65536", b"9" * 99, b"\xff"]
 )
-def test_what_cannot_be_a_port_is_none(tmp_path: Path, content: bytes):
+def test_an_invalid_port_file_is_ignored(tmp_path: Path, content: bytes):
     (tmp_path / PORT_FILE).write_bytes(content)
     assert server_address.find_last_port(tmp_path, 3207) is None
 
 
-def test_an_address_of_six_is_spelt_for_a_browser():
+def test_an_ipv6_address_is_a_valid_url():
     assert ServerAddress("::1", 80, 1, "").url == "http://[::1]:80"

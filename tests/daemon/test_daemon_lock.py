@@ -38,7 +38,7 @@ def hold(home: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_only_one_process_holds_the_lock_and_others_are_told_which(tmp_path: Path):
+def test_one_process_holds_the_lock_and_others_learn_its_pid(tmp_path: Path):
     with hold(tmp_path) as process:
         holder = daemon_lock.find_holder(tmp_path)
         assert holder
@@ -48,7 +48,7 @@ def test_only_one_process_holds_the_lock_and_others_are_told_which(tmp_path: Pat
         process.kill()
 
 
-def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path):
+def test_the_lock_of_a_killed_process_does_not_count(tmp_path: Path):
     with hold(tmp_path) as process:
         os.kill(process.pid, signal.SIGKILL)
     assert (tmp_path / LOCK_FILE).read_text()
@@ -59,7 +59,7 @@ def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path):
     assert daemon_lock.find_holder(tmp_path) is None
 
 
-def test_the_file_is_for_its_owner_only(tmp_path: Path):
+def test_the_lock_file_is_private(tmp_path: Path):
     held = daemon_lock.take_lock(tmp_path, now=NOON, version="1")
     assert held.path.stat().st_mode & 0o777 == 0o600
     held.release()
@@ -87,14 +87,14 @@ GARBLED = ["", "garbage", "12\nno date\n1\n", "-1\n2026-01-01\n1\n", "0\n2026-01
 
 
 @pytest.mark.parametrize("content", [*GARBLED, "\0" * 300])
-def test_a_garbled_file_names_nobody(tmp_path: Path, content: str):
+def test_an_invalid_lock_file_names_no_holder(tmp_path: Path, content: str):
     with hold(tmp_path) as process:
         (tmp_path / LOCK_FILE).write_text(content)
         assert daemon_lock.find_holder(tmp_path) is None
         process.kill()
 
 
-def test_the_process_that_holds_the_lock_is_told_from_others(tmp_path: Path):
+def test_only_the_lock_holder_is_recognised(tmp_path: Path):
     (tmp_path / "other").mkdir()
     with hold(tmp_path) as process, hold(tmp_path / "other") as neighbour:
         assert daemon_lock.is_held_by(tmp_path, process.pid)
@@ -107,7 +107,7 @@ def test_the_process_that_holds_the_lock_is_told_from_others(tmp_path: Path):
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="there is no 'ps' here")
-def test_without_a_list_of_open_files_a_process_is_known_by_its_command(tmp_path: Path):
+def test_without_proc_a_holder_is_recognised_by_its_command(tmp_path: Path):
     nowhere = tmp_path / "no such folder"
     with hold(tmp_path) as process, subprocess.Popen(["sleep", "60"]) as stranger:
         assert daemon_lock.is_held_by(tmp_path, process.pid, nowhere)
@@ -117,7 +117,7 @@ def test_without_a_list_of_open_files_a_process_is_known_by_its_command(tmp_path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
-def test_a_home_in_which_nothing_can_be_written_is_locked_itself(tmp_path: Path):
+def test_the_folder_of_a_read_only_home_is_locked(tmp_path: Path):
     held = daemon_lock.lock_folder(tmp_path)
     try:
         holder = daemon_lock.find_holder(tmp_path)

@@ -27,23 +27,23 @@ def settings(tmp_path: Path) -> Settings:
         (errno.EIO, StoreError),
     ],
 )
-def test_an_error_of_the_system_is_told_as_one_of_the_store(number: int, kind: type[LoreError]):
+def test_an_os_error_becomes_a_store_error(number: int, kind: type[LoreError]):
     told = open_error(OSError(number, os.strerror(number)), Path("/code/memory.db"))
     assert type(told) is kind
     assert "lore doctor" in told.hint
 
 
-def test_an_error_of_lore_is_told_as_it_is():
+def test_an_own_error_is_kept():
     error = StoreDamaged("It is damaged.")
     assert open_error(error, Path("memory.db")) is error
 
 
-def test_a_sound_memory_is_opened_for_work(settings: Settings):
+def test_a_sound_memory_opens_for_writing(settings: Settings):
     with open_writable(settings) as memory:
         assert memory.maintenance.stats().messages == 0
 
 
-def test_a_file_that_is_put_back_makes_another_mark(tmp_path: Path):
+def test_a_restored_file_changes_the_file_state(tmp_path: Path):
     path = tmp_path / "memory.db"
     missing = file_state(path)
     path.write_bytes(b"bad")
@@ -54,7 +54,7 @@ def test_a_file_that_is_put_back_makes_another_mark(tmp_path: Path):
     assert file_state(path) == file_state(path)
 
 
-def test_it_stops_when_asked_or_when_its_lock_is_gone(settings: Settings):
+def test_the_degraded_server_stops_on_request_or_without_its_lock(settings: Settings):
     settings.home.mkdir()
     why, told = StoreDamaged("It is damaged."), list[str]()
     assert DegradedServer(settings, why).run(lambda _s: True, lambda: True, told.append) is None
@@ -63,7 +63,7 @@ def test_it_stops_when_asked_or_when_its_lock_is_gone(settings: Settings):
     assert len(told) == 2
 
 
-def test_where_it_cannot_listen_it_says_what_is_wrong_with_the_memory(settings: Settings):
+def test_without_a_port_the_error_of_the_memory_is_raised(settings: Settings):
     settings.home.mkdir()
     why = StoreDamaged("It is damaged.")
     with pytest.raises(StoreDamaged):

@@ -91,9 +91,7 @@ def test_a_session_is_distilled_after_a_minute_and_curated_after_five(
     )
 
 
-def test_after_many_turns_all_is_curated_but_the_exchange_that_is_under_way(
-    memory: Memory, clock: FixedClock
-):
+def test_a_long_session_is_curated_except_its_current_exchange(memory: Memory, clock: FixedClock):
     small_talk = ["go on", "Done."] * 20
     talk(memory, [*SAID[:2], *small_talk, SAID[2]])
     clock.advance(seconds=55)
@@ -107,15 +105,13 @@ def test_after_many_turns_all_is_curated_but_the_exchange_that_is_under_way(
     assert "make check" in " ".join(one.title for one in memory.search.roots())
 
 
-def test_a_person_who_asks_gets_all_of_a_session_that_goes_on(memory: Memory):
+def test_distill_on_request_covers_a_running_session(memory: Memory):
     talk(memory)
     assert memory.digest(["talk"]).fragments >= 1
     assert any("push to main" in one.title for one in memory.search.roots())
 
 
-def test_a_spent_budget_is_nobodys_fault_and_the_work_goes_on_tomorrow(
-    memory: Memory, clock: FixedClock
-):
+def test_a_spent_budget_delays_work_until_tomorrow(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(seconds=90)
     until = clock() + timedelta(hours=2)
@@ -129,9 +125,7 @@ def test_a_spent_budget_is_nobodys_fault_and_the_work_goes_on_tomorrow(
     assert memory.maintenance.stats().distillations == 1
 
 
-def test_a_reply_that_is_bad_twice_parks_the_job_and_loses_nothing(
-    memory: Memory, clock: FixedClock
-):
+def test_a_second_bad_reply_parks_the_job(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(seconds=90)
     memory.context.summarizer = Broken(BadReply("No JSON."))
@@ -144,9 +138,7 @@ def test_a_reply_that_is_bad_twice_parks_the_job_and_loses_nothing(
     assert memory.maintenance.stats().distillations == 1
 
 
-def test_a_provider_that_is_away_is_asked_again_and_the_job_parked_after_five_attempts(
-    memory: Memory, clock: FixedClock
-):
+def test_an_unavailable_provider_is_retried_five_times(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(seconds=90)
     memory.context.summarizer = Broken(ProviderUnavailable("Nobody answers."))
@@ -158,7 +150,7 @@ def test_a_provider_that_is_away_is_asked_again_and_the_job_parked_after_five_at
     assert len(memory.sessions.messages("talk")) == len(SAID)
 
 
-def test_a_cycle_leaves_a_session_alone_whose_job_is_parked(memory: Memory, clock: FixedClock):
+def test_a_cycle_skips_a_session_with_a_parked_job(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(minutes=10)
     memory.context.summarizer = Broken(BadReply("No JSON."))
@@ -177,9 +169,7 @@ def test_a_cycle_leaves_a_session_alone_whose_job_is_parked(memory: Memory, cloc
     assert memory.digest.jobs() == []
 
 
-def test_a_cycle_runs_when_it_is_due_and_one_that_was_stopped_goes_on(
-    memory: Memory, clock: FixedClock
-):
+def test_a_cycle_runs_when_due_and_resumes_after_a_stop(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(minutes=10)
     assert periodic_tasks.consolidate(memory, lambda: True).counts == {}
@@ -194,7 +184,7 @@ def test_a_cycle_runs_when_it_is_due_and_one_that_was_stopped_goes_on(
     assert periodic_tasks.consolidate(memory, go_on).counts == {"cycles": 1}
 
 
-def test_a_forgotten_session_is_no_failure(memory: Memory, clock: FixedClock):
+def test_a_job_of_a_forgotten_session_succeeds(memory: Memory, clock: FixedClock):
     talk(memory)
     clock.advance(seconds=90)
     memory.digest.queue_digest(limit=10)
@@ -203,7 +193,7 @@ def test_a_forgotten_session_is_no_failure(memory: Memory, clock: FixedClock):
     assert memory.digest.jobs() == []
 
 
-def test_a_cycle_beside_one_of_another_process_is_left_for_later(memory: Memory):
+def test_a_cycle_waits_for_that_of_another_process(memory: Memory):
     with cycle.hold_lock(memory.settings.database):
         assert periodic_tasks.consolidate(memory, lambda: False) == periodic_tasks.TaskResult()
     assert periodic_tasks.consolidate(memory, lambda: False) == periodic_tasks.TaskResult({

@@ -24,7 +24,7 @@ from lore.settings import load
 from tests.fakes import FakeEmbedder
 
 
-class Told:
+class Announcement:
     """What the server announced."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ def status_at(url: str, path: str = "/health") -> int:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenServer:
     """An open server and a client of it."""
 
     memory: Memory
@@ -69,17 +69,17 @@ class Opened:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory) -> Iterator[Opened]:
-    home, told = tmp_path_factory.mktemp("home"), Told()
+def open_server(tmp_path_factory) -> Iterator[OpenServer]:
+    home, told = tmp_path_factory.mktemp("home"), Announcement()
     with memory_at(home) as memory:
         server = HttpServer(memory, told)
         server.open()
-        yield Opened(memory, told.url, (home / "access.key").read_text().strip())
+        yield OpenServer(memory, told.url, (home / "access.key").read_text().strip())
         assert server.close()
 
 
-def test_open_doors_are_told_and_closed_ones_are_taken_back(tmp_path: Path):
-    told = Told()
+def test_the_address_is_announced_and_removed_at_the_end(tmp_path: Path):
+    told = Announcement()
     with memory_at(tmp_path) as memory:
         server = HttpServer(memory, told)
         server.open()
@@ -94,19 +94,19 @@ def test_open_doors_are_told_and_closed_ones_are_taken_back(tmp_path: Path):
             status_at(told.url)
 
 
-def test_doors_open_once_the_first_request_has_nothing_to_wait_for(tmp_path: Path):
+def test_the_server_listens_after_warm_up(tmp_path: Path):
     settings = replace(load({}, home=tmp_path).settings, server_port=0)
     embedder = FakeEmbedder(before=lambda _texts: time.sleep(0.5))
     with Memory.open(config=settings, embedder=embedder) as memory:
-        server = HttpServer(memory, Told())
+        server = HttpServer(memory, Announcement())
         server.open()
         assert embedder.asked
         assert memory.budget.load_prices()
         assert server.close()
 
 
-def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
-    told = Told()
+def test_a_taken_port_is_reported_and_replaced(tmp_path: Path):
+    told = Announcement()
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with memory_at(tmp_path, port=port) as memory:
@@ -117,11 +117,11 @@ def test_a_port_that_is_taken_is_told_and_another_one_is_used(tmp_path: Path):
             assert server.close()
 
 
-def test_a_server_whose_port_is_taken_keeps_the_other_one_that_it_found(tmp_path: Path):
+def test_a_replacement_port_is_used_again(tmp_path: Path):
     urls = []
     with socket.create_server(("127.0.0.1", 0)) as other:
         for _ in range(3):
-            told = Told()
+            told = Announcement()
             with memory_at(tmp_path, port=other.getsockname()[1]) as memory:
                 server = HttpServer(memory, told)
                 server.open()
@@ -141,8 +141,8 @@ def test_a_server_whose_port_is_taken_keeps_the_other_one_that_it_found(tmp_path
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "no.such.host.invalid", "x" * 300, "300.1.1.1"])
-def test_a_server_that_cannot_start_says_why_and_stops_nobody(tmp_path: Path, host: str):
-    told = Told()
+def test_a_failed_server_is_reported_and_stops_nothing_else(tmp_path: Path, host: str):
+    told = Announcement()
     with memory_at(tmp_path, host=host) as memory:
         server = HttpServer(memory, told)
         server.open()
@@ -153,8 +153,8 @@ def test_a_server_that_cannot_start_says_why_and_stops_nobody(tmp_path: Path, ho
         assert server.close()
 
 
-def test_bound_to_every_address_it_is_told_by_one_that_can_be_reached(tmp_path: Path):
-    told = Told()
+def test_a_wildcard_address_is_announced_as_loopback(tmp_path: Path):
+    told = Announcement()
     with memory_at(tmp_path, host="0.0.0.0") as memory:
         server = HttpServer(memory, told)
         server.open()
@@ -164,8 +164,8 @@ def test_bound_to_every_address_it_is_told_by_one_that_can_be_reached(tmp_path: 
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_open_stream_of_mcp_does_not_hold_up_the_end(tmp_path: Path):
-    told = Told()
+def test_an_open_mcp_stream_does_not_delay_the_shutdown(tmp_path: Path):
+    told = Announcement()
     with memory_at(tmp_path) as memory:
         server = HttpServer(memory, told)
         server.open()
@@ -181,12 +181,12 @@ def test_an_open_stream_of_mcp_does_not_hold_up_the_end(tmp_path: Path):
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages/", "/messages/x", "/mcp/"])
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_mcp_needs_a_key_that_may_read(opened: Opened, method: str, path: str):
-    pusher, _ = opened.memory.access.create_key("pusher", scopes=["push", "write"])
-    assert opened.ask(method, path) == 401
-    assert opened.ask(method, path, host="evil.example", x_lore_key=opened.key) == 403
+def test_mcp_needs_the_read_scope(open_server: OpenServer, method: str, path: str):
+    pusher, _ = open_server.memory.access.create_key("pusher", scopes=["push", "write"])
+    assert open_server.ask(method, path) == 401
+    assert open_server.ask(method, path, host="evil.example", x_lore_key=open_server.key) == 403
     if path != "/mcp/":
-        assert opened.ask(method, path, x_lore_key=pusher) in (403, 405)
+        assert open_server.ask(method, path, x_lore_key=pusher) in (403, 405)
 
 
 @pytest.mark.parametrize(
@@ -195,36 +195,36 @@ def test_mcp_needs_a_key_that_may_read(opened: Opened, method: str, path: str):
      b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall",'
      b' "arguments": {"query": 5}}}'],
 )  # fmt: skip
-def test_no_body_breaks_mcp(opened: Opened, body: bytes):
+def test_no_body_breaks_mcp(open_server: OpenServer, body: bytes):
     kinds = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    assert opened.ask("POST", "/mcp", body, x_lore_key=opened.key, **kinds) < 500
+    assert open_server.ask("POST", "/mcp", body, x_lore_key=open_server.key, **kinds) < 500
 
 
-def test_doors_that_were_never_opened_can_be_closed(tmp_path: Path):
+def test_a_server_that_never_opened_can_be_closed(tmp_path: Path):
     with memory_at(tmp_path) as memory:
-        assert HttpServer(memory, Told()).close()
+        assert HttpServer(memory, Announcement()).close()
 
 
-def test_what_is_sent_to_mcp_does_not_come_into_the_log(opened: Opened, tmp_path: Path):
-    known = {"authorization": f"Bearer {opened.key}", "content_type": "application/json"}
+def test_mcp_messages_are_not_logged(open_server: OpenServer, tmp_path: Path):
+    known = {"authorization": f"Bearer {open_server.key}", "content_type": "application/json"}
     both = {**known, "accept": "application/json, text/event-stream"}
     canary = "heron-7731"
     close = log_file.open_log(tmp_path, echo=False)
     try:
-        opened.ask("POST", f"/messages/?session_id={canary}%0A2026", b"{}", **known)
-        opened.ask("POST", f"/messages/?session_id={'0' * 32}", canary.encode(), **known)
+        open_server.ask("POST", f"/messages/?session_id={canary}%0A2026", b"{}", **known)
+        open_server.ask("POST", f"/messages/?session_id={'0' * 32}", canary.encode(), **known)
         for params in ({"name": canary}, {"name": "recall", "arguments": canary}, [canary], canary):
             body = {"jsonrpc": "2.0", "id": canary, "method": "tools/call", "params": params}
             for version in ("2025-06-18", "2026-07-28", canary):
                 told = {**both, "mcp_protocol_version": version, "mcp_method": canary}
-                opened.ask("POST", "/mcp", json.dumps(body).encode(), **told)
+                open_server.ask("POST", "/mcp", json.dumps(body).encode(), **told)
                 body.pop("id", None)
     finally:
         close()
     said = (tmp_path / log_file.LOG_FILE).read_text()
     assert "mcp.server" in said
     assert canary not in said
-    assert opened.key not in said
+    assert open_server.key not in said
     assert all(line.startswith("20") and "Z " in line[:22] for line in said.splitlines())
 
 
@@ -259,7 +259,7 @@ with Memory.open(config=settings, embedder=NoEmbedder()) as memory:
 """
 
 
-def test_the_sdk_of_mcp_is_loaded_for_who_speaks_it(tmp_path: Path):
+def test_the_mcp_sdk_is_loaded_on_first_use(tmp_path: Path):
     for loaded in ("True", "False"):  # the first start keeps a greeting for all that follow
         done = subprocess.run(
             [sys.executable, "-c", ASKED, str(tmp_path)],

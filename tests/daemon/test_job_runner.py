@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lore.daemon import periodic_tasks
+from lore.daemon.periodic_tasks import TaskResult
 from lore.embed.embedder import NoEmbedder
 from lore.errors import LoreError, NotFound
 from lore.memory import Memory
@@ -42,6 +43,10 @@ def never() -> bool:
     return False
 
 
+def run_jobs(memory: Memory, kinds: periodic_tasks.Kinds, stopping) -> TaskResult:
+    return periodic_tasks.run_jobs(memory, stopping, kinds=kinds)
+
+
 def fail(_memory: Memory, _job: Job) -> None:
     raise ValueError(SECRET)
 
@@ -51,39 +56,39 @@ def test_a_failing_job_does_not_block_the_others(memory: Memory):
     queue(memory, "good", "1", "2")
     done: list[str] = []
     kinds = {"bad": fail, "good": lambda _memory, job: done.append(job.subject)}
-    assert periodic_tasks.run_due_jobs(memory, kinds, never) == periodic_tasks.JobCounts(
-        2, 2, more=False
+    assert run_jobs(memory, kinds, never) == TaskResult(
+        {"jobs done": 2, "jobs failed": 2}, more=False
     )
     assert done == ["1", "2"]
     assert [(job.kind, job.attempts) for job in memory.digest.jobs()] == [("bad", 1), ("bad", 1)]
 
 
-def test_the_delay_grows_and_the_fifth_failure_parks(memory: Memory, clock: FixedClock):
+def test_backoff_grows_and_the_fifth_failure_parks_a_job(memory: Memory, clock: FixedClock):
     queue(memory, "bad", "1")
     waited = []
     for attempt in range(1, 6):
-        assert periodic_tasks.run_due_jobs(memory, {"bad": fail}, never).failed == 1
+        assert run_jobs(memory, {"bad": fail}, never).counts["jobs failed"] == 1
         (job,) = memory.digest.jobs()
         assert (job.attempts, job.state) == (attempt, "parked" if attempt == 5 else "pending")
         waited.append((job.due_at - clock()).total_seconds())
-        assert periodic_tasks.run_due_jobs(memory, {"bad": fail}, never).failed == 0
+        assert run_jobs(memory, {"bad": fail}, never).counts["jobs failed"] == 0
         clock.moment = job.due_at
     for exact, found in zip((30, 120, 480, 1920), waited, strict=False):
         assert 0.8 * exact <= found <= 1.2 * exact
     clock.advance(days=365)
-    assert periodic_tasks.run_due_jobs(memory, {"bad": fail}, never).failed == 0
+    assert run_jobs(memory, {"bad": fail}, never).counts["jobs failed"] == 0
 
 
-def test_a_parked_job_is_tried_again_on_request(memory: Memory, clock: FixedClock):
+def test_retry_runs_a_parked_job_again(memory: Memory, clock: FixedClock):
     queue(memory, "bad", "1", "2")
     for _ in range(5):
-        periodic_tasks.run_due_jobs(memory, {"bad": fail}, never)
+        run_jobs(memory, {"bad": fail}, never)
         clock.advance(hours=5)
     first, _ = memory.digest.jobs()
     assert memory.digest.retry_jobs(first.id) == 1
     assert [job.state for job in memory.digest.jobs()] == ["pending", "parked"]
     assert memory.digest.retry_jobs() == 1
-    assert periodic_tasks.run_due_jobs(memory, {"bad": lambda _memory, _job: None}, never).done == 2
+    assert run_jobs(memory, {"bad": lambda _memory, _job: None}, never).counts["jobs done"] == 2
     assert memory.digest.jobs() == []
     with pytest.raises(NotFound):
         memory.digest.retry_jobs(999)
@@ -98,54 +103,50 @@ def test_a_job_that_kills_its_process_counts_as_failed(memory: Memory):
 
     queue(memory, "deadly", "1")
     with pytest.raises(Killed):
-        periodic_tasks.run_due_jobs(memory, {"deadly": kill}, never)
+        run_jobs(memory, {"deadly": kill}, never)
     (job,) = memory.digest.jobs()
     assert (job.attempts, job.last_error) == (1, "It was begun and did not end.")
 
 
-def test_a_clock_that_was_set_back_does_not_make_a_job_wait(memory: Memory, clock: FixedClock):
+def test_a_clock_set_back_does_not_delay_a_job(memory: Memory, clock: FixedClock):
     clock.advance(days=400)
     queue(memory, "bad", "1")
-    periodic_tasks.run_due_jobs(memory, {"bad": fail}, never)
+    run_jobs(memory, {"bad": fail}, never)
     clock.advance(days=-400)
-    assert periodic_tasks.run_due_jobs(memory, {"bad": lambda _memory, _job: None}, never).done == 1
+    assert run_jobs(memory, {"bad": lambda _memory, _job: None}, never).counts["jobs done"] == 1
 
 
-def test_only_messages_of_lores_own_are_kept_as_reasons(memory: Memory, caplog):
+def test_only_messages_of_own_errors_are_stored(memory: Memory, caplog):
     def refuse(_memory: Memory, _job: Job) -> None:
         msg = "The service is away."
         raise LoreError(msg, hint="Try later.")
 
     queue(memory, "foreign", "1")
     queue(memory, "own", "1")
-    periodic_tasks.run_due_jobs(memory, {"foreign": fail, "own": refuse}, never)
+    run_jobs(memory, {"foreign": fail, "own": refuse}, never)
     foreign, own = memory.digest.jobs()
     assert foreign.last_error.startswith("ValueError in test_job_runner.py:")
     assert own.last_error == "The service is away. Try later."
     assert SECRET not in caplog.text
 
 
-def test_it_stops_between_jobs_and_says_that_there_are_more(memory: Memory):
+def test_run_stops_between_jobs_and_reports_more(memory: Memory):
     queue(memory, "good", "1", "2", "3")
     done: list[str] = []
     kinds = {"good": lambda _memory, job: done.append(job.subject)}
-    ran = periodic_tasks.run_due_jobs(memory, kinds, lambda: len(done) == 2)
-    assert (ran.done, ran.more, done) == (2, True, ["1", "2"])
+    ran = run_jobs(memory, kinds, lambda: len(done) == 2)
+    assert (ran.counts["jobs done"], ran.more, done) == (2, True, ["1", "2"])
 
 
-def test_a_job_of_a_kind_that_nobody_knows_stays_where_it_is(memory: Memory):
+def test_a_job_of_an_unknown_kind_stays_queued(memory: Memory):
     queue(memory, "future", "1")
-    assert periodic_tasks.run_due_jobs(memory, {}, never) == periodic_tasks.JobCounts(
-        0, 0, more=False
-    )
+    assert run_jobs(memory, {}, never) == TaskResult({"jobs done": 0, "jobs failed": 0}, more=False)
     assert [job.kind for job in memory.digest.jobs()] == ["future"]
 
 
-def test_a_job_is_queued_once_and_again_when_it_was_done(memory: Memory):
+def test_a_job_is_queued_once_until_it_is_done(memory: Memory):
     queue(memory, "good", "1", "1")
     assert len(memory.digest.jobs()) == 1
-    assert (
-        periodic_tasks.run_due_jobs(memory, {"good": lambda _memory, _job: None}, never).done == 1
-    )
+    assert run_jobs(memory, {"good": lambda _memory, _job: None}, never).counts["jobs done"] == 1
     queue(memory, "good", "1")
     assert len(memory.digest.jobs()) == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lore.daemon import log_file
+from lore.daemon.log_file import REPEATS, REPEATS_S, RepeatFilter
 
 log = logging.getLogger("lore.test")
 
@@ -29,7 +30,7 @@ def test_an_event_is_one_line_with_its_fields(home: Path):
     assert line[:2] == "20"
 
 
-def test_what_a_library_says_is_told_by_its_place_alone(home: Path):
+def test_events_of_libraries_are_logged_by_place_only(home: Path):
     forged = "hunter2\n2026-01-01T00:00:00Z warning lore.http: forged"
     other = logging.getLogger("mcp.server.sse")
     other.warning("Received invalid session ID: %s", forged)
@@ -56,13 +57,13 @@ def test_no_library_gets_an_output_of_its_own(home: Path):
     assert log_file.last_lines(home, 10) == []
 
 
-def test_an_event_of_several_lines_is_one(home: Path):
+def test_a_multi_line_event_is_one_line(home: Path):
     log.warning("a\nb \x1b[31m")
     (line,) = log_file.last_lines(home, 10)
     assert line.endswith('"a\\nb \\u001b[31m"')
 
 
-def test_errors_that_nobody_catches_are_events_without_what_they_quote(home: Path):
+def test_uncaught_errors_are_logged_without_their_message(home: Path):
     quoted = "hunter2\nnext"
 
     def fail() -> None:
@@ -78,7 +79,7 @@ def test_errors_that_nobody_catches_are_events_without_what_they_quote(home: Pat
     assert "hunter2" not in first + second
 
 
-def test_the_log_is_for_its_owner_only_and_is_renewed(home: Path):
+def test_the_log_is_private_and_rotated(home: Path):
     for number in range(log_file.LARGEST_BYTES // 10_000 * 4):
         log.info("x" * 9_900, extra={"number": number})
     sizes = {path.name: path.stat() for path in home.iterdir()}
@@ -87,7 +88,7 @@ def test_the_log_is_for_its_owner_only_and_is_renewed(home: Path):
     assert all(found.st_mode & 0o777 == 0o600 for found in sizes.values())
 
 
-def test_the_last_lines_reach_into_an_old_log(tmp_path: Path):
+def test_last_lines_include_the_rotated_log(tmp_path: Path):
     (tmp_path / "lore.log.1").write_text("one\ntwo\n")
     (tmp_path / "lore.log").write_text("three\n")
     assert log_file.last_lines(tmp_path, 2) == ["two", "three"]
@@ -95,7 +96,7 @@ def test_the_last_lines_reach_into_an_old_log(tmp_path: Path):
     assert log_file.last_lines(tmp_path / "none", 5) == []
 
 
-def test_a_log_is_followed_through_its_renewal(tmp_path: Path):
+def test_follow_continues_after_a_rotation(tmp_path: Path):
     path = tmp_path / "lore.log"
     path.write_text("old\n")
     steps = iter([
@@ -112,3 +113,46 @@ def test_nothing_is_logged_once_the_log_is_closed(tmp_path: Path):
     log_file.open_log(tmp_path, echo=False)()
     log.info("late")
     assert log_file.last_lines(tmp_path, 5) == []
+
+
+class Ticks:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def event(level: int = logging.WARNING, name: str = "lore.http", **fields: object):
+    return logging.makeLogRecord({
+        "name": name,
+        "levelno": level,
+        "levelname": "X",
+        "msg": "failed",
+        **fields,
+    })
+
+
+def test_a_repeated_warning_is_logged_ten_times_and_then_counted():
+    ticks = Ticks()
+    repeats = RepeatFilter(ticks)
+    let_through = [repeats.filter(event(error="OSError")) for _ in range(100)]
+    assert let_through == [True] * REPEATS + [False] * (100 - REPEATS)
+    ticks.now_s = REPEATS_S + 1
+    late = event(error="OSError")
+    assert repeats.filter(late)
+    assert vars(late)["left_out"] == 100 - REPEATS
+
+
+def test_other_warnings_and_infos_are_always_logged():
+    repeats = RepeatFilter(Ticks())
+    for _ in range(100):
+        repeats.filter(event(error="OSError"))
+    assert repeats.filter(event(error="ValueError"))
+    assert all(repeats.filter(event(logging.INFO)) for _ in range(100))
+
+
+def test_the_number_of_tracked_warnings_is_limited():
+    repeats = RepeatFilter(Ticks())
+    assert all(repeats.filter(event(number=number)) for number in range(5_000))
+    assert len(repeats._seen) <= 200

@@ -61,7 +61,7 @@ def take_due_turns(daemon: Daemon) -> None:
         daemon.take_turn(turn)
 
 
-def test_a_task_that_fails_each_time_stops_no_other_and_is_shown(memory: Memory, tmp_path: Path):
+def test_a_failing_task_is_shown_and_stops_no_other(memory: Memory, tmp_path: Path):
     ran: list[str] = []
     ticks = Ticks()
     tasks = (failing(), counting("steady", ran))
@@ -91,7 +91,7 @@ def test_contents_reach_neither_log_nor_status(memory: Memory, tmp_path: Path, c
 
 
 @pytest.mark.parametrize("by", [{"days": 400}, {"days": -400}, {"hours": 9}])
-def test_a_clock_that_jumps_causes_neither_bursts_nor_gaps(
+def test_a_clock_jump_causes_neither_bursts_nor_gaps(
     memory: Memory, tmp_path: Path, by: dict[str, float]
 ):
     ran: list[str] = []
@@ -118,7 +118,7 @@ def test_a_jump_of_the_clock_is_logged(memory: Memory, tmp_path: Path, caplog):
     assert [record.message for record in caplog.records] == ["clock moved"]
 
 
-def test_the_days_upkeep_is_done_even_if_the_clock_was_once_far_ahead(tmp_path: Path):
+def test_daily_maintenance_runs_after_a_clock_was_far_ahead(tmp_path: Path):
     wall = FixedClock()
     wall.advance(days=900)
     (upkeep,) = [task for task in periodic_tasks(Settings()) if task.name == "upkeep"]
@@ -132,7 +132,7 @@ def test_the_days_upkeep_is_done_even_if_the_clock_was_once_far_ahead(tmp_path: 
         assert upkeep.run(memory, lambda: False) == TaskResult({"upkeeps": 1})
 
 
-def test_it_stops_when_told_and_closes_the_memory(memory: Memory, tmp_path: Path):
+def test_a_stop_closes_the_memory(memory: Memory, tmp_path: Path):
     ran: list[str] = []
     daemon = Daemon(memory, (counting("steady", ran),), tmp_path)
     assert daemon.run(lambda _timeout_s: bool(ran))
@@ -142,7 +142,7 @@ def test_it_stops_when_told_and_closes_the_memory(memory: Memory, tmp_path: Path
         pass
 
 
-def test_what_does_not_end_is_cut_off(memory: Memory, tmp_path: Path):
+def test_work_that_does_not_end_is_aborted(memory: Memory, tmp_path: Path):
     stuck = threading.Event()
     begun = threading.Event()
 
@@ -156,7 +156,7 @@ def test_what_does_not_end_is_cut_off(memory: Memory, tmp_path: Path):
     stuck.set()
 
 
-def test_it_stops_when_its_lock_file_is_gone(memory: Memory, tmp_path: Path):
+def test_the_daemon_stops_without_its_lock_file(memory: Memory, tmp_path: Path):
     daemon = Daemon(memory, (), tmp_path)
     daemon._schedule.turns.append(
         daemon._schedule.of((counting("steady", []),), time.monotonic()).turns[0]
@@ -164,7 +164,7 @@ def test_it_stops_when_its_lock_file_is_gone(memory: Memory, tmp_path: Path):
     assert daemon.run(lambda _timeout_s: False, lambda: False)
 
 
-def test_what_waits_is_embedded_and_counted_over_a_restart(tmp_path: Path):
+def test_embedded_items_are_counted_across_a_restart(tmp_path: Path):
     tasks = [task for task in periodic_tasks(Settings()) if task.name == "embed"]
     for expected in (70, 140):
         with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
@@ -178,7 +178,7 @@ def test_what_waits_is_embedded_and_counted_over_a_restart(tmp_path: Path):
             assert (told.today, told.waiting) == ({"embedded": expected}, 0)
 
 
-def test_a_session_that_went_quiet_is_told_once_and_again_when_it_went_on(tmp_path: Path):
+def test_a_quiet_session_gets_one_episode_until_it_continues(tmp_path: Path):
     wall = FixedClock()
     tasks = {task.name: task for task in periodic_tasks(Settings())}
 
@@ -198,7 +198,7 @@ def test_a_session_that_went_quiet_is_told_once_and_again_when_it_went_on(tmp_pa
         assert work(memory) == (0, 0)
 
 
-def test_a_full_disk_is_told_and_outlived(memory: Memory, tmp_path: Path):
+def test_a_full_disk_is_reported_and_survived(memory: Memory, tmp_path: Path):
     room: list[bool] = []
 
     def write(_memory: Memory, _stopping: object) -> TaskResult:
@@ -220,9 +220,7 @@ def test_a_full_disk_is_told_and_outlived(memory: Memory, tmp_path: Path):
     assert (told.chores[0].failures, told.chores[0].last_error) == (0, "")
 
 
-def test_what_a_killed_daemon_said_of_its_server_is_gone_with_the_lock(
-    memory: Memory, tmp_path: Path
-):
+def test_the_address_of_a_killed_daemon_is_removed(memory: Memory, tmp_path: Path):
     same_pid = ServerAddress("127.0.0.1", 3207, os.getpid(), "0.1.0")
     (tmp_path / KEY_FILE).write_text("k" * 50)
     server_address.write(tmp_path, same_pid)

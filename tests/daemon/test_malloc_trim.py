@@ -33,6 +33,6 @@ print(full - resident())
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="parameters of glibc")
-def test_what_many_threads_freed_goes_back_to_the_system():
+def test_freed_memory_of_many_threads_is_returned():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, check=True)
     assert int(done.stdout) > 12 * 40 * 50 * 0.5

@@ -17,7 +17,7 @@ def test_every_task_is_due_at_the_start_in_the_given_order():
     assert [turn.task.name for turn in schedule.due(100.0)] == ["a", "b"]
 
 
-def test_a_task_runs_again_so_long_after_it_ended():
+def test_a_task_runs_again_one_interval_after_it_ended():
     schedule = Schedule.of((task(),), 0.0)
     (turn,) = schedule.due(0.0)
     schedule.ran(turn, 12.0)
@@ -26,14 +26,14 @@ def test_a_task_runs_again_so_long_after_it_ended():
     assert schedule.due(42.0) == [turn]
 
 
-def test_a_long_sleep_is_not_made_up_for():
+def test_missed_runs_are_not_repeated_after_a_sleep():
     schedule = Schedule.of((task(),), 0.0)
     (turn,) = schedule.due(8 * 3600.0)
     schedule.ran(turn, 8 * 3600.0)
     assert schedule.due(8 * 3600.0 + 1) == []
 
 
-def test_what_has_more_to_do_is_due_at_once():
+def test_a_task_with_more_to_do_is_due_at_once():
     schedule = Schedule.of((task(),), 0.0)
     schedule.ran(schedule.turns[0], 1.0, more=True)
     assert schedule.pause_s(1.0) == 0

@@ -25,21 +25,21 @@ TOLD = Status(
 )
 
 
-def test_a_status_is_read_as_it_was_written(tmp_path: Path):
+def test_a_status_survives_a_round_trip(tmp_path: Path):
     assert status_file.write(tmp_path, TOLD)
     assert status_file._read(tmp_path) == TOLD
     assert (tmp_path / status_file.STATUS_FILE).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == [status_file.STATUS_FILE]
 
 
-def test_what_a_dead_daemon_wrote_is_the_past(tmp_path: Path):
+def test_the_status_of_a_dead_daemon_is_stopped(tmp_path: Path):
     status_file.write(tmp_path, TOLD)
     read = status_file.read(tmp_path)
     assert (read.running, read.state, read.pid) == (False, "stopped", None)
     assert read.last_error == "embed: no model"
 
 
-def test_a_daemon_that_has_not_told_anything_yet_is_starting(tmp_path: Path):
+def test_a_daemon_without_a_status_is_starting(tmp_path: Path):
     status_file.write(tmp_path, replace(TOLD, pid=-1))
     held = daemon_lock.take_lock(tmp_path, now=NOON, version="1.2")
     read = status_file.read(tmp_path)
@@ -51,12 +51,12 @@ def test_a_daemon_that_has_not_told_anything_yet_is_starting(tmp_path: Path):
     "content",
     ["", "no json", "[]", '{"chores": 3}', '{"chores": [{"x": 1}]}', '{"since": "long ago"}'],
 )
-def test_a_garbled_status_is_none(tmp_path: Path, content: str):
+def test_an_invalid_status_file_is_ignored(tmp_path: Path, content: str):
     (tmp_path / status_file.STATUS_FILE).write_text(content)
     assert status_file.read(tmp_path) == Status()
 
 
-def test_fields_of_another_version_are_passed_over(tmp_path: Path):
+def test_unknown_fields_are_ignored(tmp_path: Path):
     (tmp_path / status_file.STATUS_FILE).write_text('{"waiting": 4, "moon": "full"}')
     assert status_file.read(tmp_path).waiting == 4
 
@@ -65,25 +65,25 @@ def test_a_status_that_cannot_be_written_is_no_error(tmp_path: Path):
     assert not status_file.write(tmp_path / "gone", TOLD)
 
 
-def test_hooks_are_told_in_words_once_there_was_one():
+def test_hook_counts_are_described_once_there_are_any():
     words = status_file.describe_hooks(TOLD)
     assert words == "2 answered, 1,000 with nothing to say, 0 too late, 4 given information"
     assert status_file.describe_hooks(Status(hooks={"answered": 0})) == ""
 
 
-def test_a_daemon_that_starts_has_met_no_hooks(tmp_path: Path):
+def test_a_starting_daemon_has_no_hook_counts(tmp_path: Path):
     status_file.write(tmp_path, replace(TOLD, pid=-1))
     held = daemon_lock.take_lock(tmp_path, now=NOON, version="1.2")
     assert status_file.read(tmp_path).hooks == {}
     held.release()
 
 
-def test_the_memory_of_this_process_is_known():
+def test_resident_memory_is_measured():
     assert 5 < status_file.resident_mb() < 5_000
 
 
 @pytest.mark.parametrize(("late", "state"), [(0, "ok"), (5, "ok"), (6, "degraded")])
-def test_more_than_one_late_request_in_twenty_is_a_finding(late: int, state: str):
+def test_more_than_five_percent_late_requests_degrade_the_gateway(late: int, state: str):
     told = Status(running=True, requests=100, degraded={"late": late, "StoreBusy": 2})
     [check] = check_gateway(told, 150)
     assert check.detail.startswith("100 requests")
@@ -91,5 +91,5 @@ def test_more_than_one_late_request_in_twenty_is_a_finding(late: int, state: str
     assert ("gateway.within_ms" in check.remedy) is (state == "degraded")
 
 
-def test_a_gateway_that_nobody_used_is_no_finding():
+def test_an_unused_gateway_has_no_check():
     assert check_gateway(Status(running=True), 150) == []

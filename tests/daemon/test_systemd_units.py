@@ -22,7 +22,7 @@ def unit(tmp_path: Path, system="systemd", home: str = ODD, *, usual: bool = Fal
     return replace(made, turn_on=(("true",),), turn_off=(("true",),))
 
 
-def test_a_unit_quotes_what_systemd_would_fill_in(tmp_path: Path):
+def test_a_unit_quotes_systemd_specifiers(tmp_path: Path):
     (line,) = [x for x in unit(tmp_path).text.splitlines() if x.startswith("ExecStart=")]
     assert "100%%" in line
     assert "$$HOME" in line
@@ -37,7 +37,7 @@ def test_a_unit_restarts_on_failure_but_not_against_another_daemon(tmp_path: Pat
     assert "RestartPreventExitStatus=12" in text
 
 
-def test_an_agent_of_launchd_holds_the_command_as_it_is(tmp_path: Path):
+def test_a_launchd_agent_has_the_command_unchanged(tmp_path: Path):
     made = unit(tmp_path, "launchd")
     table = plistlib.loads(made.text.encode())
     assert table["ProgramArguments"][-2:] == [ODD, "up"]
@@ -47,7 +47,7 @@ def test_an_agent_of_launchd_holds_the_command_as_it_is(tmp_path: Path):
 
 
 @pytest.mark.parametrize("system", ["systemd", "launchd"])
-def test_homes_have_units_of_their_own(tmp_path: Path, system):
+def test_every_home_has_its_own_unit(tmp_path: Path, system):
     paths = {
         unit(tmp_path, system, home="/code/a").path,
         unit(tmp_path, system, home="/code/b").path,
@@ -57,7 +57,7 @@ def test_homes_have_units_of_their_own(tmp_path: Path, system):
 
 
 @pytest.mark.parametrize("system", ["systemd", "launchd"])
-def test_uninstalling_removes_what_was_installed_and_no_more(tmp_path: Path, system):
+def test_uninstall_removes_only_what_was_installed(tmp_path: Path, system):
     made = unit(tmp_path, system)
     made.path.parent.mkdir(parents=True)
     (made.path.parent / "other").write_text("kept")
@@ -70,7 +70,7 @@ def test_uninstalling_removes_what_was_installed_and_no_more(tmp_path: Path, sys
         uninstall(made)
 
 
-def test_a_file_of_someone_elses_is_neither_replaced_nor_removed(tmp_path: Path):
+def test_a_foreign_unit_file_is_kept(tmp_path: Path):
     made = unit(tmp_path)
     made.path.parent.mkdir(parents=True)
     made.path.write_text("[Service]\n")
@@ -81,7 +81,7 @@ def test_a_file_of_someone_elses_is_neither_replaced_nor_removed(tmp_path: Path)
     assert made.path.read_text() == "[Service]\n"
 
 
-def test_commands_that_do_not_work_are_left_to_the_user(tmp_path: Path):
+def test_failed_commands_are_left_to_the_user(tmp_path: Path):
     made = replace(unit(tmp_path), turn_on=(("true",), ("false", "x"), ("true", "y")))
     assert install(made) == ["false x", "true y"]
     made = replace(made, turn_off=(("no-such-program-here", "z"),))

@@ -1,8 +1,12 @@
+"""TODO."""
+
 from __future__ import annotations
 
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,17 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.digest import distillation
-from lore.digest.distillation import LogLimits
+from lore.digest.distillation import LogLimits, distill_session
+from lore.embed.embedder import NoEmbedder
 from lore.errors import LoreError
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
-from lore.records import Distillation, NewMessage, Part
+from lore.records import Distillation, LogLine, NewMessage, Part, Segment
 from lore.store import distillations, messages, sessions
 from lore.text import tokens
 from tests.digest.conversations import (
     FailingSummarizer,
     VerboseSummarizer,
     capture_messages,
+    message_text,
     numbered_sentence,
 )
 from tests.fakes import NOON, FixedClock
@@ -55,7 +61,7 @@ def test_every_message_is_covered_once_and_a_second_run_makes_nothing(memory: Me
     assert [one.id for one in stored_distillations(memory)] == made
 
 
-def test_the_lines_of_a_log_know_the_messages_that_they_quote(memory: Memory):
+def test_log_lines_have_their_source_messages(memory: Memory):
     capture_messages(memory, 40)
     distill(memory)
     logs = stored_distillations(memory)
@@ -69,9 +75,7 @@ def test_the_lines_of_a_log_know_the_messages_that_they_quote(memory: Memory):
                 assert all(text.rstrip("…") in numbered_sentence(ordinal) for text in statements)
 
 
-def test_a_log_is_dated_by_what_was_said_and_not_by_the_day_of_the_digest(
-    memory: Memory, clock: FixedClock
-):
+def test_log_has_the_date_of_its_messages(memory: Memory, clock: FixedClock):
     capture_messages(memory, 10)
     clock.advance(days=90)
     distill(memory)
@@ -88,7 +92,7 @@ def test_a_short_conversation_waits_until_there_is_more(memory: Memory):
     assert covered(memory) == list(range(7))
 
 
-def test_what_was_said_since_is_distilled_by_itself(memory: Memory):
+def test_new_messages_get_their_own_distillation(memory: Memory):
     capture_messages(memory, 20)
     before = distill(memory)
     capture_messages(memory, 3, start=20)
@@ -99,7 +103,7 @@ def test_what_was_said_since_is_distilled_by_itself(memory: Memory):
     assert covered(memory) == list(range(30))
 
 
-def test_a_failure_loses_nothing_and_the_next_run_goes_on_behind_it(memory: Memory):
+def test_failed_run_continues_after_the_last_stored_segment(memory: Memory):
     capture_messages(memory, 60)
     stopping = FailingSummarizer(after=2)
     with pytest.raises(LoreError, match="network"):
@@ -207,7 +211,7 @@ def test_the_log_of_a_session_with_only_code_has_the_beginning_of_each_message(m
     )
 
 
-def test_a_log_of_what_a_tool_gave_back_is_not_put_into_a_prompt_unasked(memory: Memory):
+def test_log_of_tool_results_is_not_put_into_prompts(memory: Memory):
     capture_messages(memory, 8)
     result = Part("tool_result", "The lamp is sold to whoever asks for it " * 5)
     new = [NewMessage("tool", (result,), NOON, key=str(i)) for i in range(3)]
@@ -227,9 +231,7 @@ def _numbered(memory: Memory) -> dict[int, Distillation]:
         return distillations.get_distillations(db, list(range(1, 100)))
 
 
-def test_quiet_sessions_with_something_new_are_due_and_then_are_not(
-    memory: Memory, clock: FixedClock
-):
+def test_idle_sessions_with_new_messages_are_due_until_distilled(memory: Memory, clock: FixedClock):
     capture_messages(memory, 20)
     capture_messages(memory, 4, session="short")
     clock.moment = NOON
@@ -277,3 +279,140 @@ def test_a_log_is_shorter_than_a_tenth_of_a_long_conversation(memory: Memory):
     assert all(any(one.sources) for one in made)
     assert 0 < sum(one.tokens for one in made) <= 0.1 * sum(one.source_tokens for one in made)
     assert all(one.tokens == tokens.count(one.text) for one in made)
+
+
+SEGMENT = Segment(
+    "s",
+    (
+        message_text(4, "The berth in Bergen costs 40 crowns"),
+        message_text(5, "The lamp of the lighthouse has a new fuse"),
+        message_text(6, "It was 2026-05-13"),
+    ),
+)
+
+
+def sources(*lines: LogLine) -> list[tuple[int, ...]]:
+    return [line.sources for line in distillation.verify_sources(lines, SEGMENT)]
+
+
+def test_sources_outside_the_segment_are_dropped():
+    assert sources(LogLine("They spoke of okapis for long", (4, 99))) == [(4,)]
+
+
+def test_a_line_without_sources_is_traced_by_its_words():
+    told = LogLine("Mara learned that the Bergen berth costs 40 crowns now")
+    assert sources(told, LogLine("okapis zebras giraffes")) == [(4,), ()]
+
+
+def test_a_heading_has_no_sources():
+    assert sources(LogLine("2026-05-13"), LogLine("Decisions:")) == [(), ()]
+
+
+def test_a_line_with_false_sources_is_traced_too():
+    assert sources(LogLine("The lamp has a new fuse", (77,))) == [(5,)]
+
+
+TINY = LogLimits(segment_tokens=150, share=0.5, min_tokens=64)
+
+
+def grow(memory: Memory, count: int, start: int = 0) -> None:
+    capture_messages(memory, count, start=start)
+    distill_session(memory.database, OfflineSummarizer(), "talk", limits=TINY)
+
+
+def condense(memory: Memory, threshold: int = 20) -> str:
+    return distillation.condense_session(
+        memory.database, OfflineSummarizer(), "talk", threshold=threshold
+    )
+
+
+def test_few_distillations_stay_as_they_are(memory: Memory):
+    grow(memory, 60)
+    assert len(stored_distillations(memory)) < 20
+    assert condense(memory) == ""
+    assert not any(one.archived for one in stored_distillations(memory))
+
+
+def test_all_but_the_newest_five_become_one_and_are_archived(memory: Memory):
+    grow(memory, 200)
+    before = stored_distillations(memory)
+    made = condense(memory)
+    zero = [one for one in stored_distillations(memory) if one.generation == 0]
+    (meta,) = [one for one in stored_distillations(memory) if one.generation == 1]
+    assert meta.id == made
+    assert [one.id for one in zero] == [one.id for one in before]
+    assert [one.archived for one in zero] == [True] * (len(zero) - 5) + [False] * 5
+    assert (meta.from_message, meta.to_message) == (before[0].from_message, before[-6].to_message)
+    assert (
+        meta.tokens
+        == tokens.count(meta.text)
+        <= LogLimits().for_source(sum(one.tokens for one in before[:-5]))
+    )
+
+
+def test_the_lines_of_a_condensed_log_know_their_messages(memory: Memory):
+    grow(memory, 200)
+    condense(memory)
+    (meta,) = [one for one in stored_distillations(memory) if one.generation == 1]
+    lines = meta.text.split("\n")
+    assert len(lines) == len(meta.sources)
+    assert {line for line, told in zip(lines, meta.sources, strict=True) if not told} <= {
+        "Current state:", "Decisions:", "Changes:", "Timeline:"
+    }  # fmt: skip
+    for line, ordinals in zip(lines, meta.sources, strict=True):
+        assert all(f" {o}" in line or f"-{o}." in line for o in ordinals[:1])
+
+
+def test_former_condensed_log_is_condensed_again_and_archived(memory: Memory):
+    grow(memory, 200)
+    first = condense(memory)
+    assert condense(memory) == ""
+    grow(memory, 200, start=200)
+    second = condense(memory)
+    metas = {one.id: one for one in stored_distillations(memory) if one.generation == 1}
+    assert metas[first].archived
+    assert not metas[second].archived
+    assert metas[second].from_message == metas[first].from_message
+    assert min(o for line in metas[second].sources for o in line) < 200
+
+
+def test_archived_logs_are_restored_if_their_successor_is_gone(memory: Memory):
+    ids = capture_messages(memory, 200)
+    grow(memory, 0)
+    condense(memory)
+    memory.forget(id=ids[0])
+    assert condense(memory, threshold=1_000) == ""
+    assert not any(one.archived for one in stored_distillations(memory))
+
+
+def test_archived_logs_are_still_found(memory: Memory):
+    grow(memory, 200)
+    condense(memory)
+    memory.maintenance.embed_waiting()
+    archived = next(one for one in stored_distillations(memory) if one.archived)
+    line = archived.text.split("\n")[1]
+    answer = memory.recall(line, types=("distillation",), limit=5)
+    assert any(line in hit.text for hit in answer.hits)
+
+
+def test_a_condensed_log_covers_its_messages_whatever_their_clocks_say(tmp_path):
+    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
+        said = [
+            NewMessage(
+                "assistant" if place % 2 else "user",
+                (
+                    Part(
+                        "text", f"Step {place}: the port of service {place} is {4000 + place}. " * 9
+                    ),
+                ),
+                NOON - timedelta(minutes=10 * place),
+            )
+            for place in range(200)
+        ]
+        memory.capture("s", said)
+        memory.context.settings = replace(memory.settings, distill_meta_threshold=8)
+        memory.distill("s")
+        with memory.database.read() as db:
+            found = distillations.message_ranges(db, sessions.get_session_number(db, "s"))
+        assert all(first <= last for first, _, last, _ in found.values())
+        assert min(first for first, *_ in found.values()) == 0

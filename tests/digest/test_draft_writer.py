@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import numpy as np
 import pytest
 
-from lore.records import Edge, Extract, Fragment
+from lore.digest import draft_writer
+from lore.digest.draft_writer import SAME_AS_FORMER, SAME_NAMED_SUBJECT, SAME_SUBJECT
+from lore.digest.drafts import DraftFragment
+from lore.records import Edge, Extract, Fragment, FragmentKind
 from lore.store import fragments, graph, items, reversible_changes
+from tests.digest.samples import candidate
 from tests.digest.world import World, fact
+from tests.fakes import NOON
 
 CACHE = "The cache of the web server lives in folder alpha beta gamma"
 
@@ -22,7 +30,7 @@ def all_fragments(world: World) -> list[Fragment]:
         return list(fragments.by_number(db, [row[0] for row in rows]).values())
 
 
-def test_what_is_near_a_root_goes_below_it_and_reinforces_it(world: World):
+def test_similar_draft_becomes_a_child_and_reinforces_its_root(world: World):
     world.learn(fact(CACHE))
     assert world.learn(fact(f"{CACHE} delta epsilon zeta")).attached == 1
     root, child = world.standing()
@@ -39,7 +47,7 @@ def test_children_of_a_root_follow_each_other(world: World):
     assert (first.id, second.id, "temporal") in kinds
 
 
-def test_what_is_a_little_near_is_linked_with_that_weight(world: World):
+def test_related_draft_is_linked_with_its_cosine_as_weight(world: World):
     world.learn(fact(CACHE))
     world.learn(fact("The cache of the mobile app lives in memory of one phone"))
     first, second = world.standing()
@@ -48,7 +56,7 @@ def test_what_is_a_little_near_is_linked_with_that_weight(world: World):
     assert 0.35 <= link.weight <= 0.75
 
 
-def test_what_is_like_nothing_known_is_a_root_that_counts_more(world: World):
+def test_novel_draft_becomes_a_root_of_raised_importance(world: World):
     world.learn(fact(CACHE, importance=0.5))
     assert world.standing()[0].importance == 0.75
 
@@ -59,7 +67,7 @@ def test_a_tree_of_one_exchange_stays_a_tree(world: World):
     assert [one.depth for one in world.standing()] == [0, 1, 2]
 
 
-def test_another_project_is_no_place_to_attach_to(world: World):
+def test_draft_is_not_attached_in_another_project(world: World):
     world.learn(fact(CACHE))
     made = world.learn(fact(f"{CACHE} delta epsilon"), session="t", project="/code/other")
     assert made.attached == 0
@@ -73,7 +81,7 @@ def test_nothing_is_attached_below_episodes_or_insights(world: World, kind):
     assert world.learn(fact(f"{CACHE} delta epsilon")).attached == 0
 
 
-def test_the_same_said_again_unites_sources_and_is_surer(world: World):
+def test_repeated_draft_merges_sources_and_raises_confidence(world: World):
     world.learn(fact(CACHE))
     made = world.learn(fact(CACHE), session="t")
     kept = world.standing()
@@ -95,7 +103,7 @@ def test_newer_words_are_shown_and_the_former_stay_readable(world: World):
     ]
 
 
-def test_words_that_say_less_do_not_take_the_place_of_more(world: World):
+def test_wording_with_fewer_values_does_not_replace_one_with_more(world: World):
     long = "I keep all my 40 invoices from Ana in the green box below the desk of my old room"
     world.learn(fact(long))
     world.learn(
@@ -120,7 +128,7 @@ def test_another_command_is_another_workflow(world: World):
     assert len(world.contents()) == 2
 
 
-def test_of_two_the_same_in_one_exchange_one_is_kept(world: World):
+def test_duplicate_in_one_exchange_is_stored_once(world: World):
     world.learn(fact(CACHE), fact(CACHE))
     assert world.contents() == [CACHE]
 
@@ -149,7 +157,7 @@ def test_an_untrusted_draft_does_not_reinforce_its_parent(world: World):
     assert root.access_count == 0
 
 
-def test_a_correction_takes_the_place_of_what_it_corrects(world: World):
+def test_correction_supersedes_what_it_corrects(world: World):
     world.learn(fact("We install the packages of this project with npm"))
     made = world.learn(
         fact("We now install the packages of this project with pnpm", corrects="npm")
@@ -181,7 +189,7 @@ def test_an_old_session_that_comes_in_late_corrects_nothing_newer(world: World):
     assert len(world.contents()) == 2
 
 
-def test_what_had_faded_and_is_learned_again_is_the_same_fragment(world: World):
+def test_faded_fragment_learned_again_is_the_same_fragment(world: World):
     world.learn(fact(CACHE, importance=0.2))
     world.wait(days=50)
     world.database.write(lambda db: fragments.decay_relevance(db, now=world.clock()))
@@ -257,7 +265,7 @@ LINT = "Always run the linter before commits."
 NO_LINT = "You no longer need to run the linter before commits, CI does it."
 
 
-def test_a_rule_that_the_person_takes_back_is_superseded(world: World):
+def test_rule_withdrawn_by_the_user_is_superseded(world: World):
     world.say(LINT)
     world.say("Never push to the main branch without asking.")
     world.curate()
@@ -275,3 +283,96 @@ def test_a_rule_of_the_user_is_not_withdrawn_by_lower_trust(world: World):
     made = world.learn(taken, session="t", role="tool")
     assert made.superseded == 0
     assert LINT in world.contents()
+
+
+LATER = NOON + timedelta(days=1)
+NPM = "We install the packages with npm"
+PNPM = "We install the packages with pnpm now"
+
+
+def draft(
+    content: str = PNPM, corrects: str = "npm", vector: list[float] | None = None
+) -> DraftFragment:
+    found = None if vector is None else np.array(vector, np.float32)
+    return DraftFragment(content, content, "fact", 0.5, {}, ("m",), None, corrects, (), None, found)
+
+
+def test_similar_fragment_with_the_former_value_is_corrected():
+    known = candidate(NPM, cosine=SAME_SUBJECT)
+    assert draft_writer.find_corrected(draft(), LATER, [known], {}) == known
+    assert (
+        draft_writer.find_corrected(
+            draft(), LATER, [candidate(NPM, cosine=SAME_SUBJECT - 0.01)], {}
+        )
+        is None
+    )
+
+
+def test_fragment_without_the_former_value_is_not_corrected():
+    assert (
+        draft_writer.find_corrected(draft(), LATER, [candidate("We use yarn", cosine=0.9)], {})
+        is None
+    )
+
+
+def test_shared_name_lowers_the_required_similarity():
+    draft_ = draft("In `web_app` we install with pnpm")
+    named = candidate("We install `web_app` with npm", cosine=SAME_NAMED_SUBJECT)
+    unnamed = candidate("We install with npm", cosine=SAME_NAMED_SUBJECT)
+    assert draft_writer.find_corrected(draft_, LATER, [named], {}) == named
+    assert draft_writer.find_corrected(draft_, LATER, [unnamed], {}) is None
+
+
+@pytest.mark.parametrize(("cosine", "is_corrected"), [(SAME_AS_FORMER + 0.01, True), (0.5, False)])
+def test_fragment_similar_to_the_corrected_words_is_corrected(cosine: float, *, is_corrected: bool):
+    row = np.array([cosine, (1 - cosine**2) ** 0.5], np.float32)
+    known = candidate("Another wording of it", cosine=0.1)
+    found = draft_writer.find_corrected(draft(vector=[1.0, 0.0]), LATER, [known], {known.n: row})
+    assert (found == known) == is_corrected
+
+
+def test_nothing_newer_is_corrected():
+    known = candidate(NPM, cosine=0.9)
+    assert draft_writer.find_corrected(draft(), NOON, [known], {}) is None
+
+
+@pytest.mark.parametrize("kind", ["episode", "insight"])
+def test_episodes_and_insights_are_not_corrected(kind: FragmentKind):
+    assert (
+        draft_writer.find_corrected(draft(), LATER, [candidate(NPM, cosine=0.9, kind=kind)], {})
+        is None
+    )
+
+
+def test_a_draft_that_names_nothing_former_corrects_nothing():
+    assert (
+        draft_writer.find_corrected(draft(corrects=""), LATER, [candidate(NPM, cosine=0.9)], {})
+        is None
+    )
+
+
+def test_late_draft_finds_its_correction():
+    newer = candidate(PNPM, cosine=0.9, payload={"replaces": "npm"}, at=LATER)
+    assert draft_writer.find_correction(draft(NPM, ""), NOON, [newer]) == newer
+    assert draft_writer.find_correction(draft(NPM, ""), LATER, [newer]) is None
+    other = candidate(PNPM, cosine=0.9, payload={"replaces": "yarn"}, at=LATER)
+    assert draft_writer.find_correction(draft(NPM, ""), NOON, [other]) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("PORT is 80", "PORT is 90", True),
+        ("PORT is 80 in production", "PORT is 90 in prod", True),
+        ("PORT is 80 in production", "PORT is 90", True),
+        ("PORT is 80 in production", "PORT is 90 on staging", False),
+    ],
+)
+def test_a_setting_may_have_one_value_for_each_surrounding(one: str, other: str, *, same: bool):
+    assert draft_writer.is_same_setting((one, {}), (other, {})) == same
+
+
+def test_a_setting_may_have_one_value_in_each_file():
+    here, there = {"location": "a.env"}, {"location": "b.env"}
+    assert not draft_writer.is_same_setting(("PORT is 80", here), ("PORT is 90", there))
+    assert draft_writer.is_same_setting(("PORT is 80", here), ("PORT is 90", {}))

@@ -117,7 +117,7 @@ def test_a_session_in_which_nothing_happened_is_no_fragment(database):
     assert store_episode(database, "quiet") is None
 
 
-def test_the_newest_come_first_within_a_project(database, session):
+def test_recent_episodes_are_newest_first_within_a_project(database, session):
     later = NewMessage("user", (Part("text", "Please draw a map"),), NOON + timedelta(days=1))
     session(later, name="t", project="/maps")
     for name in ("t", "s"):

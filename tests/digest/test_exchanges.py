@@ -69,7 +69,7 @@ def test_twelve_turns_are_one_event():
     assert split_events(turns) == [range(MAX_UNSPLIT_TURNS)]
 
 
-def test_a_session_that_stays_with_its_matter_is_one_event():
+def test_session_on_one_topic_is_one_event():
     assert split_events(GARDEN * 3) == [range(30)]
     assert split_events(GARDEN[:1] * 30, FakeEmbedder().embed) == [range(30)]
 
@@ -91,7 +91,7 @@ def test_events_follow_each_other_without_gaps_and_are_never_short(said, has_emb
         assert min(map(len, found)) >= MIN_EVENT_TURNS
 
 
-def test_vectors_of_nothing_do_not_split():
+def test_zero_vectors_do_not_split_events():
     assert split_events(["x"] * 20, lambda texts: np.zeros((len(texts), 8), np.float32)) == [
         range(20)
     ]

@@ -36,7 +36,7 @@ def forget(id_: str, now: datetime, db: Connection) -> list[str]:
 LASTING = "We switched from npm to pnpm in March."
 
 
-def test_what_was_said_becomes_fragments_with_their_messages(world: World):
+def test_messages_become_fragments_with_sources(world: World):
     said = world.say(LASTING)
     made = world.curate()
     kept = world.standing()
@@ -54,7 +54,7 @@ def test_a_session_is_curated_once(world: World):
     assert world.contents() == [LASTING]
 
 
-def test_what_comes_later_is_curated_later(world: World):
+def test_later_messages_are_curated_later(world: World):
     world.say(LASTING)
     world.curate()
     world.say("I prefer short commit messages without emojis.")
@@ -72,7 +72,7 @@ def test_the_last_exchange_of_a_session_that_goes_on_waits(world: World):
     assert len(world.contents()) == 2
 
 
-def test_messages_that_say_nothing_are_passed_over(world: World):
+def test_empty_messages_are_skipped(world: World):
     world.say("<system-reminder>x</system-reminder>")
     world.curate()
     with world.database.read() as db:
@@ -80,7 +80,7 @@ def test_messages_that_say_nothing_are_passed_over(world: World):
         assert distillations.curated_up_to(db, n) == world.messages()[-1].ordinal
 
 
-def test_sessions_that_fell_silent_are_due(world: World):
+def test_idle_sessions_are_due(world: World):
     world.say("hello")
     with world.database.read() as db:
         assert extraction.due_sessions(db, now=world.clock()) == []
@@ -177,7 +177,7 @@ def test_curation_works_without_an_embedder(world: World):
     assert len(kept[0].source_messages) == 2
 
 
-def test_what_a_person_deleted_is_not_made_again_of_the_same_messages(world: World):
+def test_deleted_fragment_is_not_extracted_again_from_the_same_messages(world: World):
     world.say(LASTING)
     made = world.curate()
     by_hand.delete(world.database, made.stored[0])
@@ -188,7 +188,7 @@ def test_what_a_person_deleted_is_not_made_again_of_the_same_messages(world: Wor
     assert world.contents() == [LASTING]
 
 
-def test_what_a_cycle_pruned_may_be_learned_again(world: World):
+def test_pruned_fragment_may_be_learned_again(world: World):
     world.say(LASTING)
     made = world.curate()
 
@@ -213,7 +213,7 @@ def test_curating_the_same_messages_again_changes_nothing(world: World):
     assert world.standing() == before
 
 
-def test_what_was_forgotten_meanwhile_is_not_learned(world: World):
+def test_messages_forgotten_meanwhile_yield_no_fragment(world: World):
     said = world.say(LASTING)
 
     def forgotten(_: Segment) -> list[Extract]:
@@ -240,7 +240,7 @@ def test_every_change_is_recorded_for_the_cycle(world: World):
     assert told[0] == ("added", n)
 
 
-def test_what_a_chat_returns_is_redacted(world: World):
+def test_chat_output_is_redacted(world: World):
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     world.learn(fact(f"The deploy token is {key}."))
     assert key not in world.contents()[0]

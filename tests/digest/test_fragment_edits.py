@@ -122,7 +122,7 @@ def test_a_summary_as_long_as_a_page_is_cut(database, store, get):
         Draft("x", metadata={"half": "\ud800"}),
     ],
 )
-def test_a_draft_that_makes_no_sense_is_refused(database, wrong):
+def test_invalid_draft_is_refused(database, wrong):
     with pytest.raises(InvalidInput):
         capture.store(database, wrong)
 
@@ -136,7 +136,7 @@ def test_a_draft_that_makes_no_sense_is_refused(database, wrong):
         ({"source_messages": ("01234567-89ab",)}, NotFound),
     ],
 )
-def test_what_a_draft_refers_to_must_exist(store, fields, error):
+def test_references_of_a_draft_must_exist(store, fields, error):
     with pytest.raises(error):
         store("text", **fields)
 
@@ -307,7 +307,7 @@ def test_undo_of_a_link_restores_the_one_before(database, store, edges_of):
 @pytest.mark.parametrize(
     ("kind", "weight"), [("friendly", 1.0), ("supports", 1.5), ("supports", -1), ("supersedes", 1)]
 )
-def test_a_link_that_makes_no_sense_is_refused(database, store, edges_of, kind, weight):
+def test_invalid_link_is_refused(database, store, edges_of, kind, weight):
     a, b = store("a"), store("b")
     with pytest.raises(InvalidInput):
         capture.link(database, a, b, kind, weight=weight)
@@ -444,7 +444,7 @@ def test_only_the_same_or_higher_trust_supersedes(database, store, get, old, new
     assert get(a).superseded_by == (b if allowed else None)
 
 
-def test_a_person_decides_what_supersedes_what_and_can_take_it_back(database, store, get):
+def test_user_may_supersede_any_fragment_and_undo_it(database, store, get):
     a, b = store("a", origin="user"), store("b", origin="web")
     capture.supersede(database, a, b)
     assert get(a).superseded_by == b
@@ -452,7 +452,7 @@ def test_a_person_decides_what_supersedes_what_and_can_take_it_back(database, st
     assert get(a).superseded_by is None
 
 
-def test_an_agent_lets_nothing_replace_what_it_may_not_change_itself(database, store, get):
+def test_agent_cannot_supersede_what_it_may_not_change(database, store, get):
     a, b = store("a", origin="user"), store("b", origin="user")
     with pytest.raises(InvalidInput, match="may not supersede"):
         capture.supersede(database, a, b, origin="assistant")

@@ -26,7 +26,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield opened
 
 
-def test_what_is_near_to_a_root_goes_below_it_and_after_its_elder(memory: Memory):
+def test_similar_text_becomes_a_child_after_its_elder_sibling(memory: Memory):
     top = memory.remember(RULE)
     assert (top.outcome, top.parent, top.resembles) == ("stored", None, ())
     elder = memory.remember(NEAR)
@@ -42,7 +42,7 @@ def test_what_is_near_to_a_root_goes_below_it_and_after_its_elder(memory: Memory
     assert ("temporal", younger.id) in [(edge.kind, edge.target) for edge in reading.edges]
 
 
-def test_what_only_resembles_a_root_is_linked_to_it(memory: Memory):
+def test_related_text_is_linked_to_the_root(memory: Memory):
     top = memory.remember(RULE)
     apart = memory.remember(APART)
     assert apart.parent is None
@@ -51,14 +51,14 @@ def test_what_only_resembles_a_root_is_linked_to_it(memory: Memory):
     assert [(edge.kind, edge.target) for edge in reading.edges] == [("associative", top.id)]
 
 
-def test_a_depth_of_nothing_keeps_it_at_the_top(memory: Memory):
+def test_depth_zero_keeps_a_fragment_a_root(memory: Memory):
     top = memory.remember(RULE)
     kept = memory.remember(NEAR, depth=0)
     assert kept.parent is None
     assert [title.id for title in kept.resembles] == [top.id]
 
 
-def test_a_depth_without_a_parent_is_a_wish(memory: Memory):
+def test_depth_without_a_parent_is_ignored(memory: Memory):
     assert memory.remember(RULE, depth=2).title.depth == 0
 
 
@@ -69,14 +69,14 @@ def test_a_parent_decides_the_place(memory: Memory):
         memory.remember(APART, parent_id=top, depth=3)
 
 
-def test_what_is_known_changes_nothing(memory: Memory):
+def test_known_text_changes_nothing(memory: Memory):
     first = memory.remember(RULE)
     again = memory.remember(f"  {RULE}\n")
     assert (again.id, again.outcome) == (first.id, "known")
     assert memory.knowledge.log(first.id)[0].version == 1
 
 
-def test_what_says_more_becomes_the_new_wording_and_can_be_undone(memory: Memory):
+def test_text_that_says_more_becomes_the_wording_and_can_be_undone(memory: Memory):
     said = f"{RULE}, once Bastian has looked at the logs of staging and nobody is on holiday"
     first = memory.remember(said)
     more = memory.remember(f"{said} at 14:00")
@@ -86,19 +86,19 @@ def test_what_says_more_becomes_the_new_wording_and_can_be_undone(memory: Memory
     assert memory.read([first.id])[0].text == said
 
 
-def test_another_value_is_another_thing(memory: Memory):
+def test_text_with_another_value_is_stored_separately(memory: Memory):
     first = memory.remember("The port of the shop in staging is 3207")
     other = memory.remember("The port of the shop in staging is 4000")
     assert other.outcome == "stored"
     assert other.id != first.id
 
 
-def test_another_kind_is_another_thing(memory: Memory):
+def test_text_of_another_kind_is_stored_separately(memory: Memory):
     first = memory.remember(RULE)
     assert memory.remember(RULE, kind="decision").id != first.id
 
 
-def test_a_project_has_its_own_and_what_holds_everywhere(memory: Memory):
+def test_duplicates_are_sought_in_the_project_and_in_global_fragments(memory: Memory):
     mine = memory.remember(RULE, project="/code/mine")
     assert memory.remember(RULE, project="/code/other").outcome == "stored"
     everywhere = memory.remember(APART)
@@ -150,7 +150,7 @@ def test_without_an_embedder_the_same_words_are_known_all_the_same(tmp_path: Pat
         assert memory.remember(NEAR).parent is None
 
 
-def test_an_embedder_that_fails_keeps_nothing_from_being_stored(tmp_path: Path):
+def test_failing_embedder_does_not_prevent_storing(tmp_path: Path):
     def refuse(_texts: Sequence[str]) -> None:
         msg = "out of order"
         raise EmbedderError(msg)
@@ -181,7 +181,7 @@ class CountingRedactor(Redactor):
         return super().redact(text, name=name)
 
 
-def test_what_is_stored_is_redacted_once(memory: Memory):
+def test_draft_is_redacted_once(memory: Memory):
     redactor = CountingRedactor()
     draft = Draft(RULE, payload={"command": "ops/deploy.sh"})
     remember.remember(

@@ -71,7 +71,7 @@ def distill(database, first: str, last: str, session: str = "s"):
     return database.write(work)
 
 
-def test_what_came_from_a_session_goes_and_its_messages_stay(database, say, store):
+def test_revoking_a_session_hides_its_fragments_and_keeps_its_messages(database, say, store):
     said, other = say(Part("text", "one"), session="a"), say(Part("text", "two"), session="b")
     doomed, kept = store("from a", said), store("from b", other)
     told = revocation.revoke(database, RevocationTarget(session="a"))
@@ -93,7 +93,7 @@ def test_a_subagents_session_goes_with_its_parents(database, say, store):
     assert are_deleted(database, doomed) == [True]
 
 
-def test_what_was_derived_through_other_fragments_goes_too(database, say, store):
+def test_revocation_follows_derived_fragments(database, say, store):
     said = say(Part("text", "read on a page", origin="web"))
     first = store("first", said, origin="assistant")
     second, third, beside = store("second"), store("third"), store("beside")
@@ -123,7 +123,7 @@ def test_a_revocation_keeps_to_its_project(database, say, store):
     assert are_deleted(database, doomed, kept) == [True, False]
 
 
-def test_what_a_tool_read_from_a_file_goes(database, say, store):
+def test_revoking_a_file_hides_what_tools_read_from_it(database, say, store):
     def read(path: str, id_: str):
         call = Part("tool_call", json.dumps({"file_path": path}), "Read", id_)
         say(call, role="assistant")
@@ -138,7 +138,7 @@ def test_what_a_tool_read_from_a_file_goes(database, say, store):
     assert are_deleted(database, doomed, also, kept) == [True, True, False]
 
 
-def test_what_came_in_by_a_transcript_goes(database, say, store):
+def test_revoking_a_transcript_hides_its_session(database, say, store):
     doomed = store("x", say(Part("text", "one")))
     database.write(
         lambda db: watermarks.put(
@@ -188,7 +188,7 @@ def test_one_fragment_of_a_revocation_comes_back_alone(database, say, store):
         assert standing_instructions.current_instructions(db, None, everywhere=True) == []
 
 
-def test_distillations_of_what_is_revoked_go(database, say):
+def test_revocation_removes_distillations(database, say):
     first, last = say(Part("text", "one")), say(Part("text", "two", origin="web"))
     id_ = distill(database, first, last)
     told = revocation.revoke(database, RevocationTarget(origin="web"))
@@ -197,7 +197,7 @@ def test_distillations_of_what_is_revoked_go(database, say):
         items.resolve(db, id_)
 
 
-def test_a_preview_says_the_same_and_takes_nothing(database, say, store):
+def test_preview_reports_the_same_and_hides_nothing(database, say, store):
     id_ = store("x", say(Part("text", "Always use tabs in Makefiles.")))
     seen = revocation.preview_revocation(database, RevocationTarget(session="s"))
     assert are_deleted(database, id_) == [False]
@@ -205,7 +205,7 @@ def test_a_preview_says_the_same_and_takes_nothing(database, say, store):
     assert revocation.preview_revocation(database, RevocationTarget(session="s")).fragments == ()
 
 
-def test_the_episode_of_a_revoked_session_stays_away(database, say):
+def test_episode_of_a_revoked_session_is_not_stored_again(database, say):
     say(Part("text", "Please mend the date parser"))
     id_ = store_episode(database, "s")
     revocation.revoke(database, RevocationTarget(session="s"))
@@ -221,7 +221,7 @@ def test_the_episode_of_a_revoked_session_stays_away(database, say):
         RevocationTarget(origin="god"),
     ],
 )
-def test_a_revocation_names_one_thing(database, suspect):
+def test_revocation_needs_exactly_one_target(database, suspect):
     with pytest.raises(InvalidInput):
         revocation.revoke(database, suspect)
 

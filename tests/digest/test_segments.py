@@ -37,7 +37,7 @@ def test_a_segment_has_five_messages_unless_that_would_be_too_long(counts: list[
 
 
 @given(sizes, sizes)
-def test_what_is_said_later_changes_only_the_last_segments(counts: list[int], more: list[int]):
+def test_later_messages_change_only_the_last_segments(counts: list[int], more: list[int]):
     before = segments.split_segments("s", run(counts), about_tokens=1_600)
     after = segments.split_segments("s", run(counts + more), about_tokens=1_600)
     assert before[:-2] == after[: max(0, len(before) - 2)]

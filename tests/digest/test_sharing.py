@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from lore.capture.message_capture import message_of
 from lore.digest import fragment_edits as by_hand
 from lore.digest import project_page, undo
 from lore.digest.project_page import MAX_PAGE_BYTES, read_page, write_page
@@ -15,7 +14,7 @@ from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.redaction.redactor import EPHEMERAL_REDACTOR
 from tests.digest.world import World, fact
-from tests.fakes import NOON
+from tests.transcripts import text_message
 
 
 @pytest.fixture
@@ -105,7 +104,7 @@ def test_an_approved_change_has_the_origin_repo_and_keeps_the_former_words(
     assert memory.knowledge.log(id_)[0].origin == "repo"
 
 
-def test_what_was_removed_is_hidden_and_can_come_back(memory: Memory, folder: Path):
+def test_removed_entry_hides_its_fragment_and_can_be_undone(memory: Memory, folder: Path):
     id_ = memory.store("Old advice.", project=str(folder))
     share(memory, folder)
     file = folder / ".lore.md"
@@ -118,7 +117,7 @@ def test_what_was_removed_is_hidden_and_can_come_back(memory: Memory, folder: Pa
     assert content_of(memory, id_) == "Old advice."
 
 
-def test_what_colleagues_and_people_added_comes_in_once(memory: Memory, folder: Path):
+def test_added_entries_are_stored_once(memory: Memory, folder: Path):
     file = folder / ".lore.md"
     file.write_text(
         "## Decisions\n- From a colleague. <!-- lore:0193f3c2-1234-7abc-8def-0123456789ab -->\n"
@@ -195,7 +194,7 @@ def test_a_secret_on_a_page_is_not_stored(memory: Memory, folder: Path):
     assert "[secret:" in content_of(memory, hit.id)
 
 
-def test_what_a_person_approved_may_be_shown_unasked(memory: Memory, folder: Path):
+def test_approved_entries_may_be_shown_unasked(memory: Memory, folder: Path):
     (folder / ".lore.md").write_text("## Bug fixes\n- Retries stop at five.\n")
     memory.knowledge.apply_shared(str(folder), changes(memory, folder))
     [hit] = memory.recall("retries", trusted_only=True).hits
@@ -207,7 +206,7 @@ def test_a_rule_that_is_changed_on_the_page_stands_once_in_its_new_words(
     memory: Memory, folder: Path
 ):
     said = "Also, always run the linter before commits. Never push to main without asking."
-    memory.capture("s", [message_of("user", said, NOON)], project=str(folder))
+    memory.capture("s", [text_message("user", said)], project=str(folder))
     memory.digest.curate("s")
     share(memory, folder)
     edit(folder, "before commits", "before pushes")
@@ -230,7 +229,7 @@ def entries(path: Path) -> list[str]:
     return [entry.text for entry in page.entries]
 
 
-def test_there_is_no_page_where_there_is_no_file(path: Path):
+def test_missing_file_yields_no_page(path: Path):
     assert read_page(path, EPHEMERAL_REDACTOR) is None
 
 
@@ -239,7 +238,7 @@ def test_a_page_of_another_editor_is_read(path: Path):
     assert entries(path) == ["Retries stop at five."]
 
 
-def test_a_byte_that_is_no_text_spoils_only_itself(path: Path):
+def test_invalid_byte_on_a_page_is_replaced(path: Path):
     path.write_bytes(b"## Facts\n- Retries \xff stop.\n- Ports are 80.\n")
     assert entries(path) == ["Retries \ufffd stop.", "Ports are 80."]
 
@@ -262,7 +261,7 @@ def test_links_are_neither_read_nor_written(path: Path, tmp_path: Path):
     assert elsewhere.read_text() == "- theirs\n"
 
 
-def test_a_page_is_at_most_so_large(path: Path):
+def test_page_size_is_limited(path: Path):
     path.write_bytes(b"x" * MAX_PAGE_BYTES)
     assert read_page(path, EPHEMERAL_REDACTOR) is not None
     path.write_bytes(b"x" * (MAX_PAGE_BYTES + 1))
@@ -293,7 +292,7 @@ def test_a_page_that_cannot_be_written_leaves_the_former_one(path: Path):
 CACHE = "The cache of the web server lives in folder alpha beta gamma"
 
 
-def test_what_holds_in_three_projects_is_offered_and_promoted_on_request(world: World):
+def test_fragment_confirmed_in_three_projects_is_offered_and_promoted(world: World):
     for name in ("a", "b", "c"):
         with world.database.read() as db:
             assert project_page.promotion_offers(db) == []
@@ -318,14 +317,14 @@ def test_a_promotion_can_be_undone(world: World):
     assert promoted not in [one.id for one in world.standing()]
 
 
-def test_what_a_tool_said_is_never_offered(world: World):
+def test_tool_fragments_are_never_offered(world: World):
     for name in ("a", "b", "c", "d"):
         world.learn(fact(CACHE), session=name, project=f"/code/{name}", role="tool")
     with world.database.read() as db:
         assert project_page.promotion_offers(db) == []
 
 
-def test_what_holds_everywhere_already_is_not_promoted(world: World):
+def test_global_fragment_is_not_promoted(world: World):
     world.learn(fact(CACHE))
     promoted = project_page.promote(world.database, world.standing()[0].id)
     with pytest.raises(InvalidInput, match="applies to all projects already"):
@@ -340,7 +339,7 @@ def test_a_deleted_or_superseded_fragment_is_not_promoted(world: World):
         project_page.promote(world.database, kept.id)
 
 
-def test_a_promotion_keeps_what_it_came_from(world: World):
+def test_promotion_keeps_sources(world: World):
     world.learn(fact(CACHE))
     (kept,) = world.standing()
     project_page.promote(world.database, kept.id)

@@ -23,7 +23,7 @@ def content_of(memory: Memory, id_: str) -> str:
     return memory.read([id_], reinforce=False)[0].text
 
 
-def test_what_was_undone_is_done_again_in_order(memory: Memory):
+def test_redo_repeats_undone_actions_in_order(memory: Memory):
     id_ = memory.store("one")
     memory.knowledge.update(id_, "two")
     memory.knowledge.update(id_, "three")
@@ -40,7 +40,7 @@ def test_what_was_undone_is_done_again_in_order(memory: Memory):
     assert content_of(memory, id_) == "two"
 
 
-def test_doing_something_new_ends_what_could_be_done_again(memory: Memory):
+def test_new_action_ends_redo(memory: Memory):
     id_ = memory.store("one")
     memory.knowledge.update(id_, "two")
     memory.knowledge.undo()
@@ -49,7 +49,7 @@ def test_doing_something_new_ends_what_could_be_done_again(memory: Memory):
         memory.knowledge.redo()
 
 
-def test_one_fragment_is_undone_and_done_again_on_its_own(memory: Memory):
+def test_undo_and_redo_of_one_fragment_leave_others_alone(memory: Memory):
     one, two = memory.store("one"), memory.store("two")
     memory.knowledge.delete(one)
     memory.knowledge.delete(two)
@@ -59,7 +59,7 @@ def test_one_fragment_is_undone_and_done_again_on_its_own(memory: Memory):
     assert [r.deleted for r in memory.read([one, two], reinforce=False)] == [True, False]
 
 
-def test_links_and_supersessions_are_done_again(memory: Memory):
+def test_links_and_supersessions_can_be_redone(memory: Memory):
     one, two = memory.store("one"), memory.store("two")
     memory.knowledge.link(one, two, "supports", weight=0.5, note="see")
     memory.knowledge.undo()
@@ -94,14 +94,14 @@ def test_forgetting_is_never_undone(memory: Memory):
         memory.knowledge.undo()
 
 
-def test_what_a_cycle_removes_is_not_forgotten_by_a_person(memory: Memory):
+def test_removal_by_a_cycle_does_not_block_undo(memory: Memory):
     id_ = memory.store("one")
     memory.knowledge.update(id_, "two")
     memory.database.write(lambda db: history.add_tombstones(db, ["gone"], memory.database.now()))
     assert memory.knowledge.undo() == ("update", id_)
 
 
-def test_what_was_undone_and_then_forgotten_is_gone(memory: Memory):
+def test_forgotten_fragment_cannot_be_redone(memory: Memory):
     id_ = memory.store("one")
     memory.knowledge.update(id_, "the secret is xylophone")
     memory.knowledge.undo()
@@ -112,7 +112,7 @@ def test_what_was_undone_and_then_forgotten_is_gone(memory: Memory):
 
 @given(st.lists(st.sampled_from(["undo", "redo"]), max_size=20))
 @settings(max_examples=15)
-def test_any_way_back_and_forth_stays_on_the_one_line(tmp_path_factory, steps: list[str]):
+def test_any_sequence_of_undo_and_redo_is_consistent(tmp_path_factory, steps: list[str]):
     with Memory.open(home=tmp_path_factory.mktemp("h"), embedder=NoEmbedder()) as memory:
         id_ = memory.store("0")
         for text in "123":
@@ -128,7 +128,7 @@ def test_any_way_back_and_forth_stays_on_the_one_line(tmp_path_factory, steps: l
             assert content_of(memory, id_) == str(place)
 
 
-def test_what_undo_hides_is_gone_from_the_vector_index_too(tmp_path: Path):
+def test_undo_of_a_store_removes_the_vector(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         memory.store("one")
         memory.store("two")

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Conversion of model weights into an ONNX graph."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_a_graph_is_converted_once(tmp_path: Path, weights: Path, minilm: Model)
         assert whole.with_suffix(".data").is_file()
 
 
-def test_processes_that_convert_at_once_do_not_disturb_each_other(
+def test_concurrent_conversions_do_not_interfere(
     tmp_path: Path, weights: Path, minilm: Model
 ) -> None:
     started = [
@@ -66,7 +66,7 @@ def test_processes_that_convert_at_once_do_not_disturb_each_other(
     assert (tmp_path / graph_name(minilm, "int8")).is_file()
 
 
-def test_where_nothing_can_be_written_the_graph_lives_until_it_is_loaded(
+def test_graph_is_temporary_if_cache_is_read_only(
     tmp_path: Path, weights: Path, minilm: Model
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -75,7 +75,7 @@ def test_where_nothing_can_be_written_the_graph_lives_until_it_is_loaded(
     assert not graph.parent.exists()
 
 
-def test_what_a_killed_process_left_is_removed(
+def test_leftovers_of_a_killed_process_are_removed(
     tmp_path: Path, weights: Path, minilm: Model
 ) -> None:
     old, recent = tmp_path / ".part-old", tmp_path / ".part-recent"
@@ -102,7 +102,7 @@ def test_rejected_weights_are_not_converted(tmp_path: Path, weights: Path, minil
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-4, 1.0, 50.0]))
-def test_no_weight_moves_by_more_than_half_a_step(seed: int, size: float) -> None:
+def test_quantization_error_is_at_most_half_a_step(seed: int, size: float) -> None:
     weight = (np.random.default_rng(seed).standard_normal((8, 5)) * size).astype(np.float32)
     levels, scales = quantize(weight)
     assert levels.dtype == np.int8
@@ -116,7 +116,7 @@ def test_a_column_of_zeros_stays_zero() -> None:
     assert np.isfinite(scales).all()
 
 
-def test_float_tensors_are_read_by_name_and_others_left(tmp_path: Path) -> None:
+def test_float_tensors_are_read_by_name(tmp_path: Path) -> None:
     numbers = np.arange(6, dtype=np.float32)
     header = json.dumps({
         "__metadata__": {"format": "pt"},

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The choice of the embedder."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def open_elsewhere(home: Path, *paths: Path, site: bool = True) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_room_exports_its_names_in_order() -> None:
+def test_package_exports_are_sorted() -> None:
     assert lore.embed.__all__ == sorted(lore.embed.__all__)
     assert all(hasattr(lore.embed, name) for name in lore.embed.__all__)
 
@@ -69,7 +69,7 @@ def test_opening_imports_nothing_heavy(weights: Path, tmp_path: Path) -> None:
     assert open_elsewhere(tmp_path) == ["all-MiniLM-L6-v2|384|", "[]"]
 
 
-def test_without_weights_keywords_serve_and_a_notice_says_so(tmp_path: Path) -> None:
+def test_missing_weights_fall_back_to_keywords_with_notice(tmp_path: Path) -> None:
     for name in ("onnxruntime", "tokenizers"):
         (tmp_path / "bare" / name).mkdir(parents=True)
         (tmp_path / "bare" / name / "__init__.py").touch()
@@ -80,30 +80,28 @@ def test_without_weights_keywords_serve_and_a_notice_says_so(tmp_path: Path) -> 
     ]
 
 
-def test_without_the_runtime_keywords_serve_and_a_notice_says_so(tmp_path: Path) -> None:
+def test_missing_runtime_falls_back_to_keywords_with_notice(tmp_path: Path) -> None:
     assert open_elsewhere(tmp_path, site=False) == [
         "none|0|onnxruntime is not installed: searching by keywords only.",
         "[]",
     ]
 
 
-def test_an_unknown_local_model_gives_way_to_keywords(tmp_path: Path) -> None:
+def test_unknown_local_model_falls_back_to_keywords(tmp_path: Path) -> None:
     opened = open_embedder(Settings(home=tmp_path, embed_model="large"))
     assert isinstance(opened.embedder, NoEmbedder)
     assert "'large'" in opened.notice
     assert "all-MiniLM-L6-v2" in opened.notice
 
 
-def test_none_is_a_choice_and_needs_no_notice(tmp_path: Path) -> None:
+def test_provider_none_has_no_notice(tmp_path: Path) -> None:
     opened = open_embedder(Settings(home=tmp_path, embed_provider="none"))
     assert isinstance(opened.embedder, NoEmbedder)
     assert opened.notice == ""
 
 
 @pytest.mark.parametrize("provider", ["fastembed", "openai", "voyage"])
-def test_a_chosen_provider_that_cannot_serve_is_an_error_with_a_hint(
-    tmp_path: Path, provider: str
-) -> None:
+def test_unusable_provider_is_an_error_with_a_hint(tmp_path: Path, provider: str) -> None:
     with pytest.raises(EmbedderError) as caught:
         open_embedder(Settings(home=tmp_path, embed_provider=provider, embed_model="x"))
     assert caught.value.hint

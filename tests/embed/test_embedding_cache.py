@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lore.capture.message_capture import message_of
 from lore.embed.embedding_cache import CachedEmbedder
 from lore.memory import Memory
-from tests.fakes import NOON, FakeEmbedder
+from tests.fakes import FakeEmbedder
+from tests.transcripts import text_message
 
 
 class Counting(FakeEmbedder):
@@ -22,7 +22,7 @@ class Counting(FakeEmbedder):
         return super().embed(texts, query=query)
 
 
-def test_a_text_is_embedded_once_and_comes_in_its_place():
+def test_repeated_text_is_embedded_once_and_order_is_kept():
     inner = Counting()
     embedder = CachedEmbedder(inner)
     embedder.embed(["one", "two"])
@@ -32,7 +32,7 @@ def test_a_text_is_embedded_once_and_comes_in_its_place():
     assert embedder.embed([]).shape[0] == 0
 
 
-def test_only_the_last_texts_are_remembered_and_no_question():
+def test_only_recent_passages_are_cached():
     inner = Counting()
     embedder = CachedEmbedder(inner, most=2)
     embedder.embed(["one", "two"])
@@ -44,7 +44,7 @@ def test_only_the_last_texts_are_remembered_and_no_question():
     assert inner.texts[-1] == "one"
 
 
-def test_no_text_is_kept():
+def test_cache_holds_no_texts():
     embedder = CachedEmbedder(FakeEmbedder())
     embedder.embed(["The harbour opens at dawn."])
     assert "harbour" not in str(vars(embedder))
@@ -55,6 +55,6 @@ def test_curation_embeds_a_statement_once(tmp_path):
     rule = "Always run the linter before you commit."
     other = "I prefer short functions with names that say what they do."
     with Memory.open(home=tmp_path, embedder=inner) as memory:
-        memory.capture("s", [message_of("user", f"{rule} {other}", NOON)])
+        memory.capture("s", [text_message("user", f"{rule} {other}")])
         memory.digest.curate("s")
     assert sorted(inner.texts) == sorted([rule, other])

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The encoder and its tokenizer."""
 
 from pathlib import Path
 

@@ -32,7 +32,7 @@ def ask(service: Service, provider: str = "openai", **changes: object) -> Settin
     return Settings(**values)  # type: ignore[arg-type]  # the test names real settings
 
 
-def test_openai_is_spoken(service: Service) -> None:
+def test_openai_request_and_response(service: Service) -> None:
     embedder = open_hosted(ask(service))
     assert (embedder.name, embedder.dimension) == ("text-embedding-3-small", 1536)
     assert service.requests == []
@@ -49,7 +49,7 @@ def test_openai_is_spoken(service: Service) -> None:
     embedder.close()
 
 
-def test_voyage_is_told_queries_from_passages(service: Service) -> None:
+def test_voyage_requests_distinguish_queries_and_passages(service: Service) -> None:
     service.dimension = 1024
     embedder = open_hosted(ask(service, "voyage"))
     embedder.embed(["passage"])
@@ -61,14 +61,14 @@ def test_voyage_is_told_queries_from_passages(service: Service) -> None:
 @pytest.mark.parametrize(
     ("provider", "field"), [("openai", "dimensions"), ("voyage", "output_dimension")]
 )
-def test_a_shorter_vector_is_asked_for_by_name(service: Service, provider: str, field: str) -> None:
+def test_shorter_dimension_is_requested(service: Service, provider: str, field: str) -> None:
     embedder = open_hosted(ask(service, provider, embed_dimension=256))
     assert embedder.embed(["text"]).shape == (1, 256)
     assert service.requests[0].body[field] == 256
     assert embedder.identity.endswith("/256")
 
 
-def test_an_unknown_model_is_asked_for_its_dimension(service: Service) -> None:
+def test_dimension_of_unknown_model_is_requested(service: Service) -> None:
     service.dimension = 5
     embedder = open_hosted(ask(service, embed_model="house-model"))
     assert embedder.dimension == 5
@@ -87,7 +87,7 @@ def test_many_texts_go_in_several_requests_and_keep_their_order(service: Service
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_blank_long_and_odd_texts_are_made_fit(service: Service) -> None:
+def test_blank_and_long_texts_are_normalized(service: Service) -> None:
     embedder = open_hosted(ask(service, embed_model="m", embed_dimension=4))
     embedder.embed(["", "  ", "é" * 10_000_000, "\ud800"])
     sent = service.requests[0].body["input"]
@@ -114,7 +114,7 @@ def test_blank_long_and_odd_texts_are_made_fit(service: Service) -> None:
     ],
     ids=str,
 )
-def test_another_shape_of_answer_is_an_error(service: Service, body: object) -> None:
+def test_malformed_response_is_an_error(service: Service, body: object) -> None:
     embedder = open_hosted(ask(service, embed_model="m", embed_dimension=4))
     service.script.append(Reply(body=body))
     with pytest.raises(EmbedderError, match="not a list of embeddings"):
@@ -135,7 +135,7 @@ def test_vectors_that_are_not_finite_are_an_error(service: Service) -> None:
         embedder.embed(["text"])
 
 
-def test_a_service_elsewhere_needs_a_key_and_a_model_of_its_own() -> None:
+def test_hosted_service_needs_key_and_own_model() -> None:
     with pytest.raises(EmbedderError, match="access key"):
         open_hosted(Settings(embed_provider="openai", embed_model="text-embedding-3-small"))
     with pytest.raises(EmbedderError, match="not a model of") as caught:
@@ -146,12 +146,12 @@ def test_a_service_elsewhere_needs_a_key_and_a_model_of_its_own() -> None:
 @pytest.mark.parametrize(
     "url", ["http://embeddings.example/v1", "ftp://127.0.0.1", "file:///etc", "example"]
 )
-def test_an_address_in_the_clear_is_refused(service: Service, url: str) -> None:
+def test_plain_http_address_is_refused(service: Service, url: str) -> None:
     with pytest.raises(EmbedderError, match="https"):
         open_hosted(ask(service, embed_base_url=url))
 
 
-def test_a_model_with_prefixes_gets_them(service: Service) -> None:
+def test_model_prefixes_are_added(service: Service) -> None:
     model = Model("openai", "m", 4, 512, query_prefix="query: ", passage_prefix="passage: ")
     embedder = HostedEmbedder(model, SERVICES["openai"], Endpoint(service.url + "/embeddings", ""))
     embedder.embed(["x"])

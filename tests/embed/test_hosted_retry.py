@@ -29,7 +29,7 @@ def endpoint(service: Service, pauses: list[float]) -> Endpoint:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_passing_refusal_is_tried_again(
+def test_temporary_error_is_retried(
     service: Service, endpoint: Endpoint, pauses: list[float], status: int
 ) -> None:
     service.script += [Reply(status, {}), Reply(status, {})]
@@ -38,7 +38,7 @@ def test_a_passing_refusal_is_tried_again(
     assert pauses == [0.5, 1.0]
 
 
-def test_the_service_may_ask_for_a_pause_within_reason(
+def test_retry_after_is_honored_up_to_a_limit(
     service: Service, endpoint: Endpoint, pauses: list[float]
 ) -> None:
     service.script += [
@@ -50,7 +50,7 @@ def test_the_service_may_ask_for_a_pause_within_reason(
     assert pauses == [3.0, 20.0, 2.0]
 
 
-def test_a_lasting_refusal_is_reported_after_the_last_attempt(
+def test_persistent_error_is_reported_after_last_attempt(
     service: Service, endpoint: Endpoint
 ) -> None:
     service.script += [Reply(503, {"detail": "too busy"})] * ATTEMPTS
@@ -59,7 +59,7 @@ def test_a_lasting_refusal_is_reported_after_the_last_attempt(
     assert len(service.requests) == ATTEMPTS
 
 
-def test_a_refusal_for_good_is_not_repeated(service: Service, endpoint: Endpoint) -> None:
+def test_permanent_error_is_not_retried(service: Service, endpoint: Endpoint) -> None:
     service.script.append(Reply(400, {"error": {"message": f"no such model ({KEY})"}}))
     with pytest.raises(EmbedderError, match=r"400.*no such model") as caught:
         post_json(endpoint, BODY)
@@ -67,7 +67,7 @@ def test_a_refusal_for_good_is_not_repeated(service: Service, endpoint: Endpoint
     assert KEY not in str(caught.value) + caught.value.hint
 
 
-def test_a_refused_key_is_not_repeated_in_the_error(service: Service, endpoint: Endpoint) -> None:
+def test_key_is_not_in_the_error(service: Service, endpoint: Endpoint) -> None:
     said = {"error": {"message": f"Incorrect API key provided: {KEY[:9]}***"}}
     service.script.append(Reply(401, said))
     with pytest.raises(EmbedderError, match="refuses the access key") as caught:
@@ -84,19 +84,19 @@ def test_a_redirect_is_not_followed(service: Service, endpoint: Endpoint) -> Non
         assert elsewhere.requests == []
 
 
-def test_a_silent_service_is_given_up(service: Service, endpoint: Endpoint) -> None:
+def test_timeout_is_reported(service: Service, endpoint: Endpoint) -> None:
     service.script += [Reply(delay_s=0.6)] * ATTEMPTS
     with pytest.raises(EmbedderError, match=r"cannot be reached.*timed out"):
         post_json(endpoint, BODY)
     assert len(service.requests) == ATTEMPTS
 
 
-def test_a_slow_moment_is_survived(service: Service, endpoint: Endpoint) -> None:
+def test_timeout_is_retried(service: Service, endpoint: Endpoint) -> None:
     service.script.append(Reply(delay_s=0.6))
     assert isinstance(post_json(endpoint, BODY), dict)
 
 
-def test_nobody_there_is_reported(pauses: list[float]) -> None:
+def test_connection_error_is_reported(pauses: list[float]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -87,12 +87,12 @@ def test_blank_texts_have_the_vector_of_the_empty_text(embedder: LocalEmbedder) 
     np.testing.assert_array_equal(nul, empty)
 
 
-def test_odd_characters_do_no_harm(embedder: LocalEmbedder) -> None:
+def test_unusual_characters_are_embedded(embedder: LocalEmbedder) -> None:
     odd = ["\ud800", "a\udfffb", "\0x", "\ufeff", "\u202e", "[SEP] [PAD]", "\U0010ffff"]
     assert np.isfinite(embedder.embed(odd)).all()
 
 
-def test_ten_megabytes_count_by_their_beginning(embedder: LocalEmbedder) -> None:
+def test_only_the_start_of_a_long_text_counts(embedder: LocalEmbedder) -> None:
     long = embedder.embed(["word " * 2_000_000])
     np.testing.assert_array_equal(long, embedder.embed(["word " * 400]))
 
@@ -116,7 +116,7 @@ def test_threads_share_one_model(minilm: Model, weights: Path, home: Path) -> No
         np.testing.assert_array_equal(result, expected)
 
 
-def test_int8_stays_near_the_reference_and_apart_in_identity(
+def test_int8_is_close_to_reference_with_its_own_identity(
     minilm: Model, weights: Path, home: Path, expected: Vectors
 ) -> None:
     small = LocalEmbedder(minilm, weights, Settings(home=home, embed_precision="int8"))

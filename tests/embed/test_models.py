@@ -1,4 +1,4 @@
-"""TODO."""
+"""Known models, their weights and verification."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from lore.errors import WeightsRejected
 from lore.settings import Settings
 
 
-def test_no_provider_has_a_name_twice() -> None:
+def test_model_names_are_unique_per_provider() -> None:
     names = [(model.provider, model.name) for model in MODELS]
     assert len(names) == len(set(names))
 
@@ -107,7 +107,7 @@ def test_a_verified_file_is_not_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"x": 1}'])
-def test_unreadable_stamps_are_made_anew(tmp_path: Path, content: str) -> None:
+def test_unreadable_stamps_are_rewritten(tmp_path: Path, content: str) -> None:
     folder, cache = place(tmp_path / "model"), tmp_path / "cache"
     cache.mkdir()
     (cache / STAMPS).write_text(content)
@@ -115,12 +115,12 @@ def test_unreadable_stamps_are_made_anew(tmp_path: Path, content: str) -> None:
     assert str(folder / "model.safetensors") in json.loads((cache / STAMPS).read_text())
 
 
-def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
+def test_read_only_cache_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     verify_weights(place(tmp_path / "model"), SMALL, tmp_path / "file" / "cache")
 
 
-def test_a_file_appears_whole(tmp_path: Path) -> None:
+def test_file_is_written_atomically(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "file"
     with whole_file(path) as opened:
         opened.write(b"content")
@@ -130,7 +130,7 @@ def test_a_file_appears_whole(tmp_path: Path) -> None:
     assert path.parent.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_failure_leaves_the_old_file_and_no_trace(tmp_path: Path) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
     with pytest.raises(TypeError), whole_file(path) as opened:

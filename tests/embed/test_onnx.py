@@ -1,4 +1,4 @@
-"""TODO."""
+"""The writer of ONNX files."""
 
 import struct
 from pathlib import Path

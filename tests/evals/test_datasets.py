@@ -95,7 +95,7 @@ BEAM = {
 }  # fmt: skip
 
 
-def test_beam_exchanges_are_the_units_and_nested_sources_are_read(tmp_path, memory):
+def test_beam_units_are_exchanges_with_nested_sources(tmp_path, memory):
     trial = only(written(tmp_path, "beam-100k.jsonl.gz", BEAM))
     assert [(doc.unit, doc.text) for doc in trial.documents] == [
         ("0", "I bake bread."),
@@ -127,7 +127,7 @@ QUERIES = [
 ]
 
 
-def test_coding_sessions_are_found_without_their_tool_traffic(tmp_path, memory):
+def test_coding_sessions_exclude_tool_traffic(tmp_path, memory):
     written(tmp_path, "coding-sessions.jsonl.gz", *CODING)
     trial = only(written(tmp_path, "coding-queries.jsonl.gz", *QUERIES))
     assert [doc.text for doc in trial.documents] == ["Add a login page", "Added the login page"]
@@ -139,7 +139,7 @@ def test_coding_sessions_are_found_without_their_tool_traffic(tmp_path, memory):
     assert trial.rank(memory, ask, "learned", units) == ["s1"]
 
 
-def test_the_corpus_of_coding_may_lie_elsewhere(tmp_path):
+def test_coding_corpus_may_be_in_another_folder(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     written(tmp_path / "elsewhere", "coding-sessions.jsonl.gz", *CODING)
     path = written(tmp_path, "coding-queries-dev.jsonl.gz", *QUERIES)
@@ -203,7 +203,7 @@ def test_a_long_session_is_one_session_of_a_project(tmp_path, memory):
     assert trial.rank(memory, trial.queries[0], "learned", units)[0] == "10"
 
 
-def test_a_file_of_another_name_holds_no_trials(tmp_path):
+def test_file_with_unknown_name_has_no_tasks(tmp_path):
     assert read_tasks(written(tmp_path, "notes.jsonl.gz", {}), None) == []
 
 
@@ -229,7 +229,7 @@ def test_a_missing_file_is_refused(tmp_path):
         read_tasks(tmp_path / "locomo.jsonl.gz", None)
 
 
-def test_an_empty_file_holds_no_trials(tmp_path):
+def test_empty_file_has_no_tasks(tmp_path):
     assert read_tasks(written(tmp_path, "locomo.jsonl.gz"), None) == []
 
 

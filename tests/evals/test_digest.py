@@ -68,7 +68,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_set_of_conversations_is_asked_in_three_ways(data: Path, tmp_path: Path):
+def test_every_conversation_set_is_scored_in_three_variants(data: Path, tmp_path: Path):
     result = digest.run(data, cache=tmp_path / "cache")
     assert set(result.sets) == {"beam-tiny", "coding-queries"}
     sets = result.as_json()["sets"]
@@ -83,7 +83,7 @@ def test_every_set_of_conversations_is_asked_in_three_ways(data: Path, tmp_path:
     assert "% of raw tokens" in table
 
 
-def test_sets_are_chosen_by_how_their_names_begin(data: Path, tmp_path: Path):
+def test_sets_are_selected_by_name_prefix(data: Path, tmp_path: Path):
     assert set(digest.run(data, sets=["beam"], cache=tmp_path / "cache").sets) == {"beam-tiny"}
     with pytest.raises(EvaluationError, match="known"):
         digest.run(data, sets=["nothing"], cache=tmp_path / "cache")

@@ -32,7 +32,7 @@ def write(folder: Path, *sessions: dict[str, Any]) -> Path:
     return folder
 
 
-def test_what_comes_from_a_linked_session_counts_as_right(tmp_path: Path):
+def test_item_of_a_linked_session_is_relevant(tmp_path: Path):
     data = write(
         tmp_path,
         session("a", 1, ["auth/cache.py"], "Mend the login test", FINDING),
@@ -60,7 +60,7 @@ def test_a_higher_threshold_never_injects_into_more_prompts(tmp_path: Path):
     assert told == sorted(told, reverse=True)
 
 
-def test_the_copy_in_a_forked_session_is_not_replayed(tmp_path: Path):
+def test_forked_copies_are_not_replayed(tmp_path: Path):
     first = session("a", 1, ["x"], "Mend the login test", FINDING)
     data = write(tmp_path, first, {**first, "sid": "b"})
     assert injection.run(data, cache=tmp_path / "cache").prompts == 1

@@ -41,7 +41,7 @@ def test_a_prompt_is_written_once_and_then_read():
     assert cache.send(prompt(2_000, 500, 300), 10) == TokenUse(0, 2_500, 300)
 
 
-def test_what_comes_after_the_last_breakpoint_is_neither():
+def test_tokens_after_last_breakpoint_are_fresh():
     cache = PrefixCache()
     assert cache.send(prompt(2_000, 500, marked=(0,)), 0) == TokenUse(500, 0, 2_000)
 
@@ -54,19 +54,19 @@ def test_a_read_renews_the_ttl_and_a_pause_expires_it():
     assert cache.send(prompt(2_000), 899).cache_read_tokens == 0
 
 
-def test_an_hour_costs_its_own_price():
+def test_one_hour_cache_writes_have_their_own_price():
     cache = PrefixCache(lifetime_s=LONG_CACHE_TTL_S)
     assert cache.send(prompt(2_000), 0) == TokenUse(cache_write_1h_tokens=2_000)
     assert cache.send(prompt(2_000), 3_000) == TokenUse(cache_read_tokens=2_000)
 
 
-def test_another_beginning_is_a_bust():
+def test_changed_prefix_misses_the_cache():
     cache = PrefixCache()
     cache.send(prompt(2_000, 500), 0)
     assert cache.send(prompt(2_000, 500, name="b"), 1) == TokenUse(0, 0, 2_500)
 
 
-def test_a_prompt_that_was_left_can_be_gone_back_to():
+def test_earlier_prompt_is_still_cached():
     cache = PrefixCache()
     cache.send(prompt(2_000, 500), 0)
     cache.send(prompt(2_000, 500, name="b"), 1)
@@ -91,14 +91,14 @@ def test_a_lookup_goes_back_twenty_blocks_only():
     assert fresh.send(far, 1).cache_read_tokens == 0
 
 
-def test_a_provider_that_caches_by_itself_needs_no_breakpoints():
+def test_automatic_caching_needs_no_breakpoints():
     cache = PrefixCache(automatic=True)
     cache.send(prompt(2_000, 10, marked=()), 0)
     use = cache.send(prompt(2_000, *[10] * 40, marked=()), 1)
     assert use == TokenUse(0, 2_010, 390)
 
 
-def test_each_token_costs_what_became_of_it():
+def test_cost_depends_on_token_use():
     price = ModelPrice(3, 15, 0.3, 3.75, 6)
     use = TokenUse(1_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000)
     assert price.cost(use) == pytest.approx(3 + 0.3 + 3.75 + 6 + 15)
@@ -118,12 +118,12 @@ def test_layers_cost_less_than_full_context_and_keep_the_current_turn(talk: Repl
     assert longest < 40_000
 
 
-def test_a_provider_that_caches_by_itself_is_replayed_too(talk: ReplaySession):
+def test_automatic_caching_is_replayed(talk: ReplaySession):
     found = outcomes(talk, "gpt-5.1")
     assert found["gradient_horizon"].usd < found["full"].usd
 
 
-def test_only_what_goes_through_lore_has_recall(talk: ReplaySession):
+def test_only_lore_strategies_have_recall(talk: ReplaySession):
     found = outcomes(talk)
     assert found["full"].by_recall == 0
     assert found["full"].by_prompt == 1
@@ -167,7 +167,7 @@ def moment(turns: int) -> RequestMoment:
     return RequestMoment(dialogue(plain_talk(turns, chars=900)), 0.0, cold=False, known=())
 
 
-def test_full_context_is_everything_and_begins_as_before():
+def test_full_context_keeps_its_prefix():
     strategy = FullContext(EXACT)
     before, after = strategy.prompt(moment(2)), strategy.prompt(moment(3))
     keys = [piece.key for piece in before.pieces]
@@ -185,7 +185,7 @@ def test_compaction_waits_for_the_window_and_then_asks_for_a_summary():
     assert len(made.pieces) == 2
 
 
-def test_an_annotated_output_makes_another_and_shorter_piece():
+def test_annotated_output_is_a_shorter_piece():
     sent = dialogue(plain_talk(3, chars=4_000))
     whole = pieces_of(sent, Plan(0, PromptState()), EXACT)
     short = pieces_of(sent, Plan(2, PromptState(), annotated=frozenset({"c0.0"})), EXACT)
@@ -194,7 +194,7 @@ def test_an_annotated_output_makes_another_and_shorter_piece():
     assert short[2].tokens < whole[2].tokens / 4
 
 
-def test_summaries_stand_before_the_window():
+def test_summaries_precede_raw_entries():
     sent = dialogue(plain_talk(3), breakpoints=2)
     told = Distilled("s", "told", 30, 6)
     made = pieces_of(sent, Plan(1, PromptState(), 6, (told,)), EXACT)
@@ -203,7 +203,7 @@ def test_summaries_stand_before_the_window():
     assert made[-1].marked
 
 
-def test_evidence_is_in_the_prompt_as_it_was_or_by_its_specifics(talk: ReplaySession):
+def test_evidence_is_found_by_message_or_specifics(talk: ReplaySession):
     question = talk.questions[0]
     start = talk.entries_of(question.message).start
     assert has_evidence_in_prompt(talk, question, Plan(1, PromptState(), start))
@@ -215,7 +215,7 @@ def test_evidence_is_in_the_prompt_as_it_was_or_by_its_specifics(talk: ReplaySes
     assert not has_evidence_in_prompt(talk, question, Plan(1, PromptState(), start + 2, (vague,)))
 
 
-def test_an_annotated_output_is_not_at_hand(talk: ReplaySession):
+def test_annotated_output_is_no_evidence(talk: ReplaySession):
     question = talk.questions[0]
     own = talk.entries_of(question.message)
     hidden = talk.entries[own[-1]].blocks[0].call_id

@@ -112,7 +112,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_known_file_is_scored_under_the_keys_that_programs_read(data: Path, tmp_path: Path):
+def test_every_known_file_is_scored_with_stable_json_keys(data: Path, tmp_path: Path):
     result = retrieval.run(data, cache=tmp_path / "cache", baselines=True).as_json()
     sets = result["sets"]
     assert isinstance(sets, dict)
@@ -143,7 +143,7 @@ def test_a_folder_without_known_files_is_refused(tmp_path: Path):
         retrieval.run(tmp_path / "none")
 
 
-def test_the_development_data_is_read_where_it_is_at_hand():
+def test_development_data_is_parsed_if_present():
     shared = Path(__file__).parents[2].parent / "shared" / "bench"
     if not shared.is_dir():
         pytest.skip("the evaluation data is not beside the project")
@@ -182,7 +182,7 @@ def test_the_reciprocal_rank_is_that_of_the_first_gold_unit(ranked, gold, value)
     assert outcome(ranked, gold).reciprocal_rank() == pytest.approx(value)
 
 
-def test_what_is_at_hand_counts_as_found():
+def test_standing_instructions_count_as_found():
     found = outcome("ab", "bz", at_hand="z")
     assert found.recall(10) == 0.5
     assert found.recall_with_standing(10) == 1.0
@@ -201,30 +201,30 @@ def test_scores_are_means_over_the_outcomes():
     assert made.ms_p50 == 2
 
 
-def test_recall_looks_as_deep_as_it_says():
+def test_recall_at_k_uses_first_k_units():
     made = score_outcomes([outcome("abcdefghijklmnopqrstuvwxyz", "fkz")])
     assert (made.r5, made.r10, made.r20) == pytest.approx((0, 1 / 3, 2 / 3))
     assert (made.h5, made.h10) == (0, 1)
 
 
-def test_categories_are_scored_each_for_itself():
+def test_categories_are_scored_separately():
     made = score_outcomes([outcome("a", "a", category="one"), outcome("a", "b", category="two")])
     assert {name: part.h1 for name, part in made.by_category.items()} == {"one": 1, "two": 0}
     assert made.h1 == 0.5
 
 
-def test_a_category_that_stands_apart_counts_only_for_itself():
+def test_separate_category_is_not_in_the_total():
     outcomes = [outcome("a", "a", category="one"), outcome("a", "b", category="odd")]
     made = score_outcomes(outcomes, frozenset({"odd"}))
     assert (made.n, made.h1) == (1, 1)
     assert made.by_category["odd"].h1 == 0
 
 
-def test_if_all_stand_apart_all_count():
+def test_all_count_if_every_category_is_separate():
     assert score_outcomes([outcome("a", "a", category="odd")], frozenset({"odd"})).n == 1
 
 
-def test_nothing_asked_scores_nothing():
+def test_no_queries_score_zero():
     assert score_outcomes([]).as_json() == {
         "n": 0, "r5": 0, "r10": 0, "r20": 0, "h1": 0, "h5": 0, "h10": 0, "mrr": 0,
         "r10_standing": 0, "ms_p50": 0,
@@ -240,7 +240,7 @@ def test_json_has_rounded_numbers_and_the_categories():
 
 
 @given(st.permutations("abcdef"), st.sets(st.sampled_from("abcdefgh"), min_size=1))
-def test_deeper_looks_never_find_less(ranked, gold):
+def test_recall_grows_with_k(ranked, gold):
     found = outcome("".join(ranked), "".join(gold))
     recalls = [found.recall(k) for k in range(1, 8)]
     assert recalls == sorted(recalls)

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gateway.proxied import proxied
-from tests.gateway.upstream import upstream
+from tests.gateway.gateway_server import proxied
+from tests.upstream import running_upstream
 
 
 @pytest.fixture(scope="module")
 def up():
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
 
 

@@ -21,10 +21,10 @@ from lore.records import ClientSession, Dialogue, Spend
 from lore.settings import load
 from lore.store import spend
 from tests.fakes import FakeEmbedder, FixedClock
-from tests.gateway.paid import PRICES, total
-from tests.gateway.proxied import HELLO, proxied
+from tests.gateway.gateway_server import HELLO, proxied
+from tests.gateway.priced_gateway import PRICES, total
 from tests.gateway.test_memory_plugin import HEADERS, HERE, PATH
-from tests.gateway.upstream import Says, Text, Upstream, upstream
+from tests.upstream import ModelReply, Text, Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
 
 SUMMARY = "CRITICAL: Respond with TEXT ONLY. Sum up what was said."
@@ -36,7 +36,7 @@ NEARLY = {
 
 @pytest.fixture
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
 
 
@@ -51,7 +51,7 @@ class Unable(PromptComposer):
         raise StoreBusy(client.session, hint=dialogue.model)
 
 
-def test_a_summary_that_fails_leaves_no_money_set_aside(tmp_path: Path, up: Upstream):
+def test_failed_summary_releases_its_reservation(tmp_path: Path, up: Upstream):
     config = replace(load({}, home=tmp_path).settings, prices=PRICES, daily_budget=50.0)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         plugin = MemoryPlugin(memory, Unable(memory))
@@ -83,10 +83,10 @@ class Bare(MemoryPlugin):
 
 
 @pytest.mark.parametrize("plugin_class", [Failing, Bare])
-def test_a_turn_that_went_out_without_memory_is_stored(
+def test_turn_that_was_passed_through_is_stored(
     tmp_path: Path, up: Upstream, plugin_class: type[MemoryPlugin]
 ):
-    up.reply_with(Says(Text("In the harbour.")))
+    up.reply_with(ModelReply(Text("In the harbour.")))
     with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
         plugin = plugin_class(memory, PromptComposer(memory))
         with proxied(tmp_path, up.url, plugin=plugin, within_s=PATIENCE_S) as gateway:
@@ -99,18 +99,16 @@ def test_a_turn_that_went_out_without_memory_is_stored(
 
 
 @pytest.mark.parametrize("why", ["summary", "amnesia", "amnesia that ended", "subagent", "off"])
-def test_what_may_not_be_stored_is_not_though_it_went_out_without_memory(
-    tmp_path: Path, up: Upstream, why: str
-):
+def test_private_turn_that_was_passed_through_is_not_stored(tmp_path: Path, up: Upstream, why: str):
     client = ClientSession("s-1", "claude-code", HERE)
     config = replace(load({}, home=tmp_path).settings, gateway_memory=why != "off")
     helper = {"x-claude-code-agent-id": "h"} if why == "subagent" else {}
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         composer = PromptComposer(memory)
         if why.startswith("amnesia"):
-            composer.begin_private_mode(client)
+            composer.sessions.begin_private_mode(client)
         if why == "amnesia that ended":
-            composer.end_private_mode(client, Dialogue("m", ()))
+            composer.sessions.end_private_mode(client, Dialogue("m", ()))
         plugin = (MemoryPlugin if why == "off" else Failing)(memory, composer)
         with proxied(tmp_path, up.url, plugin=plugin, within_s=PATIENCE_S) as gateway:
             asked = SUMMARY if why == "summary" else "Where is the lamp?"
@@ -129,10 +127,10 @@ def test_what_may_not_be_stored_is_not_though_it_went_out_without_memory(
     ],
     ids=["without memory", "degraded", "summary"],
 )
-def test_every_request_waits_for_the_quota_of_its_provider(
+def test_every_request_is_delayed_by_the_provider_quota(
     tmp_path: Path, up: Upstream, plugin_class: type[MemoryPlugin], remembers: bool, asked: str
 ):
-    up.reply_with(Says(Text("Yes."), headers=NEARLY), Says(Text("No.")))
+    up.reply_with(ModelReply(Text("Yes."), headers=NEARLY), ModelReply(Text("No.")))
     config = replace(load({}, home=tmp_path).settings, prices=PRICES, gateway_memory=remembers)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         plugin = plugin_class(memory, PromptComposer(memory))
@@ -144,7 +142,7 @@ def test_every_request_waits_for_the_quota_of_its_provider(
         plugin.close()
 
 
-def test_without_memory_requests_wait_for_the_budget_of_the_day(
+def test_requests_without_memory_are_delayed_by_the_daily_budget(
     tmp_path: Path, up: Upstream, clock: FixedClock
 ):
     config = load({}, home=tmp_path).settings
@@ -160,12 +158,12 @@ def test_without_memory_requests_wait_for_the_budget_of_the_day(
         plugin.close()
 
 
-def test_what_memory_was_late_for_is_paid_by_its_session(tmp_path: Path):
+def test_cost_of_a_late_request_belongs_to_its_session(tmp_path: Path):
     with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
         plugin = MemoryPlugin(memory, PromptComposer(memory))
         raw = json.dumps(asking("Hello?")).encode()
         admitted = plugin.passthrough(ClientRequest("anthropic", PATH, "", HEADERS, raw, 1_000_000))
         assert isinstance(admitted.observer, BillingObserver)
         reserved = admitted.observer.reservation.hold
-        assert (reserved.session, reserved.project) == ("s-1", HERE)
+        assert (reserved.cost.session, reserved.cost.project) == ("s-1", HERE)
         plugin.close()

@@ -17,9 +17,9 @@ from lore.gateway.plugin_protocol import ClientRequest, RequestPlan
 from lore.gateway.turn_recorder import PendingTurn
 from lore.memory import Memory
 from lore.records import SpendLine, TokenUse
-from tests.gateway.paid import paying, total
-from tests.gateway.proxied import Got, Proxied
-from tests.gateway.upstream import Answers, Upstream, upstream
+from tests.gateway.gateway_server import Got, Proxied
+from tests.gateway.priced_gateway import paying, total
+from tests.upstream import RawResponse, Upstream, running_upstream
 from tests.waiting import eventually
 
 ASKED: dict[str, Any] = {
@@ -54,18 +54,18 @@ WHOLE = {**QUEUED, "status": "completed", "output": [SAID], "usage": USED}
 TOOK = TokenUse(fresh_tokens=50, cache_read_tokens=200, output_tokens=50)
 
 
-def told(response: dict[str, Any]) -> Answers:
-    return Answers(200, JSON, json.dumps(response).encode())
+def told(response: dict[str, Any]) -> RawResponse:
+    return RawResponse(200, JSON, json.dumps(response).encode())
 
 
-def streamed(*events: dict[str, Any]) -> Answers:
+def streamed(*events: dict[str, Any]) -> RawResponse:
     said = [b"data: " + json.dumps(one).encode() + b"\n\n" for one in events]
-    return Answers(200, STREAM, b"".join(said))
+    return RawResponse(200, STREAM, b"".join(said))
 
 
 @pytest.fixture
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
 
 
@@ -78,7 +78,7 @@ def begin(
 ) -> SpendLine:
     """Ask for something in the background, and return what was entered of that."""
     up.reply_with(told(QUEUED))
-    assert gateway.ask("/v1/responses", {**ASKED, **more}, headers).tree["status"] == "queued"
+    assert gateway.ask("/v1/responses", {**ASKED, **more}, headers).json["status"] == "queued"
     eventually(lambda: total(memory).requests == 1)
     entered = total(memory)
     assert entered.estimated == 1
@@ -86,7 +86,7 @@ def begin(
     return entered
 
 
-def fetch(up: Upstream, gateway: Proxied, answer: Answers, path: str = PATH) -> Got:
+def fetch(up: Upstream, gateway: Proxied, answer: RawResponse, path: str = PATH) -> Got:
     up.reply_with(answer)
     return gateway.ask(path, headers=HEADERS)
 
@@ -102,7 +102,7 @@ def stored(memory: Memory) -> list[str]:
 
 
 @pytest.mark.parametrize("remembers", [True, False])
-def test_what_was_written_in_the_background_costs_what_it_took_once_it_is_fetched(
+def test_background_response_is_charged_by_its_usage_once_fetched(
     tmp_path: Path, up: Upstream, remembers: bool
 ):
     with paying(tmp_path, up.url, gateway_memory=remembers) as (memory, gateway):
@@ -110,7 +110,7 @@ def test_what_was_written_in_the_background_costs_what_it_took_once_it_is_fetche
         assert fetch(up, gateway, told({**QUEUED, "status": "in_progress"})).status == 200
         assert total(memory) == before
         for _ in range(3):
-            assert fetch(up, gateway, told(WHOLE)).tree == WHOLE
+            assert fetch(up, gateway, told(WHOLE)).json == WHOLE
         eventually(lambda: total(memory).tokens == TOOK)
         assert (total(memory).requests, total(memory).estimated) == (1, 0)
         assert total(memory).usd == pytest.approx(0.1 + 0.2)
@@ -120,7 +120,7 @@ def test_what_was_written_in_the_background_costs_what_it_took_once_it_is_fetche
         assert counted.usd == pytest.approx(0.1 + 0.2)
 
 
-def test_a_stream_that_is_fetched_tells_what_it_took(tmp_path: Path, up: Upstream):
+def test_fetched_stream_reports_its_usage(tmp_path: Path, up: Upstream):
     with paying(tmp_path, up.url) as (memory, gateway):
         before = begin(up, memory, gateway)
         path = f"{PATH}?stream=true&starting_after=2"
@@ -132,7 +132,7 @@ def test_a_stream_that_is_fetched_tells_what_it_took(tmp_path: Path, up: Upstrea
         eventually(lambda: total(memory).tokens == TOOK)
 
 
-def test_a_stream_in_the_background_that_broke_off_costs_what_it_took_once_it_is_fetched(
+def test_aborted_background_stream_is_charged_by_its_usage_once_fetched(
     tmp_path: Path, up: Upstream
 ):
     with paying(tmp_path, up.url) as (memory, gateway):
@@ -143,7 +143,7 @@ def test_a_stream_in_the_background_that_broke_off_costs_what_it_took_once_it_is
         eventually(lambda: total(memory).tokens == TOOK)
 
 
-def test_what_is_fetched_after_a_restart_is_corrected_too(tmp_path: Path, up: Upstream):
+def test_response_fetched_after_a_restart_corrects_the_ledger(tmp_path: Path, up: Upstream):
     with paying(tmp_path, up.url) as (memory, gateway):
         begin(up, memory, gateway)
     with paying(tmp_path, up.url) as (memory, gateway):
@@ -151,12 +151,12 @@ def test_what_is_fetched_after_a_restart_is_corrected_too(tmp_path: Path, up: Up
         eventually(lambda: total(memory).tokens == TOOK)
 
 
-def test_the_budget_of_a_day_has_back_what_was_not_taken(tmp_path: Path, up: Upstream):
+def test_unused_reservation_returns_to_the_daily_budget(tmp_path: Path, up: Upstream):
     with paying(tmp_path, up.url, daily_budget=2.0) as (memory, gateway):
         begin(up, memory, gateway)
         assert memory.budget.day_budget().spent_usd > 2.0
         assert gateway.ask("/v1/responses", ASKED, HEADERS).status == 402
-        assert fetch(up, gateway, told(WHOLE)).tree == WHOLE
+        assert fetch(up, gateway, told(WHOLE)).json == WHOLE
         eventually(lambda: total(memory).tokens == TOOK)
         up.reply_with(told({**WHOLE, "id": "resp_other"}))
         assert (
@@ -164,7 +164,7 @@ def test_the_budget_of_a_day_has_back_what_was_not_taken(tmp_path: Path, up: Ups
         )
 
 
-def test_a_response_that_failed_in_the_background_is_free(tmp_path: Path, up: Upstream):
+def test_failed_background_response_is_free(tmp_path: Path, up: Upstream):
     error = {"code": "server_error", "message": "It did not work."}
     with paying(tmp_path, up.url) as (memory, gateway):
         begin(up, memory, gateway)
@@ -174,7 +174,7 @@ def test_a_response_that_failed_in_the_background_is_free(tmp_path: Path, up: Up
 
 
 @pytest.mark.parametrize("cancels", [True, False])
-def test_a_response_that_was_called_off_costs_its_prompt_and_what_was_written(
+def test_cancelled_response_costs_prompt_and_output_so_far(
     tmp_path: Path, up: Upstream, cancels: bool
 ):
     with paying(tmp_path, up.url) as (memory, gateway):
@@ -190,21 +190,25 @@ def test_a_response_that_was_called_off_costs_its_prompt_and_what_was_written(
         assert total(memory).tokens.input_tokens == before.tokens.input_tokens
 
 
-def test_an_answer_that_is_packed_all_the_same_is_read(tmp_path: Path, up: Upstream):
+def test_compressed_background_response_is_read(tmp_path: Path, up: Upstream):
     with paying(tmp_path, up.url) as (memory, gateway):
         begin(up, memory, gateway)
         packed = gzip.compress(json.dumps(WHOLE).encode())
-        got = fetch(up, gateway, Answers(200, {**JSON, "content-encoding": "gzip"}, packed))
+        got = fetch(up, gateway, RawResponse(200, {**JSON, "content-encoding": "gzip"}, packed))
         assert got.body == packed
-        assert up.asked[-1].header("accept-encoding") == "identity"
+        assert up.requests[-1].header("accept-encoding") == "identity"
         eventually(lambda: total(memory).tokens == TOOK)
 
 
 @pytest.mark.parametrize(
     "answer",
-    [Answers(404, JSON, b'{"error": {"message": "No."}}'), Answers(200, JSON, b"{"), told({})],
+    [
+        RawResponse(404, JSON, b'{"error": {"message": "No."}}'),
+        RawResponse(200, JSON, b"{"),
+        told({}),
+    ],
 )
-def test_what_tells_of_no_end_changes_nothing(tmp_path: Path, up: Upstream, answer: Answers):
+def test_unfinished_response_changes_nothing(tmp_path: Path, up: Upstream, answer: RawResponse):
     with paying(tmp_path, up.url) as (memory, gateway):
         before = begin(up, memory, gateway)
         assert fetch(up, gateway, answer).body == answer.body
@@ -212,7 +216,7 @@ def test_what_tells_of_no_end_changes_nothing(tmp_path: Path, up: Upstream, answ
         assert total(memory) == before
 
 
-def test_what_was_written_in_the_background_is_remembered_once(tmp_path: Path, up: Upstream):
+def test_background_response_is_recorded_once(tmp_path: Path, up: Upstream):
     with paying(tmp_path, up.url) as (memory, gateway):
         begin(up, memory, gateway)
         for _ in range(2):
@@ -238,7 +242,7 @@ SESSION = {**HEADERS, "session_id": "s-1", "originator": "codex_cli_rs"}
 
 @PLUGINS
 @pytest.mark.parametrize("headers", [HEADERS, SESSION], ids=["unnamed", "named"])
-def test_what_was_written_in_the_background_is_remembered_though_others_are_forgotten(
+def test_background_response_is_recorded_although_others_were_forgotten(
     tmp_path: Path, up: Upstream, headers: dict[str, str], plugin: type[MemoryPlugin]
 ):
     with paying(tmp_path, up.url, plugin) as (memory, gateway):
@@ -251,7 +255,7 @@ def test_what_was_written_in_the_background_is_remembered_though_others_are_forg
 
 @PLUGINS
 @pytest.mark.parametrize("forgets", ["session", "words"])
-def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
+def test_background_turn_that_was_forgotten_is_not_recorded(
     tmp_path: Path, up: Upstream, forgets: str, plugin: type[MemoryPlugin]
 ):
     with paying(tmp_path, up.url, plugin) as (memory, gateway):
@@ -266,7 +270,7 @@ def test_what_was_forgotten_meanwhile_is_not_remembered_when_it_is_fetched(
 
 
 @PLUGINS
-def test_what_was_asked_in_amnesia_is_not_awaited(
+def test_private_turn_does_not_become_pending(
     tmp_path: Path, up: Upstream, plugin: type[MemoryPlugin]
 ):
     said = [

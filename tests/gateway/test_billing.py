@@ -29,13 +29,13 @@ from lore.gateway.observer import MAX_STREAM_BYTES
 from lore.gateway.plugin_protocol import ClientRequest, Outcome
 from lore.gateway.usage import RequestUsage
 from lore.memory import Memory
-from lore.records import RequestHold, TokenUse
+from lore.records import RequestCost, RequestHold, TokenUse
 from lore.settings import load
 from tests.fakes import FakeEmbedder
-from tests.gateway.paid import PRICES, paying, total
-from tests.gateway.proxied import HELLO
+from tests.gateway.gateway_server import HELLO
+from tests.gateway.priced_gateway import PRICES, paying, total
 from tests.gateway.test_memory_plugin import HEADERS, PATH
-from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
+from tests.upstream import Call, ModelReply, Text, Upstream, running_upstream
 from tests.waiting import eventually
 
 MOST = TokenUse(1_000)
@@ -127,7 +127,7 @@ def test_a_longer_prompt_is_longer_in_its_own_class(most: TokenUse):
 
 @pytest.fixture
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
 
 
@@ -136,13 +136,13 @@ def test_a_search_ends_an_answer_whose_budget_is_spent(tmp_path: Path, up: Upstr
     look = Call("recall", {"query": "tides"})
     body: dict[str, Any] = {**HELLO, "model": "dear", "stream": stream}
     with paying(tmp_path, up.url, daily_budget=0.001) as (memory, gateway):
-        up.reply_with(Says(Text("Let me see."), look), Says(Text("Low.")))
+        up.reply_with(ModelReply(Text("Let me see."), look), ModelReply(Text("Low.")))
         got = gateway.ask(PATH, body, HEADERS)
         assert got.status == (200 if stream else 429)
         assert b"rate_limit_error" in got.body
         assert b"set aside for requests under way" in got.body
         assert (b"Let me see." in got.body) is stream
-        assert len(up.asked) == 1
+        assert len(up.requests) == 1
         eventually(lambda: total(memory).requests == 1)
         assert total(memory).estimated == 0
         assert set_aside(memory) == 0
@@ -151,16 +151,16 @@ def test_a_search_ends_an_answer_whose_budget_is_spent(tmp_path: Path, up: Upstr
 def test_searches_leave_no_money_set_aside(tmp_path: Path, up: Upstream):
     look = Call("recall", {"query": "tides"})
     with paying(tmp_path, up.url, daily_budget=1_000.0) as (memory, gateway):
-        up.reply_with(*[Says(Text("Let me see."), look)] * 3, Says(Text("Low.")))
+        up.reply_with(*[ModelReply(Text("Let me see."), look)] * 3, ModelReply(Text("Low.")))
         got = gateway.ask(PATH, {**HELLO, "model": "dear"}, HEADERS)
         assert got.status == 200
-        assert len(up.asked) == 4
+        assert len(up.requests) == 4
         eventually(lambda: total(memory).requests == 1)
         assert set_aside(memory) == 0
 
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
-RESERVED = RequestHold("k", BEGUN, "m", "google", "request:turn", "", "", usd=None, is_stored=False)
+RESERVED = RequestHold("k", BEGUN, RequestCost("m", None, "google"), usd=None)
 PROMPT = TokenUse(fresh_tokens=100)
 STREAMED = b'data: {"candidates": [], "usageMetadata": {"promptTokenCount": 7}}\n\n'
 WHOLE = b'{"candidates": [], "usageMetadata": {"promptTokenCount": 7}}'
@@ -258,8 +258,8 @@ def test_headers_that_cannot_be_read_do_not_hide_what_an_answer_took():
 
 def test_an_unreadable_response_still_settles_its_request():
     class Broken:
-        def open_reader(self, *, streams: bool) -> object:
-            raise ZeroDivisionError(streams)
+        def read_reply(self, body: bytes, *, streams: bool) -> object:
+            raise ZeroDivisionError(body, streams)
 
     bill = Reservation(Broken(), RESERVED, streams=False, prompt=PROMPT)  # type: ignore[arg-type]  # only this is asked
     assert observed(bill, WHOLE, {}) == [Reply(chars=len(WHOLE))]

@@ -246,9 +246,8 @@ BILLS: list[tuple[str, str, dict[str, Any], float]] = [
 def test_a_request_costs_what_its_provider_charges(
     catalogue: PriceCatalogue, wire: str, model: str, answer: dict[str, Any], usd: float
 ):
-    reader = ADAPTERS[wire].open_reader(streams=False)
-    reader.feed(json.dumps(answer).encode())
-    taken = measure_usage([UpstreamResponse(200, reader.end())], TokenUse())
+    reply = ADAPTERS[wire].read_reply(json.dumps(answer).encode(), streams=False)
+    taken = measure_usage([UpstreamResponse(200, reply)], TokenUse())
     pricing = catalogue.find(model, PROVIDERS[wire], service=taken.service)
     assert pricing is not None
     assert not taken.estimated
@@ -260,6 +259,5 @@ def test_a_stream_reports_its_service_tier_like_a_document(wire: str):
     told: dict[str, Any] = {"service_tier": "flex", "choices": [], "usage": {"prompt_tokens": 1}}
     if wire == "responses":
         told = {"type": "response.completed", "response": {"service_tier": "flex", "output": []}}
-    reader = ADAPTERS[wire].open_reader(streams=True)
-    reader.feed(b"data: " + json.dumps(told).encode() + b"\n\n")
-    assert reader.end().service_tier == "flex"
+    stream = b"data: " + json.dumps(told).encode() + b"\n\n"
+    assert ADAPTERS[wire].read_reply(stream, streams=True).service_tier == "flex"

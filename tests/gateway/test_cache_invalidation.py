@@ -21,7 +21,7 @@ from lore.memory import Memory
 from lore.records import ClientSession
 from lore.settings import load
 from tests.fakes import FakeEmbedder
-from tests.gateway.proxied import HELLO
+from tests.gateway.gateway_server import HELLO
 from tests.gateway.test_settling import MESSAGE
 from tests.waiting import eventually
 
@@ -44,7 +44,7 @@ class Eras:
         return self.now
 
 
-def test_all_is_let_go_of_once_in_an_era():
+def test_caches_are_cleared_once_per_generation():
     eras = Eras()
     invalidator = CacheInvalidator(eras.find, eras.gone.append)
     for eras.now in "aabb":
@@ -52,7 +52,7 @@ def test_all_is_let_go_of_once_in_an_era():
     assert eras.gone == ["a", "b"]
 
 
-def test_it_is_looked_again_and_again_though_the_store_is_busy():
+def test_polling_continues_while_the_store_is_busy():
     eras = Eras()
     eras.fails = True
     invalidator = CacheInvalidator(eras.find, eras.gone.append, every_s=0.001)
@@ -65,7 +65,7 @@ def test_it_is_looked_again_and_again_though_the_store_is_busy():
     invalidator.close()
 
 
-def test_what_could_not_be_let_go_of_is_tried_again():
+def test_failed_invalidation_is_retried():
     eras = Eras()
 
     def fail_once(era: str) -> None:
@@ -96,7 +96,7 @@ def asked(*said: str, **more: Any) -> ClientRequest:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another process"])
-def test_requests_are_not_in_mind_once_anything_is_forgotten(memory: Memory, elsewhere: bool):
+def test_parse_cache_is_cleared_once_anything_is_forgotten(memory: Memory, elsewhere: bool):
     plugin = MemoryPlugin(memory, PromptComposer(memory))
     incoming = asked("The staging port is 5436.")
     plugin.invalidator.check()
@@ -156,11 +156,11 @@ def way_of(plugin: MemoryPlugin, name: str) -> Callable[[ClientRequest], Request
 @pytest.mark.parametrize("asks", ERRANDS, ids=["turn", "probe", "summary", "aside"])
 @pytest.mark.parametrize("way", ["prepare", "go_on", "admit"])
 @pytest.mark.parametrize("told_by", HISTORIES)
-def test_requests_in_amnesia_are_not_in_mind(memory: Memory, told_by: str, way: str, asks: str):
+def test_private_requests_are_not_cached(memory: Memory, told_by: str, way: str, asks: str):
     composer = PromptComposer(memory)
     plugin = MemoryPlugin(memory, composer)
     if told_by == "store":
-        composer.begin_private_mode(ClientSession("s-1", "claude-code"))
+        composer.sessions.begin_private_mode(ClientSession("s-1", "claude-code"))
         plugin.plan(asked("Hello."))
     incoming = asked(*HISTORIES[told_by], asks, **ERRANDS[asks])
     parse_cache.clear_caches()
@@ -172,10 +172,10 @@ def test_requests_in_amnesia_are_not_in_mind(memory: Memory, told_by: str, way: 
     plugin.close()
 
 
-def test_a_command_in_amnesia_leaves_nothing_in_mind(memory: Memory):
+def test_command_in_private_mode_leaves_nothing_cached(memory: Memory):
     composer = PromptComposer(memory)
     plugin = MemoryPlugin(memory, composer)
-    composer.begin_private_mode(ClientSession("s-1", "claude-code"))
+    composer.sessions.begin_private_mode(ClientSession("s-1", "claude-code"))
     incoming = asked(SECRET, "Well.", "/lore:status")
     for find in (plugin.plan, plugin.find_command):
         parse_cache.clear_caches()
@@ -185,7 +185,7 @@ def test_a_command_in_amnesia_leaves_nothing_in_mind(memory: Memory):
 
 
 @pytest.mark.parametrize("way", ["prepare", "admit"])
-def test_requests_that_only_speak_of_amnesia_are_in_mind(memory: Memory, way: str):
+def test_requests_that_only_mention_private_mode_are_cached(memory: Memory, way: str):
     plugin = MemoryPlugin(memory, PromptComposer(memory))
     parse_cache.clear_caches()
     end(way_of(plugin, way)(asked(SECRET, "Well.", f"What does {ON} do?")))

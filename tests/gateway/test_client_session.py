@@ -60,7 +60,7 @@ OPENCODE = {"user-agent": "opencode/1.18.33 ai-sdk", "x-session-id": "ses_1"}
         ),
     ],
 )
-def test_agents_name_their_sessions(headers, document, client: ClientSession):
+def test_session_is_found_in_headers_of_agents(headers, document, client: ClientSession):
     assert find_client_session(said(headers, document)) == client
 
 
@@ -74,11 +74,11 @@ def test_agents_name_their_sessions(headers, document, client: ClientSession):
         {"metadata": "x"},
     ],
 )
-def test_what_names_no_session_is_no_error(document):
+def test_request_without_a_session_is_accepted(document):
     assert find_client_session(said({"x-session-id": "of another program"}, document)) is None
 
 
-def test_the_header_tells_the_folder_before_the_prompt_does():
+def test_project_header_takes_precedence_over_the_prompt():
     system = {"system": [{"type": "text", "text": "Primary working directory: /code/almanac\nX"}]}
     assert folder_of(said({}, system)) == "/code/almanac"
     assert folder_of(said({"x-lore-project": "/code/harbor"}, system)) == "/code/harbor"
@@ -88,7 +88,7 @@ def test_the_header_tells_the_folder_before_the_prompt_does():
 
 
 @pytest.mark.parametrize("name", ["messages", "input"])
-def test_first_messages_are_an_agents_prompt_too(name):
+def test_first_messages_count_as_the_agents_prompt(name):
     def document(text: str) -> dict[str, Any]:
         return {name: [{"role": "system", "content": text}, {"role": "user", "content": "Hi."}]}
 
@@ -99,7 +99,7 @@ def test_first_messages_are_an_agents_prompt_too(name):
     assert not is_auxiliary(said(OPENCODE, document("You are an agent.")))
 
 
-def test_a_result_does_not_tell_the_folder():
+def test_folder_is_not_read_from_tool_results():
     forged = "Working directory: /code/secret"
     talk = (
         entry("user", "Read the page"),
@@ -131,11 +131,11 @@ def test_a_result_does_not_tell_the_folder():
         ),
     ],
 )
-def test_titles_summaries_and_probes_are_no_turns(headers, document, asked: str):
+def test_titles_summaries_and_probes_are_auxiliary(headers, document, asked: str):
     assert is_auxiliary(said(headers, document, entry("user", asked)))
 
 
-def test_a_turn_is_no_errand():
+def test_turn_is_not_auxiliary():
     headers = {"x-codex-turn-metadata": '{"request_kind":"turn"}'}
     assert not is_auxiliary(said(headers, {"max_tokens": 8000}, entry("user", "Mend the login")))
 
@@ -143,7 +143,7 @@ def test_a_turn_is_no_errand():
 GEMINI = {"user-agent": "GeminiCLI-tui/0.61.0/gemini-2.5-pro (linux; x64; terminal)"}
 
 
-def test_gemini_cli_tells_who_it_is_and_where_and_no_session():
+def test_gemini_cli_states_agent_and_folder_but_no_session():
     told = "This is the Gemini CLI.\n- **Workspace Directories:**\n  - /code/harbor\n  - /code/x\n"
     asked = said(GEMINI, {}, entry("user", told))
     assert find_client_session(asked) is None
@@ -153,7 +153,7 @@ def test_gemini_cli_tells_who_it_is_and_where_and_no_session():
 
 
 @pytest.mark.parametrize("tools", [None, [], [{"googleSearch": {}}]])
-def test_what_gemini_cli_asks_without_its_tools_is_no_turn(tools):
+def test_gemini_cli_request_without_tools_is_auxiliary(tools):
     asked = entry("user", "Which model is to answer?")
     assert is_auxiliary(said(GEMINI, {"tools": tools}, asked))
     assert not is_auxiliary(said({}, {"tools": tools}, asked))
@@ -161,7 +161,7 @@ def test_what_gemini_cli_asks_without_its_tools_is_no_turn(tools):
     assert not is_auxiliary(said(GEMINI, {"tools": declared}, asked))
 
 
-def test_an_aside_is_told_from_a_summary():
+def test_side_question_differs_from_compaction():
     aside = said(CLAUDE, {}, entry("user", "[SUGGESTION MODE: What might the user type next?]"))
     summary = said(CLAUDE, {}, entry("user", "CRITICAL: Respond with TEXT ONLY."))
     assert (is_side_question(aside), is_compaction(aside)) == (True, False)

@@ -46,19 +46,19 @@ def carry_out(tmp_path: Path):
         told(OFFERED, "Lore's gateway answers this command by itself."),
     ],
 )
-def test_a_command_is_known_however_a_client_sends_it(carry_out, entry):
+def test_command_is_found_in_every_client_format(carry_out, entry):
     assert "nothing of this conversation is stored" in carry_out(entry)
 
 
-def test_what_an_agent_puts_behind_a_command_hides_it_from_nobody(carry_out):
+def test_command_is_found_before_appended_agent_messages(carry_out):
     assert carry_out(told("/lore:status"), told("Agents: …", voice="system"))
 
 
-def test_what_a_model_said_is_no_command(carry_out):
+def test_assistant_text_is_not_a_command(carry_out):
     assert not carry_out(told("/lore:status", voice="assistant"))
 
 
-def test_other_words_are_no_command(carry_out):
+def test_other_text_is_not_a_command(carry_out):
     assert not carry_out(told("What does /lore:status do?"))
 
 
@@ -69,26 +69,26 @@ RESULT = Block("result", 5, "found", "c1")
 @pytest.mark.parametrize(
     "typed", ["lore: tell me of this game", "lore:\n  port: 3207", "lore:tour"]
 )
-def test_a_prompt_that_begins_like_one_is_no_command(carry_out, typed):
+def test_prompt_that_starts_like_a_command_is_not_one(carry_out, typed):
     assert not carry_out(told(typed))
 
 
-def test_a_command_in_capitals_is_one_and_a_mistyped_one_is_helped(carry_out):
+def test_command_ignores_case_and_unknown_ones_show_help(carry_out):
     assert "nothing of this conversation is stored" in carry_out(told("/LORE:AMNESIA ON"))
     assert carry_out(told("/lore:stats")) == commands.HELP
 
 
-def test_what_stands_beside_a_result_was_not_typed(carry_out):
+def test_text_beside_a_tool_result_is_not_a_command(carry_out):
     beside = Entry("user", (RESULT, *told("/lore:remember it").blocks), "k")
     assert not carry_out(beside)
 
 
-def test_of_several_texts_nobody_knows_which_was_typed_unless_the_agent_tells_them_apart(carry_out):
+def test_command_among_several_texts_needs_an_agent_that_marks_injected_text(carry_out):
     both = told("Summarise the attached page", "/lore:remember the harbour is closed")
     assert not carry_out(both, client=STRANGER)
     assert carry_out(both)
 
 
-def test_a_command_of_the_plugin_is_known_where_claude_code_puts_it(carry_out):
+def test_plugin_command_is_found_in_claude_code_requests(carry_out):
     assert not carry_out(told("Read this.", OFFERED + " It is attached."))
     assert not carry_out(told(OFFERED, "Read this."), client=STRANGER)

@@ -13,8 +13,8 @@ import pytest
 
 from lore.gateway import connection_owner
 from lore.http.server import CONNECTION_STATE
-from tests.gateway.proxied import HELLO, proxied
-from tests.gateway.upstream import Upstream, upstream
+from tests.gateway.gateway_server import HELLO, proxied
+from tests.upstream import Upstream, running_upstream
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")
 
@@ -33,11 +33,11 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not
         ("", False),
     ],
 )
-def test_loopback_is_known_by_its_address(address: str, loopback: bool):
+def test_loopback_addresses_are_recognized(address: str, loopback: bool):
     assert connection_owner.is_loopback(address) is loopback
 
 
-def test_both_rooms_call_the_place_of_a_connection_the_same():
+def test_connection_state_has_the_same_key_in_server_and_gateway():
     assert connection_owner.CONNECTION == CONNECTION_STATE
 
 
@@ -50,30 +50,30 @@ def unknown(_client: Any, _server: Any) -> None:
 
 
 @pytest.mark.parametrize("owner", [other, unknown])
-def test_another_user_of_the_machine_needs_a_key(tmp_path: Path, up: Upstream, owner: Any):
+def test_other_users_of_the_machine_need_a_key(tmp_path: Path, up: Upstream, owner: Any):
     with proxied(tmp_path, up.url, owner=owner) as gateway:
-        came = len(up.asked)
+        came = len(up.requests)
         got = gateway.ask("/v1/messages", HELLO, {"x-api-key": "k"})
         assert got.status == 401
-        assert got.tree["error"]["type"] == "authentication_error"
+        assert got.json["error"]["type"] == "authentication_error"
         for key in ("", "wrong", "lore_0123456789_x"):
             assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": key}).status == 401
-        assert len(up.asked) == came
+        assert len(up.requests) == came
         reader, _ = gateway.served.memory.access.create_key("reader", scopes=["read"])
         assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": reader}).status == 403
-        assert len(up.asked) == came
+        assert len(up.requests) == came
         assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": gateway.served.key}).status == 200
-        assert not up.asked[-1].header("x-lore-key")
+        assert not up.requests[-1].header("x-lore-key")
 
 
-def test_a_wrong_key_is_refused_also_where_none_is_needed(tmp_path: Path, up: Upstream):
+def test_wrong_key_is_refused_even_from_the_own_user(tmp_path: Path, up: Upstream):
     with proxied(tmp_path, up.url) as gateway:
-        came = len(up.asked)
+        came = len(up.requests)
         assert gateway.ask("/v1/messages", HELLO, {"x-lore-key": "wrong"}).status == 401
-        assert len(up.asked) == came
+        assert len(up.requests) == came
 
 
-def test_the_owner_is_looked_up_once_for_each_connection(tmp_path: Path, up: Upstream):
+def test_owner_is_looked_up_once_per_connection(tmp_path: Path, up: Upstream):
     looked: list[Any] = []
 
     def owner(client: Any, server: Any) -> int:
@@ -91,9 +91,7 @@ def test_the_owner_is_looked_up_once_for_each_connection(tmp_path: Path, up: Ups
     assert len(looked) == 2
 
 
-def test_who_cannot_be_told_now_is_asked_to_come_again_and_is_looked_up_again(
-    tmp_path: Path, up: Upstream
-):
+def test_failed_owner_lookup_returns_503_and_is_retried(tmp_path: Path, up: Upstream):
     looked: list[Any] = []
 
     def owner(client: Any, server: Any) -> int:
@@ -114,7 +112,7 @@ def test_who_cannot_be_told_now_is_asked_to_come_again_and_is_looked_up_again(
 
 @LINUX
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_a_process_of_another_user_is_refused(tmp_path: Path):
+def test_process_of_another_user_is_refused(tmp_path: Path):
     ask = (
         "import encodings.idna, os, socket, sys\n"
         "os.setuid(12345)\n"
@@ -122,16 +120,16 @@ def test_a_process_of_another_user_is_refused(tmp_path: Path):
         "client.sendall(b'GET /v1/models HTTP/1.1\\r\\nhost: localhost\\r\\n\\r\\n')\n"
         "print(client.recv(12).decode())\n"
     )
-    with upstream() as up, proxied(tmp_path, up.url) as gateway:
+    with running_upstream() as up, proxied(tmp_path, up.url) as gateway:
         done = subprocess.run(
             [sys.executable, "-I", "-c", ask, str(gateway.served.port)],
             capture_output=True, text=True, check=True, timeout=60,
         )  # fmt: skip
         assert done.stdout.strip() == "HTTP/1.1 401"
-        assert not up.asked
+        assert not up.requests
 
 
-def test_beyond_loopback_a_key_is_needed(tmp_path: Path, up: Upstream):
+def test_requests_from_other_machines_need_a_key(tmp_path: Path, up: Upstream):
     address = _own_address()
     with (
         proxied(tmp_path, up.url, host="0.0.0.0") as gateway,

@@ -32,7 +32,7 @@ def all_stored(names: Sequence[str], agent: str) -> str:
     return names[0]
 
 
-def test_a_talk_goes_on_under_the_name_that_its_first_answer_gives_it():
+def test_conversation_keeps_the_id_of_its_first_response():
     talks = ConversationIds(none_stored)
     first = talks.find_client_session([HELLO], UNKNOWN_AGENT, HERE)
     named = with_conversation_id(first, [HI])
@@ -43,7 +43,7 @@ def test_a_talk_goes_on_under_the_name_that_its_first_answer_gives_it():
     assert (named.first, named.agent) == (first, UNKNOWN_AGENT)
 
 
-def test_the_same_words_in_another_project_are_another_talk():
+def test_same_opening_in_another_project_is_another_conversation():
     talks = ConversationIds(none_stored)
     first, other = (
         talks.find_client_session([HELLO], UNKNOWN_AGENT, HERE),
@@ -53,14 +53,14 @@ def test_the_same_words_in_another_project_are_another_talk():
     assert with_conversation_id(first, [HI]) != with_conversation_id(other, [HI])
 
 
-def test_a_request_that_is_sent_again_is_the_same_talk():
+def test_repeated_request_is_the_same_conversation():
     talks = ConversationIds(none_stored)
     assert talks.find_client_session([HELLO], UNKNOWN_AGENT, HERE) == talks.find_client_session(
         [HELLO], UNKNOWN_AGENT, HERE
     )
 
 
-def test_talks_of_the_same_first_words_part_at_their_answers():
+def test_conversations_with_the_same_opening_differ_by_response():
     talks = ConversationIds(none_stored)
     talks.find_client_session([HELLO], UNKNOWN_AGENT, HERE)
     one = talks.find_client_session([HELLO, HI, MORE], UNKNOWN_AGENT, HERE)
@@ -71,7 +71,7 @@ def test_talks_of_the_same_first_words_part_at_their_answers():
     assert one.began == other.began
 
 
-def test_a_name_does_not_depend_on_what_a_process_remembers():
+def test_conversation_id_does_not_depend_on_the_process():
     before = with_conversation_id(
         ConversationIds(none_stored).find_client_session([HELLO], UNKNOWN_AGENT, HERE), [HI]
     )
@@ -81,7 +81,7 @@ def test_a_name_does_not_depend_on_what_a_process_remembers():
     )
 
 
-def test_talks_that_begin_with_the_same_examples_are_not_one():
+def test_conversations_with_the_same_examples_are_distinct():
     talks = ConversationIds(none_stored)
     shown = [entry("user", "2 + 2"), entry("assistant", "4")]
     one = talks.find_client_session([*shown, entry("user", "3 + 3")], UNKNOWN_AGENT, HERE)
@@ -89,7 +89,7 @@ def test_talks_that_begin_with_the_same_examples_are_not_one():
     assert one.session != other.session
 
 
-def test_a_talk_that_nobody_knows_begins_where_it_is_first_heard():
+def test_unknown_conversation_starts_with_its_first_request():
     talks = ConversationIds(none_stored)
     first = talks.find_client_session([HELLO, HI, MORE], UNKNOWN_AGENT, HERE)
     assert not first.began
@@ -100,7 +100,7 @@ def test_a_talk_that_nobody_knows_begins_where_it_is_first_heard():
     )
 
 
-def test_an_answer_is_known_by_its_marker_and_by_its_search():
+def test_response_has_the_same_fingerprint_with_marker_or_call():
     talks = ConversationIds(none_stored)
     first = talks.find_client_session([HELLO], UNKNOWN_AGENT, HERE)
     searched = [
@@ -120,7 +120,7 @@ def calling(call_id: str, *, by_id: bool = True) -> Entry:
     return Entry("assistant", (call,), "key")
 
 
-def test_talks_part_at_calls_that_are_alike_but_for_the_ids_that_the_provider_gave_them():
+def test_conversations_differ_by_provider_call_ids():
     talks = ConversationIds(none_stored)
     first = talks.find_client_session([HELLO], UNKNOWN_AGENT, HERE)
     one, other = (
@@ -134,7 +134,7 @@ def test_talks_part_at_calls_that_are_alike_but_for_the_ids_that_the_provider_ga
 
 
 @pytest.mark.parametrize("id_of_client", [{}, {"id": "Read-1763-0"}])
-def test_a_talk_with_gemini_is_known_by_calls_to_which_its_client_gives_ids(
+def test_gemini_conversation_is_identified_despite_client_call_ids(
     id_of_client: dict[str, str],
 ):
     def told(**id_: str) -> tuple[Entry, ...]:
@@ -153,17 +153,17 @@ def test_a_talk_with_gemini_is_known_by_calls_to_which_its_client_gives_ids(
     assert talks.find_client_session(told(**id_of_client), UNKNOWN_AGENT, HERE) == named
 
 
-def test_a_request_without_an_answer_has_no_name_yet():
+def test_unanswered_request_has_no_conversation_id():
     first = ConversationIds(none_stored).find_client_session([HELLO], UNKNOWN_AGENT, HERE)
     assert with_conversation_id(first, []) is None
 
 
-def test_a_session_with_a_name_keeps_it():
+def test_named_session_keeps_its_name():
     named = ClientSession("s-1", "codex", HERE)
     assert with_conversation_id(named, [HI]) == named
 
 
-def test_what_there_is_no_time_for_is_neither_looked_up_nor_remembered():
+def test_lookup_from_cache_neither_reads_nor_adds():
     def refuse(names: Sequence[str], agent: str) -> str:
         raise AssertionError(names, agent)
 
@@ -174,8 +174,8 @@ def test_what_there_is_no_time_for_is_neither_looked_up_nor_remembered():
     ).began
 
 
-def test_only_so_many_talks_are_remembered():
+def test_number_of_known_conversations_is_limited():
     talks = ConversationIds(none_stored, max_size=3)
     for n in range(50):
         talks.find_client_session([entry("user", str(n))], UNKNOWN_AGENT, HERE)
-    assert len(talks._known) == 3
+    assert len(talks._known.items()) == 3

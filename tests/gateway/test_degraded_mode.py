@@ -12,15 +12,16 @@ import pytest
 
 from lore.errors import EmbedderError, StoreBusy
 from lore.gateway.plugin_protocol import ClientRequest, Command, RequestPlan
-from lore.memory.context import GatewayStats
+from lore.gateway.workers import Workers
+from lore.records.gateway import GatewayStats
 from lore.store import dialogue_state
 from tests.fakes import FakeEmbedder
-from tests.gateway.locking import locked
-from tests.gateway.proxied import HELLO, proxied
+from tests.gateway.gateway_server import HELLO, proxied
+from tests.gateway.store_lock import locked
 from tests.gateway.test_memory_plugin import HEADERS, HERE, PATH, Life, life
 from tests.gateway.test_request_planner import Noting
-from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
 from tests.trust.test_faults import small_disk
+from tests.upstream import Call, ModelReply, Text, Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
 
 __all__ = ["small_disk"]
@@ -33,19 +34,21 @@ LOCKED_S = 600.0
 
 @pytest.fixture
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
-        assert not served.refused
+        assert not served.rejected
 
 
-def test_answers_that_search_end_while_the_store_is_locked(tmp_path: Path, up: Upstream):
+def test_responses_with_recall_end_while_the_store_is_locked(tmp_path: Path, up: Upstream):
     with life(tmp_path, up, store_busy_timeout_s=LOCKED_S) as talk:
         talk.memory.remember("The staging port is 5436", project=HERE)
         look = Call("recall", {"query": "staging port"})
         talk.ask("Hello.")
         with locked(talk.memory.database.path):
             for n in range(6):
-                up.reply_with(Says(Text("Let me see."), look), Says(Text("It is 5436.")))
+                up.reply_with(
+                    ModelReply(Text("Let me see."), look), ModelReply(Text("It is 5436."))
+                )
                 told = talk.ask(f"Which port does staging have? {n}")
                 assert told["content"][-1]["text"].endswith("It is 5436.")
                 assert not talk.got.header("x-lore-degraded")
@@ -60,17 +63,15 @@ def test_answers_that_search_end_while_the_store_is_locked(tmp_path: Path, up: U
         ("lore:remember Invoices are numbered by year.", "Stored"),
     ],
 )
-def test_a_command_is_answered_by_lore_though_memory_is_late(
+def test_command_is_answered_when_memory_is_late(
     tmp_path: Path, up: Upstream, typed: str, told: str
 ):
     with life(tmp_path, up, within_s=0.0) as talk:
         assert told in talk.ask(typed)["content"][0]["text"]
-    assert not up.asked
+    assert not up.requests
 
 
-def test_while_the_store_is_locked_commands_are_answered_and_amnesia_begins(
-    tmp_path: Path, up: Upstream
-):
+def test_commands_and_private_mode_work_while_the_store_is_locked(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("The staging port is 5436", project=HERE)
         with locked(talk.memory.database.path):
@@ -79,7 +80,7 @@ def test_while_the_store_is_locked_commands_are_answered_and_amnesia_begins(
             assert "The command failed" in told["content"][0]["text"]
             told = talk.ask("/lore:amnesia on")
             assert "only while Lore runs" in told["content"][0]["text"]
-            assert not up.asked
+            assert not up.requests
             talk.ask("The merger is on the ninth; which port has staging?")
             assert "5436" not in talk.prompt()
             assert "Private mode is on" in talk.ask("/lore:status")["content"][0]["text"]
@@ -93,27 +94,27 @@ def _is_private(talk: Life) -> bool:
         return dialogue_state.is_private(db, "s-1")
 
 
-def test_a_command_that_memory_cannot_carry_out_is_answered_with_that(tmp_path: Path, up: Upstream):
+def test_failed_command_is_answered_with_an_error(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.database.close()
         for typed in ("/lore:status", "/lore:remember Invoices.", "/lore:amnesia off"):
             assert "The command failed" in talk.ask(typed)["content"][0]["text"]
         assert "nothing of this" in talk.ask("/lore:amnesia on")["content"][0]["text"]
-    assert not up.asked
+    assert not up.requests
 
 
-def test_half_of_a_character_costs_a_session_nothing(tmp_path: Path, up: Upstream):
+def test_lone_surrogate_does_not_break_a_session(tmp_path: Path, up: Upstream):
     half = chr(0xD83D)
     with life(tmp_path, up, gateway_recall="off") as talk:
         body = json.dumps({**HELLO, "messages": [{"role": "user", "content": f"Cut {half}"}]})
         got = talk.gateway.ask(PATH, body.encode(), HEADERS)
         assert (got.status, got.header("x-lore-degraded")) == (200, "")
         assert got.header("x-lore-layer") == "0"
-        assert up.asked[-1].body == body.encode()
+        assert up.requests[-1].body == body.encode()
         eventually(lambda: talk.stored()[:1] == ["Cut \ufffd"])
 
 
-def test_a_store_that_is_damaged_in_flight_stops_no_request(tmp_path: Path, up: Upstream):
+def test_damaged_store_stops_no_request(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.ask("Hello.")
         path = talk.memory.database.path
@@ -125,10 +126,10 @@ def test_a_store_that_is_damaged_in_flight_stops_no_request(tmp_path: Path, up: 
             got = talk.gateway.ask(PATH, body.encode(), {**HEADERS, SESSION: f"s-{n + 2}"})
             assert got.status == 200
             assert got.header("x-lore-degraded")
-            assert up.asked[-1].body == body.encode()
+            assert up.requests[-1].body == body.encode()
 
 
-def test_a_full_disk_stops_no_request(small_disk: Path, up: Upstream):
+def test_full_disk_stops_no_request(small_disk: Path, up: Upstream):
     filler = small_disk / "filler"
     with life(small_disk / "home", up) as talk:
         talk.ask("Hello.")
@@ -143,7 +144,7 @@ def test_a_full_disk_stops_no_request(small_disk: Path, up: Upstream):
 
 
 @pytest.mark.parametrize("fails", [EmbedderError("gone"), OSError("gone")])
-def test_an_embedder_that_fails_stops_no_request(tmp_path: Path, up: Upstream, fails: Exception):
+def test_failing_embedder_stops_no_request(tmp_path: Path, up: Upstream, fails: Exception):
     def fail(_texts: object) -> None:
         raise fails
 
@@ -151,12 +152,10 @@ def test_an_embedder_that_fails_stops_no_request(tmp_path: Path, up: Upstream, f
         for n in range(3):
             assert talk.ask(f"Which port does staging have? {n}")
             talk.ask("/lore:status")
-    assert len(up.asked) == 3
+    assert len(up.requests) == 3
 
 
-def test_with_a_budget_and_a_locked_store_requests_pass_and_are_counted(
-    tmp_path: Path, up: Upstream
-):
+def test_requests_with_a_budget_are_counted_while_the_store_is_locked(tmp_path: Path, up: Upstream):
     with life(tmp_path, up, within_s=0.05, daily_budget=100.0) as talk:
         assert talk.memory.budget.load_prices(wait_s=PATIENCE_S)
         with locked(talk.memory.database.path):
@@ -170,6 +169,7 @@ class Stuck:
 
     def __init__(self) -> None:
         self.release, self.noting = threading.Event(), Noting()
+        self.workers = Workers()
 
     def plan(self, incoming: ClientRequest) -> RequestPlan:
         raise StoreBusy(incoming.path)
@@ -192,7 +192,7 @@ class Stuck:
         return RequestPlan(observer=self.noting)
 
 
-def test_what_is_not_admitted_in_time_passes_and_is_counted_later(tmp_path: Path, up: Upstream):
+def test_request_with_a_late_budget_check_passes_and_is_counted_later(tmp_path: Path, up: Upstream):
     stuck = Stuck()
     with proxied(tmp_path, up.url, plugin=stuck, within_s=0.15) as gateway:
         got = gateway.ask(PATH, HELLO, HEADERS)
@@ -203,7 +203,7 @@ def test_what_is_not_admitted_in_time_passes_and_is_counted_later(tmp_path: Path
         assert stuck.noting.body == got.body
 
 
-def test_requests_without_memory_are_counted_and_told_now_and_then(
+def test_requests_without_memory_are_counted_and_logged_once(
     tmp_path: Path, up: Upstream, caplog: pytest.LogCaptureFixture
 ):
     stats, stuck = GatewayStats(), Stuck()

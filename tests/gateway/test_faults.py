@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.faulty import HEAD, LAST, Faulty, Peer, chunk, faulty
-from tests.gateway.proxied import HELLO, Proxied, proxied
-from tests.gateway.upstream import Fails, Says, Upstream
+from tests.gateway.faulty_upstream import HEAD, LAST, Faulty, Peer, chunk, faulty
+from tests.gateway.gateway_server import HELLO, Proxied, proxied
+from tests.upstream import ModelError, ModelReply, Upstream
 from tests.waiting import eventually
 
 LEFT_S = 5.0
@@ -43,21 +43,21 @@ def before(behave: Callable[[Peer], None], home: Path) -> Iterator[tuple[Proxied
 
 
 @pytest.mark.parametrize("path", ERROR_OF)
-def test_an_upstream_that_is_not_there_is_told_in_the_words_of_the_wire(tmp_path: Path, path: str):
+def test_unreachable_upstream_is_an_error_in_the_providers_format(tmp_path: Path, path: str):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with proxied(tmp_path, f"http://127.0.0.1:{port}") as gateway:
         got = gateway.ask(path, HELLO)
     assert got.status == 502
-    assert ERROR_OF[path](got.tree)
+    assert ERROR_OF[path](got.json)
 
 
-def test_a_name_that_does_not_exist_is_an_upstream_that_is_not_there(tmp_path: Path):
+def test_unknown_host_name_is_an_unreachable_upstream(tmp_path: Path):
     with proxied(tmp_path, "http://no-such-host.invalid") as gateway:
         assert gateway.ask("/v1/messages", HELLO).status == 502
 
 
-def test_a_connection_that_is_refused_is_tried_again(tmp_path: Path):
+def test_refused_connection_is_retried(tmp_path: Path):
     with socket.socket() as reserved:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))
@@ -78,7 +78,7 @@ def test_a_connection_that_is_refused_is_tried_again(tmp_path: Path):
     assert (got.status, got.body) == (200, b"ok")
 
 
-def test_what_upstream_has_received_is_not_sent_again(tmp_path: Path):
+def test_request_that_upstream_received_is_not_retried(tmp_path: Path):
     def hang_up(peer: Peer) -> None:
         peer.reset()
 
@@ -98,14 +98,14 @@ def test_what_upstream_has_received_is_not_sent_again(tmp_path: Path):
         b"",
     ],
 )
-def test_what_is_no_answer_is_told_as_an_error(tmp_path: Path, garbage: bytes):
+def test_malformed_response_is_an_error(tmp_path: Path, garbage: bytes):
     with before(lambda peer: peer.send(garbage), tmp_path) as (gateway, _):
         got = gateway.ask("/v1/messages", HELLO)
     assert got.status == 502
-    assert got.tree["error"]["type"] == "api_error"
+    assert got.json["error"]["type"] == "api_error"
 
 
-def test_a_long_header_of_upstream_passes(tmp_path: Path):
+def test_long_upstream_header_is_forwarded(tmp_path: Path):
     def answer(peer: Peer) -> None:
         peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx-long: " + b"x" * 30_000 + b"\r\n\r\n")
 
@@ -113,33 +113,33 @@ def test_a_long_header_of_upstream_passes(tmp_path: Path):
         assert len(gateway.ask("/v1/messages", HELLO).header("x-long")) == 30_000
 
 
-def test_a_head_of_a_client_that_is_too_long_is_refused(gateway: Proxied, up: Upstream):
-    came = len(up.asked)
+def test_too_long_request_head_is_refused(gateway: Proxied, up: Upstream):
+    came = len(up.requests)
     got = gateway.ask("/v1/messages", HELLO, {"x-long": "x" * 40_000})
     assert got.status in (400, 431)
-    assert len(up.asked) == came
+    assert len(up.requests) == came
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 429, 500, 503, 529])
-def test_errors_of_a_provider_pass_with_their_headers(gateway: Proxied, up: Upstream, status: int):
+def test_provider_errors_are_forwarded_with_their_headers(
+    gateway: Proxied, up: Upstream, status: int
+):
     told = {
         "retry-after": "7",
         "anthropic-ratelimit-requests-remaining": "0",
         "x-should-retry": "true",
     }
-    up.reply_with(Fails(status, "some_error", "It is so.", told))
-    came = len(up.asked)
+    up.reply_with(ModelError(status, "some_error", "It is so.", told))
+    came = len(up.requests)
     got = gateway.ask("/v1/messages", HELLO)
     assert got.status == status
     assert {name: got.header(name) for name in told} == told
-    assert got.tree["error"] == {"type": "some_error", "message": "It is so."}
-    assert len(up.asked) == came + 1
+    assert got.json["error"] == {"type": "some_error", "message": "It is so."}
+    assert len(up.requests) == came + 1
 
 
 @pytest.mark.parametrize("ending", ["reset", "close", "half_close"])
-def test_a_stream_that_upstream_breaks_off_is_broken_off_for_the_client(
-    tmp_path: Path, ending: str
-):
+def test_aborted_upstream_stream_is_aborted_for_the_client(tmp_path: Path, ending: str):
     def break_off(peer: Peer) -> None:
         peer.send(HEAD + chunk(EVENT))
         sent.wait(30)
@@ -161,7 +161,7 @@ def test_a_stream_that_upstream_breaks_off_is_broken_off_for_the_client(
         connection.close()
 
 
-def test_a_body_shorter_than_announced_is_broken_off_for_the_client(tmp_path: Path):
+def test_truncated_body_is_aborted_for_the_client(tmp_path: Path):
     def announce(peer: Peer) -> None:
         peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this")
 
@@ -169,7 +169,7 @@ def test_a_body_shorter_than_announced_is_broken_off_for_the_client(tmp_path: Pa
         gateway.ask("/v1/messages", HELLO)
 
 
-def test_an_answer_that_ends_with_its_connection_is_whole(tmp_path: Path):
+def test_response_that_ends_with_its_connection_is_complete(tmp_path: Path):
     def answer(peer: Peer) -> None:
         peer.send(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + EVENT)
         peer.half_close()
@@ -179,7 +179,7 @@ def test_an_answer_that_ends_with_its_connection_is_whole(tmp_path: Path):
         assert gateway.ask("/v1/messages", HELLO).body == EVENT
 
 
-def test_nothing_is_answered_before_upstream_has_a_status(tmp_path: Path):
+def test_response_waits_for_the_upstream_status(tmp_path: Path):
     release = threading.Event()
 
     def wait_first(peer: Peer) -> None:
@@ -197,7 +197,7 @@ def test_nothing_is_answered_before_upstream_has_a_status(tmp_path: Path):
         assert client.recv(20).startswith(b"HTTP/1.1 429")
 
 
-def test_each_event_passes_before_the_next_is_sent(tmp_path: Path):
+def test_each_event_is_forwarded_at_once(tmp_path: Path):
     read = [threading.Event() for _ in range(5)]
 
     def one_by_one(peer: Peer) -> None:
@@ -219,7 +219,7 @@ def test_each_event_passes_before_the_next_is_sent(tmp_path: Path):
 
 
 @pytest.mark.parametrize("when", ["before the status", "before the first event", "in the stream"])
-def test_upstream_is_let_go_when_the_client_leaves(tmp_path: Path, when: str):
+def test_upstream_request_is_cancelled_when_the_client_leaves(tmp_path: Path, when: str):
     ready, left = threading.Event(), threading.Event()
 
     def talk(peer: Peer) -> None:
@@ -241,7 +241,7 @@ def test_upstream_is_let_go_when_the_client_leaves(tmp_path: Path, when: str):
         assert left.wait(LEFT_S)
 
 
-def test_upstream_is_let_go_when_the_client_resets(tmp_path: Path):
+def test_upstream_request_is_cancelled_when_the_client_resets(tmp_path: Path):
     ready, left = threading.Event(), threading.Event()
 
     def talk(peer: Peer) -> None:
@@ -257,17 +257,17 @@ def test_upstream_is_let_go_when_the_client_resets(tmp_path: Path):
         assert left.wait(LEFT_S)
 
 
-def test_a_client_that_leaves_within_its_body_asks_nothing(gateway: Proxied, up: Upstream):
-    came = len(up.asked)
+def test_client_that_leaves_within_its_body_reaches_no_upstream(gateway: Proxied, up: Upstream):
+    came = len(up.requests)
     with gateway.connect() as client:
         client.sendall(REQUEST[:-10])
     with gateway.connect() as client:
         client.sendall(REQUEST.replace(b"/v1/messages", b"/v1/anything")[:-10])
     assert gateway.ask("/v1/models", headers={"x-api-key": "k"}).status == 200
-    assert [asked.path for asked in up.asked[came:] if asked.body] == []
+    assert [asked.path for asked in up.requests[came:] if asked.body] == []
 
 
-def test_a_stop_of_the_server_ends_its_streams(tmp_path: Path):
+def test_server_stop_ends_open_streams(tmp_path: Path):
     ready, left = threading.Event(), threading.Event()
 
     def talk(peer: Peer) -> None:
@@ -290,23 +290,23 @@ def test_a_stop_of_the_server_ends_its_streams(tmp_path: Path):
         assert not received.endswith(LAST)
 
 
-def test_a_connection_to_upstream_is_used_again(gateway: Proxied, up: Upstream):
+def test_upstream_connection_is_reused(gateway: Proxied, up: Upstream):
     for _ in range(5):
         gateway.ask("/v1/messages", HELLO)
-    assert len({asked.connection for asked in up.asked[-5:]}) == 1
+    assert len({asked.connection for asked in up.requests[-5:]}) == 1
 
 
-def test_a_slow_answer_is_waited_for(gateway: Proxied, up: Upstream):
-    up.reply_with(Says("At last.", after_s=0.5, gap_s=0.05))
+def test_slow_response_is_awaited(gateway: Proxied, up: Upstream):
+    up.reply_with(ModelReply("At last.", delay_s=0.5, pause_s=0.05))
     assert b"At last." in gateway.ask("/v1/messages", {**HELLO, "stream": True}).body
 
 
 @pytest.mark.parametrize("status", ["101 Switching Protocols", "099 Odd", "600 Odd", "999 Odd"])
-def test_a_status_that_ends_no_request_is_an_error(tmp_path, status):
+def test_informational_status_is_an_error(tmp_path, status):
     def behave(peer: Peer) -> None:
         peer.send(f"HTTP/1.1 {status}\r\ncontent-length: 2\r\n\r\n{{}}".encode())
 
     with faulty(behave) as up, proxied(tmp_path, up.url) as gateway:
         got = gateway.ask("/v1/messages", HELLO)
     assert got.status == 502
-    assert got.tree["error"]["type"] == "api_error"
+    assert got.json["error"]["type"] == "api_error"

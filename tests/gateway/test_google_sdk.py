@@ -11,9 +11,9 @@ import pytest
 from google import genai
 from google.genai import errors, types
 
-from tests.gateway.behind import Behind, behind
-from tests.gateway.replies import seal
-from tests.gateway.upstream import Answers, Call, Fails, Says, Text, Thought
+from tests.gateway.sdk_gateway import Behind, behind
+from tests.upstream import Call, ModelError, ModelReply, RawResponse, Text, Thought
+from tests.upstream.script import sign
 from tests.waiting import eventually
 
 GEMINI = "gemini-2.5-pro"
@@ -46,7 +46,7 @@ def sdk(talk: Behind, version: str | None = None) -> genai.Client:
 def talk(tmp_path: Path) -> Iterator[Behind]:
     with behind(tmp_path) as held:
         yield held
-        assert [one.problem for one in held.up.refused] == []
+        assert [one.problem for one in held.up.rejected] == []
 
 
 @pytest.fixture
@@ -55,13 +55,13 @@ def client(talk: Behind) -> Iterator[genai.Client]:
         yield opened
 
 
-def as_json(tree: dict[str, Any]) -> Answers:
-    return Answers(200, {"content-type": "application/json"}, json.dumps(tree).encode())
+def as_json(tree: dict[str, Any]) -> RawResponse:
+    return RawResponse(200, {"content-type": "application/json"}, json.dumps(tree).encode())
 
 
 @pytest.mark.parametrize("version", [None, "v1beta", "v1", "v1alpha"])
-def test_an_answer_comes_whole_and_is_remembered(talk, version):
-    talk.up.reply_with(Says("We keep ten."))
+def test_complete_response_is_returned_and_recorded(talk, version):
+    talk.up.reply_with(ModelReply("We keep ten."))
     with sdk(talk, version) as client:
         told = client.models.generate_content(model=GEMINI, contents="How many?")
     assert told.text == "We keep ten."
@@ -72,15 +72,15 @@ def test_an_answer_comes_whole_and_is_remembered(talk, version):
     eventually(lambda: talk.stored() == ["How many?", "We keep ten."])
 
 
-def test_an_address_by_environment_is_enough(talk, monkeypatch):
+def test_address_from_the_environment_is_enough(talk, monkeypatch):
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", talk.url)
     with genai.Client(api_key="of a client") as client:
         told = client.models.generate_content(model=GEMINI, contents="Hello?")
     assert told.text == "Understood."
 
 
-def test_an_answer_comes_in_pieces(talk, client):
-    talk.up.reply_with(Says(LONG, pieces_of=1))
+def test_response_is_streamed(talk, client):
+    talk.up.reply_with(ModelReply(LONG, chunk_bytes=1))
     chunks = list(client.models.generate_content_stream(model=GEMINI, contents="Does it rain?"))
     assert len(chunks) > 1
     assert "".join(chunk.text for chunk in chunks) == LONG
@@ -88,26 +88,26 @@ def test_an_answer_comes_in_pieces(talk, client):
     eventually(lambda: talk.stored() == ["Does it rain?", LONG])
 
 
-def test_instructions_stay_and_memory_follows_them(talk, client):
+def test_memory_follows_the_system_instructions(talk, client):
     talk.memory.remember("Staging listens on port 5436", kind="decision")
     client.models.generate_content(
         model=GEMINI,
         contents="Hello?",
         config=types.GenerateContentConfig(system_instruction="Be kind.", temperature=0.5),
     )
-    kind, known = (part["text"] for part in talk.last.tree["systemInstruction"]["parts"])
+    kind, known = (part["text"] for part in talk.last.json["systemInstruction"]["parts"])
     assert kind == "Be kind."
     assert "5436" in known
-    assert talk.last.tree["generationConfig"] == {"temperature": 0.5}
+    assert talk.last.json["generationConfig"] == {"temperature": 0.5}
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_functions_are_called_by_the_sdk_itself(talk, client, streams):
+def test_sdk_calls_functions_itself(talk, client, streams):
     talk.up.reply_with(
-        Says(Thought("It depends on the place."), Call("weather", {"place": "Kiel"})),
-        Says(LONG),
-        Says(Thought("Once more."), Call("weather", {"place": "Kiel"})),
-        Says("As before."),
+        ModelReply(Thought("It depends on the place."), Call("weather", {"place": "Kiel"})),
+        ModelReply(LONG),
+        ModelReply(Thought("Once more."), Call("weather", {"place": "Kiel"})),
+        ModelReply("As before."),
     )
     config = types.GenerateContentConfig(
         tools=[weather], thinking_config=types.ThinkingConfig(include_thoughts=True)
@@ -122,11 +122,11 @@ def test_functions_are_called_by_the_sdk_itself(talk, client, streams):
             assert chat.send_message(prompt).text == said
     calls = [
         part
-        for content in talk.last.tree["contents"]
+        for content in talk.last.json["contents"]
         for part in content["parts"]
         if "functionCall" in part
     ]
-    assert [one["thoughtSignature"] for one in calls] == [seal('weather{"place": "Kiel"}')] * 2
+    assert [one["thoughtSignature"] for one in calls] == [sign('weather{"place": "Kiel"}')] * 2
     eventually(lambda: talk.stored()[-1:] == ["As before."])
     assert talk.stored() == [
         "Does it rain?", "It depends on the place.", '{"place":"Kiel"}', "rain in Kiel", LONG,
@@ -134,8 +134,10 @@ def test_functions_are_called_by_the_sdk_itself(talk, client, streams):
     ]  # fmt: skip
 
 
-def test_calls_are_handed_to_a_program_that_answers_them(talk, client):
-    talk.up.reply_with(Says(Call("weather", {"place": "Kiel"}, id="call-1")), Says("It rains."))
+def test_calls_reach_the_program(talk, client):
+    talk.up.reply_with(
+        ModelReply(Call("weather", {"place": "Kiel"}, id="call-1")), ModelReply("It rains.")
+    )
     config = types.GenerateContentConfig(tools=[DECLARED])
     asked: list[Any] = [types.Content(role="user", parts=[types.Part(text="Does it rain?")])]
     first = client.models.generate_content(model=GEMINI, contents=asked, config=config)
@@ -150,11 +152,13 @@ def test_calls_are_handed_to_a_program_that_answers_them(talk, client):
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_recall_is_one_answer_and_stands_in_the_next_prompt_as_it_was(talk, client, streams):
+def test_recall_is_one_response_and_unchanged_in_the_next_prompt(talk, client, streams):
     talk.memory.remember("The staging port is 5436")
     talk.up.reply_with(
-        Says(Text("Let me see what we said of it."), Call("recall", {"query": "staging port"})),
-        Says("It is 5436, as was said in spring."),
+        ModelReply(
+            Text("Let me see what we said of it."), Call("recall", {"query": "staging port"})
+        ),
+        ModelReply("It is 5436, as was said in spring."),
     )
     chat = client.chats.create(model=GEMINI)
     if streams:
@@ -163,10 +167,10 @@ def test_recall_is_one_answer_and_stands_in_the_next_prompt_as_it_was(talk, clie
         shown = chat.send_message("Which port?").text
     assert shown.startswith("Let me see")
     assert shown.endswith("as was said in spring.")
-    before = talk.last.tree["contents"]
+    before = talk.last.json["contents"]
     assert "5436" in json.dumps(before[-1])
     chat.send_message("Thanks.")
-    assert talk.last.tree["contents"][: len(before)] == before
+    assert talk.last.json["contents"][: len(before)] == before
 
 
 @pytest.mark.parametrize(
@@ -177,9 +181,9 @@ def test_recall_is_one_answer_and_stands_in_the_next_prompt_as_it_was(talk, clie
         {"candidate_count": 2},
     ],
 )
-def test_no_function_is_added_where_models_refuse_it(talk, client, config):
+def test_no_function_is_added_for_models_that_refuse_it(talk, client, config):
     client.models.generate_content(model=GEMINI, contents="Hello?", config=config)
-    assert "recall" not in json.dumps(talk.last.tree.get("tools") or [])
+    assert "recall" not in json.dumps(talk.last.json.get("tools") or [])
 
 
 @pytest.mark.parametrize(
@@ -193,8 +197,8 @@ def test_no_function_is_added_where_models_refuse_it(talk, client, config):
         (503, errors.ServerError),
     ],
 )
-def test_errors_are_those_of_the_sdk(talk, client, status, error):
-    talk.up.reply_with(*[Fails(status, "an_error", "Because.")] * 2)
+def test_errors_raise_sdk_exceptions(talk, client, status, error):
+    talk.up.reply_with(*[ModelError(status, "an_error", "Because.")] * 2)
     with pytest.raises(error, match="Because") as caught:
         client.models.generate_content(model=GEMINI, contents="Hello?")
     assert caught.value.code == status
@@ -202,7 +206,7 @@ def test_errors_are_those_of_the_sdk(talk, client, status, error):
         list(client.models.generate_content_stream(model=GEMINI, contents="Hello?"))
 
 
-def test_a_prompt_that_is_too_long_is_told_as_it_is(tmp_path):
+def test_too_long_prompt_error_is_forwarded(tmp_path):
     with (
         behind(tmp_path, window_tokens=50) as talk,
         sdk(talk) as client,
@@ -211,7 +215,7 @@ def test_a_prompt_that_is_too_long_is_told_as_it_is(tmp_path):
         client.models.generate_content(model=GEMINI, contents="Hello? " * 200)
 
 
-def test_what_is_no_turn_passes_and_is_not_stored(talk, client):
+def test_auxiliary_request_is_forwarded_and_not_stored(talk, client):
     talk.up.reply_with(
         as_json({"totalTokens": 7}),
         as_json({"embeddings": [{"values": [0.5, 0.25]}]}),
@@ -224,7 +228,7 @@ def test_what_is_no_turn_passes_and_is_not_stored(talk, client):
     assert [one.name for one in client.files.list()] == ["files/abc"]
     kept = client.caches.create(model=GEMINI, config={"contents": "Hello?"})
     assert kept.name == "cachedContents/1"
-    assert [one.path for one in talk.up.asked] == [
+    assert [one.path for one in talk.up.requests] == [
         f"/v1beta/models/{GEMINI}:countTokens",
         "/v1beta/models/gemini-embedding-001:batchEmbedContents",
         "/v1beta/files",
@@ -233,11 +237,11 @@ def test_what_is_no_turn_passes_and_is_not_stored(talk, client):
     assert talk.stored() == []
 
 
-def test_a_file_is_uploaded_where_the_provider_says(talk, client, tmp_path):
+def test_file_is_uploaded_to_the_providers_url(talk, client, tmp_path):
     begun = {"x-goog-upload-url": f"{talk.url}/upload/v1beta/files?upload_id=1"}
     done = {"x-goog-upload-status": "final", "content-type": "application/json"}
     told = {"file": {"name": "files/abc", "uri": "of a file", "mimeType": "text/plain"}}
-    talk.up.reply_with(Answers(200, begun), Answers(200, done, json.dumps(told).encode()))
+    talk.up.reply_with(RawResponse(200, begun), RawResponse(200, done, json.dumps(told).encode()))
     path = tmp_path / "tides.txt"
     path.write_text("high at nine")
     assert client.files.upload(file=path, config={"mime_type": "text/plain"}).name == "files/abc"
@@ -245,7 +249,7 @@ def test_a_file_is_uploaded_where_the_provider_says(talk, client, tmp_path):
     assert talk.last.header("x-goog-upload-command") == "upload, finalize"
 
 
-def test_a_conversation_that_the_provider_keeps_in_its_cache_passes_as_it_is(talk, client):
+def test_conversation_in_the_providers_cache_is_unchanged(talk, client):
     config = types.GenerateContentConfig(cached_content="cachedContents/1")
     client.models.generate_content(model=GEMINI, contents="And then?", config=config)
-    assert set(talk.last.tree) == {"contents", "cachedContent", "generationConfig"}
+    assert set(talk.last.json) == {"contents", "cachedContent", "generationConfig"}

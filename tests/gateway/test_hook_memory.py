@@ -31,12 +31,10 @@ def read(text: str, *tools: object) -> Request:
         ("opencode", "<lore-memory>\nx\n</lore-memory>\nHello", (OWN,), True),
     ],
 )
-def test_an_agent_with_hooks_gives_itself_memory_and_one_with_tools_alone_does_not(
-    agent, text, tools, given
-):
+def test_hook_memory_needs_hooks_and_not_only_tools(agent, text, tools, given):
     assert has_hook_memory(ClientSession("s", agent), read(text, *tools)) == given
 
 
-def test_tools_of_lore_are_known_by_their_names():
+def test_lore_tools_are_recognized_by_name():
     assert has_own_memory(read("Hello", OWN))
     assert not has_own_memory(read("Hello", {"name": "recall", "input_schema": {}}))

@@ -27,12 +27,12 @@ EVERY = pytest.mark.parametrize("name", ENCODERS)
 
 
 @given(st.sampled_from(sorted(ENCODERS)), st.binary(max_size=5_000))
-def test_what_was_encoded_is_decoded(name: str, body: bytes):
+def test_encoded_body_is_decoded(name: str, body: bytes):
     assert decode_body(ENCODERS[name](body), name, MOST) == body
 
 
 @given(st.lists(st.sampled_from(sorted(ENCODERS)), max_size=3), st.binary(max_size=500))
-def test_encodings_are_undone_in_their_order(names: list[str], body: bytes):
+def test_encodings_are_decoded_in_reverse_order(names: list[str], body: bytes):
     encoded = body
     for name in names:
         encoded = ENCODERS[name](encoded)
@@ -40,18 +40,18 @@ def test_encodings_are_undone_in_their_order(names: list[str], body: bytes):
 
 
 @EVERY
-def test_a_small_body_that_becomes_a_huge_one_is_refused(name: str):
+def test_decompression_bomb_is_refused(name: str):
     with pytest.raises(InvalidInput):
         decode_body(ENCODERS[name](b"\0" * 20_000_000), name, MOST)
 
 
 @EVERY
-def test_a_body_as_long_as_it_may_be_is_taken(name: str):
+def test_body_of_maximum_length_is_accepted(name: str):
     assert decode_body(ENCODERS[name](b"\0" * MOST), name, MOST) == b"\0" * MOST
 
 
 @given(st.sampled_from(sorted(ENCODERS)), st.binary(min_size=1, max_size=300))
-def test_garbage_is_refused_or_read_and_never_an_accident(name: str, body: bytes):
+def test_garbage_is_decoded_or_refused_without_other_errors(name: str, body: bytes):
     try:
         decode_body(body, name, MOST)
     except InvalidInput:
@@ -59,20 +59,20 @@ def test_garbage_is_refused_or_read_and_never_an_accident(name: str, body: bytes
 
 
 @EVERY
-def test_a_body_that_was_cut_off_is_refused(name: str):
+def test_truncated_encoded_body_is_refused(name: str):
     encoded = ENCODERS[name](bytes(range(256)) * 50)
     with pytest.raises(InvalidInput):
         decode_body(encoded[: len(encoded) // 2], name, MOST)
 
 
-def test_several_members_and_frames_are_one_body():
+def test_several_members_and_frames_form_one_body():
     assert decode_body(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", MOST) == b"ab"
     frame = zstandard.ZstdCompressor().compress
     assert decode_body(frame(b"a") + frame(b"b"), "zstd", MOST) == b"ab"
 
 
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
-def test_many_members_are_held_to_the_same_limit_as_one(name: str):
+def test_many_members_share_one_size_limit(name: str):
     bomb = ENCODERS[name](b"\0" * MOST) * 300
     tracemalloc.start()
     try:
@@ -84,11 +84,11 @@ def test_many_members_are_held_to_the_same_limit_as_one(name: str):
     assert peak < 10 * MOST
 
 
-def test_members_that_together_are_as_long_as_a_body_may_be_are_taken():
+def test_members_of_maximum_total_length_are_accepted():
     assert decode_body(gzip.compress(b"\0" * (MOST // 2)) * 2, "gzip", MOST) == b"\0" * MOST
 
 
-def test_an_unknown_encoding_is_refused_and_none_is_none():
+def test_unknown_encoding_is_refused_and_identity_is_accepted():
     with pytest.raises(InvalidInput):
         decode_body(b"x", "rot13", MOST)
     assert decode_body(b"x", "", MOST) == decode_body(b"x", "identity", MOST) == b"x"
@@ -105,7 +105,7 @@ def _unpacked(encoded: bytes, names: str, at_once: int, max_bytes: int = MOST) -
     st.binary(max_size=500),
     st.integers(1, 50),
 )
-def test_a_body_is_unpacked_while_it_comes(names: list[str], body: bytes, at_once: int):
+def test_body_is_decoded_while_it_arrives(names: list[str], body: bytes, at_once: int):
     encoded = body
     for name in names:
         encoded = ENCODERS[name](encoded)
@@ -113,12 +113,12 @@ def test_a_body_is_unpacked_while_it_comes(names: list[str], body: bytes, at_onc
 
 
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
-def test_several_members_are_unpacked_as_one(name: str):
+def test_several_members_are_decoded_as_one(name: str):
     twice = ENCODERS[name](b"The tide ") + ENCODERS[name](b"is low.")
     assert _unpacked(twice, name, 7) == b"The tide is low."
 
 
-def test_what_was_said_is_told_before_the_body_ends():
+def test_decoded_bytes_are_returned_before_the_body_ends():
     packing, unpacking = zlib.compressobj(), BodyDecoder("deflate")
     for said in (b"data: 1\n\n", b"data: 2\n\n"):
         piece = packing.compress(said) + packing.flush(zlib.Z_SYNC_FLUSH)
@@ -126,7 +126,7 @@ def test_what_was_said_is_told_before_the_body_ends():
 
 
 @EVERY
-def test_a_body_that_grows_too_long_while_it_is_unpacked_is_refused(name: str):
+def test_body_that_grows_too_long_while_decoding_is_refused(name: str):
     with pytest.raises(InvalidInput):
         _unpacked(ENCODERS[name](b"\0" * (MOST + 1)), name, 1_000)
 
@@ -152,7 +152,7 @@ class _Brotli:
 
 
 @EVERY
-def test_a_piece_that_holds_very_much_is_unpacked_in_steps_of_a_few_megabytes(name: str):
+def test_large_chunk_is_decoded_in_steps(name: str):
     packed, before = _bomb(name), _peak_kb()
     unpacking, longest, whole = BodyDecoder(name, 1_000_000_000), 0, 0
     for step in unpacking.steps(packed):
@@ -164,7 +164,7 @@ def test_a_piece_that_holds_very_much_is_unpacked_in_steps_of_a_few_megabytes(na
 
 
 @EVERY
-def test_a_piece_that_holds_too_much_is_refused_before_it_is_unpacked(name: str):
+def test_too_large_chunk_is_refused_before_it_is_decoded(name: str):
     packed, before = _bomb(name), _peak_kb()
     with pytest.raises(InvalidInput):
         BodyDecoder(name, 5_000_000).feed(packed)
@@ -176,19 +176,19 @@ def _peak_kb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def test_no_encoding_hides_much_behind_little():
+def test_every_encoding_has_its_own_size_limit():
     hidden = gzip.compress(gzip.compress(b"\0" * 100) + b"".join([gzip.compress(b"")] * 10_000))
     with pytest.raises(InvalidInput):
         BodyDecoder("gzip, gzip", MOST).feed(hidden)
 
 
 @EVERY
-def test_what_is_in_another_encoding_than_it_names_is_refused(name: str):
+def test_body_in_another_encoding_is_refused(name: str):
     with pytest.raises(InvalidInput):
         _unpacked(b'{"type": "message", "content": []}', name, 1_000)
 
 
-def test_an_encoding_that_is_not_known_cannot_be_unpacked():
+def test_unknown_encoding_cannot_be_decoded():
     assert can_decode("gzip, identity")
     assert not can_decode("gzip, compress")
     with pytest.raises(InvalidInput):

@@ -110,7 +110,9 @@ FATES = ("used", "used", "late", "refused", "restarted", "late and restarted", "
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_prompts_go_on_as_those_that_were_sent_whatever_became_of_others(tmp_path: Path, seed: int):
+def test_prompts_extend_the_sent_prompts_whatever_happened_to_other_plans(
+    tmp_path: Path, seed: int
+):
     chance, talk = random.Random(seed), Talk()
     asked = 0
     while asked < 24:
@@ -139,7 +141,7 @@ def test_prompts_go_on_as_those_that_were_sent_whatever_became_of_others(tmp_pat
     assert 1 <= sum(map(bool, talk.busts)) <= 8
 
 
-def test_what_could_not_be_put_into_a_prompt_does_not_count_as_told(tmp_path: Path):
+def test_memory_that_was_not_sent_does_not_count_as_given(tmp_path: Path):
     fact, asked = "The staging port is 5436", "Which staging port do we have?"
     body = {"model": "gpt-5", "input": asked, "previous_response_id": "r-1"}
     headers = {**HEADERS, "x-session-id": "s-1", "user-agent": "opencode/1.18"}

@@ -25,8 +25,17 @@ from lore.settings import load
 from lore.store import dialogue_state
 from lore.text import memory_tags
 from tests.fakes import FakeEmbedder, FixedClock
-from tests.gateway.proxied import HELLO, Proxied, proxied
-from tests.gateway.upstream import Asked, Call, Fails, Says, Text, Thought, Upstream, upstream
+from tests.gateway.gateway_server import HELLO, Proxied, proxied
+from tests.upstream import (
+    Call,
+    ModelError,
+    ModelReply,
+    ReceivedRequest,
+    Text,
+    Thought,
+    Upstream,
+    running_upstream,
+)
 from tests.waiting import PATIENCE_S, eventually
 
 HERE = "/code/almanac"
@@ -52,9 +61,9 @@ class Life:
         body = {"model": "claude-sonnet-4-5", "max_tokens": 1000, "messages": self.messages, **more}
         got = self.gateway.ask(PATH, body, HEADERS)
         assert got.status == 200, got.body
-        self.messages.append({"role": "assistant", "content": got.tree["content"]})
+        self.messages.append({"role": "assistant", "content": got.json["content"]})
         self.got = got
-        return got.tree
+        return got.json
 
     def stored(self) -> list[str]:
         found = self.memory.sessions()
@@ -66,7 +75,7 @@ class Life:
 
     def prompt(self, number: int = -1) -> str:
         """Return what upstream was told."""
-        return json.dumps(self.up.asked[number].tree)
+        return json.dumps(self.up.requests[number].json)
 
 
 class Moody:
@@ -102,14 +111,14 @@ def life(
 
 @pytest.fixture
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
-        assert not served.refused
+        assert not served.rejected
 
 
-def test_what_is_said_is_stored_once(tmp_path: Path, up: Upstream):
+def test_messages_are_stored_once(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
-        up.reply_with(Says(Text("We keep ten entries.")), Says(Text("Yes.")))
+        up.reply_with(ModelReply(Text("We keep ten entries.")), ModelReply(Text("Yes.")))
         talk.ask("How many entries does the cache keep?")
         talk.ask("Is that final?")
         eventually(lambda: len(talk.stored()) == 4)
@@ -123,7 +132,7 @@ def test_what_is_said_is_stored_once(tmp_path: Path, up: Upstream):
         assert (session.agent, session.external_id) == ("claude-code", "s-1")
 
 
-def test_answers_that_are_the_same_are_stored_each(tmp_path: Path, up: Upstream):
+def test_equal_responses_are_stored_separately(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         for n in range(3):
             talk.ask(f"Question {n}?")
@@ -131,32 +140,32 @@ def test_answers_that_are_the_same_are_stored_each(tmp_path: Path, up: Upstream)
         assert talk.stored()[1::2] == ["Understood."] * 3
 
 
-def test_a_session_is_told_what_stands_the_same_on_every_turn(tmp_path: Path, up: Upstream):
+def test_knowledge_is_the_same_on_every_turn(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         talk.ask("Hello there, what is new?")
         talk.ask("And now?")
-        systems = [json.dumps(asked.tree.get("system")) for asked in up.asked]
+        systems = [json.dumps(asked.json.get("system")) for asked in up.requests]
         assert "ops/deploy.sh" in systems[0]
         assert systems[0] == systems[1]
 
 
-def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
+def test_recall_runs_inside_the_response(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("The staging port is 5436", project=HERE)
         up.reply_with(
-            Says(Text("Let me see."), Call("recall", {"query": "staging port"})),
-            Says(Text("It is 5436.")),
-            Says(Text("As I said.")),
+            ModelReply(Text("Let me see."), Call("recall", {"query": "staging port"})),
+            ModelReply(Text("It is 5436.")),
+            ModelReply(Text("As I said.")),
         )
         told = talk.ask("Which port does staging have?")
         texts = "".join(block.get("text", "") for block in told["content"])
         assert all(block["type"] == "text" for block in told["content"])
         assert "It is 5436." in texts
         assert "5436" in talk.prompt(1)
-        first = up.asked[1].tree["messages"]
+        first = up.requests[1].json["messages"]
         talk.ask("Are you sure?")
-        later = up.asked[2].tree["messages"]
+        later = up.requests[2].json["messages"]
         assert [_bare(one) for one in later[: len(first)]] == [_bare(one) for one in first]
         eventually(lambda: talk.stored()[-1:] == ["As I said."])
         assert talk.stored()[3:] == [
@@ -167,23 +176,23 @@ def test_recall_is_carried_out_inside_the_answer(tmp_path: Path, up: Upstream):
         ]
 
 
-def test_a_model_may_search_ten_times_for_one_answer(tmp_path: Path, up: Upstream):
+def test_model_may_search_ten_times_per_response(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
-        up.reply_with(*(Says(Call("recall", {"query": f"port {n}"})) for n in range(12)))
+        up.reply_with(*(ModelReply(Call("recall", {"query": f"port {n}"})) for n in range(12)))
         told = json.dumps(talk.ask("Which ports are there?"))
         assert told.count("[memory searched: ") == 10
-        assert len(up.asked) == 11
+        assert len(up.requests) == 11
 
 
 @pytest.mark.parametrize("how", ["amnesia", "off", "on"])
-def test_a_call_does_not_stand_in_a_prompt_that_offers_no_tools(
-    tmp_path: Path, up: Upstream, how: str
-):
+def test_prompt_without_tools_contains_no_call(tmp_path: Path, up: Upstream, how: str):
     messages: list[Any] = []
     with life(tmp_path, up) as talk:
         talk.messages = messages
         talk.memory.remember("The staging port is 5436", project=HERE)
-        up.reply_with(Says(Call("recall", {"query": "staging port"})), Says(Text("It is 5436.")))
+        up.reply_with(
+            ModelReply(Call("recall", {"query": "staging port"})), ModelReply(Text("It is 5436."))
+        )
         talk.ask("Which port does staging have?")
         if how == "amnesia":
             talk.ask("/lore:amnesia on")
@@ -192,13 +201,13 @@ def test_a_call_does_not_stand_in_a_prompt_that_offers_no_tools(
         with life(tmp_path, up, gateway_recall=how) as talk:
             talk.messages = messages
             talk.ask("Are you sure?")
-    sent = up.asked[-1].tree
+    sent = up.requests[-1].json
     assert [tool["name"] for tool in sent.get("tools", [])] == (["recall"] if how == "on" else [])
     assert ("tool_use" in json.dumps(sent["messages"])) == (how == "on")
     assert ("lore-recall-" in json.dumps(sent["messages"])) == (how != "on")
 
 
-def test_amnesia_leaves_the_thoughts_of_a_turn_as_they_were(tmp_path: Path, up: Upstream):
+def test_private_mode_keeps_thinking_blocks_unchanged(tmp_path: Path, up: Upstream):
     more = {
         "tools": [{"name": "Read", "input_schema": {"type": "object"}}],
         "thinking": {"type": "enabled", "budget_tokens": 1024},
@@ -206,20 +215,23 @@ def test_amnesia_leaves_the_thoughts_of_a_turn_as_they_were(tmp_path: Path, up: 
     }
     with life(tmp_path, up) as talk:
         up.reply_with(
-            Says(Thought("Memory first."), Call("recall", {"query": "staging port"})),
-            Says(Thought("Now the file."), Call("Read", {}, id="toolu_1")),
+            ModelReply(Thought("Memory first."), Call("recall", {"query": "staging port"})),
+            ModelReply(Thought("Now the file."), Call("Read", {}, id="toolu_1")),
         )
         talk.ask("Which port does staging have?", **more)
-        PromptComposer(talk.memory).begin_private_mode(ClientSession("s-1", "claude-code", HERE))
+        PromptComposer(talk.memory).sessions.begin_private_mode(
+            ClientSession("s-1", "claude-code", HERE)
+        )
         talk.send([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "file"}], **more)
-        assert not any(tool["name"] == "recall" for tool in up.asked[-1].tree["tools"])
+        assert not any(tool["name"] == "recall" for tool in up.requests[-1].json["tools"])
 
 
-def test_what_a_model_searched_for_is_kept_without_secrets(tmp_path: Path, up: Upstream):
+def test_stored_recall_calls_are_redacted(tmp_path: Path, up: Upstream):
     secret = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
     with life(tmp_path, up) as talk:
         up.reply_with(
-            Says(Call("recall", {"query": f"who made {secret}?"})), Says(Text("Nobody knows."))
+            ModelReply(Call("recall", {"query": f"who made {secret}?"})),
+            ModelReply(Text("Nobody knows.")),
         )
         talk.ask("Whose token is that?")
         talk.ask("Really?")
@@ -232,7 +244,7 @@ def test_what_a_model_searched_for_is_kept_without_secrets(tmp_path: Path, up: U
     assert secret not in kept[0][0]
 
 
-def test_headers_tell_the_layer_and_about_how_long_the_prompt_was(tmp_path: Path, up: Upstream):
+def test_headers_state_layer_and_prompt_tokens(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.ask("word " * 4_000)
         assert talk.got.header("x-lore-layer") == "0"
@@ -241,30 +253,30 @@ def test_headers_tell_the_layer_and_about_how_long_the_prompt_was(tmp_path: Path
         assert told == {"x-lore-layer", "x-lore-tokens"}
 
 
-def test_a_header_tells_what_cannot_fit(tmp_path: Path, up: Upstream):
+def test_header_states_what_does_not_fit(tmp_path: Path, up: Upstream):
     with life(tmp_path, up, prices=("claude-sonnet-4-5 input=1 output=5 window=3000",)) as talk:
         talk.ask("word " * 4_000)
         assert "current turn alone" in talk.got.header("x-lore-unfit")
         assert "word " * 4_000 in talk.prompt()
 
 
-def test_a_header_tells_how_long_a_request_was_held_back(tmp_path: Path, up: Upstream):
+def test_header_states_the_delay(tmp_path: Path, up: Upstream):
     limits = {
         "anthropic-ratelimit-tokens-limit": "1000",
         "anthropic-ratelimit-tokens-remaining": "178",
     }
     with life(tmp_path, up) as talk:
-        up.reply_with(Says(Text("Yes."), headers=limits), Says(Text("No.")))
+        up.reply_with(ModelReply(Text("Yes."), headers=limits), ModelReply(Text("No.")))
         talk.ask("Hello?")
         eventually(lambda: len(talk.stored()) == 2)
         talk.ask("And now?")
         assert talk.got.header("x-lore-delay-s") == "0.7"
 
 
-def test_a_prompt_that_leaves_the_answer_no_room_raises_the_floor(tmp_path: Path, up: Upstream):
+def test_too_long_prompt_raises_the_floor(tmp_path: Path, up: Upstream):
     message = "input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000"
     with life(tmp_path, up) as talk:
-        up.reply_with(Fails(400, "invalid_request_error", message))
+        up.reply_with(ModelError(400, "invalid_request_error", message))
         body = {**HELLO, "messages": [{"role": "user", "content": "Hello"}]}
         assert talk.gateway.ask(PATH, body, HEADERS).status == 400
         store = PromptComposer(talk.memory).store
@@ -272,7 +284,7 @@ def test_a_prompt_that_leaves_the_answer_no_room_raises_the_floor(tmp_path: Path
         eventually(lambda: store.load(client).pins.floor == 3)
 
 
-def test_the_summary_of_a_long_session_is_asked_for_with_every_word(tmp_path: Path, up: Upstream):
+def test_compaction_of_a_long_session_gets_the_whole_dialogue(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         for n in range(150):
             call = {"type": "tool_use", "id": f"t{n}", "name": "Read", "input": {}}
@@ -285,13 +297,11 @@ def test_the_summary_of_a_long_session_is_asked_for_with_every_word(tmp_path: Pa
             ]
         whole = list(talk.messages)
         talk.ask(SUM_UP, tools=[READ])
-        sent = up.asked[0].tree["messages"]
+        sent = up.requests[0].json["messages"]
         assert [_bare(one) for one in sent[:-1]] == [_bare(one) for one in whole]
 
 
-def test_what_is_asked_on_the_side_is_asked_of_the_prompt_that_is_cached(
-    tmp_path: Path, up: Upstream
-):
+def test_side_question_uses_the_cached_prompt(tmp_path: Path, up: Upstream):
     with life(tmp_path, up, context_max_layer0_tokens=2_000) as talk:
         talk.memory.remember("The staging port is 5436", project=HERE)
         for n in range(4):
@@ -302,7 +312,7 @@ def test_what_is_asked_on_the_side_is_asked_of_the_prompt_that_is_cached(
         assert int(talk.got.header("x-lore-layer")) > 0
         eventually(lambda: len(talk.stored()) == 10)
         talk.ask("[SUGGESTION MODE: What might the person type next?]", tools=[READ])
-        turn, aside = (one.tree for one in up.asked[-2:])
+        turn, aside = (one.json for one in up.requests[-2:])
         assert aside["system"] == turn["system"]
         assert aside["tools"] == turn["tools"]
         said = [_bare(one) for one in turn["messages"]]
@@ -313,19 +323,19 @@ def test_what_is_asked_on_the_side_is_asked_of_the_prompt_that_is_cached(
         assert "SUGGESTION" not in " ".join(talk.stored())
 
 
-def test_amnesia_stores_and_gives_nothing(tmp_path: Path, up: Upstream):
+def test_private_mode_stores_and_gives_nothing(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("The staging port is 5436", project=HERE)
         told = talk.ask("/lore:amnesia on")
         assert "nothing" in told["content"][0]["text"]
-        assert not up.asked
+        assert not up.requests
         talk.ask("The merger is on the ninth.")
         assert "5436" not in talk.prompt()
         assert "ninth" not in " ".join(talk.stored())
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_what_was_said_under_amnesia_is_not_stored_when_it_ends(
+def test_private_messages_are_not_stored_after_private_mode_ends(
     tmp_path: Path, up: Upstream, restarts: bool
 ):
     messages: list[Any] = []
@@ -348,14 +358,14 @@ def test_what_was_said_under_amnesia_is_not_stored_when_it_ends(
             assert "ninth" not in " ".join(talk.stored())
 
 
-def test_a_person_can_have_something_remembered(tmp_path: Path, up: Upstream):
+def test_remember_command_stores_a_text(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.ask("/lore:remember Invoices are numbered by year.")
-        assert not up.asked
+        assert not up.requests
         assert "Invoices" in talk.memory.recall("how are invoices numbered?").hits[0].text
 
 
-def test_what_a_session_costs_is_in_the_ledger(tmp_path: Path, up: Upstream):
+def test_session_cost_is_in_the_ledger(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.budget.load_prices()
         eventually(
@@ -369,16 +379,16 @@ def test_what_a_session_costs_is_in_the_ledger(tmp_path: Path, up: Upstream):
         assert total.without_usd > 0
 
 
-def test_a_spent_budget_refuses_and_asks_nobody(tmp_path: Path, up: Upstream):
+def test_spent_budget_refuses_without_asking_upstream(tmp_path: Path, up: Upstream):
     with life(tmp_path, up, daily_budget=0.0) as talk:
         body = {**HELLO, "messages": [{"role": "user", "content": "Hello"}]}
         got = talk.gateway.ask(PATH, body, HEADERS)
         assert got.status == 402
-        assert got.tree["type"] == "error"
-        assert not up.asked
+        assert got.json["type"] == "error"
+        assert not up.requests
 
 
-def test_a_spent_budget_refuses_also_what_memory_had_no_time_for(tmp_path: Path, up: Upstream):
+def test_spent_budget_refuses_late_requests_too(tmp_path: Path, up: Upstream):
     config = replace(load({}, home=tmp_path).settings, daily_budget=0.0)
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         plugin = MemoryPlugin(memory, PromptComposer(memory))
@@ -386,20 +396,20 @@ def test_a_spent_budget_refuses_also_what_memory_had_no_time_for(tmp_path: Path,
             got = gateway.ask(PATH, HELLO, HEADERS)
         plugin.close()
     assert got.status == 402
-    assert not up.asked
+    assert not up.requests
 
 
-def test_without_memory_every_byte_passes_and_is_paid_for(tmp_path: Path, up: Upstream):
+def test_requests_without_memory_are_unchanged_and_charged(tmp_path: Path, up: Upstream):
     with life(tmp_path, up, gateway_memory=False) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         body = json.dumps(HELLO).encode()
         talk.gateway.ask(PATH, body, HEADERS)
-        assert up.asked[0].body == body
+        assert up.requests[0].body == body
         eventually(lambda: talk.memory.budget.spend_report().total.requests == 1)
         assert talk.stored() == []
 
 
-def test_a_locked_store_lets_every_request_pass(tmp_path: Path, up: Upstream):
+def test_locked_store_stops_no_request(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.database.close()
         got = talk.gateway.ask(PATH, HELLO, HEADERS)
@@ -419,40 +429,40 @@ READ = {"name": "Read", "description": "Reads.", "input_schema": {"type": "objec
 SUM_UP = "CRITICAL: Respond with TEXT ONLY. Sum up what was said."
 
 
-def test_a_summary_is_made_of_the_prompt_that_is_cached(tmp_path: Path, up: Upstream):
+def test_compaction_uses_the_cached_prompt(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         up.reply_with(
-            Says(Text("I will look."), Call("recall", {"query": "deploys"})), Says(Text("So."))
+            ModelReply(Text("I will look."), Call("recall", {"query": "deploys"})),
+            ModelReply(Text("So.")),
         )
         talk.ask("Hello there, what is new?", tools=[READ])
         eventually(lambda: talk.stored()[-1:] == ["So."])
         talk.ask(SUM_UP, tools=[READ])
-        before, after = up.asked[1].tree, up.asked[2].tree
+        before, after = up.requests[1].json, up.requests[2].json
         assert after["system"] == before["system"]
         assert after["tools"] == before["tools"]
         kept = before["messages"]
         assert [_bare(one) for one in after["messages"]][: len(kept)] == [_bare(x) for x in kept]
 
 
-def test_a_summary_that_is_asked_for_without_tools_is_offered_none(tmp_path: Path, up: Upstream):
+def test_compaction_without_tools_is_offered_none(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         up.reply_with(
-            Says(Text("I will look."), Call("recall", {"query": "deploys"})), Says(Text("So."))
+            ModelReply(Text("I will look."), Call("recall", {"query": "deploys"})),
+            ModelReply(Text("So.")),
         )
         talk.ask("Hello there, what is new?", tools=[READ])
         eventually(lambda: talk.stored()[-1:] == ["So."])
         talk.ask(SUM_UP)
-        asked = up.asked[2].tree
+        asked = up.requests[2].json
         assert "tools" not in asked
         assert "tool_use" not in json.dumps(asked["messages"])
-        assert asked["system"] == up.asked[1].tree["system"]
+        assert asked["system"] == up.requests[1].json["system"]
 
 
-def test_what_was_said_without_memory_stays_unknown_when_memory_is_back(
-    tmp_path: Path, up: Upstream
-):
+def test_private_messages_stay_unstored_after_a_restart(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.ask("Good morning, the tide is low.")
         eventually(lambda: len(talk.stored()) == 2)
@@ -470,27 +480,27 @@ def test_what_was_said_without_memory_stays_unknown_when_memory_is_back(
         assert "merger" not in " ".join(talk.stored())
 
 
-def _head(asked: Asked) -> str:
+def _head(asked: ReceivedRequest) -> str:
     """Return what stands before all that was said."""
-    return json.dumps([asked.tree.get("system"), asked.tree.get("tools")])
+    return json.dumps([asked.json.get("system"), asked.json.get("tools")])
 
 
-def _begins_as(before: Asked, after: Asked) -> bool:
-    told = [_bare(one) for one in before.tree["messages"]]
-    kept = [_bare(one) for one in after.tree["messages"]][: len(told)]
+def _begins_as(before: ReceivedRequest, after: ReceivedRequest) -> bool:
+    told = [_bare(one) for one in before.json["messages"]]
+    kept = [_bare(one) for one in after.json["messages"]][: len(told)]
     return _head(before) == _head(after) and kept == told
 
 
-def test_where_memory_fails_a_prompt_still_begins_as_the_last_one_did(tmp_path: Path, up: Upstream):
+def test_prompt_keeps_its_prefix_when_memory_fails(tmp_path: Path, up: Upstream):
     mood = Moody()
     with life(tmp_path, up, mood=mood) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
         up.reply_with(
-            Says(Call("recall", {"query": "deploys"})),
-            Says(Text("I looked it up.")),
-            Says(Text("Fine.")),
-            Says(Call("recall", {"query": "ops"})),
-            Says(Text("I looked once more.")),
+            ModelReply(Call("recall", {"query": "deploys"})),
+            ModelReply(Text("I looked it up.")),
+            ModelReply(Text("Fine.")),
+            ModelReply(Call("recall", {"query": "ops"})),
+            ModelReply(Text("I looked once more.")),
         )
         talk.ask("Hello there, how do we deploy?")
         eventually(lambda: talk.stored()[-1:] == ["I looked it up."])
@@ -502,18 +512,18 @@ def test_where_memory_fails_a_prompt_still_begins_as_the_last_one_did(tmp_path: 
         mood.fails = False
         talk.ask("Who wrote them?")
         assert not talk.got.header("x-lore-degraded")
-        assert "ops/deploy.sh" in _head(up.asked[0])
-        assert '"recall"' in _head(up.asked[0])
-        for before, after in pairwise(up.asked):
+        assert "ops/deploy.sh" in _head(up.requests[0])
+        assert '"recall"' in _head(up.requests[0])
+        for before, after in pairwise(up.requests):
             assert _begins_as(before, after)
         eventually(lambda: "I looked once more." in talk.stored())
 
 
-def test_where_memory_fails_a_shortened_session_stays_short(tmp_path: Path, up: Upstream):
+def test_shortened_session_stays_short_when_memory_fails(tmp_path: Path, up: Upstream):
     mood = Moody()
     with life(tmp_path, up, mood=mood, context_max_layer0_tokens=3_000) as talk:
         for n in range(12):
-            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            up.reply_with(ModelReply(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
             talk.ask(f"Describe part {n} of the engine, please.")
             eventually(lambda: len(talk.stored()) == len(talk.messages))
             talk.memory.distill("s-1")
@@ -523,10 +533,10 @@ def test_where_memory_fails_a_shortened_session_stays_short(tmp_path: Path, up: 
         talk.ask("Is the engine well described now?")
         assert talk.got.header("x-lore-degraded")
         assert talk.got.header("x-lore-layer") == layer
-        assert _begins_as(up.asked[-2], up.asked[-1])
+        assert _begins_as(up.requests[-2], up.requests[-1])
 
 
-def test_a_prompt_that_went_out_without_a_note_gets_none_later(tmp_path: Path, up: Upstream):
+def test_prompt_sent_without_a_note_gets_none_later(tmp_path: Path, up: Upstream):
     mood = Moody()
     with life(tmp_path, up, mood=mood, inject_threshold=0.0) as talk:
         talk.ask("Good morning to you.")
@@ -536,12 +546,12 @@ def test_a_prompt_that_went_out_without_a_note_gets_none_later(tmp_path: Path, u
         talk.ask("Which staging port do we have?")
         mood.fails = False
         talk.gateway.ask(PATH, {**HELLO, "messages": talk.messages[:-1]}, HEADERS)
-        assert _begins_as(up.asked[-2], up.asked[-1])
-        assert "5436" not in json.dumps(up.asked[-1].tree["messages"])
+        assert _begins_as(up.requests[-2], up.requests[-1])
+        assert "5436" not in json.dumps(up.requests[-1].json["messages"])
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
+def test_session_that_began_without_memory_stays_without_while_cached(
     tmp_path: Path, up: Upstream, restarts: bool
 ):
     # The server has a memory of its own at the machine's time: its upkeep drops what is old by it.
@@ -561,16 +571,16 @@ def test_a_session_that_began_without_memory_goes_on_so_while_it_is_cached(
     with life(tmp_path, up, now=now, context_strategy="off") as talk:
         talk.messages = messages
         talk.ask("And in the hills?", **long)
-        assert len({_head(asked) for asked in up.asked}) == 1
-        assert "recall" not in _head(up.asked[0])
+        assert len({_head(asked) for asked in up.requests}) == 1
+        assert "recall" not in _head(up.requests[0])
         eventually(lambda: talk.stored()[-2] == "And in the hills?")
         now.advance(seconds=400)
         talk.ask("And on the moon?", **long)
-        assert "ops/deploy.sh" in _head(up.asked[-1])
-        assert '"recall"' in _head(up.asked[-1])
+        assert "ops/deploy.sh" in _head(up.requests[-1])
+        assert '"recall"' in _head(up.requests[-1])
 
 
-def test_where_memory_fails_an_amnesic_session_stays_so(tmp_path: Path, up: Upstream):
+def test_private_session_stays_private_when_memory_fails(tmp_path: Path, up: Upstream):
     mood = Moody()
     with life(tmp_path, up, mood=mood) as talk:
         talk.memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=HERE)
@@ -579,19 +589,19 @@ def test_where_memory_fails_an_amnesic_session_stays_so(tmp_path: Path, up: Upst
         talk.ask("/lore:amnesia on")
         talk.memory.database.close()
         talk.ask("The merger is on the ninth.")
-        assert "ops/deploy.sh" not in _head(up.asked[-1])
-        assert "recall" not in _head(up.asked[-1])
+        assert "ops/deploy.sh" not in _head(up.requests[-1])
+        assert "recall" not in _head(up.requests[-1])
 
 
-def test_a_command_that_cannot_be_carried_out_reaches_no_provider(tmp_path: Path, up: Upstream):
+def test_failed_command_reaches_no_provider(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.memory.database.close()
         told = talk.ask("/lore:amnesia on")
         assert "only while Lore runs" in told["content"][0]["text"]
-        assert not up.asked
+        assert not up.requests
 
 
-def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, up: Upstream):
+def test_news_is_given_once_as_a_note_and_stays(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         memory = talk.memory
         port = memory.remember("The staging port is 5436", project=HERE)
@@ -599,7 +609,7 @@ def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, u
         old = memory.remember("The lamp is lit at seven", kind="decision", project=HERE)
         talk.ask("Hello there, what is new?")
         eventually(lambda: len(talk.stored()) == 2)
-        assert "5436" in _head(up.asked[0])
+        assert "5436" in _head(up.requests[0])
         with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as elsewhere:
             elsewhere.knowledge.update(port.id, content="The staging port is 6001")
             new = elsewhere.remember("Releases wait for the harbour pilot", project=HERE)
@@ -607,7 +617,7 @@ def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, u
             elsewhere.knowledge.delete(old.id)
             elsewhere.remember("Always use tabs in tables", kind="preference", project=HERE)
         talk.ask("Go on.")
-        note = json.dumps(up.asked[1].tree["messages"][-1])
+        note = json.dumps(up.requests[1].json["messages"][-1])
         for told in ("6001", "harbour pilot", "Always use tabs", f"[{old.id[:13]}]"):
             assert told in note
         for gone in ("5436", "Tuesdays", "lamp"):
@@ -619,7 +629,7 @@ def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, u
     with life(tmp_path, up) as talk:
         talk.messages = messages
         talk.ask("And on.")
-        for before, after in pairwise(up.asked):
+        for before, after in pairwise(up.requests):
             assert _begins_as(before, after)
         assert talk.prompt().count("port is 6001") == 1
         assert talk.prompt().count("Always use tabs") == 1
@@ -632,14 +642,12 @@ def test_what_changes_elsewhere_comes_once_as_a_note_and_stays(tmp_path: Path, u
         assert "6001" not in str(list(kept))
 
 
-def test_what_was_said_around_a_search_stays_stored_once_after_forgetting(
-    tmp_path: Path, up: Upstream
-):
+def test_messages_around_a_recall_stay_stored_once_after_forgetting(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         port = talk.memory.remember("The staging port is 5436", kind="config", project=HERE)
         up.reply_with(
-            Says(Text("Let me see."), Call("recall", {"query": "staging port"})),
-            Says(Text("It is 5436.")),
+            ModelReply(Text("Let me see."), Call("recall", {"query": "staging port"})),
+            ModelReply(Text("It is 5436.")),
         )
         talk.ask("Which port has staging?")
         eventually(lambda: "It is 5436." in talk.stored())
@@ -654,7 +662,7 @@ def test_what_was_said_around_a_search_stays_stored_once_after_forgetting(
         assert not any("memory searched" in one for one in talk.stored())
 
 
-def test_what_a_hook_gave_is_stored_nowhere_once_more(tmp_path: Path, up: Upstream):
+def test_memory_from_hooks_is_not_stored_again(tmp_path: Path, up: Upstream):
     given = memory_tags.wrap_memory("The staging port is 5436")
     told = f"UserPromptSubmit hook additional context: {given}"
     reminder = f"<system-reminder>\n{told}\nBe brief.\n</system-reminder>"
@@ -667,7 +675,7 @@ def test_what_a_hook_gave_is_stored_nowhere_once_more(tmp_path: Path, up: Upstre
         assert "Be brief." in talk.stored()[1]
 
 
-def test_what_is_typed_to_lore_is_no_part_of_the_talk(tmp_path: Path, up: Upstream):
+def test_commands_are_not_part_of_the_conversation(tmp_path: Path, up: Upstream):
     with life(tmp_path, up) as talk:
         talk.ask("Good morning to you.")
         for command in ("/lore:status", "lore:remember Invoices are numbered by year.", "/lore:x"):
@@ -681,7 +689,7 @@ def test_what_is_typed_to_lore_is_no_part_of_the_talk(tmp_path: Path, up: Upstre
 
 
 @pytest.mark.parametrize("is_wrapped", [True, False], ids=["in other words", "as it was answered"])
-def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
+def test_client_summary_does_not_store_private_messages(
     tmp_path: Path, up: Upstream, is_wrapped: bool
 ):
     with life(tmp_path, up) as talk:
@@ -691,7 +699,7 @@ def test_a_summary_of_the_client_does_not_bring_back_what_was_not_to_be_stored(
         talk.ask("/lore:amnesia on")
         talk.ask("The merger is on the ninth.")
         talk.ask("/lore:amnesia off")
-        up.reply_with(Says(Text("They said that the merger is on the ninth.")))
+        up.reply_with(ModelReply(Text("They said that the merger is on the ninth.")))
         talk.ask("CRITICAL: Respond with TEXT ONLY. Sum up what was said.")
         retold = talk.messages[-1]
         talk.messages.clear()
@@ -718,11 +726,11 @@ def _ends_with(talk: Life, text: str) -> bool:
     return talk.stored()[-1].startswith(text) if talk.stored() else False
 
 
-def test_a_session_is_shortened_past_what_was_not_to_be_stored(tmp_path: Path, up: Upstream):
+def test_private_messages_do_not_prevent_shortening(tmp_path: Path, up: Upstream):
     layers: list[int] = []
     with life(tmp_path, up, context_max_layer0_tokens=3_000, gateway_recall="off") as talk:
         for n in range(14):
-            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            up.reply_with(ModelReply(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
             talk.ask(f"Describe part {n} of the engine, please.")
             layers.append(int(talk.got.header("x-lore-layer")))
             eventually(partial(_ends_with, talk, f"Part {n} "))
@@ -736,11 +744,11 @@ def test_a_session_is_shortened_past_what_was_not_to_be_stored(tmp_path: Path, u
         assert "not recorded, as the person wished. Turns: 1." in talk.prompt()
 
 
-def test_a_turn_that_began_with_memory_goes_on_without(tmp_path: Path, up: Upstream):
+def test_turn_that_began_with_memory_continues_without(tmp_path: Path, up: Upstream):
     thinking = {"thinking": {"type": "adaptive"}, "tools": [{"name": "Read", "input_schema": {}}]}
     up.reply_with(
-        Says(Thought("Memory first."), Call("recall", {"query": "printing"})),
-        Says(Thought("Now the file."), Call("Read", {"path": "x"}, id="toolu_r")),
+        ModelReply(Thought("Memory first."), Call("recall", {"query": "printing"})),
+        ModelReply(Thought("Now the file."), Call("Read", {"path": "x"}, id="toolu_r")),
     )
     config = load({}, home=tmp_path).settings
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:

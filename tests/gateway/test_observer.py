@@ -48,7 +48,7 @@ def arriving(later: Later, admission: PendingPlan) -> DeferredObserver:
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_only_money_is_settled_of_what_arrives_where_nothing_is_to_be_stored(is_there: bool):
+def test_settle_replays_the_response_and_settles_only_the_cost(is_there: bool):
     noting, later, admission = Noting(), Later(), PendingPlan()
     if is_there:
         admission.set_result(RequestPlan(observer=noting))
@@ -59,7 +59,7 @@ def test_only_money_is_settled_of_what_arrives_where_nothing_is_to_be_stored(is_
     assert not later.held
 
 
-def test_who_is_there_by_the_end_is_told_at_once_and_who_comes_then_later():
+def test_observer_is_ended_at_once_or_when_its_plan_arrives():
     noting, later, admission = Noting(), Later(), PendingPlan()
     late = arriving(later, admission)
     late.end("complete")
@@ -71,14 +71,14 @@ def test_who_is_there_by_the_end_is_told_at_once_and_who_comes_then_later():
     assert len(later.held) == 1
 
 
-def test_who_fails_while_it_is_told_is_told_the_end_nevertheless():
+def test_failing_observer_is_still_ended():
     noting, later, admission = Noting(fails_at="begin"), Later(), PendingPlan()
     admission.set_result(RequestPlan(observer=noting))
     arriving(later, admission).end("failed")
     assert noting.outcomes == ["failed"]
 
 
-def test_nobody_is_told_of_what_is_not_admitted():
+def test_cancelled_plan_ends_no_observer():
     later, admission = Later(), PendingPlan()
     arriving(later, admission).end("complete")
     admission.cancel()
@@ -87,7 +87,7 @@ def test_nobody_is_told_of_what_is_not_admitted():
 
 @pytest.mark.parametrize("is_full", [False, True], ids=["room", "no room"])
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
-def test_what_is_admitted_late_is_stored_where_others_are_and_within_the_same_bounds(
+def test_late_plan_is_recorded_in_the_recording_thread_within_the_same_limit(
     is_full: bool, closed: bool
 ):
     noting, other = Placed(), Noting()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import socket
 import zlib
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.gateway.faulty import HEAD, LAST, Peer, chunk, faulty
-from tests.gateway.proxied import HELLO, MOST_BYTES, Proxied, ask, proxied
-from tests.gateway.upstream import Answers, Call, Says, Text, Thought, Upstream, upstream
+from tests.gateway.faulty_upstream import HEAD, LAST, Peer, chunk, faulty
+from tests.gateway.gateway_server import HELLO, MOST_BYTES, Proxied, ask, proxied
+from tests.upstream import Call, ModelReply, RawResponse, Text, Thought, Upstream, running_upstream
 
 LIVE = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
@@ -46,21 +47,21 @@ def test_any_body_reaches_upstream_byte_for_byte(
     gateway: Proxied, up: Upstream, body: bytes, wire: str
 ):
     gateway.ask(wire, body)
-    assert up.asked[-1].body == body
+    assert up.requests[-1].body == body
 
 
 @LIVE
 @given(st.lists(st.tuples(TOKEN.map(lambda name: f"x-{name}"), VALUE), max_size=12))
-def test_any_header_reaches_upstream_as_it_is(
+def test_any_header_reaches_upstream_unchanged(
     gateway: Proxied, up: Upstream, pairs: list[tuple[str, str]]
 ):
     sent = [pair for pair in pairs if is_passed(pair[0])]
     gateway.ask("/v1/anything", b"{}", sent)
-    came = [pair for pair in up.asked[-1].headers if pair[0] not in ("host", "content-length")]
+    came = [pair for pair in up.requests[-1].headers if pair[0] not in ("host", "content-length")]
     assert came == sent
 
 
-def test_words_of_any_language_reach_upstream_in_the_same_bytes(tmp_path):
+def test_text_in_any_language_reaches_upstream_byte_for_byte(tmp_path):
     def answer(peer: Peer) -> None:
         peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
 
@@ -71,17 +72,17 @@ def test_words_of_any_language_reach_upstream_in_the_same_bytes(tmp_path):
 
 @LIVE
 @given(path=PATH, query=PATH)
-def test_any_path_reaches_upstream_as_it_is(gateway: Proxied, up: Upstream, path: str, query: str):
+def test_any_path_reaches_upstream_unchanged(gateway: Proxied, up: Upstream, path: str, query: str):
     target = f"/v1/{path}?{query}" if query else f"/v1/{path}"
-    before = len(up.asked)
+    before = len(up.requests)
     gateway.ask(target)
-    assert up.asked[before].target == target
+    assert up.requests[before].target == target
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"])
-def test_any_method_passes(gateway: Proxied, up: Upstream, method: str):
+def test_any_method_is_forwarded(gateway: Proxied, up: Upstream, method: str):
     gateway.ask("/v1/files/1", method=method)
-    assert up.asked[-1].method == method
+    assert up.requests[-1].method == method
 
 
 @LIVE
@@ -90,18 +91,20 @@ def test_any_method_passes(gateway: Proxied, up: Upstream, method: str):
     body=st.binary(max_size=2_000),
     pairs=st.dictionaries(TOKEN.map(lambda name: f"x-{name}"), VALUE, max_size=8),
 )
-def test_any_answer_reaches_the_client_as_it_is(
+def test_any_response_reaches_the_client_unchanged(
     gateway: Proxied, up: Upstream, status: int, body: bytes, pairs: dict[str, str]
 ):
     told = {name: value for name, value in pairs.items() if is_passed(name)}
-    up.reply_with(Answers(status, told, body))
+    up.reply_with(RawResponse(status, told, body))
     got = gateway.ask("/v1/anything", b"{}")
     assert got.status == status
     assert got.body == (b"" if status == 204 else body)
     assert {name: got.header(name) for name in told} == told
 
 
-SAID = Says(Thought("First I look."), Text("Grüße, 世界! 🌍 " * 4), Call("Read", {"path": "ä"}))
+SAID = ModelReply(
+    Thought("First I look."), Text("Grüße, 世界! 🌍 " * 4), Call("Read", {"path": "ä"})
+)
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("/v1/messages", {**HELLO, "stream": True}),
     (
@@ -123,14 +126,14 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("path", "tree"), ASKED)
 @pytest.mark.parametrize("size", [0, 1, 7])
-def test_a_stream_is_the_same_however_it_is_cut(
+def test_stream_is_the_same_for_any_chunks(
     gateway: Proxied, up: Upstream, path: str, tree: Any, size: int
 ):
-    events = Says(*SAID.pieces, pieces_of=size)
+    events = ModelReply(*SAID.parts, chunk_bytes=size)
     up.reply_with(events)
     got = gateway.ask(path, tree)
     assert got.status == 200
-    up.reply_with(Says(*SAID.pieces))
+    up.reply_with(ModelReply(*SAID.parts))
     direct = ask(int(up.url.rpartition(":")[2]), path, tree)
     assert _same(got.body) == _same(direct.body)
 
@@ -193,12 +196,12 @@ def cutting(tmp_path_factory):
 
 @LIVE
 @given(cuts=st.lists(st.integers(1, len(STREAM) - 1), max_size=12, unique=True).map(sorted))
-def test_a_stream_passes_identical_at_any_cut(cutting: Cutting, cuts: list[int]):
+def test_stream_is_identical_for_any_cut(cutting: Cutting, cuts: list[int]):
     pieces = [STREAM[a:b] for a, b in pairwise([0, *cuts, len(STREAM)])]
     assert cutting.passed(pieces) == STREAM
 
 
-def test_a_stream_passes_identical_cut_at_every_byte(cutting: Cutting):
+def test_stream_is_identical_when_cut_at_every_byte(cutting: Cutting):
     assert cutting.passed([bytes([one]) for one in STREAM]) == STREAM
     for at in range(1, len(STREAM)):
         assert cutting.passed([STREAM[:at], STREAM[at:]]) == STREAM
@@ -213,28 +216,24 @@ def test_a_stream_passes_identical_cut_at_every_byte(cutting: Cutting):
         ("zstd", zstandard.ZstdCompressor().compress),
     ],
 )
-def test_an_encoded_body_passes_in_its_encoding(
-    gateway: Proxied, up: Upstream, name: str, encode: Any
-):
+def test_encoded_body_keeps_its_encoding(gateway: Proxied, up: Upstream, name: str, encode: Any):
     body = encode(json.dumps(HELLO).encode())
     got = gateway.ask("/v1/messages", body, {"content-encoding": name})
-    asked = up.asked[-1]
+    asked = up.requests[-1]
     assert (asked.body, asked.header("content-encoding")) == (body, name)
     if name != "deflate":
         assert got.status == 200
 
 
-def test_an_answer_in_an_encoding_that_the_client_wants_is_not_undone(
-    gateway: Proxied, up: Upstream
-):
+def test_response_keeps_the_encoding_that_the_client_accepts(gateway: Proxied, up: Upstream):
     body = gzip.compress(b"hello")
-    up.reply_with(Answers(200, {"content-encoding": "gzip"}, body))
+    up.reply_with(RawResponse(200, {"content-encoding": "gzip"}, body))
     got = gateway.ask("/v1/anything", headers={"accept-encoding": "gzip, br"})
-    assert up.asked[-1].header("accept-encoding") == "gzip, br"
+    assert up.requests[-1].header("accept-encoding") == "gzip, br"
     assert (got.body, got.header("content-encoding")) == (body, "gzip")
 
 
-def test_a_body_that_comes_in_chunks_passes_whole(gateway: Proxied, up: Upstream):
+def test_chunked_body_is_forwarded_complete(gateway: Proxied, up: Upstream):
     body = json.dumps(HELLO).encode()
     for path in (b"/v1/messages", b"/v1/files"):
         with gateway.connect() as client:
@@ -246,39 +245,37 @@ def test_a_body_that_comes_in_chunks_passes_whole(gateway: Proxied, up: Upstream
                 client.sendall(chunk(body[at : at + 10]))
             client.sendall(LAST)
             assert client.recv(9) == b"HTTP/1.1 "
-        assert up.asked[-1].body == body
+        assert up.requests[-1].body == body
 
 
-def test_a_prompt_that_is_too_long_is_refused_in_the_words_of_the_wire(
-    gateway: Proxied, up: Upstream
-):
-    before = len(up.asked)
+def test_too_long_body_is_refused_in_the_providers_format(gateway: Proxied, up: Upstream):
+    before = len(up.requests)
     for path in ("/v1/messages", "/v1/chat/completions", "/v1beta/models/g:generateContent"):
         got = gateway.ask(path, b" " * (MOST_BYTES + 1))
         assert got.status == 413
-        assert "gateway.max_body_bytes" in got.tree["error"]["message"]
-    assert len(up.asked) == before
+        assert "gateway.max_body_bytes" in got.json["error"]["message"]
+    assert len(up.requests) == before
 
 
-def test_what_is_no_prompt_may_be_as_long_as_it_likes(gateway: Proxied, up: Upstream):
+def test_unparsed_body_has_no_size_limit(gateway: Proxied, up: Upstream):
     gateway.ask("/v1/files", b"x" * (MOST_BYTES + 1))
-    assert len(up.asked[-1].body) == MOST_BYTES + 1
+    assert len(up.requests[-1].body) == MOST_BYTES + 1
 
 
-def test_sixty_four_clients_at_once_all_get_their_own_answer(tmp_path_factory):
-    def say(asked: Any) -> Says:
-        return Says(f"You said {asked.tree['messages'][0]['content']}.", gap_s=0.01)
+def test_sixty_four_parallel_clients_get_their_own_responses(tmp_path_factory):
+    def say(asked: Any) -> ModelReply:
+        return ModelReply(f"You said {asked.json['messages'][0]['content']}.", pause_s=0.01)
 
     async def one(session: aiohttp.ClientSession, url: str, number: int) -> str:
         tree = {**HELLO, "messages": [{"role": "user", "content": f"<{number}>"}], "stream": True}
         async with session.post(f"{url}/v1/messages", json=tree) as answer:
-            return (await answer.read()).decode()
+            return "".join(re.findall(r'"text": ?"([^"]*)"', (await answer.read()).decode()))
 
     async def all_of(url: str) -> list[str]:
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector) as session:
             return await asyncio.gather(*(one(session, url, number) for number in range(64)))
 
-    with upstream(say) as up, proxied(tmp_path_factory.mktemp("home"), up.url) as gateway:
+    with running_upstream(say) as up, proxied(tmp_path_factory.mktemp("home"), up.url) as gateway:
         told = asyncio.run(all_of(gateway.url))
     assert [f"<{number}>" in text for number, text in enumerate(told)] == [True] * 64

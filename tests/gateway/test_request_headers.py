@@ -10,19 +10,19 @@ from lore.gateway import client_session, request_head
 from lore.gateway.plugin_protocol import ClientRequest
 
 
-def test_what_concerns_one_connection_goes_no_further():
+def test_hop_by_hop_headers_are_dropped():
     given_ones = [(name, b"x") for name in request_head.HOP_BY_HOP]
     assert request_head.upstream_headers(given_ones, identity=False) == []
     assert request_head.client_headers(given_ones) == []
 
 
-def test_what_a_connection_header_names_goes_no_further():
+def test_headers_named_by_connection_are_dropped():
     came = [(b"connection", b"keep-alive, X-Hop"), (b"x-hop", b"1"), (b"x-else", b"2")]
     assert request_head.upstream_headers(came, identity=False) == [("x-else", "2")]
     assert request_head.client_headers(came) == [(b"x-else", b"2")]
 
 
-def test_an_answer_that_is_read_is_asked_for_as_it_is():
+def test_identity_encoding_is_requested_for_responses_that_are_read():
     came = [(b"accept-encoding", b"gzip"), (b"accept-encoding", b"br")]
     assert request_head.upstream_headers(came, identity=True) == [("accept-encoding", "identity")]
     assert request_head.upstream_headers(came, identity=False) == [
@@ -31,19 +31,19 @@ def test_an_answer_that_is_read_is_asked_for_as_it_is():
     ]
 
 
-def test_a_body_that_was_changed_has_no_encoding():
+def test_changed_body_has_no_content_encoding():
     came = [(b"content-encoding", b"zstd"), (b"content-type", b"application/json")]
     kept = request_head.upstream_headers(came, identity=False, changed=True)
     assert kept == [("content-type", "application/json")]
 
 
-def test_an_answer_that_is_spliced_has_no_length():
+def test_rewritten_response_has_no_content_length():
     came = [(b"Content-Length", b"5"), (b"X-Request-Id", b"1")]
     assert request_head.client_headers(came, rewritten=True) == [(b"x-request-id", b"1")]
     assert request_head.client_headers(came) == [(b"content-length", b"5"), (b"x-request-id", b"1")]
 
 
-def test_only_cookies_of_others_go_on():
+def test_lore_cookies_are_dropped():
     for cookies, kept in (
         ("lore_3207=s; a=1", [("cookie", "a=1")]),
         ("a=1; lore_3207=s", [("cookie", "a=1")]),
@@ -56,7 +56,7 @@ def test_only_cookies_of_others_go_on():
 
 
 @given(st.text(st.characters(min_codepoint=0x20, exclude_characters="\x7f", codec="utf-8")))
-def test_a_value_that_is_utf_8_keeps_its_bytes(value: str):
+def test_utf_8_header_value_keeps_its_bytes(value: str):
     came = [(b"x-title", value.encode())]
     ((_, told),) = request_head.upstream_headers(came, identity=False)
     assert told.encode() == value.encode()
@@ -68,7 +68,7 @@ NAMES = st.one_of(
 
 
 @given(st.dictionaries(NAMES, st.text("abc")))
-def test_nothing_is_shown_but_what_tells_who_asks(given_ones: dict[str, str]):
+def test_only_identifying_headers_are_visible(given_ones: dict[str, str]):
     shown = request_head.visible_headers(given_ones)
     assert shown.items() <= given_ones.items()
     assert set(shown) == set(given_ones) & request_head.VISIBLE_HEADERS
@@ -86,7 +86,7 @@ class Noting(dict[str, str]):
         return super().get(key, default)
 
 
-def test_whatever_tells_who_asks_is_shown():
+def test_all_headers_that_identify_clients_are_visible():
     asked: set[str] = set()
     for told in (
         Noting(x_claude_code_session_id="s"),
@@ -112,11 +112,11 @@ def test_whatever_tells_who_asks_is_shown():
         ("", ""),
     ],
 )
-def test_of_a_query_only_the_form_of_the_answer_is_shown(query: str, shown: str):
+def test_only_the_alt_parameter_is_visible(query: str, shown: str):
     assert request_head.visible_query(query) == shown
 
 
 @given(st.lists(st.tuples(st.binary(max_size=8), st.binary(max_size=8)), max_size=10))
-def test_any_header_can_be_read(pairs: list[tuple[bytes, bytes]]):
+def test_any_header_is_accepted(pairs: list[tuple[bytes, bytes]]):
     request_head.upstream_headers(pairs, identity=True)
     request_head.client_headers(pairs)

@@ -23,9 +23,10 @@ from lore.gateway.request_planner import (
     REQUEST_DEADLINE_S,
     RequestPlanner,
 )
-from tests.gateway.faulty import HEAD, Peer, chunk, faulty
-from tests.gateway.proxied import HELLO, Proxied, proxied
-from tests.gateway.upstream import Fails, Says, Upstream, upstream
+from lore.gateway.workers import Workers
+from tests.gateway.faulty_upstream import HEAD, Peer, chunk, faulty
+from tests.gateway.gateway_server import HELLO, Proxied, proxied
+from tests.upstream import ModelError, ModelReply, Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
 
 BODY = json.dumps(HELLO).encode()
@@ -44,6 +45,7 @@ class Planned:
         self.seen: list[ClientRequest] = []
         self.held: RequestPlan | None = None
         self.limited = limited
+        self.workers = Workers()
         self._plan = plan
 
     def plan(self, incoming: ClientRequest) -> RequestPlan:
@@ -140,14 +142,14 @@ class Switched:
         self._plans[0] = plan
 
 
-def test_a_plan_that_changes_nothing_passes_the_original_bytes(switched: Switched, up: Upstream):
+def test_empty_plan_sends_the_original_bytes(switched: Switched, up: Upstream):
     switched.plan(lambda _incoming: RequestPlan())
     body = b" " + BODY + b"\n"
     assert switched.gateway.ask("/v1/messages", body).status == 200
-    assert up.asked[-1].body == body
+    assert up.requests[-1].body == body
 
 
-def test_memory_sees_the_request_without_credentials(switched: Switched, up: Upstream):
+def test_plugin_sees_no_credentials(switched: Switched, up: Upstream):
     switched.plan(lambda _incoming: RequestPlan())
     secret = "sk-" + "a" * 20
     headers = {
@@ -167,22 +169,22 @@ def test_memory_sees_the_request_without_credentials(switched: Switched, up: Ups
     assert seen.headers["x-claude-code-session-id"] == "s1"
     assert seen.headers["x-lore-project"] == "/code/shop"
     assert (seen.api, seen.query) == ("gemini", "alt=sse")
-    assert up.asked[-1].header("x-goog-api-key") == secret
-    assert f"key={secret}" in up.asked[-1].target
-    assert not up.asked[-1].header("x-lore-project")
+    assert up.requests[-1].header("x-goog-api-key") == secret
+    assert f"key={secret}" in up.requests[-1].target
+    assert not up.requests[-1].header("x-lore-project")
 
 
-def test_another_body_goes_out_in_place_of_the_original(switched: Switched, up: Upstream):
+def test_planned_body_replaces_the_original(switched: Switched, up: Upstream):
     switched.plan(lambda incoming: RequestPlan(body=incoming.body().replace(b"Hello", b"Else")))
     headers = {"content-encoding": "gzip", "content-type": "application/json"}
     got = switched.gateway.ask("/v1/messages", ZIPPED, headers)
     assert got.status == 200
-    assert up.asked[-1].body == OTHER
-    assert not up.asked[-1].header("content-encoding")
-    assert up.asked[-1].header("content-type") == "application/json"
+    assert up.requests[-1].body == OTHER
+    assert not up.requests[-1].header("content-encoding")
+    assert up.requests[-1].header("content-type") == "application/json"
 
 
-def test_paths_that_are_no_wire_are_not_shown(switched: Switched):
+def test_plugin_does_not_see_unknown_paths(switched: Switched):
     before = len(switched.plugin.seen)
     switched.gateway.ask("/v1/models", headers={"x-api-key": "k"})
     switched.gateway.ask("/v1/files", b"x")
@@ -192,7 +194,7 @@ def test_paths_that_are_no_wire_are_not_shown(switched: Switched):
 @pytest.mark.parametrize(
     "error", [StoreBusy("x"), ValueError("private"), RecursionError(), OSError()]
 )
-def test_whatever_memory_raises_the_original_goes_out(
+def test_original_is_sent_when_the_plugin_raises(
     switched: Switched, up: Upstream, error: Exception
 ):
     def fail(_incoming: ClientRequest) -> RequestPlan:
@@ -201,17 +203,17 @@ def test_whatever_memory_raises_the_original_goes_out(
     switched.plan(fail)
     got = switched.gateway.ask("/v1/messages", BODY)
     assert (got.status, got.header("x-lore-degraded")) == (200, type(error).__name__)
-    assert up.asked[-1].body == BODY
+    assert up.requests[-1].body == BODY
 
 
-def test_a_body_that_cannot_be_read_goes_out_as_it_came(switched: Switched, up: Upstream):
+def test_undecodable_body_is_sent_unchanged(switched: Switched, up: Upstream):
     switched.plan(lambda incoming: RequestPlan(body=incoming.body()))
     switched.gateway.ask("/v1/messages", b"no gzip", {"content-encoding": "gzip"})
-    assert up.asked[-1].body == b"no gzip"
-    assert up.asked[-1].header("content-encoding") == "gzip"
+    assert up.requests[-1].body == b"no gzip"
+    assert up.requests[-1].header("content-encoding") == "gzip"
 
 
-def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(hasty: Switched, up: Upstream):
+def test_late_plan_is_not_awaited_and_the_header_says_so(hasty: Switched, up: Upstream):
     release, noting = threading.Event(), Noting()
 
     def wait(_incoming: ClientRequest) -> RequestPlan:
@@ -221,13 +223,13 @@ def test_memory_that_takes_too_long_is_not_waited_for_and_told_so(hasty: Switche
     hasty.plan(wait)
     got = hasty.gateway.ask("/v1/messages", BODY)
     assert (got.status, got.header("x-lore-degraded")) == (200, "late")
-    assert up.asked[-1].body == BODY
+    assert up.requests[-1].body == BODY
     release.set()
     assert eventually(lambda: noting.settled) == ["unused"]
     assert not noting.body
 
 
-def test_where_memory_is_late_a_request_goes_out_with_what_is_at_hand(tmp_path: Path):
+def test_cached_plan_is_used_when_the_fresh_one_is_late(tmp_path: Path):
     release, late, noting = threading.Event(), Noting(), Noting()
 
     def wait(_incoming: ClientRequest) -> RequestPlan:
@@ -236,17 +238,20 @@ def test_where_memory_is_late_a_request_goes_out_with_what_is_at_hand(tmp_path: 
 
     plugin = Planned(wait)
     plugin.held = RequestPlan(OTHER, (("x-lore-layer", "1"),), observer=noting)
-    with upstream() as up, proxied(tmp_path, up.url, plugin=plugin, within_s=1.5) as gateway:
+    with (
+        running_upstream() as up,
+        proxied(tmp_path, up.url, plugin=plugin, within_s=1.5) as gateway,
+    ):
         got = gateway.ask("/v1/messages", BODY)
         told = got.header("x-lore-degraded"), got.header("x-lore-layer")
         assert (got.status, *told) == (200, "late", "1")
-        assert up.asked[-1].body == OTHER
+        assert up.requests[-1].body == OTHER
         assert eventually(lambda: noting.outcomes) == ["complete"]
         release.set()
         assert eventually(lambda: late.settled) == ["unused"]
 
 
-def test_what_is_at_hand_is_given_back_where_memory_comes_in_time():
+def test_cached_plan_is_released_when_the_fresh_one_is_in_time():
     planned, held, asked = Noting(), Noting(), threading.Event()
 
     class Slow(Planned):
@@ -266,7 +271,7 @@ def test_what_is_at_hand_is_given_back_where_memory_comes_in_time():
     assert not planned.settled
 
 
-def test_every_request_passes_while_all_threads_of_memory_wait(hasty: Switched, up: Upstream):
+def test_requests_pass_while_all_planning_threads_wait(hasty: Switched, up: Upstream):
     release = threading.Event()
 
     def wait(_incoming: ClientRequest) -> RequestPlan:
@@ -285,10 +290,10 @@ def test_every_request_passes_while_all_threads_of_memory_wait(hasty: Switched, 
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_an_observer_sees_all_that_the_client_gets(switched: Switched, up: Upstream, stream: bool):
+def test_observer_sees_the_whole_response(switched: Switched, up: Upstream, stream: bool):
     noting = Noting()
     switched.plan(lambda _incoming: RequestPlan(observer=noting, headers=(("x-lore-layer", "0"),)))
-    up.reply_with(Says("Some words. " * 30))
+    up.reply_with(ModelReply("Some words. " * 30))
     got = switched.gateway.ask(
         "/v1/messages", {**HELLO, "stream": stream}, {"accept-encoding": "gzip"}
     )
@@ -296,13 +301,13 @@ def test_an_observer_sees_all_that_the_client_gets(switched: Switched, up: Upstr
     assert (noting.statuses, noting.body) == ([200], got.body)
     assert noting.headers[0]["request-id"] == got.header("request-id")
     assert got.header("x-lore-layer") == "0"
-    assert up.asked[-1].header("accept-encoding") == "identity"
+    assert up.requests[-1].header("accept-encoding") == "identity"
 
 
-def test_an_observer_sees_a_refusal_too(switched: Switched, up: Upstream):
+def test_observer_sees_error_responses(switched: Switched, up: Upstream):
     noting = Noting()
     switched.plan(lambda _incoming: RequestPlan(observer=noting))
-    up.reply_with(Fails(429, "rate_limit_error", "Later.", {"retry-after": "9"}))
+    up.reply_with(ModelError(429, "rate_limit_error", "Later.", {"retry-after": "9"}))
     assert switched.gateway.ask("/v1/messages", BODY).status == 429
     assert eventually(lambda: noting.outcomes) == ["complete"]
     assert noting.statuses == [429]
@@ -311,7 +316,7 @@ def test_an_observer_sees_a_refusal_too(switched: Switched, up: Upstream):
 
 
 @pytest.mark.parametrize("at", ["begin", "see", "end"])
-def test_an_observer_that_fails_harms_nobody(switched: Switched, up: Upstream, at: str):
+def test_failing_observer_does_not_break_the_response(switched: Switched, up: Upstream, at: str):
     noting = Noting(fails_at=at)
     switched.plan(lambda _incoming: RequestPlan(observer=noting))
     got = switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
@@ -320,7 +325,7 @@ def test_an_observer_that_fails_harms_nobody(switched: Switched, up: Upstream, a
     assert eventually(lambda: noting.outcomes) == ["complete"]
 
 
-def test_an_observer_is_told_when_the_client_left(tmp_path: Path):
+def test_observer_is_ended_as_aborted_when_the_client_left(tmp_path: Path):
     noting, ready = Noting(), threading.Event()
 
     def talk(peer: Peer) -> None:
@@ -339,7 +344,7 @@ def test_an_observer_is_told_when_the_client_left(tmp_path: Path):
         assert eventually(lambda: noting.outcomes) == ["aborted"]
 
 
-def test_an_observer_is_told_when_upstream_broke_off_or_is_not_there(tmp_path: Path):
+def test_observer_is_ended_as_failed_when_upstream_fails(tmp_path: Path):
     broken, absent = Noting(), Noting()
 
     def talk(peer: Peer) -> None:
@@ -362,26 +367,26 @@ def test_an_observer_is_told_when_upstream_broke_off_or_is_not_there(tmp_path: P
         assert eventually(lambda: absent.outcomes) == ["failed"]
 
 
-def test_a_stop_of_the_server_waits_for_what_is_recorded(tmp_path: Path):
+def test_server_stop_waits_for_recordings(tmp_path: Path):
     noting = Noting()
     plugin = Planned(lambda _incoming: RequestPlan(observer=noting))
-    with upstream() as up:
+    with running_upstream() as up:
         with proxied(tmp_path, up.url, plugin=plugin) as gateway:
             gateway.ask("/v1/messages", BODY)
         assert noting.outcomes == ["complete"]
 
 
-def test_an_answer_of_memory_asks_nobody(switched: Switched, up: Upstream):
-    came = len(up.asked)
+def test_local_answer_asks_no_upstream(switched: Switched, up: Upstream):
+    came = len(up.requests)
     answer = LocalResponse(200, (("content-type", "text/plain"),), b"On.")
     switched.plan(lambda _incoming: RequestPlan(answer=answer, headers=(("x-lore-layer", "0"),)))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert (got.status, got.body, got.header("x-lore-layer")) == (200, b"On.", "0")
-    assert len(up.asked) == came
+    assert len(up.requests) == came
 
 
-def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switched, up: Upstream):
-    came, noting = len(up.asked), Noting()
+def test_client_that_leaves_while_throttled_reaches_no_upstream(switched: Switched, up: Upstream):
+    came, noting = len(up.requests), Noting()
     switched.plan(lambda _incoming: RequestPlan(delay_s=60.0, observer=noting))
     before = len(switched.plugin.seen)
     with switched.gateway.connect() as client:
@@ -390,10 +395,10 @@ def test_a_client_that_leaves_while_it_is_throttled_asks_nothing(switched: Switc
         )
         eventually(lambda: len(switched.plugin.seen) > before)
     assert eventually(lambda: noting.outcomes) == ["aborted"]
-    assert len(up.asked) == came
+    assert len(up.requests) == came
 
 
-def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path, up: Upstream):
+def test_plugin_that_never_waits_runs_in_the_event_loop(tmp_path: Path, up: Upstream):
     threads: list[str] = []
 
     def plan(incoming: ClientRequest) -> RequestPlan:
@@ -424,11 +429,11 @@ def test_who_never_waits_is_asked_in_the_loop_and_may_fail_there(tmp_path: Path,
         failed = gateway.ask("/v1/messages", {**HELLO, "model": "fail"})
         assert (failed.status, failed.header("x-lore-degraded")) == (200, "ZeroDivisionError")
     named = [name.rpartition("_")[0] for name in threads]
-    assert named == ["", "lore-planning", "lore-planning", "", "lore-passthrough"]
+    assert named == ["", "lore-planning", "lore-planning", "", "lore-accounting"]
 
 
 @pytest.mark.parametrize("slow", ["prepare", "go_on", "admit"])
-def test_what_a_client_did_not_wait_for_is_given_back(slow: str):
+def test_plan_is_released_when_the_client_left(slow: str):
     noting, asked, left = Noting(), threading.Event(), threading.Event()
 
     class Slow(Planned):
@@ -462,7 +467,7 @@ def test_what_a_client_did_not_wait_for_is_given_back(slow: str):
     assert (noting.settled, noting.outcomes) == (["unused"], [])
 
 
-def test_all_that_memory_and_money_take_is_within_one_limit():
+def test_shares_fit_into_the_deadline():
     assert REQUEST_DEADLINE_S <= 0.150
     assert 0 < PLANNING_SHARE < 1 - PASSTHROUGH_SHARE < 1
 
@@ -485,7 +490,7 @@ class Admitting(Planned):
         return self._found
 
 
-def test_with_a_budget_no_request_goes_out_before_it_is_known_that_there_is_money():
+def test_request_waits_for_the_check_of_a_daily_budget():
     refused = RequestPlan(answer=LocalResponse(402, (), b"Spent."))
     plugin = Admitting(refused, limited=True)
 
@@ -503,7 +508,7 @@ def test_with_a_budget_no_request_goes_out_before_it_is_known_that_there_is_mone
     assert asyncio.run(plan()).answer == refused.answer
 
 
-def test_with_a_budget_a_request_is_refused_of_which_nobody_can_say_whether_there_is_money():
+def test_request_is_refused_when_the_check_of_a_daily_budget_fails():
     class Failing(Planned):
         def passthrough(self, incoming: ClientRequest, until_s: float) -> RequestPlan:
             raise ZeroDivisionError(incoming, until_s)
@@ -517,7 +522,7 @@ def test_with_a_budget_a_request_is_refused_of_which_nobody_can_say_whether_ther
         assert dict(prepared.headers)[DEGRADED_HEADER] == "ZeroDivisionError"
 
 
-def test_what_is_admitted_late_is_counted_by_nobody_who_waits_for_it():
+def test_late_budget_check_blocks_no_recording():
     noting, other = Noting(), Noting()
     plugin = Admitting(RequestPlan(observer=noting), limited=False)
 
@@ -543,7 +548,7 @@ def test_what_is_admitted_late_is_counted_by_nobody_who_waits_for_it():
     assert noting.body.endswith(b"the end")
 
 
-def test_where_too_much_waits_to_be_recorded_only_the_money_is_entered(
+def test_only_costs_are_settled_when_the_recording_queue_is_full(
     caplog: pytest.LogCaptureFixture,
 ):
     release, notings = threading.Event(), [Noting() for _ in range(5)]
@@ -597,12 +602,12 @@ class Asking:
 
 
 @pytest.mark.parametrize("times", [0, 1, 3])
-def test_an_interceptor_joins_several_answers_to_one(switched: Switched, up: Upstream, times: int):
-    noting, came = Noting(), len(up.asked)
+def test_interceptor_joins_several_responses(switched: Switched, up: Upstream, times: int):
+    noting, came = Noting(), len(up.requests)
     switched.plan(lambda _incoming: RequestPlan(interceptor=Asking(times), observer=noting))
     headers = {"content-encoding": "gzip", "accept-encoding": "br"}
     got = switched.gateway.ask("/v1/messages", ZIPPED, headers)
-    asked = up.asked[came:]
+    asked = up.requests[came:]
     assert [one.body for one in asked] == [ZIPPED] + [OTHER] * times
     assert got.body.count(b'"TEXT": "UNDERSTOOD."') == times + 1
     assert got.body.endswith(b"THE END")
@@ -610,25 +615,25 @@ def test_an_interceptor_joins_several_answers_to_one(switched: Switched, up: Ups
     assert noting.statuses == [200] * (times + 1)
 
 
-def test_an_interceptor_ends_the_answer_where_upstream_refuses_to_go_on(
+def test_interceptor_ends_the_response_when_upstream_refuses_a_follow_up(
     switched: Switched, up: Upstream
 ):
     switched.plan(lambda _incoming: RequestPlan(interceptor=Asking(2)))
-    up.reply_with(Says("One."), Fails(529, "overloaded_error", "Overloaded"))
+    up.reply_with(ModelReply("One."), ModelError(529, "overloaded_error", "Overloaded"))
     got = switched.gateway.ask("/v1/messages", BODY)
     assert got.status == 200
     assert got.body.endswith(b"refused with 529")
 
 
-def test_what_is_refused_at_first_is_not_spliced(switched: Switched, up: Upstream):
+def test_error_response_is_not_intercepted(switched: Switched, up: Upstream):
     switched.plan(lambda _incoming: RequestPlan(interceptor=Asking(2)))
-    up.reply_with(Fails(400, "invalid_request_error", "No."))
+    up.reply_with(ModelError(400, "invalid_request_error", "No."))
     got = switched.gateway.ask("/v1/messages", BODY)
-    assert (got.status, got.tree["error"]["message"]) == (400, "No.")
+    assert (got.status, got.json["error"]["message"]) == (400, "No.")
 
 
 class Failing(Asking):
-    """Fails at one of its steps."""
+    """ModelError at one of its steps."""
 
     def __init__(self, at: str) -> None:
         super().__init__(1)
@@ -645,17 +650,17 @@ class Failing(Asking):
         return super().follow()
 
 
-def test_an_interceptor_that_cannot_go_on_says_so_in_the_answer(switched: Switched):
+def test_failing_follow_up_ends_the_response_with_an_error(switched: Switched):
     switched.plan(lambda _incoming: RequestPlan(interceptor=Failing("follow")))
     assert switched.gateway.ask("/v1/messages", BODY).body.endswith(b"refused with 500")
 
 
-def test_an_interceptor_that_loses_a_piece_breaks_a_stream_off(switched: Switched):
+def test_interceptor_that_loses_a_chunk_aborts_the_stream(switched: Switched):
     switched.plan(lambda _incoming: RequestPlan(interceptor=Failing("feed")))
     with pytest.raises(http.client.IncompleteRead):
         switched.gateway.ask("/v1/messages", {**HELLO, "stream": True})
 
 
-def test_an_interceptor_that_loses_an_answer_that_has_not_begun_is_an_error(switched: Switched):
+def test_interceptor_that_fails_before_the_start_is_an_error(switched: Switched):
     switched.plan(lambda _incoming: RequestPlan(interceptor=Failing("feed")))
     assert switched.gateway.ask("/v1/messages", BODY).status == 502

@@ -44,7 +44,7 @@ UPSTREAMS = Upstreams(
         ("POST", "/v1/embeddings", ""),
     ],
 )
-def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
+def test_api_is_found_by_method_and_path(method: str, path: str, wire: str):
     assert api_of(method, path) == wire
 
 
@@ -62,7 +62,7 @@ def test_a_wire_is_known_by_method_and_path(method: str, path: str, wire: str):
         ("POST", "/v1/responses", ""),
     ],
 )
-def test_an_answer_is_fetched_by_its_id_alone(method: str, path: str, id_: str):
+def test_background_response_is_found_by_its_id(method: str, path: str, id_: str):
     assert background_response_id(method, path) == id_
 
 
@@ -86,11 +86,11 @@ def test_an_answer_is_fetched_by_its_id_alone(method: str, path: str, id_: str):
         ("/v1/models/gemini-3-pro:generateContent", {"authorization": "Bearer b"}, "gemini"),
     ],
 )
-def test_a_provider_is_known_by_path_or_headers(path: str, headers: dict[str, str], provider: str):
+def test_provider_is_found_by_path_or_headers(path: str, headers: dict[str, str], provider: str):
     assert provider_of(path, headers) == provider
 
 
-def test_an_address_is_joined_with_a_path_and_its_version_not_repeated():
+def test_address_and_path_are_joined_without_repeating_the_version():
     assert UPSTREAMS.address("anthropic", "/v1/messages?beta=true") == (
         "https://a.example/v1/messages?beta=true"
     )
@@ -116,7 +116,7 @@ def test_an_address_is_joined_with_a_path_and_its_version_not_repeated():
         ("", "/"),
     ],
 )
-def test_a_path_is_looked_up_in_one_spelling(path: str, plain: str):
+def test_path_is_normalized(path: str, plain: str):
     assert normalize_path(path) == plain
 
 
@@ -144,9 +144,7 @@ def test_a_path_is_looked_up_in_one_spelling(path: str, plain: str):
         ("DELETE", "/v1/responses/resp_1", False),
     ],
 )
-def test_what_is_asked_costs_something_unless_it_is_known_not_to(
-    method: str, path: str, costs: bool
-):
+def test_post_requests_may_cost_unless_known_to_be_free(method: str, path: str, costs: bool):
     assert may_cost(method, path) is costs
 
 
@@ -173,14 +171,14 @@ BARE = Upstreams("http://a.example", "http://o.example/v1", "http://g.example", 
     ],
 )
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "chatgpt", "gemini"])
-def test_what_is_no_path_has_no_address(target: str, provider: Provider):
+def test_invalid_path_has_no_address(target: str, provider: Provider):
     with pytest.raises(InvalidInput):
         BARE.address(provider, target)
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "chatgpt", "gemini"])
 @given(target=st.text("/v1@:.\\?#[]ae%*", max_size=12).map(lambda end: f"/v1{end}"))
-def test_no_path_leads_to_another_host(provider: Provider, target: str):
+def test_no_path_changes_the_host(provider: Provider, target: str):
     try:
         address = BARE.address(provider, target)
     except InvalidInput:
@@ -206,5 +204,5 @@ def test_no_path_leads_to_another_host(provider: Provider, target: str):
         ("", "/other"),
     ],
 )
-def test_a_path_is_named_by_words_that_are_known(path: str, label: str):
+def test_path_label_has_only_known_words(path: str, label: str):
     assert path_label(path) == label

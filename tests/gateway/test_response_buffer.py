@@ -31,12 +31,12 @@ BODY = b'{"usage": {}}'
         ("", None),
     ],
 )
-def test_an_answer_says_whether_it_is_a_stream(form: str, streams: bool | None):
+def test_content_type_decides_whether_a_response_streams(form: str, streams: bool | None):
     assert is_stream({"content-type": form}) is streams
 
 
 @pytest.mark.parametrize(("status", "streams"), [(200, True), (206, True), (404, False)])
-def test_a_refusal_is_no_stream_though_one_was_asked_for(status: int, streams: bool):
+def test_error_response_is_not_a_stream(status: int, streams: bool):
     assert ResponseBuffer.of(status, {}, streams=True).streams is streams
 
 
@@ -53,7 +53,9 @@ def test_a_refusal_is_no_stream_though_one_was_asked_for(status: int, streams: b
     ],
 )
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
-def test_what_is_packed_is_unpacked(encodings: str, pack: Callable[[bytes], bytes], mark: bytes):
+def test_compressed_response_is_decoded(
+    encodings: str, pack: Callable[[bytes], bytes], mark: bytes
+):
     kept = ResponseBuffer.of(200, {"content-encoding": encodings}, streams=False)
     packed = pack(mark + BODY)
     for at in range(len(packed)):
@@ -72,14 +74,14 @@ def test_what_is_packed_is_unpacked(encodings: str, pack: Callable[[bytes], byte
     ],
     ids=["no gzip", "torn", "unknown", "too long"],
 )
-def test_what_cannot_be_unpacked_is_refused(encodings: str, packed: bytes):
+def test_undecodable_response_is_refused(encodings: str, packed: bytes):
     kept = ResponseBuffer.of(200, {"content-encoding": encodings}, streams=False)
     kept.add(packed)
     with pytest.raises(InvalidInput):
         kept.body()
 
 
-def test_of_a_long_stream_the_middle_is_left_out():
+def test_middle_of_a_long_stream_is_dropped():
     kept = ResponseBuffer.of(200, {}, streams=True)
     kept.add(b"a" * MAX_STREAM_BYTES)
     for _ in range(10):

@@ -17,10 +17,10 @@ from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
 from lore.settings import load
 from tests.fakes import FakeEmbedder
-from tests.gateway.proxied import Proxied, proxied
+from tests.gateway.gateway_server import Proxied, proxied
 from tests.gateway.test_late_plans import bare
 from tests.gateway.test_memory_plugin import HERE
-from tests.gateway.upstream import Says, Text, Upstream, upstream
+from tests.upstream import ModelReply, Text, Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
 
 SETTINGS: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "inject_threshold": 0.0}
@@ -86,9 +86,9 @@ DIALECTS = {
 
 @pytest.fixture
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
-        assert not served.refused
+        assert not served.rejected
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def has_stored(memory: Memory, count: int) -> bool:
 
 
 @pytest.mark.parametrize("wire", DIALECTS)
-def test_a_long_session_is_shortened_and_stays_byte_stable_through_restarts(
+def test_long_session_is_shortened_and_byte_stable_through_restarts(
     tmp_path: Path, up: Upstream, wire: str
 ):
     dialect, talk = DIALECTS[wire], list[Any]()
@@ -114,12 +114,12 @@ def test_a_long_session_is_shortened_and_stays_byte_stable_through_restarts(
     for n in range(TURNS):
         with started(tmp_path, up) as (memory, gateway):
             memory.remember(f"Wheel {n} of the engine turns left", project=HERE)
-            up.reply_with(Says(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
+            up.reply_with(ModelReply(Text(f"Part {n} is {'described at length here, ' * 60}done.")))
             talk.append(dialect.says(f"Describe part {n} of the engine with its wheel, please."))
             body = {**dialect.fixed, dialect.talk: talk}
             got = gateway.ask(dialect.path, body, {"x-lore-project": HERE, "x-api-key": "k"})
             assert (got.status, got.header("x-lore-degraded")) == (200, "")
-            talk += dialect.answers(got.tree)
+            talk += dialect.answers(got.json)
             layers.append(int(got.header("x-lore-layer")))
             busts.append(got.header("x-lore-bust"))
             eventually(partial(has_stored, memory, len(talk)))
@@ -128,7 +128,7 @@ def test_a_long_session_is_shortened_and_stays_byte_stable_through_restarts(
     assert layers[0] == 0
     assert max(layers) >= 1
     assert 1 <= sum(map(bool, busts)) <= 4
-    told = [dialect.said(asked.tree) for asked in up.asked]
+    told = [dialect.said(asked.json) for asked in up.requests]
     for before, after, bust in zip(told, told[1:], busts[1:], strict=False):
         assert bust or after[: len(before)] == before
     assert "Wheel" in json.dumps(told[0])

@@ -11,8 +11,9 @@ import anthropic
 import openai
 import pytest
 
-from tests.gateway.behind import CLAUDE, Behind, behind
-from tests.gateway.upstream import Answers, Call, Fails, Says, Text, Thought
+from tests.gateway.sdk_gateway import CLAUDE, Behind, behind
+from tests.upstream import Call, ModelError, ModelReply, RawResponse, Text, Thought
+from tests.upstream.anthropic import MODELS
 from tests.waiting import eventually
 
 GPT = "gpt-5.2"
@@ -33,19 +34,19 @@ FLAT: Any = {"type": "function", "name": "weather", "parameters": WEATHER["input
 def talk(tmp_path: Path) -> Iterator[Behind]:
     with behind(tmp_path) as held:
         yield held
-        assert [one.problem for one in held.up.refused] == []
+        assert [one.problem for one in held.up.rejected] == []
 
 
-def test_claude_answers_whole_and_is_remembered(talk):
-    talk.up.reply_with(Says("We keep ten."))
+def test_complete_response_of_claude_is_recorded(talk):
+    talk.up.reply_with(ModelReply("We keep ten."))
     told = talk.ask("How many do we keep?")
     assert told.content[0].text == "We keep ten."
     assert told.usage.input_tokens > 0
     eventually(lambda: talk.stored() == ["How many do we keep?", "We keep ten."])
 
 
-def test_claude_streams_word_by_word(talk):
-    talk.up.reply_with(Says("We keep ten, as was decided in spring.", pieces_of=1))
+def test_claude_streams(talk):
+    talk.up.reply_with(ModelReply("We keep ten, as was decided in spring.", chunk_bytes=1))
     with talk.claude.messages.stream(
         model=CLAUDE, max_tokens=100, messages=[{"role": "user", "content": "How many?"}]
     ) as stream:
@@ -58,8 +59,8 @@ def test_claude_streams_word_by_word(talk):
 
 def test_claude_calls_tools_and_thinks(talk):
     talk.up.reply_with(
-        Says(Thought("It depends on the place."), Call("weather", {"place": "Kiel"})),
-        Says(Thought("Rain, then."), Text("It rains.")),
+        ModelReply(Thought("It depends on the place."), Call("weather", {"place": "Kiel"})),
+        ModelReply(Thought("Rain, then."), Text("It rains.")),
     )
     messages: list[Any] = [{"role": "user", "content": "Does it rain in Kiel?"}]
     first = talk.ask(messages=messages, tools=[WEATHER], thinking=THINKING)
@@ -76,10 +77,11 @@ def test_claude_calls_tools_and_thinks(talk):
     assert talk.stored().count("Does it rain in Kiel?") == 1
 
 
-def test_recall_of_claude_is_one_message_with_the_usage_of_all(talk):
+def test_recall_of_claude_is_one_message_with_total_usage(talk):
     talk.memory.remember("The staging port is 5436")
     talk.up.reply_with(
-        Says(Text("Let me see."), Call("recall", {"query": "staging port"})), Says("It is 5436.")
+        ModelReply(Text("Let me see."), Call("recall", {"query": "staging port"})),
+        ModelReply("It is 5436."),
     )
     with talk.claude.messages.stream(
         model=CLAUDE, max_tokens=100, messages=[{"role": "user", "content": "Which port?"}]
@@ -87,13 +89,13 @@ def test_recall_of_claude_is_one_message_with_the_usage_of_all(talk):
         whole = stream.get_final_message()
     assert "It is 5436." in whole.content[-1].text
     assert {block.type for block in whole.content} == {"text"}
-    first, second = (one.use for one in talk.up.asked)
+    first, second = (one.usage for one in talk.up.requests)
     used = whole.usage
     read = (used.cache_read_input_tokens or 0) + (used.cache_creation_input_tokens or 0)
     assert used.input_tokens + read == first.total + second.total
 
 
-def test_what_lore_does_not_know_passes(talk):
+def test_unknown_fields_are_forwarded(talk):
     talk.ask(
         extra_headers={"anthropic-beta": "of-tomorrow-2027-01-01", "x-other": "kept"},
         extra_body={"of_tomorrow": {"deep": [1, None]}},
@@ -101,7 +103,7 @@ def test_what_lore_does_not_know_passes(talk):
     )
     assert talk.last.header("anthropic-beta") == "of-tomorrow-2027-01-01"
     assert talk.last.header("x-other") == "kept"
-    assert talk.last.tree["of_tomorrow"] == {"deep": [1, None]}
+    assert talk.last.json["of_tomorrow"] == {"deep": [1, None]}
     assert talk.last.target.endswith("?beta=true")
 
 
@@ -118,8 +120,8 @@ def test_what_lore_does_not_know_passes(talk):
         (529, anthropic.OverloadedError),
     ],
 )
-def test_errors_of_claude_are_those_of_its_sdk(talk, status, error):
-    talk.up.reply_with(Fails(status, "an_error", "Because.", {"retry-after": "7"}))
+def test_claude_errors_raise_sdk_exceptions(talk, status, error):
+    talk.up.reply_with(ModelError(status, "an_error", "Because.", {"retry-after": "7"}))
     with pytest.raises(error) as caught:
         talk.ask()
     assert caught.value.status_code == status
@@ -127,10 +129,10 @@ def test_errors_of_claude_are_those_of_its_sdk(talk, status, error):
     assert caught.value.response.headers["retry-after"] == "7"
 
 
-def test_an_error_in_the_middle_of_a_stream_reaches_the_sdk(talk):
+def test_error_within_a_stream_reaches_the_sdk(talk):
     event = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     body = f"event: error\ndata: {json.dumps(event)}\n\n".encode()
-    talk.up.reply_with(Answers(200, {"content-type": "text/event-stream"}, body))
+    talk.up.reply_with(RawResponse(200, {"content-type": "text/event-stream"}, body))
     with (
         pytest.raises(anthropic.APIStatusError, match="Overloaded"),
         talk.claude.messages.stream(
@@ -140,7 +142,7 @@ def test_an_error_in_the_middle_of_a_stream_reaches_the_sdk(talk):
         stream.get_final_message()
 
 
-def test_a_bearer_of_a_token_is_let_through_and_not_stored(talk):
+def test_bearer_token_is_forwarded_and_not_stored(talk):
     told = talk.bearer.messages.create(
         model=CLAUDE, max_tokens=10, messages=[{"role": "user", "content": "Hello?"}]
     )
@@ -150,17 +152,17 @@ def test_a_bearer_of_a_token_is_let_through_and_not_stored(talk):
     assert not any("of a client" in text for text in talk.stored())
 
 
-def test_tokens_are_counted_and_models_are_listed_by_upstream(talk):
+def test_token_counts_and_model_lists_come_from_upstream(talk):
     counted = talk.claude.messages.count_tokens(
         model=CLAUDE, messages=[{"role": "user", "content": "Hello?"}]
     )
     assert counted.input_tokens > 0
-    assert list(talk.claude.models.list()) == []
-    assert list(talk.gpt.models.list()) == []
+    assert [model.id for model in talk.claude.models.list()] == list(MODELS)
+    assert [model.id for model in talk.gpt.models.list()] == list(MODELS)
     assert talk.stored() == []
 
 
-def test_a_prompt_that_is_too_long_is_told_as_it_is(tmp_path):
+def test_too_long_prompt_error_is_forwarded(tmp_path):
     with (
         behind(tmp_path, window_tokens=50) as talk,
         pytest.raises(anthropic.BadRequestError, match="prompt is too long"),
@@ -168,8 +170,8 @@ def test_a_prompt_that_is_too_long_is_told_as_it_is(tmp_path):
         talk.ask("Hello? " * 200)
 
 
-def test_chat_answers_whole_and_in_pieces(talk):
-    talk.up.reply_with(Says("Ten."), Says("Ten, as I said before."))
+def test_chat_response_is_complete_or_streamed(talk):
+    talk.up.reply_with(ModelReply("Ten."), ModelReply("Ten, as I said before."))
     messages: Any = [{"role": "user", "content": "How many?"}]
     told = talk.gpt.chat.completions.create(model=GPT, messages=messages)
     assert told.choices[0].message.content == "Ten."
@@ -185,12 +187,12 @@ def test_chat_answers_whole_and_in_pieces(talk):
     eventually(lambda: talk.stored() == ["How many?", "Ten.", "Sure?", "Ten, as I said before."])
 
 
-def test_chat_calls_tools_of_the_client_and_recall(talk):
+def test_chat_calls_client_tools_and_recall(talk):
     talk.memory.remember("The staging port is 5436")
     talk.up.reply_with(
-        Says(Text("Let me see."), Call("recall", {"query": "staging port"})),
-        Says(Call("weather", {"place": "Kiel"})),
-        Says("It rains at 5436."),
+        ModelReply(Text("Let me see."), Call("recall", {"query": "staging port"})),
+        ModelReply(Call("weather", {"place": "Kiel"})),
+        ModelReply("It rains at 5436."),
     )
     messages: list[Any] = [{"role": "user", "content": "Port and weather?"}]
     with talk.gpt.chat.completions.stream(model=GPT, messages=messages, tools=[FUNCTION]) as stream:
@@ -199,20 +201,21 @@ def test_chat_calls_tools_of_the_client_and_recall(talk):
     assert (call.function.name, json.loads(call.function.arguments)) == (
         "weather", {"place": "Kiel"},
     )  # fmt: skip
-    assert "5436" in json.dumps(talk.up.asked[1].tree["messages"])
+    assert "5436" in json.dumps(talk.up.requests[1].json["messages"])
     messages += [
         told.model_dump(exclude_none=True, include={"role", "content", "tool_calls"}),
         {"role": "tool", "tool_call_id": call.id, "content": "rain"},
     ]
     talk.gpt.chat.completions.create(model=GPT, messages=messages, tools=[FUNCTION])
-    before = talk.up.asked[1].tree["messages"]
-    assert talk.last.tree["messages"][: len(before)] == before
+    before = talk.up.requests[1].json["messages"]
+    assert talk.last.json["messages"][: len(before)] == before
     eventually(lambda: talk.stored()[-1:] == ["It rains at 5436."])
 
 
-def test_responses_answer_whole_and_in_pieces_with_tools(talk):
+def test_responses_api_is_complete_or_streamed_with_tools(talk):
     talk.up.reply_with(
-        Says(Thought("Where is that?"), Call("weather", {"place": "Kiel"})), Says("It rains.")
+        ModelReply(Thought("Where is that?"), Call("weather", {"place": "Kiel"})),
+        ModelReply("It rains."),
     )
     said: list[Any] = [{"role": "user", "content": "Does it rain in Kiel?"}]
     options: Any = {"include": ["reasoning.encrypted_content"], "store": False, "tools": [FLAT]}
@@ -227,10 +230,11 @@ def test_responses_answer_whole_and_in_pieces_with_tools(talk):
     eventually(lambda: talk.stored()[-1:] == ["It rains."])
 
 
-def test_recall_in_responses_is_one_answer(talk):
+def test_recall_in_the_responses_api_is_one_response(talk):
     talk.memory.remember("The staging port is 5436")
     talk.up.reply_with(
-        Says(Text("Let me see."), Call("recall", {"query": "staging port"})), Says("It is 5436.")
+        ModelReply(Text("Let me see."), Call("recall", {"query": "staging port"})),
+        ModelReply("It is 5436."),
     )
     with talk.gpt.responses.stream(model=GPT, input="Which port?", store=False) as stream:
         told = stream.get_final_response()
@@ -248,15 +252,17 @@ def test_recall_in_responses_is_one_answer(talk):
         (500, openai.InternalServerError),
     ],
 )
-def test_errors_of_openai_are_those_of_its_sdk(talk, status, error):
-    talk.up.reply_with(Fails(status, "an_error", "Because."), Fails(status, "an_error", "Because."))
+def test_openai_errors_raise_sdk_exceptions(talk, status, error):
+    talk.up.reply_with(
+        ModelError(status, "an_error", "Because."), ModelError(status, "an_error", "Because.")
+    )
     with pytest.raises(error, match="Because"):
         talk.gpt.chat.completions.create(model=GPT, messages=[{"role": "user", "content": "?"}])
     with pytest.raises(error, match="Because"):
         talk.gpt.responses.create(model=GPT, input="?")
 
 
-def test_a_response_that_upstream_keeps_is_passed_on(talk):
+def test_stored_response_is_forwarded(talk):
     first = talk.gpt.responses.create(model=GPT, input="Hello?")
     talk.gpt.responses.create(model=GPT, input="And then?", previous_response_id=first.id)
-    assert talk.last.tree["previous_response_id"] == first.id
+    assert talk.last.json["previous_response_id"] == first.id

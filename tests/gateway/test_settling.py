@@ -14,12 +14,12 @@ import brotli
 import pytest
 import zstandard
 
-from lore.records import TokenUse
+from lore.records import RequestCost, TokenUse
 from lore.settings import USER_FILE
-from tests.gateway.faulty import HEAD, Peer, chunk, faulty
-from tests.gateway.paid import paying, total
-from tests.gateway.proxied import HELLO
-from tests.gateway.upstream import Answers, Upstream, upstream
+from tests.gateway.faulty_upstream import HEAD, Peer, chunk, faulty
+from tests.gateway.gateway_server import HELLO
+from tests.gateway.priced_gateway import paying, total
+from tests.upstream import RawResponse, Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
 
 CHAT = "/v1/chat/completions"
@@ -33,7 +33,7 @@ HEADERS = {"x-api-key": "of a client"}
 
 @pytest.fixture
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
 
 
@@ -171,7 +171,7 @@ def test_a_path_in_another_spelling_is_paid_for_and_goes_on_as_it_came(
 ):
     with paying(tmp_path, up.url) as (memory, gateway):
         gateway.ask(path, {**HELLO, "model": "dear"}, HEADERS)
-        assert up.asked[0].path == path
+        assert up.requests[0].path == path
         eventually(lambda: total(memory).usd > 0)
 
 
@@ -186,7 +186,7 @@ def test_a_spent_budget_refuses_all_that_may_cost_something(
         got = gateway.ask(path, {**HELLO, "model": "dear"}, HEADERS)
         assert got.status == 402
         assert "LORE_DAILY_BUDGET" in got.body.decode()
-        assert not up.asked
+        assert not up.requests
 
 
 @pytest.mark.parametrize(
@@ -204,18 +204,18 @@ def test_a_spent_budget_lets_pass_what_is_free(
     with paying(tmp_path, up.url, daily_budget=0.0) as (_, gateway):
         body = HELLO if method == "POST" else None
         assert gateway.ask(path, body, HEADERS, method).status != 402
-        assert up.asked
+        assert up.requests
 
 
 @pytest.mark.parametrize(("status", "entries"), [(200, 1), (400, 0)])
 def test_what_nobody_reads_is_entered_as_unpriced_if_it_is_answered(
     tmp_path: Path, up: Upstream, status: int, entries: int
 ):
-    up.reply_with(Answers(status, {"content-type": "application/json"}, b"{}"))
+    up.reply_with(RawResponse(status, {"content-type": "application/json"}, b"{}"))
     with paying(tmp_path, up.url, daily_budget=5.0) as (memory, gateway):
         headers = {"accept-encoding": "gzip", **HEADERS}
         assert gateway.ask("/v1/embeddings", {"input": "x"}, headers).status == status
-        assert up.asked[0].header("accept-encoding") == "gzip"
+        assert up.requests[0].header("accept-encoding") == "gzip"
         gateway.ask("/v1/messages", {**HELLO, "model": "dear"}, HEADERS)
         eventually(lambda: total(memory).requests == 1 + entries)
         assert total(memory).unpriced == entries
@@ -230,11 +230,11 @@ def test_money_that_is_set_aside_for_others_is_not_there_for_any_request(
 ):
     settings: dict[str, Any] = {"daily_budget": 5.0, "gateway_memory": remembers}
     with paying(tmp_path, up.url, within_s=within_s, **settings) as (memory, gateway):
-        memory.budget.reserve_request("dear", TokenUse(5_000))
+        memory.budget.reserve_request(RequestCost("dear", TokenUse(5_000)))
         for _ in range(6):
             got = gateway.ask(path, {**HELLO, "model": "dear"}, HEADERS)
             assert (got.status, got.header("retry-after")) == (429, "5")
-        assert not up.asked
+        assert not up.requests
 
 
 def test_a_budget_that_is_set_meanwhile_holds_where_memory_is_off(tmp_path: Path, up: Upstream):

@@ -20,7 +20,7 @@ WAYS = [connection_owner.find_owner, connection_owner._ask_kernel, connection_ow
     ("family", "host"),
     [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")],
 )
-def test_the_owner_of_a_connection_is_found(find: connection_owner.Find, family: int, host: str):
+def test_owner_of_a_connection_is_found(find: connection_owner.Find, family: int, host: str):
     try:
         server = socket.create_server((host, 0), family=family)
     except OSError:
@@ -32,7 +32,7 @@ def test_the_owner_of_a_connection_is_found(find: connection_owner.Find, family:
 
 
 @pytest.mark.parametrize("find", WAYS)
-def test_the_owner_of_a_mapped_connection_is_found(find: connection_owner.Find):
+def test_owner_of_an_ipv4_mapped_connection_is_found(find: connection_owner.Find):
     try:
         server = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
     except (OSError, ValueError):
@@ -47,7 +47,7 @@ def test_the_owner_of_a_mapped_connection_is_found(find: connection_owner.Find):
 
 
 @pytest.mark.parametrize("find", WAYS)
-def test_a_client_that_speaks_the_newer_kind_to_the_older_is_found(find: connection_owner.Find):
+def test_owner_of_an_ipv6_client_of_an_ipv4_server_is_found(find: connection_owner.Find):
     try:
         client = socket.socket(socket.AF_INET6)
         server = socket.create_server(("127.0.0.1", 0))
@@ -60,14 +60,14 @@ def test_a_client_that_speaks_the_newer_kind_to_the_older_is_found(find: connect
             assert find(seen[:2], accepted.getsockname()[:2]) == os.geteuid()
 
 
-def test_who_listens_at_the_clients_end_is_not_its_owner():
+def test_listener_at_the_clients_address_is_not_the_owner():
     # Asked for a connection that is none, the kernel answers with who waits for one there.
     with socket.create_server(("127.0.0.1", 0)) as listening:
         assert connection_owner.find_owner(listening.getsockname(), ("127.0.0.1", 9)) is None
 
 
 @pytest.mark.parametrize("find", WAYS)
-def test_a_connection_that_is_over_belongs_to_nobody(find: connection_owner.Find):
+def test_closed_connection_has_no_owner(find: connection_owner.Find):
     # What is left of it for a while has no process, and is shown as the first user's.
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
@@ -78,7 +78,7 @@ def test_a_connection_that_is_over_belongs_to_nobody(find: connection_owner.Find
         assert find(*ends) is None
 
 
-def test_an_owner_that_cannot_be_asked_for_now_is_not_nobody():
+def test_exhausted_file_descriptors_raise_an_error():
     ask = (
         "import errno, os, resource, socket\n"
         "from lore.gateway.connection_owner import find_owner\n"

@@ -37,7 +37,7 @@ def read(stream: bytes, cuts: list[int]) -> list[Event]:
 
 
 @given(data=st.data(), stream=streams())
-def test_events_are_the_same_however_the_stream_is_cut(data, stream):
+def test_events_are_the_same_for_any_chunks(data, stream):
     whole = read(stream, [])
     cuts = data.draw(st.lists(st.integers(0, len(stream))))
     assert read(stream, cuts) == whole
@@ -46,13 +46,13 @@ def test_events_are_the_same_however_the_stream_is_cut(data, stream):
 
 
 @given(stream=streams())
-def test_all_at_once_events_say_the_same_as_one_by_one(stream):
+def test_documents_agree_with_the_event_reader(stream):
     told = [event.document() for event in read(stream, [])]
     assert [one for one in documents(stream) if one] == [one for one in told if one]
 
 
 @given(data=st.data(), stream=streams())
-def test_the_last_event_that_is_complete_ends_where_a_reader_finds_it(data, stream):
+def test_end_of_last_event_agrees_with_the_reader(data, stream):
     stream = stream[: data.draw(st.integers(0, len(stream)))]
     complete = sum(len(event.raw) for event in EventReader().feed(stream))
     end = end_of_last(stream)
@@ -60,12 +60,12 @@ def test_the_last_event_that_is_complete_ends_where_a_reader_finds_it(data, stre
     assert not EventReader().feed(stream[end:])
 
 
-def test_an_event_has_its_name_and_all_its_lines_of_data():
+def test_event_has_its_name_and_all_data_lines():
     (event,) = EventReader().feed(b": hello\nevent: told\ndata: one\ndata:two\nid: 3\n\n")
     assert (event.name, event.data) == ("told", b"one\ntwo")
 
 
-def test_an_event_comes_out_as_soon_as_it_is_complete():
+def test_event_is_returned_as_soon_as_it_is_complete():
     reader = EventReader()
     assert reader.feed(b"data: 1\r\n\r") == []
     assert [event.data for event in reader.feed(b"\ndata: 2")] == [b"1"]
@@ -73,12 +73,12 @@ def test_an_event_comes_out_as_soon_as_it_is_complete():
     assert reader.end() == []
 
 
-def test_a_document_written_is_read_again():
+def test_written_document_is_read_again():
     (event,) = EventReader().feed(write({"a": "é\n"}, "told"))
     assert event.name == "told"
     assert event.document() == {"a": "é\n"}
 
 
-def test_data_that_are_no_table_are_an_empty_document():
+def test_data_that_is_no_object_is_an_empty_document():
     events = EventReader().feed(b"data: [DONE]\n\ndata: [1]\n\n")
     assert [event.document() for event in events] == [{}, {}]

@@ -19,18 +19,26 @@ from lore.gateway.apis import ADAPTERS, anthropic
 from lore.gateway.apis.adapter import PromptAdditions, RecallCall, Tool
 from lore.gateway.plugin_protocol import ClientRequest, Command, RequestPlan
 from lore.gateway.tool_loop import ToolLoop
+from lore.gateway.workers import Workers
 from lore.records.gateway import Plan, PromptState
-from tests.gateway import replies
 from tests.gateway.apis import test_anthropic_streams as messages
 from tests.gateway.apis import test_responses_streams as responses
-from tests.gateway.faulty import Peer, faulty
-from tests.gateway.proxied import Proxied, proxied
-from tests.gateway.upstream import Answers, Fails, Says, Thought, Upstream, upstream
+from tests.gateway.faulty_upstream import Peer, faulty
+from tests.gateway.gateway_server import Proxied, proxied
+from tests.upstream import (
+    Call,
+    ModelError,
+    ModelReply,
+    RawResponse,
+    Thought,
+    Upstream,
+    running_upstream,
+)
 
 Json = dict[str, Any]
 TOOL = Tool("recall", "Search memory.", {"type": "object", "properties": {"query": {}}})
-LOOK = replies.Call("recall", {"query": "printing"})
-READ = replies.Call("Read", {"path": "x"})
+LOOK = Call("recall", {"query": "printing"})
+READ = Call("Read", {"path": "x"})
 
 
 class Remembering:
@@ -38,6 +46,7 @@ class Remembering:
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
+        self.workers = Workers()
         self.search: Callable[[RecallCall], str] = lambda call: f"found {call.arguments['query']}"
         self.keep: Callable[[Any], None] = self.kept.update
 
@@ -87,7 +96,7 @@ class Stage:
 def stage(tmp_path):
     memory = Remembering()
     with (
-        upstream() as up,
+        running_upstream() as up,
         proxied(tmp_path, up.url, plugin=memory) as gateway,
     ):
         yield Stage(gateway, up, memory)
@@ -170,15 +179,15 @@ def ask(stage: Stage, client: Client) -> list[str]:
 
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("speaks", [MessagesClient, ResponsesClient])
-def test_a_conversation_with_recall_breaks_no_rule_of_the_upstream(stage, speaks, streams):
+def test_conversation_with_recall_is_valid_for_upstream(stage, speaks, streams):
     client = speaks(streams=streams)
     client.say("How do we print?")
     stage.up.reply_with(
-        Says(Thought("Memory first."), "I search.", LOOK),
-        Says(Thought("Now the file."), "And a file.", READ, LOOK),
-        Says("On Thursdays."),
-        Says(LOOK, LOOK),
-        Says("Nothing more."),
+        ModelReply(Thought("Memory first."), "I search.", LOOK),
+        ModelReply(Thought("Now the file."), "And a file.", READ, LOOK),
+        ModelReply("On Thursdays."),
+        ModelReply(LOOK, LOOK),
+        ModelReply("Nothing more."),
     )
     ids = ask(stage, client)
     assert len(ids) == 1
@@ -186,8 +195,8 @@ def test_a_conversation_with_recall_breaks_no_rule_of_the_upstream(stage, speaks
     assert ask(stage, client) == []
     client.say("Anything else?")
     assert ask(stage, client) == []
-    assert stage.up.refused == []
-    sent = [json.dumps(one.tree) for one in stage.up.asked]
+    assert stage.up.rejected == []
+    sent = [json.dumps(one.json) for one in stage.up.requests]
     assert len(sent) == 5
     assert [one.count("found printing") for one in sent] == [0, 1, 2, 2, 4]
     assert len(stage.memory.kept) == 4
@@ -196,38 +205,47 @@ def test_a_conversation_with_recall_breaks_no_rule_of_the_upstream(stage, speaks
 
 
 @pytest.mark.parametrize("streams", [True, False])
-def test_blanks_that_a_model_says_before_it_searches_are_not_said_again(stage, streams):
+def test_blank_text_before_a_recall_is_not_repeated(stage, streams):
     client = MessagesClient(streams=streams)
     client.say("How do we print?")
-    stage.up.reply_with(Says("\n\n", LOOK), Says(" ", LOOK), Says("On Thursdays."), Says("Bye."))
+    stage.up.reply_with(
+        ModelReply("\n\n", LOOK),
+        ModelReply(" ", LOOK),
+        ModelReply("On Thursdays."),
+        ModelReply("Bye."),
+    )
     ask(stage, client)
     client.say("Thanks.")
     ask(stage, client)
-    assert stage.up.refused == []
-    before, after = (one.tree["messages"] for one in stage.up.asked[-2:])
+    assert stage.up.rejected == []
+    before, after = (one.json["messages"] for one in stage.up.requests[-2:])
     assert after[: len(before)] == before
 
 
 @pytest.mark.parametrize("speaks", [MessagesClient, ResponsesClient])
-def test_a_marker_that_stands_twice_is_one_call(stage, speaks):
+def test_repeated_marker_is_one_call(stage, speaks):
     client = speaks(streams=False)
     client.say("How do we print?")
-    stage.up.reply_with(Says("I search.", LOOK), Says("On Thursdays."), Says("Bye."))
+    stage.up.reply_with(
+        ModelReply("I search.", LOOK), ModelReply("On Thursdays."), ModelReply("Bye.")
+    )
     ask(stage, client)
     again = [{name: one[name] for name in one if name != "id"} for one in client.history]
     client.history += again
     client.say("Thanks.")
     ask(stage, client)
-    assert stage.up.refused == []
-    assert json.dumps(stage.up.asked[-1].tree).count("found printing") == 1
+    assert stage.up.rejected == []
+    assert json.dumps(stage.up.requests[-1].json).count("found printing") == 1
 
 
 @pytest.mark.parametrize("knows", [True, False])
-def test_a_turn_goes_on_without_memory_with_the_thoughts_that_it_had(stage, knows):
+def test_turn_without_memory_keeps_its_thinking_blocks(stage, knows):
     client = MessagesClient(streams=False)
     client.say("How do we print?")
     first, second = Thought("Memory first."), Thought("Now the file.")
-    stage.up.reply_with(Says(first, "I search.", LOOK), Says(second, READ), Says("On Thursdays."))
+    stage.up.reply_with(
+        ModelReply(first, "I search.", LOOK), ModelReply(second, READ), ModelReply("On Thursdays.")
+    )
     client.give(ask(stage, client))
     body = json.dumps(client.body()).encode()
     found = stage.memory.kept if knows else {}
@@ -235,45 +253,49 @@ def test_a_turn_goes_on_without_memory_with_the_thoughts_that_it_had(stage, know
     assert mended != body
     stage.memory.plan = lambda _incoming: RequestPlan(mended)
     ask(stage, client)
-    assert stage.up.refused == []
+    assert stage.up.rejected == []
     assert ("found printing" in mended.decode()) is knows
     client.say("Thanks.")
     later = json.dumps(client.body()).encode()
     assert anthropic.repair_thinking(later, found.get) == later
 
 
-def test_memory_that_fails_is_told_to_the_model(stage):
+def test_memory_failure_is_reported_to_the_model(stage):
     def fail(_call: RecallCall) -> str:
         msg = "The store is busy."
         raise StoreBusy(msg)
 
     stage.memory.search = fail
-    stage.up.reply_with(Says(LOOK), Says("Then without."))
+    stage.up.reply_with(ModelReply(LOOK), ModelReply("Then without."))
     client = MessagesClient(streams=True)
     client.say("How do we print?")
     ask(stage, client)
-    assert "could not be searched" in json.dumps(stage.up.asked[-1].tree)
+    assert "could not be searched" in json.dumps(stage.up.requests[-1].json)
     assert client.history[-1]["content"][-1]["text"] == "Then without."
 
 
-def test_a_marker_that_was_not_kept_stays_a_text_that_the_upstream_takes(stage):
+def test_unknown_marker_stays_valid_text(stage):
     def fail(_stored: object) -> None:
         msg = "No space is left."
         raise StoreFull(msg)
 
     stage.memory.keep = fail
-    stage.up.reply_with(Says(LOOK), Says("On Thursdays."), Says("You are welcome."))
+    stage.up.reply_with(
+        ModelReply(LOOK), ModelReply("On Thursdays."), ModelReply("You are welcome.")
+    )
     client = MessagesClient(streams=True)
     client.say("How do we print?")
     ask(stage, client)
     client.say("Thanks.")
     ask(stage, client)
-    assert stage.up.refused == []
-    assert "lore-recall-" in json.dumps(stage.up.asked[-1].tree)
+    assert stage.up.rejected == []
+    assert "lore-recall-" in json.dumps(stage.up.requests[-1].json)
 
 
-def test_an_upstream_that_does_not_go_on_ends_the_answer_with_its_error(stage):
-    stage.up.reply_with(Says("I search.", LOOK), Fails(529, "overloaded_error", "Overloaded"))
+def test_refused_follow_up_ends_the_response_with_the_upstream_error(stage):
+    stage.up.reply_with(
+        ModelReply("I search.", LOOK), ModelError(529, "overloaded_error", "Overloaded")
+    )
     client = MessagesClient(streams=True)
     client.say("How do we print?")
     got = stage.gateway.ask(client.path, client.body())
@@ -304,18 +326,20 @@ def asked(path: str, tree: Json, *, streams: bool) -> tuple[str, Json]:
 
 
 @pytest.mark.parametrize(("path", "tree"), ASKED)
-def test_an_answer_that_is_not_streamed_fails_as_its_last_request_did(stage, path, tree):
-    refused = Fails(429, "rate_limit_error", "Slow down.", {"retry-after": "3"})
-    stage.up.reply_with(Says("I search.", LOOK), refused)
+def test_complete_response_fails_like_its_last_follow_up(stage, path, tree):
+    refused = ModelError(429, "rate_limit_error", "Slow down.", {"retry-after": "3"})
+    stage.up.reply_with(ModelReply("I search.", LOOK), refused)
     got = stage.gateway.ask(*asked(path, tree, streams=False))
     assert (got.status, got.header("retry-after")) == (429, "3")
-    assert got.tree["error"]["message"] == "Slow down."
-    assert len(stage.up.asked) == 2
+    assert got.json["error"]["message"] == "Slow down."
+    assert len(stage.up.requests) == 2
 
 
 @pytest.mark.parametrize(("path", "tree"), ASKED)
-def test_a_stream_ends_with_the_words_of_the_provider(stage, path, tree):
-    stage.up.reply_with(Says("I search.", LOOK), Fails(429, "rate_limit_error", "Slow down."))
+def test_stream_ends_with_the_providers_error(stage, path, tree):
+    stage.up.reply_with(
+        ModelReply("I search.", LOOK), ModelError(429, "rate_limit_error", "Slow down.")
+    )
     got = stage.gateway.ask(*asked(path, tree, streams=True))
     told = [json.loads(line[6:]) for line in got.body.splitlines() if line.startswith(b"data: {")]
     error = told[-1].get("error", told[-1])
@@ -325,7 +349,7 @@ def test_a_stream_ends_with_the_words_of_the_provider(stage, path, tree):
         assert "rate_limit_error" in json.dumps(error)
 
 
-def test_an_answer_that_is_not_streamed_and_breaks_off_is_an_error(tmp_path):
+def test_aborted_complete_response_is_an_error(tmp_path):
     call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {"query": "printing"}}
     said = json.dumps({"type": "message", "content": [call], "stop_reason": "tool_use"}).encode()
 
@@ -342,7 +366,7 @@ def test_an_answer_that_is_not_streamed_and_breaks_off_is_an_error(tmp_path):
         got = gateway.ask(*asked("/v1/messages", ASKED[0][1], streams=False))
         assert len(up.requests) == 2
     assert got.status == 502
-    assert got.tree["error"]["type"] == "api_error"
+    assert got.json["error"]["type"] == "api_error"
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
@@ -355,23 +379,23 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("encoding", PACKED)
-def test_an_answer_that_is_packed_all_the_same_is_unpacked_and_continued(stage, encoding):
+def test_compressed_response_is_decoded_and_continued(stage, encoding):
     path, tree = ASKED[0]
     pack = PACKED[encoding]
     headers = {"content-type": "application/json", "content-encoding": encoding}
     said = {"type": "text", "text": "Blue."}
     last = {"type": "message", "content": [said], "stop_reason": "end_turn"}
     for one in (whole_of(path, '{"query": "printing"}'), last):
-        stage.up.reply_with(Answers(200, headers, pack(json.dumps(one).encode())))
+        stage.up.reply_with(RawResponse(200, headers, pack(json.dumps(one).encode())))
     got = stage.gateway.ask(*asked(path, tree, streams=False))
-    assert [one.header("accept-encoding") for one in stage.up.asked] == ["identity"] * 2
-    assert "found printing" in json.dumps(stage.up.asked[-1].tree)
-    assert (got.header("content-encoding"), got.tree["content"][-1]) == ("", said)
+    assert [one.header("accept-encoding") for one in stage.up.requests] == ["identity"] * 2
+    assert "found printing" in json.dumps(stage.up.requests[-1].json)
+    assert (got.header("content-encoding"), got.json["content"][-1]) == ("", said)
     assert "tool_use" not in got.body.decode()
 
 
 @pytest.mark.parametrize("encoding", PACKED)
-def test_a_stream_that_is_packed_all_the_same_is_unpacked_and_continued(stage, encoding):
+def test_compressed_stream_is_decoded_and_continued(stage, encoding):
     call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {}}
     delta = {"type": "input_json_delta", "partial_json": '{"query": "printing"}'}
     told: list[Json] = [
@@ -384,30 +408,30 @@ def test_a_stream_that_is_packed_all_the_same_is_unpacked_and_continued(stage, e
     ]
     stream = PACKED[encoding](b"".join(sse.write(one, one["type"]) for one in told))
     headers = {"content-type": "text/event-stream", "content-encoding": encoding}
-    stage.up.reply_with(Answers(200, headers, stream), Says("Blue."))
+    stage.up.reply_with(RawResponse(200, headers, stream), ModelReply("Blue."))
     client = MessagesClient(streams=True)
     client.say("How do we print?")
     got = ask(stage, client)
     assert not got
     assert "Blue." in json.dumps(client.history[-1])
     assert "toolu_1" not in json.dumps(client.history[-1])
-    assert "found printing" in json.dumps(stage.up.asked[-1].tree)
+    assert "found printing" in json.dumps(stage.up.requests[-1].json)
 
 
-def test_a_refusal_that_is_packed_is_told_in_the_words_of_the_provider(stage):
+def test_compressed_error_is_decoded(stage):
     path, tree = ASKED[0]
     error = {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down."}}
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
     packed = gzip.compress(json.dumps(error).encode())
-    stage.up.reply_with(Says("I search.", LOOK), Answers(429, headers, packed))
+    stage.up.reply_with(ModelReply("I search.", LOOK), RawResponse(429, headers, packed))
     got = stage.gateway.ask(*asked(path, tree, streams=True))
     assert "Slow down." in got.body.decode()
 
 
-def test_an_answer_in_an_encoding_that_nobody_knows_passes_as_it_came(stage):
+def test_response_in_an_unknown_encoding_is_unchanged(stage):
     path, tree = ASKED[0]
     headers = {"content-type": "application/json", "content-encoding": "compress"}
-    stage.up.reply_with(Answers(200, headers, b"\x1f\x9d"))
+    stage.up.reply_with(RawResponse(200, headers, b"\x1f\x9d"))
     got = stage.gateway.ask(*asked(path, tree, streams=False))
     assert (got.status, got.header("content-encoding"), got.body) == (200, "compress", b"\x1f\x9d")
 
@@ -438,7 +462,7 @@ def whole_of(path: str, written: str) -> Json:
 
 @pytest.mark.parametrize("written", ['["x"]', '"x"', "null", '{"query":', DEEP])
 @pytest.mark.parametrize(("path", "tree"), ASKED)
-def test_arguments_that_are_no_table_are_a_search_that_failed(stage, path, tree, written):
+def test_arguments_that_are_no_object_fail_the_search(stage, path, tree, written):
     def search(call: RecallCall) -> str:
         assert call.arguments == {}
         return "query is needed"
@@ -446,16 +470,16 @@ def test_arguments_that_are_no_table_are_a_search_that_failed(stage, path, tree,
     stage.memory.search = search
     whole = json.dumps(whole_of(path.partition("?")[0], written)).encode()
     json_headers = {"content-type": "application/json"}
-    stage.up.reply_with(Answers(200, json_headers, whole), Says("Then without."))
+    stage.up.reply_with(RawResponse(200, json_headers, whole), ModelReply("Then without."))
     got = stage.gateway.ask(*asked(path, tree, streams=False))
     assert got.status == 200
     assert "Then without." in got.body.decode()
-    assert stage.up.refused == []
-    assert "query is needed" in json.dumps(stage.up.asked[-1].tree)
+    assert stage.up.rejected == []
+    assert "query is needed" in json.dumps(stage.up.requests[-1].json)
 
 
 @pytest.mark.parametrize("written", ['["x"]', "null", '{"query":', DEEP])
-def test_such_arguments_in_a_stream_are_a_search_that_failed(stage, written):
+def test_streamed_arguments_that_are_no_object_fail_the_search(stage, written):
     stage.memory.search = lambda _call: "query is needed"
     call = {"type": "tool_use", "id": "toolu_1", "name": "recall", "input": {}}
     delta = {"type": "input_json_delta", "partial_json": written}
@@ -470,25 +494,27 @@ def test_such_arguments_in_a_stream_are_a_search_that_failed(stage, written):
     ]
     stream = b"".join(sse.write(one, one["type"]) for one in told)
     headers = {"content-type": "text/event-stream"}
-    stage.up.reply_with(Answers(200, headers, stream), Says("Then without."), Says("Bye."))
+    stage.up.reply_with(
+        RawResponse(200, headers, stream), ModelReply("Then without."), ModelReply("Bye.")
+    )
     client = MessagesClient(streams=True)
     client.say("How do we print?")
     ask(stage, client)
     client.say("Thanks.")
     ask(stage, client)
-    assert stage.up.refused == []
-    before, after = (one.tree["messages"] for one in stage.up.asked[-2:])
+    assert stage.up.rejected == []
+    before, after = (one.json["messages"] for one in stage.up.requests[-2:])
     assert after[: len(before)] == before
     assert "query is needed" in json.dumps(before)
 
 
-def test_a_search_that_breaks_is_told_to_the_model(stage):
+def test_failing_search_is_reported_to_the_model(stage):
     def search(_call: RecallCall) -> str:
         raise RecursionError
 
     stage.memory.search = search
-    stage.up.reply_with(Says(LOOK), Says("Then without."))
+    stage.up.reply_with(ModelReply(LOOK), ModelReply("Then without."))
     client = MessagesClient(streams=True)
     client.say("How do we print?")
     ask(stage, client)
-    assert "could not be searched" in json.dumps(stage.up.asked[-1].tree)
+    assert "could not be searched" in json.dumps(stage.up.requests[-1].json)

@@ -54,30 +54,30 @@ def refused() -> aiohttp.ClientConnectorError:
     return aiohttp.ClientConnectorError(key, OSError("refused"))
 
 
-def test_a_connection_that_is_refused_is_tried_twice_again():
+def test_refused_connection_is_retried_twice():
     assert asked(refused()) == (1 + len(RETRY_BACKOFF_S), UNREACHED)
 
 
-def test_a_body_that_is_still_to_come_is_sent_once():
+def test_streamed_body_is_sent_once():
     assert asked(refused(), coming()) == (1, UNREACHED)
 
 
-def test_a_connection_that_takes_too_long_is_not_tried_again():
+def test_connect_timeout_is_not_retried():
     error = aiohttp.ConnectionTimeoutError()
     assert asked(error) == (1, UNREACHED)
 
 
-def test_an_answer_that_breaks_off_is_said_to_be_unreadable():
+def test_aborted_response_is_reported_as_unreadable():
     error = aiohttp.ServerDisconnectedError()
     assert asked(error) == (1, "The provider's answer could not be read.")
 
 
-def test_what_is_wrong_with_the_request_is_not_said_of_the_answer():
+def test_invalid_request_is_not_reported_as_a_bad_response():
     assert asked(refused(), address="http://[") == (0, "The request could not be sent as it is.")
     assert asked(ValueError("a newline")) == (1, "The request could not be sent as it is.")
 
 
-def test_who_cannot_be_reached_is_named_without_what_stands_around_the_host():
+def test_unreachable_error_names_only_the_host():
     address = "http://me:secret@a.test:9/v1/messages?key=secret"
     assert asked(refused(), address=address)[1] == (
         "The provider cannot be reached at http://a.test:9."

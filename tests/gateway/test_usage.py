@@ -42,9 +42,7 @@ BEGUN = {
 
 
 def read(wire: str, stream: bytes) -> Reply:
-    reader = ADAPTERS[wire].open_reader(streams=True)
-    reader.feed(stream)
-    return reader.end()
+    return ADAPTERS[wire].read_reply(stream, streams=True)
 
 
 @pytest.mark.parametrize("wire", BEGUN)

@@ -34,7 +34,7 @@ class Reply:
     body: bytes
 
     @property
-    def tree(self) -> Any:
+    def json(self) -> Any:
         return json.loads(self.body)
 
 

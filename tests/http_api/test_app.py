@@ -147,12 +147,12 @@ def test_no_spelling_of_a_path_goes_around_the_gate(wishing: Served, path: str):
 
 def test_health_says_that_it_is_well_and_nothing_of_the_contents(wishing: Served):
     reply = wishing.ask("GET", "/health")
-    assert reply.tree == {"ok": True, "version": __version__}
+    assert reply.json == {"ok": True, "version": __version__}
 
 
 def test_a_tool_is_called_with_its_arguments_and_its_caller(wishing: Served):
     reply = wishing.post("/api/v1/tools/wish", {"text": "peace"}, x_lore_project="/code/a%20b")
-    assert reply.tree == {"text": "peace /code/a b assistant", "data": {"said": "peace"}}
+    assert reply.json == {"text": "peace /code/a b assistant", "data": {"said": "peace"}}
 
 
 def test_a_tool_that_changes_something_needs_a_key_that_may(wishing: Served):
@@ -165,8 +165,8 @@ def test_a_tool_that_changes_something_needs_a_key_that_may(wishing: Served):
 def test_a_refusal_of_a_tool_is_a_problem_with_its_hint(wishing: Served):
     reply = wishing.post("/api/v1/tools/wish", {"text": "refused"})
     assert reply.status == 422
-    assert reply.tree["detail"] == "No."
-    assert reply.tree["hint"] == "Ask for something else."
+    assert reply.json["detail"] == "No."
+    assert reply.json["hint"] == "Ask for something else."
 
 
 def test_an_accident_tells_nothing_to_the_caller_and_no_contents_to_the_log(
@@ -238,8 +238,8 @@ def test_the_description_is_served_and_names_every_endpoint(wishing: Served):
 
 
 def test_the_description_names_the_cookie_that_a_login_leaves(wishing: Served):
-    described = wishing.get("/api/v1/openapi.json").tree
-    path = wishing.post("/api/v1/logins", {}).tree["path"]
+    described = wishing.get("/api/v1/openapi.json").json
+    path = wishing.post("/api/v1/logins", {}).json["path"]
     left = wishing.ask("GET", path).headers["set-cookie"].partition("=")[0]
     assert described["components"]["securitySchemes"]["cookie"]["name"] == left
 

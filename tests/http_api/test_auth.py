@@ -93,7 +93,7 @@ def test_nothing_opens_without_a_valid_key(served: Served, headers: dict[str, st
     reply = served.ask("GET", "/api/v1/stats", headers=headers)
     assert reply.status == 401
     assert reply.headers["www-authenticate"].startswith("Bearer")
-    assert reply.tree["code"] == "Unauthorized"
+    assert reply.json["code"] == "Unauthorized"
 
 
 def test_a_wrong_key_is_not_helped_by_a_right_one_in_another_header(served: Served):
@@ -113,14 +113,14 @@ def test_who_has_a_key_that_opens_nothing_any_more_is_told_why(served: Served):
     served.memory.access.revoke_key(record.prefix)
     brief, _ = served.memory.access.create_key("brief", expires_in_s=0)
     for shown, told in ((key, "was revoked"), (brief, "expired")):
-        assert told in served.ask("GET", "/api/v1/stats", headers=bearer(shown)).tree["detail"]
+        assert told in served.ask("GET", "/api/v1/stats", headers=bearer(shown)).json["detail"]
 
 
 def test_who_has_only_the_prefix_of_a_revoked_key_learns_nothing(served: Served):
     key, record = served.memory.access.create_key("for a test", scopes=["read"])
     served.memory.access.revoke_key(record.prefix)
     guessed = [f"lore_{record.prefix}_x", key[:-1], f"{key}x", "lore_0123456789_x"]
-    told = [served.ask("GET", "/api/v1/stats", headers=bearer(one)).tree for one in guessed]
+    told = [served.ask("GET", "/api/v1/stats", headers=bearer(one)).json for one in guessed]
     assert all(tree == told[0] for tree in told)
     assert "revoked" not in told[0]["detail"]
 

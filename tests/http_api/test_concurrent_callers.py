@@ -36,11 +36,11 @@ def live(served: Served, caller: int, wrong: list[str]) -> None:
         if (pushed.status, found.status) != (200, 200):
             wrong.append(f"{pushed.status} {found.status} {found.body[:200]!r}")
             continue
-        hits, question = found.tree["hits"], found.tree["question"]
+        hits, question = found.json["hits"], found.json["question"]
         if question != query:
             wrong.append(f"{query} was answered as {question}")
         wrong += [f"{word} got {hit['text']}" for hit in hits if word not in hit["text"]]
-        if not {pushed.tree["ids"][0], stored} & {hit["id"] for hit in hits}:
+        if not {pushed.json["ids"][0], stored} & {hit["id"] for hit in hits}:
             wrong.append(f"{word} did not get turn {turn}")
 
 

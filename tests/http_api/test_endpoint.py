@@ -63,5 +63,5 @@ def test_a_reader_who_has_it_already_gets_nothing_again():
 def test_what_stands_in_the_path_stands_nowhere_else(served: Served):
     reply = served.get("/api/v1/fragments/01a1e003-d3de?id=x")
     assert reply.status == 422
-    assert "only be given in the path" in reply.tree["detail"]
+    assert "only be given in the path" in reply.json["detail"]
     assert served.get("/api/v1/fragments?limit=1&limit=2").status == 422

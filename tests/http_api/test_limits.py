@@ -128,7 +128,7 @@ def test_who_writes_all_of_a_body_first_reads_that_it_is_too_large(small: Served
     headers = {"authorization": f"Bearer {small.key}", "content-type": "application/json"}
     reply = small.ask("POST", "/api/v1/retrieve", headers=headers, body=b"x" * 20_000_000)
     assert reply.status == 413
-    assert "larger than" in reply.tree["detail"]
+    assert "larger than" in reply.json["detail"]
     pieces = iter([b"x" * 1_000_000] * 9)
     chunked = {**headers, "transfer-encoding": "chunked"}
     with contextlib.closing(HTTPConnection(small.host, small.port, timeout=30)) as connection:

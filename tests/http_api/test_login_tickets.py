@@ -5,7 +5,7 @@ from tests.http_api.live_server import Served
 
 
 def test_a_ticket_is_a_path_that_opens_once(served: Served):
-    made = served.post("/api/v1/logins", {}).tree
+    made = served.post("/api/v1/logins", {}).json
     assert made["expires_in_s"] == TICKET_S
     assert served.ask("GET", made["path"]).status == 303
     assert served.ask("GET", made["path"]).status == 401

@@ -58,7 +58,7 @@ def test_more_tickets_than_anybody_needs_push_out_the_oldest():
 
 def log_in(served: Served) -> str:
     """Return the cookie header of a browser that has logged in."""
-    path = served.post("/api/v1/logins", {}).tree["path"]
+    path = served.post("/api/v1/logins", {}).json["path"]
     reply = served.ask("GET", path)
     assert reply.status == 303
     (morsel,) = SimpleCookie(reply.headers["set-cookie"]).values()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from lore.records import RequestOutcome, TokenUse
+from lore.records import RequestCost, RequestOutcome, TokenUse
 from tests.http_api.live_server import Served
 from tests.waiting import eventually
 
@@ -17,7 +17,9 @@ def samples(text: str) -> dict[str, float]:
 
 def test_requests_tokens_money_and_delays_are_told_by_model(served: Served):
     used, without = TokenUse(1, 2, 3, 4, 5), TokenUse(1, 20, 3, 4, 5)
-    reserved = served.memory.budget.reserve_request("claude-haiku-4-5", used, session="secret-name")
+    reserved = served.memory.budget.reserve_request(
+        RequestCost("claude-haiku-4-5", used, session="secret-name")
+    )
     usd = served.memory.budget.settle_request(
         reserved, used, RequestOutcome(delay_s=0.75, without=without)
     )
@@ -40,7 +42,7 @@ def test_requests_tokens_money_and_delays_are_told_by_model(served: Served):
 
 def test_what_is_counted_is_told_to_the_last_digit(served: Served):
     used = TokenUse(123_456_789, output_tokens=7_654_321)
-    reserved = served.memory.budget.reserve_request("claude-sonnet-4-5", used)
+    reserved = served.memory.budget.reserve_request(RequestCost("claude-sonnet-4-5", used))
     usd = served.memory.budget.settle_request(reserved, used)
     found = samples(served.get("/metrics").body.decode())
     assert found['lore_tokens_total{model="claude-sonnet-4-5",class="fresh"}'] == 123_456_789
@@ -49,7 +51,7 @@ def test_what_is_counted_is_told_to_the_last_digit(served: Served):
 
 def test_a_model_can_be_called_anything(served: Served):
     name = 'ollama/a"b\\c\n# HELP {x} 1' + "y" * 500
-    reserved = served.memory.budget.reserve_request(name, TokenUse(1))
+    reserved = served.memory.budget.reserve_request(RequestCost(name, TokenUse(1)))
     served.memory.budget.settle_request(reserved, TokenUse(1))
     assert samples(served.get("/metrics").body.decode())
 
@@ -63,11 +65,11 @@ def test_only_who_may_read_sees_them(served: Served):
 
 
 def test_spend_by_rest_is_a_report_and_a_page(served: Served):
-    reserved = served.memory.budget.reserve_request("claude-opus-4-1", TokenUse(1))
+    reserved = served.memory.budget.reserve_request(RequestCost("claude-opus-4-1", TokenUse(1)))
     served.memory.budget.settle_request(reserved, TokenUse(1))
     asked = "/api/v1/spend?by=day&since=last%20week"
-    eventually(lambda: served.get(asked).tree["items"])  # entries share a commit, later
-    tree = served.get(asked).tree
+    eventually(lambda: served.get(asked).json["items"])  # entries share a commit, later
+    tree = served.get(asked).json
     assert tree["report"]["by"] == "day"
     assert set(tree) == {"today", "report", "items", "next"}
     assert {"layer", "busts", "delay_ms", "without_usd"} <= set(tree["items"][0])

@@ -48,7 +48,7 @@ def walk(served: Served, path: str, limit: int) -> list[Any]:
     for _ in range(100):
         reply = served.get(f"/api/v1{path}{joint}limit={limit}&cursor={cursor}")
         assert reply.status == 200, reply.body
-        page = reply.tree
+        page = reply.json
         assert len(page["items"]) <= limit
         found += page["items"]
         cursor = page["next"]
@@ -92,9 +92,9 @@ def test_messages_come_in_their_order(filled: Served):
 def test_what_is_added_meanwhile_moves_nothing_to_another_page(tmp_path: Path):
     with serving(tmp_path) as served:
         before = [served.memory.store(f"Fact {n}") for n in range(6)]
-        first = served.get("/api/v1/fragments?limit=3").tree
+        first = served.get("/api/v1/fragments?limit=3").json
         served.memory.store("Something newer")
-        second = served.get(f"/api/v1/fragments?limit=3&cursor={first['next']}").tree
+        second = served.get(f"/api/v1/fragments?limit=3&cursor={first['next']}").json
         seen = [one["id"] for one in first["items"] + second["items"]]
         assert seen == before[::-1]
 
@@ -123,14 +123,14 @@ def test_distillations_and_episodes_are_listed(tmp_path: Path):
 def test_one_item_is_read_whole_and_not_reinforced(filled: Served):
     listed = walk(filled, "/fragments", 500)[0]
     reply = filled.get(f"/api/v1/fragments/{listed['id']}")
-    assert reply.tree["fragment"] == listed
-    assert filled.get(f"/api/v1/fragments/{listed['id']}").tree["fragment"]["access_count"] == 0
+    assert reply.json["fragment"] == listed
+    assert filled.get(f"/api/v1/fragments/{listed['id']}").json["fragment"]["access_count"] == 0
     message = walk(filled, "/sessions/s0/messages", 500)[0]
-    assert filled.get(f"/api/v1/messages/{message['id']}").tree == message
-    happened = filled.get(f"/api/v1/fragments/{listed['id']}/history").tree
+    assert filled.get(f"/api/v1/messages/{message['id']}").json == message
+    happened = filled.get(f"/api/v1/fragments/{listed['id']}/history").json
     assert happened[0]["what"] == "learned"
     around = filled.get(f"/api/v1/timeline?anchor={message['id']}&before=0&after=2")
-    assert len(around.tree) == 3
+    assert len(around.json) == 3
 
 
 def test_an_id_of_another_sort_answers_exactly_like_a_missing_one(filled: Served):
@@ -164,7 +164,7 @@ def test_wrong_arguments_are_refused_in_a_sentence(filled: Served, query: str):
     reply = filled.get(f"/api/v1/sessions?{query}")
     assert reply.status == 422, reply.body
     assert reply.headers["content-type"] == "application/problem+json"
-    assert reply.tree["detail"].endswith(".")
+    assert reply.json["detail"].endswith(".")
 
 
 @pytest.mark.parametrize("path", ["/fragments?kind=nonsense", "/edges?kind=x", "/timeline"])
@@ -182,7 +182,7 @@ def test_what_is_not_there_is_not_found(filled: Served, path: str):
 
 
 def test_stats_and_spend_tell_the_figures(filled: Served):
-    assert filled.get("/api/v1/stats").tree["messages"] == SESSIONS * MESSAGES
-    spend = filled.get("/api/v1/spend").tree
+    assert filled.get("/api/v1/stats").json["messages"] == SESSIONS * MESSAGES
+    spend = filled.get("/api/v1/spend").json
     assert spend["items"] == []
     assert spend["today"]

@@ -15,4 +15,4 @@ def test_every_tool_is_an_endpoint_that_needs_what_the_tool_does():
 def test_a_tool_checks_its_own_arguments_and_says_what_it_takes(served: Served):
     reply = served.post("/api/v1/tools/delete", {"name": "x"})
     assert reply.status == 422
-    assert reply.tree["hint"] == "delete() takes id."
+    assert reply.json["hint"] == "delete() takes id."

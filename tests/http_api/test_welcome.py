@@ -45,7 +45,7 @@ def test_the_page_tells_what_the_memory_holds_and_how_to_go_on(served: Served):
     ):  # fmt: skip
         assert told in page.text
     (link,) = (attributes["href"] for tag, attributes in page.tags if tag == "a")
-    assert served.get(str(link)).tree["openapi"]
+    assert served.get(str(link)).json["openapi"]
 
 
 def test_the_page_is_closed_without_access_and_to_keys_that_may_not_read(served: Served):
@@ -66,7 +66,7 @@ def test_a_browser_without_access_is_told_how_to_come_in(served: Served, path: s
 
 def test_a_program_without_access_is_told_in_json(served: Served):
     for accept in ("*/*", "application/json", ""):
-        assert served.ask("GET", "/", headers={"accept": accept}).tree["code"] == "Unauthorized"
+        assert served.ask("GET", "/", headers={"accept": accept}).json["code"] == "Unauthorized"
 
 
 def test_the_policy_allows_the_style_of_the_page_and_nothing_else(served: Served):

@@ -14,15 +14,15 @@ def push(served: Served, session: str, *texts: str, **more: object):
 def test_what_is_pushed_is_found_at_once(served: Served):
     reply = push(served, "pushed", "The warehouse robot is called Tamarind.", project="/code/w")
     assert reply.status == 200
-    (id_,) = reply.tree["ids"]
+    (id_,) = reply.json["ids"]
     found = served.post("/api/v1/retrieve", {"query": "what is the warehouse robot called?"})
-    assert found.tree["hits"][0]["id"] == id_
-    assert found.tree["hits"][0]["why"]
+    assert found.json["hits"][0]["id"] == id_
+    assert found.json["hits"][0]["why"]
 
 
 def test_the_same_push_again_stores_nothing_twice(served: Served):
     first = push(served, "twice", "One thing.", "Another thing.")
-    assert push(served, "twice", "One thing.", "Another thing.").tree == first.tree
+    assert push(served, "twice", "One thing.", "Another thing.").json == first.json
     assert len(served.memory.sessions.messages("twice")) == 2
 
 
@@ -40,10 +40,10 @@ def test_parts_keep_their_kinds_and_secrets_stay_out(served: Served):
         {"kind": "tool_result", "text": "boom", "name": "Bash", "call_id": "1", "failed": True},
     ]
     body = {"session": "parts", "messages": [{"role": "assistant", "parts": parts}]}
-    (id_,) = served.post("/api/v1/capture", body).tree["ids"]
+    (id_,) = served.post("/api/v1/capture", body).json["ids"]
     stored = served.get(f"/api/v1/messages/{id_}")
-    assert [part["kind"] for part in stored.tree["parts"]] == ["text", "tool_result"]
-    assert stored.tree["parts"][1]["failed"]
+    assert [part["kind"] for part in stored.json["parts"]] == ["text", "tool_result"]
+    assert stored.json["parts"][1]["failed"]
     assert secret.encode() not in stored.body
 
 
@@ -66,7 +66,7 @@ def test_parts_keep_their_kinds_and_secrets_stay_out(served: Served):
 def test_a_push_that_makes_no_sense_is_refused(served: Served, body: object):
     reply = served.post("/api/v1/capture", body)
     assert reply.status == 422
-    assert reply.tree["detail"]
+    assert reply.json["detail"]
 
 
 def test_a_message_may_be_as_old_as_dates_go(served: Served):
@@ -78,7 +78,7 @@ def test_a_message_may_be_as_old_as_dates_go(served: Served):
 def test_a_cycle_can_be_rehearsed_and_run(served: Served):
     rehearsed = served.post("/api/v1/consolidate", {"dry_run": True})
     assert rehearsed.status == 200
-    assert rehearsed.tree["dry_run"]
+    assert rehearsed.json["dry_run"]
     assert served.post("/api/v1/consolidate", {"phases": ["rescore"]}).status == 200
     assert served.post("/api/v1/consolidate", {"phases": ["nonsense"]}).status == 422
 

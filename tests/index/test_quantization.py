@@ -41,7 +41,7 @@ def test_best_first_is_a_stable_descending_sort(values, k):
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=4), st.lists(st.integers(0, 9)))
-def test_a_lookup_names_every_slot_of_a_number(parts, wanted):
+def test_a_lookup_finds_every_slot_of_a_number(parts, wanted):
     tail: list[int] = parts[-1] if parts else []
     lookup = scan.SlotLookup()
     for part in parts[:-1]:

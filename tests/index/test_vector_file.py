@@ -75,7 +75,7 @@ def test_a_damaged_file_gives_an_empty_index_that_works(tmp_path, kind, running)
     assert len(open_index(tmp_path)) == 8
 
 
-def test_one_damaged_header_copy_costs_at_most_the_last_commit(tmp_path):
+def test_one_damaged_header_copy_loses_at_most_the_last_commit(tmp_path):
     index = open_index(tmp_path)
     for seq in range(1, 6):
         fill(index, [seq])
@@ -121,7 +121,7 @@ def test_the_check_names_a_damaged_header(tmp_path):
 # Folders, permissions and full disks
 
 
-def test_folder_and_files_are_for_their_owner_only(tmp_path):
+def test_folder_and_files_are_private(tmp_path):
     fill(open_index(tmp_path / "new" / "index"), [1])
     folder = tmp_path / "new" / "index"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -141,7 +141,7 @@ def test_links_in_place_of_files_are_not_followed(tmp_path, name):
     assert target.read_bytes() == b"precious"
 
 
-def test_a_folder_that_cannot_be_made_gives_a_private_index(tmp_path):
+def test_without_a_folder_the_index_is_private(tmp_path):
     (tmp_path / "file").touch()
     index = open_index(tmp_path / "file" / "index")
     assert index.private
@@ -193,7 +193,7 @@ def _in_a_folder_it_may_only_read(folder, answers):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
-def test_a_read_only_folder_is_read_and_then_left(tmp_path):
+def test_an_index_in_a_read_only_folder_moves_to_memory(tmp_path):
     fill(open_index(tmp_path / "index"), range(1, 9))
     assert ask(_in_a_folder_it_may_only_read, tmp_path) == ((8, False), 10, True, "refused")
 
@@ -215,7 +215,7 @@ def test_a_full_disk_leaves_a_private_index_with_all_rows(tmp_path):
     assert rest.check() == []
 
 
-def test_a_closed_index_says_so(tmp_path):
+def test_a_closed_index_raises(tmp_path):
     index = open_index(tmp_path)
     index.close()
     index.close()
@@ -264,7 +264,7 @@ def _add_and_search(folder, place, together, answers):
     answers.put(len(index))
 
 
-def test_four_processes_that_add_and_search_at_once_lose_nothing(tmp_path):
+def test_four_concurrent_processes_lose_no_rows(tmp_path):
     answers, together = PROCESSES.Queue(), PROCESSES.Barrier(4)
     started = [
         PROCESSES.Process(target=_add_and_search, args=(tmp_path, place, together, answers))

@@ -55,7 +55,7 @@ def test_a_zero_vector_is_stored_and_scores_zero(tmp_path):
 
 
 @pytest.mark.parametrize("k", [0, -1])
-def test_asking_for_none_returns_none(tmp_path, k):
+def test_k_of_zero_returns_nothing(tmp_path, k):
     index = open_index(tmp_path)
     fill(index, range(1, 4))
     assert len(index.search(vector_of(1), k)[0]) == 0
@@ -71,7 +71,7 @@ def test_wrong_shapes_are_refused(tmp_path):
         open_index(tmp_path, dimension=0)
 
 
-def test_exact_vectors_decide_the_order_and_name_what_is_gone(tmp_path):
+def test_exact_vectors_decide_order_and_drop_missing_items(tmp_path):
     index = open_index(tmp_path)
     fill(index, range(1, 30))
     asked: list[int] = []
@@ -161,7 +161,7 @@ def test_a_large_index_is_sound_and_reopens_with_all_rows(large):
         (VectorFilter(projects=(1,), types=(5,), since_us=0, ns=np.array([3, 4])), {3}),
     ],
 )
-def test_where_lets_through_what_fits_all_conditions(tmp_path, where, expected):
+def test_a_filter_combines_all_its_conditions(tmp_path, where, expected):
     index = open_index(tmp_path)
     rows = [
         row(1, project=0, kind=5, at=10),
@@ -254,7 +254,7 @@ def test_rows_read_before_their_item_was_erased_are_refused(tmp_path):
     assert (len(index), index.last_seq) == (5, 6)
 
 
-def test_replaced_rows_are_compacted_away_once_they_prevail(tmp_path):
+def test_replaced_rows_are_compacted_once_they_prevail(tmp_path):
     index, reader = open_index(tmp_path), open_index(tmp_path, writable=False)
     vectors = clustered(3_000, DIMENSION)
     for turn in range(5):
@@ -275,7 +275,7 @@ def traces(vector: np.ndarray) -> list[bytes]:
 
 
 @pytest.mark.parametrize("how", ["remove", "replace"])
-def test_no_byte_of_an_erased_vector_stays_in_the_files(tmp_path, how):
+def test_no_byte_of_an_erased_vector_is_left(tmp_path, how):
     index = open_index(tmp_path, dimension=64)
     fill(index, range(1, 9), 64)
     assert all(trace in raw_bytes(tmp_path) for trace in traces(vector_of(5, 64)))
@@ -287,7 +287,7 @@ def test_no_byte_of_an_erased_vector_stays_in_the_files(tmp_path, how):
     assert 5 not in index.search(vector_of(5, 64), 7)[0] or how == "replace"
 
 
-def test_the_signs_of_an_erased_vector_go_too(large, tmp_path):
+def test_the_signs_of_an_erased_vector_are_erased(large, tmp_path):
     _, vectors = large
     index = open_index(tmp_path, dimension=64)
     index.append([row(s) for s in range(1, 33_001)], vectors[:33_000])
@@ -302,7 +302,7 @@ def test_the_signs_of_an_erased_vector_go_too(large, tmp_path):
     assert index.search(vectors[slot], 1)[0][0] != slot + 1
 
 
-def test_removing_erases_what_killed_processes_left(tmp_path):
+def test_remove_erases_leftovers_of_killed_processes(tmp_path):
     index = open_index(tmp_path, dimension=64)
     fill(index, range(1, 9), 64)
     # Half an append, half an erasure and half a compaction.

@@ -7,11 +7,19 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from lore.llm.chat import CallReservation, ChatRequest, ChatResponse, Usage
+from lore.llm.chat import ChatRequest, ChatResponse, Usage
 from lore.llm.chat_summarizer import ChatSummarizer
 from lore.llm.retry import RetryPolicy
 from lore.llm.structured_output import parse_response
-from lore.records import TRUST, Fragment, MessageText, Origin, Segment
+from lore.records import (
+    TRUST,
+    Fragment,
+    MessageText,
+    Origin,
+    RequestCost,
+    RequestHold,
+    Segment,
+)
 from lore.text import tokens
 from tests.fakes import NOON
 
@@ -51,19 +59,19 @@ class CountingLedger:
         self.told: list[tuple[str, str]] = []
         self.settled: list[Usage] = []
 
-    def reserve(self, question: str, identity: str, most: Usage) -> CallReservation:
+    def reserve(self, cost: RequestCost) -> RequestHold:
         """Write down a call."""
-        self.told.append(("reserve", question))
-        return CallReservation(str(len(self.told)), question, identity)
+        self.told.append(("reserve", cost.kind))
+        return RequestHold(str(len(self.told)), NOON, cost, 0.0)
 
-    def settle(self, reservation: CallReservation, usage: Usage) -> None:
+    def settle(self, hold: RequestHold, used: Usage) -> None:
         """Write down what it took."""
-        self.told.append(("settle", reservation.question))
-        self.settled.append(usage)
+        self.told.append(("settle", hold.cost.kind))
+        self.settled.append(used)
 
-    def release(self, reservation: CallReservation) -> None:
+    def release(self, hold: RequestHold) -> None:
         """Write down that it took nothing."""
-        self.told.append(("release", reservation.question))
+        self.told.append(("release", hold.cost.kind))
 
 
 def summarizer(chat: Any, ledger: Any = None) -> ChatSummarizer:

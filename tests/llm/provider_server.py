@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lore.llm.presets import PRESETS, ProviderConfig
-from tests.clients import chat_wire, messages_wire
-from tests.clients.script import Asked, Reply
-from tests.clients.usage import Usage
+from tests.upstream import Text, anthropic, openai_chat
+from tests.upstream.prompt_cache import PromptUsage
+from tests.upstream.script import Response
 
 Json = dict[str, Any]
 
-ASKED = Asked("messages", "m", stream=False, system="", turns=(), blocks=(), breakpoints=())
-USED = Usage(fresh=100, written=0, read=20, output=30)
+USAGE = PromptUsage(fresh=100, read=20)
+OUTPUT_TOKENS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,14 @@ def scripted_answer(
 
 def messages_body(text: str, **changed: Any) -> Json:
     """Return an answer of Anthropic's Messages."""
-    return {**messages_wire.whole(ASKED, Reply(text=text), USED, "n"), **changed}
+    response = Response("anthropic", (Text(text),), "msg_n", "m", USAGE, OUTPUT_TOKENS)
+    return {**anthropic.response_document(response), **changed}
 
 
 def chat_body(text: str | None, **changed: Any) -> Json:
     """Return a chat completion; what is changed is changed in its choice."""
-    whole = chat_wire.whole(ASKED, Reply(text=text or ""), USED, "n")
+    response = Response("chat", (Text(text or ""),), "chatcmpl-n", "m", USAGE, OUTPUT_TOKENS)
+    whole = openai_chat.response_document(response)
     whole["choices"][0].update(changed)
     return whole
 

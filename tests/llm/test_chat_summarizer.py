@@ -57,7 +57,7 @@ def test_a_log_has_its_days_and_the_sources_of_each_line():
         ("[2, 77]", (2,)),
     ],
 )
-def test_numbers_are_read_in_every_way_that_chats_write_them(told, sources):
+def test_source_numbers_are_parsed_in_every_notation(told, sources):
     text = "done in deploy/cron.env"
     assert observe(f"{told} {text}")[1] == LogLine(text, sources)
 
@@ -66,11 +66,11 @@ def test_numbers_are_read_in_every_way_that_chats_write_them(told, sources):
     "text",
     ["[77] user: said something", "Here is the log:", "[0-9999999] x", "[] x", "[1]", "[-] x"],
 )
-def test_a_line_that_rests_on_no_message_is_left_out(text):
+def test_a_line_without_an_existing_source_is_dropped(text):
     assert observe(text) == ()
 
 
-def test_a_line_without_numbers_goes_on_with_the_one_before():
+def test_a_line_without_numbers_continues_the_previous_one():
     lines = observe("Sure, here it is:\n[2] assistant: done in deploy/cron.env:\n  done")
     assert lines[1:] == (
         LogLine("assistant: done in deploy/cron.env:", (2,)),
@@ -78,24 +78,24 @@ def test_a_line_without_numbers_goes_on_with_the_one_before():
     )
 
 
-def test_a_line_that_goes_on_after_an_invented_number_is_left_out_too():
+def test_a_continuation_of_a_line_with_an_invented_number_is_dropped():
     assert observe("[77] user: said\nand more") == ()
 
 
-def test_a_log_is_no_longer_than_its_limit():
+def test_a_log_fits_its_token_limit():
     text = "\n".join(f"[1] user: wants the export at 02:30, case {n}" for n in range(500))
     lines = observe(text, limit_tokens=100)
     assert 0 < sum(tokens.count(line.text) for line in lines) <= 100
 
 
 @given(st.text())
-def test_no_answer_breaks_the_reading_of_a_log(text):
+def test_any_answer_can_be_parsed_as_a_log(text):
     if text.strip():
         known = {1, 2, 3}
         assert all(set(line.sources) <= known for line in observe(text))
 
 
-def test_an_empty_segment_is_not_asked_about():
+def test_an_empty_segment_sends_no_request():
     chat = ScriptedChat()
     assert summarizer(chat).observe(segment(), limit_tokens=10).lines == ()
     assert summarizer(chat).extract(segment()) == []
@@ -109,13 +109,13 @@ def test_a_condensed_log_has_lines_without_sources_and_fits():
     assert tokens.count(log.text) <= 60
 
 
-def test_the_answer_has_room_for_thinking_beyond_its_limit():
+def test_max_tokens_leaves_room_for_thinking():
     chat = ScriptedChat("[1] x")
     summarizer(chat).observe(TALK, limit_tokens=300)
     assert chat.asked[0].max_tokens == 300 + THINKING_TOKENS
 
 
-def test_an_overview_is_cut_to_its_length():
+def test_an_overview_is_clipped_to_its_token_limit():
     text = summarizer(ScriptedChat("long " * 5_000)).overview(fragment("a", "A"), [])
     assert tokens.count(text) <= OVERVIEW_TOKENS
 
@@ -151,13 +151,13 @@ def test_each_pair_gets_its_verdict():
     assert judged((2, "changes"), (1, "contradicts")) == ["contradicts", "changes"]
 
 
-def test_a_pair_without_one_verdict_was_not_judged():
+def test_a_pair_with_no_verdict_or_several_is_not_judged():
     assert judged((1, "changes")) == ["changes", None]
     assert judged((1, "changes"), (1, "agrees"), (9, "changes")) == [None, None]
     assert judged() == [None, None]
 
 
-def test_what_is_less_trusted_changes_nothing():
+def test_a_less_trusted_fragment_contradicts_instead_of_changes():
     assert judged((1, "changes"), (2, "agrees"), newer="web") == ["contradicts", "agrees"]
 
 
@@ -176,7 +176,7 @@ def test_pairs_are_judged_ten_at_a_time():
     ] * 2 + [3]
 
 
-def test_every_call_is_reserved_and_settled_bad_answers_too():
+def test_every_call_is_reserved_and_settled_even_with_a_bad_answer():
     ledger = CountingLedger()
     summarizer(ScriptedChat("nonsense", facts()), ledger).extract(TALK)
     assert ledger.told == [("reserve", "extract"), ("settle", "extract")] * 2
@@ -192,14 +192,14 @@ def test_every_call_is_reserved_and_settled_bad_answers_too():
         (ProviderUnavailable("late", billed=True), "settle"),
     ],
 )
-def test_what_was_set_aside_never_stays_so(error, end):
+def test_every_reservation_is_settled_or_released(error, end):
     ledger = CountingLedger()
     with pytest.raises(type(error)):
         summarizer(ScriptedChat(error), ledger).extract(TALK)
     assert ledger.told == [("reserve", "extract"), (end, "extract")]
 
 
-def test_a_failed_call_is_entered_with_what_it_took():
+def test_a_failed_call_is_settled_with_its_usage():
     error = RateLimited("limit reached", retry_after_s=1e6)
     error.usage = Usage(500, 20)
     ledger = CountingLedger()
@@ -208,10 +208,10 @@ def test_a_failed_call_is_entered_with_what_it_took():
     assert ledger.settled == [Usage(500, 20)]
 
 
-def test_without_money_nobody_is_asked():
+def test_a_spent_budget_sends_no_request():
     class Spent(CountingLedger):
-        def reserve(self, question, identity, most):
-            raise BudgetSpent(question)
+        def reserve(self, cost):
+            raise BudgetSpent(cost.kind)
 
     chat = ScriptedChat(facts())
     with pytest.raises(BudgetSpent):
@@ -219,12 +219,12 @@ def test_without_money_nobody_is_asked():
     assert not chat.asked
 
 
-def test_two_answers_of_no_use_are_a_bad_reply():
+def test_two_unusable_answers_raise_bad_reply():
     with pytest.raises(BadReply):
         summarizer(ScriptedChat("a", "b")).extract(TALK)
 
 
-def test_it_is_called_after_its_chat_and_closes_it():
+def test_the_summarizer_has_the_identity_of_its_chat_and_closes_it():
     chat = ScriptedChat()
     digesting = summarizer(chat)
     assert digesting.identity == "anthropic:claude-haiku-5-5"

@@ -20,8 +20,7 @@ from lore.llm.claude_cli import ClaudeCliChat
 from lore.llm.structured_output import EMPTY, REFUSED, TRUNCATED
 from tests.clients.claude_code import SETTINGS
 from tests.clients.client import PREFIX_VARIABLE, find_command
-from tests.clients.script import Reply, Scene
-from tests.clients.upstream import running_upstream
+from tests.upstream import ModelReply, Scene, SceneScript, running_upstream
 
 PLAIN = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50)
 GOOD = {
@@ -68,7 +67,7 @@ def printing(tmp_path: Path, result: Any) -> ClaudeCliChat:
     return open_chat(command(tmp_path, f"{NOTES}\nsys.stdout.write({said!r})"))
 
 
-def test_an_answer_comes_with_what_it_took(tmp_path):
+def test_a_response_reports_its_usage(tmp_path):
     reply = printing(tmp_path, GOOD).complete(PLAIN)
     assert (reply.text, reply.problem) == ("Three.", "")
     usage = reply.usage
@@ -76,7 +75,7 @@ def test_an_answer_comes_with_what_it_took(tmp_path):
     assert (usage.cache_read_tokens, usage.cache_write_tokens) == (30, 20)
 
 
-def test_it_gets_no_tools_no_settings_and_no_session(tmp_path):
+def test_the_command_gets_no_tools_no_settings_and_no_session(tmp_path):
     printing(tmp_path, GOOD).complete(PLAIN)
     told = json.loads((tmp_path / "claude.told").read_text())
     words = told["words"]
@@ -89,7 +88,7 @@ def test_it_gets_no_tools_no_settings_and_no_session(tmp_path):
     assert "How many?" not in words
 
 
-def test_a_value_is_asked_for_in_words_and_checked(tmp_path):
+def test_a_schema_is_sent_as_text_and_the_value_validated(tmp_path):
     chat = printing(tmp_path, {**GOOD, "result": '```json\n{"n": 3}\n```'})
     ask = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
     assert chat.complete(ask).value == Number(n=3)
@@ -116,7 +115,7 @@ def test_the_previous_problem_is_sent_in_one_prompt(tmp_path):
         ({"result": ""}, EMPTY),
     ],
 )
-def test_an_answer_of_no_use_is_a_problem(tmp_path, changed, problem):
+def test_an_unusable_answer_has_a_problem(tmp_path, changed, problem):
     assert printing(tmp_path, {**GOOD, **changed}).complete(PLAIN).problem == problem
 
 
@@ -135,13 +134,13 @@ def test_an_answer_of_no_use_is_a_problem(tmp_path, changed, problem):
         ("[1]", ProviderUnavailable),
     ],
 )
-def test_every_failure_is_one_of_ours(tmp_path, result, kind):
+def test_every_failure_raises_a_provider_error(tmp_path, result, kind):
     with pytest.raises(kind) as caught:
         printing(tmp_path, result).complete(PLAIN)
     assert type(caught.value) is kind
 
 
-def test_a_command_that_is_not_there_is_unavailable(tmp_path):
+def test_a_missing_command_is_unavailable(tmp_path):
     with pytest.raises(ProviderUnavailable):
         open_chat(tmp_path / "claude").complete(PLAIN)
     (tmp_path / "claude").write_text("no program")
@@ -149,7 +148,7 @@ def test_a_command_that_is_not_there_is_unavailable(tmp_path):
         open_chat(tmp_path / "claude").complete(PLAIN)
 
 
-def test_endless_output_is_ended(tmp_path):
+def test_too_much_output_kills_the_command(tmp_path):
     script = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
     with pytest.raises(ProviderUnavailable):
         open_chat(command(tmp_path, script)).complete(PLAIN)
@@ -181,7 +180,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at")
-def test_a_slow_command_is_ended_with_all_that_it_started(tmp_path):
+def test_a_timeout_kills_the_command_and_its_children(tmp_path):
     with pytest.raises(ProviderUnavailable) as caught:
         open_chat(command(tmp_path, FAMILY), timeout_s=3).complete(PLAIN)
     assert caught.value.billed
@@ -191,7 +190,7 @@ def test_a_slow_command_is_ended_with_all_that_it_started(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at")
-def test_closing_ends_the_command_with_all_that_it_started(tmp_path):
+def test_close_kills_the_command_and_its_children(tmp_path):
     chat = open_chat(command(tmp_path, FAMILY), timeout_s=600)
     caught: list[ProviderError] = []
 
@@ -230,22 +229,23 @@ def test_the_command_itself_answers_without_tools_and_leaves_no_session(
     claude = find_command("claude")
     if claude is None:
         pytest.skip(f"claude is not installed: name its npm prefix in {PREFIX_VARIABLE}")
-    with running_upstream((Scene("How many?", (Reply(text='{"n": 3}'),)),)) as upstream:
+    with running_upstream(
+        SceneScript((Scene("How many?", (ModelReply('{"n": 3}'),)),))
+    ) as upstream:
         clean_environment.setenv("ANTHROPIC_BASE_URL", upstream.url)
         clean_environment.setenv("HTTPS_PROXY", upstream.url)
         clean_environment.setenv("NO_PROXY", "127.0.0.1,localhost")
         chat = ClaudeCliChat(claude, model="haiku", folder=tmp_path / "work", timeout_s=120)
         ask = ChatRequest("Be brief.", (ChatMessage("user", "How many?"),), 50, Number)
         assert chat.complete(ask).value == Number(n=3)
-        (asked,) = [one for one in upstream.exchanges if one.body]
-    assert asked.body
-    assert asked.body["tools"] == []
-    assert asked.body["max_tokens"] == 50
-    assert "Be brief." in json.dumps(asked.body["system"])
+        (asked,) = [one for one in upstream.requests if one.json]
+    assert asked.json["tools"] == []
+    assert asked.json["max_tokens"] == 50
+    assert "Be brief." in json.dumps(asked.json["system"])
     assert not list((tmp_path / "home").rglob("*.jsonl"))
 
 
-def test_a_failure_that_took_tokens_says_what_it_took(tmp_path):
+def test_a_failure_reports_its_usage(tmp_path):
     failed = {**GOOD, "is_error": True, "result": "API Error: 500"}
     with pytest.raises(ProviderUnavailable) as caught:
         printing(tmp_path, failed).complete(PLAIN)

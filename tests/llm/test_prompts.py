@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from lore.llm import prompts
 from lore.llm.chat import ChatRequest
-from lore.llm.prompts import PROMPTS, indent, new_boundary, render
-from lore.llm.prompts.renderer import RECORD_NOTICE
+from lore.llm.prompts import PROMPTS, RECORD_NOTICE, indent, new_boundary, render
 from tests.llm.fakes import (
     BOUNDARY,
     ScriptedChat,
@@ -68,7 +67,7 @@ def shown(ask: ChatRequest) -> str:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
-def test_a_prompt_is_sent_as_it_stands_in_its_file(prompt):
+def test_a_prompt_is_sent_as_rendered_in_its_file(prompt):
     kept = (FOLDER / f"{prompt.name}-{prompt.version}.txt").read_text("utf-8")
     assert shown(asked()[prompt.name]) == kept, "run: python -m tests.llm.test_prompts"
 
@@ -80,12 +79,12 @@ def test_every_prompt_says_that_the_record_is_data(prompt):
     assert prompt.label == f"{prompt.name}/{prompt.version}"
 
 
-def test_boundaries_are_never_the_same():
+def test_every_boundary_is_random():
     assert len({new_boundary() for _ in range(100)}) == 100
 
 
 @given(st.text(), st.integers(0, len(BOUNDARY)))
-def test_no_text_ends_the_record(text, cut):
+def test_no_text_can_close_the_record(text, cut):
     nested = BOUNDARY[:cut] + BOUNDARY + BOUNDARY[cut:]
     record = indent(f"{text}\n<<<end of record {BOUNDARY}>>>\n{nested}{text}")
     sent = render(prompts.OBSERVE, record, boundary=BOUNDARY, most_words=1).user
@@ -94,13 +93,13 @@ def test_no_text_ends_the_record(text, cut):
 
 
 @given(st.text())
-def test_every_line_of_what_was_said_is_indented(text):
+def test_every_line_of_a_message_is_indented(text):
     lines = indent(text).splitlines()
     assert all(line.startswith("  ") for line in lines)
 
 
 @given(st.text())
-def test_whatever_was_said_can_be_sent(text):
+def test_any_text_can_be_sent(text):
     chat = ScriptedChat("[1] x")
     summarizer(chat).observe(segment(message_text(1, text, voice=text)), limit_tokens=100)
     (ask,) = chat.asked
@@ -109,7 +108,7 @@ def test_whatever_was_said_can_be_sent(text):
     assert len(heads) == 1
 
 
-def test_a_dollar_in_what_was_said_stays_a_dollar():
+def test_a_dollar_sign_in_a_message_is_not_substituted():
     sent = render(prompts.OBSERVE, "$record ${most_words} $x", boundary=BOUNDARY, most_words=1)
     assert "$record ${most_words} $x" in sent.user
 

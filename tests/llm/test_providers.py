@@ -14,11 +14,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
-from lore.llm import anthropic as anthropic_chat
-from lore.llm import openai as openai_chat
 from lore.llm.anthropic import AnthropicChat
 from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Usage
-from lore.llm.http_client import MAX_BODY_BYTES
+from lore.llm.http_client import MAX_BODY_BYTES, translate_sdk_error
 from lore.llm.openai import OpenAIChat
 from lore.llm.structured_output import EMPTY, REFUSED, TRUNCATED
 from tests.llm.provider_server import (
@@ -62,7 +60,7 @@ def ask(
 
 
 @BOTH
-def test_a_text_comes_with_what_it_took(provider, name):
+def test_a_text_response_reports_its_usage(provider, name):
     reply = ask(provider, name, scripted_answer(body(name, "Three.")))
     assert (reply.text, reply.value, reply.problem) == ("Three.", None, "")
     assert reply.usage.input_tokens == 120
@@ -71,7 +69,7 @@ def test_a_text_comes_with_what_it_took(provider, name):
 
 
 @BOTH
-def test_a_value_is_read_and_checked(provider, name):
+def test_a_structured_response_is_parsed_and_validated(provider, name):
     reply = ask(provider, name, scripted_answer(body(name, '{"n": 3}')), WITH_SCHEMA)
     assert reply.value == Number(n=3)
 
@@ -86,7 +84,7 @@ def test_a_value_is_read_and_checked(provider, name):
         'It is {"n": 3}.',
     ],
 )
-def test_json_between_fences_or_words_is_found(provider, name, text):
+def test_json_between_fences_or_prose_is_parsed(provider, name, text):
     assert ask(provider, name, scripted_answer(body(name, text)), WITH_SCHEMA).value == Number(n=3)
 
 
@@ -102,7 +100,7 @@ def test_json_between_fences_or_words_is_found(provider, name, text):
         ("[]", "does not fit the schema"),
     ],
 )
-def test_a_value_that_does_not_fit_is_a_problem_in_words(provider, name, text, told):
+def test_a_value_that_does_not_match_the_schema_is_described(provider, name, text, told):
     reply = ask(provider, name, scripted_answer(body(name, text)), WITH_SCHEMA)
     assert reply.value is None
     assert told in reply.problem
@@ -129,12 +127,12 @@ def test_an_error_about_a_bad_value_says_only_what_is_wrong(provider):
         ("openai", {"message": {"role": "assistant", "content": "  \n"}}, EMPTY),
     ],
 )
-def test_what_was_cut_off_refused_or_left_empty_is_a_problem(provider, name, changed, problem):
+def test_a_truncated_refused_or_empty_answer_has_a_problem(provider, name, changed, problem):
     reply = ask(provider, name, scripted_answer(body(name, "It is", **changed)))
     assert reply.problem == problem
 
 
-def test_some_services_give_a_text_in_parts(provider):
+def test_text_in_several_parts_is_joined(provider):
     parts = [{"type": "text", "text": "Th"}, {"type": "text", "text": "ree"}]
     answer = scripted_answer(chat_body("", message={"role": "assistant", "content": parts}))
     assert ask(provider, "openai", answer).text == "Three"
@@ -155,7 +153,7 @@ def test_some_services_give_a_text_in_parts(provider):
         scripted_answer({"type": "message", "content": [{"type": "text", "text": 3}]}),
     ],
 )
-def test_an_answer_of_another_kind_is_a_problem(provider, name, answer):
+def test_an_unreadable_answer_has_a_problem(provider, name, answer):
     reply = ask(provider, name, answer)
     assert reply.problem
     assert reply.value is None
@@ -206,7 +204,7 @@ def test_a_prompt_that_is_too_long_has_its_own_error(provider, name, told):
 
 
 @BOTH
-def test_an_empty_account_is_no_limit_of_rate(provider, name):
+def test_an_empty_account_is_not_a_rate_limit(provider, name):
     wrong = {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}
     with pytest.raises(ProviderUnavailable):
         ask(provider, name, scripted_answer(wrong, 429))
@@ -226,14 +224,14 @@ def test_an_empty_account_is_no_limit_of_rate(provider, name):
         ("retry-after", "Mon, 01 Jan 9999 00:00:00 GMT", 86_400),
     ],
 )
-def test_how_long_a_service_wants_to_be_left_alone(provider, name, header, told, wait_s):
+def test_retry_after_is_parsed_from_seconds_or_a_date(provider, name, header, told, wait_s):
     with pytest.raises(RateLimited) as caught:
         ask(provider, name, scripted_answer({}, 429, ((header, told),)))
     assert caught.value.retry_after_s == wait_s
 
 
 @BOTH
-def test_the_key_stands_in_no_error(provider, name):
+def test_no_error_contains_the_api_key(provider, name):
     with pytest.raises(ProviderError) as caught:
         ask(
             provider,
@@ -289,14 +287,14 @@ def test_a_connection_that_fails_is_unavailable(provider, name, answer):
     ],
     ids=["silence", "stalled", "slow header", "slow body"],
 )
-def test_a_slow_answer_ends_when_its_time_is_over(provider, name, answer):
+def test_a_slow_response_is_aborted_at_the_deadline(provider, name, answer):
     with pytest.raises(ProviderUnavailable) as caught:
         ask(provider, name, answer, timeout_s=0.5)
     assert caught.value.billed
 
 
 @BOTH
-def test_closing_ends_what_is_under_way(provider, name):
+def test_close_aborts_running_requests(provider, name):
     import threading
 
     provider.script.append(ScriptedAnswer((), hold_s=60))
@@ -319,13 +317,13 @@ def test_closing_ends_what_is_under_way(provider, name):
 
 
 @BOTH
-def test_nobody_is_asked_twice_by_the_sdk(provider, name):
+def test_the_sdk_does_not_retry(provider, name):
     with pytest.raises(ProviderError):
         ask(provider, name, scripted_answer({}, 500))
     assert len(provider.requests) == 1
 
 
-def test_anthropic_is_held_to_the_schema_and_given_no_tools(provider):
+def test_anthropic_gets_the_schema_and_no_tools(provider):
     ask(provider, "anthropic", scripted_answer(messages_body('{"n": 3}')), WITH_SCHEMA)
     (request,) = provider.requests
     assert request["output_config"]["format"]["type"] == "json_schema"
@@ -344,7 +342,7 @@ def test_anthropic_is_held_to_the_schema_and_given_no_tools(provider):
         ("openrouter", "max_tokens", False),
     ],
 )
-def test_services_of_the_other_wire_differ_by_data(provider, name, limit, structured):
+def test_openai_compatible_services_differ_by_preset(provider, name, limit, structured):
     ask(provider, name, scripted_answer(chat_body('{"n": 3}')), WITH_SCHEMA)
     (request,) = provider.requests
     assert request[limit] == 50
@@ -375,7 +373,7 @@ def test_usage_is_estimated_where_a_server_reports_none(provider):
     assert usage.output_tokens > 0
 
 
-def test_no_name_of_an_organisation_goes_to_a_chosen_address(provider, monkeypatch):
+def test_no_organization_header_is_sent_to_a_custom_address(provider, monkeypatch):
     monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
     ask(provider, "vllm", scripted_answer(chat_body("Three.")))
@@ -406,30 +404,30 @@ def made(kind: type[Exception], module: Any) -> Exception:
 
 
 @pytest.mark.parametrize("kind", sdk_errors(anthropic.AnthropicError, anthropic))
-def test_every_error_of_anthropics_sdk_has_its_place_in_our_tree(kind):
+def test_every_error_of_anthropics_sdk_is_translated(kind):
     wrong = made(kind, anthropic)
     assert isinstance(wrong, anthropic.AnthropicError)
-    assert isinstance(anthropic_chat.translate_error(wrong), ProviderError)
+    assert isinstance(translate_sdk_error(anthropic, wrong, "Anthropic", ""), ProviderError)
 
 
 @pytest.mark.parametrize("kind", sdk_errors(openai.OpenAIError, openai))
-def test_every_error_of_openais_sdk_has_its_place_in_our_tree(kind):
+def test_every_error_of_openais_sdk_is_translated(kind):
     wrong = made(kind, openai)
     assert isinstance(wrong, openai.OpenAIError)
-    assert isinstance(openai_chat.translate_error(wrong), ProviderError)
+    assert isinstance(translate_sdk_error(openai, wrong, "OpenAI", ""), ProviderError)
 
 
-def test_the_enumeration_knows_what_it_looks_for():
+def test_the_enumeration_of_sdk_errors_is_not_empty():
     assert anthropic.RateLimitError in sdk_errors(anthropic.AnthropicError, anthropic)
     assert openai.RateLimitError in sdk_errors(openai.OpenAIError, openai)
     assert isinstance(
-        anthropic_chat.translate_error(made(anthropic.RateLimitError, anthropic)),  # type: ignore[arg-type]
+        translate_sdk_error(anthropic, made(anthropic.RateLimitError, anthropic), "Anthropic", ""),
         RateLimited,
     )
 
 
 @BOTH
-def test_an_answer_that_cannot_be_read_is_entered_with_what_it_took(provider, name):
+def test_an_unreadable_answer_reports_its_usage(provider, name):
     used = (
         {"input_tokens": 900, "output_tokens": 70}
         if name == "anthropic"
@@ -442,7 +440,7 @@ def test_an_answer_that_cannot_be_read_is_entered_with_what_it_took(provider, na
 
 
 @BOTH
-def test_what_an_answer_took_is_estimated_where_it_does_not_say(provider, name):
+def test_usage_is_estimated_where_an_unreadable_answer_reports_none(provider, name):
     reply = ask(provider, name, scripted_answer({"choices": [], "content": "some words of no use"}))
     assert reply.problem
     assert reply.usage.input_tokens > 0

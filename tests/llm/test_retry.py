@@ -26,7 +26,7 @@ def test_a_rate_limited_request_is_retried_after_the_time_it_names():
     assert 4 <= wait_s <= 5
 
 
-def test_backoff_grows_where_no_time_is_named():
+def test_backoff_doubles_without_retry_after():
     slept: list[float] = []
     send(ScriptedChat(*[RateLimited("busy")] * 4, GOOD), slept)
     assert all(later > earlier for earlier, later in pairwise(slept))
@@ -46,7 +46,7 @@ def test_a_retry_after_of_an_hour_is_not_awaited():
     assert not slept
 
 
-def test_a_bad_answer_is_asked_for_again_once_with_what_is_wrong():
+def test_an_unusable_answer_is_requested_again_once_with_its_problem():
     chat = ScriptedChat('{"insight": 3}', GOOD)
     assert send(chat, []).value
     again = chat.asked[1].messages
@@ -55,7 +55,7 @@ def test_a_bad_answer_is_asked_for_again_once_with_what_is_wrong():
     assert "insight: Input should be a valid string" in again[2].text
 
 
-def test_an_empty_answer_can_be_repeated_too():
+def test_an_empty_answer_is_requested_again():
     chat = ScriptedChat("", GOOD)
     assert send(chat, []).value
     assert all(one.text.strip() for one in chat.asked[1].messages)
@@ -68,7 +68,7 @@ def test_two_bad_answers_are_an_error_that_quotes_neither():
     assert ScriptedChat.identity in str(caught.value)
 
 
-def test_one_that_cannot_be_reached_is_left_to_the_job():
+def test_an_unreachable_provider_is_not_retried():
     chat = ScriptedChat(ProviderUnavailable("gone"), GOOD)
     with pytest.raises(ProviderUnavailable):
         send(chat, [])

@@ -1,17 +1,32 @@
+"""TODO."""
+
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
 
 from lore import payloads
+from lore.llm.chat import Usage
 from lore.llm.chat_summarizer import clean_output
 from lore.llm.quote_check import Grounding
-from lore.llm.structured_output import MAX_FACTS, Facts, facts_to_extracts
+from lore.llm.structured_output import (
+    MAX_FACTS,
+    MAX_RESPONSE_CHARS,
+    Facts,
+    Insight,
+    Verdicts,
+    facts_to_extracts,
+    parse_response,
+    parse_value,
+    schema_instruction,
+)
 from lore.records import Extract
-from tests.llm.fakes import fact, message_text
+from tests.llm.fakes import fact, facts, message_text
 
 TALK = (
     message_text(
@@ -66,7 +81,7 @@ def test_facts_become_a_tree():
     assert names(extracted(*listed)) == [("harbor", [("deploy", ["Fridays"])])]
 
 
-def test_what_lies_too_deep_is_raised_beside_its_parent():
+def test_a_fact_below_the_depth_limit_moves_beside_its_parent():
     listed = [fact(n, f"deploy {n}", under=n - 1) for n in range(1, 6)]
     tree = extracted(*listed)
     assert names(tree) == [("deploy 1", [("deploy 2", ["deploy 3", "deploy 4", "deploy 5"])])]
@@ -75,28 +90,28 @@ def test_what_lies_too_deep_is_raised_beside_its_parent():
 @pytest.mark.parametrize(
     "under", [{1: 2, 2: 1}, {1: 1, 2: 2}, {1: 99, 2: -1}], ids=["circle", "itself", "nothing"]
 )
-def test_a_tree_that_is_none_becomes_roots(under):
+def test_facts_in_a_cycle_become_roots(under):
     listed = [fact(n, f"deploy {n}", under=above) for n, above in under.items()]
     assert names(extracted(*listed)) == ["deploy 1", "deploy 2"]
 
 
-def test_there_are_ten_facts_at_most_and_none_twice():
+def test_at_most_ten_facts_are_kept_without_duplicates():
     listed = [fact(n % 15, f"deploy {n}") for n in range(40)]
     assert len(extracted(*listed)) == MAX_FACTS
 
 
-def test_a_fact_whose_sources_are_invented_is_left_out_and_its_children_rise():
+def test_a_fact_with_invented_sources_is_replaced_by_its_children():
     listed = [fact(1, "harbor", sources=[7]), fact(2, "deploy", under=1, sources=[2])]
     assert names(extracted(*listed)) == ["deploy"]
 
 
-def test_a_detail_without_sources_has_those_of_what_it_belongs_to():
+def test_a_child_without_sources_inherits_them():
     listed = [fact(1, "harbor", sources=[1, 99]), fact(2, "deploy", under=1, sources=[])]
     (root,) = extracted(*listed)
     assert root.sources == root.children[0].sources == ("id-1",)
 
 
-def test_a_root_without_sources_is_left_out():
+def test_a_root_without_sources_is_dropped():
     assert extracted(fact(1, "harbor", sources=[])) == []
 
 
@@ -115,7 +130,7 @@ def test_a_root_without_sources_is_left_out():
         ("config", {"form": "fact"}, {}),
     ],
 )
-def test_a_payload_has_the_form_of_its_kind(kind, payload, kept):
+def test_a_payload_has_the_fields_of_its_kind(kind, payload, kept):
     (extract,) = extracted(fact(1, "deploy", kind=kind, payload=payload, keywords=["port", " "]))
     assert extract.payload == {"summary": "deploy", "keywords": ["port"], **kept}
 
@@ -130,7 +145,7 @@ def test_relations_name_other_facts_by_their_summaries():
     assert first.edges == (("supports", "Fridays"),)
 
 
-def test_everything_is_bounded():
+def test_every_field_is_bounded():
     long = "deploy " * 10_000
     payload = {"form": "preference", "category": long, "examples": [long] * 500}
     (extract,) = extracted(
@@ -141,7 +156,7 @@ def test_everything_is_bounded():
     assert len(extract.summary) <= 120
 
 
-def test_a_blank_fact_is_none_and_a_blank_summary_is_made():
+def test_a_blank_fact_is_dropped_and_a_blank_summary_derived():
     assert extracted(fact(1, " \n")) == []
     (extract,) = extracted(fact(1, "Harbor deploys on port 8443. Always.", summary=" "))
     assert extract.summary == "Harbor deploys on port 8443."
@@ -164,7 +179,7 @@ def filled(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(filled())
-def test_what_a_chat_fills_in_is_stored_as_the_kind_that_it_is(listed):
+def test_an_extracted_payload_is_valid_for_its_kind(listed):
     extract = facts_to_extracts(
         Facts.model_validate({"facts": [listed]}), AnyGrounds(TALK), clean_output
     )[0]
@@ -180,3 +195,70 @@ def test_a_form_has_every_field_of_its_schema_in_plain_types():
     form = Facts.model_json_schema()["$defs"]["ArchitectureForm"]
     assert form["required"] == ["form", "decision", "rationale", "alternatives", "tradeoffs"]
     assert form["properties"]["tradeoffs"]["items"] == {"type": "string"}
+
+
+class Number(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    n: int
+
+
+@given(st.text())
+def test_any_text_parses_to_a_value_or_a_problem(text):
+    value, problem = parse_value(text, Number)
+    assert bool(value) != bool(problem)
+
+
+@given(st.integers(-1000, 1000), st.text(alphabet="ab`\n ", max_size=20))
+def test_a_value_between_fences_is_parsed(number, around):
+    value, _ = parse_value(f'{around}\n```json\n{{"n": {number}}}\n```\n', Number)
+    assert value == Number(n=number)
+
+
+def test_the_first_valid_candidate_is_used():
+    text = '```json\n{"m": 1}\n```\nor rather\n```json\n{"n": 2}\n```'
+    assert parse_value(text, Number)[0] == Number(n=2)
+
+
+def test_a_too_long_answer_is_truncated_with_a_problem():
+    reply = parse_response("a" * (MAX_RESPONSE_CHARS + 1), Usage(), None)
+    assert reply.problem
+    assert len(reply.text) == MAX_RESPONSE_CHARS
+
+
+def test_many_errors_are_described_briefly():
+    text = facts(*[{**fact(n, "x"), "kind": "nonsense"} for n in range(200)])
+    _, problem = parse_value(text, Facts)
+    assert len(problem) < 2_000
+    assert "and 195 more" in problem
+
+
+def forms(schema: object) -> list[dict[str, object]]:
+    """Return every object of a schema."""
+    found = []
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            found.append(schema)
+        for inner in schema.values():
+            found += forms(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            found += forms(inner)
+    return found
+
+
+@pytest.mark.parametrize("schema", [Facts, Insight, Verdicts])
+def test_every_schema_is_supported_by_structured_output(schema):
+    made = schema.model_json_schema()
+    for form in forms(made):
+        assert form["additionalProperties"] is False
+        properties = form.get("properties", {})
+        assert isinstance(properties, dict)
+        assert form.get("required", []) == list(properties)
+    told = json.dumps(made)
+    assert "oneOf" not in told
+    assert "maxLength" not in told
+    assert told.count('"$ref": "#/$defs/Found"') <= 1
+
+
+def test_a_schema_can_be_sent_as_an_instruction():
+    assert '"required":["n"]' in schema_instruction(Number)

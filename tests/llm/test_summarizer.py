@@ -41,7 +41,7 @@ def run(provider: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_room_exports_its_names_in_order():
+def test_the_package_exports_its_names_in_order():
     assert lore.llm.__all__ == sorted(lore.llm.__all__)
 
 
@@ -49,16 +49,16 @@ def test_offline_is_the_default_and_needs_no_notice(tmp_path):
     assert open_with(tmp_path) == OpenedSummarizer(OFFLINE, "")
 
 
-def test_offline_loads_nothing():
+def test_the_offline_provider_imports_no_sdk():
     assert run("offline") == ["offline|", "[]"]
 
 
 @pytest.mark.parametrize("provider", PRESETS)
-def test_a_chosen_chat_is_opened_without_loading_its_sdk(provider):
+def test_opening_a_chat_imports_no_sdk(provider):
     assert run(provider) == [f"{provider}:m|", "['pydantic']"]
 
 
-def test_a_key_in_the_environment_chooses_nothing(tmp_path):
+def test_an_api_key_in_the_environment_selects_no_provider(tmp_path):
     environ = dict.fromkeys(USUAL_KEYS.values(), "sk-lies-about")
     loaded = load(environ, home=tmp_path)
     assert loaded.settings.chat_provider == "offline"
@@ -66,7 +66,7 @@ def test_a_key_in_the_environment_chooses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(("provider", "variable"), USUAL_KEYS.items())
-def test_a_chosen_provider_finds_its_usual_key(tmp_path, provider, variable):
+def test_a_selected_provider_reads_its_usual_api_key(tmp_path, provider, variable):
     environ = {"LORE_CHAT_PROVIDER": provider, **dict.fromkeys(USUAL_KEYS.values(), "other")}
     environ[variable] = "mine"
     loaded = load(environ, home=tmp_path)
@@ -106,21 +106,21 @@ def test_the_budget_is_set_by_its_own_variable(tmp_path):
         ),
     ],
 )
-def test_a_chat_that_cannot_serve_gives_way_with_a_notice(tmp_path, settings, told):
+def test_an_unavailable_chat_falls_back_to_offline_with_a_notice(tmp_path, settings, told):
     found = open_with(tmp_path, **settings)
     assert found.summarizer is OFFLINE
     assert told in found.notice
     assert "offline" in found.notice
 
 
-def test_without_its_command_the_subscription_gives_way(tmp_path, monkeypatch):
+def test_claude_cli_without_its_command_falls_back_to_offline(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     found = open_with(tmp_path, chat_provider="claude-cli")
     assert found.summarizer is OFFLINE
     assert "claude" in found.notice
 
 
-def test_with_its_command_the_subscription_serves(tmp_path):
+def test_claude_cli_with_its_command_is_used(tmp_path):
     found = open_summarizer(
         Settings(home=tmp_path, chat_provider="claude-cli"),
         offline=OFFLINE,
@@ -138,7 +138,7 @@ def test_with_its_command_the_subscription_serves(tmp_path):
         "http://127.0.0.1.evil.example/",
     ],
 )  # fmt: skip
-def test_an_address_in_the_clear_or_none_is_refused(url):
+def test_an_unencrypted_or_missing_address_is_rejected(url):
     with pytest.raises(ProviderUnavailable):
         check_base_url(url)
 
@@ -146,7 +146,7 @@ def test_an_address_in_the_clear_or_none_is_refused(url):
 @pytest.mark.parametrize(
     "url", ["https://example.org/v1", "http://127.0.0.1:8000", "http://[::1]:1/"]
 )
-def test_an_address_that_is_safe_is_taken(url):
+def test_a_safe_address_is_accepted(url):
     check_base_url(url)
 
 
@@ -155,12 +155,12 @@ def test_every_preset_has_a_safe_address(preset):
     check_base_url(preset.base_url)
 
 
-def test_a_server_of_ones_own_needs_no_key():
+def test_a_custom_server_needs_no_api_key():
     chosen = resolve_provider(Settings(chat_provider="vllm", chat_model="m"))
     assert (chosen.base_url, chosen.identity) == ("http://127.0.0.1:8000/v1", "vllm:m")
 
 
-def test_a_late_chat_is_made_once_when_it_is_asked():
+def test_a_lazy_chat_is_created_once_on_first_use():
     made: list[ScriptedChat] = []
 
     def make() -> ScriptedChat:
@@ -176,7 +176,7 @@ def test_a_late_chat_is_made_once_when_it_is_asked():
     assert [one.closed for one in made] == [True]
 
 
-def test_the_page_on_chats_has_every_provider_as_it_is():
+def test_the_documentation_lists_every_provider():
     page = (Path(__file__).parents[2] / "docs" / "reference" / "chats.md").read_text("utf-8")
     for name, preset in PRESETS.items():
         cells = [

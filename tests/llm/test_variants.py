@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lore.budget import BackgroundLedger
+from lore.budget.ledger import Ledger
+from lore.budget.prices import PriceCatalogue
 from lore.errors import BadReply, LoreError, PromptTooLong, ProviderUnavailable, RateLimited
 from lore.llm.anthropic import AnthropicChat
 from lore.llm.chat_summarizer import ChatSummarizer
@@ -89,11 +90,11 @@ def memory(tmp_path_factory):
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_every_variant_is_a_value_or_an_error_of_ours(memory, provider: Provider, round_):
+def test_every_variant_yields_a_value_or_a_provider_error(memory, provider: Provider, round_):
     rng = random.Random(SEED + round_)
     database = memory.database
     before = table_contents(database)
-    ledger = BackgroundLedger(database, 1e9)
+    ledger = Ledger(database, PriceCatalogue(), background_usd=1e9)
     outcomes: Counter[str] = Counter()
     chats = {
         name: (AnthropicChat if name == "anthropic" else OpenAIChat)(provider.choice(name, 0.5))
@@ -117,7 +118,7 @@ def test_every_variant_is_a_value_or_an_error_of_ours(memory, provider: Provider
     for chat in chats.values():
         chat.close()
     assert table_contents(database) == before
-    assert ledger.today().reserved_usd == 0
+    assert ledger.background_today().reserved_usd == 0
     assert outcomes["value"] >= 20
     assert outcomes[ProviderUnavailable.__name__] >= 5
     assert outcomes[BadReply.__name__] >= 1

@@ -90,7 +90,7 @@ def call(served, name, arguments, folder="", **headers):
         accept="application/json, text/event-stream", x_lore_project=percent_encode(str(folder)),
         **headers,
     )  # fmt: skip
-    return reply.tree["result"]
+    return reply.json["result"]
 
 
 def worded(result):

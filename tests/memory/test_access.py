@@ -17,7 +17,7 @@ def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
         yield opened
 
 
-def test_a_key_is_recognised_whole_and_never_in_part(memory: Memory):
+def test_only_the_whole_key_identifies_a_record(memory: Memory):
     key, record = memory.access.create_key("ci", scopes=["push", "read"])
     assert memory.access.find_key(key) == record
     assert record.scopes == ("read", "push")
@@ -25,7 +25,7 @@ def test_a_key_is_recognised_whole_and_never_in_part(memory: Memory):
         assert memory.access.find_key(wrong) is None
 
 
-def test_nothing_on_the_disk_has_the_key(memory: Memory, tmp_path: Path):
+def test_key_is_not_stored_on_disk(memory: Memory, tmp_path: Path):
     key, record = memory.access.create_key("ci")
     memory.database.checkpoint()
     secret = key.split(f"{record.prefix}_", 1)[1].encode()  # which may have underscores of its own
@@ -33,7 +33,7 @@ def test_nothing_on_the_disk_has_the_key(memory: Memory, tmp_path: Path):
         assert not path.is_file() or secret not in path.read_bytes()
 
 
-def test_a_key_opens_until_its_end_and_not_after_it(memory: Memory, clock: FixedClock):
+def test_key_is_valid_until_it_expires(memory: Memory, clock: FixedClock):
     key, _ = memory.access.create_key("brief", expires_in_s=60)
     clock.advance(seconds=59)
     assert memory.access.find_key(key)
@@ -41,7 +41,7 @@ def test_a_key_opens_until_its_end_and_not_after_it(memory: Memory, clock: Fixed
     assert memory.access.find_key(key) is None
 
 
-def test_a_revoked_key_stays_revoked_since_the_first_time(memory: Memory, clock: FixedClock):
+def test_revoked_key_keeps_first_revocation_time(memory: Memory, clock: FixedClock):
     key, record = memory.access.create_key("ci")
     at = memory.access.revoke_key("ci").revoked_at
     clock.advance(hours=1)
@@ -50,13 +50,13 @@ def test_a_revoked_key_stays_revoked_since_the_first_time(memory: Memory, clock:
 
 
 @pytest.mark.parametrize("shown", ["{prefix}", "lore_{prefix}", "{key}"])
-def test_a_key_is_revoked_by_whatever_of_it_is_shown(memory: Memory, shown: str):
+def test_key_is_revoked_by_prefix_or_whole_key(memory: Memory, shown: str):
     key, record = memory.access.create_key("ci")
     assert memory.access.revoke_key(shown.format(key=key, prefix=record.prefix)).revoked_at
     assert memory.access.find_key(key) is None
 
 
-def test_of_two_keys_of_a_name_the_one_that_still_opens_is_revoked(memory: Memory):
+def test_valid_key_is_revoked_among_same_names(memory: Memory):
     memory.access.create_key("ci")
     memory.access.revoke_key("ci")
     key, _ = memory.access.create_key("ci")
@@ -68,7 +68,7 @@ def test_of_two_keys_of_a_name_the_one_that_still_opens_is_revoked(memory: Memor
         memory.access.revoke_key("ci")
 
 
-def test_a_key_of_another_home_opens_nothing(memory: Memory, tmp_path: Path):
+def test_key_of_another_home_is_invalid(memory: Memory, tmp_path: Path):
     key, _ = memory.access.create_key("ci")
     memory.database.checkpoint()
     with Memory.open(tmp_path / "other", embedder=NoEmbedder()) as other:
@@ -80,7 +80,7 @@ def test_a_key_of_another_home_opens_nothing(memory: Memory, tmp_path: Path):
         assert other.access.find_key(key) is None
 
 
-def test_wrong_wishes_are_refused(memory: Memory):
+def test_invalid_key_requests_are_refused(memory: Memory):
     for name, scopes in (("", ["read"]), ("x", []), ("x", ["root"])):
         with pytest.raises(InvalidInput):
             memory.access.create_key(name, scopes=scopes)  # type: ignore[arg-type]

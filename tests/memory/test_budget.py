@@ -12,7 +12,7 @@ import pytest
 from lore.embed.embedder import NoEmbedder
 from lore.errors import BudgetSpent, InvalidInput
 from lore.memory import Memory
-from lore.records import ModelPrice, NewMessage, Part, RequestOutcome, Spend, TokenUse
+from lore.records import ModelPrice, NewMessage, Part, RequestCost, RequestOutcome, Spend, TokenUse
 from lore.settings import Settings
 from lore.store import spend
 from tests.fakes import NOON, FixedClock
@@ -42,7 +42,7 @@ def opened(tmp_path: Path, clock: FixedClock) -> Iterator[Opener]:
 
 
 def request(memory: Memory, session: str = "", *, model: str = "m") -> None:
-    reserved = memory.budget.reserve_request(model, USED, session=session)
+    reserved = memory.budget.reserve_request(RequestCost(model, USED, session=session))
     memory.budget.settle_request(
         reserved, USED, RequestOutcome(1, busts=True, delay_s=2, without=WITHOUT)
     )
@@ -146,7 +146,7 @@ def test_a_budget_of_the_day_refuses_when_it_is_spent(opened: Opener, clock: Fix
 
 def test_what_is_released_is_there_for_others(opened: Opener):
     memory = opened(daily_budget=0.005)
-    memory.budget.release_request(memory.budget.reserve_request("m", USED))
+    memory.budget.release_request(memory.budget.reserve_request(RequestCost("m", USED)))
     memory.database.write(lambda _: None)
     request(memory)
 
@@ -207,7 +207,7 @@ def test_money_belongs_to_a_session_whose_name_is_stored_without_its_secret(open
     memory, secret = opened(), "ghp_" + "a1B2c3D4" * 4 + "e5F6"
     talk(memory, secret, f"/code/{secret}")
     request(memory, secret)
-    reserved = memory.budget.reserve_request("m", USED, project=f"/code/{secret}")
+    reserved = memory.budget.reserve_request(RequestCost("m", USED, project=f"/code/{secret}"))
     memory.budget.settle_request(reserved, USED)
     memory.database.write(lambda _: None)
     [session] = memory.sessions()

@@ -1,4 +1,4 @@
-"""TODO."""
+"""What the parts of a memory share."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
-from lore.memory.context import LATE, GatewayStats
+from lore.records.gateway import LATE, GatewayStats
 from tests.fakes import FakeEmbedder
 
 
-def test_without_an_embedder_nothing_waits(tmp_path: Path):
+def test_no_item_waits_without_an_embedder(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
         memory.store("The tea is green")
         assert memory.maintenance.embed_waiting() == 0
 
 
-def test_one_thread_embeds_and_another_does_not_wait_for_longer_than_it_may(tmp_path: Path):
+def test_second_embedding_thread_waits_at_most_its_deadline(tmp_path: Path):
     begun, go_on = threading.Event(), threading.Event()
 
     def hold(_texts: object) -> None:
@@ -38,7 +38,7 @@ def test_one_thread_embeds_and_another_does_not_wait_for_longer_than_it_may(tmp_
     assert counted == [1]
 
 
-def test_requests_are_counted_with_why_they_went_without_memory():
+def test_degraded_requests_are_counted_by_reason():
     passing = GatewayStats()
     for why in ("", LATE, LATE, "StoreBusy"):
         passing.count(why)

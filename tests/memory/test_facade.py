@@ -1,4 +1,4 @@
-"""TODO."""
+"""Memory as a whole: opening, closing, former names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lore.embed.embedder import NoEmbedder
 from lore.errors import BudgetSpent, NotFound, StoreError
 from lore.memory import Memory, examine, facade
 from lore.memory.facade import closed_memory
-from lore.records import TokenUse
+from lore.records import RequestCost, TokenUse
 from lore.settings import load
 from tests.fakes import FakeEmbedder
 
@@ -26,7 +26,7 @@ def test_the_library_works_as_the_readme_says(tmp_path: Path):
     assert hits[0].why
 
 
-def test_a_home_that_is_not_there_is_not_made_for_reading(tmp_path: Path):
+def test_missing_home_is_not_created_for_reading(tmp_path: Path):
     with pytest.raises(NotFound, match="no memory"):
         Memory.open(home=tmp_path / "none", embedder=NoEmbedder(), create=False)
     assert not (tmp_path / "none").exists()
@@ -39,14 +39,14 @@ def test_a_closed_memory_says_so(tmp_path: Path):
         memory.store("x")
 
 
-def test_an_embedder_that_the_caller_brought_stays_open(tmp_path: Path):
+def test_embedder_of_the_caller_stays_open(tmp_path: Path):
     embedder = FakeEmbedder()
     with Memory.open(home=tmp_path, embedder=embedder):
         pass
     assert not embedder.closed
 
 
-def test_doctor_looks_at_everything_and_names_what_is_missing(tmp_path: Path):
+def test_doctor_runs_all_checks(tmp_path: Path):
     checks = {check.name: check for check in examine(home=tmp_path / "none")}
     assert checks["database"].state == "degraded"
     with Memory.open(home=tmp_path, embedder=NoEmbedder()):
@@ -58,7 +58,7 @@ def test_doctor_looks_at_everything_and_names_what_is_missing(tmp_path: Path):
     ]  # fmt: skip
 
 
-def test_methods_of_the_parts_are_found_by_their_former_names(tmp_path: Path):
+def test_former_names_lead_to_methods_of_the_parts(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
         memory.store("x marks the spot")
         former = {name: getattr(memory, name) for name in ("stats", "standing", "let_go", "update")}
@@ -67,11 +67,12 @@ def test_methods_of_the_parts_are_found_by_their_former_names(tmp_path: Path):
         assert former["let_go"] == memory.maintenance.clear_caches
         assert former["update"] == memory.knowledge.update
         assert not hasattr(memory, "nonsense")
+        assert not hasattr(memory, "cycle_lock")
 
 
 def test_every_former_name_leads_to_a_method(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
-        for name in facade._RENAMED:
+        for name in facade._FORMER_METHODS:
             assert getattr(memory, name) is not None
 
 
@@ -103,7 +104,7 @@ def test_a_closed_memory_counts_money_up_to_the_budget(tmp_path: Path):
     settings = replace(load({}, home=tmp_path).settings, daily_budget=0.01)
     memory = closed_memory(settings)
     used = TokenUse(fresh_tokens=10_000)
-    reserved = memory.budget.reserve_request(MODEL, used, provider="anthropic")
+    reserved = memory.budget.reserve_request(RequestCost(MODEL, used, provider="anthropic"))
     assert memory.budget.settle_request(reserved, used) == pytest.approx(0.03)
     with pytest.raises(BudgetSpent):
-        memory.budget.reserve_request(MODEL, used, provider="anthropic")
+        memory.budget.reserve_request(RequestCost(MODEL, used, provider="anthropic"))

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Pages and cursors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ whole = st.integers(-(2**62), 2**62)
 
 
 @given(st.tuples(whole, st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=30)))
-def test_a_key_comes_back_from_its_cursor(key: tuple[int, float, str]):
+def test_cursor_round_trips_a_key(key: tuple[int, float, str]):
     cursor = context.encode_cursor(key)
     assert cursor.isascii()
     assert tuple(context.decode_cursor(cursor, int, float, str)) == key
 
 
 @given(st.text(min_size=1, max_size=80))
-def test_what_is_no_cursor_is_refused_or_is_read_as_its_kinds(text: str):
+def test_malformed_cursor_is_refused_or_typed(text: str):
     try:
         key = context.decode_cursor(text, int, int)
     except InvalidInput:
@@ -33,7 +33,7 @@ def test_what_is_no_cursor_is_refused_or_is_read_as_its_kinds(text: str):
     assert [type(part) for part in key] == [int, int]
 
 
-def test_the_beginning_has_no_key():
+def test_empty_cursor_has_no_key():
     assert context.decode_cursor("", int) == []
 
 
@@ -44,7 +44,7 @@ def test_a_cursor_of_another_list_is_refused():
             context.decode_cursor(cursor, *kinds)
 
 
-def test_only_a_full_page_goes_on():
+def test_only_a_full_page_has_a_next_cursor():
     rows = [((n,), n) for n in range(3)]
     assert context.page_of(rows, 3).next
     assert context.page_of(rows, 4).next is None
@@ -57,7 +57,7 @@ def memory(tmp_path: Path):
         yield opened
 
 
-def test_a_list_goes_on_behind_its_last_item_until_it_ends(memory: Memory):
+def test_pages_cover_the_list_without_gaps(memory: Memory):
     ids = [memory.store(f"heron {place}") for place in range(5)]
     first = memory.knowledge.page_of_fragments(limit=2)
     assert first.next
@@ -69,7 +69,7 @@ def test_a_list_goes_on_behind_its_last_item_until_it_ends(memory: Memory):
     assert last.next is None
 
 
-def test_a_page_has_bounds_and_a_cursor_is_of_its_own_list(memory: Memory):
+def test_page_size_is_limited_and_cursors_belong_to_one_list(memory: Memory):
     for limit in (0, MAX_PAGE_SIZE + 1):
         with pytest.raises(InvalidInput):
             memory.knowledge.page_of_fragments(limit=limit)
@@ -80,7 +80,7 @@ def test_a_page_has_bounds_and_a_cursor_is_of_its_own_list(memory: Memory):
         memory.sessions.page_of_sessions(cursor=cursor)
 
 
-def test_an_item_of_another_sort_is_not_found(memory: Memory):
+def test_item_of_another_type_is_not_found(memory: Memory):
     [said] = say(memory, "s", "one")
     assert memory.sessions.message(said).id == said
     with pytest.raises(NotFound):

@@ -56,12 +56,12 @@ def injected(memory: Memory, prompt: str = PROMPT, session: str = "new", **more)
     ).text
 
 
-def test_a_prompt_is_given_what_concerns_it(memory: Memory):
+def test_prompt_receives_related_memory(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert f"> {FINDING}" in injected(memory)
 
 
-def test_a_prompt_is_given_nothing_from_an_empty_memory(memory: Memory):
+def test_empty_memory_injects_nothing(memory: Memory):
     assert not injected(memory)
     assert not memory.prompts.begin_session("new", project=HERE).text
 
@@ -77,7 +77,7 @@ RULE = "From now on we print the almanac with ops/press.sh, from the pier branch
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("ended", [True, False], ids=["told", "at work"])
-def test_a_session_that_nothing_came_of_is_not_told(memory: Memory, said: str, *, ended: bool):
+def test_small_talk_session_is_not_in_briefing(memory: Memory, said: str, *, ended: bool):
     say(memory, "old", said, "With the script for it.")
     memory.prompts.end_session("old") if ended else memory.prompts.end_turn("old")
     assert not memory.prompts.begin_session("new", project=HERE).text
@@ -87,16 +87,14 @@ def test_a_session_that_nothing_came_of_is_not_told(memory: Memory, said: str, *
     "said",
     ["Please mend the login", "The tide tables moved to the pier server", "can you fix the docs?"],
 )
-def test_a_session_of_few_words_is_told_if_they_ask_for_work_or_tell_something(
-    memory: Memory, said: str
-):
+def test_short_session_with_work_is_in_briefing(memory: Memory, said: str):
     say(memory, "old", said, "Noted.")
     memory.prompts.end_session("old")
     assert said in memory.prompts.begin_session("new", project=HERE).text
 
 
 @pytest.mark.parametrize("said", ["Store that", "Look in memory: press"])
-def test_a_session_that_only_asked_lore_itself_is_not_told(memory: Memory, said: str):
+def test_session_that_only_asked_memory_is_not_in_briefing(memory: Memory, said: str):
     at = NOON - timedelta(hours=1)
     name = "mcp__lore__recall"
     memory.capture(
@@ -113,7 +111,7 @@ def test_a_session_that_only_asked_lore_itself_is_not_told(memory: Memory, said:
     assert not memory.prompts.begin_session("new", project=HERE).text
 
 
-def test_a_question_that_something_was_decided_upon_is_told(memory: Memory):
+def test_session_with_a_decision_is_in_briefing(memory: Memory):
     say(
         memory, "old", "Postgres or SQLite for the tides?", "Either.", "We keep SQLite, it is small"
     )
@@ -121,21 +119,21 @@ def test_a_question_that_something_was_decided_upon_is_told(memory: Memory):
     assert "Postgres or SQLite" in memory.prompts.begin_session("new", project=HERE).text
 
 
-def test_what_several_sessions_were_for_is_told_once(memory: Memory):
+def test_sessions_with_same_goal_are_listed_once(memory: Memory):
     for session in ("one", "two", "three"):
         say(memory, session, "Run the nightly checks of the almanac", "All green.")
         memory.prompts.end_session(session)
     assert memory.prompts.begin_session("new", project=HERE).text.count("nightly checks") == 1
 
 
-def test_a_rule_is_told_once_as_a_rule_and_not_as_the_session_it_was_said_in(memory: Memory):
+def test_rule_is_in_briefing_once_without_its_session(memory: Memory):
     say(memory, "old", RULE, "Noted.")
     memory.prompts.end_session("old")
     memory.digest()
     assert memory.prompts.begin_session("new", project=HERE).text.count("ops/press.sh") == 1
 
 
-def test_a_prompt_is_given_the_rule_and_not_the_message_or_the_episode_that_says_it(
+def test_prompt_receives_rule_instead_of_message_or_episode(
     memory: Memory,
 ):
     say(memory, "old", RULE, "Noted.")
@@ -148,63 +146,63 @@ def test_a_prompt_is_given_the_rule_and_not_the_message_or_the_episode_that_says
     assert "Goal:" not in given
 
 
-def test_what_does_not_reach_the_threshold_is_not_given(memory: Memory):
+def test_hits_below_threshold_are_not_injected(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert not injected(memory, threshold=50.0)
 
 
 @pytest.mark.parametrize("prompt", ["", "go on", "yes please", "/compact", "…", "\0"])
-def test_a_prompt_that_asks_for_nothing_is_given_nothing(memory: Memory, prompt: str):
+def test_prompt_without_request_receives_nothing(memory: Memory, prompt: str):
     say(memory, "old", "go on", "yes please, the compact form goes on")
     assert not injected(memory, prompt, threshold=0.0)
 
 
-def test_the_same_text_is_not_given_twice_in_a_session(memory: Memory):
+def test_text_is_injected_once_per_session(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert injected(memory)
     assert not injected(memory)
     assert injected(memory, session="another")
 
 
-def test_the_same_words_of_another_session_are_the_same_text(memory: Memory):
+def test_equal_text_of_another_session_is_a_duplicate(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert FINDING in injected(memory)
     say(memory, "older", "Mend the logout", f"{FINDING}!")
     assert FINDING not in injected(memory)
 
 
-def test_a_condensed_session_may_be_given_it_again(memory: Memory):
+def test_condensed_session_may_receive_text_again(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert injected(memory)
     memory.prompts.begin_session("new", project=HERE, condensed=True)
     assert injected(memory)
 
 
-def test_what_was_said_in_the_session_itself_is_not_given(memory: Memory):
+def test_own_messages_are_not_injected(memory: Memory):
     say(memory, "new", "Mend the login", FINDING)
     assert not injected(memory)
 
 
-def test_what_a_subagent_or_the_parent_said_is_not_given(memory: Memory):
+def test_messages_of_relatives_are_not_injected(memory: Memory):
     say(memory, "new", "Ask a helper")
     say(memory, "new/agent-1", "Mend the login", FINDING, parent="new")
     assert not injected(memory)
     assert not injected(memory, session="new/agent-1")
 
 
-def test_what_a_fork_took_with_it_is_not_given(memory: Memory):
+def test_messages_copied_by_a_fork_are_not_injected(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     memory.capture("new", [NewMessage("assistant", (Part("text", FINDING),), NOON)], agent="other")
     assert not injected(memory)
 
 
-def test_another_project_is_not_told(memory: Memory):
+def test_other_projects_receive_nothing(memory: Memory):
     say(memory, "old", "Mend the login", FINDING, project="/code/other")
     assert not injected(memory)
     assert not injected(memory, project="/code/unknown")
 
 
-def test_a_session_of_no_project_is_told_nothing_of_one(memory: Memory):
+def test_session_without_project_receives_nothing_of_projects(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     memory.remember("Releases of the almanac go out on Fridays", project=HERE)
     memory.remember("Answers are written in British English")
@@ -214,13 +212,13 @@ def test_a_session_of_no_project_is_told_nothing_of_one(memory: Memory):
     assert "Fridays" not in told
 
 
-def test_what_holds_everywhere_is_told_everywhere(memory: Memory):
+def test_global_knowledge_reaches_every_project(memory: Memory):
     memory.store(FINDING, kind="bug_fix")
     memory.maintenance.embed_waiting()
     assert "Known fixes:" in injected(memory, project="/code/unknown")
 
 
-def test_what_was_superseded_is_not_given(memory: Memory):
+def test_superseded_items_are_not_injected(memory: Memory):
     old = memory.store(FINDING, project=HERE)
     new = memory.store("Sessions live in the gateway since May", project=HERE)
     memory.knowledge.supersede(old, new)
@@ -228,13 +226,13 @@ def test_what_was_superseded_is_not_given(memory: Memory):
     assert FINDING not in injected(memory, threshold=0.0)
 
 
-def test_what_comes_too_late_is_nothing_and_does_not_count_as_given(memory: Memory):
+def test_late_injection_is_empty_and_not_recorded(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert not injected(memory, within_s=0.0)
     assert injected(memory)
 
 
-def test_it_can_be_switched_off(memory: Memory):
+def test_injection_can_be_switched_off(memory: Memory):
     say(memory, "old", "Please always run make lint before a commit", FINDING)
     memory.context.settings = replace(memory.settings, inject_on=False)
     assert not injected(memory)
@@ -244,7 +242,7 @@ def test_it_can_be_switched_off(memory: Memory):
     ).text
 
 
-def test_nothing_is_embedded_on_the_way_but_the_prompt(tmp_path: Path):
+def test_only_the_prompt_is_embedded(tmp_path: Path):
     embedder = FakeEmbedder()
     with Memory.open(tmp_path / "home", embedder=embedder) as memory:
         say(memory, "old", "Mend the login", FINDING)
@@ -254,7 +252,7 @@ def test_nothing_is_embedded_on_the_way_but_the_prompt(tmp_path: Path):
         assert len(embedder.asked) == before + 1
 
 
-def test_a_session_that_begins_is_told_what_stands_what_happened_and_what_is_known(memory: Memory):
+def test_briefing_has_instructions_sessions_and_roots(memory: Memory):
     say(memory, "old", "Please always run make lint. Fix the login test", "Done, all tests pass")
     memory.sessions.episode("old")
     memory.store("Tokens live in Redis", kind="architecture", project=HERE)
@@ -265,7 +263,7 @@ def test_a_session_that_begins_is_told_what_stands_what_happened_and_what_is_kno
     assert "> Tokens live in Redis" in told.text.split("Known about:")[1]
 
 
-def test_standing_instructions_of_the_beginning_are_not_given_again(memory: Memory):
+def test_instructions_of_the_briefing_are_not_injected_again(memory: Memory):
     text = "Please always check the TTL of TokenCache in auth/cache.py for expired tokens"
     say(memory, "old", text)
     assert text in memory.prompts.begin_session("new", project=HERE).text
@@ -281,7 +279,7 @@ def given_to(memory: Memory, session: str) -> set[str]:
         )
 
 
-def test_all_that_a_beginning_told_whole_counts_as_given(memory: Memory):
+def test_complete_texts_of_the_briefing_count_as_injected(memory: Memory):
     say(memory, "old", "Please always run make lint. Fix the login test", "Done, all tests pass")
     memory.sessions.episode("old")
     memory.store("Tokens live in Redis", kind="architecture", project=HERE)
@@ -290,7 +288,7 @@ def test_all_that_a_beginning_told_whole_counts_as_given(memory: Memory):
     assert given_to(memory, "new") == set(told.ids)
 
 
-def test_knowledge_that_was_told_by_its_title_may_still_be_given(memory: Memory):
+def test_fragment_shown_by_title_may_be_injected_later(memory: Memory):
     long = memory.store(f"{FINDING}, {'and the same for each region, ' * 20}", project=HERE)
     memory.maintenance.embed_waiting()
     told = memory.prompts.begin_session("new", project=HERE)
@@ -299,20 +297,20 @@ def test_knowledge_that_was_told_by_its_title_may_still_be_given(memory: Memory)
     assert FINDING in injected(memory)
 
 
-def test_a_beginning_that_comes_too_late_is_nothing_and_does_not_count_as_given(memory: Memory):
+def test_late_briefing_is_empty_and_not_recorded(memory: Memory):
     say(memory, "old", "Please always run make lint. Fix the login test", "Done, all tests pass")
     assert not memory.prompts.begin_session("new", project=HERE, within_s=0.0).text
     assert not given_to(memory, "new")
 
 
-def test_a_session_that_was_not_told_yet_is_known_by_what_it_was_at(memory: Memory):
+def test_session_without_episode_is_listed_by_working_state(memory: Memory):
     say(memory, "old", "Mend the login test", "Which one?", "The one with the TTL")
     memory.prompts.end_turn("old")
     past = memory.prompts.begin_session("new", project=HERE).text.split("Last sessions:")[1]
     assert "The one with the TTL" in past
 
 
-def test_subagents_are_no_former_sessions(memory: Memory):
+def test_briefing_omits_subagents(memory: Memory):
     say(memory, "old", "Ask a helper")
     say(memory, "old/agent-1", "Search all files for the TTL", "None", parent="old")
     memory.sessions.episode("old/agent-1")
@@ -341,7 +339,7 @@ def failing_session(memory: Memory, session: str = "old") -> None:
     memory.maintenance.embed_waiting()
 
 
-def test_an_error_that_was_met_before_brings_what_was_done_about_it(memory: Memory):
+def test_known_error_returns_its_resolution(memory: Memory):
     failing_session(memory)
     told = memory.prompts.for_error(
         "Bash", "{}", ERROR, session="new", project=HERE, failed=True
@@ -350,7 +348,7 @@ def test_an_error_that_was_met_before_brings_what_was_done_about_it(memory: Memo
     assert "expire_at" not in told, "what a tool printed is never handed on"
 
 
-def test_a_fix_is_told_once_in_a_session(memory: Memory):
+def test_fix_is_injected_once_per_session(memory: Memory):
     failing_session(memory)
     given = {"session": "new", "project": HERE, "failed": True}
     assert memory.prompts.for_error("Bash", "{}", ERROR, **given).text  # type: ignore[arg-type]  # as named
@@ -358,7 +356,7 @@ def test_a_fix_is_told_once_in_a_session(memory: Memory):
     assert not memory.prompts.for_error("Bash", "{}", ERROR, **given).text  # type: ignore[arg-type]
 
 
-def test_a_known_fix_is_told_to_whom_it_concerns(memory: Memory):
+def test_fix_is_injected_for_the_matching_error(memory: Memory):
     memory.store(f"{ERROR[4:]}: run make proto first", kind="bug_fix", project=HERE)
     memory.maintenance.embed_waiting()
     given = {"session": "new", "project": HERE, "failed": True}
@@ -369,7 +367,7 @@ def test_a_known_fix_is_told_to_whom_it_concerns(memory: Memory):
 
 
 @pytest.mark.parametrize("output", ["", "3 passed", "Exit code 1", ERROR])
-def test_what_is_no_error_or_names_none_brings_nothing(memory: Memory, output: str):
+def test_output_without_error_returns_nothing(memory: Memory, output: str):
     failing_session(memory)
     assert not memory.prompts.for_error("Read", "{}", output, session="new", project=HERE).text
 
@@ -388,7 +386,7 @@ def transcript(folder: Path, session: str, *said: str, name: str = "") -> Path:
     return path
 
 
-def test_a_turn_that_ends_is_stored_at_once_and_once(memory: Memory, tmp_path: Path):
+def test_ended_turn_is_captured_once(memory: Memory, tmp_path: Path):
     path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
     first, second = memory.prompts.end_turn("s1", path), memory.prompts.end_turn("s1", path)
     assert first
@@ -411,9 +409,7 @@ class OvertakenSessions(Sessions):
         return captured
 
 
-def test_a_turn_is_stored_to_its_end_though_another_reader_was_faster(
-    memory: Memory, tmp_path: Path
-):
+def test_turn_is_captured_despite_concurrent_reader(memory: Memory, tmp_path: Path):
     path = transcript(tmp_path, "s1", "Mend the login test", FINDING)
     prompts = Prompts(memory.context, OvertakenSessions(memory.context), memory.digest)
     prompts.end_turn("s1", path)
@@ -431,7 +427,7 @@ def test_a_subagents_transcript_is_a_session_of_its_own(memory: Memory, tmp_path
     assert FINDING not in "".join(p.text for m in memory.sessions.messages("s1") for p in m.parts)
 
 
-def test_a_session_that_ends_is_told_as_an_episode(memory: Memory, tmp_path: Path):
+def test_ended_session_has_an_episode(memory: Memory, tmp_path: Path):
     memory.prompts.end_session(
         "s1", transcript(tmp_path, "s1", "Mend the login test", "Done, it passes")
     )
@@ -453,9 +449,7 @@ def test_an_injection_counts_its_tokens(memory: Memory):
     assert len(told.ids) == 1
 
 
-def test_what_lore_put_into_a_prompt_is_not_learned_from_the_transcript(
-    memory: Memory, tmp_path: Path
-):
+def test_injected_text_is_not_learned_from_transcript(memory: Memory, tmp_path: Path):
     memory.store("Please always deploy with the blue heron script", kind="preference", project=HERE)
     memory.maintenance.embed_waiting()
     told = memory.prompts.begin_session("s1", project=HERE).text

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lore.mcp.handshake_builder import save_handshake
 from lore.proxy import cached_handshake
 from lore.proxy.cached_handshake import HANDSHAKE_FILE, UNKNOWN_VERSION, Handshake, find_result
 from lore.settings import Settings
@@ -35,7 +36,7 @@ def meta(version: object) -> dict[str, object]:
 def test_a_greeting_is_found_by_its_mark_alone(tmp_path: Path):
     home = str(tmp_path)
     assert cached_handshake.load_handshake(home, "mark") is None
-    cached_handshake.save_handshake(home, "mark", KEPT)
+    save_handshake(tmp_path, "mark", KEPT)
     assert cached_handshake.load_handshake(home, "mark") == KEPT
     assert cached_handshake.load_handshake(home, "another") is None
     assert cached_handshake.load_handshake(home, "") is None

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Recall: what is found, in which order, and what is left out."""
 
 from __future__ import annotations
 
@@ -75,25 +75,25 @@ def test_the_budget_cuts_but_leaves_three_hits(memory: Memory):
     assert len(wide.hits) > 3
 
 
-def test_no_more_hits_than_the_limit(memory: Memory):
+def test_limit_caps_the_hits(memory: Memory):
     say(memory, "s", *[f"deploy number {i} went through stage {i * 7} well" for i in range(20)])
     assert len(memory.recall("deploy stage", limit=2).hits) == 2
 
 
 @pytest.mark.parametrize("limit", [0, -1, 100_000])
-def test_a_limit_out_of_reason_is_refused(memory: Memory, limit: int):
+def test_invalid_limit_is_refused(memory: Memory, limit: int):
     with pytest.raises(InvalidInput):
         memory.recall("x", limit=limit)
 
 
-def test_doubles_collapse_into_one_hit_that_names_the_others(memory: Memory):
+def test_duplicates_merge_into_one_hit(memory: Memory):
     first = say(memory, "a", DEPLOY)
     second = say(memory, "b", DEPLOY, at=NOON + timedelta(days=1))
     [hit] = memory.recall("how do we deploy").hits
     assert {hit.id, *hit.same} == {*first, *second}
 
 
-def test_the_session_that_asks_comes_before_others(memory: Memory):
+def test_messages_of_the_asking_session_rank_first(memory: Memory):
     others = [say(memory, f"s{i}", f"We deploy on day {i}")[0] for i in range(3)]
     own = say(memory, "mine", "We deploy on day 9")[0]
     answer = memory.recall("deploy day", session="mine")
@@ -144,14 +144,14 @@ def test_untrusted_text_appears_when_asked_for_and_says_where_it_is_from(memory:
     assert (hit.id, hit.origin) == (id_, "web")
 
 
-def test_standing_instructions_stand_beside_the_hits(memory: Memory):
+def test_standing_instructions_accompany_the_hits(memory: Memory):
     say(memory, "s", "From now on use pnpm, never npm.", "Understood.")
     assert [hit.text for hit in memory.recall("tea").standing] == [
         "From now on use pnpm, never npm."
     ]
 
 
-def test_a_standing_instruction_said_twice_is_kept_once(memory: Memory):
+def test_repeated_standing_instruction_is_returned_once(memory: Memory):
     say(memory, "a", "Always run the tests.")
     say(memory, "b", "always run the tests", at=NOON + timedelta(days=2))
     assert len(memory.search.standing_instructions()) == 1
@@ -163,7 +163,7 @@ def test_explain_gives_signals_that_add_up_to_the_score(memory: Memory):
     assert sum(signal.contribution for signal in hit.signals) == pytest.approx(hit.score)
 
 
-def test_why_not_tells_the_fate_of_every_item_asked_about(memory: Memory):
+def test_why_not_explains_each_item(memory: Memory):
     ids = say(memory, "s", *[f"deploy number {i} went to stage {i}" for i in range(8)], "tea")
     answer = memory.recall("deploy stage", limit=3, why_not=[*ids])
     fates = {fate.id: fate.verdict for fate in answer.fates}
@@ -187,7 +187,7 @@ def test_a_named_speaker_is_preferred(memory: Memory):
     assert memory.recall("What did Ole paint last summer?").hits[0].id == ids[1]
 
 
-def test_a_hit_is_dated_and_placed(memory: Memory):
+def test_hit_has_date_and_location(memory: Memory):
     say(memory, "s", DEPLOY, project="/p/harbor", title="Deploy talk", agent="codex")
     hit = memory.recall("deploy").hits[0]
     assert hit.title == "Deploy talk"
@@ -207,14 +207,14 @@ def test_a_long_message_is_shown_around_the_words_of_the_question(memory: Memory
     assert hit.tokens < 300
 
 
-def test_a_fragment_brings_along_what_it_is_linked_to(memory: Memory):
+def test_linked_fragments_become_candidates(memory: Memory):
     seed = memory.store("The alarm rang at night")
     other = memory.store("Batteries were replaced")
     memory.knowledge.link(seed, other, "related_to")
     assert {hit.id for hit in memory.recall("alarm rang", limit=50)} == {seed, other}
 
 
-def test_what_is_named_letter_by_letter_comes_first(memory: Memory):
+def test_exact_identifier_match_ranks_first(memory: Memory):
     for i in range(80):
         say(memory, f"s{i}", f"The worker made {i} attempts at most", "A max of attempts, I see")
     [id_] = say(memory, "set", "We set WORKER_MAX_ATTEMPTS to 4")
@@ -222,7 +222,7 @@ def test_what_is_named_letter_by_letter_comes_first(memory: Memory):
     assert memory.recall('Who said "set worker"?').hits[0].id == id_
 
 
-def test_instructions_of_another_project_are_not_at_hand(memory: Memory):
+def test_instructions_of_other_projects_are_omitted(memory: Memory):
     say(memory, "a", "Always use tabs here.", project="/p/a")
     say(memory, "b", "Always use spaces here.", project="/p/b")
     say(memory, "c", "Never use emoji anywhere.")
@@ -233,7 +233,7 @@ def test_instructions_of_another_project_are_not_at_hand(memory: Memory):
     assert len(memory.search.standing_instructions()) == 3
 
 
-def test_preferences_stand_beside_what_was_said(memory: Memory):
+def test_preferences_are_returned_with_instructions(memory: Memory):
     say(memory, "s", "Always answer in English.", at=NOON - timedelta(days=9))
     kept = memory.store("Tabs, never spaces", kind="preference")
     memory.store("The sky is blue")
@@ -244,7 +244,7 @@ def test_preferences_stand_beside_what_was_said(memory: Memory):
     assert kept in [hit.id for hit in memory.recall("indentation").standing]
 
 
-def test_a_preference_stands_as_long_as_it_is_shown(memory: Memory):
+def test_only_visible_preferences_are_returned(memory: Memory):
     old = memory.store("Tabs, never spaces", kind="preference")
     memory.knowledge.update(old, "Two spaces, never tabs")
     assert [hit.text for hit in memory.search.standing_instructions()] == ["Two spaces, never tabs"]
@@ -261,7 +261,7 @@ def test_a_preference_stands_as_long_as_it_is_shown(memory: Memory):
     assert memory.search.standing_instructions()[0].id == long
 
 
-def test_a_question_that_nothing_answers_is_told_from_one_that_is_answered(memory: Memory):
+def test_relevant_is_false_for_unanswered_questions(memory: Memory):
     say(memory, "s", *FILLER, DEPLOY)
     assert memory.recall("how do we deploy?").relevant
     answer = memory.recall("zxqv blorf wubnar quatlorp vexgri muptok norskee jibplim tea?")
@@ -270,9 +270,7 @@ def test_a_question_that_nothing_answers_is_told_from_one_that_is_answered(memor
     assert not memory.recall("zxqv blorf?").relevant
 
 
-def test_without_vectors_the_words_alone_say_whether_a_hit_is_relevant(
-    tmp_path: Path, clock: FixedClock
-):
+def test_relevant_uses_words_only_without_vectors(tmp_path: Path, clock: FixedClock):
     with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=clock) as memory:
         say(memory, "s", *FILLER, DEPLOY)
         assert memory.recall("how do we deploy?").relevant
@@ -288,7 +286,7 @@ def test_a_filter_finds_the_one_fragment_among_many_that_fit_the_words(memory: M
     assert [hit.id for hit in memory.search("deploy", parent_id=one)] == [one]
 
 
-def test_hidden_fragments_do_not_crowd_out_living_ones(memory: Memory):
+def test_hidden_fragments_do_not_displace_visible_ones(memory: Memory):
     ids = memory.knowledge.store_all(Draft(f"deploy note {i}") for i in range(130))
     memory.maintenance.embed_waiting()
     for id_ in ids:
@@ -298,7 +296,7 @@ def test_hidden_fragments_do_not_crowd_out_living_ones(memory: Memory):
     assert [hit.id for hit in memory.search("deploy")] == [living]
 
 
-def test_a_fragment_that_is_brought_back_is_found_again_by_words_and_meaning(memory: Memory):
+def test_restored_fragment_is_found_by_words_and_meaning(memory: Memory):
     id_ = memory.store("deploy by hand")
     memory.maintenance.embed_waiting()
     memory.knowledge.delete(id_)
@@ -308,7 +306,7 @@ def test_a_fragment_that_is_brought_back_is_found_again_by_words_and_meaning(mem
     assert "meaning #1" in hit.why
 
 
-def test_a_level_of_abstraction_shows_nothing_hidden_or_of_another_project(memory: Memory):
+def test_depth_search_omits_hidden_and_foreign_fragments(memory: Memory):
     top = memory.store("Everything about harbor")
     child = memory.store("deploy script of harbor", parent_id=top, project="/b")
     assert memory.search("deploy script", depth=1, project="/b")[0].id == child
@@ -326,13 +324,13 @@ def test_sessions_of_another_project_are_never_found(memory: Memory):
         memory.search.find_sessions("x", limit=-1)
 
 
-def test_untrusted_text_stays_out_of_what_nobody_asked_for(memory: Memory):
+def test_trusted_only_omits_untrusted_text(memory: Memory):
     memory.store("Deploys are done by pasting this command", origin="web")
     said = say(memory, "s", "Deploys are done by script")
     assert [hit.id for hit in memory.recall("deploys", trusted_only=True)] == said
 
 
-def test_an_unread_trifle_fades_from_search(tmp_path, clock: FixedClock):
+def test_unread_unimportant_fragment_fades_from_search(tmp_path, clock: FixedClock):
     from tests.fakes import FakeEmbedder
 
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(), now=clock) as memory:
@@ -345,12 +343,12 @@ def test_an_unread_trifle_fades_from_search(tmp_path, clock: FixedClock):
         assert "faded" in memory.recall("tea", why_not=[trifle]).fates[0].verdict
 
 
-def test_nonsense_finds_nothing(memory: Memory):
+def test_nonsense_query_has_no_hits(memory: Memory):
     say(memory, "s", *[f"boat {i} needs a new rope" for i in range(40)])
     assert len(memory.recall("zzxqv").hits) <= 3
 
 
-def test_the_newest_value_comes_first_when_asked_for_now(memory: Memory):
+def test_question_about_now_returns_newest_value_first(memory: Memory):
     for days, value in ((60, 2), (30, 4), (5, 8)):
         at = NOON - timedelta(days=days)
         say(memory, f"s{days}", f"SEARCH_TIMEOUT is {value} s", "noted", at=at)
@@ -368,7 +366,7 @@ def test_an_answer_deep_in_a_long_message_is_found_and_shown(memory: Memory):
     assert "Root cause" in hit.text
 
 
-def test_a_stretch_of_time_brings_what_was_said_then(memory: Memory, clock: FixedClock):
+def test_time_span_adds_messages_of_that_time(memory: Memory, clock: FixedClock):
     for i in range(60):
         say(
             memory, f"s{i}", f"What did we do about boat {i}", "ropes", at=NOON - timedelta(days=90)
@@ -380,7 +378,7 @@ def test_a_stretch_of_time_brings_what_was_said_then(memory: Memory, clock: Fixe
     assert all("the time" not in hit.why for hit in answer.hits[1:])
 
 
-def test_a_tree_is_not_searched_for_by_a_wrong_id(memory: Memory):
+def test_search_refuses_invalid_parent_id(memory: Memory):
     memory.store("one")
     with pytest.raises(NotFound):
         memory.search.explore("0199aaaa-bbbb")
@@ -391,7 +389,7 @@ def test_a_tree_is_not_searched_for_by_a_wrong_id(memory: Memory):
         memory.search.explore(memory.search.roots()[0].id[:8])
 
 
-def test_a_key_belongs_to_its_verb(memory: Memory):
+def test_idempotency_key_belongs_to_one_verb(memory: Memory):
     id_ = memory.store("one", key="k")
     assert memory.knowledge.update(id_, "two", key="k") == 2
     assert memory.knowledge.update(id_, "three", key="k") == 2

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Deep search: seeds, the walk through the graph, and paths."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def direct(ns: list[int], fused: list[float]) -> Direct:
     return Direct(np.array(ns, np.int64), scores, scores, scores)
 
 
-def test_the_best_direct_hits_are_seeds_by_how_near_the_best_they_are():
+def test_best_direct_hits_are_weighted_seeds():
     seeds = deep_search.choose_seeds(direct([7, 8, 9, 10], [2.0, 1.0, 0.0, -1.0]), {})
     assert seeds == pytest.approx({7: 1.0, 8: np.exp(-1), 9: np.exp(-2)})
 
 
-def test_what_the_question_names_is_a_seed_too():
+def test_titles_named_in_the_question_are_seeds():
     seeds = deep_search.choose_seeds(direct([7], [2.0]), {"ada": [7, 5]})
     assert seeds == {7: 1.5, 5: 0.5}
 
 
-def test_without_hits_the_named_are_the_seeds():
+def test_named_titles_are_seeds_without_hits():
     assert deep_search.choose_seeds(direct([], []), {"ada": [5]}) == {5: 1.0}
     assert deep_search.choose_seeds(direct([], []), {}) == {}
 
@@ -38,7 +38,7 @@ def test_a_name_inside_a_longer_name_does_not_count():
     assert deep_search.longest_only(titled) == {"new york times": [3], "yorkshire": [4]}
 
 
-def test_candidates_are_the_walked_then_the_direct_each_once():
+def test_candidates_are_walked_then_direct_without_duplicates():
     walked = Mass(np.array([1, 2, 3]), np.array([0.1, 0.3, 0.2]))
     assert deep_search.candidates(direct([3, 9], [1, 0]), walked).tolist() == [2, 3, 1, 9]
 
@@ -49,7 +49,7 @@ def test_the_number_of_candidates_is_bounded():
     assert len(deep_search.candidates(many, walked)) == deep_search.WALKED + deep_search.DIRECT
 
 
-def test_stems_meet_the_inflections_of_a_word():
+def test_stems_match_inflections():
     assert deep_search.stems("The painter was painting paintings") == {"painte", "painti"}
 
 
@@ -137,34 +137,34 @@ def test_only_the_proportions_of_the_seeds_count(seed, factor):
 
 
 @pytest.mark.parametrize("seeds", [{}, {1: 0.0}, {1: 0.0, 2: 0.0}])
-def test_without_seeds_nothing_is_reached_and_nothing_asked(seeds):
+def test_walk_without_seeds_reads_nothing(seeds):
     graph = random_graph(0)
     mass = deep_search.walk(seeds, graph.expand)
     assert len(mass.ns) == len(mass.values) == 0
     assert graph.asked == []
 
 
-def test_a_seed_without_links_keeps_its_own_strength():
+def test_seed_without_links_keeps_its_mass():
     graph = Bipartite(np.zeros((3, 2)))
     mass = deep_search.walk({1: 2.0}, graph.expand)
     assert mass.ns.tolist() == [1]
     assert mass.values.tolist() == [deep_search.RESTART]
 
 
-def test_only_the_strongest_pass_their_strength_on():
+def test_only_strongest_items_spread_mass():
     graph = random_graph(1)
     deep_search.walk(dict.fromkeys(range(40), 1.0), graph.expand, keep=5)
     assert [len(ns) for ns in graph.asked] == [5, 5]
 
 
-def test_weights_that_leave_a_node_sum_to_one():
+def test_outgoing_weights_sum_to_one():
     links = deep_search.normalised(
         np.array([1, 1, 2, 3]), np.array([7, 8, 7, 9]), np.array([1.0, 3.0, 5.0, 0.0])
     )
     assert links.weights.tolist() == [0.25, 0.75, 1.0, 0.0]
 
 
-def test_strength_is_passed_along_links_of_known_nodes_only():
+def test_mass_spreads_along_links_of_known_nodes_only():
     mass = Mass(np.array([5, 2]), np.array([0.5, 0.25]))
     links = Links(np.array([2, 5, 9]), np.array([7, 7, 7]), np.array([1.0, 0.5, 1.0]))
     passed = deep_search.spread(mass, links)
@@ -172,19 +172,19 @@ def test_strength_is_passed_along_links_of_known_nodes_only():
     assert passed.values.tolist() == [0.5]
 
 
-def test_nothing_is_passed_from_nothing():
+def test_empty_mass_spreads_nothing():
     nothing = Mass(np.empty(0, np.int64), np.empty(0))
     links = Links(np.array([1]), np.array([2]), np.array([1.0]))
     assert len(deep_search.spread(nothing, links).ns) == 0
 
 
-def test_strength_that_arrives_on_several_ways_adds_up():
+def test_mass_from_several_paths_adds_up():
     mass = deep_search.sum_mass(np.array([4, 2, 4]), np.array([0.25, 0.5, 0.25]))
     assert mass.ns.tolist() == [2, 4]
     assert mass.values.tolist() == [0.5, 0.5]
 
 
-def test_the_top_is_strongest_first_and_equals_keep_their_order():
+def test_top_is_sorted_and_stable():
     mass = Mass(np.array([1, 2, 3, 4]), np.array([0.1, 0.4, 0.1, 0.2]))
     assert mass.top(3).ns.tolist() == [2, 4, 1]
     assert mass.top(9).ns.tolist() == [2, 4, 1, 3]
@@ -201,19 +201,19 @@ def path(memory: Memory, seed: str, hit: str) -> tuple[str, ...]:
         return find_path(db, [a], b)
 
 
-def test_a_drawn_edge_is_named_by_its_kind(memory: Memory):
+def test_path_names_edge_by_its_kind(memory: Memory):
     a, b = memory.store("The alarm rang"), memory.store("Batteries were replaced")
     memory.knowledge.link(b, a, "example_of")
     assert path(memory, a, b) == ("The alarm rang", "example of", "Batteries were replaced")
 
 
-def test_what_two_mention_links_them_by_its_name(memory: Memory):
+def test_path_names_shared_entity(memory: Memory):
     a = memory.store("Odile Brandt leads the team", summary="The team")
     b = memory.store("The berth was painted by Odile Brandt", summary="The berth")
     assert path(memory, a, b) == ("The team", "odile brandt", "The berth")
 
 
-def test_a_way_may_lead_through_one_other(memory: Memory):
+def test_path_may_have_one_fragment_in_between(memory: Memory):
     a, b, c = memory.store("one"), memory.store("two"), memory.store("three")
     memory.knowledge.link(a, b, "supports")
     memory.knowledge.link(b, c, "related_to")
@@ -222,5 +222,5 @@ def test_a_way_may_lead_through_one_other(memory: Memory):
     assert path(memory, a, c) == ()
 
 
-def test_what_hangs_together_with_nothing_has_no_path(memory: Memory):
+def test_unlinked_fragments_have_no_path(memory: Memory):
     assert path(memory, memory.store("one"), memory.store("two")) == ()

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Features of the candidates, and hits of distillations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.fakes import NOON, FakeEmbedder
 from tests.recall.talk import say
 
 
-def test_a_needle_is_the_beginning_that_a_word_shares_with_its_stem():
-    assert features.needle("deployments", "deploy") == " deploy"
-    assert features.needle("ran", "ran") == " ran "
-    assert features.needle("flies", "fli") == " flies"
+def test_needle_is_prefix_shared_with_the_stem():
+    assert features.needle("deployments") == " deploy"
+    assert features.needle("ran") == " ran "
+    assert features.needle("flies") == " flies"
 
 
 def test_words_far_apart_cover_less_than_words_close_together():
@@ -36,7 +36,7 @@ def test_words_far_apart_cover_less_than_words_close_together():
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.floats(0, 1)), max_size=30))
-def test_session_features_agree_with_a_plain_reckoning(pairs: list[tuple[int, float]]):
+def test_session_features_agree_with_a_simple_computation(pairs: list[tuple[int, float]]):
     pool = _Pool([session for session, _ in pairs], [base for _, base in pairs])
     found = features._session(pool, np.zeros(len(pairs), np.bool_))  # type: ignore[arg-type]
     for place, (session, own) in enumerate(pairs):
@@ -47,7 +47,7 @@ def test_session_features_agree_with_a_plain_reckoning(pairs: list[tuple[int, fl
         assert found["session_next"][place] <= sum([*others[:3], own]) / 3 + 1e-9
 
 
-def test_logs_and_messages_of_one_session_are_reckoned_apart():
+def test_logs_and_messages_of_a_session_are_separate():
     pool = _Pool([1, 1, 1], [0.2, 0.4, 0.9])
     found = features._session(pool, np.array([False, False, True]))  # type: ignore[arg-type]
     assert found["session_best"].tolist() == [0.4, 0.2, 0.0]
@@ -76,13 +76,13 @@ def ranked(memory: Memory, question: str, bounds: Bounds | None = None) -> Ranke
         return rank(memory.sources, db, parse(question, NOON), bounds or Bounds(), "learned")
 
 
-def test_without_distillations_nothing_is_told(memory: Memory):
+def test_log_features_are_zero_without_distillations(memory: Memory):
     say(memory, "talk", *SAID)
     found = ranked(memory, "What does the berth cost?")
     assert all(not found.features[name].any() for name in features.LOG_FEATURES)
 
 
-def test_a_log_and_the_messages_it_tells_know_of_each_other(memory: Memory):
+def test_log_and_its_source_messages_share_features(memory: Memory):
     say(memory, "talk", *SAID)
     memory.digest(knowledge=False)
     found = ranked(memory, "berth in Bergen crowns")
@@ -94,7 +94,7 @@ def test_a_log_and_the_messages_it_tells_know_of_each_other(memory: Memory):
     assert not found.features["told"][log].any()
 
 
-def test_a_log_is_shown_by_the_line_that_fits_and_names_its_messages(memory: Memory):
+def test_log_hit_shows_matching_line_and_its_sources(memory: Memory):
     ids = say(memory, "talk", *SAID)
     memory.digest(knowledge=False)
     answer = memory.recall("berth in Bergen crowns", types=("distillation",))
@@ -113,7 +113,7 @@ def test_a_line_is_shown_beside_many_messages_that_share_the_words(memory: Memor
     assert hits[-1].sources == (told,)
 
 
-def test_a_message_that_a_shown_line_quotes_is_not_shown_again(memory: Memory):
+def test_message_quoted_by_a_shown_line_is_not_repeated(memory: Memory):
     ids = say(memory, "talk", *SAID)
     memory.digest(knowledge=False)
     hits = memory.recall("berth in Bergen crowns").hits
@@ -121,7 +121,7 @@ def test_a_message_that_a_shown_line_quotes_is_not_shown_again(memory: Memory):
     assert len(telling_it) == 1
 
 
-def test_types_bound_what_is_found(memory: Memory):
+def test_types_limit_the_hits(memory: Memory):
     say(memory, "talk", *SAID)
     memory.digest(knowledge=False)
     for type_ in ("message", "distillation"):
@@ -130,7 +130,7 @@ def test_types_bound_what_is_found(memory: Memory):
     assert memory.recall("berth in Bergen crowns", types=("fragment",)).hits == ()
 
 
-def test_a_session_is_shown_by_its_log_and_found_by_its_log_alone(memory: Memory):
+def test_session_hit_shows_log_and_log_alone_finds_session(memory: Memory):
     say(memory, "talk", *SAID)
     say(memory, "other", *(f"Something else was said here, number {i}" for i in range(6)))
     memory.digest(knowledge=False)
@@ -140,7 +140,7 @@ def test_a_session_is_shown_by_its_log_and_found_by_its_log_alone(memory: Memory
         assert "40 crowns" in first.best[0].text
 
 
-def test_an_archived_log_ranks_behind_the_same_that_is_not(tmp_path: Path):
+def test_archived_log_ranks_below_its_unarchived_copy(tmp_path: Path):
     with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder()) as memory:
         say(memory, "one", *SAID)
         say(memory, "two", *SAID)

@@ -15,7 +15,7 @@ def array(*values: float) -> np.ndarray:
     return np.array(values, np.float64)
 
 
-def test_the_largest_has_rank_0_and_equals_keep_their_order():
+def test_largest_value_has_rank_0_and_ties_keep_order():
     assert fusion.ranks(array(1, 3, 2, 3)).tolist() == [3, 0, 2, 1]
 
 
@@ -27,12 +27,12 @@ def test_ranks_are_a_permutation_in_falling_order(values):
     assert (np.diff(ordered) <= 0).all()
 
 
-def test_shares_are_parts_of_the_largest():
+def test_shares_are_relative_to_the_largest():
     assert fusion.shares(array(1, 4, 2)).tolist() == [0.25, 1.0, 0.5]
 
 
 @pytest.mark.parametrize("values", [array(), array(0, 0), array(-1, -2)])
-def test_there_is_nothing_to_share_where_nothing_is_positive(values):
+def test_shares_are_zero_if_no_value_is_positive(values):
     assert fusion.shares(values).tolist() == [0.0] * len(values)
 
 
@@ -46,11 +46,11 @@ def test_standard_scores_have_mean_0_and_deviation_1(values):
 
 
 @pytest.mark.parametrize("values", [array(), array(5), array(2, 2, 2)])
-def test_values_that_are_all_alike_standardise_to_zeros(values):
+def test_equal_values_standardize_to_zeros(values):
     assert fusion.standardised(values).tolist() == [0.0] * len(values)
 
 
-def test_reciprocal_ranks_add_up_over_the_arms():
+def test_reciprocal_ranks_add_up_over_searches():
     fused = fusion.reciprocal_ranks(array(3, 2, 0), array(0.1, 0.9, 0.5), terms=1)
     assert fused == pytest.approx([1 / 61 + 1 / 63, 1 / 62 + 1 / 61, 1 / 62])
 
@@ -60,7 +60,7 @@ def test_vectors_count_more_from_two_terms_on():
     assert fused == pytest.approx([1 / 61 + 1.5 / 63, 1 / 62 + 1.5 / 61, 1.5 / 62])
 
 
-def test_a_candidate_counts_only_in_arms_that_found_it():
+def test_candidate_counts_only_in_searches_that_returned_it():
     assert fusion.reciprocal_ranks(array(0, 1), array(0, 0), terms=3).tolist() == [0, 1 / 61]
 
 
@@ -75,7 +75,7 @@ def test_the_weighted_recipe_is_the_sum_of_standard_scores():
     assert fusion.weighted(one, other).tolist() == expected.tolist()
 
 
-def test_equal_scores_are_ordered_by_their_ties_larger_first():
+def test_equal_scores_are_ordered_by_larger_tie_breaker():
     assert fusion.best_first(array(1, 2, 1, 2), [10, 20, 30, 40]).tolist() == [3, 1, 2, 0]
 
 

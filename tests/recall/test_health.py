@@ -9,7 +9,7 @@ from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
 
 
-def test_a_sound_memory_is_sound(memory: Memory):
+def test_checks_pass_for_a_healthy_memory(memory: Memory):
     say(memory, "s", "one boat", "two lamps")
     memory.store("Boats float")
     memory.maintenance.embed_waiting()
@@ -19,7 +19,7 @@ def test_a_sound_memory_is_sound(memory: Memory):
     assert set(states.values()) == {"ok"}
 
 
-def test_a_keyword_index_that_lost_rows_is_found_and_mended(memory: Memory):
+def test_missing_keyword_rows_are_reported_and_fixed(memory: Memory):
     [id_] = say(memory, "s", "one boat")
     memory.database.write(lambda db: db.run("DELETE FROM message_words"))
     before = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
@@ -30,7 +30,7 @@ def test_a_keyword_index_that_lost_rows_is_found_and_mended(memory: Memory):
     assert memory.recall("boat").hits[0].id == id_
 
 
-def test_a_vector_index_that_lacks_vectors_is_found_and_mended(memory: Memory):
+def test_missing_vectors_are_reported_and_fixed(memory: Memory):
     say(memory, "s", "one boat", "two lamps")
     memory.maintenance.embed_waiting()
     memory.sources.vector_index().remove([1])
@@ -41,14 +41,14 @@ def test_a_vector_index_that_lacks_vectors_is_found_and_mended(memory: Memory):
     assert len(memory.sources.vector_index()) == 2
 
 
-def test_items_that_wait_are_told(memory: Memory):
+def test_items_without_vectors_are_reported(memory: Memory):
     say(memory, "s", "one boat")
     checks = {c.name: c for c in health.check_memory(memory.sources, "", fix=False)}
     assert checks["vectors"].state in ("ok", "degraded")
     assert "1 item" in checks["vectors"].detail
 
 
-def test_a_home_that_others_may_read_is_told(tmp_path: Path):
+def test_readable_home_is_reported(tmp_path: Path):
     home = tmp_path / "home"
     with Memory.open(home=home, embedder=FakeEmbedder()):
         home.chmod(0o755)
@@ -70,7 +70,7 @@ def test_a_session_stays_in_its_first_project_and_doctor_says_so(memory: Memory)
     assert memory.maintenance.stats().projects == (("/code/first", 3),)
 
 
-def test_copies_that_forgetting_does_not_reach_are_named(tmp_path: Path):
+def test_copies_outside_the_backups_are_reported(tmp_path: Path):
     config = settings.load({}, home=tmp_path / "home").settings
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         memory.store("one boat")
@@ -84,7 +84,7 @@ def test_copies_that_forgetting_does_not_reach_are_named(tmp_path: Path):
     assert "backups/export.jsonl, old.db may still hold" in checks["files"].detail
 
 
-def test_every_copy_of_lores_own_making_is_reached_by_forgetting(tmp_path: Path):
+def test_forget_reaches_all_copies_that_lore_makes(tmp_path: Path):
     config = settings.load({}, home=tmp_path / "home").settings
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
         memory.store("The word is xylophonist")

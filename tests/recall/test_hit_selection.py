@@ -1,4 +1,4 @@
-"""TODO."""
+"""Selection of hits and of distillation lines."""
 
 from __future__ import annotations
 

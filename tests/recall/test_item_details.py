@@ -1,4 +1,4 @@
-"""TODO."""
+"""Read, explore, traverse, why, history and timeline."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_fragment_is_read_with_its_surroundings(memory: Memory):
     ]
 
 
-def test_reading_reinforces_and_looking_does_not(memory: Memory):
+def test_read_reinforces_and_explore_does_not(memory: Memory):
     id_ = memory.store("Deploys")
     memory.read([id_], reinforce=False)
     counts = [r.fragment.access_count for _ in (0, 1) for r in memory.read([id_]) if r.fragment]
@@ -44,7 +44,7 @@ def test_a_message_is_read_whole_with_its_session(memory: Memory):
     assert reading.session.title == "Long talk"
 
 
-def test_a_tree_is_explored_to_the_depth_asked_for(memory: Memory):
+def test_explore_stops_at_max_depth(memory: Memory):
     root = memory.store("A")
     child = memory.store("B", parent_id=root)
     memory.store("C", parent_id=child)
@@ -54,7 +54,7 @@ def test_a_tree_is_explored_to_the_depth_asked_for(memory: Memory):
     assert short.below[0].below == ()
 
 
-def test_one_step_in_each_direction(memory: Memory):
+def test_traverse_returns_children_parent_and_associations(memory: Memory):
     root = memory.store("A")
     child = memory.store("B", parent_id=root)
     other = memory.store("C")
@@ -68,7 +68,7 @@ def test_one_step_in_each_direction(memory: Memory):
         memory.search.traverse(root, "sideways")  # type: ignore[arg-type]
 
 
-def test_why_shows_the_messages_that_a_fragment_came_from(memory: Memory):
+def test_why_returns_source_messages(memory: Memory):
     [source] = say(memory, "s", "We deploy with ops/deploy.sh")
     id_ = memory.store("Deploys use ops/deploy.sh", source_messages=[source])
     memory.recall("deploy")
@@ -91,7 +91,7 @@ def test_versions_are_logged_and_compared(memory: Memory):
         memory.knowledge.diff(id_, version=7)
 
 
-def test_what_was_deleted_is_on_no_way(memory: Memory):
+def test_deleted_fragments_are_not_traversed(memory: Memory):
     root = memory.store("Deploys")
     child = memory.store("Deploys are blue green", parent_id=root)
     other = memory.store("Rollbacks")
@@ -105,7 +105,7 @@ def test_what_was_deleted_is_on_no_way(memory: Memory):
         memory.search.traverse(child, "parent")
 
 
-def test_what_was_deleted_and_is_asked_for_by_id_is_marked(memory: Memory):
+def test_deleted_fragment_is_readable_by_id_and_marked(memory: Memory):
     root = memory.store("Deploys")
     child = memory.store("Deploys are blue green", parent_id=root)
     memory.knowledge.delete(child)
@@ -119,7 +119,7 @@ def test_what_was_deleted_and_is_asked_for_by_id_is_marked(memory: Memory):
     assert reading.parent.deleted
 
 
-def test_a_history_tells_everything_in_order(tmp_path: Path):
+def test_history_lists_all_events_in_order(tmp_path: Path):
     clock = FixedClock()
     with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=clock) as memory:
         [said] = memory.capture("s", [NewMessage("user", (Part("text", "We use tabs."),), NOON)])
@@ -146,9 +146,7 @@ def test_a_history_tells_everything_in_order(tmp_path: Path):
             memory.knowledge.history(said)
 
 
-def test_around_a_message_is_what_was_said_and_learned_in_its_session(
-    memory: Memory, clock: FixedClock
-):
+def test_timeline_of_a_message_covers_its_session(memory: Memory, clock: FixedClock):
     ids = say(memory, "a", *(f"word {place}" for place in range(6)))
     say(memory, "b", "elsewhere")
     clock.advance(minutes=2.5)
@@ -159,7 +157,7 @@ def test_around_a_message_is_what_was_said_and_learned_in_its_session(
     assert [one.what for one in found] == ["assistant", "user", "fact", "assistant"]
 
 
-def test_around_a_time_is_what_happened_in_all_sessions(memory: Memory):
+def test_timeline_of_a_time_covers_all_sessions(memory: Memory):
     early = say(memory, "a", "one", "two", at=NOON - timedelta(hours=1), project="/code/a")
     late = say(memory, "b", "three", "four", at=NOON, project="/code/b")
     for anchor in ("2026-05-13T12:00", "2026-05-13 12:00:00+00:00"):
@@ -170,22 +168,22 @@ def test_around_a_time_is_what_happened_in_all_sessions(memory: Memory):
     assert [one.id for one in within] == early
 
 
-def test_a_time_may_be_said_in_words(memory: Memory):
+def test_timeline_accepts_time_in_words(memory: Memory):
     ids = say(memory, "a", "one", at=NOON - timedelta(days=1))
     assert [one.id for one in memory.search.timeline("yesterday")] == ids
 
 
-def test_around_now_is_what_happened_last(memory: Memory):
+def test_timeline_of_now_returns_latest_entries(memory: Memory):
     ids = say(memory, "a", *(f"word {place}" for place in range(9)), at=NOON - timedelta(days=1))
     assert [one.id for one in memory.search.timeline("now", before=3)] == ids[-3:]
 
 
-def test_a_date_of_digits_is_a_time_and_no_id(memory: Memory):
+def test_timeline_parses_numeric_date_as_time(memory: Memory):
     ids = say(memory, "a", "one", at=NOON)
     assert [one.id for one in memory.search.timeline("20260513")] == ids
 
 
-def test_around_a_fragment_is_its_session(memory: Memory, clock: FixedClock):
+def test_timeline_of_a_fragment_covers_its_session(memory: Memory, clock: FixedClock):
     ids = say(memory, "a", "one", "two")
     say(memory, "b", "elsewhere")
     clock.advance(minutes=5)
@@ -195,7 +193,7 @@ def test_around_a_fragment_is_its_session(memory: Memory, clock: FixedClock):
     assert found[-1].is_anchor
 
 
-def test_what_a_tool_gave_back_is_left_out_and_calls_are_told(memory: Memory):
+def test_timeline_omits_tool_results_and_shows_calls(memory: Memory):
     new = [
         NewMessage("user", (Part("text", "look"),), NOON),
         NewMessage(
@@ -213,18 +211,18 @@ def test_what_a_tool_gave_back_is_left_out_and_calls_are_told(memory: Memory):
     assert "hm" not in found[1].text
 
 
-def test_what_was_deleted_is_left_out(memory: Memory):
+def test_timeline_omits_deleted_fragments(memory: Memory):
     [said] = say(memory, "a", "one")
     memory.knowledge.delete(memory.store("Learned", session="a"))
     assert [one.id for one in memory.search.timeline(said)] == [said]
 
 
 @pytest.mark.parametrize("anchor", ["whenever", "99/99", ""])
-def test_what_is_neither_an_id_nor_a_time_is_refused(memory: Memory, anchor: str):
+def test_timeline_refuses_anchor_that_is_no_id_or_time(memory: Memory, anchor: str):
     with pytest.raises(InvalidInput, match="not a time that Lore understands"):
         memory.search.timeline(anchor)
 
 
-def test_an_id_that_is_not_there_is_not_found(memory: Memory):
+def test_timeline_of_unknown_id_raises_not_found(memory: Memory):
     with pytest.raises(NotFound, match="No item starts with"):
         memory.search.timeline("ab12cd34")

@@ -18,7 +18,7 @@ def test_a_question_is_shown_with_its_answer(memory: Memory):
     assert (hit.id, hit.answer) == (asked, "Granite, for the surge.")
 
 
-def test_the_answer_is_what_was_said_last_before_the_person_spoke_again(memory: Memory):
+def test_answer_is_last_assistant_message_before_next_user_message(memory: Memory):
     call = Part("tool_call", "{}", "Bash", "1")
     parts = (
         ("user", Part("text", "Which harbour wall do we build?")),
@@ -56,20 +56,20 @@ def test_the_answer_is_the_message_of_the_turn_that_fits_the_question(memory: Me
     assert found.answer.startswith("For the harbour it is a wall of granite")
 
 
-def test_an_answer_that_is_a_hit_itself_is_not_shown_twice(memory: Memory):
+def test_answer_that_is_also_a_hit_is_shown_once(memory: Memory):
     say(memory, "s", "Which harbour wall do we build?", "The harbour wall will be of granite.")
     hits = memory.recall(QUESTION, limit=2).hits
     assert len(hits) == 2
     assert [hit.answer for hit in hits] == ["", ""]
 
 
-def test_what_tells_and_what_the_assistant_asks_have_no_answer(memory: Memory):
+def test_statements_and_assistant_questions_have_no_answer(memory: Memory):
     say(memory, "s", "The harbour wall is of granite.", "Shall I order it?", "yes", "Ordered.")
     for hit in memory.recall("harbour wall granite order", limit=9):
         assert hit.answer == ""
 
 
-def test_an_answer_counts_and_is_left_out_where_it_does_not_fit(memory: Memory):
+def test_answer_counts_towards_the_budget_and_is_omitted_if_too_long(memory: Memory):
     say(memory, "s", "Which harbour wall do we build?", "Granite. " * 60)
     [whole] = memory.recall(QUESTION, limit=1).hits
     assert "Granite" in whole.answer
@@ -88,7 +88,7 @@ def test_answers_change_neither_order_nor_number_of_hits(memory: Memory):
     assert len(wide) == 12
 
 
-def test_words_of_a_page_in_an_answer_are_not_shown_beside_a_trusted_question(memory: Memory):
+def test_untrusted_answer_is_not_shown_with_a_trusted_question(memory: Memory):
     asked = NewMessage("user", (Part("text", "Which harbour wall do we build?"),), NOON)
     quoted = (Part("text", "The page says:"), Part("text", "always concrete", origin="web"))
     answer = NewMessage("assistant", quoted, NOON + timedelta(seconds=1))

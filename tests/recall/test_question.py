@@ -46,11 +46,11 @@ def test_the_frame_of_a_question_is_removed(text, core):
     assert asked(text).core == core
 
 
-def test_a_question_that_is_all_frame_stays_whole():
+def test_question_of_frame_words_only_stays_unchanged():
     assert asked("Can you summarize").core == "Can you summarize"
 
 
-def test_terms_come_from_the_core_and_phrases_from_the_whole():
+def test_terms_come_from_core_and_phrases_from_full_text():
     question = asked('Can you list what "Ada Lovelace" wrote in src/db/todos.ts?')
     assert question.terms == ("ada", "lovelace", "wrote", "src", "db", "todos", "ts")
     assert question.phrases == ("Ada Lovelace",)
@@ -63,7 +63,7 @@ def test_a_query_can_be_made_of_chosen_terms():
     assert asked("red green blue").match(("red", "blue")) == '"red" OR "blue"'
 
 
-def test_neighbouring_words_that_say_something_are_pairs():
+def test_adjacent_content_words_form_pairs():
     assert asked("big red car of the old king").pairs == (
         ("big", "red"),
         ("red", "car"),
@@ -88,27 +88,27 @@ def test_neighbouring_words_that_say_something_are_pairs():
         ("nothing here", set()),
     ],
 )
-def test_months_are_months_and_not_verbs(text, months):
+def test_month_names_used_as_verbs_are_ignored(text, months):
     assert asked(text).months == months
 
 
-def test_a_verb_beside_a_month_stays_a_verb():
+def test_verb_next_to_a_month_is_no_month():
     assert asked("What may happen in March?").months == {3}
 
 
-def test_years_and_days_are_read():
+def test_years_and_days_are_parsed():
     question = asked("Was it 8 May 2023, the 3rd of June or July 4 1999?")
     assert question.years == {2023, 1999}
     assert question.days == {8, 3, 4}
 
 
-def test_numbers_that_are_no_dates_are_not_read_as_such():
+def test_other_numbers_are_no_dates():
     question = asked("Do 12 apples cost 12345 or 3021?")
     assert question.years == set()
     assert question.days == set()
 
 
-def test_time_expressions_are_read_relative_to_now():
+def test_time_expressions_are_relative_to_now():
     (span,) = asked("what did we do yesterday?").spans
     assert span.start == datetime(2024, 5, 14, tzinfo=UTC)
 
@@ -136,7 +136,7 @@ FLAGS = ("asks_when", "asks_number", "asks_advice", "asks_list", "asks_early", "
         ("Where is Rome?", set()),
     ],
 )
-def test_a_question_shows_what_it_is_after(text, flags):
+def test_question_intents_are_detected(text, flags):
     question = asked(text)
     assert {flag for flag in FLAGS if getattr(question, flag)} == flags
 
@@ -154,16 +154,16 @@ def test_a_question_shows_what_it_is_after(text, flags):
         ("Where is Rome?", [], "Where is Rome?"),
     ],
 )
-def test_names_of_speakers_become_i(core, speakers, told):
+def test_speaker_names_become_first_person(core, speakers, told):
     assert in_first_person(core, speakers) == told
 
 
-def test_a_huge_question_is_cut():
+def test_long_question_is_truncated():
     assert len(asked("word " * 100_000).text) <= words.MAX_QUERY_CHARS
 
 
 @given(st.text())
-def test_any_text_that_says_something_is_a_question(text):
+def test_any_nonblank_text_parses(text):
     assume(words.clean(text).strip())
     question = asked(text)
     assert question.core

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Search of fragments and of sessions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_fragments_are_found_by_words_with_a_breadcrumb(memory: Memory):
     assert (hit.id, hit.breadcrumb) == (child, "Deployment of harbor")
 
 
-def test_one_hit_per_tree_unless_a_subtree_is_named(memory: Memory):
+def test_search_returns_one_hit_per_tree_unless_parent_is_given(memory: Memory):
     root = memory.store("Deploys of harbor")
     below = [memory.store(f"Deploy step {i} of harbor", parent_id=root) for i in range(3)]
     assert len(memory.search("deploy harbor step")) == 1
@@ -30,7 +30,7 @@ def test_one_hit_per_tree_unless_a_subtree_is_named(memory: Memory):
     assert {hit.id for hit in inside} == {root, *below}
 
 
-def test_a_level_of_abstraction_can_be_asked_for(memory: Memory):
+def test_search_returns_fragments_at_requested_depth(memory: Memory):
     root = memory.store("Everything about harbor")
     middle = memory.store("Deploys of harbor", parent_id=root)
     leaf = memory.store("The deploy script is ops/deploy.sh", parent_id=middle)
@@ -54,7 +54,7 @@ def test_filters_narrow_the_search(memory: Memory, clock: FixedClock):
     "wrong",
     [{"kind": "thing"}, {"origin": "mars"}, {"since": "soonish"}, {"limit": 0}],
 )
-def test_wrong_filters_are_refused(memory: Memory, wrong: dict[str, Any]):
+def test_invalid_filters_are_refused(memory: Memory, wrong: dict[str, Any]):
     with pytest.raises(InvalidInput):
         memory.search("x", **wrong)
 
@@ -71,14 +71,14 @@ def test_a_faded_fragment_is_hidden(memory: Memory):
     assert memory.read([id_])[0].text == "The tea is green"
 
 
-def test_a_fragment_that_is_read_often_ranks_before_its_equal(memory: Memory):
+def test_frequently_read_fragment_ranks_first(memory: Memory):
     ids = [memory.store(f"The lamp in room {i} is broken") for i in (1, 2)]
     for _ in range(5):
         memory.read([ids[0]])
     assert memory.search("lamp broken")[0].id == ids[0]
 
 
-def test_deep_search_finds_what_only_the_graph_connects_and_shows_the_way(memory: Memory):
+def test_deep_search_finds_graph_neighbors_and_shows_the_path(memory: Memory):
     memory.store("quayrates 2.3.0 broke the invoice export", summary="Invoice export outage")
     memory.store("quayrates belongs to the Slipway Team", summary="quayrates")
     answer = memory.store("The Slipway Team is led by Odile Brandt", summary="Slipway Team")
@@ -94,7 +94,7 @@ def test_deep_search_finds_what_only_the_graph_connects_and_shows_the_way(memory
     assert all(hit.path or hit.why.startswith(("a direct hit, #", "in the neigh")) for hit in hits)
 
 
-def test_deep_search_follows_edges_drawn_by_hand(memory: Memory):
+def test_deep_search_follows_manual_edges(memory: Memory):
     seed = memory.store("The alarm rang at night")
     other = memory.store("Batteries were replaced")
     for i in range(20):
@@ -114,7 +114,7 @@ def test_search_works_without_an_embedder(tmp_path: Path):
         assert memory.recall("deploy").hits[0].id == id_
 
 
-def test_roots_can_be_asked_for_by_a_question(memory: Memory):
+def test_roots_are_filtered_by_query(memory: Memory):
     root = memory.store("Deploys of harbor")
     memory.store("The deploy script is ops/deploy.sh", parent_id=root)
     memory.store("Tea is green")
@@ -122,7 +122,7 @@ def test_roots_can_be_asked_for_by_a_question(memory: Memory):
     assert (title.id, title.children) == (root, 1)
 
 
-def test_the_session_in_which_it_was_done_comes_first(memory: Memory):
+def test_session_that_did_the_work_ranks_first(memory: Memory):
     for i in range(4):
         say(memory, f"other-{i}", f"Let us talk about boat {i}", "A fine boat")
     say(memory, "flaky", "The timezone test is flaky", "Fixed by freezing the clock")
@@ -133,7 +133,7 @@ def test_the_session_in_which_it_was_done_comes_first(memory: Memory):
     assert found[first.session_id] == "flaky"
 
 
-def test_files_that_were_touched_lead_to_the_session(memory: Memory):
+def test_session_is_found_by_its_files(memory: Memory):
     for i in range(4):
         say(memory, f"other-{i}", "please fix it", "done")
     memory.capture("files", [], files=["src/berths/slots.py"])
@@ -154,7 +154,7 @@ def memory_messages(memory: Memory, session: str):
     return [NewMessage(m.role, m.parts, m.created_at) for m in memory.sessions.messages(session)]
 
 
-def test_of_equal_sessions_the_recent_one_comes_first(memory: Memory):
+def test_newer_of_two_equal_sessions_ranks_first(memory: Memory):
     for days in (400, 200, 1):
         say(memory, f"s{days}", "the build broke again", "mended", at=NOON - timedelta(days=days))
     found = {s.id: s.external_id for s in memory.sessions(limit=10)}

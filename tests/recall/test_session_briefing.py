@@ -34,13 +34,13 @@ def begin(memory: Memory, clock: FixedClock) -> None:
     clock.advance(minutes=1)
 
 
-def test_where_nothing_changed_nothing_is_told(memory: Memory, clock: FixedClock):
+def test_no_news_without_changes(memory: Memory, clock: FixedClock):
     memory.remember("The staging port is 5436", project=HERE)
     begin(memory, clock)
     assert not told(memory, clock)
 
 
-def test_every_change_is_told_once(memory: Memory, clock: FixedClock):
+def test_each_change_is_news_once(memory: Memory, clock: FixedClock):
     port = memory.remember("The staging port is 5436", project=HERE)
     begin(memory, clock)
     for value in ("6001", "6002"):
@@ -54,14 +54,16 @@ def test_every_change_is_told_once(memory: Memory, clock: FixedClock):
     assert not told(memory, clock)
 
 
-def test_who_was_not_told_of_something_is_not_told_of_its_change(memory: Memory, clock: FixedClock):
+def test_change_of_an_uninjected_item_is_no_news(memory: Memory, clock: FixedClock):
     port = memory.remember("The staging port is 5436", project=HERE)
     begin(memory, clock)
     memory.knowledge.update(port.id, content="The staging port is 6001")
     assert not told(memory, clock, session="s-2")
 
 
-def test_an_instruction_is_news_where_it_holds_and_was_not_said(memory: Memory, clock: FixedClock):
+def test_new_instruction_is_news_to_other_sessions_of_its_project(
+    memory: Memory, clock: FixedClock
+):
     memory.remember("The staging port is 5436", project=HERE)
     begin(memory, clock)
     memory.remember("Always use tabs", kind="preference", project="/code/other")
@@ -71,7 +73,7 @@ def test_an_instruction_is_news_where_it_holds_and_was_not_said(memory: Memory, 
     assert not told(memory, clock)
 
 
-def test_a_decision_is_news_where_it_holds_and_told_once(memory: Memory, clock: FixedClock):
+def test_new_decision_is_news_once_to_sessions_of_its_project(memory: Memory, clock: FixedClock):
     memory.remember("The staging port is 5436", project=HERE)
     begin(memory, clock)
     memory.remember("We print on Tuesdays", kind="decision", project="/code/other")
@@ -87,7 +89,7 @@ def test_a_decision_is_news_where_it_holds_and_told_once(memory: Memory, clock: 
     assert not told(memory, clock, session="s-2")
 
 
-def test_a_decision_that_nobody_trusted_took_is_no_news(memory: Memory, clock: FixedClock):
+def test_untrusted_decision_is_no_news(memory: Memory, clock: FixedClock):
     memory.remember("The staging port is 5436", project=HERE)
     begin(memory, clock)
     untrusted: tuple[Origin, ...] = ("tool", "web", "repo", "peer")
@@ -99,7 +101,7 @@ def test_a_decision_that_nobody_trusted_took_is_no_news(memory: Memory, clock: F
     assert "We print by hand" in told(memory, clock)
 
 
-def test_many_decisions_come_a_few_at_a_time_the_newest_first(memory: Memory, clock: FixedClock):
+def test_decisions_are_limited_per_prompt_newest_first(memory: Memory, clock: FixedClock):
     memory.remember("The staging port is 5436", project=HERE)
     begin(memory, clock)
     for n in range(7):
@@ -112,9 +114,7 @@ def test_many_decisions_come_a_few_at_a_time_the_newest_first(memory: Memory, cl
     assert "number 0" in found[2]
 
 
-def test_what_a_session_decided_itself_and_what_it_was_told_is_no_news_to_it(
-    memory: Memory, clock: FixedClock
-):
+def test_own_and_injected_decisions_are_no_news(memory: Memory, clock: FixedClock):
     at = clock()
     said = [NewMessage("user", (Part("text", "We print on Fridays, that is decided."),), at)]
     memory.capture("s-1", said, project=HERE)
@@ -127,7 +127,7 @@ def test_what_a_session_decided_itself_and_what_it_was_told_is_no_news_to_it(
     assert not told(memory, clock)
 
 
-def test_a_decision_that_takes_the_place_of_another_is_told_once(memory: Memory, clock: FixedClock):
+def test_superseding_decision_is_news_once(memory: Memory, clock: FixedClock):
     old = memory.remember("We print on Fridays", kind="decision", project=HERE)
     begin(memory, clock)
     new = memory.remember("We print on Mondays", kind="decision", project=HERE)

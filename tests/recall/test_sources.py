@@ -1,4 +1,4 @@
-"""TODO."""
+"""The vector index and the caches that recall reads from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fakes import FakeEmbedder
 from tests.recall.talk import say
 
 
-def test_the_last_questions_are_embedded_once(tmp_path: Path):
+def test_recent_questions_are_embedded_once(tmp_path: Path):
     embedder = FakeEmbedder()
     with Memory.open(home=tmp_path, embedder=embedder) as memory:
         memory.sources.embed_query("deploy")
@@ -25,7 +25,7 @@ def test_the_last_questions_are_embedded_once(tmp_path: Path):
     assert embedder.asked.count("deploy") == 1
 
 
-def test_once_anything_is_forgotten_no_words_are_in_mind(tmp_path: Path):
+def test_forget_clears_cached_texts(tmp_path: Path):
     embedder = FakeEmbedder()
     with Memory.open(home=tmp_path, embedder=embedder) as memory:
         (one, _) = say(memory, "s", "The harbour opens at dawn.", "The gate is blue.")
@@ -39,7 +39,7 @@ def test_once_anything_is_forgotten_no_words_are_in_mind(tmp_path: Path):
     assert embedder.asked.count("when does the harbour open?") == 2
 
 
-def test_a_missing_vector_index_is_filled_again_from_the_database(tmp_path: Path):
+def test_missing_vector_index_is_rebuilt(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         ids = say(memory, "s", "one boat", "two lamps", "three doors")
         memory.maintenance.embed_waiting()
@@ -51,7 +51,7 @@ def test_a_missing_vector_index_is_filled_again_from_the_database(tmp_path: Path
         assert len(memory.sources.vector_index()) == 3
 
 
-def test_a_damaged_vector_index_is_filled_again(tmp_path: Path):
+def test_damaged_vector_index_is_rebuilt(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         say(memory, "s", "one boat", "two lamps", "three doors")
         memory.maintenance.embed_waiting()
@@ -63,7 +63,7 @@ def test_a_damaged_vector_index_is_filled_again(tmp_path: Path):
         assert len(memory.sources.vector_index()) == 3
 
 
-def test_another_embedder_makes_all_vectors_anew_and_keywords_work_meanwhile(tmp_path: Path):
+def test_new_embedder_recomputes_vectors_while_keywords_work(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder("one", 16)) as memory:
         ids = say(memory, "s", "one boat", "two lamps")
         memory.maintenance.embed_waiting()
@@ -85,7 +85,7 @@ def test_cosines_of_items_without_a_vector_are_zero(memory: Memory):
     assert found[1:].tolist() == [0.0, 0.0]
 
 
-def test_a_link_in_the_place_of_the_vector_index_is_not_followed(tmp_path: Path):
+def test_symlinked_vector_index_is_not_followed(tmp_path: Path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "vectors.index").write_bytes(b"of somebody else")
@@ -140,7 +140,7 @@ def test_letters_of_other_scripts_are_kept():
     assert "桟橋" in plain("桟橋の予約")
 
 
-def test_a_text_is_read_once_and_then_remembered(memory: Memory):
+def test_texts_are_cached(memory: Memory):
     say(memory, "s", "The harbour opens at dawn.")
     held = Texts(100)
     with memory.database.read() as db:
@@ -151,7 +151,7 @@ def test_a_text_is_read_once_and_then_remembered(memory: Memory):
     assert again == first == {1: " the harbour opens at dawn  "}
 
 
-def test_what_may_change_is_read_anew(memory: Memory):
+def test_mutable_texts_are_not_cached(memory: Memory):
     id_ = memory.store("The gate is blue.")
     held = Texts(100)
     with memory.database.read() as db:
@@ -161,7 +161,7 @@ def test_what_may_change_is_read_anew(memory: Memory):
         assert "green" in held.of(db, np.array([1]), np.array([1]))[1]
 
 
-def test_no_more_is_remembered_than_is_worth_it(memory: Memory):
+def test_cache_size_is_limited(memory: Memory):
     say(memory, "s", "first " * 5, "second " * 5, "third " * 5)
     held = Texts(100, cache_chars=50)
     with memory.database.read() as db:

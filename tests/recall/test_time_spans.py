@@ -119,7 +119,7 @@ JOINED = [
     ("words", "start", "end"),
     [*DAYS_AND_PERIODS, *DATES, *MONTHS_AND_YEARS, *DISTANCES, *JOINED],
 )
-def test_these_words_name_this_span(words, start, end):
+def test_phrase_names_expected_span(words, start, end):
     assert named(words) == [(at(start), at(end))]
     assert named(f"What did we do {words}?") == [(at(start), at(end))]
 
@@ -167,7 +167,7 @@ def test_since_and_before_open_a_span(words, start, end):
         ("this weekend", "2024-05-12T08:00", "2024-05-11", "2024-05-13"),
     ],
 )
-def test_edges_of_the_calendar_hold(words, now, start, end):
+def test_spans_cross_month_and_year_ends(words, now, start, end):
     assert named(words, at(now)) == [(at(start), at(end))]
 
 
@@ -195,7 +195,7 @@ def test_edges_of_the_calendar_hold(words, now, start, end):
         "since when",
     ],
 )
-def test_these_words_name_no_time(words):
+def test_phrase_names_no_span(words):
     assert named(words) == []
 
 
@@ -207,7 +207,7 @@ def test_these_words_name_no_time(words):
         ("2023-13-01", "2023-01-01", "2024-01-01"),
     ],
 )
-def test_a_day_that_no_calendar_has_leaves_its_month_or_year(words, start, end):
+def test_invalid_day_falls_back_to_month_or_year(words, start, end):
     assert named(words) == [(at(start), at(end))]
 
 
@@ -236,7 +236,7 @@ def test_a_day_that_no_calendar_has_leaves_its_month_or_year(words, start, end):
         ("between 2024-01-01 and 2024-02-01", "2024-01-01"),
     ],
 )
-def test_a_time_begins_where_it_says(words, start):
+def test_since_returns_start_of_named_time(words, start):
     assert since(words, NOW) == at(start)
 
 
@@ -248,29 +248,29 @@ def test_a_time_begins_where_it_says(words, start):
         "yesterday 14:00", "99999 hours ago", "9999 years ago", "0001-01-01T00:00+14:00",
     ],
 )  # fmt: skip
-def test_what_is_no_time_is_refused(words):
+def test_since_refuses_text_without_a_time(words):
     with pytest.raises(InvalidInput, match="not a time that Lore understands"):
         since(words, NOW)
 
 
-def test_an_hour_of_a_clock_without_a_zone_is_one_in_utc():
+def test_relative_hours_use_utc_without_a_zone():
     assert since("2 hours ago", NOW.replace(tzinfo=None)) == NOW - timedelta(hours=2)
 
 
-def test_a_time_in_a_question_names_its_day():
+def test_timestamp_in_question_names_its_day():
     assert named("What broke at 2023-05-08T12:00:00Z?") == [(at("2023-05-08"), at("2023-05-09"))]
 
 
-def test_several_spans_keep_the_words_that_named_them():
+def test_each_span_keeps_its_words():
     found = spans("Was it on 8 May 2023, last week or 3 days ago?", NOW)
     assert sorted(span.words for span in found) == ["3 days ago", "8 May 2023", "last week"]
 
 
-def test_a_clock_without_a_zone_is_read_as_utc():
+def test_now_without_zone_is_utc():
     assert named("8 May", NOW.replace(tzinfo=None)) == named("8 May")
 
 
-def test_a_day_begins_where_the_clock_is():
+def test_day_starts_at_midnight_of_the_zone_of_now():
     eastern = timezone(timedelta(hours=9))
     assert named("today", datetime(2024, 5, 16, 1, tzinfo=eastern)) == [
         (datetime(2024, 5, 16, tzinfo=eastern), datetime(2024, 5, 17, tzinfo=eastern))
@@ -289,7 +289,7 @@ PIECES = [
     st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=8).map("".join)),
     st.integers(0, 80_000).map(lambda days: NOW.replace(year=1970) + timedelta(days=days)),
 )
-def test_any_text_can_be_read_and_every_span_has_an_extent(text, now):
+def test_any_text_parses_into_spans_of_positive_length(text, now):
     for span in spans(text, now):
         assert span.start < span.end
         assert span.start.tzinfo is not None

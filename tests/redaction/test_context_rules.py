@@ -64,7 +64,7 @@ def test_names_hashes_and_sentences_near_such_words_stay(line: str):
     assert REDACTOR.redact(line) == line
 
 
-def test_a_word_that_the_end_of_a_stretch_would_cut_is_judged_as_a_whole():
+def test_a_word_at_the_end_of_a_window_is_judged_as_a_whole():
     line = b"login " + b"- " * 98 + b"toolu_01BQqtnJveHV81fMbS8n5Suj and so on, then login"
     assert not list(find_by_context(line))
 

@@ -47,11 +47,11 @@ def check(person: Path, command: Sequence[str], path: str = "") -> dict[str, Che
     return {one.name: one for one in checks}
 
 
-def test_agents_that_are_not_here_are_not_spoken_of(tmp_path: Path):
+def test_missing_agents_have_no_check(tmp_path: Path):
     assert check(tmp_path, ["/bin/lore"]) == {}
 
 
-def test_agents_that_have_no_memory_are_told_how_to_have_it(tmp_path: Path):
+def test_an_agent_without_memory_gets_a_setup_hint(tmp_path: Path):
     write(tmp_path, list(FILES))
     found = check(tmp_path, ["/bin/lore"])
     assert set(found) == {agent.name for agent in AGENTS}
@@ -59,7 +59,7 @@ def test_agents_that_have_no_memory_are_told_how_to_have_it(tmp_path: Path):
     assert all(f"'lore setup {name}'" in one.remedy for name, one in found.items())
 
 
-def test_agents_that_are_set_up_are_well(tmp_path: Path):
+def test_agents_that_are_set_up_are_ok(tmp_path: Path):
     command = [program(tmp_path / "bin"), "--home", "/code/a home"]
     write(tmp_path, list(FILES))
     set_up(tmp_path, command)
@@ -80,7 +80,7 @@ def test_agents_that_are_set_up_are_well(tmp_path: Path):
     ],
     ids=["gone", "not executable", "fails", "another program", "without its interpreter"],
 )
-def test_a_command_that_does_not_run_is_named(tmp_path: Path, agent: str, spoil):
+def test_a_broken_command_is_reported(tmp_path: Path, agent: str, spoil):
     path = program(tmp_path / "bin")
     set_up(tmp_path, [path], [agent])
     spoil(Path(path))
@@ -90,14 +90,14 @@ def test_a_command_that_does_not_run_is_named(tmp_path: Path, agent: str, spoil)
     assert f"'lore setup {agent}'" in found.remedy
 
 
-def test_another_lore_that_runs_is_no_harm_and_is_named(tmp_path: Path):
+def test_another_working_installation_is_degraded(tmp_path: Path):
     set_up(tmp_path, [program(tmp_path / "old")], ["codex"])
     found = check(tmp_path, [program(tmp_path / "new")])["codex"]
     assert found.state == "degraded"
     assert "--dry-run" in found.remedy
 
 
-def test_a_plugin_beside_a_setup_gives_the_tools_twice(tmp_path: Path):
+def test_plugin_and_setup_together_are_degraded(tmp_path: Path):
     command = [program(tmp_path / "bin")]
     turn_plugin_on(tmp_path)
     path = str(tmp_path / "bin")
@@ -109,7 +109,7 @@ def test_a_plugin_beside_a_setup_gives_the_tools_twice(tmp_path: Path):
     assert found.remedy == "'lore setup claude-code --undo' leaves the plugin."
 
 
-def test_a_plugin_that_finds_no_lore_has_no_memory(tmp_path: Path):
+def test_a_plugin_without_lore_on_the_path_is_broken(tmp_path: Path):
     turn_plugin_on(tmp_path)
     found = check(tmp_path, ["/code/bin/lore"], str(tmp_path))["claude-code"]
     assert found.state == "broken"
@@ -120,14 +120,14 @@ def test_a_plugin_that_finds_no_lore_has_no_memory(tmp_path: Path):
     ("agent", "file"), [("codex", ".codex/config.toml"), ("cursor", ".cursor/mcp.json")]
 )
 @pytest.mark.parametrize("held", [b"{ broken", b"\xff\xfe", b"a = " + b"[" * 3_000 + b"]" * 3_000])
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, agent: str, file: str, held: bytes):
+def test_an_unreadable_file_is_degraded(tmp_path: Path, agent: str, file: str, held: bytes):
     path = tmp_path / file
     path.parent.mkdir()
     path.write_bytes(held)
     assert check(tmp_path, ["/bin/lore"])[agent].state == "degraded"
 
 
-def test_a_key_of_any_depth_is_looked_through(tmp_path: Path):
+def test_deeply_nested_keys_are_searched(tmp_path: Path):
     path = tmp_path / ".codex" / "config.toml"
     path.parent.mkdir()
     path.write_text(f"{'.'.join('a' * 5_000)} = 1\n")
@@ -139,13 +139,13 @@ def settings(tmp_path: Path) -> Settings:
     return load({}, home=tmp_path).settings
 
 
-def test_a_daemon_that_agents_may_start_need_not_run(settings: Settings):
+def test_a_stopped_daemon_is_ok_if_agents_may_start_it(settings: Settings):
     assert check_daemon(settings).state == "ok"
     found = check_daemon(replace(settings, mcp_start=False))
     assert (found.state, found.remedy) == ("degraded", "'lore up --detach' starts it.")
 
 
-def test_a_daemon_that_does_not_listen_is_told(settings: Settings):
+def test_a_daemon_that_does_not_listen_is_degraded(settings: Settings):
     held = daemon_lock.take_lock(settings.home, now=NOON, version=__version__)
     found = check_daemon(settings)
     held.release()
@@ -153,7 +153,7 @@ def test_a_daemon_that_does_not_listen_is_told(settings: Settings):
     assert "does not listen" in found.detail
 
 
-def test_a_daemon_that_answers_nothing_is_broken(settings: Settings):
+def test_a_daemon_that_does_not_answer_is_broken(settings: Settings):
     held = daemon_lock.take_lock(settings.home, now=NOON, version=__version__)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         port = mute.getsockname()[1]
@@ -167,7 +167,7 @@ def test_a_daemon_that_answers_nothing_is_broken(settings: Settings):
     assert "lore down --force" in found.remedy
 
 
-def test_a_daemon_of_another_version_is_told(settings: Settings):
+def test_a_daemon_of_another_version_is_degraded(settings: Settings):
     with serving(settings.home):  # it calls its version 'test'
         found = check_daemon(settings)
     assert found.state == "degraded"
@@ -175,7 +175,7 @@ def test_a_daemon_of_another_version_is_told(settings: Settings):
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex", "opencode"])
-def test_an_agent_that_talks_to_where_no_gateway_is_cannot_work(settings: Settings, name: str):
+def test_an_agent_with_a_wrong_gateway_address_is_broken(settings: Settings, name: str):
     agent, told = get_agent(name), "http://127.0.0.1:3207"
     write(settings.home, [name])
     assert check_gateway(settings.home, ["/bin/lore"], settings.home) == []
@@ -201,7 +201,7 @@ def test_an_agent_that_talks_to_where_no_gateway_is_cannot_work(settings: Settin
     held.release()
 
 
-def test_where_the_system_does_not_tell_whose_a_connection_is_doctor_says_so(settings: Settings):
+def test_doctor_says_that_connection_owners_are_unknown(settings: Settings):
     home, agent, told = settings.home, get_agent("codex"), "http://127.0.0.1:3207"
     assert check_gateway(home, ["/bin/lore"], home, tells_owners=False) == []
     write(home, ["codex"])

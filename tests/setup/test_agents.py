@@ -1,3 +1,5 @@
+"""TODO."""
+
 from __future__ import annotations
 
 import json
@@ -8,10 +10,11 @@ import pytest
 
 from lore.errors import InvalidInput
 from lore.proxy.hook_client import HOOK_EVENTS
-from lore.setup import jsonc
+from lore.setup import agents, jsonc
 from lore.setup.agents import AGENTS, get_agent
+from lore.setup.launch import find_plugin
 from tests.house.source import ROOT
-from tests.setup.files import FILES, as_on_windows, write
+from tests.setup.files import FILES, as_on_windows, turn_plugin_on, write
 
 LORE = ("/code/bin/lore",)
 NAMES = [agent.name for agent in AGENTS]
@@ -34,7 +37,7 @@ def server(name, text):
 
 
 @EVERY
-def test_an_agent_is_told_how_lore_is_started(name, tmp_path):
+def test_edits_write_the_command_that_starts_lore(name, tmp_path):
     write(tmp_path)
     first = next(iter(edited(name, tmp_path).values()))
     told = server(name, first)
@@ -43,14 +46,14 @@ def test_an_agent_is_told_how_lore_is_started(name, tmp_path):
 
 
 @EVERY
-def test_twice_is_once(name, tmp_path):
+def test_a_second_edit_changes_nothing(name, tmp_path):
     write(tmp_path)
     for path, text in edited(name, tmp_path).items():
         path.write_text(text)
     assert all(path.read_text() == text for path, text in edited(name, tmp_path).items())
 
 
-def test_an_agent_that_writes_its_settings_anew_is_still_set_up(tmp_path):
+def test_settings_rewritten_by_the_agent_count_as_set_up(tmp_path):
     write(tmp_path, ["claude-code"])
     for path, text in edited("claude-code", tmp_path).items():
         path.write_text(json.dumps(json.loads(text), indent=4, sort_keys=True))
@@ -58,7 +61,7 @@ def test_an_agent_that_writes_its_settings_anew_is_still_set_up(tmp_path):
 
 
 @EVERY
-def test_another_installation_takes_the_place_of_the_former(name, tmp_path):
+def test_another_installation_replaces_the_former(name, tmp_path):
     write(tmp_path)
     once = edited(name, tmp_path)
     for path, text in edited(name, tmp_path, ("/code/old bin/lore", "--home", "/x")).items():
@@ -68,14 +71,14 @@ def test_another_installation_takes_the_place_of_the_former(name, tmp_path):
 
 
 @EVERY
-def test_what_was_put_in_can_be_taken_out(name, tmp_path):
+def test_drop_removes_what_put_added(name, tmp_path):
     held = write(tmp_path, [name])
     for edit in get_agent(name).edits(tmp_path, LORE):
         assert edit.drop(edit.put(held[edit.path].decode())) == held[edit.path].decode()
 
 
 @EVERY
-def test_nothing_of_a_person_is_lost(name, tmp_path):
+def test_nothing_of_the_user_is_lost(name, tmp_path):
     held = write(tmp_path, [name])
     for path, text in edited(name, tmp_path).items():
         kept = [line.rstrip(",") for line in held[path].decode().splitlines()]
@@ -83,7 +86,7 @@ def test_nothing_of_a_person_is_lost(name, tmp_path):
 
 
 @EVERY
-def test_files_that_are_not_there_are_made(name, tmp_path):
+def test_missing_files_are_created(name, tmp_path):
     assert server(name, next(iter(edited(name, tmp_path).values())))
 
 
@@ -96,7 +99,7 @@ def test_a_broken_file_is_refused(name, tmp_path, text):
 
 
 @EVERY
-def test_a_file_of_another_system_is_edited_in_its_manner(name, tmp_path):
+def test_line_endings_and_bom_of_other_systems_are_kept(name, tmp_path):
     for edit in get_agent(name).edits(tmp_path, LORE):
         text = FILES[name].get(str(edit.path.relative_to(tmp_path)), "{}\n")
         windows = as_on_windows(text).decode("utf-8-sig")
@@ -106,7 +109,7 @@ def test_a_file_of_another_system_is_edited_in_its_manner(name, tmp_path):
         assert edit.drop(after) == windows
 
 
-def test_hooks_stand_beside_those_of_the_person(tmp_path):
+def test_hooks_are_added_beside_those_of_the_user(tmp_path):
     write(tmp_path)
     hooks = json.loads(edited("claude-code", tmp_path)[tmp_path / ".claude" / "settings.json"])
     stop = [one["command"] for entry in hooks["hooks"]["Stop"] for one in entry["hooks"]]
@@ -115,7 +118,7 @@ def test_hooks_stand_beside_those_of_the_person(tmp_path):
 
 
 @pytest.mark.parametrize("program", ["/code/my tools/lore", "/code/it's/lore", "/code/$x/lore"])
-def test_a_path_with_signs_of_the_shell_is_quoted_and_known_again(tmp_path, program):
+def test_a_path_with_shell_characters_is_quoted_and_recognised(tmp_path, program):
     (settings,) = [
         text for path, text in edited("claude-code", tmp_path, (program,)).items()
         if path.name == "settings.json"
@@ -132,7 +135,7 @@ def test_the_plugin_and_setup_have_the_same_hooks(tmp_path):
     assert json.loads(settings)["hooks"] == plugin
 
 
-def test_a_hook_of_the_person_that_only_mentions_lore_stays(tmp_path):
+def test_a_user_hook_that_mentions_lore_is_kept(tmp_path):
     theirs = [
         {"hooks": [{"type": "command", "command": "echo lore hook Stop"}]},
         {"hooks": [{"type": "command", "command": "lore hook Stop && say done"}]},
@@ -156,7 +159,7 @@ def test_opencode_is_configured_in_the_file_that_it_reads(tmp_path):
     assert paths() == ["opencode.json"]
 
 
-def test_an_agent_that_nobody_knows_is_refused_with_those_that_are_known():
+def test_an_unknown_agent_is_refused_with_the_supported_ones():
     with pytest.raises(InvalidInput, match="'emacs'") as caught:
         get_agent("emacs")
     assert all(name in (caught.value.hint or "") for name in NAMES)
@@ -183,3 +186,51 @@ def test_an_agent_that_never_ran_is_found_by_its_program(tmp_path, program, name
     assert found(tmp_path, made.parent) == []  # nobody can run it
     made.chmod(0o755)
     assert found(tmp_path, made.parent) == [name]
+
+
+def test_plugin_and_marketplace_have_the_expected_name():
+    described = json.loads((find_plugin() / ".claude-plugin" / "plugin.json").read_text())
+    shop = find_plugin().parent / ".claude-plugin" / "marketplace.json"
+    assert f"{described['name']}@{json.loads(shop.read_text())['name']}" == agents.PLUGIN_NAME
+
+
+def test_a_plugin_is_on_once_it_is_installed(tmp_path):
+    assert not agents.is_plugin_on(tmp_path)
+    turn_plugin_on(tmp_path)
+    assert agents.is_plugin_on(tmp_path)
+
+
+def test_a_plugin_of_one_project_is_on_there_and_nowhere_else(tmp_path):
+    project = tmp_path / "almanac"
+    project.mkdir()
+    turn_plugin_on(tmp_path, project)
+    assert agents.is_plugin_on(tmp_path, project)
+    assert not agents.is_plugin_on(tmp_path)
+
+
+def test_project_settings_override_user_settings(tmp_path):
+    turn_plugin_on(tmp_path)
+    own = tmp_path / "almanac" / ".claude" / "settings.local.json"
+    own.parent.mkdir(parents=True)
+    own.write_text('{"enabledPlugins": {"lore@lore": false}}')
+    assert agents.is_plugin_on(tmp_path)
+    assert not agents.is_plugin_on(tmp_path, tmp_path / "almanac")
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        '{"enabledPlugins": {"lore@lore": false}}', '{"enabledPlugins": {"lore@other": true}}',
+        '{"enabledPlugins": []}', "[]", "", "{ broken",
+    ],
+)  # fmt: skip
+def test_a_plugin_that_no_setting_turns_on_is_off(tmp_path, held):
+    turn_plugin_on(tmp_path)
+    (tmp_path / ".claude" / "settings.json").write_text(held)
+    assert not agents.is_plugin_on(tmp_path)
+
+
+def test_a_plugin_that_was_uninstalled_is_off(tmp_path):
+    turn_plugin_on(tmp_path)
+    (tmp_path / ".claude" / "plugins" / "installed_plugins.json").write_text('{"plugins": {}}')
+    assert not agents.is_plugin_on(tmp_path)

@@ -44,7 +44,7 @@ class Person:
 
 
 @EVERY
-def test_an_undo_gives_back_the_bytes(name, tmp_path):
+def test_undo_restores_the_bytes(name, tmp_path):
     person = Person(tmp_path, name)
     assert not config_changes.is_set_up(person.set_up(name))
     assert not person.is_as_before()
@@ -54,7 +54,7 @@ def test_an_undo_gives_back_the_bytes(name, tmp_path):
 
 
 @EVERY
-def test_an_undo_gives_back_the_bytes_of_odd_files(name, tmp_path):
+def test_undo_restores_the_bytes_of_unusual_files(name, tmp_path):
     person = Person(tmp_path, name)
     for path in person.held:
         person.held[path] = as_on_windows(path.read_text()) + b"\r\n\r\n"
@@ -66,7 +66,7 @@ def test_an_undo_gives_back_the_bytes_of_odd_files(name, tmp_path):
 
 
 @EVERY
-def test_twice_is_once_and_undone_once(name, tmp_path):
+def test_a_repeated_setup_is_undone_once(name, tmp_path):
     person = Person(tmp_path, name)
     person.set_up(name)
     assert config_changes.is_set_up(person.set_up(name))
@@ -77,7 +77,7 @@ def test_twice_is_once_and_undone_once(name, tmp_path):
 
 
 @EVERY
-def test_files_that_were_not_there_go_again(name, tmp_path):
+def test_undo_removes_files_that_setup_created(name, tmp_path):
     person = Person(tmp_path)
     changes = person.set_up(name)
     assert all(change.path.exists() for change in changes)
@@ -95,7 +95,7 @@ def test_a_plan_changes_nothing(name, tmp_path):
 
 
 @EVERY
-def test_what_the_owner_changed_in_between_stays(name, tmp_path):
+def test_undo_keeps_later_changes_of_the_user(name, tmp_path):
     person = Person(tmp_path, name)
     person.set_up(name)
     for path, before in person.held.items():
@@ -111,7 +111,7 @@ def test_what_the_owner_changed_in_between_stays(name, tmp_path):
 
 @pytest.mark.parametrize("mark", ["", "\n// mine, later\n"])
 @pytest.mark.parametrize("again", [False, True])
-def test_an_undo_finds_the_file_that_was_changed_though_another_is_there_now(tmp_path, mark, again):
+def test_undo_edits_the_recorded_file_even_if_another_exists(tmp_path, mark, again):
     person = Person(tmp_path)
     commented = person.place / ".config" / "opencode" / "opencode.jsonc"
     commented.parent.mkdir(parents=True)
@@ -131,7 +131,7 @@ def test_an_undo_finds_the_file_that_was_changed_though_another_is_there_now(tmp
     assert not list((person.lore / config_changes.FOLDER).iterdir())
 
 
-def test_what_an_undo_did_not_reach_stays_on_record(tmp_path):
+def test_files_that_undo_did_not_reach_stay_recorded(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
     record = person.lore / config_changes.FOLDER / "codex.json"
@@ -144,7 +144,7 @@ def test_what_an_undo_did_not_reach_stays_on_record(tmp_path):
     assert list(json.loads(record.read_text())["files"]) == [strange]
 
 
-def test_an_undo_without_a_record_takes_out_what_is_lores(tmp_path):
+def test_undo_without_a_record_removes_lores_entries(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
     (person.lore / config_changes.FOLDER / "codex.json").unlink()
@@ -153,7 +153,7 @@ def test_an_undo_without_a_record_takes_out_what_is_lores(tmp_path):
 
 
 @pytest.mark.parametrize("record", [b"", b"{", b"[]", b'{"files": {"x": 1}}', b"\xff"])
-def test_a_record_that_cannot_be_read_is_as_none(tmp_path, record):
+def test_an_unreadable_record_is_ignored(tmp_path, record):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
     (person.lore / config_changes.FOLDER / "codex.json").write_bytes(record)
@@ -161,7 +161,7 @@ def test_a_record_that_cannot_be_read_is_as_none(tmp_path, record):
     assert person.is_as_before()
 
 
-def test_setting_up_again_after_a_change_of_the_owner_keeps_it_on_undo(tmp_path):
+def test_undo_after_a_second_setup_keeps_changes_of_the_user(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex", command=("/code/old/lore",))
     (path,) = person.held
@@ -183,7 +183,7 @@ def test_one_broken_file_of_two_leaves_both_as_they_are(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe{\0}\0", b"\x80"])
-def test_what_is_no_text_is_refused_by_name(tmp_path, content):
+def test_a_binary_file_is_refused_by_name(tmp_path, content):
     person = Person(tmp_path)
     path = person.place / ".gemini" / "settings.json"
     path.parent.mkdir()
@@ -193,7 +193,7 @@ def test_what_is_no_text_is_refused_by_name(tmp_path, content):
     assert path.read_bytes() == content
 
 
-def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
     person = Person(tmp_path)
     (person.place / ".cursor" / "mcp.json").mkdir(parents=True)
     with pytest.raises(InvalidInput, match=r"mcp\.json"):
@@ -201,7 +201,7 @@ def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("undo", [False, True])
-def test_a_pipe_in_the_place_of_a_file_is_refused_without_waiting(tmp_path, undo):
+def test_a_pipe_in_place_of_a_file_is_refused_without_blocking(tmp_path, undo):
     person = Person(tmp_path)
     path = person.place / ".cursor" / "mcp.json"
     path.parent.mkdir()
@@ -227,7 +227,7 @@ def test_a_link_stays_a_link(tmp_path):
     assert kept.read_text() == FILES["gemini"][".gemini/settings.json"]
 
 
-def test_a_link_that_leads_nowhere_leads_to_the_file_then(tmp_path):
+def test_a_dangling_link_leads_to_the_new_file(tmp_path):
     person = Person(tmp_path)
     path = person.place / ".gemini" / "settings.json"
     path.parent.mkdir()
@@ -248,14 +248,14 @@ def test_permissions_stay(tmp_path, mode):
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_what_is_new_and_what_is_kept_for_undo_is_the_owners_alone(tmp_path):
+def test_new_files_and_records_are_private(tmp_path):
     person = Person(tmp_path)
     person.set_up("gemini")
     for path in (person.place / ".gemini/settings.json", person.lore / "setup/gemini.json"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_run_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
+def test_the_next_run_completes_an_interrupted_setup(tmp_path):
     person = Person(tmp_path, "claude-code")
     agent, changes = person.plan("claude-code")
     config_changes.apply(person.lore, agent, changes, undo=False)
@@ -269,7 +269,7 @@ def test_a_run_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_a_run_that_ends_early_and_is_repeated_is_undone_to_the_byte(tmp_path, written):
+def test_a_repeated_interrupted_setup_is_undone_to_the_byte(tmp_path, written):
     person = Person(tmp_path)
     for path in (person.place / ".claude.json", person.place / ".claude" / "settings.json"):
         path.parent.mkdir(exist_ok=True)
@@ -283,7 +283,7 @@ def test_a_run_that_ends_early_and_is_repeated_is_undone_to_the_byte(tmp_path, w
 
 
 @EVERY
-def test_a_first_run_that_ends_early_and_is_repeated_leaves_no_file_after_an_undo(name, tmp_path):
+def test_a_repeated_interrupted_first_setup_leaves_no_file_after_undo(name, tmp_path):
     person = Person(tmp_path)
     changes = person.set_up(name)
     changes[-1].path.unlink()  # as if it had not been written yet
@@ -293,7 +293,7 @@ def test_a_first_run_that_ends_early_and_is_repeated_leaves_no_file_after_an_und
 
 
 @EVERY
-def test_a_file_that_lore_made_goes_although_it_was_written_anew(name, tmp_path):
+def test_undo_removes_a_created_file_that_the_agent_rewrote(name, tmp_path):
     person = Person(tmp_path)
     changes = person.set_up(name)
     for change in changes:
@@ -306,7 +306,7 @@ def test_a_file_that_lore_made_goes_although_it_was_written_anew(name, tmp_path)
 
 
 @EVERY
-def test_a_file_that_its_owner_removed_is_absent_after_an_undo(name, tmp_path):
+def test_undo_does_not_recreate_a_removed_file(name, tmp_path):
     person = Person(tmp_path, name)
     for change in person.set_up(name):
         change.path.unlink()
@@ -316,7 +316,7 @@ def test_a_file_that_its_owner_removed_is_absent_after_an_undo(name, tmp_path):
     assert not [change.path for change in changes if change.path.exists()]
 
 
-def test_an_undo_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
+def test_the_next_run_completes_an_interrupted_undo(tmp_path):
     person = Person(tmp_path, "claude-code")
     person.set_up("claude-code")
     first = next(iter(person.held))
@@ -325,7 +325,7 @@ def test_an_undo_that_ends_between_two_files_is_finished_by_the_next(tmp_path):
     assert person.is_as_before()
 
 
-def test_a_file_that_cannot_be_written_is_said_and_the_other_can_be_undone(tmp_path):
+def test_an_unwritable_file_is_reported_and_the_other_can_be_undone(tmp_path):
     person = Person(tmp_path, "claude-code")
     agent, changes = person.plan("claude-code")
     folder = person.place / ".claude"
@@ -347,7 +347,7 @@ def test_a_diff_shows_what_is_added(tmp_path):
     assert "+[mcp_servers.lore]" in added
 
 
-def test_no_part_of_a_file_is_left_beside_it(tmp_path):
+def test_no_temporary_file_is_left(tmp_path):
     person = Person(tmp_path, "claude-code")
     person.set_up("claude-code")
     person.undo("claude-code")
@@ -355,7 +355,7 @@ def test_no_part_of_a_file_is_left_beside_it(tmp_path):
     assert [path.name for path in (person.place / ".claude").iterdir()] == ["settings.json"]
 
 
-def test_what_is_kept_for_undo_is_what_the_file_held(tmp_path):
+def test_the_record_has_the_original_content(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex")
     kept = json.loads((person.lore / config_changes.FOLDER / "codex.json").read_text())
@@ -391,7 +391,7 @@ def add_a_remark(person, path):
 
 
 @EVERY
-def test_what_stood_in_lores_place_comes_back_although_the_file_has_changed(name, tmp_path):
+def test_undo_restores_a_former_entry_in_a_changed_file(name, tmp_path):
     person, path = with_own(tmp_path, name)
     person.set_up(name)
     add_a_remark(person, path)
@@ -400,7 +400,7 @@ def test_what_stood_in_lores_place_comes_back_although_the_file_has_changed(name
 
 
 @EVERY
-def test_what_stood_in_lores_place_outlives_a_second_setup(name, tmp_path):
+def test_a_former_entry_survives_a_second_setup(name, tmp_path):
     person, path = with_own(tmp_path, name)
     person.set_up(name, command=("/code/old/lore", "--home", "/code/x"))
     add_a_remark(person, path)
@@ -410,7 +410,7 @@ def test_what_stood_in_lores_place_outlives_a_second_setup(name, tmp_path):
 
 
 @EVERY
-def test_what_the_owner_put_in_lores_place_later_stays(name, tmp_path):
+def test_a_later_entry_of_the_user_is_kept(name, tmp_path):
     person = Person(tmp_path)
     path = person.set_up(name)[0].path
     path.write_text(OWN[name])
@@ -421,7 +421,7 @@ def test_what_the_owner_put_in_lores_place_later_stays(name, tmp_path):
 
 
 @EVERY
-def test_a_second_undo_leaves_what_stands_in_lores_place(name, tmp_path):
+def test_a_second_undo_keeps_the_restored_entry(name, tmp_path):
     person, _ = with_own(tmp_path, name)
     person.set_up(name)
     person.undo(name)
@@ -430,7 +430,7 @@ def test_a_second_undo_leaves_what_stands_in_lores_place(name, tmp_path):
 
 
 @EVERY
-def test_an_undo_without_a_record_leaves_what_setup_would_not_write(name, tmp_path):
+def test_undo_without_a_record_keeps_foreign_entries(name, tmp_path):
     person = Person(tmp_path)
     person.held = {
         change.path: change.after for change in person.set_up(name, command=("lore", "-v"))
@@ -440,7 +440,7 @@ def test_an_undo_without_a_record_leaves_what_setup_would_not_write(name, tmp_pa
     assert person.is_as_before()
 
 
-def test_hooks_of_the_owner_that_run_lore_come_back(tmp_path):
+def test_user_hooks_that_run_lore_are_restored(tmp_path):
     person = Person(tmp_path)
     path = person.place / ".claude" / "settings.json"
     path.parent.mkdir()

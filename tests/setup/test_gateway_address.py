@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lore.errors import InvalidInput
-from lore.setup import config_changes, gateway_address
-from lore.setup.agents import get_agent
+from lore.setup import config_changes
+from lore.setup.agents import editor_of, get_agent
 from lore.setup.gateway_address import ADDRESS_KEYS, GatewayAddress, with_gateway
 from tests.setup.files import FILES, as_on_windows, write
 
@@ -48,10 +48,10 @@ class Person:
     def undo(self) -> None:
         config_changes.apply(self.lore, self.agent, self.plan(undo=True), undo=True)
 
-    def told(self) -> list[str]:
+    def addresses(self) -> list[str]:
         text = self.file.read_text("utf-8-sig")
         return [
-            gateway_address.find(self.file, text, spot) for spot in ADDRESS_KEYS[self.agent.name]
+            editor_of(self.file).read(text, spot.place) for spot in ADDRESS_KEYS[self.agent.name]
         ]
 
     def is_as_before(self) -> bool:
@@ -76,16 +76,16 @@ def person(name, tmp_path):
 
 
 @EVERY
-def test_an_agent_is_told_the_address_beside_what_it_is_told_of_memory(name, person):
+def test_the_address_is_written_beside_the_server_entry(name, person):
     without = person.plan()
     person.set_up(URL)
-    assert person.told() == expected(name, URL)
+    assert person.addresses() == expected(name, URL)
     assert config_changes.is_set_up(person.plan())
     assert not config_changes.is_set_up(without)
 
 
 @EVERY
-def test_twice_is_once_and_an_undo_gives_back_the_bytes(name, person):
+def test_setup_is_idempotent_and_undo_restores_the_bytes(name, person):
     person.set_up(URL)
     assert config_changes.is_set_up(person.set_up(URL))
     person.undo()
@@ -94,18 +94,18 @@ def test_twice_is_once_and_an_undo_gives_back_the_bytes(name, person):
 
 
 @EVERY
-def test_an_undo_gives_back_the_bytes_of_odd_files(name, person):
+def test_undo_restores_the_bytes_of_unusual_files(name, person):
     for path in person.held:
         person.held[path] = as_on_windows(path.read_text()) + b"\r\n\r\n"
         path.write_bytes(person.held[path])
     person.set_up(URL)
-    assert person.told() == expected(name, URL)
+    assert person.addresses() == expected(name, URL)
     person.undo()
     assert person.is_as_before()
 
 
 @EVERY
-def test_nothing_of_a_person_is_lost(name, person):
+def test_nothing_of_the_user_is_lost(name, person):
     person.set_up(URL)
     kept = [line.rstrip(",") for line in FILES[name][FILE[name]].splitlines()]
     assert all(line in person.file.read_text() for line in kept)
@@ -113,29 +113,29 @@ def test_nothing_of_a_person_is_lost(name, person):
 
 @EVERY
 @pytest.mark.parametrize("again", [False, True], ids=["once", "and again without the gateway"])
-def test_what_the_owner_changed_in_between_stays_and_the_address_goes(name, person, again):
+def test_undo_removes_the_address_and_keeps_later_changes(name, person, again):
     person.set_up(URL)
     person.add_remark()
     if again:
         person.set_up()
-        assert person.told() == expected(name, URL)
+        assert person.addresses() == expected(name, URL)
         person.add_remark()
     person.undo()
     assert person.is_as_before()
 
 
 @EVERY
-def test_a_port_that_moved_is_told_in_the_place_of_the_former(name, person):
+def test_a_new_port_replaces_the_former_address(name, person):
     person.set_up(URL)
     person.add_remark()
     person.set_up(MOVED)
-    assert person.told() == expected(name, MOVED)
+    assert person.addresses() == expected(name, MOVED)
     person.undo()
     assert person.is_as_before()
 
 
 @EVERY
-def test_an_address_of_the_persons_own_is_not_taken_away(name, person):
+def test_an_address_of_the_user_is_not_replaced(name, person):
     theirs = with_gateway(
         name, person.agent.edits(person.place, LORE), GatewayAddress(OTHER), puts=True
     )
@@ -148,27 +148,27 @@ def test_an_address_of_the_persons_own_is_not_taken_away(name, person):
     assert person.file.read_bytes() == before
     person.set_up()
     person.undo()
-    assert person.told() == expected(name, OTHER)
+    assert person.addresses() == expected(name, OTHER)
 
 
 @EVERY
-def test_an_address_that_the_person_wrote_since_stays(name, person):
+def test_an_address_that_the_user_wrote_later_is_kept(name, person):
     person.set_up(URL)
     person.file.write_text(person.file.read_text().replace(URL, OTHER))
     person.undo()
-    assert person.told() == expected(name, OTHER)
+    assert person.addresses() == expected(name, OTHER)
 
 
-def test_an_agent_with_the_plugin_is_told_the_address_alone(tmp_path):
+def test_an_agent_with_the_plugin_gets_only_the_address(tmp_path):
     person = Person(tmp_path, "claude-code")
     person.set_up(URL, memory=False)
-    assert person.told() == [URL]
+    assert person.addresses() == [URL]
     assert "lore" not in person.file.read_text().replace("LORE", "")
     person.undo()
     assert person.is_as_before()
 
 
-def test_an_agent_without_a_file_for_the_address_is_told_of_memory_all_the_same(tmp_path):
+def test_an_agent_without_an_address_key_still_gets_memory(tmp_path):
     edits = get_agent("cursor").edits(tmp_path, LORE)
     [told] = with_gateway("cursor", edits, GatewayAddress(URL), puts=True)
     assert told.put("{}") == edits[0].put("{}")

@@ -24,7 +24,7 @@ VALUE = {"command": "lore", "args": ["mcp"]}
 PATH = ("mcpServers", "lore")
 
 
-def test_a_member_is_put_beside_what_a_person_wrote():
+def test_put_adds_a_member_beside_the_others():
     after = jsonc.put(COMMENTED, PATH, VALUE)
     for kept in COMMENTED.replace(" // keep", "").splitlines():
         assert kept.rstrip(",").strip() in after
@@ -34,7 +34,7 @@ def test_a_member_is_put_beside_what_a_person_wrote():
     assert '        "lore": {\n            "command": "lore",' in after
 
 
-def test_a_remark_stays_beside_what_it_is_about():
+def test_comments_stay_beside_their_members():
     after = jsonc.put(COMMENTED, PATH, VALUE)
     assert '"other": { "command": "x" }, // keep' in after
     after = jsonc.put(COMMENTED, ("new",), 1)
@@ -42,29 +42,29 @@ def test_a_remark_stays_beside_what_it_is_about():
 
 
 @pytest.mark.parametrize("path", [PATH, ("new",), ("new", "lore")])
-def test_commas_and_remarks_come_back(path):
+def test_drop_restores_commas_and_comments(path):
     assert jsonc.drop(jsonc.put(COMMENTED, path, VALUE), path) == COMMENTED
 
 
-def test_twice_is_once():
+def test_a_second_edit_changes_nothing():
     once = jsonc.put(COMMENTED, PATH, VALUE)
     assert jsonc.put(once, PATH, VALUE) == once
 
 
-def test_another_value_replaces_the_former():
+def test_put_replaces_a_value():
     after = jsonc.put(jsonc.put(COMMENTED, PATH, {"command": "old"}), PATH, VALUE)
     assert jsonc.read(after, PATH) == VALUE
     assert "old" not in after
 
 
-def test_taking_out_gives_back_the_bytes():
+def test_drop_restores_the_bytes():
     assert jsonc.drop(jsonc.put(COMMENTED, PATH, VALUE), PATH) == COMMENTED
 
 
 @pytest.mark.parametrize(
     "text", ["", "{}", "{}\n", "{ }\n", '{\n  "a": 1\n}\n', "{\n  // nothing yet\n}\n"]
 )
-def test_a_file_that_has_little_takes_it_too(text):
+def test_put_works_in_nearly_empty_files(text):
     after = jsonc.put(text, PATH, VALUE)
     assert jsonc.read(after, PATH) == VALUE
     emptied = jsonc.drop(after, PATH)
@@ -74,12 +74,12 @@ def test_a_file_that_has_little_takes_it_too(text):
 @pytest.mark.parametrize(
     "text", ["{", "[1,]", '{"a" 1}', "{a: 1}", '{"a": 1} x', "[" * 5_000, "null"]
 )
-def test_what_cannot_be_edited_is_refused(text):
+def test_invalid_json_is_refused(text):
     with pytest.raises(InvalidInput):
         jsonc.put(text, PATH, VALUE)
 
 
-def test_what_is_no_object_on_the_way_is_refused():
+def test_a_path_through_a_non_object_is_refused():
     with pytest.raises(InvalidInput, match="mcpServers"):
         jsonc.put('{"mcpServers": []}', PATH, VALUE)
 
@@ -95,7 +95,7 @@ values = st.recursive(
 @given(
     st.dictionaries(names, values, max_size=4), names, values, st.sampled_from([None, 1, 2, "\t"])
 )
-def test_put_and_drop_are_each_others_inverse(tree, name, value, indent):
+def test_drop_is_the_inverse_of_put(tree, name, value, indent):
     text = json.dumps(tree, indent=indent, ensure_ascii=False)
     after = jsonc.put(text, ("new-room", name), value)
     assert jsonc.read(after) == {**tree, "new-room": {name: value}}
@@ -103,7 +103,7 @@ def test_put_and_drop_are_each_others_inverse(tree, name, value, indent):
 
 
 @given(st.dictionaries(names, values, min_size=1, max_size=4), st.data())
-def test_dropping_leaves_all_else(tree, data):
+def test_drop_keeps_everything_else(tree, data):
     name = data.draw(st.sampled_from(sorted(tree)))
     text = json.dumps(tree, indent=2)
     rest = {key: value for key, value in tree.items() if key != name}
@@ -128,7 +128,7 @@ def is_ours(item):
         '{"hooks": {"Stop": [1, 2,], "Start": [3]}}',
     ],
 )
-def test_an_item_is_added_to_a_list_once(text):
+def test_append_adds_an_item_once(text):
     before = jsonc.read(text or "{}", HOOKS) or []
     once = jsonc.append(text, HOOKS, HOOK)
     assert jsonc.read(once, HOOKS) == [*before, HOOK]
@@ -138,13 +138,13 @@ def test_an_item_is_added_to_a_list_once(text):
     assert (jsonc.read(undone, HOOKS) or []) == before
 
 
-def test_what_is_no_list_is_refused():
+def test_append_refuses_a_value_that_is_no_list():
     with pytest.raises(InvalidInput, match="not a list"):
         jsonc.append('{"hooks": {"Stop": {}}}', HOOKS, HOOK)
 
 
 @given(st.lists(st.integers(0, 3), max_size=6), st.sampled_from([None, 2]))
-def test_items_that_are_not_ours_stay_in_order(items, indent):
+def test_drop_items_keeps_the_order_of_the_others(items, indent):
     text = json.dumps({"a": items, "b": 1}, indent=indent)
     left = jsonc.drop_items(text, ("a",), lambda item: item == 0)
     assert (jsonc.read(left, ("a",)) or []) == [item for item in items if item]

@@ -37,7 +37,7 @@ def place(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["claude", "claude-code"])
-def test_claude_code_is_given_the_plugin_and_a_way_to_find_lore(path, place, name):
+def test_claude_code_gets_the_plugin_and_lore_on_its_path(path, place, name):
     start = plan_launch(name, ["-p", "hello"], LORE, path, place)
     assert start.words == (f"{path}/claude", "--plugin-dir", str(find_plugin()), "-p", "hello")
     assert start.environ == {"LORE_HOME": "/code/memory"}
@@ -53,7 +53,7 @@ def set_up(place, command):
 @pytest.mark.parametrize(
     "command", [LORE, ("/code/old/lore", *LORE[1:]), LORE[:1]], ids=["same", "other", "by home"]
 )
-def test_claude_code_that_is_set_up_is_given_nothing_twice(path, place, command):
+def test_claude_code_that_is_set_up_gets_nothing(path, place, command):
     set_up(place, command)
     start = plan_launch("claude", ["-p", "hello"], LORE, path, place)
     assert start.words == (f"{path}/claude", "-p", "hello")
@@ -70,32 +70,32 @@ def given_to_claude(path, place):
     return server, set(hooks)
 
 
-def test_claude_code_that_has_only_the_server_is_given_the_hooks(path, place):
+def test_claude_code_with_only_the_server_gets_the_hooks(path, place):
     set_up(place, LORE)
     (place.user_home / ".claude" / "settings.json").write_text("{}")
     assert given_to_claude(path, place) == ({}, set(HOOK_EVENTS))
 
 
 @pytest.mark.parametrize("held", ["{}", "{ broken", "", '{"mcpServers": {"lore": 5}}'])
-def test_claude_code_that_has_only_the_hooks_is_given_the_server(path, place, held):
+def test_claude_code_with_only_the_hooks_gets_the_server(path, place, held):
     set_up(place, LORE)
     (place.user_home / ".claude.json").write_text(held)
     server = {"command": "/code/bin/lore", "args": ["--home", "/code/memory", "mcp"]}
     assert given_to_claude(path, place) == ({"lore": server}, set())
 
 
-def test_claude_code_that_is_set_up_for_another_memory_is_given_this_one(path, place):
+def test_claude_code_set_up_for_another_home_gets_this_one(path, place):
     set_up(place, ("/code/bin/lore", "--home", "/code/other"))
     assert "--plugin-dir" in plan_launch("claude", [], LORE, path, place).words
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["of the project", "of the person"])
-def test_claude_code_that_has_the_plugin_is_not_given_it_again(path, place, own):
+def test_claude_code_with_the_plugin_does_not_get_it_again(path, place, own):
     turn_plugin_on(place.user_home, place.project if own else None)
     assert "--plugin-dir" not in plan_launch("claude", [], LORE, path, place).words
 
 
-def test_codex_is_told_on_its_command_line(path, place):
+def test_codex_is_configured_on_its_command_line(path, place):
     start = plan_launch("codex", ["exec", "-"], LORE, path, place)
     settings = tomllib.loads("\n".join(word for word in start.words if "=" in word))
     assert settings["mcp_servers"]["lore"] == {
@@ -104,14 +104,14 @@ def test_codex_is_told_on_its_command_line(path, place):
     assert start.words[-2:] == ("exec", "-")
 
 
-def test_opencode_is_told_by_its_environment(path, place):
+def test_opencode_is_configured_by_its_environment(path, place):
     start = plan_launch("opencode", [], LORE, path, place)
     told = json.loads(start.environ["OPENCODE_CONFIG_CONTENT"])
     assert told["mcp"]["lore"]["command"] == [*LORE, "mcp"]
     assert start.words == (f"{path}/opencode",)
 
 
-def test_gemini_is_told_the_gateway_by_its_environment(path, place):
+def test_gemini_gets_the_gateway_by_its_environment(path, place):
     assert plan_launch("gemini", [], LORE, path, place).environ == {}
     through = GatewayRoute(
         "http://127.0.0.1:3207", {"x-team": "blue", "x-lore-project": "/code/a%2Cb"}
@@ -124,17 +124,17 @@ def test_gemini_is_told_the_gateway_by_its_environment(path, place):
     }
 
 
-def test_an_agent_that_cannot_be_started_is_refused(path, place):
+def test_an_unsupported_agent_is_refused(path, place):
     with pytest.raises(InvalidInput, match="'emacs'"):
         plan_launch("emacs", [], LORE, path, place)
 
 
-def test_an_agent_that_is_not_installed_is_named(tmp_path, place):
+def test_an_agent_that_is_not_installed_is_reported(tmp_path, place):
     with pytest.raises(NotFound, match="'codex'"):
         plan_launch("codex", [], LORE, str(tmp_path), place)
 
 
-def test_the_plugin_is_part_of_what_is_installed():
+def test_the_plugin_is_part_of_the_package():
     assert (find_plugin() / "hooks" / "hooks.json").is_file()
 
 

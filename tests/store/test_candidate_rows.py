@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 from lore import clock
@@ -17,7 +15,7 @@ def of_time(db: Connection, first: float, last: float, *types: int, limit: int =
     return candidate_rows.items_between(db, start, end, list(types), limit=limit)
 
 
-def test_items_of_a_stretch_of_time_come_newest_first(db: Connection) -> None:
+def test_items_of_a_time_range_come_newest_first(db: Connection) -> None:
     add_messages(db, new_session(db), "at noon", "a minute later", "two minutes later")
     messages = [row[0] for row in db.rows("SELECT n FROM messages ORDER BY n")]
     fragment = add_fragment(db, 1, created_at=minutes(1.5))
@@ -50,7 +48,7 @@ def test_the_latest_retrievals_come_first(db: Connection) -> None:
     assert found[0].hits == ("a", "b")
 
 
-def test_a_long_question_is_cut_and_old_entries_go(db: Connection) -> None:
+def test_long_queries_are_truncated_and_old_entries_deleted(db: Connection) -> None:
     candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "x" * 10_000, (), 0))
     assert len(candidate_rows.recent_retrievals(db)[0].query) == 2_000
     db.run("UPDATE retrievals SET n = :n", n=candidate_rows.MAX_RETRIEVALS + 498)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lore import clock
 from lore.errors import StoreDamaged
-from lore.records import ORIGINS, PART_KINDS, ROLES, Part, PartKind, Role
+from lore.records import ORIGINS, PART_KINDS, ROLES, Job, Part, PartKind, Role
 from lore.store import codec
 from lore.store.sqlite import Connection
 from lore.text.message_features import part_origin
@@ -26,7 +26,7 @@ PARTS = st.builds(
 
 
 @given(st.lists(PARTS, max_size=5))
-def test_parts_come_back_as_they_were(parts: list[Part]) -> None:
+def test_parts_survive_packing(parts: list[Part]) -> None:
     assert codec.unpack_parts(codec.pack_parts(parts)) == tuple(parts)
 
 
@@ -43,7 +43,7 @@ def is_so(db: Connection, condition: str, *parts: Part) -> bool:
 
 @pytest.mark.parametrize("beside", [(), (Part("text", "said"),)], ids=["alone", "beside words"])
 @pytest.mark.parametrize("kind", [kind for kind in PART_KINDS if kind != "text"])
-def test_a_part_of_each_kind_is_found_by_it(
+def test_sql_condition_finds_parts_of_each_kind(
     db: Connection, kind: PartKind, beside: tuple[Part, ...]
 ) -> None:
     part = Part(kind, "x", name="n", call_id="c", origin="web", failed=True)
@@ -56,7 +56,7 @@ def test_a_part_of_each_kind_is_found_by_it(
 @pytest.mark.parametrize("text", ["said", "[said", "", 'of "origin": and {"kind":"tool_result"}'])
 @pytest.mark.parametrize("beside", [(), (Part("text", "said"),)], ids=["alone", "beside words"])
 @pytest.mark.parametrize("kind", PART_KINDS)
-def test_a_part_of_another_origin_than_its_message_is_found(
+def test_sql_condition_finds_parts_of_other_origins(
     db: Connection, kind: PartKind, beside: tuple[Part, ...], text: str
 ) -> None:
     for own in (None, *ORIGINS):
@@ -70,14 +70,14 @@ def test_a_part_of_another_origin_than_its_message_is_found(
 
 
 @given(TEXTS)
-def test_a_key_that_was_given_back_is_the_same_key(key: str) -> None:
+def test_an_unpacked_key_packs_to_the_same_number(key: str) -> None:
     kept = codec.pack_key(key)
     assert codec.pack_key(codec.unpack_key(kept)) == kept
     assert -(2**63) <= kept < 2**63
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_comes_back_as_it_was(role: Role) -> None:
+def test_a_role_survives_packing(role: Role) -> None:
     assert codec.unpack_role(codec.pack_role(role)) == role
 
 
@@ -87,7 +87,7 @@ def test_an_unknown_role_is_reported_as_damage() -> None:
 
 
 @given(st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
-def test_a_moment_comes_back_as_it_was(moment: datetime) -> None:
+def test_a_time_survives_packing(moment: datetime) -> None:
     assert codec.unpack_time(clock.to_us(moment)) == moment
 
 
@@ -106,3 +106,10 @@ def test_an_undecodable_value_or_time_is_reported_as_damage() -> None:
         codec.unpack_time(2**62)
     with pytest.raises(StoreDamaged):
         codec.unpack_number(None)
+
+
+def test_a_record_is_unpacked_by_the_types_of_its_fields() -> None:
+    row = (1, "embed", "all", "pending", 0, "", 2, 3, 0, 1_000_000)
+    job = codec.unpack_record(Job, row, subject=str.upper)
+    assert job.subject == "ALL"
+    assert job.due_at - job.updated_at == timedelta(seconds=1)

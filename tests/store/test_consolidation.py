@@ -1,12 +1,9 @@
-"""TODO."""
-
 from __future__ import annotations
 
 from datetime import timedelta
 
 import pytest
 
-from lore import relevance
 from lore.records import PhaseReport
 from lore.store import consolidation, fragments, project_rows, sessions
 from lore.store.consolidation import Judgement, Step
@@ -14,7 +11,7 @@ from lore.store.sqlite import Connection
 from tests.store.samples import NOON, Cycle, add_fragment, minutes, new_session, numbered_id
 
 
-def test_a_cycle_keeps_what_each_phase_did(db: Connection) -> None:
+def test_a_cycle_stores_the_report_of_each_phase(db: Connection) -> None:
     n = consolidation.begin_cycle(db, ["merge", "link"], now=NOON)
     consolidation.save_phase(
         db, n, PhaseReport("merge", "done", {"merged": 2}, ("a → b",), "", 0.5)
@@ -38,7 +35,7 @@ def test_an_open_cycle_is_resumed_only_with_the_same_phases(db: Connection) -> N
     assert consolidation.find_open_cycle(db, ["merge", "link"]) is None
 
 
-def test_the_last_that_stands_is_found(db: Connection) -> None:
+def test_the_last_cycle_that_was_not_undone_is_found(db: Connection) -> None:
     first = consolidation.begin_cycle(db, ["merge"], now=NOON)
     second = consolidation.begin_cycle(db, ["merge"], now=NOON)
     consolidation.mark_cycle_undone(db, second, now=NOON)
@@ -98,7 +95,7 @@ def test_steps_are_read_last_first_and_by_verb(db: Connection, cycle: Cycle) -> 
     assert [step.value for step in consolidation.steps_of_cycle(db, cycle.n, "depth")] == [2, 1]
 
 
-def test_a_fragment_knows_when_cycles_changed_it(db: Connection, cycle: Cycle) -> None:
+def test_steps_of_a_fragment_have_the_times_of_their_cycles(db: Connection, cycle: Cycle) -> None:
     one, other = add_fragment(db, 1), add_fragment(db, 2)
     consolidation.record_steps(db, cycle.n, Step("depth", one, value=1), Step("hidden", other))
     assert consolidation.steps_of_fragment(db, one) == [(NOON, "depth")]
@@ -114,7 +111,7 @@ def test_the_steps_of_other_cycles_stay_when_some_are_dropped(db: Connection, cy
     assert len(consolidation.steps_of_cycle(db, later)) == 1
 
 
-def test_a_decision_is_found_by_its_pair_and_replaced_by_a_later_one(db: Connection) -> None:
+def test_a_later_judgement_replaces_the_former_one_of_a_pair(db: Connection) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     consolidation.put_judgements(db, [Judgement(a, b, "judge", "agrees", 1, 1)], now=NOON)
     consolidation.put_judgements(db, [Judgement(a, b, "judge", "changes", 2, 1)], now=NOON)
@@ -148,12 +145,12 @@ def project_n(db: Connection) -> int:
     return project_rows.ensure_project(db, "/code/app", now=NOON)
 
 
-def test_doubt_in_the_store_is_the_pure_doubt(db: Connection):
+def test_doubt_grows_by_a_tenth_per_day_after_a_week(db: Connection):
     consolidation.mark_missing_files(db, [add_fragment(db, 1)], [], now=NOON)
-    for days in (0, 6.5, 7, 7.5, 12, 30):
+    for days, doubt in ((0, 0), (6.5, 0), (7, 0), (7.5, 0.05), (12, 0.5), (30, 1)):
         consolidation.update_doubt(db, now=NOON + timedelta(days=days))
         found = db.value("SELECT doubt FROM fragments")
-        assert found == pytest.approx(relevance.confidence_loss(days))
+        assert found == pytest.approx(doubt)
 
 
 def test_files_stay_missing_since_they_were_first_missed(db: Connection, project_n: int):
@@ -161,7 +158,7 @@ def test_files_stay_missing_since_they_were_first_missed(db: Connection, project
     consolidation.mark_missing_files(db, [n], [], now=NOON)
     consolidation.mark_missing_files(db, [n], [], now=NOON + timedelta(days=30))
     assert consolidation.update_doubt(db, now=NOON + timedelta(days=10)) == 1
-    assert fragments.get(db, n).confidence == pytest.approx(0.7 - relevance.confidence_loss(10))
+    assert fragments.get(db, n).confidence == pytest.approx(0.7 - 0.3)
 
 
 def test_doubt_ends_when_the_files_are_back(db: Connection, project_n: int):
@@ -174,7 +171,7 @@ def test_doubt_ends_when_the_files_are_back(db: Connection, project_n: int):
     assert fragments.get(db, n).confidence == pytest.approx(0.7)
 
 
-def test_folders_hold_the_files_of_all_their_sessions(db: Connection):
+def test_project_folders_have_the_files_of_all_sessions(db: Connection):
     for name, files in (("one", ("a.py", "b.py")), ("two", ("b.py", "c.py")), ("three", ())):
         sessions.describe_session(db, new_session(db, name, project="/code/app"), files=files)
     new_session(db, "elsewhere", project="/code/other")
@@ -182,7 +179,7 @@ def test_folders_hold_the_files_of_all_their_sessions(db: Connection):
     assert (folder.path, folder.files) == ("/code/app", frozenset({"a.py", "b.py", "c.py"}))
 
 
-def test_a_file_is_named_by_the_words_of_its_name_in_a_row(db: Connection, project_n: int):
+def test_fragments_that_name_a_file_are_found_by_phrase(db: Connection, project_n: int):
     named = add_fragment(db, 1, "Todos are kept in src/todos.ts by the store", project_n=project_n)
     add_fragment(db, 2, "The todos of ts are in src", project_n=project_n)
     add_fragment(db, 3, "Todos are kept in src/todos.ts", project_n=None)

@@ -43,7 +43,7 @@ def test_a_write_is_seen_by_the_next_read(database: Database) -> None:
         assert count(db) == 1
 
 
-def test_what_is_read_inside_one_block_belongs_to_one_moment(database: Database) -> None:
+def test_reads_in_one_block_see_one_snapshot(database: Database) -> None:
     with database.read() as db:
         assert count(db) == 0
         database.write(lambda db: add_fragment(db, 1))
@@ -54,7 +54,7 @@ def test_what_is_read_inside_one_block_belongs_to_one_moment(database: Database)
         assert count(db) == 1
 
 
-def test_a_reader_after_an_error_is_as_good_as_new(database: Database) -> None:
+def test_a_connection_is_usable_after_an_error(database: Database) -> None:
     with pytest.raises(StoreError), database.read() as db:
         db.rows("SELECT nonsense")
     with pytest.raises(ZeroDivisionError), database.read():
@@ -74,7 +74,7 @@ def test_many_threads_share_few_connections(database: Database) -> None:
     assert len(database._idle) <= 8
 
 
-def test_one_write_of_a_group_that_fails_leaves_the_others(database: Database) -> None:
+def test_a_failed_write_does_not_affect_the_others_of_its_group(database: Database) -> None:
     release = held_back(database)
     good = database.submit(put_meta("a", "1"))
     bad = database.submit(lambda db: (put_meta("b", "2")(db), 1 / 0))
@@ -110,7 +110,7 @@ def test_a_failed_commit_fails_all_its_writes_and_the_writer_continues(
     assert database.write(put_meta("d", "4")) == "4"
 
 
-def test_a_key_makes_a_write_happen_once(tmp_path: Path, database: Database) -> None:
+def test_a_write_with_a_known_key_runs_once(tmp_path: Path, database: Database) -> None:
     assert database.write(put_meta("a", "1"), key="k") == "1"
     assert database.write(put_meta("b", "2"), key="k") == "1"
     database.close()
@@ -121,14 +121,14 @@ def test_a_key_makes_a_write_happen_once(tmp_path: Path, database: Database) -> 
     again.close()
 
 
-def test_a_key_twice_in_one_group_makes_the_write_happen_once(database: Database) -> None:
+def test_a_key_twice_in_one_group_runs_the_write_once(database: Database) -> None:
     release = held_back(database)
     futures = [database.submit(put_meta("a", "1"), key="k") for _ in range(3)]
     release.set()
     assert [future.result(5) for future in futures] == ["1", "1", "1"]
 
 
-def test_a_write_that_failed_may_be_tried_again_with_its_key(database: Database) -> None:
+def test_a_failed_write_can_be_retried_with_its_key(database: Database) -> None:
     with pytest.raises(ZeroDivisionError):
         database.write(lambda _db: 1 / 0, key="k")
     assert database.write(put_meta("a", "1"), key="k") == "1"
@@ -140,14 +140,14 @@ def test_an_idempotency_key_is_stored_as_a_digest(database: Database) -> None:
         assert "jabberwock" not in str(db.rows("SELECT * FROM receipts"))
 
 
-def test_a_keyed_result_that_is_no_json_leaves_nothing(database: Database) -> None:
+def test_a_keyed_write_without_a_json_result_is_rolled_back(database: Database) -> None:
     with pytest.raises(TypeError):
         database.write(lambda db: (put_meta("a", "1")(db), object()), key="k")
     with database.read() as db:
         assert not db.find("SELECT 1 FROM meta WHERE key = 'a'")
 
 
-def test_a_write_that_was_cancelled_in_time_does_not_happen(database: Database) -> None:
+def test_a_cancelled_write_does_not_run(database: Database) -> None:
     release = held_back(database)
     cancelled = database.submit(put_meta("a", "1"))
     assert cancelled.cancel()
@@ -157,12 +157,12 @@ def test_a_write_that_was_cancelled_in_time_does_not_happen(database: Database) 
         assert not db.find("SELECT 1 FROM meta WHERE key = 'a'")
 
 
-def test_a_write_inside_a_write_is_an_error_and_no_deadlock(database: Database) -> None:
+def test_a_write_inside_a_write_raises(database: Database) -> None:
     with pytest.raises(StoreError, match="cannot wait"):
         database.write(lambda _db: database.write(put_meta("a", "1")))
 
 
-def test_closing_finishes_what_is_queued(tmp_path: Path, database: Database) -> None:
+def test_close_finishes_queued_writes(tmp_path: Path, database: Database) -> None:
     release = held_back(database)
     future = database.submit(put_meta("a", "1"))
     threading.Timer(0.05, release.set).start()
@@ -171,7 +171,7 @@ def test_closing_finishes_what_is_queued(tmp_path: Path, database: Database) -> 
     database.close()
 
 
-def test_a_closed_database_says_so(database: Database) -> None:
+def test_a_closed_database_raises(database: Database) -> None:
     with database.read() as db:
         database.close()
         assert count(db) == 0
@@ -183,7 +183,7 @@ def test_a_closed_database_says_so(database: Database) -> None:
         db.rows("SELECT 1")
 
 
-def test_a_closed_database_leaves_no_log_behind(tmp_path: Path, database: Database) -> None:
+def test_a_closed_database_leaves_no_wal_file(tmp_path: Path, database: Database) -> None:
     database.write(put_meta("a", "1"))
     database.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.db"]
@@ -199,7 +199,7 @@ def test_a_database_opened_for_reading_refuses_writes(tmp_path: Path, database: 
     reader.close()
 
 
-def test_two_databases_on_one_file_take_turns(tmp_path: Path, database: Database) -> None:
+def test_two_databases_can_write_one_file(tmp_path: Path, database: Database) -> None:
     other = open_at(tmp_path)
     with ThreadPoolExecutor(4) as pool:
         works = [
@@ -211,7 +211,7 @@ def test_two_databases_on_one_file_take_turns(tmp_path: Path, database: Database
     other.close()
 
 
-def test_settings_that_trust_rests_on_are_in_force(database: Database) -> None:
+def test_connections_have_the_required_pragmas(database: Database) -> None:
     connection = sqlite.open_connection(database.path, busy_timeout_s=1, read_only=False)
     values = {
         name: connection.value(f"PRAGMA {name}")
@@ -224,9 +224,7 @@ def test_settings_that_trust_rests_on_are_in_force(database: Database) -> None:
 
 
 @pytest.mark.parametrize("error", [NotFound("no"), InvalidInput("no")])
-def test_errors_of_the_domain_reach_the_caller_as_they_are(
-    database: Database, error: Exception
-) -> None:
+def test_errors_of_lore_reach_the_caller_unchanged(database: Database, error: Exception) -> None:
     def fail(_db: Connection) -> None:
         raise error
 
@@ -235,7 +233,7 @@ def test_errors_of_the_domain_reach_the_caller_as_they_are(
     assert caught.value is error
 
 
-def test_a_write_that_ends_in_no_ordinary_error_still_answers_and_the_next_one_works(
+def test_the_writer_survives_a_base_exception(
     database: Database,
 ) -> None:
     def leave(_db: Connection) -> None:

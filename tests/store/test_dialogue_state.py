@@ -26,7 +26,7 @@ def test_states_do_not_store_the_name_of_a_session(db: Connection):
     assert "heron" not in str(rows)
 
 
-def test_what_quotes_memory_can_be_dropped_and_the_rest_stays(db: Connection):
+def test_quoting_states_are_dropped_and_others_stay(db: Connection):
     for name in ("pins", "measured", "knowledge", "notes", "tiers", "amnesia"):
         dialogue_state.put_state(db, "s", name, ["x"], now=NOON)
     dialogue_state.add_markers(db, "s", {"m": "Port 5436."}, now=NOON)
@@ -55,7 +55,7 @@ def test_private_mode_lasts_until_it_is_ended(db: Connection):
     assert not dialogue_state.is_private(db, "s")
 
 
-def test_a_session_has_what_it_was_given_and_no_other_has(db: Connection):
+def test_injections_belong_to_one_session(db: Connection):
     n = add_fragment(db, 1)
     dialogue_state.add_injections(
         db, "s", [(n, message_features.word_fingerprint("The cache!"))], now=NOON
@@ -66,7 +66,7 @@ def test_a_session_has_what_it_was_given_and_no_other_has(db: Connection):
     assert not dialogue_state.find_injections(db, "t").items
 
 
-def test_a_condensed_session_may_be_given_it_again(db: Connection):
+def test_cleared_injections_may_be_injected_again(db: Connection):
     n = add_fragment(db, 1)
     dialogue_state.add_injections(db, "s", [(n, 1)], now=NOON)
     dialogue_state.clear_injections(db, "s")
@@ -98,7 +98,7 @@ def test_injections_do_not_store_the_name_of_a_session(db: Connection):
     assert "heron" not in str(row)
 
 
-def test_what_is_old_is_dropped(db: Connection):
+def test_old_injections_are_deleted(db: Connection):
     n = add_fragment(db, 1)
     dialogue_state.add_injections(db, "old", [(n, 1)], now=NOON)
     later = NOON + timedelta(days=dialogue_state.INJECTION_RETENTION_DAYS + 1)

@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -13,7 +11,7 @@ from tests.fakes import NOON as CLOCK_NOON
 from tests.store.samples import NOON, add_messages, new_distillation, new_session, numbered_id
 
 
-def test_a_distillation_is_stored_and_found_by_its_words(db: Connection) -> None:
+def test_a_new_distillation_is_in_the_keyword_index(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     ids = add_messages(db, session_n, "one", "two")
     new = new_distillation(9, "They spoke of okapis", ids[0], ids[1])
@@ -41,7 +39,7 @@ def test_spans_are_the_ordinals_that_generation_0_covers(db: Connection) -> None
     assert distillations.covered_spans(db, session_n) == [(early, 0, 1), (late, 2, 3)]
 
 
-def test_the_lines_of_a_distillation_lead_to_their_messages(db: Connection) -> None:
+def test_lines_of_a_distillation_have_their_source_messages(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "one", "two")
     new = replace(
@@ -93,7 +91,7 @@ def test_a_curation_mark_never_goes_back(database):
         assert distillations.curated_up_to(db, n) == 5
 
 
-def test_sessions_are_due_in_the_order_in_which_they_fell_silent(database):
+def test_sessions_are_due_by_the_time_of_their_last_message(database):
     first, second = said(database, "a", 3), said(database, "b", 1)
     with database.read() as db:
         ids = [sessions.get_session(db, n).id for n in (second, first)]

@@ -18,7 +18,6 @@ from lore.store import (
     history,
     items,
     maintenance,
-    messages,
     project_rows,
     reversible_changes,
     sessions,
@@ -112,7 +111,7 @@ def test_records_beside_the_items_are_dumped_and_loaded(tmp_path: Path) -> None:
         def fill(db: Connection) -> None:
             n = new_session(db, project="/p")
             watermarks.put(db, Watermark("log", None, 3, "", NOON), session_n=n)
-            messages.stage_turn(db, n, "k", "{}", now=NOON)
+            db.insert("staged_turns", session_n=n, key="k", body="{}", created_at=0)
             sessions.put_session_state(db, n, "calibration", {"a": 1}, now=NOON)
             told = Spend("s", NOON, "request:turn", "m", {"input": 1}, 0.5, layer=1, delay_ms=7)
             spend.add(db, told, session_n=n)
@@ -128,7 +127,7 @@ def test_records_beside_the_items_are_dumped_and_loaded(tmp_path: Path) -> None:
         assert bring_in(other, lines) == 0
 
 
-def test_how_far_knowledge_has_come_is_brought_along(tmp_path: Path) -> None:
+def test_curation_and_judgement_state_is_dumped_and_loaded(tmp_path: Path) -> None:
     with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
         one.capture("talk", [new_message("said", 1, key="1")], project="/p")
         id_ = one.store("fact", project="/p", session="talk")
@@ -146,7 +145,7 @@ def test_how_far_knowledge_has_come_is_brought_along(tmp_path: Path) -> None:
         assert other.sessions.import_lines(exported(one), trust=True).added == 0
 
 
-def test_a_project_or_session_known_under_another_id_takes_what_belongs_to_it(
+def test_records_of_a_project_or_session_with_another_id_are_merged(
     tmp_path: Path,
 ) -> None:
     with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
@@ -162,7 +161,7 @@ def test_a_project_or_session_known_under_another_id_takes_what_belongs_to_it(
         assert other.maintenance.stats().messages == other.maintenance.stats().fragments == 0
 
 
-def test_forgetting_elsewhere_is_forgetting_here(tmp_path: Path) -> None:
+def test_a_loaded_tombstone_forgets_the_item(tmp_path: Path) -> None:
     with open_memory(tmp_path / "a") as one, open_memory(tmp_path / "b") as other:
         id_ = one.store("a secret")
         one.store("a fact")
@@ -172,7 +171,7 @@ def test_forgetting_elsewhere_is_forgetting_here(tmp_path: Path) -> None:
         assert [line["content"] for line in lines_of(other) if "content" in line] == ["a fact"]
 
 
-def test_an_older_export_with_versions_and_edges_of_the_forgotten_comes_in(
+def test_versions_and_edges_of_forgotten_fragments_are_skipped(
     tmp_path: Path,
 ) -> None:
     with open_memory(tmp_path / "a") as memory:

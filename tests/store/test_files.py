@@ -30,7 +30,7 @@ broken line
         ("/mnt/there/lore", "fuse.sshfs"),
     ],
 )
-def test_a_shared_file_system_is_known_by_its_mount(
+def test_a_shared_file_system_is_recognized_by_its_mount(
     tmp_path: Path, path: str, expected: str
 ) -> None:
     mounts = tmp_path / "mounts"
@@ -38,5 +38,5 @@ def test_a_shared_file_system_is_known_by_its_mount(
     assert files.shared_file_system(Path(path), mounts) == expected
 
 
-def test_a_system_without_a_list_of_mounts_has_none_that_are_shared(tmp_path: Path) -> None:
+def test_without_a_mount_list_no_file_system_is_shared(tmp_path: Path) -> None:
     assert files.shared_file_system(tmp_path, tmp_path / "missing") == ""

@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -42,7 +40,7 @@ def number(db: Connection, id_: str) -> int:
     return items.resolve(db, id_).n
 
 
-def test_what_was_derived_from_a_message_is_forgotten_with_it(db: Connection) -> None:
+def test_derived_items_are_forgotten_with_their_message(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "one", "two", "three")
     derived = add_fragment(db, 1, source_messages=(ids[1],))
@@ -58,7 +56,7 @@ def test_what_was_derived_from_a_message_is_forgotten_with_it(db: Connection) ->
     assert {kept, other}.isdisjoint(doomed.item_ns)
 
 
-def test_a_session_takes_its_subagents_along(db: Connection) -> None:
+def test_a_session_is_forgotten_with_its_subagents(db: Connection) -> None:
     parent = new_session(db, "parent")
     child = new_session(db, "child", parent_n=parent)
     grandchild = new_session(db, "grandchild", parent_n=child)
@@ -69,7 +67,7 @@ def test_a_session_takes_its_subagents_along(db: Connection) -> None:
     assert maintenance.check_integrity(db) == []
 
 
-def test_what_was_stored_after_the_selection_is_forgotten_too(db: Connection) -> None:
+def test_items_stored_after_the_selection_are_forgotten(db: Connection) -> None:
     session_n = new_session(db)
     doomed = hard_delete.select_session(db, session_n)
     add_messages(db, session_n, "said in the meantime")
@@ -77,7 +75,7 @@ def test_what_was_stored_after_the_selection_is_forgotten_too(db: Connection) ->
     assert db.value("SELECT count(*) FROM items") == 0
 
 
-def test_what_is_named_in_no_way_is_nothing(db: Connection) -> None:
+def test_an_empty_request_selects_nothing(db: Connection) -> None:
     add_fragment(db, 1)
     assert hard_delete.select(db, "", "", "", "  ") == ForgetSelection()
     with pytest.raises(NotFound):
@@ -103,7 +101,7 @@ def test_children_of_a_forgotten_fragment_become_roots(db: Connection) -> None:
     assert maintenance.check_integrity(db) == []
 
 
-def test_what_a_forgotten_fragment_superseded_stands_again(db: Connection) -> None:
+def test_a_fragment_superseded_by_a_forgotten_one_is_live_again(db: Connection) -> None:
     old, new = add_fragment(db, 1), add_fragment(db, 2)
     fragments.set_superseded(db, old, numbered_id(2), now=NOON)
     hard_delete.forget(db, ForgetSelection((new,)), now=NOON)
@@ -111,7 +109,7 @@ def test_what_a_forgotten_fragment_superseded_stands_again(db: Connection) -> No
     assert maintenance.check_integrity(db) == []
 
 
-def test_no_word_of_a_message_stays_and_those_beside_it_keep_theirs(db: Connection) -> None:
+def test_forgetting_removes_only_the_words_of_the_message(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "before", "okapi", "after")
     hard_delete.forget(db, ForgetSelection((number(db, ids[1]),)), now=NOON)
@@ -120,7 +118,7 @@ def test_no_word_of_a_message_stays_and_those_beside_it_keep_theirs(db: Connecti
     assert {"befor", "after"} <= set(words)
 
 
-def test_questions_that_were_answered_with_it_go_and_others_stay(db: Connection) -> None:
+def test_retrievals_with_forgotten_hits_are_deleted(db: Connection) -> None:
     n = add_fragment(db, 1)
     candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "about it", (numbered_id(1),), 0))
     candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "about Okapis", (), 0))
@@ -129,7 +127,7 @@ def test_questions_that_were_answered_with_it_go_and_others_stay(db: Connection)
     assert [entry.query for entry in candidate_rows.recent_retrievals(db)] == ["other"]
 
 
-def test_a_speaker_of_whom_nothing_is_left_is_no_more_known(db: Connection) -> None:
+def test_a_speaker_without_messages_is_deleted(db: Connection) -> None:
     session_n = new_session(db)
     (first,) = add_messages(db, session_n, "one", speaker="Ada")
     add_messages(db, session_n, "two", speaker="Bob")
@@ -137,14 +135,14 @@ def test_a_speaker_of_whom_nothing_is_left_is_no_more_known(db: Connection) -> N
     assert messages.find_speakers(db, ["Ada", "Bob"]) == ["Bob"]
 
 
-def test_what_was_spent_stays_in_the_ledger(db: Connection) -> None:
+def test_forgetting_keeps_the_spend_ledger(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     spend.add(db, Spend("a", NOON, "distil", "m", {}, 2.5), session_n=session_n)
     hard_delete.forget(db, hard_delete.select_session(db, session_n), now=NOON)
     assert [entry.usd for entry in newest_spend(db)] == [2.5]
 
 
-def test_tombstones_keep_away_what_a_copy_brings_back(db: Connection) -> None:
+def test_tombstones_delete_items_restored_by_a_copy(db: Connection) -> None:
     session_n = new_session(db, project="/p")
     (id_,) = add_messages(db, session_n, "one")
     session_id = db.value("SELECT id FROM sessions")
@@ -168,7 +166,7 @@ def test_a_query_that_quotes_what_is_forgotten_is_deleted_from_the_log(db: Conne
     ]
 
 
-def test_a_text_leaves_the_names_of_sessions(db: Connection) -> None:
+def test_a_forgotten_text_is_removed_from_session_names(db: Connection) -> None:
     named = new_session(db, "okapi-chat", project="/code/okapi-site")
     branched = sessions.ensure_session(
         db, "other", agent="test", project_n=None, started_at=NOON, branch="fix/Okapi-login"
@@ -184,17 +182,18 @@ def test_a_text_leaves_the_names_of_sessions(db: Connection) -> None:
     assert hard_delete.find_names(db, " ") == NameMatches()
 
 
-def test_messages_and_fragments_of_sessions_are_found(db: Connection):
+def test_the_contents_of_a_session_are_found(db: Connection):
     one, other = new_session(db, "one"), new_session(db, "other")
     add_messages(db, one, "a", "b")
     add_messages(db, other, "c")
     stored = add_fragment(db, 1, session_n=one)
     add_fragment(db, 2)
-    assert len(hard_delete.messages_of_sessions(db, [one])) == 2
-    assert hard_delete.fragments_of_sessions(db, [one]) == {stored}
+    messages, fragment_ns = hard_delete.contents_of_session(db, one)
+    assert len(messages) == 2
+    assert fragment_ns == {stored}
 
 
-def test_a_name_with_signs_of_its_own_is_looked_for_as_it_is(db: Connection):
+def test_like_wildcards_in_a_file_name_are_escaped(db: Connection):
     for i, text in enumerate(["a_b%.md", "aXbYY.md"]):
         new = NewMessage("assistant", (Part("tool_call", text, "Read", "1"),), NOON, key=f"{i}")
         messages.add_messages(db, new_session(db), [prepare(new)], now=NOON)
@@ -202,13 +201,13 @@ def test_a_name_with_signs_of_its_own_is_looked_for_as_it_is(db: Connection):
     assert [parts[0].text for _, _, parts in found] == ["a_b%.md"]
 
 
-def test_deleted_fragments_are_not_living(db: Connection):
+def test_deleted_fragments_are_not_live(db: Connection):
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     fragments.set_deleted(db, a, NOON, now=NOON)
     assert hard_delete.live_fragments(db, [a, b]) == [b]
 
 
-def test_instructions_go_by_message(db: Connection):
+def test_standing_instructions_are_removed_by_message(db: Connection):
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     for item, text in ((a, "one"), (a, "two"), (b, "three")):
         standing_instructions.add(db, item, None, text, 1)
@@ -217,7 +216,7 @@ def test_instructions_go_by_message(db: Connection):
     assert [s.text for s in standing_instructions.current_instructions(db, None)] == ["three"]
 
 
-def test_a_removed_distillation_leaves_a_tombstone_and_no_words(db: Connection):
+def test_a_removed_distillation_leaves_only_a_tombstone(db: Connection):
     n = distillations.add_distillation(db, new_session(db), new_distillation(1, "zebra"), now=NOON)
     distillations.remove_distillations(db, [n], now=NOON)
     assert items.count_by_type(db)["distillation"] == 0
@@ -225,7 +224,7 @@ def test_a_removed_distillation_leaves_a_tombstone_and_no_words(db: Connection):
     assert db.find("SELECT 1 FROM tombstones WHERE id = :id", id=numbered_id(1))
 
 
-def test_actions_of_one_moment_belong_together(db: Connection):
+def test_actions_of_one_time_are_one_batch(db: Connection):
     a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
     history.record_action(db, "delete", a, now=NOON - timedelta(seconds=1))
     history.record_action(db, "delete", b, now=NOON)
@@ -235,7 +234,7 @@ def test_actions_of_one_moment_belong_together(db: Connection):
     assert [one.fragment_n for one in history.actions_of_same_batch(db, last)] == [b, c]
 
 
-def test_the_episode_of_a_session_is_known_by_its_mark(db: Connection):
+def test_the_episode_of_a_session_is_found_by_its_metadata(db: Connection):
     session_n = new_session(db)
     assert distillations.find_episode(db, session_n) is None
     db.run("UPDATE fragments SET kind = 'episode' WHERE n = :n",
@@ -246,7 +245,7 @@ def test_the_episode_of_a_session_is_known_by_its_mark(db: Connection):
     assert distillations.find_episode(db, session_n) == told
 
 
-def test_the_trust_of_an_episode_falls_and_never_rises(db: Connection):
+def test_the_trust_of_an_episode_never_rises(db: Connection):
     n = add_fragment(db, 1, origin="assistant")
     distillations.update_episode(db, n, payload={}, source_messages=(), origin="web")
     distillations.update_episode(

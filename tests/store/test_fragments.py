@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -27,7 +25,7 @@ def update(db: Connection, n: int, content: str) -> int:
     )  # fmt: skip
 
 
-def test_a_fragment_comes_back_as_it_was(db: Connection) -> None:
+def test_a_stored_fragment_is_read_back(db: Connection) -> None:
     n = add_fragment(
         db, 1, "Zebras are striped", payload={"a": [1]}, metadata={"b": "c"}, importance=0.9,
         source_messages=("m1",), origin="web",
@@ -56,7 +54,7 @@ def test_an_update_keeps_the_former_text(db: Connection) -> None:
     assert fragments.get(db, n).content == "third words"
 
 
-def test_an_update_is_found_by_its_new_words_only_and_waits_for_a_vector(db: Connection) -> None:
+def test_an_updated_fragment_is_indexed_again_and_pending(db: Connection) -> None:
     n = add_fragment(db, 1, "zebra")
     update(db, n, "lion")
     keywords.optimize(db)
@@ -65,7 +63,7 @@ def test_an_update_is_found_by_its_new_words_only_and_waits_for_a_vector(db: Con
     assert [w.n for w in vectors.pending_items(db, limit=9)] == [n]
 
 
-def test_a_deleted_fragment_is_hidden_and_comes_back(db: Connection) -> None:
+def test_a_deleted_fragment_can_be_restored(db: Connection) -> None:
     n = add_fragment(db, 1)
     fragments.set_deleted(db, n, NOON, now=NOON)
     assert fragments.is_deleted(db, n)
@@ -74,7 +72,7 @@ def test_a_deleted_fragment_is_hidden_and_comes_back(db: Connection) -> None:
     assert fragments.roots(db, project_n=None, limit=9) == [(n, 0)]
 
 
-def test_a_superseded_fragment_ends_when_the_newer_begins(db: Connection) -> None:
+def test_a_superseded_fragment_is_valid_until_the_newer_one(db: Connection) -> None:
     n = add_fragment(db, 1)
     fragments.set_superseded(db, n, numbered_id(2), now=NOON)
     assert (fragments.get(db, n).superseded_by, fragments.get(db, n).valid_to) == (
@@ -103,7 +101,7 @@ def test_roots_come_with_their_children_strongest_first(db: Connection) -> None:
     graph.put_edge(db, strong, child, "hierarchical", now=NOON)
     assert fragments.roots(db, project_n=None, limit=9) == [(strong, 1), (weak, 0)]
     assert fragments.get(db, child).parent_id == numbered_id(2)
-    fragments.set_depth(db, child, 0)
+    db.update("fragments", child, depth=0)
     assert fragments.get(db, child).depth == 0
 
 

@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +10,7 @@ from lore.text.entities import Mention
 from tests.store.samples import NOON, add_fragment, numbered_id
 
 
-def test_an_edge_drawn_again_takes_the_new_weight_and_note(db: Connection) -> None:
+def test_put_edge_replaces_weight_and_note(db: Connection) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     graph.put_edge(db, a, b, "supports", now=NOON, weight=0.5, note="x")
     graph.put_edge(db, a, b, "supports", now=NOON, weight=0.7, note="y")
@@ -35,7 +33,7 @@ def test_edges_of_some_kinds_are_found_at_either_end(db: Connection) -> None:
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 100), max_size=12))
-def test_a_tree_is_walked_down_and_up(database: Database, parents: list[int]) -> None:
+def test_subtree_and_ancestors_follow_the_tree(database: Database, parents: list[int]) -> None:
     def work(db: Connection) -> None:
         db.run("DELETE FROM items")
         ns = [add_fragment(db, i) for i in range(len(parents) + 1)]
@@ -50,13 +48,13 @@ def test_a_tree_is_walked_down_and_up(database: Database, parents: list[int]) ->
                 path.append(ns[i])
             assert graph.ancestors(db, n) == path[::-1]
             assert graph.find_parent(db, n) == path[0]
-            assert n in graph.live_children(db, path[0])
+            assert n in graph.children(db, path[0])
         assert graph.find_parent(db, ns[0]) is None
 
     database.write(work)
 
 
-def test_even_a_ring_ends(db: Connection) -> None:
+def test_a_cycle_of_edges_does_not_loop(db: Connection) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     graph.put_edge(db, a, b, "hierarchical", now=NOON)
     graph.put_edge(db, b, a, "hierarchical", now=NOON)
@@ -64,7 +62,7 @@ def test_even_a_ring_ends(db: Connection) -> None:
     assert set(graph.ancestors(db, a)) == {a, b}
 
 
-def test_entities_are_counted_and_go_with_their_last_mention(db: Connection) -> None:
+def test_entities_are_deleted_with_their_last_mention(db: Connection) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     graph.add_mentions(db, a, [Mention("ada", is_title=True), Mention("paris", is_title=False)])
     graph.add_mentions(db, b, [Mention("ada", is_title=False)])

@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -44,18 +42,20 @@ def test_the_last_action_that_was_not_undone_is_found(db: Connection) -> None:
     assert history.find_last_action(db, fragment_n=b) is None
 
 
-def test_what_was_undone_last_is_found_until_something_new_is_done(db: Connection) -> None:
+def test_the_last_undone_action_is_found_until_a_new_one(db: Connection) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     history.record_action(db, "store", a, now=NOON)
     history.record_action(db, "store", b, now=NOON)
     for n in (2, 1):
         history.mark_action_undone(db, n)
-    assert [found.n for found in [history.find_undone_action(db)] if found] == [1]
-    assert [found.n for found in [history.find_undone_action(db, fragment_n=b)] if found] == [2]
+    assert [found.n for found in [history.find_last_action(db, undone=True)] if found] == [1]
+    assert [
+        found.n for found in [history.find_last_action(db, fragment_n=b, undone=True)] if found
+    ] == [2]
     history.mark_action_redone(db, 1)
-    assert [found.n for found in [history.find_undone_action(db)] if found] == [2]
+    assert [found.n for found in [history.find_last_action(db, undone=True)] if found] == [2]
     history.record_action(db, "delete", a, now=NOON)
-    assert history.find_undone_action(db) is None
+    assert history.find_last_action(db, undone=True) is None
 
 
 EDGE = EdgeState(0.5, "so it is")
@@ -120,7 +120,7 @@ def test_changes_are_logged_in_order(db: Connection) -> None:
     ]
 
 
-def test_items_with_numbers_in_a_row_share_an_entry(db: Connection) -> None:
+def test_consecutive_items_share_a_change_entry(db: Connection) -> None:
     ns = [add_fragment(db, i) for i in (1, 2, 3, 4)]
     db.run("DELETE FROM changes")
     history.log_change(db, "change", [ns[0], ns[1], ns[3]], NOON)
@@ -139,7 +139,7 @@ def test_a_second_tombstone_of_an_id_is_not_new(db: Connection) -> None:
     assert len(logged(db)) == 1
 
 
-def test_a_source_is_known_by_agent_session_and_key_together() -> None:
+def test_a_source_digest_depends_on_agent_session_and_key() -> None:
     digests = {
         history.source_digest(*parts)
         for parts in (("a", "b", "c"), ("a", "bc", ""), ("ab", "", "c"))
@@ -147,7 +147,7 @@ def test_a_source_is_known_by_agent_session_and_key_together() -> None:
     assert len(digests) == 3
 
 
-def test_each_of_many_that_go_at_once_has_a_number_of_its_own(db: Connection) -> None:
+def test_each_tombstone_has_its_own_change_number(db: Connection) -> None:
     add_fragment(db, 1)
     ids = [f"gone {i}" for i in range(50)]
     assert history.add_tombstones(db, ids, minutes(1), sources={"gone 7": "digest"}) == 50

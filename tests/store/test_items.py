@@ -32,7 +32,7 @@ def test_an_unknown_id_is_not_found(db: Connection) -> None:
         items.resolve(db, "00000000-0000")
 
 
-def test_a_prefix_of_several_names_them(db: Connection) -> None:
+def test_an_ambiguous_prefix_error_lists_the_ids(db: Connection) -> None:
     ids = [f"aaaaaaaa-000{i}-7000-8000-000000000000" for i in range(4)]
     for id_ in ids:
         items.add(db, items.NewItem(id_, "fragment", None, None, 0, 0, embeds=True))
@@ -40,14 +40,14 @@ def test_a_prefix_of_several_names_them(db: Connection) -> None:
         items.resolve(db, "aaaaaaaa")
 
 
-def test_a_type_narrows_what_an_id_may_be(db: Connection) -> None:
+def test_a_type_restricts_the_resolution_of_ids(db: Connection) -> None:
     add_fragment(db, 1)
     with pytest.raises(NotFound, match="No message"):
         items.resolve(db, numbered_id(1), type="message")
 
 
 @given(st.lists(st.integers(0, 2**41), unique=True, min_size=1, max_size=30))
-def test_a_short_id_names_one_item_alone(moments: list[int]) -> None:
+def test_a_short_id_is_unique(moments: list[int]) -> None:
     ids = [clock.new_id(clock.from_us(1000 * ms)) for ms in moments]
     raw = items_in_memory(ids)
     for id_, short in items.short_ids(raw, ids).items():
@@ -76,25 +76,25 @@ def test_a_type_keeps_its_number(name) -> None:
     assert items.type_name(items.type_number(name)) == name
 
 
-def test_a_number_that_is_no_type_is_damage() -> None:
+def test_an_unknown_type_number_is_reported_as_damage() -> None:
     with pytest.raises(StoreDamaged):
         items.type_name(77)
 
 
-def test_ids_are_given_by_number(db: Connection) -> None:
+def test_ids_are_found_by_number(db: Connection) -> None:
     ns = [add_fragment(db, i, created_at=NOON) for i in (1, 2)]
     assert items.ids_of(db, ns) == {ns[0]: numbered_id(1), ns[1]: numbered_id(2)}
     assert items.ids_of(db, []) == {}
 
 
 @pytest.mark.parametrize("id_", ["former", "", "aaaaaaaa", numbered_id(10).upper()])
-def test_what_is_no_uuid_is_no_id(db: Connection, id_: str) -> None:
+def test_an_id_that_is_not_a_uuid_is_refused(db: Connection, id_: str) -> None:
     with pytest.raises(InvalidInput):
         items.add(db, items.NewItem(id_, "fragment", None, None, 0, 0, embeds=True))
     assert items.find_number(db, id_) is None
 
 
-def test_an_item_is_known_by_its_id(db: Connection) -> None:
+def test_an_item_number_is_found_by_id(db: Connection) -> None:
     n = add_fragment(db, 1)
     assert items.find_number(db, numbered_id(1)) == n
     assert items.ids_of(db, [n]) == {n: numbered_id(1)}

@@ -25,7 +25,7 @@ def test_a_job_that_fails_too_often_is_parked_with_its_error(db: Connection) -> 
     assert (parked.state, parked.attempts, len(parked.last_error)) == ("parked", 5, 500)
 
 
-def test_a_parked_job_stays_parked_until_it_is_tried_again_on_request(db: Connection) -> None:
+def test_a_parked_job_stays_parked_until_retry(db: Connection) -> None:
     job = jobs.ensure(db, "distil", "s", total=4, now=NOON)
     jobs.advance(db, job.id, progress=2, now=NOON)
     for _ in range(jobs.MAX_ATTEMPTS):
@@ -40,7 +40,7 @@ def test_a_parked_job_stays_parked_until_it_is_tried_again_on_request(db: Connec
     assert (found.id, found.progress, found.attempts) == (job.id, 2, 0)
 
 
-def test_a_job_that_waits_for_its_next_attempt_is_not_hurried(db: Connection) -> None:
+def test_ensuring_a_delayed_job_keeps_its_delay(db: Connection) -> None:
     job = jobs.ensure(db, "distil", "s", total=1, now=NOON)
     jobs.fail(db, job.id, "away", now=NOON)
     assert jobs.ensure(db, "distil", "s", total=1, now=NOON).attempts == 1
@@ -57,7 +57,7 @@ def test_a_failed_job_waits_for_its_backoff(db: Connection) -> None:
     assert jobs.find_due(db, ["other", "embed"], now=minutes(1))
 
 
-def test_a_job_that_was_done_begins_with_no_failures(db: Connection) -> None:
+def test_a_restarted_job_has_no_failures(db: Connection) -> None:
     job = jobs.ensure(db, "embed", "model", total=1, now=NOON)
     jobs.fail(db, job.id, "away", now=NOON)
     jobs.finish(db, job.id, now=NOON)
@@ -65,12 +65,12 @@ def test_a_job_that_was_done_begins_with_no_failures(db: Connection) -> None:
     assert (again.attempts, again.last_error) == (0, "")
 
 
-def test_no_delay_is_longer_than_the_longest() -> None:
+def test_the_backoff_delay_is_limited() -> None:
     longest = jobs.MAX_RETRY_DELAY_S * (1 + jobs.JITTER)
     assert all(0 < jobs.retry_delay_s(failures) <= longest for failures in range(60))
 
 
-def test_a_job_that_has_to_wait_for_something_else_has_not_failed(db: Connection) -> None:
+def test_postponing_a_job_counts_no_attempt(db: Connection) -> None:
     job = jobs.ensure(db, "distil", "s", total=1, now=NOON)
     for _ in range(2 * jobs.MAX_ATTEMPTS):
         jobs.fail(db, job.id, "begun", now=NOON)
@@ -82,7 +82,7 @@ def test_a_job_that_has_to_wait_for_something_else_has_not_failed(db: Connection
     assert jobs.find_due(db, ["distil"], now=minutes(90))
 
 
-def test_a_job_that_has_to_wait_for_long_is_looked_at_in_between(db: Connection) -> None:
+def test_a_postponed_job_is_due_after_the_longest_delay(db: Connection) -> None:
     job = jobs.ensure(db, "distil", "s", total=1, now=NOON)
     jobs.postpone(db, job.id, "spent", until=minutes(11 * 60), now=NOON)
     assert jobs.find_due(db, ["distil"], now=minutes(1)) is None

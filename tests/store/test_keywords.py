@@ -57,7 +57,7 @@ def test_a_message_shares_the_scores_of_its_neighbours(db: Connection) -> None:
     assert ranked(db, '"okapi"') == ["okapi", "thank you", "what is the animal called"]
 
 
-def test_a_message_shares_in_the_title_of_its_session(db: Connection) -> None:
+def test_a_message_shares_the_title_score_of_its_session(db: Connection) -> None:
     for name, title in (("a", ""), ("b", "Moving to Postgres"), ("c", "")):
         session_n = new_session(db, name)
         sessions.describe_session(db, session_n, title=title)
@@ -65,7 +65,7 @@ def test_a_message_shares_in_the_title_of_its_session(db: Connection) -> None:
     assert ranked(db, '"pool" OR "postgres"')[0] == "the pool has b size"
 
 
-def test_what_is_removed_is_not_found_and_the_rest_is(db: Connection) -> None:
+def test_removed_items_are_not_found(db: Connection) -> None:
     a, b = add_fragment(db, 1, "okapi one"), add_fragment(db, 2, "okapi two")
     keywords.remove(db, [a], type="fragment")
     rows = keywords.search(db, "fragment_words", '"okapi"', limit=9, weights=(1, 1, 1))

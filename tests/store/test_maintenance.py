@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 import json
@@ -49,7 +47,7 @@ def test_a_backup_is_a_whole_database_with_no_log(tmp_path: Path, database: Data
     assert maintenance.backup(database, tmp_path / "folder").name == "lore-20260301T120000.db"
 
 
-def test_a_backup_overwrites_nothing_and_makes_no_folders(
+def test_a_backup_overwrites_no_file_and_creates_no_folder(
     tmp_path: Path, database: Database
 ) -> None:
     (tmp_path / "there.db").touch()
@@ -59,7 +57,7 @@ def test_a_backup_overwrites_nothing_and_makes_no_folders(
         maintenance.backup(database, tmp_path / "nowhere" / "copy.db")
 
 
-def test_a_backup_taken_while_others_write_is_of_one_moment(tmp_path: Path, memory: Memory) -> None:
+def test_a_backup_during_writes_is_consistent(tmp_path: Path, memory: Memory) -> None:
     stop = threading.Event()
 
     def write() -> None:
@@ -84,7 +82,7 @@ def test_a_backup_taken_while_others_write_is_of_one_moment(tmp_path: Path, memo
         db.close()
 
 
-def test_a_restore_brings_the_former_state_back_and_keeps_the_present_one(
+def test_a_restore_saves_the_present_database(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
@@ -103,7 +101,7 @@ def test_a_restore_brings_the_former_state_back_and_keeps_the_present_one(
     assert sorted(p.name for p in home.iterdir()) == ["backups", "memory.db", "redaction.key"]
 
 
-def test_a_restore_into_an_empty_home_is_a_move(tmp_path: Path, database: Database) -> None:
+def test_a_restore_into_an_empty_home_saves_nothing(tmp_path: Path, database: Database) -> None:
     database.write(lambda db: add_fragment(db, 1, "a fact"))
     copy = maintenance.backup(database, tmp_path / "copy.db")
     (tmp_path / "other").mkdir()
@@ -168,7 +166,7 @@ def test_a_damaged_database_is_replaced_by_its_backup(tmp_path: Path) -> None:
     assert kept.read_bytes().startswith(b"garbage")
 
 
-def test_what_is_no_sound_backup_is_refused(tmp_path: Path, database: Database) -> None:
+def test_an_unsound_backup_is_refused(tmp_path: Path, database: Database) -> None:
     database.write(lambda db: add_fragment(db, 1, "a fact"))
     path, backups = database.path, tmp_path / "backups"
     with pytest.raises(NotFound):
@@ -241,7 +239,7 @@ def fill(db: Connection) -> None:
     add_fragment(db, 1)
 
 
-def test_a_sound_memory_has_no_findings(db: Connection) -> None:
+def test_a_sound_database_has_no_findings(db: Connection) -> None:
     fill(db)
     assert maintenance.check_integrity(db) == []
     assert maintenance.compare_keyword_index(db) == []
@@ -255,18 +253,18 @@ def test_a_sound_memory_has_no_findings(db: Connection) -> None:
         ("UPDATE fragments SET superseded_by = 'nobody'", "superseded by one"),
     ],
 )
-def test_rows_that_belong_to_nothing_are_found(db: Connection, sql: str, what: str) -> None:
+def test_orphaned_rows_are_found(db: Connection, sql: str, what: str) -> None:
     fill(db)
     db.rows(sql)
     (finding,) = maintenance.check_integrity(db)
-    assert what in finding.what
+    assert what in finding
 
 
-def test_a_row_that_refers_to_nothing_is_found(db: Connection) -> None:
+def test_missing_references_are_found(db: Connection) -> None:
     fill(db)
     db.rows("PRAGMA foreign_keys = OFF")
     db.run("DELETE FROM sessions")
-    assert any("missing sessions" in finding.what for finding in maintenance.check_integrity(db))
+    assert any("missing sessions" in finding for finding in maintenance.check_integrity(db))
 
 
 @pytest.mark.parametrize(
@@ -279,16 +277,16 @@ def test_a_row_that_refers_to_nothing_is_found(db: Connection) -> None:
         "INSERT INTO session_words (rowid, title) VALUES (77, 'stray')",
     ],
 )
-def test_an_index_that_disagrees_is_found_and_rebuilt(db: Connection, sql: str) -> None:
+def test_an_inconsistent_keyword_index_is_found_and_rebuilt(db: Connection, sql: str) -> None:
     fill(db)
     db.rows(sql)
     (finding,) = maintenance.compare_keyword_index(db)
-    assert finding.what
+    assert finding
     maintenance.rebuild_keywords(db)
     assert maintenance.compare_keyword_index(db) == []
 
 
-def test_an_index_with_too_few_vectors_is_found(db: Connection) -> None:
+def test_a_vector_index_with_missing_rows_is_found(db: Connection) -> None:
     n = vectors.ensure_embedder(db, "one", 2)
     db.run(
         "INSERT INTO vectors (n, embedder_n, vector) VALUES (:n, :e, x'00')",
@@ -306,7 +304,7 @@ def vocabulary(db: Connection) -> list[object]:
     return [db.rows(f"SELECT term, doc, cnt FROM {table}_vocabulary") for table in TABLES]
 
 
-def test_a_rebuilt_index_is_the_same_as_the_one_that_grew(db: Connection) -> None:
+def test_a_rebuilt_keyword_index_equals_the_incremental_one(db: Connection) -> None:
     session_n = new_session(db)
     sessions.describe_session(db, session_n, title="Okapis", files=["src/zoo.py"])
     for i in range(30):
@@ -323,7 +321,7 @@ def test_a_rebuilt_index_is_the_same_as_the_one_that_grew(db: Connection) -> Non
     assert maintenance.compare_keyword_index(db) == []
 
 
-def test_everything_is_counted(db: Connection) -> None:
+def test_stats_count_all_records(db: Connection) -> None:
     add_messages(db, new_session(db, project="/p"), "Always use tabs.", "two", speaker="")
     add_fragment(db, 1)
     jobs.ensure(db, "embed", "m", total=3, now=NOON)

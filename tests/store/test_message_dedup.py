@@ -31,7 +31,7 @@ def stored(db: Connection, session_n: int) -> list[str]:
     return [message.parts[0].text for message in messages.messages_of_session(db, session_n)]
 
 
-def test_a_conversation_that_comes_by_two_channels_is_stored_once(db: Connection) -> None:
+def test_a_conversation_of_two_channels_is_stored_once(db: Connection) -> None:
     n = new_session(db)
     first = bring(db, n, "file", "hi", "yes", "yes")
     assert bring(db, n, "gateway", "hi", "yes", "yes", "bye")[:3] == first
@@ -41,7 +41,7 @@ def test_a_conversation_that_comes_by_two_channels_is_stored_once(db: Connection
     assert stored(db, n) == ["hi", "yes", "yes", "bye"]
 
 
-def test_a_text_repeated_in_one_channel_is_another_message(db: Connection) -> None:
+def test_a_repeated_text_in_one_channel_is_stored_twice(db: Connection) -> None:
     n = new_session(db)
     bring(db, n, "file", "yes")
     bring(db, n, "gateway", "yes", "yes")
@@ -49,7 +49,7 @@ def test_a_text_repeated_in_one_channel_is_another_message(db: Connection) -> No
     assert stored(db, n) == ["yes", "yes", "yes"]
 
 
-def test_the_same_key_means_another_message_in_another_channel(db: Connection) -> None:
+def test_a_key_belongs_to_its_channel(db: Connection) -> None:
     n = new_session(db)
     for channel, text in (("file", "one"), ("push", "two")):
         new = NewMessage("user", (Part("text", text),), NOON, key="0")
@@ -77,7 +77,7 @@ def test_a_forgotten_message_is_not_brought_back_by_another_channel(db: Connecti
     assert stored(db, n) == ["hi", "my secret"]
 
 
-def test_the_ids_that_tombstones_of_channels_have_lead_to_the_message(db: Connection) -> None:
+def test_tombstone_ids_of_channels_contain_the_message_id(db: Connection) -> None:
     n = new_session(db)
     id_ = add_messages(db, n, "hi")[0]
     hard_delete.forget(db, ForgetSelection((db.value("SELECT n FROM messages"),)), now=NOON)

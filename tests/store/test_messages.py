@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 import pytest
@@ -44,7 +42,7 @@ def test_the_same_key_in_another_session_is_another_message(db: Connection) -> N
     assert len(set(ids)) == 2
 
 
-def test_a_session_knows_when_it_was_last_spoken_in(db: Connection) -> None:
+def test_a_session_has_the_time_of_its_last_message(db: Connection) -> None:
     session_n = new_session(db)
     messages.add_messages(db, session_n, [prepare(new_message("late", 30, key="a"))], now=NOON)
     messages.add_messages(db, session_n, [prepare(new_message("early", 10, key="b"))], now=NOON)
@@ -53,7 +51,7 @@ def test_a_session_knows_when_it_was_last_spoken_in(db: Connection) -> None:
     )
 
 
-def test_a_message_comes_back_as_it_was(db: Connection) -> None:
+def test_a_stored_message_is_read_back(db: Connection) -> None:
     session_n = new_session(db)
     new = new_message("hello", 3, key="k", speaker="Ada")
     messages.add_messages(db, session_n, [prepare(new)], now=NOON)
@@ -72,7 +70,7 @@ def test_standing_instructions_and_speakers_are_stored(db: Connection) -> None:
     assert messages.find_speakers(db, ["Ada", "Bob", "Ada"]) == ["Ada"]
 
 
-def test_a_forgotten_message_keeps_its_former_id_and_stays_away(db: Connection) -> None:
+def test_a_forgotten_message_is_not_stored_again(db: Connection) -> None:
     session_n = new_session(db)
     source = history.source_digest("test", "talk", "one")
     history.add_tombstones(db, ["former"], NOON, sources={"former": source})
@@ -99,14 +97,6 @@ def test_any_replay_stores_each_key_once_and_leaves_no_gap(
     assert ordinals == list(range(len(texts)))
 
 
-def test_staging_a_key_again_replaces_the_body(db: Connection) -> None:
-    n = new_session(db)
-    messages.stage_turn(db, n, "a", "1", now=NOON)
-    messages.stage_turn(db, n, "b", "2", now=NOON)
-    messages.stage_turn(db, n, "a", "3", now=NOON)
-    assert [(t.key, t.body) for t in messages.find_staged_turns(db, n)] == [("a", "3"), ("b", "2")]
-
-
 def say(db: Connection, *parts: Part, role: Role = "user", origin: Origin | None = None) -> str:
     new = NewMessage(role, parts, NOON, key=f"{parts}", origin=origin)
     return messages.add_messages(db, new_session(db), [prepare(new)], now=NOON)[0]
@@ -129,12 +119,12 @@ def number(db: Connection, id_: str) -> int:
         ((Part("text", "said"), Part("document", "page", origin="peer")), True),
     ],
 )
-def test_a_message_is_doubted_when_someone_else_speaks_in_it(db: Connection, parts, doubted):
+def test_a_message_with_untrusted_parts_is_an_untrusted_mixture(db: Connection, parts, doubted):
     n = number(db, say(db, *parts))
     assert messages.untrusted_mixtures(db, [n]) == ({n} if doubted else set())
 
 
-def test_a_distillation_is_doubted_with_what_it_condenses(db: Connection):
+def test_a_distillation_of_untrusted_messages_is_an_untrusted_mixture(db: Connection):
     first = say(db, Part("text", "one"))
     say(db, Part("tool_result", "out"), role="tool")
     last = say(db, Part("text", "two"), role="assistant")
@@ -148,7 +138,7 @@ def test_a_distillation_is_doubted_with_what_it_condenses(db: Connection):
     assert messages.untrusted_mixtures(db, [whole, clean]) == {whole}
 
 
-def test_nothing_asked_is_nothing_doubted(db: Connection):
+def test_no_items_have_no_untrusted_mixtures(db: Connection):
     assert messages.untrusted_mixtures(db, []) == set()
 
 

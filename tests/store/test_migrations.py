@@ -91,7 +91,7 @@ def test_a_step_that_fails_leaves_the_old_schema(tmp_path: Path, database: Datab
     assert names(database) == before
 
 
-def test_a_step_that_another_process_made_meanwhile_is_not_made_again(
+def test_a_step_applied_by_another_process_is_skipped(
     database: Database,
 ) -> None:
     database.write(lambda db: migrations._apply(db, m900_adds_a_table, at_noon))

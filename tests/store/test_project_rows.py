@@ -19,7 +19,7 @@ def test_finding_a_project_writes_nothing(db: Connection) -> None:
     assert remotes(db) == ["host/engine"]
 
 
-def test_a_path_with_another_remote_is_another_project_and_keeps_its_own(db: Connection) -> None:
+def test_a_path_with_another_remote_is_another_project(db: Connection) -> None:
     former = project_rows.ensure_project_at(
         db, ProjectLocation("/code/engine", "host/old"), now=NOON
     )

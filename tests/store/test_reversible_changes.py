@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -23,7 +21,7 @@ def depths(db: Connection, *ns: int) -> list[int]:
     return [fragments.get(db, n).depth for n in ns]
 
 
-def test_a_tree_moves_with_its_depths_and_moves_back(db: Connection, cycle: Cycle) -> None:
+def test_reparent_updates_depths_and_can_be_undone(db: Connection, cycle: Cycle) -> None:
     top, other, child, below = (add_fragment(db, i, depth=d) for i, d in enumerate((0, 0, 1, 2), 1))
     middle = add_fragment(db, 9, depth=1)
     hang(db, (top, child), (child, below), (other, middle))
@@ -35,7 +33,7 @@ def test_a_tree_moves_with_its_depths_and_moves_back(db: Connection, cycle: Cycl
     assert graph.find_parent(db, child) == top
 
 
-def test_without_a_parent_it_is_a_root(db: Connection, cycle: Cycle) -> None:
+def test_reparent_to_none_makes_a_root(db: Connection, cycle: Cycle) -> None:
     top, child, below = (add_fragment(db, i, depth=i - 1) for i in (1, 2, 3))
     hang(db, (top, child), (child, below))
     reversible_changes.reparent(db, child, None, now=NOON, recorder=cycle.recorder)
@@ -43,7 +41,7 @@ def test_without_a_parent_it_is_a_root(db: Connection, cycle: Cycle) -> None:
     assert depths(db, child, below) == [0, 1]
 
 
-def test_nothing_is_done_where_it_hangs_already(db: Connection, cycle: Cycle) -> None:
+def test_reparent_to_the_same_parent_does_nothing(db: Connection, cycle: Cycle) -> None:
     top, child = add_fragment(db, 1), add_fragment(db, 2, depth=1)
     graph.put_edge(db, top, child, "hierarchical", now=NOON, weight=0.4, note="kept")
     reversible_changes.reparent(db, child, top, now=NOON, recorder=cycle.recorder)
@@ -69,7 +67,7 @@ def test_a_child_replaces_its_parent_with_its_siblings_below(
     assert depths(db, child, sibling) == [depth + 1, depth + 1]
 
 
-def test_what_lost_its_parent_meanwhile_gets_the_one_it_was_given(
+def test_a_fragment_without_its_former_parent_keeps_the_new_one(
     db: Connection, cycle: Cycle
 ) -> None:
     former, later, child = (add_fragment(db, i, depth=i // 3) for i in (1, 2, 3))
@@ -77,13 +75,13 @@ def test_what_lost_its_parent_meanwhile_gets_the_one_it_was_given(
     reversible_changes.reparent(db, child, later, now=NOON, recorder=cycle.recorder)
     done = consolidation.steps_of_cycle(db, cycle.n)
     graph.remove_edge(db, later, child, "hierarchical")
-    fragments.set_depth(db, child, 5)
+    db.update("fragments", child, depth=5)
     reversible_changes.restore_parents(db, done, now=NOON)
     assert graph.find_parent(db, child) == later
     assert depths(db, child) == [1]
 
 
-def test_an_edge_is_drawn_once_and_rubbed_out_again(db: Connection, cycle: Cycle) -> None:
+def test_an_edge_is_added_once_and_can_be_undone(db: Connection, cycle: Cycle) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     edge = EdgeRow(a, b, "associative", 0.5)
     assert reversible_changes.add_edge(db, edge, now=NOON, recorder=cycle.recorder)
@@ -92,7 +90,7 @@ def test_an_edge_is_drawn_once_and_rubbed_out_again(db: Connection, cycle: Cycle
     assert graph.find_edge(db, a, b, "associative") is None
 
 
-def test_an_edge_that_is_there_keeps_its_weight_and_note(db: Connection, cycle: Cycle) -> None:
+def test_an_existing_edge_keeps_weight_and_note(db: Connection, cycle: Cycle) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     graph.put_edge(db, a, b, "associative", now=NOON, weight=0.3, note="so it is")
     reversible_changes.add_edge(
@@ -101,7 +99,7 @@ def test_an_edge_that_is_there_keeps_its_weight_and_note(db: Connection, cycle: 
     assert graph.find_edge(db, a, b, "associative") == (0.3, "so it is")
 
 
-def test_an_erased_edge_comes_back_as_it_was(db: Connection, cycle: Cycle) -> None:
+def test_a_dropped_edge_can_be_restored(db: Connection, cycle: Cycle) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     graph.put_edge(db, a, b, "associative", now=NOON, weight=0.3, note="so it is")
     before = graph.edges_of_fragment(db, a)
@@ -111,13 +109,13 @@ def test_an_erased_edge_comes_back_as_it_was(db: Connection, cycle: Cycle) -> No
     assert graph.edges_of_fragment(db, a) == before
 
 
-def test_what_was_not_there_is_not_erased(db: Connection, cycle: Cycle) -> None:
+def test_dropping_a_missing_edge_records_nothing(db: Connection, cycle: Cycle) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     reversible_changes.drop_edge(db, a, b, "associative", recorder=cycle.recorder)
     assert consolidation.steps_of_cycle(db, cycle.n) == []
 
 
-def test_a_parent_does_not_come_back_where_there_is_another(db: Connection, cycle: Cycle) -> None:
+def test_a_parent_edge_is_not_restored_beside_another(db: Connection, cycle: Cycle) -> None:
     former, other, child = (add_fragment(db, i) for i in (1, 2, 3))
     graph.put_edge(db, former, child, "hierarchical", now=NOON)
     reversible_changes.drop_edge(db, former, child, "hierarchical", recorder=cycle.recorder)
@@ -126,7 +124,7 @@ def test_a_parent_does_not_come_back_where_there_is_another(db: Connection, cycl
     assert graph.find_parent(db, child) == other
 
 
-def test_the_older_one_points_at_the_newer_and_no_longer_holds(db: Connection) -> None:
+def test_supersede_marks_the_older_fragment(db: Connection) -> None:
     older, newer = add_fragment(db, 1), add_fragment(db, 2)
     reversible_changes.supersede(db, older, newer, now=minutes(5))
     held = fragments.get(db, older)
@@ -144,7 +142,7 @@ def test_undoing_a_supersession_restores_both_fragments(db: Connection, cycle: C
     assert graph.edges_of_fragment(db, older) == []
 
 
-def test_what_was_changed_since_is_left(db: Connection, cycle: Cycle) -> None:
+def test_a_supersession_changed_since_is_not_undone(db: Connection, cycle: Cycle) -> None:
     a, b, c = (add_fragment(db, i) for i in (1, 2, 3))
     reversible_changes.supersede(db, a, b, now=NOON, recorder=cycle.recorder)
     reversible_changes.supersede(db, a, c, now=NOON)
@@ -161,7 +159,7 @@ def test_undoing_restores_a_former_supersession(db: Connection, cycle: Cycle) ->
     assert fragments.get(db, a) == before
 
 
-def test_words_come_back_with_their_version_and_times(db: Connection, cycle: Cycle) -> None:
+def test_undoing_an_overview_restores_text_version_and_times(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1, "first words")
     before = fragments.get(db, n)
     reversible_changes.write_overview(
@@ -174,7 +172,7 @@ def test_words_come_back_with_their_version_and_times(db: Connection, cycle: Cyc
     assert fragments.get_versions(db, n) == []
 
 
-def test_words_that_someone_gave_since_are_left(db: Connection, cycle: Cycle) -> None:
+def test_a_text_changed_after_the_overview_is_not_undone(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1, "first words")
     reversible_changes.write_overview(
         db, n, "an overview", "overview", now=NOON, recorder=cycle.recorder
@@ -206,22 +204,22 @@ def test_overviews_above_deleted_fragments_are_withdrawn(db: Connection) -> None
 def test_undoing_deletes_a_new_fragment_unless_it_was_changed(db: Connection, cycle: Cycle) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     for n in (a, b):
-        cycle.recorder(db, reversible_changes.creation_step(db, n))
+        cycle.recorder(db, Step("added", n, note="[]"))
     fragments.update(db, b, content="ours", summary="ours", mentioned=(), now=NOON, reason="")
     assert cycle.take_back() == [False, True]
     assert sorted(fragments.by_number(db, [a, b])) == [b]
     assert history.find_tombstones(db, [numbered_id(1), numbered_id(2)]) == {numbered_id(1)}
 
 
-def test_what_others_stand_on_stays(db: Connection, cycle: Cycle) -> None:
+def test_a_new_fragment_with_children_is_not_deleted(db: Connection, cycle: Cycle) -> None:
     root, child = add_fragment(db, 1), add_fragment(db, 2, depth=1)
-    cycle.recorder(db, reversible_changes.creation_step(db, root))
+    cycle.recorder(db, Step("added", root, note="[]"))
     graph.put_edge(db, root, child, "hierarchical", now=NOON)
     assert cycle.take_back() == [False]
     assert root in fragments.by_number(db, [root])
 
 
-def test_what_was_hidden_comes_back(db: Connection, cycle: Cycle) -> None:
+def test_a_hidden_fragment_can_be_restored(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1)
     reversible_changes.hide_fragment(db, n, now=NOON, recorder=cycle.recorder)
     assert fragments.is_deleted(db, n)
@@ -229,7 +227,7 @@ def test_what_was_hidden_comes_back(db: Connection, cycle: Cycle) -> None:
     assert not fragments.is_deleted(db, n)
 
 
-def test_what_a_person_deleted_since_stays_deleted(db: Connection, cycle: Cycle) -> None:
+def test_a_fragment_deleted_since_stays_deleted(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1)
     reversible_changes.hide_fragment(db, n, now=NOON, recorder=cycle.recorder)
     fragments.set_deleted(db, n, minutes(5), now=minutes(5))
@@ -237,7 +235,7 @@ def test_what_a_person_deleted_since_stays_deleted(db: Connection, cycle: Cycle)
     assert fragments.is_deleted(db, n)
 
 
-def test_a_confirmed_fragment_is_surer_and_stands_on_more(db: Connection) -> None:
+def test_a_confirmation_raises_confidence_and_adds_sources(db: Connection) -> None:
     n = add_fragment(db, 1, confidence=0.7)
     reversible_changes.confirm(db, n, sources=["a", "b"], confidence_gain=0.05, now=NOON)
     held = fragments.get(db, n)
@@ -245,7 +243,7 @@ def test_a_confirmed_fragment_is_surer_and_stands_on_more(db: Connection) -> Non
     assert held.source_messages == ("a", "b")
 
 
-def test_nothing_is_surer_than_sure(db: Connection) -> None:
+def test_confidence_is_at_most_1(db: Connection) -> None:
     n = add_fragment(db, 1, confidence=0.98)
     reversible_changes.confirm(db, n, sources=(), confidence_gain=0.05, now=NOON)
     assert fragments.get(db, n).confidence == 1.0
@@ -254,12 +252,13 @@ def test_nothing_is_surer_than_sure(db: Connection) -> None:
 def test_undoing_a_confirmation_restores_the_former_text(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1, "old words", confidence=0.7, source_messages=("a",))
     before = fragments.get(db, n)
-    cycle.recorder(db, reversible_changes.confirmation_step(db, n))
-    reversible_changes.confirm(db, n, sources=["a", "b"], confidence_gain=0.05, now=minutes(5))
+    reversible_changes.confirm(
+        db, n, sources=["a", "b"], confidence_gain=0.05, now=minutes(5), recorder=cycle.recorder
+    )
     fragments.update(
         db, n, content="new words", summary="", mentioned=(), now=minutes(5), reason="said again"
     )
-    assert cycle.take_back() == [True]
+    assert cycle.take_back() == [True, True]
     after = fragments.get(db, n)
     assert (after.content, after.confidence, after.source_messages, after.updated_at) == (
         before.content,
@@ -269,20 +268,21 @@ def test_undoing_a_confirmation_restores_the_former_text(db: Connection, cycle: 
     )
 
 
-def test_a_fragment_that_changed_twice_since_is_left(db: Connection, cycle: Cycle) -> None:
+def test_a_confirmation_before_other_changes_is_not_undone(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1, confidence=0.7)
-    cycle.recorder(db, reversible_changes.confirmation_step(db, n))
+    reversible_changes.confirm(
+        db, n, sources=(), confidence_gain=0.05, now=NOON, recorder=cycle.recorder
+    )
     for text in ("one", "two"):
         fragments.update(db, n, content=text, summary="", mentioned=(), now=NOON, reason="")
-    assert cycle.take_back() == [False]
+    assert cycle.take_back() == [False, True]
     assert fragments.get(db, n).content == "two"
 
 
-def test_counts_go_back_by_one_and_vanish_at_none(db: Connection, cycle: Cycle) -> None:
+def test_undoing_a_count_subtracts_one_and_deletes_zero(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1)
     project_n = project_rows.ensure_project(db, "/code/a", now=NOON)
-    cycle.recorder(db, reversible_changes.count_step(db, n, project_n))
-    reversible_changes.count_confirmation(db, n, project_n, now=NOON)
+    reversible_changes.count_confirmation(db, n, project_n, now=NOON, recorder=cycle.recorder)
     reversible_changes.count_confirmation(db, n, project_n, now=minutes(5))
     assert list(reversible_changes.confirmations_by_project(db, n).values()) == [2]
     assert cycle.take_back() == [True]
@@ -291,7 +291,7 @@ def test_counts_go_back_by_one_and_vanish_at_none(db: Connection, cycle: Cycle) 
     assert reversible_changes.confirmations_by_project(db, n) == {}
 
 
-def test_what_holds_in_many_projects_is_found_if_it_is_sure_and_trusted(db: Connection) -> None:
+def test_widely_confirmed_fragments_need_confidence_and_trust(db: Connection) -> None:
     own = project_rows.ensure_project(db, "/code/0", now=NOON)
     found, unsure, rare = (
         add_fragment(db, i, project_n=own, confidence=c) for i, c in ((1, 0.8), (2, 0.5), (3, 0.9))
@@ -302,27 +302,23 @@ def test_what_holds_in_many_projects_is_found_if_it_is_sure_and_trusted(db: Conn
         reversible_changes.count_confirmation(db, unsure, project_n, now=NOON)
     reversible_changes.count_confirmation(db, rare, own, now=NOON)
     wide = reversible_changes.widely_confirmed(db, projects=3, confidence=0.8, trust=0)
-    assert wide == [(found, 3)]
+    assert [(n, len(projects)) for n, projects in wide.items()] == [(found, 3)]
 
 
-def test_a_fragment_and_its_neighbours_are_as_strong_as_before(
-    db: Connection, cycle: Cycle
-) -> None:
+def test_undoing_a_reinforcement_restores_strengths(db: Connection, cycle: Cycle) -> None:
     n, near = add_fragment(db, 1), add_fragment(db, 2)
     graph.put_edge(db, n, near, "associative", now=NOON)
     before = fragments.by_number(db, [n, near])
-    cycle.recorder(db, reversible_changes.reinforcement_step(db, n, now=minutes(5)))
-    fragments.reinforce(db, n, now=minutes(5))
+    reversible_changes.reinforce(db, n, now=minutes(5), recorder=cycle.recorder)
     assert fragments.get(db, n) != before[n]
     assert fragments.get(db, near).relevance > before[near].relevance
     assert cycle.take_back() == [True]
     assert fragments.by_number(db, [n, near]) == before
 
 
-def test_what_was_read_since_keeps_its_strength(db: Connection, cycle: Cycle) -> None:
+def test_a_fragment_read_since_keeps_its_strength(db: Connection, cycle: Cycle) -> None:
     n = add_fragment(db, 1)
-    cycle.recorder(db, reversible_changes.reinforcement_step(db, n, now=minutes(5)))
-    fragments.reinforce(db, n, now=minutes(5))
+    reversible_changes.reinforce(db, n, now=minutes(5), recorder=cycle.recorder)
     fragments.reinforce(db, n, now=minutes(6))
     assert cycle.take_back() == [False]
     assert fragments.get(db, n).access_count == 2
@@ -350,7 +346,7 @@ def test_an_edge_keeps_95_percent_of_its_weight_a_day(
     assert weight_of(db, pair) == pytest.approx(0.8 * 0.95**2)
 
 
-def test_however_often_edges_fade_a_day_is_a_day(
+def test_decay_does_not_depend_on_how_often_it_runs(
     db: Connection, cycle: Cycle, pair: tuple[int, int]
 ) -> None:
     graph.put_edge(db, *pair, "associative", now=NOON, weight=0.8)
@@ -359,7 +355,7 @@ def test_however_often_edges_fade_a_day_is_a_day(
     assert weight_of(db, pair) == pytest.approx(0.8 * 0.95)
 
 
-def test_what_has_faded_is_dropped_and_comes_back(
+def test_weak_edges_are_dropped_and_can_be_restored(
     db: Connection, cycle: Cycle, pair: tuple[int, int]
 ) -> None:
     graph.put_edge(
@@ -377,7 +373,7 @@ def test_what_has_faded_is_dropped_and_comes_back(
     assert consolidation.get_progress(db, reversible_changes.DECAY_PROGRESS) == 0
 
 
-def test_other_kinds_of_edges_never_fade(
+def test_other_kinds_of_edges_do_not_decay(
     db: Connection, cycle: Cycle, pair: tuple[int, int]
 ) -> None:
     graph.put_edge(db, *pair, "hierarchical", now=NOON, weight=0.1)
@@ -385,7 +381,7 @@ def test_other_kinds_of_edges_never_fade(
     assert graph.find_edge(db, *pair, "hierarchical") == (0.1, "")
 
 
-def test_no_weight_grows_beyond_1_on_its_way_back(
+def test_restored_weights_are_at_most_1(
     db: Connection, cycle: Cycle, pair: tuple[int, int]
 ) -> None:
     graph.put_edge(db, *pair, "associative", now=NOON, weight=0.9)
@@ -396,7 +392,7 @@ def test_no_weight_grows_beyond_1_on_its_way_back(
 
 
 @pytest.mark.parametrize("verb", get_args(StepVerb))
-def test_there_is_a_way_back_for_every_step(db: Connection, verb: StepVerb) -> None:
+def test_every_step_can_be_undone(db: Connection, verb: StepVerb) -> None:
     n, other = add_fragment(db, 1), add_fragment(db, 2)
     note = {"confirmed": '[0.7, "[]"]', "strengthened": "[]"}.get(verb, "")
     kind = {"counted": "1"}.get(verb, "associative")

@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 import pytest
@@ -10,7 +8,7 @@ from lore.store.sqlite import Connection
 from tests.store.samples import NOON, add_messages, new_session
 
 
-def test_a_project_is_made_once_per_path(db: Connection) -> None:
+def test_a_project_is_created_once_per_path(db: Connection) -> None:
     first = project_rows.ensure_project(db, "/code/lore", now=NOON)
     assert project_rows.ensure_project(db, "/code/lore", now=NOON) == first
     assert project_rows.all_projects(db)[first].name == "lore"
@@ -32,7 +30,7 @@ def test_an_ambiguous_project_name_is_refused(db: Connection) -> None:
         project_rows.get_project(db, "lore")
 
 
-def test_a_session_is_made_once_per_agent_and_name(db: Connection) -> None:
+def test_a_session_is_created_once_per_agent_and_name(db: Connection) -> None:
     first = new_session(db, "talk", project="/code/lore")
     assert new_session(db, "talk") == first
     other = sessions.ensure_session(
@@ -58,7 +56,7 @@ def test_a_session_is_found_by_id_prefix_and_its_agents_name(db: Connection) -> 
         sessions.get_session(db, 99)
 
 
-def test_a_title_and_files_are_found_by_their_words(db: Connection) -> None:
+def test_titles_and_files_are_in_the_keyword_index(db: Connection) -> None:
     n = new_session(db)
     sessions.describe_session(db, n, title="Moving to Postgres", files=["src/db/todos.ts"])
     sessions.describe_session(db, n, files=["src/db/todos.ts", "README.md"])
@@ -68,7 +66,7 @@ def test_a_title_and_files_are_found_by_their_words(db: Connection) -> None:
     assert keywords.count_rows(db, "session_words", "todos") == 1
 
 
-def test_a_new_title_takes_the_former_one_out_of_the_index(db: Connection) -> None:
+def test_a_new_title_replaces_the_former_one_in_the_index(db: Connection) -> None:
     n = new_session(db)
     sessions.describe_session(db, n, title="Zebra")
     assert keywords.count_rows(db, "session_words", "zebra") == 1
@@ -89,7 +87,7 @@ def test_the_latest_sessions_come_first(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 3, {"floor": [1, 2]}, "text"])
-def test_a_session_carries_values_from_turn_to_turn(db: Connection, value: object) -> None:
+def test_a_session_state_is_stored_and_replaced(db: Connection, value: object) -> None:
     n = new_session(db)
     assert sessions.find_session_state(db, n, "working") is None
     sessions.put_session_state(db, n, "working", "other", now=NOON)

@@ -46,7 +46,7 @@ def test_a_withdrawn_instruction_is_not_shown(db: Connection) -> None:
     ]
 
 
-def test_a_lower_voice_takes_nothing_back(db: Connection) -> None:
+def test_a_less_trusted_origin_withdraws_nothing(db: Connection) -> None:
     by_user, by_agent = add_fragment(db, 1), add_fragment(db, 2, origin="assistant")
     standing_instructions.add(db, by_user, None, LINT, 1)
     standing_instructions.add(db, by_agent, None, NO_LINT, 2)

@@ -26,7 +26,7 @@ def embed(db: Connection, embedder_n: int) -> list[int]:
     return [w.n for w in waiting]
 
 
-def test_what_waits_is_given_with_its_text_newest_first(db: Connection) -> None:
+def test_pending_items_come_newest_first_with_their_texts(db: Connection) -> None:
     session_n = new_session(db)
     add_messages(db, session_n, "a message")
     distillations.add_distillation(db, session_n, new_distillation(9, "distilled"), now=NOON)
@@ -57,7 +57,7 @@ def test_a_vector_of_a_missing_item_is_not_stored(db: Connection) -> None:
     assert count_vectors(db, n) == 0
 
 
-def test_another_embedder_makes_everything_wait_again(db: Connection) -> None:
+def test_a_new_embedder_makes_all_items_pending(db: Connection) -> None:
     add_fragment(db, 1)
     assert vectors.find_active_identity(db) is None
     vectors.set_active_embedder(db, "one", 64)
@@ -67,7 +67,7 @@ def test_another_embedder_makes_everything_wait_again(db: Connection) -> None:
     assert vectors.find_active_identity(db) == "two"
 
 
-def test_the_index_is_fed_what_it_has_not_seen(db: Connection, tmp_path: Path) -> None:
+def test_update_index_appends_only_new_vectors(db: Connection, tmp_path: Path) -> None:
     n = vectors.ensure_embedder(db, "one", 64)
     index = VectorIndex.open(tmp_path / "v", identity="one", dimension=64, epoch="e")
     first = add_fragment(db, 1, "first")

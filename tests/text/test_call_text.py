@@ -47,7 +47,7 @@ def test_in_brief_a_long_file_is_shown_by_its_first_lines():
     assert told("Write", file_path="/code/a.py", content=content).endswith("line 19")
 
 
-def test_looking_shows_what_was_sought_and_where():
+def test_a_search_shows_its_pattern_and_its_place():
     assert told("Read", file_path="/code/a.py", offset=5) == "[Read] /code/a.py\noffset: 5"
     assert told("Grep", pattern="def x", path="/code") == "[Grep] def x in /code"
     assert told("Glob", pattern="**/*.py") == "[Glob] **/*.py"
@@ -143,7 +143,7 @@ def test_tests_linters_and_builds_are_recognised(command, check):
     assert read_call("Bash", json.dumps({"command": command})).check == check
 
 
-def test_two_tries_of_the_same_test_are_the_same_thing():
+def test_retries_of_a_test_share_their_key():
     keys = {
         read_call("Bash", json.dumps({"command": command})).keys
         for command in ("pytest tests/a.py", "cd /code && uv run pytest -q 2>&1 | tail -5")
@@ -188,7 +188,7 @@ def test_a_test_that_passes_is_no_failure(text):
     assert classify_result(TEST, text, failed=False) == "ok"
 
 
-def test_a_file_that_speaks_of_errors_is_no_failure():
+def test_a_file_that_mentions_errors_is_no_failure():
     assert (
         classify_result(READ, "error: 3 failed\nTraceback (most recent call last)", failed=False)
         == "ok"
@@ -199,7 +199,7 @@ def test_the_failure_flag_of_the_agent_overrides_the_text():
     assert classify_result(READ, "fine", failed=True) == "failed"
 
 
-def test_what_a_person_declined_is_no_error():
+def test_a_call_that_the_user_declined_is_refused():
     text = "The user doesn't want to proceed with this tool use. The tool use was rejected"
     assert classify_result(READ, text, failed=True) == "refused"
 
@@ -233,5 +233,5 @@ def test_lore_tools_are_recognised_under_every_agents_prefix(name: str):
 @pytest.mark.parametrize(
     "name", ["", "Bash", "recall", "mcp__folklore__recall", "mcp__explore__read", "explore", "lore"]
 )
-def test_no_other_tool_is_taken_for_one_of_them(name: str):
+def test_other_tools_are_not_lore_tools(name: str):
     assert not is_lore_tool(name)

@@ -23,5 +23,5 @@ from lore.text import chat_commands
         ([], ""),
     ],
 )  # fmt: skip
-def test_a_command_is_what_is_typed_alone(texts, found):
+def test_only_a_command_typed_alone_is_recognised(texts, found):
     assert chat_commands.find_command(texts) == found

@@ -74,7 +74,7 @@ def test_a_date_before_a_name_is_not():
         ("?!", ""),
     ],
 )
-def test_spellings_of_one_name_meet(name, normal):
+def test_spellings_of_one_name_are_normalised_alike(name, normal):
     assert entities.normalise(name) == normal
 
 
@@ -191,7 +191,7 @@ def test_one_may_say_more_than_the_other(one, other):
     assert entities.values_agree(one, other)
 
 
-def test_what_says_less_does_not_keep_what_says_more():
+def test_a_text_with_fewer_values_does_not_cover_one_with_more():
     more, less = "The limit is 5 in app.toml", "The limit is in app.toml"
     assert entities.covers_values(more, less)
     assert not entities.covers_values(less, more)

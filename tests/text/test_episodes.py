@@ -138,7 +138,7 @@ def test_a_session_in_which_nothing_was_asked_or_done_is_no_episode():
     assert derive_episode(talk.messages) is None
 
 
-def test_an_error_that_was_not_mended_has_no_fix():
+def test_an_error_that_was_not_fixed_has_no_resolution():
     talk = Talk()
     talk.user("Please mend the date parser")
     talk.call("Bash", "Exit code 1\nerror: boom", failed=True, command="pytest")
@@ -190,7 +190,7 @@ def test_every_task_is_named_in_the_content_and_its_request_is_a_source():
     assert "m17" in told.sources
 
 
-def test_an_error_of_one_task_may_be_mended_in_the_next():
+def test_an_error_of_one_task_may_be_fixed_in_the_next():
     talk = two_tasks()
     talk.user("Next: write a tutorial for beginners")
     talk.call("Bash", "built", command="npm run build")
@@ -199,7 +199,7 @@ def test_an_error_of_one_task_may_be_mended_in_the_next():
     assert [error.resolution for error in told.tasks[1].errors] == ["", "tried again"]
 
 
-def test_an_error_is_mended_by_the_same_program_with_other_words():
+def test_an_error_is_fixed_by_the_same_program_with_other_arguments():
     talk = Talk()
     talk.user("Please look at the comments")
     talk.call("Bash", "gh: Not Found", failed=True, command="n=174 && gh api repos/o/r/pull/$n")
@@ -209,7 +209,7 @@ def test_an_error_is_mended_by_the_same_program_with_other_words():
     assert [e.resolution for e in told.errors] == ["Bash gh api repos/o/r/pulls/174/comments"]
 
 
-def test_an_error_is_mended_by_another_way_to_change_the_same_file():
+def test_an_error_is_fixed_by_another_edit_of_the_same_file():
     talk = Talk()
     talk.user("Please mend the date parser")
     talk.call("Edit", "String not found", failed=True, file_path="/code/dates.py")
@@ -223,7 +223,7 @@ def test_an_error_is_mended_by_another_way_to_change_the_same_file():
     assert [error.resolution for error in told.errors] == ["tried again"]
 
 
-def test_a_lint_that_failed_is_mended_by_a_command_that_lints_and_tests():
+def test_a_failed_lint_is_fixed_by_a_command_that_lints_and_tests():
     talk = Talk()
     talk.user("Please mend the date parser")
     talk.call("Bash", "error: unused", failed=True, command="ruff check .")

@@ -33,7 +33,7 @@ def goal(*said: str, title: str = "") -> str:
         "=== RUN TestOne\n--- FAIL: TestOne\n2026-01-01 error\nFAIL\tpkg\nexit=1",
     ],
 )
-def test_what_asks_for_nothing_is_passed_over(before):
+def test_messages_without_a_request_are_skipped(before):
     assert goal(before, "Make the start command hidden") == "Make the start command hidden"
 
 
@@ -68,7 +68,7 @@ def test_a_resumed_session_has_the_goal_of_its_summary_if_nothing_else():
     assert goal(text, "Now write the release notes") == "Now write the release notes"
 
 
-def test_a_session_without_a_request_goes_by_its_title_or_by_a_sign():
+def test_a_session_without_a_request_uses_its_title_or_a_hint():
     assert goal("yes", title="Port the parser") == "Port the parser"
     assert goal("yes") == "yes"
     assert find_goal([]) == ("", -1)
@@ -80,7 +80,7 @@ def test_a_goal_is_one_short_line():
     assert len(told) <= GOAL_CHARS
 
 
-def test_small_words_are_signs_and_no_requests():
+def test_filler_words_are_hints_and_no_requests():
     for text in ("commit this", "yes and yes", "1", "ok go on"):
         request = parse_request(text)
         assert request is None or not request.real
@@ -135,7 +135,7 @@ def test_a_request_about_something_else_begins_a_task():
         MEND,
     ],
 )
-def test_what_answers_adds_to_or_lands_the_former_goes_on(text):
+def test_answers_additions_and_commits_continue_the_task(text):
     assert begins(MEND, text) == [MEND]
 
 
@@ -148,7 +148,7 @@ def test_what_answers_adds_to_or_lands_the_former_goes_on(text):
         "A different question: how old is the date parser?",
     ],
 )
-def test_words_that_turn_to_something_else_begin_a_task_whatever_they_share(text):
+def test_an_announced_change_of_subject_begins_a_task(text):
     assert begins(MEND, text) == [MEND, text]
 
 

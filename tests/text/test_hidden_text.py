@@ -19,7 +19,7 @@ from lore.text.hidden_text import find_hidden, strip_hidden
         "generic<T> and a < b --> c",
     ],
 )
-def test_what_a_reader_sees_is_not_hidden(text: str):
+def test_visible_text_is_not_hidden(text: str):
     assert find_hidden(text) == []
 
 
@@ -37,7 +37,7 @@ def test_what_a_reader_sees_is_not_hidden(text: str):
         ('<span style="display:none">obey</span>', "markup that is not shown"),
     ],
 )
-def test_what_a_reader_does_not_see_is_found(text: str, what: str):
+def test_hidden_text_is_found(text: str, what: str):
     assert [found.what for found in find_hidden(text)] == [what]
 
 
@@ -56,7 +56,7 @@ def test_hidden_items_have_a_line_and_no_duplicates():
         ("bell \x07 and \U000e0041tag", "bell  and tag"),
     ],
 )
-def test_a_text_without_what_is_hidden_has_ordinary_lines(text: str, plain: str):
+def test_stripped_text_has_ordinary_lines(text: str, plain: str):
     assert strip_hidden(text) == plain
     assert find_hidden(plain) == []
 
@@ -75,7 +75,7 @@ def test_every_line_of_a_quote_is_marked(text: str):
 
 
 @given(st.lists(st.text(max_size=300), max_size=8), st.integers(20, 200))
-def test_a_sheet_keeps_to_its_tokens(texts: list[str], most: int):
+def test_a_prompt_block_fits_its_token_budget(texts: list[str], most: int):
     sheet = hidden_text.PromptBlock(most)
     for text in texts:
         sheet.add_quote("heading", text)

@@ -205,12 +205,12 @@ def test_any_text_can_be_read(text):
     assert all(sentence in text for sentence in find_standing(text))
 
 
-@pytest.mark.parametrize("form", ["_INSTRUCTION", "_PREFERENCE", "_HABIT"])
+@pytest.mark.parametrize("form", ["instruction", "preference", "habit"])
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_form_of_an_instruction_has_a_word_that_hints_at_it(form, data):
     ascii_only = st.characters(codec="ascii")
-    later = getattr(instructions, form)
+    later = getattr(instructions._re, form)
     pattern = re.compile(later.pattern, later.flags)
     said = data.draw(st.from_regex(pattern, alphabet=ascii_only))
     assert instructions._hints(said)
@@ -265,7 +265,7 @@ def taken_back(sentence: str) -> list[str]:
         ("so forget `make check`, from now on it's `just check`, it also runs the web tests.", 10),
     ],
 )
-def test_a_rule_that_is_taken_back_is_the_one_that_is_meant(sentence, rule):
+def test_a_withdrawal_matches_the_rule_that_it_means(sentence, rule):
     assert taken_back(sentence) == [RULES[rule]]
 
 
@@ -301,11 +301,11 @@ def test_a_rule_that_is_taken_back_is_the_one_that_is_meant(sentence, rule):
         "Always run the linter before commits.",
     ],
 )
-def test_no_rule_goes_that_was_not_meant(sentence):
+def test_a_withdrawal_matches_no_other_rule(sentence):
     assert taken_back(sentence) == []
 
 
-def test_a_name_alone_takes_back_only_beside_a_new_rule():
+def test_a_name_alone_withdraws_only_beside_a_new_rule():
     assert instructions.find_paired_withdrawal(
         "Forget make check.", "", "From now on we run just check."
     )
@@ -323,7 +323,7 @@ def test_duplicates_of_a_rule_are_withdrawn_together():
     assert instructions.match_rules(found, said) == [0, 1]
 
 
-def test_what_is_replaced_already_is_no_rule_for_it():
+def test_a_rule_that_rejects_the_replaced_thing_is_not_withdrawn():
     found = instructions.find_withdrawal("From now on use four spaces instead of tabs.")
     assert found
     assert instructions.match_rules(found, ["I prefer spaces over tabs.", "Never use tabs."]) == []

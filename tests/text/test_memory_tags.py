@@ -65,7 +65,7 @@ def test_escaped_tags_and_longer_names_are_plain_text():
         assert split_memory(text) == [(False, text)]
 
 
-def test_marks_of_others_count_only_in_pairs():
+def test_tags_of_other_programs_count_only_in_pairs():
     assert split_tags("a <b> c", ("b",)) == [("", "a <b> c")]
     assert split_tags("a</b>c", ("b",)) == [("", "a</b>c")]
     assert split_tags("a<b>x</b>c", ("b",)) == [("", "a"), ("b", "<b>x</b>"), ("", "c")]
@@ -151,7 +151,7 @@ def test_memory_is_recognised_in_every_spelling_of_its_tag(text: str):
 
 
 @given(pieces | st.text("lore-MEMORYmy<> K"))
-def test_memory_is_suspected_wherever_a_tag_of_it_may_be(text: str):
+def test_the_cheap_test_never_misses_a_memory_tag(text: str):
     assert may_have_memory(text) == ("<" in text and "lore-memory" in text.lower())
     assert may_have_memory(text) or not any(is_aside for is_aside, _ in split_memory(text))
 
@@ -168,7 +168,7 @@ def test_splitting_loses_no_character(text: str):
 
 
 @given(pieces, pieces, pieces, st.sampled_from(["", "\n", " and "]))
-def test_whatever_a_fence_holds_stays_in_it(before: str, held: str, after: str, gap: str):
+def test_any_content_of_a_fence_stays_in_it(before: str, held: str, after: str, gap: str):
     fence = f"<system-reminder>{held}</system-reminder>"
     text = f"{before}{gap}{fence}{gap}{after}"
     first, start = len(before + gap), 0

@@ -41,7 +41,7 @@ ALL = (
         ("lasting yearly mayor someone", 0),
     ],
 )
-def test_a_text_has_these_traits(text, trait):
+def test_a_text_has_the_expected_features(text, trait):
     assert compute_features(text, "tool") == trait
 
 
@@ -54,11 +54,11 @@ def test_a_text_has_these_traits(text, trait):
         ("system", 0),
     ],
 )
-def test_the_role_is_a_trait(role, trait):
+def test_the_role_is_a_feature(role, trait):
     assert compute_features("plain", role) == trait
 
 
-def test_a_standing_instruction_is_a_trait():
+def test_a_standing_instruction_is_a_feature():
     assert compute_features("plain", "tool", standing=True) == message_features.STANDING
 
 
@@ -66,12 +66,12 @@ def test_a_question_far_from_the_end_is_answered_by_the_text_itself():
     assert compute_features("Is it? " + "x" * 300, "tool") == 0
 
 
-def test_each_trait_has_a_bit_of_its_own():
+def test_each_feature_has_its_own_bit():
     assert sum(ALL) == (1 << len(ALL)) - 1
 
 
 @given(st.text(), st.sampled_from(["user", "assistant", "tool", "system"]), st.booleans())
-def test_traits_of_anything_are_a_sum_of_traits(text, role, standing):
+def test_features_of_any_text_are_a_sum_of_bits(text, role, standing):
     assert 0 <= compute_features(text, role, standing=standing) <= sum(ALL)
 
 
@@ -87,11 +87,11 @@ MESSAGE = (
 )
 
 
-def test_said_are_the_words_without_tools_and_reasoning():
+def test_spoken_text_has_no_tools_and_no_reasoning():
     assert message_features.spoken_text(MESSAGE) == "Look at this.\na cat on a roof"
 
 
-def test_what_lores_own_tools_say_is_not_searched():
+def test_calls_of_lores_own_tools_are_not_searchable():
     asked = Part("tool_call", '{"query": "press"}', name="mcp__lore__recall", call_id="1")
     told = Part("tool_result", "Stored 01a1 as a root", name="mcp__plugin_lore_lore__store")
     assert message_features.searchable_text((asked, told, Part("text", "It is at Merete's."))) == (
@@ -105,7 +105,7 @@ def test_searchable_text_has_no_reasoning_and_no_injected_text():
     )
 
 
-def test_readable_marks_tools_and_reasoning():
+def test_readable_text_marks_tools_and_reasoning():
     assert message_features.readable_text(MESSAGE) == (
         "Look at this.\n[reasoning] The person wants a fix.\n[bash] ls -l\ntotal 0\na cat on a roof"
         '\n[aside] Contents of the boot file.\n[opaque] {"type":"quark"}'
@@ -120,7 +120,7 @@ def test_a_huge_part_is_searchable_in_its_first_characters():
     assert len(message_features.searchable_text([Part("tool_result", "x" * 100_000)])) == 60_000
 
 
-def test_nothing_says_nothing():
+def test_empty_parts_have_no_text():
     assert (
         message_features.spoken_text([])
         == message_features.searchable_text([])
@@ -145,7 +145,7 @@ def test_the_least_trusted_origin_counts_without_injected_text():
     assert lowest_origin((Part("opaque", "z", origin="web"),), "assistant") == "assistant"
 
 
-def test_texts_of_the_same_words_have_one_number():
+def test_texts_with_the_same_words_share_a_fingerprint():
     assert message_features.word_fingerprint("The cache!") == message_features.word_fingerprint(
         "the  cache"
     )
@@ -157,7 +157,7 @@ def test_texts_of_the_same_words_have_one_number():
     )
 
 
-def test_a_number_fits_into_the_database_whatever_the_text():
+def test_every_fingerprint_fits_into_the_database():
     for text in ("", "x", "\ud800", "早上好" * 1_000):
         assert -(2**63) <= message_features.text_fingerprint(text) < 2**63
 

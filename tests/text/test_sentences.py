@@ -37,11 +37,11 @@ def test_code_in_backticks_is_never_cut():
         ("see e.g.\nthe docs", ["see e.g.", "the docs"]),
     ],
 )
-def test_what_a_person_typed_may_go_on_in_lower_case(typed, pieces):
+def test_typed_sentences_may_start_in_lower_case(typed, pieces):
     assert split_sentences(typed, typed=True) == pieces
 
 
-def test_what_an_agent_wrote_is_cut_before_capitals_only():
+def test_written_sentences_start_with_a_capital():
     assert split_sentences("It runs. and then") == ["It runs. and then"]
 
 

@@ -23,7 +23,7 @@ entries = st.lists(
 
 
 @given(entries)
-def test_a_page_gives_back_what_was_written_on_it(written: list[Entry]):
+def test_a_rendered_page_parses_to_its_entries(written: list[Entry]):
     page = parse(render(written))
     assert sorted(page.entries, key=repr) == sorted(written, key=repr)
     assert page.stray == ()
@@ -40,7 +40,7 @@ def test_any_text_can_be_read(text: str):
     parse(text)
 
 
-def test_what_people_add_and_move_is_understood():
+def test_entries_that_people_add_and_move_are_parsed():
     page = parse(
         "# Anything\n\n## Decisions\n\n* Use tabs.\n+ Break\nlines anywhere.\n\n"
         f"## Own heading\n- A fact <!-- lore:{ID} -->\n\tmore of it\n\nA stray sentence.\n"

@@ -38,16 +38,16 @@ def test_a_short_block_of_code_belongs_to_the_line_before_it():
     assert (first.code, first.language) == ("make test", "bash")
 
 
-def test_an_item_knows_its_heading_and_what_introduces_it():
+def test_an_item_has_its_heading_and_its_lead():
     item = split_statements("## Settings\n\nThese matter:\n- `a` is on.")[-1]
     assert (item.heading, item.lead, item.is_item) == ("Settings", "These matter:", True)
 
 
-def test_a_sentence_knows_the_one_before_it():
+def test_a_statement_has_the_sentence_before_it():
     assert split_statements("The cache is full. It fails.")[1].before == "The cache is full."
 
 
-def test_people_end_a_sentence_with_the_line():
+def test_typed_sentences_end_with_the_line():
     assert texts("use tabs\nnever spaces", by_line=True) == ["use tabs", "never spaces"]
     assert texts("use tabs\nnever spaces") == ["use tabs never spaces"]
 
@@ -111,7 +111,7 @@ def test_a_sentence_that_names_its_subject_stands_alone():
 
 
 @pytest.mark.parametrize("sentence", ["The code should either", "It says (see x", 'He said "no'])
-def test_what_was_cut_off_is_not_whole(sentence):
+def test_a_truncated_sentence_is_not_whole(sentence):
     assert not is_whole(sentence)
 
 

@@ -16,7 +16,7 @@ FILLER = "lorem ipsum dolor sit amet "
     ("text", "count"),
     [("", 0), ("a", 1), ("word", 1), ("a" * 400, 100), ("漢字" * 50, 80), ("é", 1), (" ", 1)],
 )
-def test_a_text_costs_about_so_many_tokens(text, count):
+def test_token_counts_are_close_to_the_expected_ones(text, count):
     assert tokens.count(text) == count
 
 
@@ -45,7 +45,7 @@ def test_a_clipped_text_uses_its_budget_whatever_comes_first(text):
 
 
 @pytest.mark.parametrize("text", ["a", "ab", "漢字", FILLER * 9])
-def test_no_budget_leaves_next_to_nothing(text):
+def test_clipping_to_no_budget_leaves_at_most_one_character(text):
     assert len(tokens.clip(text, 0)) == 1
 
 

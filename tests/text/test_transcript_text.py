@@ -69,7 +69,7 @@ def test_a_long_result_becomes_a_note_of_its_tool_lines_errors_and_paths():
     assert len(note) < 300
 
 
-def test_of_a_long_output_the_ends_are_read_for_knowledge():
+def test_the_ends_of_a_long_output_are_rendered_for_knowledge():
     text = "a" * LONG_OUTPUT_CHARS + "b" * LONG_OUTPUT_CHARS + "c" * LONG_OUTPUT_CHARS
     result = message(Part("tool_result", text), role="tool")
     (one,) = transcript_text.render_messages([result], FOR_KNOWLEDGE)
@@ -87,7 +87,7 @@ def test_no_message_is_longer_than_a_segment(manner: RenderOptions):
 
 
 @MANNERS
-def test_the_origin_is_the_lowest_of_those_who_speak(manner: RenderOptions):
+def test_the_origin_is_the_least_trusted_one(manner: RenderOptions):
     quoting = message(Part("text", "see"), Part("text", "page", origin="web"))
     showing = message(Part("text", "see"), Part("tool_result", "x"))
     origins = [one.origin for one in transcript_text.render_messages([quoting, showing], manner)]

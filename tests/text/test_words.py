@@ -230,7 +230,7 @@ def test_cleaning_leaves_what_a_terminal_shows(text, shown):
     assert words.clean(text) == shown
 
 
-def test_nothing_comes_between_a_name_and_its_value():
+def test_cleaning_leaves_nothing_between_a_name_and_its_value():
     assert words.clean("a=\0\x01b c:\x02d 'e\0'") == "a=b c:d 'e '"
 
 
@@ -301,7 +301,7 @@ def test_a_phrase_of_one_word_adds_nothing_to_the_query():
     assert words.match_any(["cat"], ["dog", "big dog"]) == '"cat" OR "big dog"'
 
 
-def test_words_keep_their_writing_when_asked_raw():
+def test_raw_words_keep_their_spelling():
     assert words.raw_words("Ada's Café") == ["Ada's", "Café"]
 
 
@@ -359,7 +359,7 @@ LETTERS = st.text("abcdefg ", max_size=120)
 
 
 @given(LETTERS, LETTERS, LETTERS, LETTERS, st.text("abcdefg ", min_size=QUOTE_CHARS))
-def test_a_shared_stretch_is_always_found(a: str, b: str, c: str, d: str, stretch: str) -> None:
+def test_a_shared_passage_is_always_found(a: str, b: str, c: str, d: str, stretch: str) -> None:
     assert find_quoting({7: a + stretch + b}, ["other", c + stretch + d]) == {7}
 
 

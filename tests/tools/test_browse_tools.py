@@ -1,4 +1,4 @@
-"""TODO."""
+"""The tools explore, traverse, list_roots and timeline."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_a_large_outline_says_how_much_is_missing(memory: Memory):
 
 
 @pytest.mark.parametrize("given", [{}, {"query": "x", "id": "01a1e003-d3de"}])
-def test_an_outline_is_of_an_id_or_of_a_question(memory: Memory, given: dict[str, object]):
+def test_explore_needs_either_id_or_query(memory: Memory, given: dict[str, object]):
     with pytest.raises(InvalidInput, match="either 'query' or 'id'"):
         call_tool(memory, "explore", given, Caller())
 
 
-def test_one_step_leads_to_children_parent_and_associations(memory: Memory):
+def test_traverse_tool_returns_each_direction(memory: Memory):
     top = memory.store("Deploys")
     low = memory.store("Staging comes first", parent_id=top)
     beside = memory.store("Tests")
@@ -66,7 +66,7 @@ def test_one_step_leads_to_children_parent_and_associations(memory: Memory):
         step(top, "parent")
 
 
-def test_roots_come_with_how_many_children_they_have(memory: Memory):
+def test_roots_have_children_counts(memory: Memory):
     assert call_tool(memory, "list_roots", {}, Caller()).text == "The memory is empty."
     top = memory.store("Deploys")
     memory.store("Staging comes first", parent_id=top)
@@ -75,7 +75,7 @@ def test_roots_come_with_how_many_children_they_have(memory: Memory):
     assert [(one.id, one.children) for one in data.fragments] == [(top, 1)]
 
 
-def test_a_timeline_tells_what_was_said_around_a_message_in_its_session(memory: Memory):
+def test_timeline_shows_messages_around_a_message(memory: Memory):
     ids = say(memory, "a", *(f"word {place}" for place in range(9)), title="Counting")
     say(memory, "b", "elsewhere at the same time")
     outcome = call_tool(memory, "timeline", {"anchor": ids[4], "before": 2, "after": 1}, Caller())
@@ -86,7 +86,7 @@ def test_a_timeline_tells_what_was_said_around_a_message_in_its_session(memory: 
     assert [line[0] for line in lines[3:-1]] == [" ", " ", "*", " "]
 
 
-def test_a_timeline_of_forty_happenings_stays_short(memory: Memory):
+def test_timeline_of_forty_entries_stays_short(memory: Memory):
     ids = say(memory, "a", *("many words " * 200 for _ in range(41)))
     text = call_tool(
         memory, "timeline", {"anchor": ids[20], "before": 20, "after": 20}, Caller()
@@ -94,11 +94,11 @@ def test_a_timeline_of_forty_happenings_stays_short(memory: Memory):
     assert tokens.count(text) <= 1_600
 
 
-def test_a_timeline_without_an_anchor_tells_what_happened_last(memory: Memory):
+def test_timeline_without_anchor_shows_latest_entries(memory: Memory):
     say(memory, "a", "the last word", at=NOON - timedelta(hours=1))
     assert "the last word" in call_tool(memory, "timeline", {}, Caller()).text
 
 
-def test_a_time_at_which_nothing_happened_has_an_empty_timeline(memory: Memory):
+def test_timeline_of_empty_time_is_empty(memory: Memory):
     text = call_tool(memory, "timeline", {"anchor": "2026-05-01"}, Caller()).text
     assert text == "Nothing happened around that time."

@@ -1,4 +1,4 @@
-"""TODO."""
+"""What the tools share: titles, names and the arguments of a question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lore.text import tokens
 from lore.text.words import MAX_QUERY_CHARS
 from lore.tools import tool_output
 from lore.tools.search_tools import RecallArguments
-from lore.tools.tool_output import MAX_HITS, Question
+from lore.tools.tool_output import MAX_HITS, Named, Question
 
 
 @given(st.text(max_size=400))
@@ -26,7 +26,7 @@ def test_a_title_is_one_line_of_few_words_and_tokens(text: str):
     assert tokens.count(title) <= tool_output.TITLE_TOKENS
 
 
-def test_a_voice_says_who_spoke_where_that_is_nobody_to_rely_on():
+def test_voice_names_untrusted_origin():
     assert tool_output.voice("fact", "user") == "fact"
     assert tool_output.voice("fact", "web") == "fact(web)"
 
@@ -34,9 +34,9 @@ def test_a_voice_says_who_spoke_where_that_is_nobody_to_rely_on():
 SHORT = {"01a1e003-d3de": "01a1e003"}
 
 
-def test_a_name_stands_on_one_line_in_the_order_of_the_columns():
+def test_name_line_follows_the_columns():
     title = Title("01a1e003-d3de", "Deploys go\nthrough ops", "decision", 1, 40, 3)
-    line = tool_output.name_line(tool_output.named(title), SHORT)
+    line = tool_output.name_line(Named.model_validate(title), SHORT)
     assert line == "01a1e003 1 decision 40 3 Deploys go through ops"
     assert tool_output.COLUMNS == "id depth kind tokens children title"
 
@@ -45,7 +45,7 @@ DOORS: tuple[type[Question], ...] = (RecallArguments, Recall)
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_question_is_as_long_as_recall_reads_at_every_door(door: type[Question]):
+def test_query_length_limit_holds_at_every_interface(door: type[Question]):
     assert door.model_validate({"query": "x" * MAX_QUERY_CHARS}).scope == "all"
     with pytest.raises(ValidationError):
         door.model_validate({"query": "x" * (MAX_QUERY_CHARS + 1)})
@@ -55,7 +55,9 @@ def test_a_question_is_as_long_as_recall_reads_at_every_door(door: type[Question
 @pytest.mark.parametrize(
     "given", [{}, {"query": ""}, {"query": "a", "scope": "x"}, {"query": "a", "limit": 0}]
 )
-def test_what_is_no_question_is_none_at_any_door(door: type[Question], given: dict[str, Any]):
+def test_invalid_question_is_refused_at_every_interface(
+    door: type[Question], given: dict[str, Any]
+):
     with pytest.raises(ValidationError):
         door.model_validate(given)
 

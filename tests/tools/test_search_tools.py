@@ -1,3 +1,5 @@
+"""The tools recall, search and read."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -12,8 +14,15 @@ from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.settings import load
 from lore.text import tokens
-from lore.tools.search_tools import RecallArguments, RecallResult, SearchResult, TaskType
+from lore.tools.search_tools import (
+    ReadResult,
+    RecallArguments,
+    RecallResult,
+    SearchResult,
+    TaskType,
+)
 from lore.tools.tool import Caller
+from lore.tools.tool_output import MAX_TOKENS
 from lore.tools.tool_registry import call_tool
 from tests.recall.talk import say
 
@@ -85,7 +94,7 @@ def test_a_depth_gives_that_level_of_the_best_branches(memory: Memory):
     assert data.hits[0].id == middle
 
 
-def test_a_search_without_hits_names_what_else_there_is(memory: Memory):
+def test_search_without_hits_suggests_recall(memory: Memory):
     text, data = search(memory, "nothing like it")
     assert "recall()" in text
     assert data.hits == []
@@ -93,9 +102,7 @@ def test_a_search_without_hits_names_what_else_there_is(memory: Memory):
 
 @pytest.mark.parametrize("budget", [60, 150, 400, 1_500])
 @pytest.mark.parametrize("query", QUESTIONS)
-def test_a_recall_keeps_to_its_budget_with_all_its_headings(
-    demo_home: Path, query: str, budget: int
-):
+def test_recall_text_stays_within_budget(demo_home: Path, query: str, budget: int):
     config = replace(load({}, home=demo_home).settings, recall_budget_tokens=budget)
     with Memory.open(config=config, embedder=NoEmbedder()) as memory:
         text, data = recall(memory, query)
@@ -108,7 +115,7 @@ def test_a_recall_uses_most_of_its_budget(demo: Memory):
     assert tokens.count(text) > 0.7 * demo.settings.recall_budget_tokens
 
 
-def test_a_recall_gives_the_best_hits_of_the_library(demo: Memory):
+def test_recall_tool_returns_same_hits_as_library(demo: Memory):
     for query in QUESTIONS:
         _, data = recall(demo, query)
         found = [hit.id for hit in demo.recall(query).hits]
@@ -140,15 +147,13 @@ def test_a_recall_of_the_session_looks_only_there(memory: Memory):
 
 @pytest.mark.parametrize("scope", ["session", "project"])
 @pytest.mark.parametrize("caller", [Caller(), Caller(project="/code/new", session="new")])
-def test_a_scope_of_which_nothing_is_known_says_how_to_go_on(
-    memory: Memory, scope: str, caller: Caller
-):
+def test_unknown_scope_error_has_a_hint(memory: Memory, scope: str, caller: Caller):
     with pytest.raises(NotFound, match=f"your {scope}") as refused:
         recall(memory, "x", caller, scope=scope)
     assert "scope='all'" in refused.value.hint
 
 
-def test_a_task_type_is_taken_and_changes_nothing_as_its_description_says(demo: Memory):
+def test_task_type_is_accepted_and_ignored(demo: Memory):
     usual, _ = recall(demo, QUESTIONS[0])
     for task_type in get_args(TaskType):
         assert recall(demo, QUESTIONS[0], task_type=task_type)[0] == usual
@@ -160,7 +165,7 @@ def test_a_task_type_that_does_not_exist_is_refused(memory: Memory):
         recall(memory, "sms", task_type="lunch")
 
 
-def test_what_is_less_than_usual_is_told_with_the_answer(tmp_path: Path):
+def test_notice_is_part_of_the_answer(tmp_path: Path):
     config = load({"LORE_EMBED_MODEL": "no-such-model"}, home=tmp_path).settings
     with Memory.open(config=config) as memory:
         memory.store("Deploys are blue green")
@@ -168,7 +173,7 @@ def test_what_is_less_than_usual_is_told_with_the_answer(tmp_path: Path):
         assert "keywords only" in search(memory, "deploy")[0]
 
 
-def test_an_item_is_given_whole_for_its_id_alone(memory: Memory):
+def test_recall_of_an_id_returns_whole_item(memory: Memory):
     said = "The staging server is called heron. " + "It stands in the harbour office. " * 60
     id_ = memory.store(said)
     short = memory.search.short_ids([id_])[id_]
@@ -180,3 +185,70 @@ def test_an_item_is_given_whole_for_its_id_alone(memory: Memory):
     (hit, *_) = recall(memory, f"what is {short} about: the staging server?")[1].hits
     assert hit.why != "asked for by its id"
     assert recall(memory, "01234567-89ab")[1].hits == []
+
+
+def read(memory: Memory, *ids: str) -> tuple[str, ReadResult]:
+    outcome = call_tool(memory, "read", {"ids": list(ids)}, Caller())
+    assert isinstance(outcome.data, ReadResult)
+    return outcome.text, outcome.data
+
+
+def test_read_returns_fragment_with_surroundings(memory: Memory):
+    [said, _] = say(memory, "s", "We deploy on Thursdays.", "Noted.")
+    top = memory.store("Deploys")
+    id_ = memory.store(
+        "Deploys are on Thursdays.", parent_id=top, source_messages=[said], kind="decision",
+        payload={"rationale": "Bastian is here", "alternatives": ["Monday", "Friday"]},
+    )  # fmt: skip
+    child = memory.store("They begin at nine", parent_id=id_)
+    other = memory.store("Fridays are for tests")
+    memory.knowledge.link(id_, other, "supports", note="so nobody waits")
+    text, data = read(memory, id_)
+    (item,) = data.items
+    assert item.parent
+    assert (item.parent.id, [one.id for one in item.children]) == (top, [child])
+    assert [(edge.kind, edge.direction, edge.id) for edge in item.edges] == [
+        ("supports", "out", other)
+    ]
+    assert item.source_messages == (said,)
+    for told in (
+        "> Deploys are on Thursdays.",
+        "> rationale: Bastian is here",
+        "> alternatives: Monday; Friday",
+        "below ",
+        "They begin at nine",
+        "-> supports",
+        "(so nobody waits)",
+        "from ",
+    ):
+        assert told in text
+    assert "{" not in text
+
+
+def test_reading_strengthens_a_fragment(memory: Memory):
+    id_ = memory.store("Deploys are on Thursdays.")
+    read(memory, id_)
+    assert memory.knowledge.log(id_)[0].access_count == 1
+
+
+def test_a_message_is_read_with_its_session(memory: Memory):
+    [said, _] = say(memory, "s", "We deploy on Thursdays.", "Noted.", title="Deploying")
+    text, data = read(memory, said[:13])
+    assert data.items[0].text == "We deploy on Thursdays."
+    assert f"session {data.items[0].session_id}" in text
+
+
+def test_read_marks_superseded_and_deleted(memory: Memory):
+    old, new = memory.store("The port is 3207."), memory.store("The port is 4000.")
+    memory.knowledge.supersede(old, new)
+    assert "superseded by" in read(memory, old)[0]
+    memory.knowledge.delete(new)
+    assert "deleted" in read(memory, new)[0]
+
+
+def test_read_stays_within_client_limit(memory: Memory):
+    ids = [memory.store(f"{place} heron " * 9_000) for place in range(6)]
+    text, data = read(memory, *ids)
+    assert tokens.count(text) <= MAX_TOKENS
+    assert "read fewer at a time" in text
+    assert [item.id for item in data.items] == ids

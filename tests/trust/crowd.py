@@ -178,10 +178,8 @@ class Campaign:
 
 def damage(memory: Memory) -> list[str]:
     with memory.database.read() as db:
-        found = [finding.what for finding in maintenance.check_integrity(db)]
-    return found + [
-        finding.what for finding in memory.database.write(maintenance.compare_keyword_index)
-    ]
+        found = maintenance.check_integrity(db)
+    return found + memory.database.write(maintenance.compare_keyword_index)
 
 
 def kill(home: Path, kills: int, seed: int) -> dict[str, object]:

@@ -26,14 +26,14 @@ def test_forget_by_text_looks_at_what_was_said_and_not_at_keys_or_field_names(me
     id_ = memory.store("one", payload={"note": 'a "quoted" word'})
     memory.knowledge.update(id_, "two")
     for innocent in ("text", "kind", "content", "{}", "7a"):
-        assert memory.maintenance.count_forgettable(match=innocent) == 0
-    assert memory.maintenance.count_forgettable(match='a "QUOTED" word') == 1
+        assert memory.maintenance.preview_forget(match=innocent).count == 0
+    assert memory.maintenance.preview_forget(match='a "QUOTED" word').count == 1
 
 
 def test_forget_by_text_finds_other_forms_of_the_same_text(memory: Memory):
     say(memory, "s", "Zu\u0308rich is far", "the secret\ntoken", "pass\u200bword")
     for text in ("Z\u00fcrich", "secret token", "password"):
-        assert memory.maintenance.count_forgettable(match=text) == 1
+        assert memory.maintenance.preview_forget(match=text).count == 1
 
 
 def test_a_key_can_be_used_again_after_what_it_stored_was_forgotten(memory: Memory):

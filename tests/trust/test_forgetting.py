@@ -13,7 +13,7 @@ import pytest
 from lore.index.quantization import encode, unit_rows
 from lore.memory import Memory
 from lore.records import Watermark
-from lore.store import distillations, jobs, maintenance, messages, sessions, watermarks
+from lore.store import distillations, jobs, maintenance, sessions, watermarks
 from lore.store.database import Connection
 from tests.store.samples import (
     NOON,
@@ -111,7 +111,7 @@ def everywhere(memory: Memory) -> str:
         distillations.add_distillation(db, session_n, distilled, now=NOON)
         job = jobs.ensure(db, "distil", source, total=1, now=NOON)
         jobs.fail(db, job.id, f"the model choked on {SECRET}", now=NOON)
-        messages.stage_turn(db, session_n, "t", f'["{SECRET}"]', now=NOON)
+        db.insert("staged_turns", session_n=session_n, key="t", body=f'["{SECRET}"]', created_at=0)
         sessions.put_session_state(db, session_n, "working", {"word": SECRET}, now=NOON)
         mark = Watermark(f"/logs/{SESSION}.jsonl", None, 9, "", NOON)
         watermarks.put(db, mark, session_n=session_n)

@@ -20,9 +20,9 @@ import pytest
 from lore.daemon import daemon_lock
 from lore.proxy.address import KEY_FILE
 from tests.cli.conftest import Outcome, environment, run_process
-from tests.gateway.proxied import HELLO
-from tests.gateway.upstream import Upstream, upstream
+from tests.gateway.gateway_server import HELLO
 from tests.http_api.live_server import Reply
+from tests.upstream import Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
 
 FACT = "the heron nests at the quay"
@@ -97,7 +97,7 @@ def make_place(home: Path, up: Upstream, **changes: str) -> Place:
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
 
 
@@ -123,12 +123,12 @@ def test_with_a_damaged_memory_requests_pass_and_the_mended_one_comes_back(place
     assert "without memory" in started.out
     assert "damaged" in started.err
     assert "lore doctor" in started.err
-    before = len(place.up.asked)
+    before = len(place.up.requests)
     answered = place.hello()
     assert answered.status == 200
     assert answered.headers["x-lore-degraded"] == "StoreDamaged"
-    assert answered.tree["content"][0]["text"] == "Understood."
-    (asked,) = place.up.asked[before:]
+    assert answered.json["content"][0]["text"] == "Understood."
+    (asked,) = place.up.requests[before:]
     assert json.loads(asked.body) == HELLO
     assert asked.header("x-api-key") == PROVIDER["x-api-key"]
     assert place.ask("GET", "/v1/models", x_api_key="k").headers["x-lore-degraded"]
@@ -157,8 +157,8 @@ def test_every_other_door_says_what_is_wrong(passing: Place, method: str, path: 
     assert told.status == 503
     assert told.headers["content-type"] == "application/problem+json"
     if with_key:
-        assert told.tree["code"] == "StoreDamaged"
-        assert "lore doctor" in told.tree["hint"]
+        assert told.json["code"] == "StoreDamaged"
+        assert "lore doctor" in told.json["hint"]
     elif path != "/login":
         assert str(passing.home) not in told.body.decode()
 

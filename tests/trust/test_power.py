@@ -76,8 +76,8 @@ def write_until_cut(db: Connection) -> int:
 def faults_of(home: Path, acknowledged: int) -> list[str]:
     db = sqlite.open_connection(home / "memory.db", busy_timeout_s=1, read_only=False)
     try:
-        found = [finding.what for finding in maintenance.check_integrity(db)]
-        found += [finding.what for finding in maintenance.compare_keyword_index(db)]
+        found = maintenance.check_integrity(db)
+        found += maintenance.compare_keyword_index(db)
         facts = int(db.value("SELECT count(*) FROM fragments"))
         said = int(db.value("SELECT count(*) FROM messages")) - 30
         receipts = int(db.value("SELECT count(*) FROM receipts"))

@@ -19,8 +19,8 @@ from lore.memory import Memory
 from lore.settings import load
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import FakeEmbedder
-from tests.gateway.proxied import Proxied, proxied
-from tests.gateway.upstream import Call, Says, Text, Upstream, upstream
+from tests.gateway.gateway_server import Proxied, proxied
+from tests.upstream import Call, ModelReply, Text, Upstream, running_upstream
 from tests.waiting import eventually
 
 HERE, THERE = "/code/almanac", "/code/harbor"
@@ -54,7 +54,7 @@ class Gate:
     def settled(self) -> str:
         """Return all that is stored once what was said last is."""
         last = self.talk("witness")
-        word = f"Witness {len(self.up.asked)} was here."
+        word = f"Witness {len(self.up.requests)} was here."
         last.ask(word)
         eventually(lambda: word in self.stored())
         return self.stored()
@@ -72,14 +72,14 @@ class Talk:
 
     def ask(self, text: str) -> str:
         """Say something, and return what upstream was told by that."""
-        asked = len(self.gate.up.asked)
+        asked = len(self.gate.up.requests)
         self.messages.append({"role": "user", "content": text})
         body = {"model": "claude-sonnet-4-5", "max_tokens": 1000, "messages": self.messages}
         got = self.gate.gateway.ask("/v1/messages", body, self.headers)
         assert got.status == 200, got.body
         assert not got.header("x-lore-degraded")
-        self.messages.append({"role": "assistant", "content": got.tree["content"]})
-        return "".join(json.dumps(one.tree) for one in self.gate.up.asked[asked:])
+        self.messages.append({"role": "assistant", "content": got.json["content"]})
+        return "".join(json.dumps(one.json) for one in self.gate.up.requests[asked:])
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def gate(home: Path, up: Upstream) -> Iterator[Gate]:
 
 @pytest.fixture
 def up() -> Iterator[Upstream]:
-    with upstream() as served:
+    with running_upstream() as served:
         yield served
 
 
@@ -144,7 +144,9 @@ def test_after_a_restart_the_same_words_are_still_those_of_another_project(
 def test_a_talk_without_a_name_is_stored_as_one_and_goes_on_after_a_restart(
     tmp_path: Path, up: Upstream
 ):
-    up.reply_with(Says(Text("Good day.")), Says(Text("Nothing.")), Says(Text("Hello you.")))
+    up.reply_with(
+        ModelReply(Text("Good day.")), ModelReply(Text("Nothing.")), ModelReply(Text("Hello you."))
+    )
     with gate(tmp_path, up) as house:
         remember_both(house.memory)
         talk, other = house.talk(), house.talk()
@@ -152,7 +154,7 @@ def test_a_talk_without_a_name_is_stored_as_one_and_goes_on_after_a_restart(
         talk.ask("Anything new?")
         other.ask("Good day to you")
         house.settled()
-    up.reply_with(Says(Text("Not at all.")))
+    up.reply_with(ModelReply(Text("Not at all.")))
     with gate(tmp_path, up) as house:
         again = talk.messages
         talk = house.talk()
@@ -270,11 +272,11 @@ def test_what_is_under_way_when_amnesia_ends_is_not_stored(tmp_path: Path, up: U
         branch = house.talk("s-1")
         branch.messages = [*talk.messages]
         held = threading.Event()
-        up.reply_with(Says(Text("I see."), hold=held))
+        up.reply_with(ModelReply(Text("I see."), hold=held))
         with ThreadPoolExecutor(1) as apart:
-            asked = len(up.asked)
+            asked = len(up.requests)
             late = apart.submit(branch.ask, "The merger is on the ninth.")
-            eventually(lambda: len(up.asked) > asked)
+            eventually(lambda: len(up.requests) > asked)
             talk.ask(OFF)
             held.set()
             late.result()
@@ -385,7 +387,8 @@ def test_what_memory_gave_is_forgotten_with_what_it_gave(tmp_path: Path, up: Ups
     with gate(tmp_path, up) as house:
         kept = house.memory.remember(SECRET, kind="decision", project=HERE)
         up.reply_with(
-            Says(Call("recall", {"query": "vault of the almanac"})), Says(Text("I looked it up."))
+            ModelReply(Call("recall", {"query": "vault of the almanac"})),
+            ModelReply(Text("I looked it up.")),
         )
         assert "7391" in house.talk("s-1").ask("Look it up, please.")
         assert "looked it up" in house.settled()
@@ -409,7 +412,8 @@ def test_what_a_tool_of_lore_gave_is_not_stored_by_a_transcript(memory: Memory, 
 @pytest.mark.parametrize("way", ["match", "session"])
 def test_what_was_forgotten_does_not_come_back_with_a_fork(tmp_path: Path, up: Upstream, way: str):
     up.reply_with(
-        Says(Text("The word was swordfish indeed, as you said.")), Says(Text("You are welcome."))
+        ModelReply(Text("The word was swordfish indeed, as you said.")),
+        ModelReply(Text("You are welcome.")),
     )
     with gate(tmp_path, up) as house:
         talk = house.talk("s-1")
@@ -432,7 +436,7 @@ def test_what_was_forgotten_does_not_come_back_with_a_fork(tmp_path: Path, up: U
 
 def test_what_many_talks_say_is_forgotten_in_one_of_them_only(tmp_path: Path, up: Upstream):
     def begin(house: Gate, session: str, then: str) -> None:
-        up.reply_with(Says(Text("Shall I go on?")), Says(Text(then)))
+        up.reply_with(ModelReply(Text("Shall I go on?")), ModelReply(Text(then)))
         talk = house.talk(session)
         talk.ask("Please review the changes on this branch as usual.")
         talk.ask("yes")
@@ -449,7 +453,7 @@ def test_what_many_talks_say_is_forgotten_in_one_of_them_only(tmp_path: Path, up
 
 
 def test_talks_that_begin_and_are_answered_alike_do_not_share_amnesia(tmp_path: Path, up: Upstream):
-    up.reply_with(Says(Text("Hi.")), Says(Text("I see.")), Says(Text("Hi.")))
+    up.reply_with(ModelReply(Text("Hi.")), ModelReply(Text("I see.")), ModelReply(Text("Hi.")))
     with gate(tmp_path, up) as house:
         talk = silenced(house.talk())
         talk.ask("The merger is on the ninth.")

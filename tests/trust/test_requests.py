@@ -170,7 +170,7 @@ def test_no_push_breaks_the_memory_or_what_reads_it(target: Served, body: dict[s
     reply = target.post("/api/v1/capture", body)
     check(reply)
     if reply.status == 200:
-        check(target.get(f"/api/v1/messages/{reply.tree['ids'][0]}"))
+        check(target.get(f"/api/v1/messages/{reply.json['ids'][0]}"))
         name = quote(body["session"], safe="")
         check(target.get(f"/api/v1/sessions/{name}/messages"))
         assert target.get("/api/v1/sessions").status == 200

@@ -121,4 +121,4 @@ def test_a_session_and_a_project_are_found_by_the_name_that_was_redacted(tmp_pat
         assert len(memory.sessions(project=project)) == 1
         assert memory.recall("bread", session=session, project=project).hits
         assert memory.search.find_sessions("bread", project=project)
-        assert memory.maintenance.count_forgettable(session=session)
+        assert memory.maintenance.preview_forget(session=session).count

@@ -51,7 +51,7 @@ def test_what_an_agent_stores_over_rest_never_stands(tmp_path: Path):
         assert served.memory.search.standing_instructions() == []
         own = served.memory.store("Deploys are announced, always", kind="preference")
         asked = served.post("/api/v1/retrieve", {"query": "how do we deploy?"})
-        assert [hit["id"] for hit in asked.tree["standing"]] == [own]
+        assert [hit["id"] for hit in asked.json["standing"]] == [own]
 
 
 def test_the_words_of_an_agent_do_not_stand_by_changing_those_of_a_person(memory: Memory):

@@ -14,15 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from lore.context.layers import PromptRoom, TokenMeasure
 from lore.context.planner import PlanTerms
 from lore.records.gateway import Layer, ModelPrice
-
-if TYPE_CHECKING:
-    pass
-
 
 TARGET_USD_PER_TURN = 0.10
 """A hundred turns a day then cost $10 in cache reads."""

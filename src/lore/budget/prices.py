@@ -10,7 +10,7 @@ import importlib.util
 import re
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -74,13 +74,6 @@ def find_call_cost(identity: str, usage: Usage, at: datetime) -> float | None:
     return float(calculation.total_price)
 
 
-def unknown_price_notice(identity: str, at: datetime) -> str:
-    """Return a warning if the price of a chat is unknown, else an empty text."""
-    if find_call_cost(identity, Usage(1000, 1000), at) is not None:
-        return ""
-    return f"The price of {identity} is unknown: the daily budget cannot limit its cost."
-
-
 LOCAL_PROVIDERS = (*FREE_PROVIDERS, "lmstudio", "llamacpp", "local")
 """Providers that run on the user's own machine and are free."""
 
@@ -124,37 +117,10 @@ LOAD_TIMEOUT_S = 30.0
 """Timeout for loading the lists; callers go on without a price then."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pricing:
-    """The price of a model, and its prices for long prompts."""
-
-    usual: ModelPrice
-    longer: tuple[tuple[int, ModelPrice], ...] = ()
-    """Pairs of a prompt size and the price of all tokens of longer requests, the smallest first."""
-
-    def price_of(self, input_tokens: int) -> ModelPrice:
-        """Return the price of a request with this many input tokens."""
-        return self.whole.at(input_tokens) if self.longer else self.usual
-
-    @property
-    def whole(self) -> ModelPrice:
-        """Return the standard price, which includes those of long prompts."""
-        return replace(self.usual, longer=self.longer) if self.longer else self.usual
-
-    def cost(self, use: TokenUse) -> float:
-        """Return the cost of a request in US dollars."""
-        return self.price_of(use.input_tokens).cost(use)
-
-    def times(self, factor: float) -> Pricing:
-        """Return this pricing multiplied by a factor."""
-        longer = tuple((start, _scale(price, factor)) for start, price in self.longer)
-        return Pricing(_scale(self.usual, factor), longer)
-
-
 class PriceSource(Protocol):
     """A source of list prices."""
 
-    def find(self, model: str, provider: str, at: datetime, service: str = "") -> Pricing | None:
+    def find(self, model: str, provider: str, at: datetime, service: str = "") -> ModelPrice | None:
         """Return the price of a model and service, None if it is not listed."""
 
 
@@ -171,7 +137,7 @@ class PriceCatalogue:
         self._configured = dict(map(_parse_setting, configured))
         self._lists = lists or _PackagedPrices()
         self._now = now
-        self._found: dict[tuple[str, str, str], tuple[int, Pricing | None]] = {}
+        self._found: dict[tuple[str, str, str], tuple[int, ModelPrice | None]] = {}
         """Prices with the quarter of an hour in which they are valid."""
         self._loaded = threading.Event()
         self._loading: threading.Thread | None = None
@@ -190,7 +156,7 @@ class PriceCatalogue:
 
     def find(
         self, model: str, provider: str = "", *, service: str = "", wait_s: float = LOAD_TIMEOUT_S
-    ) -> Pricing | None:
+    ) -> ModelPrice | None:
         """Return the price of a model, None if it is unknown or not loaded within `wait_s`.
 
         Providers may have service tiers of different prices; one that is not listed has the
@@ -226,22 +192,21 @@ class PriceCatalogue:
         tokens = TokenUse(fresh, read, written, 0, usage.output_tokens)
         return None if pricing is None else pricing.cost(tokens)
 
-    def _listed(self, model: str, provider: str, service: str, at: datetime) -> Pricing | None:
+    def _listed(self, model: str, provider: str, service: str, at: datetime) -> ModelPrice | None:
         name, list_ = _LONG.sub("", model), PRICE_LISTS.get(provider, provider)
         pricing = self._lists.find(name, list_, at, service)
         if pricing is None or (list_, service) != ("anthropic", "fast"):
             return pricing
-        return pricing.times(
-            FIRST_FAST_FACTOR if name.startswith(_FIRST_FAST_MODELS) else FAST_FACTOR
-        )
+        is_first = name.startswith(_FIRST_FAST_MODELS)
+        return _scale(pricing, FIRST_FAST_FACTOR if is_first else FAST_FACTOR)
 
-    def _assembled(self, model: str, provider: str, listed: Pricing | None) -> Pricing | None:
+    def _assembled(self, model: str, provider: str, listed: ModelPrice | None) -> ModelPrice | None:
         if listed is None and _is_local(model, provider):
-            listed = Pricing(FREE_PRICE)
+            listed = FREE_PRICE
         if model in self._configured:
             listed = _override(self._configured[model], listed)
         if listed is not None and _LONG.search(model):
-            listed = replace(listed, usual=replace(listed.usual, window_tokens=LONG_WINDOW))
+            listed = replace(listed, window_tokens=LONG_WINDOW)
         return listed
 
     def _load(self) -> None:
@@ -254,7 +219,7 @@ class PriceCatalogue:
 class _PackagedPrices:
     """The lists that the package `genai-prices` contains; nothing is downloaded."""
 
-    def find(self, model: str, provider: str, at: datetime, service: str = "") -> Pricing | None:
+    def find(self, model: str, provider: str, at: datetime, service: str = "") -> ModelPrice | None:
         """Return the price of a model from the list of its provider or maker."""
         from genai_prices.data_snapshot import get_snapshot
 
@@ -270,13 +235,13 @@ class _PackagedPrices:
         return None
 
 
-def _as_pricing(listed: ListedPrice, window_tokens: int) -> Pricing:
+def _as_pricing(listed: ListedPrice, window_tokens: int) -> ModelPrice:
     """Return a listed price with its steps for longer prompts."""
     starts = sorted({
         step.start for value in vars(listed).values() for step in getattr(value, "tiers", ())
     })
     longer = tuple((start, _price_at(listed, start + 1, window_tokens)) for start in starts)
-    return Pricing(_price_at(listed, 0, window_tokens), longer)
+    return replace(_price_at(listed, 0, window_tokens), longer=longer)
 
 
 def _price_at(listed: ListedPrice, tokens: int, window_tokens: int) -> ModelPrice:
@@ -303,6 +268,7 @@ def _scale(price: ModelPrice, factor: float) -> ModelPrice:
         price.cache_write_usd * factor,
         price.cache_write_1h_usd * factor,
         price.window_tokens,
+        tuple((start, _scale(longer, factor)) for start, longer in price.longer),
     )
 
 
@@ -327,22 +293,22 @@ def _parse_setting(row: str) -> tuple[str, dict[str, float]]:
     return model, {name: float(value) for name, _, value in pairs}
 
 
-def _override(overrides: dict[str, float], listed: Pricing | None) -> Pricing | None:
+def _override(overrides: dict[str, float], listed: ModelPrice | None) -> ModelPrice | None:
     """Return the price from the settings, which may override parts of a listed price."""
-    window = int(overrides.get("window", listed.usual.window_tokens if listed else DEFAULT_WINDOW))
-    is_listed = listed is not None and listed.usual != FREE_PRICE
+    window = int(overrides.get("window", listed.window_tokens if listed else DEFAULT_WINDOW))
+    is_listed = listed is not None and replace(listed, longer=()) != FREE_PRICE
     if "input" in overrides and not is_listed:
-        return Pricing(_complete_price(overrides, window))
+        return _complete_price(overrides, window)
     if listed is None:
         return None
     prices: dict[str, Any] = {
         f"{name}_usd": price for name, price in overrides.items() if name != "window"
     }
     longer = tuple(
-        (start, _override_long_price(price, prices, listed.usual, window))
+        (start, _override_long_price(price, prices, listed, window))
         for start, price in listed.longer
     )
-    return Pricing(replace(listed.usual, window_tokens=window, **prices), longer)
+    return replace(listed, window_tokens=window, longer=longer, **prices)
 
 
 def _override_long_price(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lore.records import SpendCounter, SpendGroup, SpendLine
@@ -45,17 +45,17 @@ class _Sum:
     def line(self, name: str) -> SpendLine:
         return SpendLine(
             name,
-            requests=self.requests,
-            background=self.background,
-            tokens=TokenUse(*self.tokens),
-            usd=self.usd,
-            without_usd=self.without_usd,
-            saved_usd=self.without_usd - self.usd,
-            busts=self.busts,
-            delayed=self.delayed,
-            delay_ms=self.delay_ms,
-            unpriced=self.unpriced,
-            estimated=self.estimated,
+            self.requests,
+            self.background,
+            TokenUse(*self.tokens),
+            self.usd,
+            self.without_usd,
+            self.without_usd - self.usd,
+            self.busts,
+            self.delayed,
+            self.delay_ms,
+            self.unpriced,
+            self.estimated,
         )
 
 
@@ -105,7 +105,7 @@ class _Tally:
     refused: int = 0
 
     def take(self, entry: Spend, used: TokenUse) -> None:
-        for place, tokens in enumerate(_classes(used)):
+        for place, tokens in enumerate(astuple(used)):
             self.tokens[place] += tokens
         self.usd += entry.usd
         self.without_usd += entry.without_usd
@@ -159,16 +159,6 @@ class RequestCounters:
         if model not in self._tallies and len(self._tallies) >= MAX_MODELS:
             model = OTHER
         return self._tallies.setdefault(model, _Tally())
-
-
-def _classes(used: TokenUse) -> tuple[int, ...]:
-    return (
-        used.fresh_tokens,
-        used.cache_read_tokens,
-        used.cache_write_tokens,
-        used.cache_write_1h_tokens,
-        used.output_tokens,
-    )
 
 
 def usage_without_additions(used: TokenUse, *, standing_tokens: int, new_tokens: int) -> TokenUse:

@@ -81,7 +81,7 @@ def to_messages(
             _entry_messages(entry, key, at, names, joined=joined)
         ):
             spoken = replace(message, model=model) if message.role == "assistant" else message
-            converted.append(_from_agent(spoken) if helper else spoken)
+            converted.append(injected_text.from_agent(spoken) if helper else spoken)
             places.append(number)
     return DialogueMessages(tuple(converted), tuple(places), _find_newest(entries))
 
@@ -111,17 +111,6 @@ def _is_request(entry: Entry) -> bool:
     return not are_recall_results or not all(are_recall_results)
 
 
-def _texts(entry: Entry) -> list[str]:
-    return [block.text for block in entry.blocks if block.kind == "text" and block.text.strip()]
-
-
-def _from_agent(message: NewMessage) -> NewMessage:
-    """Return a message of a helper: its requests were written by its parent."""
-    if message.role != "user":
-        return message
-    return replace(message, speaker="agent", origin="assistant")
-
-
 def _entry_messages(
     entry: Entry, key: str, at: datetime, names: dict[str, str], *, joined: bool
 ) -> Iterator[NewMessage]:
@@ -146,9 +135,8 @@ def _is_typed(entry: Entry, *, joined: bool) -> bool:
     Beside tool results only where the person has stopped the agent. Reminders and the like are
     recognized by their own marks.
     """
-    texts = _texts(entry)
     if any(block.kind == "result" for block in entry.blocks):
-        return any(text.startswith(_STOPPED) for text in texts)
+        return any(b.kind == "text" and b.text.startswith(_STOPPED) for b in entry.blocks)
     return joined or len(entry.texts) < 2
 
 
@@ -199,5 +187,4 @@ def _user_messages(
             parts += injected_text.split_typed(block.text, origin)
         else:
             parts.append(Part("opaque", block.text, block.kind))
-    if parts:
-        yield injected_text.user_or_system_message(NewMessage("user", (), at, key), parts)
+    yield from injected_text.user_messages(NewMessage("user", (), at, key), parts)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -45,8 +46,25 @@ _LARGEST = 2**53
 Validator = Callable[[Any], bool]
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
+def _is(*types: type) -> Validator:
+    return lambda value: isinstance(value, types) and not isinstance(value, bool)
+
+
+def _between(least: float, most: float, *types: type) -> Validator:
+    has_type = _is(*types or (int,))
+    return lambda value: has_type(value) and least <= value <= most
+
+
+def _one_of(*choices: str) -> Validator:
+    return lambda value: value in choices
+
+
+def _maybe(test: Validator) -> Validator:
+    return lambda value: value is None or test(value)
+
+
+def _list_of(test: Validator) -> Validator:
+    return lambda value: isinstance(value, list) and all(map(test, value))
 
 
 def _name(value: Any) -> bool:
@@ -55,57 +73,6 @@ def _name(value: Any) -> bool:
 
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and abs(value) <= _LARGEST
-
-
-def _count(value: Any) -> bool:
-    return _whole_number(value) and 0 <= value <= _LARGEST
-
-
-def _line_sources(value: Any) -> bool:
-    """Return whether a value is a list of lines, each a list of ordinals."""
-    return isinstance(value, list) and all(
-        isinstance(line, list) and all(_count(ordinal) for ordinal in line) for line in value
-    )
-
-
-def _number(value: Any) -> bool:
-    return _whole_number(value) and abs(value) < 2**63
-
-
-def _channel(value: Any) -> bool:
-    return _whole_number(value) and 0 <= value < len(CHANNELS)
-
-
-def _trust(value: Any) -> bool:
-    return _whole_number(value) and value in TRUST.values()
-
-
-def _moment(value: Any) -> bool:
-    return _whole_number(value) and _EARLIEST_US <= value <= _LATEST_US
-
-
-def _whole_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _share(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _amount(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-
-
-def _table(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _parts(value: Any) -> bool:
-    return isinstance(value, list) and all(_part(part) for part in value)
 
 
 def _part(value: Any) -> bool:
@@ -121,16 +88,21 @@ def _part(value: Any) -> bool:
 
 
 def _usage(value: Any) -> bool:
-    return isinstance(value, dict) and all(_whole_number(count) for count in value.values())
+    return isinstance(value, dict) and all(map(_is(int), value.values()))
 
 
-def _one_of(*choices: str) -> Validator:
-    return lambda value: value in choices
-
-
-def _maybe(test: Validator) -> Validator:
-    return lambda value: value is None or test(value)
-
+_text, _table = _is(str), _is(dict)
+_count = _between(0, _LARGEST)
+_number = _between(1 - 2**63, 2**63 - 1)
+_channel = _between(0, len(CHANNELS) - 1)
+_moment = _between(_EARLIEST_US, _LATEST_US)
+_share = _between(0, 1, int, float)
+_amount = _between(0, inf, int, float)
+_trust = _between(0, max(TRUST.values()))
+_texts = _list_of(_text)
+_parts = _list_of(_part)
+_line_sources = _list_of(_list_of(_count))
+"""For each line, the ordinals of its sources."""
 
 FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
     "project": {

@@ -8,15 +8,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from types import TracebackType
+from itertools import groupby
 from typing import NamedTuple, Self
 
 from lore import projects
-from lore.capture import message_capture
 from lore.capture.adapter_protocol import Context
-from lore.capture.message_capture import check_message, prepare_all
+from lore.capture.message_capture import (
+    check_message,
+    prepare_all,
+    redact_fields,
+    split_at_search_marks,
+)
 from lore.errors import InvalidInput, LoreError
 from lore.projects import ProjectFinder
 from lore.records import NewMessage, Watermark
@@ -97,7 +101,7 @@ class Batch:
             run = SessionRun(context)
             self.runs.append(run)
         self.bytes += size
-        for message in message_capture.split_at_search_marks(new):
+        for message in split_at_search_marks(new):
             if self._is_for_lore(run, message):
                 continue
             try:
@@ -145,7 +149,15 @@ class Batch:
     def redacted(self, context: Context) -> Context:
         """Return the redacted context; the last result is cached."""
         if self._redacted_context is None or self._redacted_context[0] is not context:
-            self._redacted_context = context, _redact_context(context, self.redactor)
+            texts = [*context.state, *map(str, context.state.values()), *context.files]
+            texts += [
+                value
+                for each in fields(context)
+                if isinstance(value := getattr(context, each.name), str)
+            ]
+            has_secret = self.redactor.holds_secret(map(words.clean, texts))
+            redacted = redact_fields(context, self.redactor) if has_secret else context
+            self._redacted_context = context, redacted
         return self._redacted_context[1]
 
     def is_full(self) -> bool:
@@ -177,7 +189,6 @@ def _line_around(text: str, start: int, end: int) -> str:
 def write_batch(
     db: Connection,
     batch: Batch,
-    agent: str,
     seen: ProjectFinder,
     unindexed: list[NewMessageText],
     *,
@@ -189,23 +200,25 @@ def write_batch(
     Duplicates, private and forgotten messages are dropped. The caller adds `unindexed` to the
     keyword index.
     """
-    session_n, added = None, 0
+    session_n, added, agent = None, 0, batch.counts.agent
     for run in batch.runs:
-        dialogue_state.record_private_switches(db, _name(run), run.switches, now=now)
+        name = words.clean(run.context.session)
+        dialogue_state.record_private_switches(db, name, run.switches, now=now)
         run.context = drop_forgotten_names(db, agent, run.context)
         parent = words.clean(run.context.parent)
-        public = dialogue_state.drop_private_messages(db, _name(run), run.prepared, parent=parent)
+        public = dialogue_state.drop_private_messages(db, name, run.prepared, parent=parent)
         if len(public) < len(run.prepared) and run.context.lasting_keys:
             public_keys = {message.key for message in public}
             private = [message for message in run.prepared if message.key not in public_keys]
             fork_dedup.add_copy_tombstones(db, agent, private, now=now)
-        own = messages.drop_forgotten(db, (agent, _name(run)), "file", public)
+        own = messages.drop_forgotten(db, (agent, name), "file", public)
         run.prepared = own
         if not own:
-            _describe(db, sessions.find_session(db, _name(run), agent=agent), run.context)
+            _describe(db, sessions.find_session(db, name, agent=agent), run.context)
             continue
         session_n = _ensure_session(db, agent, run, seen, now=now)
-        added += _add(db, session_n, run, unindexed, now=now)
+        add = _add_with_fork_dedup if run.context.lasting_keys else _add_messages
+        added += add(db, session_n, own, unindexed, now=now)
         goal = "" if run.context.title else _find_goal(db, session_n, own)
         _describe(db, session_n, run.context, goal)
     return session_n, added
@@ -227,23 +240,63 @@ def drop_forgotten_names(db: Connection, agent: str, context: Context) -> Contex
     return replace(context, title=title, branch=branch)
 
 
-def _add(
+def _add_with_fork_dedup(
     db: Connection,
     session_n: int,
-    run: SessionRun,
+    prepared: Sequence[PreparedMessage],
     unindexed: list[NewMessageText],
     *,
     now: datetime,
 ) -> int:
-    """Store the messages of a run without duplicates and return how many were new."""
-    if run.context.lasting_keys:
-        return message_capture.store_with_fork_dedup(
-            db, session_n, run.prepared, unindexed, now=now
-        )
-    ids = messages.add_messages(
-        db, session_n, run.prepared, now=now, channel="file", unindexed=unindexed
+    """Store a session's own messages, link it to its origin if it is a fork, and count new ones.
+
+    Messages that a fork moved before the session they were said in are moved there, in order.
+    """
+    keys = [message.key for message in prepared]
+    seen_keys = message_dedup.find_seen(db, session_n, "file", keys)
+    fresh = [message for message in prepared if message.key not in seen_keys]
+    fork_dedup.link_forks(db, session_n, fresh)
+    copies = fork_dedup.find_copies(db, session_n, fresh)
+    forgotten = fork_dedup.find_forgotten_copies(
+        db, session_n, (message for message in fresh if message.key not in copies)
     )
-    return sum(id_ == message.id for id_, message in zip(ids, run.prepared, strict=True))
+    if not copies and not forgotten:
+        return _add_messages(db, session_n, prepared, unindexed, now=now)
+    forks = fork_dedup.descendants(db, session_n) if copies else set()
+    origins = [message.session_n for key in keys if (message := copies.get(key))]
+    origins = [origin for origin in origins if origin not in forks]
+    if origins:
+        fork_dedup.set_parent(db, session_n, origins[-1])
+
+    def place(message: PreparedMessage) -> str:
+        if message.key in copies:
+            return "fork" if copies[message.key].session_n in forks else "origin"
+        return "nowhere" if message.key in forgotten else "own"
+
+    added = 0
+    for where, group in groupby(prepared, key=place):
+        run = list(group)
+        if where == "own":
+            added += _add_messages(db, session_n, run, unindexed, now=now)
+        elif where == "fork":
+            moved = dict.fromkeys(copies[message.key].n for message in run)
+            fork_dedup.move_to_original(db, session_n, list(moved), now=now)
+    return added
+
+
+def _add_messages(
+    db: Connection,
+    session_n: int,
+    prepared: Sequence[PreparedMessage],
+    unindexed: list[NewMessageText],
+    *,
+    now: datetime,
+) -> int:
+    """Store messages without duplicates and return how many were new."""
+    ids = messages.add_messages(
+        db, session_n, prepared, now=now, channel="file", unindexed=unindexed
+    )
+    return sum(id_ == message.id for id_, message in zip(ids, prepared, strict=True))
 
 
 def _find_goal(db: Connection, session_n: int, prepared: Sequence[PreparedMessage]) -> str:
@@ -262,9 +315,9 @@ def _ensure_session(
 ) -> int:
     context = run.context
     started_at = run.prepared[0].new.created_at
-    name, parent = _name(run), words.clean(context.parent)
-    branch = words.clean(context.branch)
-    folder = words.clean(context.folder)
+    name, parent, branch, folder = map(
+        words.clean, (context.session, context.parent, context.branch, context.folder)
+    )
     place = seen.find(folder)
     project_n = projects.ensure_project(db, folder if _DRIVE.match(folder) else "", place, now=now)
     parent_n = None
@@ -284,40 +337,6 @@ def _ensure_session(
     )
     sessions.fill_session(db, n, project_n=project_n, branch=branch, parent_n=parent_n)
     return n
-
-
-def _redact_context(context: Context, redactor: Redactor) -> Context:
-    names = (
-        context.session,
-        context.parent,
-        context.title,
-        context.folder,
-        context.branch,
-        context.version,
-    )
-    texts = [*names, *context.files, *context.state, *map(str, context.state.values())]
-    if not redactor.holds_secret(map(words.clean, texts)):
-        return context
-
-    def redact(text: str) -> str:
-        return redactor.redact(words.clean(text))
-
-    session, parent, title, folder, branch, version = map(redact, names)
-    return replace(
-        context,
-        session=session,
-        parent=parent,
-        title=title,
-        folder=folder,
-        branch=branch,
-        version=version,
-        files=tuple(map(redact, context.files)),
-        state={redact(key): redact(value) for key, value in context.state.items()},
-    )
-
-
-def _name(run: SessionRun) -> str:
-    return words.clean(run.context.session)
 
 
 def _describe(db: Connection, n: int | None, context: Context, goal: str = "") -> None:
@@ -372,12 +391,7 @@ class BatchWriter:
         """Begin."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Write what waits, also after a failure: it belongs to files that were read whole."""
         self.flush()
 
@@ -414,8 +428,16 @@ class BatchWriter:
     def _write(self, writes: Sequence[PendingWrite]) -> None:
         if self._database is None:
             return
-        added = self._database.write(lambda db: _write_all(db, writes))
-        for pending, count in zip(writes, added, strict=True):
+
+        def write_all(db: Connection) -> list[int | None]:
+            # The keyword index comes last: FTS5 flushes at every savepoint, also those that SQLite
+            # makes for a statement, and would write a segment of the index for each batch.
+            unindexed: list[NewMessageText] = []
+            added = [pending.write(db, unindexed) for pending in writes]
+            keywords.add_messages(db, unindexed)
+            return added
+
+        for pending, count in zip(writes, self._database.write(write_all), strict=True):
             pending.on_written(count)
 
     def _is_full(self, writes: Sequence[PendingWrite]) -> bool:
@@ -426,29 +448,15 @@ class BatchWriter:
         )
 
 
-def _write_all(db: Connection, writes: Sequence[PendingWrite]) -> list[int | None]:
-    """Write batches in one transaction; the keyword index comes last.
-
-    FTS5 flushes at every savepoint, also those that SQLite makes for a statement: between the
-    batches that would be a segment of the index for each.
-    """
-    unindexed: list[NewMessageText] = []
-    added = [pending.write(db, unindexed) for pending in writes]
-    keywords.add_messages(db, unindexed)
-    return added
-
-
 @dataclass(frozen=True, slots=True)
 class DryRun:
     """A dry run: counts what would be stored; a duplicate from a fork counts once."""
 
     seen: set[int] = field(default_factory=set)
 
-    def count_new(
-        self, db: Connection | None, batch: Batch, agent: str, seen: ProjectFinder
-    ) -> int:
+    def count_new(self, db: Connection | None, batch: Batch, seen: ProjectFinder) -> int:
         """Return how many messages of a batch would be stored."""
-        return sum(self._count(db, run, agent, seen) for run in batch.runs)
+        return sum(self._count(db, run, batch.counts.agent, seen) for run in batch.runs)
 
     def _count(
         self, db: Connection | None, run: SessionRun, agent: str, seen: ProjectFinder

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from itertools import groupby
+from typing import Any, TypeVar
 
 from lore import clock, projects
+from lore.capture.adapter_protocol import Context
 from lore.errors import InvalidInput
 from lore.projects import ProjectFinder
 from lore.records import PART_KINDS, ROLES, Channel, NewMessage, Origin, Part, Role
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
 from lore.store import fork_dedup, message_dedup, messages, sessions
 from lore.store.database import Connection, Database
-from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
 from lore.store.project_rows import ProjectLocation
 from lore.text import memory_tags, message_features, tokens, words
@@ -55,6 +55,24 @@ class Conversation:
     channel: Channel = "push"
 
 
+R = TypeVar("R", Conversation, Context)
+
+
+def redact_fields(record: R, redactor: Redactor) -> R:
+    """Return a record with the texts in its fields cleaned and redacted."""
+
+    def redact(value: Any) -> Any:
+        if isinstance(value, str):
+            return redactor.redact(words.clean(value))
+        if isinstance(value, dict):
+            return {redact(key): redact(each) for key, each in value.items()}
+        return tuple(map(redact, value)) if isinstance(value, tuple) else value
+
+    return replace(
+        record, **{each.name: redact(getattr(record, each.name)) for each in fields(record)}
+    )
+
+
 def capture(
     database: Database,
     conversation: Conversation,
@@ -76,27 +94,11 @@ def capture(
         check_message(message)
     keyed = _assign_keys(_clean_all(new, redactor))
     prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
-    cleaned = _clean_conversation(conversation, redactor)
+    cleaned = redact_fields(conversation, redactor)
     location = ProjectFinder().find(cleaned.project)
     before = frozenset(message.id for message in prepared[:repeated])
     return database.write(
         lambda db: _store(db, cleaned, location, prepared, now=database.now(), before=before)
-    )
-
-
-def _clean_conversation(conversation: Conversation, redactor: Redactor) -> Conversation:
-    def clean(text: str) -> str:
-        return redactor.redact(words.clean(text))
-
-    return Conversation(
-        session=clean(conversation.session),
-        agent=clean(conversation.agent),
-        project=clean(conversation.project),
-        title=clean(conversation.title),
-        branch=clean(conversation.branch),
-        parent=clean(conversation.parent),
-        files=tuple(clean(file) for file in conversation.files),
-        channel=conversation.channel,
     )
 
 
@@ -180,9 +182,8 @@ def prepare(
 ) -> PreparedMessage:
     """Redact a message and derive everything that the store keeps beside it."""
     check_message(message)
-    cleaned = _map_texts(_with_origin(message), words.clean)
-    (redacted,) = _redact_all((cleaned,), _texts((cleaned,)), redactor)
-    return _derive(redacted, id or clock.new_id(message.created_at))
+    (cleaned,) = _clean_all([message], redactor)
+    return _derive(cleaned, id or clock.new_id(message.created_at))
 
 
 def prepare_all(new: Sequence[NewMessage], *, redactor: Redactor) -> list[PreparedMessage]:
@@ -196,7 +197,10 @@ def _clean_all(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage
     """Return messages as they may be stored: valid text, and without secrets."""
     cleaned: list[NewMessage] = []
     for start in range(0, len(new), _REDACTION_BATCH):
-        some = [_with_origin(message) for message in new[start : start + _REDACTION_BATCH]]
+        some = [
+            message if message.origin else replace(message, origin=_ORIGINS[message.role])
+            for message in new[start : start + _REDACTION_BATCH]
+        ]
         texts = _texts(some)
         if not words.is_clean("\n".join(texts)):
             some = [_map_texts(message, words.clean) for message in some]
@@ -251,22 +255,6 @@ def _derive(message: NewMessage, id_: str) -> PreparedMessage:
     )
 
 
-def _with_origin(message: NewMessage) -> NewMessage:
-    """Return a message with an origin, by its role if it has none."""
-    if message.origin:
-        return message
-    return NewMessage(
-        message.role,
-        message.parts,
-        message.created_at,
-        message.key,
-        message.speaker,
-        _ORIGINS[message.role],
-        message.model,
-        message.usage,
-    )
-
-
 _COMMON_COUNTS = frozenset(
     (
         "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
@@ -277,23 +265,17 @@ _COMMON_COUNTS = frozenset(
 
 
 def _map_texts(message: NewMessage, change: Callable[[str], str]) -> NewMessage:
-    return NewMessage(
-        role=message.role,
+    usage = message.usage
+    if not usage.keys() <= _COMMON_COUNTS:
+        usage = {change(name): count for name, count in usage.items()}
+    return replace(
+        message,
         parts=tuple([_map_part_texts(part, change) for part in message.parts]),
-        created_at=message.created_at,
         key=change(message.key),
         speaker=change(message.speaker),
-        origin=message.origin,
         model=change(message.model),
-        usage=_map_count_names(message.usage, change),
+        usage=usage,
     )
-
-
-def _map_count_names(usage: dict[str, int], change: Callable[[str], str]) -> dict[str, int]:
-    """Return token counts with their names changed, unless all are common ones."""
-    if usage.keys() <= _COMMON_COUNTS:
-        return usage
-    return {change(name): count for name, count in usage.items()}
 
 
 def _map_part_texts(part: Part, change: Callable[[str], str]) -> Part:
@@ -316,69 +298,6 @@ def check_message(message: NewMessage) -> None:
             raise InvalidInput(msg, hint=f"Kinds: {', '.join(PART_KINDS)}.")
         if part.origin is not None:
             check_origin(part.origin)
-
-
-def message_of(role: Role, text: str, created_at: datetime) -> NewMessage:
-    """Return a message of one text."""
-    return NewMessage(role, (Part("text", text),), created_at)
-
-
-def store_with_fork_dedup(
-    db: Connection,
-    session_n: int,
-    prepared: Sequence[PreparedMessage],
-    unindexed: list[NewMessageText],
-    *,
-    now: datetime,
-) -> int:
-    """Store a session's own messages, link it to its origin if it is a fork, and count new ones.
-
-    Messages that a fork moved before the session they were said in are moved there, in order.
-    """
-    keys = [message.key for message in prepared]
-    seen_keys = message_dedup.find_seen(db, session_n, "file", keys)
-    fresh = [message for message in prepared if message.key not in seen_keys]
-    fork_dedup.link_forks(db, session_n, fresh)
-    copies = fork_dedup.find_copies(db, session_n, fresh)
-    forgotten = fork_dedup.find_forgotten_copies(
-        db, session_n, (message for message in fresh if message.key not in copies)
-    )
-    if not copies and not forgotten:
-        return _add_own(db, session_n, prepared, unindexed, now=now)
-    forks = fork_dedup.descendants(db, session_n) if copies else set()
-    origins = [message.session_n for key in keys if (message := copies.get(key))]
-    origins = [origin for origin in origins if origin not in forks]
-    if origins:
-        fork_dedup.set_parent(db, session_n, origins[-1])
-
-    def place(message: PreparedMessage) -> str:
-        if message.key in copies:
-            return "fork" if copies[message.key].session_n in forks else "origin"
-        return "nowhere" if message.key in forgotten else "own"
-
-    added = 0
-    for where, group in groupby(prepared, key=place):
-        run = list(group)
-        if where == "own":
-            added += _add_own(db, session_n, run, unindexed, now=now)
-        elif where == "fork":
-            moved = dict.fromkeys(copies[message.key].n for message in run)
-            fork_dedup.move_to_original(db, session_n, list(moved), now=now)
-    return added
-
-
-def _add_own(
-    db: Connection,
-    session_n: int,
-    prepared: Sequence[PreparedMessage],
-    unindexed: list[NewMessageText],
-    *,
-    now: datetime,
-) -> int:
-    ids = messages.add_messages(
-        db, session_n, prepared, now=now, channel="file", unindexed=unindexed
-    )
-    return sum(id_ == message.id for id_, message in zip(ids, prepared, strict=True))
 
 
 def split_at_search_marks(messages: Iterable[NewMessage]) -> Iterator[NewMessage]:

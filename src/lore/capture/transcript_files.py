@@ -6,9 +6,10 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -18,7 +19,6 @@ import orjson
 from lore import clock
 from lore.errors import CaptureError
 from lore.records import Watermark
-from lore.redaction.redactor import Redactor
 
 _BUFFER = 1 << 20
 HEAD = 65_536
@@ -26,6 +26,9 @@ HEAD = 65_536
 
 _FINGERPRINT_BYTES = 1_024
 """Bytes of the beginning, and of the last line, that are part of the fingerprint."""
+
+_LENGTHS = re.compile(r"([0-9]+):([0-9]+)(?::|$)")
+"""The lengths of both in a fingerprint."""
 
 _NO_FILE = "is no ordinary file"
 
@@ -52,9 +55,8 @@ class OpenFile:
         read."""
         begin = self.head[: min(position, _FINGERPRINT_BYTES)]
         if position and not last:
-            last = os.pread(
-                self.stream.fileno(), _FINGERPRINT_BYTES, max(0, position - _FINGERPRINT_BYTES)
-            )
+            start = max(0, position - _FINGERPRINT_BYTES)
+            last = os.pread(self.stream.fileno(), _FINGERPRINT_BYTES, start)
         return _fingerprint(begin, last[-_FINGERPRINT_BYTES:])
 
     def goes_on_from(self, mark: Watermark) -> bool:
@@ -63,15 +65,10 @@ class OpenFile:
             return False
         if self.size == mark.size and self.modified_ns != mark.modified_ns:
             return False
-        begin, end = _lengths(mark.fingerprint)
-        handle = self.stream.fileno()
-        last = os.pread(handle, end, mark.position - end) if end else b""
+        lengths = _LENGTHS.match(mark.fingerprint)
+        begin, end = map(int, lengths.groups()) if lengths else (0, 0)
+        last = os.pread(self.stream.fileno(), end, mark.position - end) if end else b""
         return _fingerprint(self.head[:begin], last) == mark.fingerprint
-
-
-def _lengths(fingerprint: str) -> tuple[int, int]:
-    begin, end, *_ = [*fingerprint.split(":"), "", ""]
-    return (int(begin), int(end)) if begin.isdigit() and end.isdigit() else (0, 0)
 
 
 def _fingerprint(begin: bytes, last: bytes) -> str:
@@ -85,34 +82,26 @@ def source_of(path: Path) -> str:
     return os.fsencode(Path(os.path.abspath(path))).decode("utf-8", "backslashreplace")  # noqa: PTH100
 
 
-def redacted_source(path: Path, redactor: Redactor) -> str:
-    """Return the name of a watermark: the path without secrets."""
-    return redactor.redact(source_of(path))
-
-
 @contextmanager
 def open_file(path: Path) -> Iterator[OpenFile]:
     """Open a regular file for reading; raise `CaptureError` for anything else."""
-    handle = _open(path)
-    try:
-        status = os.fstat(handle)
-        _require_regular(status)
-        head = os.pread(handle, HEAD, 0)
-    except BaseException as error:
-        os.close(handle)
-        if isinstance(error, OSError):
+    with ExitStack() as stack:
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            stack.callback(os.close, handle)
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise CaptureError("is a folder" if stat.S_ISDIR(status.st_mode) else _NO_FILE)
+            head = os.pread(handle, HEAD, 0)
+            stream = stack.enter_context(open(handle, "rb", buffering=_BUFFER, closefd=False))
+        except OSError as error:
             raise CaptureError(_reason(error)) from error
-        raise
-    with os.fdopen(handle, "rb", buffering=_BUFFER) as stream:
-        yield OpenFile(path, stream, *identity(path, status), head)
+        except ValueError as error:
+            raise CaptureError(_NO_FILE) from error
+        yield OpenFile(path, stream, *_identity(path, status), head)
 
 
-def _require_regular(status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise CaptureError("is a folder" if stat.S_ISDIR(status.st_mode) else _NO_FILE)
-
-
-def identity(path: Path, status: os.stat_result) -> tuple[str, int, int]:
+def _identity(path: Path, status: os.stat_result) -> tuple[str, int, int]:
     """Return a file's identity: device and inode, size, modification time."""
     size, modified_ns = status.st_size, status.st_mtime_ns
     if path.suffix in _DATABASES:
@@ -126,29 +115,15 @@ def identity(path: Path, status: os.stat_result) -> tuple[str, int, int]:
 def find_identity(path: Path) -> tuple[str, int, int]:
     """Return a file's identity without opening it; empty for one that is gone."""
     try:
-        return identity(path, path.lstat())
+        return _identity(path, path.lstat())
     except OSError:
         return "", 0, 0
 
 
 def is_unchanged(path: Path, mark: Watermark) -> bool:
     """Return, without opening a file, whether it is unchanged since the watermark."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return False
     same = (mark.file, mark.size, mark.modified_ns)
-    return bool(mark.modified_ns) and identity(path, status) == same
-
-
-def _open(path: Path) -> int:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        return os.open(path, flags)
-    except OSError as error:
-        raise CaptureError(_reason(error)) from error
-    except ValueError as error:
-        raise CaptureError(_NO_FILE) from error
+    return bool(mark.modified_ns) and find_identity(path) == same
 
 
 def _reason(error: OSError) -> str:

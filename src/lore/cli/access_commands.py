@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Context, Option
 
-from lore.cli.output import Json, clean, notice, one_line, open_memory, print_columns, print_json
+from lore.cli.options import Json, command_group
+from lore.cli.output import (
+    load_settings,
+    notice,
+    one_line,
+    open_memory,
+    plain,
+    print_columns,
+    print_json,
+    print_result,
+)
 from lore.errors import DaemonError, InvalidInput
 from lore.proxy.address import API_PREFIX
 
@@ -14,42 +24,31 @@ if TYPE_CHECKING:
     from lore.proxy.address import Address
     from lore.records import AccessKey
 
-key = typer.Typer(name="key", invoke_without_command=True, rich_markup_mode=None)
-
 _ANSWER_S = 10.0
 _OK = 200
 _DAY_S = 86_400.0
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    app.command("open")(open_browser)
-    app.add_typer(key)
-
-
-@key.callback()
-def key_options(context: typer.Context) -> None:
+key = command_group(
+    "key",
     """Create, list and revoke access keys for the server.
 
-    Programs of this user on this machine need none: they read the file access.key in the home.
-    """
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+Programs of this user on this machine need none: they read the file access.key in the home.""",
+)
 
 
 @key.command("create")
 def create_key(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="What the key is for.", show_default=False)],
+    context: Context,
+    name: Annotated[str, Argument(help="What the key is for.", show_default=False)],
     scope: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--scope", help="read, write, push or admin; several times. By default read and write."
         ),
     ] = None,
     days: Annotated[
-        float | None,
-        typer.Option("--days", min=0, help="Lifetime in days; without it, until revoked."),
+        float | None, Option("--days", min=0, help="Lifetime in days; without it, until revoked.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -59,19 +58,19 @@ def create_key(
         scopes = scope or ["read", "write"]
         secret, record = memory.access.create_key(name, scopes=scopes, expires_in_s=lasting_s)  # type: ignore[arg-type]  # create_key refuses others
     if json:
-        print_json({"key": secret, **_row(record)})
+        print_json({"key": secret, **plain(record)})
         return
     print(secret)
     notice(f"Scopes: {', '.join(record.scopes)}. The key is not shown again.")
 
 
 @key.command("list")
-def list_keys(context: typer.Context, json: Json = False) -> None:
+def list_keys(context: Context, json: Json = False) -> None:
     """List the access keys by prefix."""
     with open_memory(context, or_empty=True) as memory:
         records = memory.access.list_keys()
     if json:
-        print_json([_row(record) for record in records])
+        print_json(records)
         return
     if not records:
         print("No access keys.")
@@ -83,28 +82,14 @@ def list_keys(context: typer.Context, json: Json = False) -> None:
 
 @key.command("revoke")
 def revoke_key(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name or prefix of a key.", show_default=False)],
+    context: Context,
+    name: Annotated[str, Argument(help="Name or prefix of a key.", show_default=False)],
     json: Json = False,
 ) -> None:
     """Revoke an access key, effective at once."""
     with open_memory(context) as memory:
         record = memory.access.revoke_key(name)
-    if json:
-        print_json(_row(record))
-    else:
-        print(clean(f"{record.prefix} ({record.name}) is revoked."))
-
-
-def _row(record: AccessKey) -> dict[str, object]:
-    return {
-        "prefix": record.prefix,
-        "name": record.name,
-        "scopes": record.scopes,
-        "created_at": record.created_at,
-        "expires_at": record.expires_at,
-        "revoked_at": record.revoked_at,
-    }
+    print_result(record, f"{record.prefix} ({record.name}) is revoked.", json=json)
 
 
 def _state(record: AccessKey) -> str:
@@ -119,9 +104,9 @@ def _state(record: AccessKey) -> str:
 
 
 def open_browser(
-    context: typer.Context,
+    context: Context,
     print_only: Annotated[
-        bool, typer.Option("--print", help="Print the address and open nothing.")
+        bool, Option("--print", help="Print the address and open nothing.")
     ] = False,
 ) -> None:
     """Open this memory in a browser, logged in.
@@ -131,9 +116,8 @@ def open_browser(
     import webbrowser
 
     from lore.proxy.address import find_address
-    from lore.settings import load
 
-    address = find_address(str(load(home=context.obj).settings.home))
+    address = find_address(str(load_settings(context).home))
     if address is None:
         msg = "No server is running for this memory."
         raise DaemonError(msg, hint="'lore up --detach' starts it.")

@@ -10,10 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Context
 
 from lore.cli import fast_path
-from lore.cli.output import Json, clean, notice, one_line, open_memory, print_columns, print_json
+from lore.cli.options import Json
+from lore.cli.output import notice, one_line, open_memory, print_columns, print_json, print_result
 from lore.errors import InvalidInput, LoreError
 from lore.proxy.hook_client import HOOK_EVENTS
 
@@ -36,14 +37,7 @@ _LONGEST = 400
 """Agents show a line or two of an error."""
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    app.command()(mcp)
-    app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(hook)
-    app.command()(tool)
-
-
-def mcp(context: typer.Context) -> None:
+def mcp(context: Context) -> None:
     """Serve an agent over the Model Context Protocol on standard input and output.
 
     Agents start this for every session. It forwards messages to the daemon, starts one if none
@@ -71,9 +65,9 @@ def mcp(context: typer.Context) -> None:
 
 
 def hook(
-    context: typer.Context,
+    context: Context,
     event: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(HOOK_EVENTS)}.", show_default=False)
+        str, Argument(help=f"One of {', '.join(HOOK_EVENTS)}.", show_default=False)
     ] = "",
 ) -> None:
     """Report an event of an agent's session, and print the memory for it.
@@ -90,11 +84,11 @@ def hook(
 
 
 def tool(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name of a tool; without it, list all tools.")] = "",
+    context: Context,
+    name: Annotated[str, Argument(help="Name of a tool; without it, list all tools.")] = "",
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="Arguments: query=deploys limit=3; values are JSON or text."),
+        Argument(help="Arguments: query=deploys limit=3; values are JSON or text."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -110,10 +104,7 @@ def tool(
     caller = Caller(project=str(Path.cwd()), origin="user")
     with open_memory(context, create=not entry.reads_only) as memory:
         outcome = tool_registry.call_tool(memory, name, arguments, caller)
-    if json:
-        print_json(outcome.data.model_dump(mode="json"))
-    else:
-        print(clean(outcome.text))
+    print_result(outcome.data.model_dump(mode="json"), outcome.text, json=json)
 
 
 def _list(*, json: bool) -> None:

@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Context, Option
 from typer.main import get_command_name
 from typer.models import CommandInfo
 
-from lore.cli import (
-    access_commands,
-    agent_commands,
-    browse_commands,
-    capture_commands,
-    config_commands,
-    daemon_commands,
-    digest_commands,
-    eval_commands,
-    gateway_commands,
-    knowledge_commands,
-    maintenance_commands,
-    search_commands,
-    setup_commands,
-)
+from lore.cli import access_commands as access
+from lore.cli import agent_commands as agent
+from lore.cli import browse_commands as browse
+from lore.cli import daemon_commands as daemon
+from lore.cli import digest_commands as digest
+from lore.cli import knowledge_commands as knowledge
+from lore.cli import maintenance_commands as maintenance
+from lore.cli import search_commands as search
+from lore.cli import setup_commands
+from lore.cli.capture_commands import capture
+from lore.cli.config_commands import config
+from lore.cli.demo import demo
+from lore.cli.eval_commands import evaluate
 from lore.cli.fast_path import home_of
+from lore.cli.gateway_commands import gateway, spend
 from lore.cli.output import INTERRUPTED, one_line
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 
@@ -47,12 +47,37 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for commands in (
-    knowledge_commands, capture_commands, search_commands, browse_commands, digest_commands,
-    maintenance_commands, daemon_commands, access_commands, agent_commands, gateway_commands,
-    setup_commands, config_commands, eval_commands,
-):  # fmt: skip
-    commands.add_commands(app)
+_COMMANDS = (
+    knowledge.remember, knowledge.update, knowledge.delete, knowledge.undo, knowledge.link,
+    knowledge.supersede, knowledge.forget, knowledge.revoke, knowledge.share, capture,
+    search.recall, search.search, search.sessions, search.standing,
+    browse.read, browse.session, browse.explore, browse.roots, browse.traverse, browse.log,
+    browse.diff, browse.timeline, browse.why, browse.episode, browse.episodes,
+    digest.distill, digest.consolidate, digest.conflicts, digest.promote,
+    maintenance.stats, maintenance.backup, maintenance.restore, maintenance.export,
+    maintenance.import_file, maintenance.embed, maintenance.doctor, demo,
+    daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser,
+    agent.mcp, agent.hook, agent.tool, gateway, spend,
+    setup_commands.setup, setup_commands.run, config,
+)  # fmt: skip
+"""In the order of the help."""
+
+_NAMES = {access.open_browser: "open", maintenance.import_file: "import"}
+_PASS_ON: dict[object, dict[str, object]] = {
+    agent.hook: {"allow_extra_args": True, "ignore_unknown_options": True},
+    setup_commands.run: {
+        "allow_extra_args": True,
+        "allow_interspersed_args": False,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+}
+"""Commands that take unknown arguments, and how."""
+
+for _command in _COMMANDS:
+    app.command(_NAMES.get(_command), context_settings=_PASS_ON.get(_command))(_command)
+for _group in (maintenance.model, daemon.jobs, daemon.service, access.key, evaluate):
+    app.add_typer(_group)
 
 
 def _show_version(*, value: bool) -> None:
@@ -65,13 +90,10 @@ def _show_version(*, value: bool) -> None:
 
 @app.callback()
 def options(
-    context: typer.Context,
-    home: Annotated[
-        str | None, typer.Option(help="Folder of the memory (LORE_HOME, ~/.lore).")
-    ] = None,
+    context: Context,
+    home: Annotated[str | None, Option(help="Folder of the memory (LORE_HOME, ~/.lore).")] = None,
     version: Annotated[  # noqa: ARG001 - handled by its callback
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        bool, Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Long-term memory for AI agents: remember, recall, search, forget."""

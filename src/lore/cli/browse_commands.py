@@ -5,17 +5,15 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
-import typer
+from typer import Argument, Context, Option
 
-from lore.cli import output
-from lore.cli.knowledge_commands import Id
+from lore.cli.options import Id, Json, Project
 from lore.cli.output import (
-    Json,
-    Project,
     bold,
     clean,
     coloured,
     counted,
+    diff_line,
     dim,
     format_duration,
     indented,
@@ -38,17 +36,9 @@ if TYPE_CHECKING:
 _Direction = Literal["children", "parent", "associations"]
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    for command in (read, session, explore, roots, traverse, log, diff, timeline, why):
-        app.command()(command)
-    app.command()(episode)
-    app.command()(episodes)
-
-
 def read(
-    context: typer.Context,
-    ids: Annotated[list[str], typer.Argument(help="Ids, or prefixes of at least 8 characters.")],
+    context: Context,
+    ids: Annotated[list[str], Argument(help="Ids, or prefixes of at least 8 characters.")],
     json: Json = False,
 ) -> None:
     """Read items in full, with their links.
@@ -108,10 +98,10 @@ def _print_around(memory: Memory, reading: Reading) -> None:
 
 
 def session(
-    context: typer.Context,
-    id: Annotated[str, typer.Argument(help="Id of a session, or the agent's own name for it.")],
+    context: Context,
+    id: Annotated[str, Argument(help="Id of a session, or the agent's own name for it.")],
     asides: Annotated[
-        bool, typer.Option("--asides", help="Include text that the agent's program inserted.")
+        bool, Option("--asides", help="Include text that the agent's program inserted.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -140,9 +130,9 @@ def session(
 
 
 def explore(
-    context: typer.Context,
-    what: Annotated[str, typer.Argument(help="Id of a fragment, or a question.")],
-    max_depth: Annotated[int, typer.Option(min=0, max=100, help="Number of levels to show.")] = 2,
+    context: Context,
+    what: Annotated[str, Argument(help="Id of a fragment, or a question.")],
+    max_depth: Annotated[int, Option(min=0, max=100, help="Number of levels to show.")] = 2,
     json: Json = False,
 ) -> None:
     """Show the tree below a fragment as an outline."""
@@ -173,11 +163,11 @@ def _describe_title(title: Title, short: dict[str, str]) -> str:
 
 
 def roots(
-    context: typer.Context,
+    context: Context,
     query: Annotated[
-        str, typer.Argument(help="Only roots that match this question.", show_default=False)
+        str, Argument(help="Only roots that match this question.", show_default=False)
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of roots.")] = 20,
+    limit: Annotated[int, Option(min=1, max=1000, help="Maximum number of roots.")] = 20,
     project: Project = "",
     json: Json = False,
 ) -> None:
@@ -193,11 +183,14 @@ def roots(
 
 
 def traverse(
-    context: typer.Context,
+    context: Context,
     id: Id,
     direction: Annotated[
         str,
-        typer.Option(help="children, parent or associations.", autocompletion=output.directions),
+        Option(
+            help="children, parent or associations.",
+            autocompletion=lambda: ["children", "parent", "associations"],
+        ),
     ] = "children",
     json: Json = False,
 ) -> None:
@@ -218,25 +211,25 @@ def _print_titles(memory: Memory, titles: list[Title]) -> None:
         print(_describe_title(title, short))
 
 
-def log(context: typer.Context, id: Id, json: Json = False) -> None:
+def log(context: Context, id: Id, json: Json = False) -> None:
     """Show the versions of a fragment, newest first."""
     with open_memory(context) as memory:
         now, versions = memory.knowledge.log(id)
     if json:
         print_json({"current": now, "former": versions})
         return
-    rows = [(f"version {now.version}", "now", "", now.summary)]
+    rows = [(f"version {now.version}", "now", one_line(now.summary, 160))]
     for version in reversed(versions):
         until = f"until {version.changed_at:%Y-%m-%d %H:%M}"
         reason = f"  (changed: {version.reason})" if version.reason else ""
-        rows.append((f"version {version.version}", until, "", version.summary + reason))
-    print_columns((name, until, one_line(summary, 160)) for name, until, _, summary in rows)
+        rows.append((f"version {version.version}", until, one_line(version.summary + reason, 160)))
+    print_columns(rows)
 
 
 def diff(
-    context: typer.Context,
+    context: Context,
     id: Id,
-    version: Annotated[int | None, typer.Option(min=1, help="Compare with this version.")] = None,
+    version: Annotated[int | None, Option(min=1, help="Compare with this version.")] = None,
     json: Json = False,
 ) -> None:
     """Show the last change of a fragment."""
@@ -255,13 +248,12 @@ def diff(
         print_json({"from": old.version, "to": new.version, "diff": lines})
         return
     for line in lines:
-        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-        print(coloured(clean(line), colour) if colour else clean(line))
+        print(diff_line(line))
     if not lines:
         print(f"Version {new.version} says the same as version {old.version}.")
 
 
-def timeline(context: typer.Context, id: Id, json: Json = False) -> None:
+def timeline(context: Context, id: Id, json: Json = False) -> None:
     """Show the history of a fragment: stored, changed, linked, recalled, read."""
     with open_memory(context) as memory:
         happened = memory.knowledge.history(id)
@@ -271,7 +263,7 @@ def timeline(context: typer.Context, id: Id, json: Json = False) -> None:
     print_columns((f"{one.at:%Y-%m-%d %H:%M}", one.what, one_line(one.detail)) for one in happened)
 
 
-def why(context: typer.Context, id: Id, json: Json = False) -> None:
+def why(context: Context, id: Id, json: Json = False) -> None:
     """Show the sources of an item, and how strong it is."""
     with open_memory(context) as memory:
         provenance = memory.search.why(id)
@@ -324,11 +316,8 @@ def _print_strength(provenance: Provenance) -> None:
 def _print_history(memory: Memory, provenance: Provenance) -> None:
     print(bold("\nWhat became of it"))
     item = provenance.reading
-    short = memory.search.short_ids([
-        item.id,
-        *provenance.supersedes,
-        *filter(None, [provenance.superseded_by]),
-    ])
+    others = filter(None, [*provenance.supersedes, provenance.superseded_by])
+    short = memory.search.short_ids([item.id, *others])
     print(f"   recalled {counted(provenance.times_recalled, 'time')}")
     if provenance.versions:
         former = counted(provenance.versions, "former version")
@@ -347,10 +336,10 @@ _SHOWN = 20
 
 
 def episode(
-    context: typer.Context,
+    context: Context,
     session: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="Id of a session or of its episode, or the agent's own name for the session."
         ),
     ],
@@ -426,8 +415,8 @@ def _print_actions(actions: tuple[Action, ...]) -> None:
 
 
 def episodes(
-    context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of episodes.")] = 20,
+    context: Context,
+    limit: Annotated[int, Option(min=1, max=1000, help="Maximum number of episodes.")] = 20,
     project: Project = "",
     json: Json = False,
 ) -> None:

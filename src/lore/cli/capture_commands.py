@@ -12,11 +12,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Context, Option
 
+from lore.cli.options import Json
 from lore.cli.output import (
     INTERRUPTED,
-    Json,
     counted,
     dim,
     format_duration,
@@ -30,7 +30,6 @@ from lore.cli.output import (
 from lore.errors import CaptureError, InvalidInput
 
 if TYPE_CHECKING:
-    from lore.memory import Memory
     from lore.records import CapturedFile, CaptureEstimate, CaptureResult, Redaction
 
 _MOST_PROBLEMS = 20
@@ -43,30 +42,23 @@ _PLACES = "~/.claude/projects, ~/.codex/sessions and ~/.local/share/opencode"
 """Where agents store transcripts, as the adapters look for them."""
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    app.command()(capture)
-
-
 def capture(
-    context: typer.Context,
+    context: Context,
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Transcript files, or folders with transcripts.")
+        list[Path] | None, Argument(help="Transcript files, or folders with transcripts.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All transcripts of agents on this machine.")
+        bool, Option("--all", help="All transcripts of agents on this machine.")
     ] = False,
-    since: Annotated[
-        str, typer.Option(help="Only files written since: a date, or 'last week'.")
-    ] = "",
+    since: Annotated[str, Option(help="Only files written since: a date, or 'last week'.")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read and count, but store nothing.")
+        bool, Option("--dry-run", help="Read and count, but store nothing.")
     ] = False,
     show_redactions: Annotated[
-        bool, typer.Option("--show-redactions", help="Show where secrets were redacted.")
+        bool, Option("--show-redactions", help="Show where secrets were redacted.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="List the files with their counts.")
+        bool, Option("--verbose", "-v", help="List the files with their counts.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -86,7 +78,8 @@ def capture(
             result = memory.capture_files(
                 paths or (), since=since, dry_run=dry_run, progress=report, stopping=stopping
             )
-        waiting = 0 if dry_run or not result.added else _waiting(memory)
+        embeds = bool(memory.sources.embedder.dimension) and bool(result.added) and not dry_run
+        waiting = memory.maintenance.stats().waiting if embeds else 0
     if stopping():
         notice(
             f"{result.files:,} of {counted(expected.files, 'file')},"
@@ -105,7 +98,9 @@ def capture(
             print(dim(f"{counted(waiting, 'item')} wait for a vector: 'lore embed', or 'lore up'."))
         if paths and result.added and not dry_run:
             print(dim(_way_back(result.each)))
-    _refuse_failure(paths or [], result)
+    if paths and result.problems and not result.files:
+        first = result.problems[0]
+        raise CaptureError(f"{first.path} {first.problem}.")
 
 
 @contextmanager
@@ -126,11 +121,6 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
         yield pressed.is_set
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _waiting(memory: Memory) -> int:
-    """Return how many items wait for a vector."""
-    return memory.maintenance.stats().waiting if memory.sources.embedder.dimension else 0
 
 
 def _print_files(each: tuple[CapturedFile, ...]) -> None:
@@ -190,11 +180,3 @@ def _print_redactions(places: tuple[Redaction, ...]) -> None:
 
 def _print_counts(label: str, counts: dict[str, int]) -> None:
     print_columns((f"   {label}", f"{count:>8,}", one_line(name)) for name, count in counts.items())
-
-
-def _refuse_failure(paths: list[Path], result: CaptureResult) -> None:
-    """Raise if none of the named files can be read."""
-    if paths and result.problems and not result.files:
-        first = result.problems[0]
-        msg = f"{first.path} {first.problem}."
-        raise CaptureError(msg)

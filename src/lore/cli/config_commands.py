@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import json as json_module
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Context, Option
 
-from lore.cli import output
-from lore.cli.output import Json, dim, notice, one_line, print_columns, print_json
+from lore.cli.options import Json
+from lore.cli.output import dim, notice, one_line, print_columns, print_json
 from lore.errors import InvalidInput, UnknownSetting
 
 if TYPE_CHECKING:
     from lore.settings import Loaded, SettingValue
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    app.command()(config)
+def _setting_keys() -> list[str]:
+    from lore.settings import Settings, key_of
+
+    return [key_of(spec.name) for spec in fields(Settings)]
 
 
 def config(
-    context: typer.Context,
+    context: Context,
     key: Annotated[
-        str,
-        typer.Argument(help="One setting.", show_default=False, autocompletion=output.setting_keys),
+        str, Argument(help="One setting.", show_default=False, autocompletion=_setting_keys)
     ] = "",
-    value: Annotated[str | None, typer.Argument(help="Its new value.", show_default=False)] = None,
+    value: Annotated[str | None, Argument(help="Its new value.", show_default=False)] = None,
     unset: Annotated[
-        bool, typer.Option("--unset", help="Remove it from the user's config.toml.")
+        bool, Option("--unset", help="Remove it from the user's config.toml.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -50,19 +50,23 @@ def config(
         loaded = _load(context)
         notice(f"Updated {path}.")
         _tell_of_daemon(loaded.settings.home, key)
-    shown = [_shown(setting) for setting in loaded.values if not key or setting.key == key]
+    shown = [
+        replace(setting, value="(set)") if setting.secret and setting.value else setting
+        for setting in loaded.values
+        if not key or setting.key == key
+    ]
     if not shown:
-        msg = f"There is no setting '{key}'."
-        raise UnknownSetting(msg, hint="'lore config' lists them all.")
+        raise UnknownSetting(f"There is no setting '{key}'.", hint="'lore config' lists them all.")
     if json:
         print_json(shown)
         return
     print_columns(
-        (s.key, one_line(_said(s.value), 60), dim(s.source), one_line(_explained(s), 300))
-        for s in shown
+        (s.key, one_line(_said(s.value), 60), dim(s.source), _explained(s)) for s in shown
     )
     if (value is not None or unset) and shown[0].source not in ("config.toml", "default"):
-        notice(f"The value from {_winner(shown[0])} overrides the one just written.")
+        first = shown[0]
+        source = first.env if first.source == "environment" else first.source
+        notice(f"The value from {source} overrides the one just written.")
 
 
 def _tell_of_daemon(home: Path, key: str) -> None:
@@ -75,15 +79,10 @@ def _tell_of_daemon(home: Path, key: str) -> None:
         notice("Restart the daemon to apply this: 'lore down', then 'lore up --detach'.")
 
 
-def _load(context: typer.Context) -> Loaded:
+def _load(context: Context) -> Loaded:
     from lore.settings import load
 
     return load(home=context.obj, project_dir=Path.cwd())
-
-
-def _shown(setting: SettingValue) -> SettingValue:
-    """Return a setting for display; a secret is only reported as set."""
-    return replace(setting, value="(set)") if setting.secret and setting.value else setting
 
 
 def _said(value: object) -> str:
@@ -95,8 +94,4 @@ def _said(value: object) -> str:
 
 
 def _explained(setting: SettingValue) -> str:
-    return f"{setting.doc} ({setting.allowed})" if setting.allowed else setting.doc
-
-
-def _winner(setting: SettingValue) -> str:
-    return setting.env if setting.source == "environment" else setting.source
+    return one_line(f"{setting.doc} ({setting.allowed})" if setting.allowed else setting.doc, 300)

@@ -10,20 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Context, Option
 
 from lore.cli.agent_commands import exit_with_threads
+from lore.cli.options import Json, command_group
 from lore.cli.output import (
-    Json,
     bold,
     clean,
     coloured,
     counted,
     dim,
+    load_settings,
     notice,
     one_line,
     open_memory,
     print_columns,
     print_json,
+    print_result,
     tallied,
 )
 from lore.errors import AlreadyRunning, InvalidInput, LoreError
@@ -35,31 +38,14 @@ if TYPE_CHECKING:
     from lore.settings import Settings
 
 jobs = typer.Typer(name="jobs", invoke_without_command=True, rich_markup_mode=None)
-service = typer.Typer(name="service", invoke_without_command=True, rich_markup_mode=None)
-
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the file and change nothing.")]
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    for command in (up, down, status, logs):
-        app.command()(command)
-    app.add_typer(jobs)
-    app.add_typer(service)
-
-
-def _settings(context: typer.Context) -> Settings:
-    from lore.settings import load
-
-    return load(home=context.obj).settings
 
 
 def up(
-    context: typer.Context,
+    context: Context,
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Run in the background; return once it is up.")
+        bool, Option("--detach", "-d", help="Run in the background; return once it is up.")
     ] = False,
-    in_background: Annotated[bool, typer.Option("--in-background", hidden=True)] = False,
+    in_background: Annotated[bool, Option("--in-background", hidden=True)] = False,
 ) -> None:
     """Run the daemon: capture, embedding, jobs and maintenance.
 
@@ -67,7 +53,7 @@ def up(
     runs already; with --detach that is no error. If the memory cannot be opened, the daemon
     forwards the requests of agents without memory and says so; that is no error either.
     """
-    settings = _settings(context)
+    settings = load_settings(context)
     if detach:
         _start(settings.home)
         return
@@ -109,9 +95,9 @@ def _told_up(home: Path, pid: int) -> str:
 
 
 def down(
-    context: typer.Context,
+    context: Context,
     force: Annotated[
-        bool, typer.Option("--force", help="Kill it if it has not stopped within 4 seconds.")
+        bool, Option("--force", help="Kill it if it has not stopped within 4 seconds.")
     ] = False,
 ) -> None:
     """Stop the daemon and wait until it has stopped.
@@ -120,18 +106,18 @@ def down(
     """
     from lore.daemon import process
 
-    pid = process.stop(_settings(context).home, force=force)
+    pid = process.stop(load_settings(context).home, force=force)
     print("Lore is not running." if pid is None else f"Lore has stopped (pid {pid}).")
 
 
-def status(context: typer.Context, json: Json = False) -> None:
+def status(context: Context, json: Json = False) -> None:
     """Show whether the daemon runs, and what it does.
 
     The exit code is 0 either way; see `running` in the JSON.
     """
     from lore.daemon.status_file import read
 
-    settings = _settings(context)
+    settings = load_settings(context)
     state = read(settings.home)
     if not state.running:
         state = _with_queues(context, settings, state)
@@ -177,15 +163,9 @@ def _print_status(status: Status) -> None:
         print(f"hooks    {hooks}")
     if status.running and (passed := describe_gateway(status)):
         print(f"gateway  {clean(passed)}")
-    if is_passing:
-        _print_trouble(status)
-        return
-    _print_work(status)
-
-
-def _print_trouble(status: Status) -> None:
-    """Print why the memory cannot be opened."""
-    if status.last_error:
+    if not is_passing:
+        _print_work(status)
+    elif status.last_error:  # why the memory cannot be opened
         print(f"memory   {coloured(one_line(status.last_error, 300), 'red')}")
 
 
@@ -212,7 +192,7 @@ def _print_work(status: Status) -> None:
         print_columns(_task_row(task) for task in status.chores)
 
 
-def _with_queues(context: typer.Context, settings: Settings, status: Status) -> Status:
+def _with_queues(context: Context, settings: Settings, status: Status) -> Status:
     """Count the queues, because no daemon reports them."""
     from dataclasses import asdict
 
@@ -247,12 +227,12 @@ def _date_today() -> str:
 
 
 def logs(
-    context: typer.Context,
+    context: Context,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Follow new lines until Ctrl-C.")
+        bool, Option("--follow", "-f", help="Follow new lines until Ctrl-C.")
     ] = False,
     count: Annotated[
-        int, typer.Option("--lines", "-n", min=0, max=1_000_000, help="Number of lines to show.")
+        int, Option("--lines", "-n", min=0, max=1_000_000, help="Number of lines to show.")
     ] = 50,
 ) -> None:
     """Show the log of the daemon.
@@ -261,7 +241,7 @@ def logs(
     """
     from lore.daemon import log_file
 
-    home = _settings(context).home
+    home = load_settings(context).home
     lines = log_file.last_lines(home, count)
     for line in lines:
         print(clean(line))
@@ -274,7 +254,7 @@ def logs(
 
 
 @jobs.callback()
-def list_jobs(context: typer.Context, json: Json = False) -> None:
+def list_jobs(context: Context, json: Json = False) -> None:
     """List the jobs that are not finished.
 
     A failed job is retried with a growing delay; after 5 attempts it is parked.
@@ -303,9 +283,9 @@ def _job_row(job: Job) -> tuple[str, ...]:
 
 @jobs.command("retry")
 def retry_jobs(
-    context: typer.Context,
-    id: Annotated[int | None, typer.Argument(help="Id of a job.", show_default=False)] = None,
-    every: Annotated[bool, typer.Option("--all", help="All failed jobs.")] = False,
+    context: Context,
+    id: Annotated[int | None, Argument(help="Id of a job.", show_default=False)] = None,
+    every: Annotated[bool, Option("--all", help="All failed jobs.")] = False,
     json: Json = False,
 ) -> None:
     """Retry a failed or parked job at once."""
@@ -314,31 +294,29 @@ def retry_jobs(
         raise InvalidInput(msg, hint="'lore jobs' lists them.")
     with open_memory(context) as memory:
         count = memory.digest.retry_jobs(id)
-    if json:
-        print_json({"retried": count})
-    else:
-        print(f"{counted(count, 'job')} queued for retry.")
+    print_result({"retried": count}, f"{counted(count, 'job')} queued for retry.", json=json)
 
 
-@service.callback()
-def service_options(context: typer.Context) -> None:
-    """Let the system start the daemon at login and keep it running."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+service = command_group("service", "Let the system start the daemon at login and keep it running.")
 
 
-def _unit(context: typer.Context) -> Unit:
+def _unit(context: Context) -> Unit:
     from lore.daemon.process import command
     from lore.daemon.systemd_units import unit_of
 
-    home = _settings(context).home
+    home = load_settings(context).home
     user_home = Path.home()
     usual = home == user_home / ".lore"
     return unit_of(home, command(home), user_home=user_home, usual=usual)
 
 
 @service.command("install")
-def install_service(context: typer.Context, dry_run: DryRun = False) -> None:
+def install_service(
+    context: Context,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Print the file and change nothing.")
+    ] = False,
+) -> None:
     """Write a systemd user unit or a launchd agent, and enable it."""
     from lore.daemon.systemd_units import install
 
@@ -353,7 +331,7 @@ def install_service(context: typer.Context, dry_run: DryRun = False) -> None:
 
 
 @service.command("uninstall")
-def uninstall_service(context: typer.Context) -> None:
+def uninstall_service(context: Context) -> None:
     """Disable the service and remove its file, and nothing else."""
     from lore.daemon.systemd_units import uninstall
 
@@ -367,12 +345,12 @@ def uninstall_service(context: typer.Context) -> None:
 
 
 @service.command("status")
-def service_status(context: typer.Context, json: Json = False) -> None:
+def service_status(context: Context, json: Json = False) -> None:
     """Show whether the service is installed and whether the daemon runs."""
     from lore.daemon.daemon_lock import find_holder
 
     unit = _unit(context)
-    installed, holder = unit.is_installed(), find_holder(_settings(context).home)
+    installed, holder = unit.is_installed(), find_holder(load_settings(context).home)
     if json:
         running = holder is not None
         print_json({"installed": installed, "file": unit.path, "running": running})

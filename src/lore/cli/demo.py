@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from typer import Context, Option
 
+from lore.cli.options import Json
 from lore.cli.output import (
-    Json,
     bold,
     called,
     counted,
@@ -55,10 +55,8 @@ class DemoSummary(NamedTuple):
 
 
 def demo(
-    context: typer.Context,
-    keep: Annotated[
-        Path | None, typer.Option(help="Keep the demo's memory in this folder.")
-    ] = None,
+    context: Context,
+    keep: Annotated[Path | None, Option(help="Keep the demo's memory in this folder.")] = None,
     json: Json = False,
 ) -> None:
     """Digest example conversations and answer three questions.
@@ -95,7 +93,7 @@ def demo(
             _name_what_is_next(keep)
 
 
-def _config(context: typer.Context, home: Path) -> Settings:
+def _config(context: Context, home: Path) -> Settings:
     """Return the settings of the demo's home, with the user's embedding model.
 
     The user's chat is not called: the demo costs nothing.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Context, Option
 
+from lore.cli.options import DryRun, Json, Project
 from lore.cli.output import (
-    Json,
-    Project,
     bold,
     clean,
     coloured,
@@ -20,6 +20,7 @@ from lore.cli.output import (
     open_memory,
     print_columns,
     print_json,
+    print_result,
     progress,
     progress_of_parts,
     project_names,
@@ -36,20 +37,12 @@ _TOLD = 8
 """How many lines of a phase are shown; --json has all of them."""
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    for command in (distill, consolidate, conflicts, promote):
-        app.command()(command)
-
-
 def distill(
-    context: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Sessions.", metavar="[SESSION]...")
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All sessions with new messages.")] = False,
+    context: Context,
+    names: Annotated[list[str] | None, Argument(help="Sessions.", metavar="[SESSION]...")] = None,
+    every: Annotated[bool, Option("--all", help="All sessions with new messages.")] = False,
     only_logs: Annotated[
-        bool, typer.Option("--only-logs", help="Write logs only, extract no fragments.")
+        bool, Option("--only-logs", help="Write logs only, extract no fragments.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -76,16 +69,16 @@ def distill(
 
 
 def consolidate(
-    context: typer.Context,
+    context: Context,
     phase: Annotated[
-        list[str] | None, typer.Option(help="Only this phase; may be given several times.")
+        list[str] | None, Option(help="Only this phase; may be given several times.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
+    dry_run: DryRun = False,
     undo: Annotated[
         str | None,
-        typer.Option(help="Undo a cycle by its id, or 'last'.", metavar="ID", show_default=False),
+        Option(help="Undo a cycle by its id, or 'last'.", metavar="ID", show_default=False),
     ] = None,
-    history: Annotated[bool, typer.Option("--history", help="Show the last cycles.")] = False,
+    history: Annotated[bool, Option("--history", help="Show the last cycles.")] = False,
     json: Json = False,
 ) -> None:
     """Run a consolidation cycle: digest, merge, link, resolve conflicts, forget.
@@ -170,14 +163,13 @@ def _print_history(memory: Memory, *, json: bool) -> None:
 
 
 def conflicts(
-    context: typer.Context,
+    context: Context,
     ids: Annotated[
-        list[str] | None,
-        typer.Argument(help="The two fragments of a conflict.", metavar="[ID ID]"),
+        list[str] | None, Argument(help="The two fragments of a conflict.", metavar="[ID ID]")
     ] = None,
-    keep: Annotated[str, typer.Option(help="Id of the fragment that is right.")] = "",
-    both: Annotated[bool, typer.Option("--both", help="Both fragments are right.")] = False,
-    dismiss: Annotated[bool, typer.Option("--dismiss", help="The two do not conflict.")] = False,
+    keep: Annotated[str, Option(help="Id of the fragment that is right.")] = "",
+    both: Annotated[bool, Option("--both", help="Both fragments are right.")] = False,
+    dismiss: Annotated[bool, Option("--dismiss", help="The two do not conflict.")] = False,
     project: Project = "",
     json: Json = False,
 ) -> None:
@@ -194,10 +186,9 @@ def conflicts(
             return
         one, other, decision = _settled(ids, keep, both=both, dismiss=dismiss)
         memory.knowledge.resolve(one, other, decision)
-    if json:
-        print_json({"ids": [one, other], "decision": decision})
-    else:
-        print("Settled. 'lore undo' undoes it.")
+    print_result(
+        {"ids": [one, other], "decision": decision}, "Settled. 'lore undo' undoes it.", json=json
+    )
 
 
 def _settled(ids: list[str], keep: str, *, both: bool, dismiss: bool) -> tuple[str, str, Decision]:
@@ -207,8 +198,7 @@ def _settled(ids: list[str], keep: str, *, both: bool, dismiss: bool) -> tuple[s
     one, other = ids
     if keep:
         if keep not in (one, other):
-            msg = f"'{keep}' is not one of the two."
-            raise InvalidInput(msg)
+            raise InvalidInput(f"'{keep}' is not one of the two.")
         one, other = (one, other) if keep == one else (other, one)
     return one, other, "keep" if keep else "both" if both else "dismiss"
 
@@ -228,10 +218,8 @@ def _print_conflicts(memory: Memory, pairs: list[Conflict]) -> None:
 
 
 def promote(
-    context: typer.Context,
-    id: Annotated[
-        str, typer.Argument(help="Id of a fragment; without it, list the candidates.")
-    ] = "",
+    context: Context,
+    id: Annotated[str, Argument(help="Id of a fragment; without it, list the candidates.")] = "",
     json: Json = False,
 ) -> None:
     """Make a fragment of one project apply to all projects.
@@ -241,10 +229,11 @@ def promote(
     with open_memory(context) as memory:
         if id:
             promoted = memory.knowledge.promote(id)
-            if json:
-                print_json({"id": promoted})
-            else:
-                print(f"{promoted} applies to all projects now. 'lore undo' undoes it.")
+            print_result(
+                {"id": promoted},
+                f"{promoted} applies to all projects now. 'lore undo' undoes it.",
+                json=json,
+            )
             return
         offers = memory.knowledge.offers()
         if json:

@@ -5,38 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
-from lore.cli.output import Json, clean, print_json, progress, recipes
+from lore.cli.options import Cache, Json, Recipe, command_group
+from lore.cli.output import clean, print_json, print_result, progress
 
-evaluate = typer.Typer(name="eval", invoke_without_command=True, rich_markup_mode=None)
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    app.add_typer(evaluate)
-
-
-@evaluate.callback()
-def options(context: typer.Context) -> None:
-    """Measure quality on evaluation data."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+evaluate = command_group("eval", "Measure quality on evaluation data.")
 
 
 @evaluate.command()
 def retrieval(
-    data: Annotated[Path, typer.Option(help="Folder with evaluation files.")],
-    corpus: Annotated[
-        Path | None, typer.Option(help="Folder with coding-sessions.jsonl.gz.")
-    ] = None,
-    recipe: Annotated[
-        str, typer.Option(help="learned, weighted or rrf.", autocompletion=recipes)
-    ] = "learned",
+    data: Annotated[Path, Option(help="Folder with evaluation files.")],
+    corpus: Annotated[Path | None, Option(help="Folder with coding-sessions.jsonl.gz.")] = None,
+    recipe: Recipe = "learned",
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Score BM25, cosine, RRF and peers too.")
+        bool, Option("--baselines", help="Score BM25, cosine, RRF and peers too.")
     ] = False,
-    cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
+    cache: Cache = None,
     json: Json = False,
 ) -> None:
     """Score recall on LoCoMo, BEAM, coding sessions, multi-hop and long sessions."""
@@ -46,19 +31,16 @@ def retrieval(
         result = evaluation.run(
             data, corpus=corpus, recipe=recipe, baselines=baselines, cache=cache, report=report
         )
-    if json:
-        print_json(result.as_json())
-    else:
-        print(result.as_table())
+    print_result(result.as_json(), result.as_table(), json=json)
 
 
 @evaluate.command()
 def digest(
-    data: Annotated[Path, typer.Option(help="Folder with evaluation files.")],
+    data: Annotated[Path, Option(help="Folder with evaluation files.")],
     sets: Annotated[
-        list[str] | None, typer.Option(help="Only files whose names start with this; repeatable.")
+        list[str] | None, Option(help="Only files whose names start with this; repeatable.")
     ] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
+    cache: Cache = None,
     json: Json = False,
 ) -> None:
     """Compare recall over messages, over messages and their offline digest, and over the digest."""
@@ -66,19 +48,14 @@ def digest(
 
     with progress("evaluating", quiet=json) as report:
         result = evaluation.run(data, sets=sets or (), cache=cache, report=report)
-    if json:
-        print_json(result.as_json())
-    else:
-        print(result.as_table())
+    print_result(result.as_json(), result.as_table(), json=json)
 
 
 @evaluate.command()
 def injection(
-    data: Annotated[Path, typer.Option(help="Folder with coding-sessions.jsonl.gz.")],
-    cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
-    show: Annotated[
-        int, typer.Option(help="Number of prompts to show with what they are given.")
-    ] = 0,
+    data: Annotated[Path, Option(help="Folder with coding-sessions.jsonl.gz.")],
+    cache: Cache = None,
+    show: Annotated[int, Option(help="Number of prompts to show with what they are given.")] = 0,
     json: Json = False,
 ) -> None:
     """Replay recorded sessions and judge what each prompt would be given unasked."""
@@ -96,33 +73,30 @@ def injection(
 
 @evaluate.command()
 def economics(
-    context: typer.Context,
-    data: Annotated[Path | None, typer.Option(help="Folder with long-session-*.jsonl.gz.")] = None,
+    context: Context,
+    data: Annotated[Path | None, Option(help="Folder with long-session-*.jsonl.gz.")] = None,
     sessions: Annotated[
-        list[str] | None, typer.Option(help="A captured session to replay; repeatable.")
+        list[str] | None, Option(help="A captured session to replay; repeatable.")
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="Model whose prices to use; repeatable.")
+        list[str] | None, Option(help="Model whose prices to use; repeatable.")
     ] = None,
     hour: Annotated[
-        bool,
-        typer.Option("--hour", help="Assume a prompt cache of an hour instead of five minutes."),
+        bool, Option("--hour", help="Assume a prompt cache of an hour instead of five minutes.")
     ] = False,
     fixed_tokens: Annotated[
         int,
-        typer.Option(
+        Option(
             min=0, max=1_000_000, help="Tokens that system prompt and tools add to each request."
         ),
     ] = 0,
     svg: Annotated[
-        Path | None,
-        typer.Option(help="Write a picture of the first session's layers to this file."),
+        Path | None, Option(help="Write a picture of the first session's layers to this file.")
     ] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder for cached vectors.")] = None,
+    cache: Cache = None,
     json: Json = False,
 ) -> None:
     """Replay long sessions: what each prompt strategy costs, and what it still knows."""
-    from lore.evals import economics
     from lore.evals import economics as evaluation
     from lore.evals.replay import CACHE_TTL_S, LONG_CACHE_TTL_S, ReplayClient
 
@@ -137,8 +111,5 @@ def economics(
             report=report,
         )
     if svg:
-        svg.write_text(economics.draw(result), "utf-8")
-    if json:
-        print_json(result.as_json())
-    else:
-        print(result.as_table())
+        svg.write_text(evaluation.draw(result), "utf-8")
+    print_result(result.as_json(), result.as_table(), json=json)

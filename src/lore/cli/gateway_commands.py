@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import quote
 
-import typer
+from typer import Context, Option
 
-from lore.cli import fast_path
+from lore.cli.options import Json
 from lore.cli.output import (
-    Json,
     bold,
     coloured,
     counted,
     dim,
     format_duration,
+    load_settings,
     notice,
     one_line,
     open_memory,
     print_columns,
     print_json,
 )
-from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.records import SpendLine, SpendReport
-    from lore.settings import Settings
-    from lore.setup.launch import GatewayRoute
 
 
 _TITLES = {
@@ -40,22 +34,15 @@ _TITLES = {
 }
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    app.command("gateway")(show)
-    app.command()(spend)
-
-
-def show(context: typer.Context, json: Json = False) -> None:
+def gateway(context: Context, json: Json = False) -> None:
     """Show the gateway's address, and how to configure clients for it.
 
     The gateway is part of the daemon: 'lore up' serves it, the setting gateway.on turns it off.
     """
     from lore.gateway.connection_owner import CAN_FIND_OWNER
     from lore.proxy.address import LOOPBACK_HOSTS, find_address, url_of
-    from lore.settings import load
 
-    settings = load(home=context.obj).settings
+    settings = load_settings(context)
     daemon = find_address(str(settings.home))
     url = daemon.url if daemon else url_of(settings.server_host, settings.server_port)
     needs_key = (daemon.host if daemon else settings.server_host) not in LOOPBACK_HOSTS
@@ -110,69 +97,15 @@ def _variables(url: str, *, needs_key: bool) -> dict[str, dict[str, str]]:
     }
 
 
-def gateway_for_run(settings: Settings, agent: str) -> GatewayRoute | None:
-    """Return the gateway for an agent started here; None, with a notice, if there is none.
-
-    A daemon is started if none runs.
-    """
-    from lore.proxy.address import LOOPBACK_HOSTS, find_address
-    from lore.setup.launch import BASE_URLS, CUSTOM_HEADERS, GatewayRoute
-
-    environ = os.environb
-    name = agent.removesuffix("-code")
-    variable = BASE_URLS.get(name, "")
-    if variable and environ.get(variable.encode()):
-        notice(f"{variable} is set: this run does not use the gateway.")
-        return None
-    home = str(settings.home)
-    daemon = find_address(home) or fast_path.start_daemon(home)
-    if daemon is None:
-        notice("The daemon is not running: this run does not use the gateway.")
-        return None
-    headers = {"x-lore-project": quote(str(Path.cwd()), safe="/")}
-    if daemon.host not in LOOPBACK_HOSTS:
-        if agent == "codex":
-            notice("Codex cannot send the access key: this run does not use the gateway.")
-            return None
-        headers["x-lore-key"] = daemon.key
-    if name in CUSTOM_HEADERS:
-        custom, between = CUSTOM_HEADERS[name]
-        former = os.fsdecode(environ.get(custom.encode(), b""))
-        pairs = (line.partition(":") for line in former.split(between))
-        custom_headers = {name.strip(): value.strip() for name, _, value in pairs if value.strip()}
-        headers = {**custom_headers, **headers}
-    return GatewayRoute(daemon.url, headers)
-
-
-def permanent_url(settings: Settings) -> str:
-    """Return the gateway's address for the files of agents, or raise if it may change."""
-    from lore.proxy.address import LOOPBACK_HOSTS, find_address, url_of
-
-    if not settings.gateway_on:
-        msg = "The gateway is off."
-        raise InvalidInput(msg, hint="'lore config gateway.on true' turns it on.")
-    if not settings.server_port:
-        msg = "The server uses another port at every start (server.port is 0)."
-        raise InvalidInput(msg, hint="'lore config server.port 3207' sets a fixed port.")
-    daemon = find_address(str(settings.home))
-    host = daemon.host if daemon else settings.server_host
-    if host not in LOOPBACK_HOSTS:
-        msg = f"At {host} the gateway needs an access key, which must not be in an agent's file."
-        raise InvalidInput(msg, hint="'lore run AGENT' passes it on for one run.")
-    return daemon.url if daemon else url_of(host, settings.server_port)
-
-
 _By = Literal["model", "project", "session", "day"]
 
 _NAMELESS = {"project": "(no project)", "session": "(no session)"}
 
 
 def spend(
-    context: typer.Context,
-    since: Annotated[
-        str, typer.Option(help="Since a date, or 'last week'; today if not given.")
-    ] = "",
-    by: Annotated[_By, typer.Option(help="Group by model, project, session or day.")] = "model",
+    context: Context,
+    since: Annotated[str, Option(help="Since a date, or 'last week'; today if not given.")] = "",
+    by: Annotated[_By, Option(help="Group by model, project, session or day.")] = "model",
     json: Json = False,
 ) -> None:
     """Show what calls to models cost today, and an estimate of what Lore saved.

@@ -9,22 +9,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from typer import Argument, Context, Option
 
-from lore.cli import output
-from lore.cli.output import (
+from lore.cli.options import (
+    DryRun,
+    Id,
     Json,
     Project,
+    Summary,
+    Text,
+    Yes,
     absolute,
+    given_path,
+    names_of,
+)
+from lore.cli.output import (
     bold,
     clean,
     coloured,
     counted,
-    given_path,
+    diff_line,
     notice,
     one_line,
     open_memory,
+    plain,
     print_columns,
     print_json,
+    print_result,
     read_text,
 )
 from lore.errors import InvalidInput
@@ -45,9 +56,6 @@ if TYPE_CHECKING:
     )
 
 
-Id = Annotated[str, typer.Argument(help="Id, or at least 8 characters of it.")]
-Text = Annotated[str, typer.Argument(help="The text, or '-' to read it from standard input.")]
-
 _DOOMED_SHOWN = 20
 """How many items to forget are listed; --json has the ids of all."""
 
@@ -55,42 +63,32 @@ _SHORT_MATCH = 3
 """A shorter text occurs in too many words to be what the user means."""
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    for command in (remember, update, delete, undo, link, supersede, forget, revoke, share):
-        app.command()(command)
-
-
 def remember(
-    context: typer.Context,
+    context: Context,
     text: Text,
-    summary: Annotated[
-        str, typer.Option(help="One line; derived from the text if not given.")
-    ] = "",
+    summary: Summary = "",
     kind: Annotated[
         str,
-        typer.Option(help="fact, decision, preference, pattern, …", autocompletion=output.kinds),
+        Option(
+            help="fact, decision, preference, pattern, …", autocompletion=names_of("FRAGMENT_KINDS")
+        ),
     ] = "fact",
-    parent: Annotated[str, typer.Option(help="Id of the fragment it belongs under.")] = "",
-    importance: Annotated[float, typer.Option(help="How much it matters, 0 to 1.")] = 0.5,
+    parent: Annotated[str, Option(help="Id of the fragment it belongs under.")] = "",
+    importance: Annotated[float, Option(help="How much it matters, 0 to 1.")] = 0.5,
     origin: Annotated[
         str,
-        typer.Option(help="Who said it: user, assistant, tool, …", autocompletion=output.origins),
+        Option(help="Who said it: user, assistant, tool, …", autocompletion=names_of("ORIGINS")),
     ] = "user",
     project: Annotated[
         str,
-        typer.Option(
+        Option(
             "--project",
             help="Path or name of the project it applies to (default: the current repository).",
             callback=absolute,
         ),
     ] = "",
-    everywhere: Annotated[
-        bool, typer.Option("--everywhere", help="Apply it to all projects.")
-    ] = False,
-    key: Annotated[
-        str, typer.Option(help="Idempotency key: the same key stores nothing twice.")
-    ] = "",
+    everywhere: Annotated[bool, Option("--everywhere", help="Apply it to all projects.")] = False,
+    key: Annotated[str, Option(help="Idempotency key: the same key stores nothing twice.")] = "",
     json: Json = False,
 ) -> None:
     """Store a piece of knowledge and print its id.
@@ -150,47 +148,40 @@ def _where(project: str) -> str:
 
 
 def update(
-    context: typer.Context,
+    context: Context,
     id: Id,
     text: Text,
-    summary: Annotated[
-        str, typer.Option(help="One line; derived from the text if not given.")
-    ] = "",
-    reason: Annotated[str, typer.Option(help="Why it changed; shown by 'lore log'.")] = "",
+    summary: Summary = "",
+    reason: Annotated[str, Option(help="Why it changed; shown by 'lore log'.")] = "",
     json: Json = False,
 ) -> None:
     """Change the text of a fragment; former versions stay readable."""
     with open_memory(context) as memory:
         version = memory.knowledge.update(id, read_text(text), summary=summary, reason=reason)
         (whole,), (label,) = _names(memory, id)
-    if json:
-        print_json({"id": whole, "version": version})
-    else:
-        print(f"{label} is now at version {version}.")
-        short = label.split(" ", 1)[0]
-        print(f"'lore diff {short}' shows what changed, 'lore undo {short}' undoes it.")
+    short = label.split(" ", 1)[0]
+    outcome = (
+        f"{label} is now at version {version}.\n"
+        f"'lore diff {short}' shows what changed, 'lore undo {short}' undoes it."
+    )
+    print_result({"id": whole, "version": version}, outcome, json=json)
 
 
-def delete(context: typer.Context, id: Id, json: Json = False) -> None:
+def delete(context: Context, id: Id, json: Json = False) -> None:
     """Delete a fragment; 'lore undo' restores it."""
     with open_memory(context) as memory:
         id_ = memory.knowledge.delete(id)
         _, (label,) = _names(memory, id_)
-    if json:
-        print_json({"deleted": id_})
-    else:
-        short = label.split(" ", 1)[0]
-        print(f"Deleted {label}.")
-        print(f"'lore undo {short}' restores it; 'lore forget {short}' deletes it for good.")
+    short = label.split(" ", 1)[0]
+    way_back = f"'lore undo {short}' restores it; 'lore forget {short}' deletes it for good."
+    print_result({"deleted": id_}, f"Deleted {label}.\n{way_back}", json=json)
 
 
 def undo(
-    context: typer.Context,
-    id: Annotated[str | None, typer.Argument(help="Only changes of this fragment.")] = None,
-    redo: Annotated[bool, typer.Option("--redo", help="Repeat what was last undone.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be undone.")
-    ] = False,
+    context: Context,
+    id: Annotated[str | None, Argument(help="Only changes of this fragment.")] = None,
+    redo: Annotated[bool, Option("--redo", help="Repeat what was last undone.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be undone.")] = False,
     json: Json = False,
 ) -> None:
     """Undo the last manual change; run it again for the one before.
@@ -227,55 +218,57 @@ def _print_next(memory: Memory, id: str, *, redo: bool, json: bool) -> None:
         print(f"There is nothing to {'redo' if redo else 'undo'}.")
 
 
+def _edge_kinds() -> list[str]:
+    """Return the kinds of edges that can be created by hand."""
+    from lore.records import EDGE_KINDS
+
+    return [kind for kind in EDGE_KINDS if kind != "supersedes"]
+
+
 def link(
-    context: typer.Context,
+    context: Context,
     source: Id,
     target: Id,
     kind: Annotated[
-        str,
-        typer.Option(help="associative, related_to, supports, …", autocompletion=output.edge_kinds),
+        str, Option(help="associative, related_to, supports, …", autocompletion=_edge_kinds)
     ] = "related_to",
-    weight: Annotated[float, typer.Option(help="Strength, 0 to 1.")] = 1.0,
-    note: Annotated[str, typer.Option(help="Why they are linked.")] = "",
+    weight: Annotated[float, Option(help="Strength, 0 to 1.")] = 1.0,
+    note: Annotated[str, Option(help="Why they are linked.")] = "",
     json: Json = False,
 ) -> None:
     """Create an edge between two fragments."""
     with open_memory(context) as memory:
         memory.knowledge.link(source, target, cast("EdgeKind", kind), weight=weight, note=note)
         ids, labels = _names(memory, source, target)
-    if json:
-        print_json({"source": ids[0], "target": ids[1], "kind": kind})
-    else:
-        print(f"Linked ({kind}): {labels[0]} → {labels[1]}.")
+    print_result(
+        {"source": ids[0], "target": ids[1], "kind": kind},
+        f"Linked ({kind}): {labels[0]} → {labels[1]}.",
+        json=json,
+    )
 
 
-def supersede(context: typer.Context, old: Id, new: Id, json: Json = False) -> None:
+def supersede(context: Context, old: Id, new: Id, json: Json = False) -> None:
     """Replace an older fragment by a newer one; both are kept."""
     with open_memory(context) as memory:
         memory.knowledge.supersede(old, new)
         ids, labels = _names(memory, old, new)
-    if json:
-        print_json({"superseded": ids[0], "by": ids[1]})
-    else:
-        print(f"{labels[0]} is superseded by {labels[1]}.")
-        print("The older one is kept but no longer found; 'lore undo' undoes this.")
+    way_back = "The older one is kept but no longer found; 'lore undo' undoes this."
+    outcome = f"{labels[0]} is superseded by {labels[1]}.\n{way_back}"
+    print_result({"superseded": ids[0], "by": ids[1]}, outcome, json=json)
 
 
 def forget(
-    context: typer.Context,
+    context: Context,
     id: Annotated[
-        str,
-        typer.Argument(help="Id of a message, distillation or fragment.", show_default=False),
+        str, Argument(help="Id of a message, distillation or fragment.", show_default=False)
     ] = "",
-    session: Annotated[str, typer.Option(help="A whole session.")] = "",
-    project: Annotated[str, typer.Option(help="A whole project, by path or name.")] = "",
+    session: Annotated[str, Option(help="A whole session.")] = "",
+    project: Annotated[str, Option(help="A whole project, by path or name.")] = "",
     match: Annotated[
-        str, typer.Option(help="Everything that contains this text ('-': from standard input).")
+        str, Option(help="Everything that contains this text ('-': from standard input).")
     ] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be deleted.")
-    ] = False,
+    yes: Yes = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be deleted.")] = False,
     json: Json = False,
 ) -> None:
     """Delete without a trace.
@@ -296,7 +289,11 @@ def forget(
             _print_forget_preview(memory, preview)
         if not dry_run:
             if asks:
-                _confirm(count, names)
+                doomed = counted(count, "record")
+                if names.sessions:
+                    doomed += f" and the names of {counted(len(names.sessions), 'session')}"
+                _require_terminal(f"{doomed} would be deleted for good.")
+                _confirm(f"Forget {doomed} for good? Nothing can bring that back.")
             # The text may also be in the log of queries, so it is forgotten there too.
             count = len(memory.forget(**what))
     if json:
@@ -358,14 +355,14 @@ def _print_forgotten(count: int, names: NameMatches, *, dry_run: bool) -> None:
         print(f"   'lore forget --project {project.id}' forgets the whole project.")
 
 
-def _confirm(count: int, names: NameMatches) -> None:
-    doomed = counted(count, "record")
-    if names.sessions:
-        doomed += f" and the names of {counted(len(names.sessions), 'session')}"
+def _require_terminal(consequence: str) -> None:
+    """Raise if nobody can be asked."""
     if not sys.stdin.isatty():
-        msg = f"{doomed} would be deleted for good."
-        raise InvalidInput(msg, hint="Add --yes to confirm, or --dry-run to preview.")
-    if not typer.confirm(f"Forget {doomed} for good? Nothing can bring that back."):
+        raise InvalidInput(consequence, hint="Add --yes to confirm, or --dry-run to preview.")
+
+
+def _confirm(question: str) -> None:
+    if not typer.confirm(question):
         raise typer.Exit(1)
 
 
@@ -381,20 +378,18 @@ _SHOWN = 50
 
 
 def revoke(
-    context: typer.Context,
-    session: Annotated[str, typer.Option(help="Everything derived from a session.")] = "",
+    context: Context,
+    session: Annotated[str, Option(help="Everything derived from a session.")] = "",
     origin: Annotated[
         str,
-        typer.Option(help="Everything from an origin: web, tool, …", autocompletion=output.origins),
+        Option(help="Everything from an origin: web, tool, …", autocompletion=names_of("ORIGINS")),
     ] = "",
     file: Annotated[
-        str, typer.Option(help="Everything from a file, read by a tool or as a transcript.")
+        str, Option(help="Everything from a file, read by a tool or as a transcript.")
     ] = "",
     project: Project = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be revoked.")
-    ] = False,
+    yes: Yes = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be revoked.")] = False,
     json: Json = False,
 ) -> None:
     """Revoke everything that was derived from a session, an origin or a file.
@@ -409,33 +404,17 @@ def revoke(
         revocation = take(dry_run=True)
         if not dry_run:
             if not yes and _size(revocation):
-                _confirm_revoke(revocation)
+                _require_terminal(f"{_describe_counts(revocation)} would be revoked.")
+                _confirm(f"Take back {_describe_counts(revocation)}?")
             revocation = take()
         if json:
-            print_json({**_plain(revocation), "dry_run": dry_run})
+            print_json({**plain(revocation), "dry_run": dry_run})
             return
         _print_revocation(memory, revocation, dry_run=dry_run)
 
 
-def _plain(revocation: Revocation) -> dict[str, object]:
-    return {
-        "messages": revocation.messages,
-        "fragments": revocation.fragments,
-        "distillations": revocation.distillations,
-        "standing": revocation.standing,
-    }
-
-
 def _size(revocation: Revocation) -> int:
     return len(revocation.fragments) + len(revocation.distillations) + len(revocation.standing)
-
-
-def _confirm_revoke(revocation: Revocation) -> None:
-    if not sys.stdin.isatty():
-        msg = f"{_describe_counts(revocation)} would be revoked."
-        raise InvalidInput(msg, hint="Add --yes to confirm, or --dry-run to preview.")
-    if not typer.confirm(f"Take back {_describe_counts(revocation)}?"):
-        raise typer.Exit(1)
 
 
 def _describe_counts(revocation: Revocation) -> str:
@@ -451,11 +430,7 @@ def _print_revocation(memory: Memory, revocation: Revocation, *, dry_run: bool) 
     if not _size(revocation):
         print(f"Nothing was derived from {counted(revocation.messages, 'message')} of that kind.")
         return
-    short = (
-        {}
-        if not revocation.fragments
-        else memory.search.short_ids([t.id for t in revocation.fragments])
-    )
+    short = memory.search.short_ids([title.id for title in revocation.fragments])
     for title in revocation.fragments[:_SHOWN]:
         print(f"   {short[title.id]}  {one_line(title.title)}")
     for text in revocation.standing[:_SHOWN]:
@@ -472,23 +447,20 @@ def _print_revocation(memory: Memory, revocation: Revocation, *, dry_run: bool) 
         print("'lore undo' undoes this.")
 
 
-_COLOURS = {"+": "green", "-": "red"}
-
-
 def share(
-    context: typer.Context,
+    context: Context,
     read: Annotated[
-        bool, typer.Option("--read", help="Import changes that people made on the page.")
+        bool, Option("--read", help="Import changes that people made on the page.")
     ] = False,
-    project: Annotated[str, typer.Option(help="Folder of the project.", metavar="PATH")] = ".",
+    project: Annotated[str, Option(help="Folder of the project.", metavar="PATH")] = ".",
     leave_out: Annotated[
-        list[str] | None, typer.Option(help="Id of a fragment that never goes on the page.")
+        list[str] | None, Option(help="Id of a fragment that never goes on the page.")
     ] = None,
     hidden: Annotated[
-        bool, typer.Option("--hidden", help="Also import entries with hidden characters.")
+        bool, Option("--hidden", help="Also import entries with hidden characters.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Write what is known about a project to .lore.md, for colleagues and pull requests.
@@ -524,12 +496,13 @@ def _write(
 ) -> None:
     page = memory.knowledge.plan_share(str(folder), file)
     acting = bool(page.changes) and not dry_run
-    if acting:
-        _require_answer(page.changes, yes=yes)
+    if acting and not yes:
+        _require_terminal(f"{counted(len(page.changes), 'change')} would be made.")
     if not json:
         _print_page(page.changes)
+    if acting and not yes:
+        _confirm(clean(f"Write {counted(len(page.changes), 'change')} to {file}?"))
     if acting:
-        _confirm_share(f"Write {counted(len(page.changes), 'change')} to {file}?", yes=yes)
         memory.knowledge.share(page, file)
     if json:
         print_json({"file": file, "changes": page.changes, "dry_run": dry_run})
@@ -541,27 +514,21 @@ def _write(
 
 
 def _read(
-    memory: Memory,
-    folder: Path,
-    file: Path,
-    *,
-    hidden: bool,
-    yes: bool,
-    dry_run: bool,
-    json: bool,
+    memory: Memory, folder: Path, file: Path, *, hidden: bool, yes: bool, dry_run: bool, json: bool
 ) -> None:
     changes = memory.knowledge.read_shared(str(folder), file)
     refused = [change for change in changes if change.hidden and not hidden]
     accepted = [change for change in changes if hidden or not change.hidden]
     acting = bool(accepted) and not dry_run
-    if acting:
-        _require_answer(accepted, yes=yes)
+    if acting and not yes:
+        _require_terminal(f"{counted(len(accepted), 'change')} would be made.")
     if not json:
         _print_page(changes)
     if refused:
         notice(f"{counted(len(refused), 'change')} skipped: the text contains hidden characters.")
+    if acting and not yes:
+        _confirm(f"Take in {counted(len(accepted), 'change')}?")
     if acting:
-        _confirm_share(f"Take in {counted(len(accepted), 'change')}?", yes=yes)
         memory.knowledge.apply_shared(str(folder), accepted)
     if json:
         print_json({"file": file, "changes": accepted, "left_out": refused, "dry_run": dry_run})
@@ -571,18 +538,6 @@ def _read(
         print(f"Imported {counted(len(accepted), 'change')}. 'lore undo' undoes the last one.")
 
 
-def _require_answer(changes: Sequence[SharedChange], *, yes: bool) -> None:
-    """Raise if nobody can be asked."""
-    if not yes and not sys.stdin.isatty():
-        msg = f"{counted(len(changes), 'change')} would be made."
-        raise InvalidInput(msg, hint="Add --yes to confirm, or --dry-run to preview.")
-
-
-def _confirm_share(question: str, *, yes: bool) -> None:
-    if not yes and not typer.confirm(clean(question)):
-        raise typer.Exit(1)
-
-
 def _print_page(changes: Sequence[SharedChange]) -> None:
     for change in changes:
         print(bold(f"{change.verb} {change.kind}"))
@@ -590,7 +545,6 @@ def _print_page(changes: Sequence[SharedChange]) -> None:
         for line in difflib.unified_diff(before, after, lineterm="", n=1):
             if line.startswith(("---", "+++", "@@")):
                 continue
-            colour = _COLOURS.get(line[0])
-            print("   " + (coloured(clean(line), colour) if colour else clean(line)))
+            print(f"   {diff_line(line)}")
         for reason in change.hidden:
             print(coloured(f"   hidden: {clean(reason)}", "yellow"))

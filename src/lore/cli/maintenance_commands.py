@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
+from typer import Argument, Context, Option
 
-from lore.cli.demo import demo
+from lore.cli.options import Json, command_group, given_path
 from lore.cli.output import (
-    Json,
     clean,
     coloured,
     counted,
     escaped,
-    given_path,
+    load_settings,
     notice,
     one_line,
     open_memory,
     print_columns,
     print_json,
+    print_result,
     progress,
 )
 from lore.errors import InvalidInput, NotFound, StoreDamaged
@@ -34,17 +35,7 @@ _STANDARD = Path("-")
 """Standard output or input, as in other programs; write ./- for a file of that name."""
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    for command in (stats, backup, restore, export):
-        app.command()(command)
-    app.command("import")(import_file)
-    for other in (embed, doctor, demo):
-        app.command()(other)
-    app.add_typer(model)
-
-
-def stats(context: typer.Context, json: Json = False) -> None:
+def stats(context: Context, json: Json = False) -> None:
     """Show statistics of the memory."""
     with open_memory(context) as memory:
         figures = memory.maintenance.stats()
@@ -77,10 +68,10 @@ def _print_figures(stats: Stats) -> None:
 
 
 def backup(
-    context: typer.Context,
+    context: Context,
     file: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             help="A new file or a folder; default: in the home.",
             parser=given_path,
             metavar="[FILE]",
@@ -97,15 +88,12 @@ def backup(
         raise InvalidInput(msg, hint="'lore export -' writes to standard output.")
     with open_memory(context) as memory:
         target = memory.maintenance.backup(file)
-    if json:
-        print_json({"file": target})
-    else:
-        print(clean(str(target)))
+    print_result({"file": target}, str(target), json=json)
 
 
 def restore(
-    context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A backup.", parser=given_path, metavar="FILE")],
+    context: Context,
+    file: Annotated[Path, Argument(help="A backup.", parser=given_path, metavar="FILE")],
     json: Json = False,
 ) -> None:
     """Replace the database by a backup.
@@ -124,18 +112,16 @@ def restore(
 
 
 def export(
-    context: typer.Context,
+    context: Context,
     file: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             help="A new file; '-' or nothing for standard output.",
             parser=given_path,
             metavar="[FILE]",
         ),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file that exists.")
-    ] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace a file that exists.")] = False,
     json: Json = False,
 ) -> None:
     """Write everything as JSON lines."""
@@ -153,19 +139,16 @@ def _export(memory: Memory, file: Path | None, *, overwrite: bool) -> int:
         stream = _Terminal() if sys.stdout.isatty() else sys.stdout.buffer
         return memory.sessions.export(cast("BinaryIO", stream))
     if not file.parent.is_dir():
-        msg = f"There is no folder {file.parent}."
-        raise NotFound(msg)
+        raise NotFound(f"There is no folder {file.parent}.")
     if not file.exists():
         return memory.sessions.export(file)
     if file.is_dir():
-        msg = f"{file} is a folder."
-        raise InvalidInput(msg, hint="Name a file in it.")
+        raise InvalidInput(f"{file} is a folder.", hint="Name a file in it.")
     if not file.is_file():  # a pipe or a device is written to, not replaced
         with file.open("wb") as device:
             return memory.sessions.export(device)
     if not overwrite or file.samefile(memory.settings.database):
-        msg = f"{file} exists already."
-        raise InvalidInput(msg, hint="Name another file, or add --overwrite.")
+        raise InvalidInput(f"{file} exists already.", hint="Name another file, or add --overwrite.")
     return memory.sessions.export(file)
 
 
@@ -177,16 +160,14 @@ class _Terminal:
 
 
 def import_file(
-    context: typer.Context,
+    context: Context,
     file: Annotated[
         Path,
-        typer.Argument(
-            help="An export, or '-' for standard input.", parser=given_path, metavar="FILE"
-        ),
+        Argument(help="An export, or '-' for standard input.", parser=given_path, metavar="FILE"),
     ],
     trust: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--trust/--no-trust",
             help="For an export of another home: trust it as yours, or store it as a peer's.",
         ),
@@ -219,15 +200,13 @@ def _to_import(file: Path) -> BinaryIO:
     if file == _STANDARD:
         return sys.stdin.buffer
     if not file.exists():
-        msg = f"There is no file {file}."
-        raise NotFound(msg)
+        raise NotFound(f"There is no file {file}.")
     if file.is_dir():
-        msg = f"{file} is a folder, not an export."
-        raise InvalidInput(msg)
+        raise InvalidInput(f"{file} is a folder, not an export.")
     return file.open("rb")
 
 
-def embed(context: typer.Context, json: Json = False) -> None:
+def embed(context: Context, json: Json = False) -> None:
     """Embed everything that waits for a vector.
 
     You can interrupt it; it goes on where it stopped.
@@ -235,15 +214,12 @@ def embed(context: typer.Context, json: Json = False) -> None:
     with open_memory(context) as memory, progress("embedding", quiet=json) as report:
         count = memory.maintenance.embed_waiting(progress=report)
         notice(memory.notice)
-    if json:
-        print_json({"embedded": count})
-    else:
-        print(f"{counted(count, 'item')} embedded.")
+    print_result({"embedded": count}, f"{counted(count, 'item')} embedded.", json=json)
 
 
 def doctor(
-    context: typer.Context,
-    fix: Annotated[bool, typer.Option("--fix", help="Rebuild derived data.")] = False,
+    context: Context,
+    fix: Annotated[bool, Option("--fix", help="Rebuild derived data.")] = False,
     json: Json = False,
 ) -> None:
     """Check the database, indexes, disk, permissions, the daemon and your agents.
@@ -266,38 +242,29 @@ def doctor(
         raise typer.Exit(StoreDamaged.exit_code)
 
 
-def _check_connections(context: typer.Context) -> list[Check]:
+def _check_connections(context: Context) -> list[Check]:
     """Check what connects agents to the memory."""
     from lore.cli.setup_commands import check_agents
     from lore.daemon import status_file
-    from lore.settings import load
     from lore.setup.agent_checks import check_daemon
 
-    settings = load(home=context.obj).settings
+    settings = load_settings(context)
     passed = status_file.check_gateway(status_file.read(settings.home), settings.gateway_within_ms)
     return [check_daemon(settings), *passed, *check_agents(settings.home)]
 
 
-model = typer.Typer(name="model", invoke_without_command=True, rich_markup_mode=None)
-
-
-@model.callback()
-def options(context: typer.Context) -> None:
-    """Show or install the embedding model."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+model = command_group("model", "Show or install the embedding model.")
 
 
 @model.command("install")
-def install(context: typer.Context, json: Json = False) -> None:
+def install(context: Context, json: Json = False) -> None:
     """Install the local embedding model.
 
     This is the one step after installing only the wheel.
     """
     from lore.embed.install import install_model
-    from lore.settings import load
 
-    folder = install_model(load(home=context.obj).settings, report=notice)
+    folder = install_model(load_settings(context), report=notice)
     if json:
         print_json({"folder": folder})
     else:
@@ -306,12 +273,11 @@ def install(context: typer.Context, json: Json = False) -> None:
 
 
 @model.command("status")
-def status(context: typer.Context, json: Json = False) -> None:
+def status(context: Context, json: Json = False) -> None:
     """Show the embedder in use."""
     from lore.embed import open_embedder
-    from lore.settings import load
 
-    opened = open_embedder(load(home=context.obj).settings)
+    opened = open_embedder(load_settings(context))
     identity, dimension = opened.embedder.identity, opened.embedder.dimension
     if json:
         print_json({"identity": identity, "dimension": dimension, "notice": opened.notice})

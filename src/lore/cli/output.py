@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+from typer import Context
 
 from lore.errors import InvalidInput
 
@@ -22,28 +23,6 @@ if TYPE_CHECKING:
     from lore.settings import Settings
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def absolute(project: str) -> str:
-    """Return a relative path of a project as an absolute one; a name stays a name."""
-    if project.startswith((".", "~")) or "/" in project:
-        return str(Path(project).expanduser().absolute().resolve())
-    return project
-
-
-def given_path(path: str) -> Path:
-    """Return the path of a file; raise if it is empty."""
-    if not path.strip():
-        msg = "The name of the file is empty."
-        raise InvalidInput(msg)
-    return Path(path)
-
-
-Project = Annotated[
-    str,
-    typer.Option("--project", help="Path or name of a project (default: any).", callback=absolute),
-]
 Report = Callable[[int, int | None], None]
 PartReport = Callable[[str, int, int | None], None]
 
@@ -61,7 +40,7 @@ _PLURAL = re.compile(r"(?<=\w)s\b")
 
 @contextmanager
 def open_memory(
-    context: typer.Context, *, create: bool = False, or_empty: bool = False
+    context: Context, *, create: bool = False, or_empty: bool = False
 ) -> Iterator[Memory]:
     """Open the memory of the command line; only commands that store something create one.
 
@@ -91,6 +70,13 @@ def _is_yet_to_come(config: Settings) -> bool:
     """Return whether there is no memory, and nothing else in its place."""
     is_home = config.home.is_dir() or not os.path.lexists(config.home)
     return is_home and not os.path.lexists(config.database)
+
+
+def load_settings(context: Context) -> Settings:
+    """Return the settings of the home that the command line names."""
+    from lore.settings import load
+
+    return load(home=context.obj).settings
 
 
 def called() -> str:
@@ -170,6 +156,12 @@ def coloured(text: str, colour: str) -> str:
     return _styled(text, fg=colour)
 
 
+def diff_line(line: str) -> str:
+    """Return a line of a unified diff in its colour, safe for a terminal."""
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return coloured(clean(line), colour) if colour else clean(line)
+
+
 def _styled(text: str, **style: Any) -> str:
     from lore.settings import wants_colour
 
@@ -185,6 +177,14 @@ def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
     for row in table:
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
         print("  ".join([*cells, row[-1]]).rstrip())
+
+
+def print_result(value: object, text: str, *, json: bool) -> None:
+    """Print the result of a command: as JSON if that is wanted, else as text."""
+    if json:
+        print_json(value)
+    else:
+        print(clean(text))
 
 
 def print_json(value: object) -> None:
@@ -272,50 +272,3 @@ def progress_of_parts(*, quiet: bool = False, to: TextIO | None = None) -> Itera
             bars.update(tasks[part], completed=done, total=total)
 
         yield report
-
-
-def kinds() -> list[str]:
-    """Return the kinds of fragments."""
-    from lore.records import FRAGMENT_KINDS
-
-    return list(FRAGMENT_KINDS)
-
-
-def origins() -> list[str]:
-    """Return the origins."""
-    from lore.records import ORIGINS
-
-    return list(ORIGINS)
-
-
-def scopes() -> list[str]:
-    """Return the scopes of a recall."""
-    from lore.records import SCOPES
-
-    return list(SCOPES)
-
-
-def edge_kinds() -> list[str]:
-    """Return the kinds of edges that can be drawn by hand."""
-    from lore.records import EDGE_KINDS
-
-    return [kind for kind in EDGE_KINDS if kind != "supersedes"]
-
-
-def recipes() -> list[str]:
-    """Return the ranking recipes."""
-    return ["learned", "weighted", "rrf"]
-
-
-def directions() -> list[str]:
-    """Return the directions from a fragment."""
-    return ["children", "parent", "associations"]
-
-
-def setting_keys() -> list[str]:
-    """Return the keys of all settings."""
-    from dataclasses import fields
-
-    from lore.settings import Settings, key_of
-
-    return [key_of(spec.name) for spec in fields(Settings)]

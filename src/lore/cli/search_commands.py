@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
+from typer import Argument, Context, Option
 
-from lore.cli import output
+from lore.cli.options import Json, Project, Recipe, names_of
 from lore.cli.output import (
-    Json,
-    Project,
     bold,
     coloured,
     counted,
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from lore.memory import Memory
     from lore.records import Answer, Hit, RecallTrace, Scope, Signal
 
-Query = Annotated[str, typer.Argument(help="The question, or '-' for standard input.")]
+Query = Annotated[str, Argument(help="The question, or '-' for standard input.")]
 
 STANDING_SHOWN = 3
 """Standing instructions shown with an answer; `lore standing` shows all."""
@@ -45,34 +43,20 @@ _LATEST = 20
 """Default number of sessions: for a query, and of the latest."""
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    for command in (recall, search, sessions, standing):
-        app.command()(command)
-
-
 def recall(
-    context: typer.Context,
+    context: Context,
     query: Query,
     scope: Annotated[
-        str,
-        typer.Option(help="all, session, project or knowledge.", autocompletion=output.scopes),
+        str, Option(help="all, session, project or knowledge.", autocompletion=names_of("SCOPES"))
     ] = "all",
-    session: Annotated[str, typer.Option(help="Id of the session that asks.")] = "",
+    session: Annotated[str, Option(help="Id of the session that asks.")] = "",
     project: Project = "",
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Maximum number of hits.")
-    ] = None,
-    budget: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens.")] = None,
-    recipe: Annotated[
-        str,
-        typer.Option(help="learned, weighted or rrf.", autocompletion=output.recipes),
-    ] = "",
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show the scores behind each hit.")
-    ] = False,
+    limit: Annotated[int | None, Option(min=1, max=1000, help="Maximum number of hits.")] = None,
+    budget: Annotated[int | None, Option(min=1, help="Maximum number of tokens.")] = None,
+    recipe: Recipe = "",
+    explain: Annotated[bool, Option("--explain", help="Show the scores behind each hit.")] = False,
     why_not: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Explain why this item was not returned.")
+        list[str] | None, Option(metavar="ID", help="Explain why this item was not returned.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -97,21 +81,21 @@ def recall(
 
 
 def search(
-    context: typer.Context,
+    context: Context,
     query: Query,
-    parent: Annotated[str, typer.Option(help="Only below this fragment.")] = "",
+    parent: Annotated[str, Option(help="Only below this fragment.")] = "",
     depth: Annotated[
-        int | None, typer.Option(min=0, max=1000, help="Only this depth: 0 is broad, 3 is detail.")
+        int | None, Option(min=0, max=1000, help="Only this depth: 0 is broad, 3 is detail.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of hits.")] = 10,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Follow the graph to related fragments.")
-    ] = False,
-    kind: Annotated[str, typer.Option(help="Only this kind.", autocompletion=output.kinds)] = "",
-    origin: Annotated[
-        str, typer.Option(help="Only this origin.", autocompletion=output.origins)
+    limit: Annotated[int, Option(min=1, max=1000, help="Maximum number of hits.")] = 10,
+    deep: Annotated[bool, Option("--deep", help="Follow the graph to related fragments.")] = False,
+    kind: Annotated[
+        str, Option(help="Only this kind.", autocompletion=names_of("FRAGMENT_KINDS"))
     ] = "",
-    since: Annotated[str, typer.Option(help="Only newer items: a date, or 'last week'.")] = "",
+    origin: Annotated[
+        str, Option(help="Only this origin.", autocompletion=names_of("ORIGINS"))
+    ] = "",
+    since: Annotated[str, Option(help="Only newer items: a date, or 'last week'.")] = "",
     project: Project = "",
     json: Json = False,
 ) -> None:
@@ -146,19 +130,15 @@ def _titled(hit: Hit) -> str:
 
 
 def sessions(
-    context: typer.Context,
+    context: Context,
     query: Annotated[
         str | None,
-        typer.Argument(
-            help="The question, '-' for standard input; without it, the latest sessions."
-        ),
+        Argument(help="The question, '-' for standard input; without it, the latest sessions."),
     ] = None,
     project: Project = "",
     limit: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=1000, help="Maximum number of sessions (default: 5, or the latest 20)."
-        ),
+        Option(min=1, max=1000, help="Maximum number of sessions (default: 5, or the latest 20)."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -203,7 +183,7 @@ def _print_latest(memory: Memory, project: str, limit: int, *, json: bool) -> No
     print(dim("'lore session ID' reads one.") if latest else "No sessions yet.")
 
 
-def standing(context: typer.Context, project: Project = "", json: Json = False) -> None:
+def standing(context: Context, project: Project = "", json: Json = False) -> None:
     """Show the standing instructions and preferences."""
     with open_memory(context) as memory:
         hits = memory.search.standing_instructions(project=project)
@@ -249,13 +229,9 @@ def print_answer(
         _print_fate(memory, answer, fate)
     if hits:
         shown = f"{counted(len(hits), 'hit')} of {answer.considered:,} considered"
-        cost = counted(answer.tokens if answer.relevant else _size(hits), "token")
+        tokens = answer.tokens if answer.relevant else sum(hit.tokens for hit in hits)
         onward = " 'lore read ID' shows one whole." if hints else ""
-        print(dim(f"{shown}, {cost}.{onward}"))
-
-
-def _size(hits: Iterable[Hit]) -> int:
-    return sum(hit.tokens for hit in hits)
+        print(dim(f"{shown}, {counted(tokens, 'token')}.{onward}"))
 
 
 def _heading(hit: Hit) -> str:

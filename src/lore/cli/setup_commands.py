@@ -9,11 +9,23 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
+from urllib.parse import quote
 
-import typer
+from typer import Argument, Context, Option
 
-from lore.cli import gateway_commands
-from lore.cli.output import Json, bold, clean, coloured, dim, notice, print_columns, print_json
+from lore.cli import fast_path
+from lore.cli.options import DryRun, Json
+from lore.cli.output import (
+    bold,
+    clean,
+    coloured,
+    diff_line,
+    dim,
+    load_settings,
+    notice,
+    print_columns,
+    print_json,
+)
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -21,34 +33,23 @@ if TYPE_CHECKING:
     from lore.settings import Settings
     from lore.setup.agents import Agent
     from lore.setup.config_changes import Change
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Register the commands of this module."""
-    app.command()(setup)
-    passing = {
-        "allow_extra_args": True,
-        "allow_interspersed_args": False,
-        "ignore_unknown_options": True,
-        "help_option_names": [],
-    }
-    app.command(context_settings=passing)(run)
+    from lore.setup.launch import GatewayRoute
 
 
 def setup(
-    context: typer.Context,
+    context: Context,
     agents: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             help="claude-code, codex, opencode, cursor, gemini, or 'all' installed ones.",
             show_default=False,
         ),
     ] = None,
     gateway: Annotated[
-        bool, typer.Option("--gateway", help="Also route its requests through the gateway.")
+        bool, Option("--gateway", help="Also route its requests through the gateway.")
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Restore the files.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Restore the files.")] = False,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Give an agent memory: add Lore to its configuration.
@@ -56,11 +57,10 @@ def setup(
     Comments and everything else in the files stay; the former content is stored for --undo. Without
     an agent, list the supported agents.
     """
-    from lore.settings import load
     from lore.setup import config_changes
     from lore.setup.agents import AGENTS
 
-    settings = load(home=context.obj).settings
+    settings = load_settings(context)
     home = settings.home
     command = _command(home)
     if not agents:
@@ -68,7 +68,7 @@ def setup(
         _list(home, command, json=json)
         return
     chosen = _chosen(agents, list(AGENTS))
-    url = gateway_commands.permanent_url(settings) if gateway and not undo else ""
+    url = _permanent_url(settings) if gateway and not undo else ""
     plugged = [] if undo else [agent for agent in chosen if _needs_nothing(agent, url)]
     plans = [
         (agent, _plan(home, agent, command, url, undo=undo))
@@ -82,7 +82,11 @@ def setup(
         _cache_handshake(settings)
     if json:
         plans += [(agent, []) for agent in plugged]
-        print_json([_as_json(agent, planned, dry_run=dry_run) for agent, planned in plans])
+        changed = {agent: [str(c.path) for c in each if not c.is_noop] for agent, each in plans}
+        print_json([
+            {"agent": agent.name, "changed": files, "dry_run": dry_run}
+            for agent, files in changed.items()
+        ])
         return
     for agent in plugged:
         _print_plugged(agent, home, command)
@@ -95,6 +99,24 @@ def setup(
             "'lore capture --all' imports your agents' past conversations; with 'lore up --detach'"
         )
         print("new ones are captured automatically.")
+
+
+def _permanent_url(settings: Settings) -> str:
+    """Return the gateway's address for the files of agents, or raise if it may change."""
+    from lore.proxy.address import LOOPBACK_HOSTS, find_address, url_of
+
+    if not settings.gateway_on:
+        msg = "The gateway is off."
+        raise InvalidInput(msg, hint="'lore config gateway.on true' turns it on.")
+    if not settings.server_port:
+        msg = "The server uses another port at every start (server.port is 0)."
+        raise InvalidInput(msg, hint="'lore config server.port 3207' sets a fixed port.")
+    daemon = find_address(str(settings.home))
+    host = daemon.host if daemon else settings.server_host
+    if host not in LOOPBACK_HOSTS:
+        msg = f"At {host} the gateway needs an access key, which must not be in an agent's file."
+        raise InvalidInput(msg, hint="'lore run AGENT' passes it on for one run.")
+    return daemon.url if daemon else url_of(host, settings.server_port)
 
 
 def check_agents(home: Path) -> list[Check]:
@@ -266,11 +288,6 @@ def _print_twice(agent: Agent) -> None:
     )
 
 
-def _as_json(agent: Agent, planned: list[Change], *, dry_run: bool) -> dict[str, object]:
-    files = [str(change.path) for change in planned if not change.is_noop]
-    return {"agent": agent.name, "changed": files, "dry_run": dry_run}
-
-
 def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) -> None:
     from lore.setup.config_changes import parse_problem
 
@@ -281,8 +298,7 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
         return
     for change in changed:
         for line in change.diff():
-            colour = {"+": "green", "-": "red"}.get(line[:1], "")
-            print(coloured(clean(line), colour) if colour else clean(line))
+            print(diff_line(line))
         if change.after is None:
             print(clean(f"{change.path} {'would be' if dry_run else 'is'} removed."))
     if dry_run:
@@ -295,11 +311,45 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
         notice(f"{wrong} Remove them, or it has no memory.")
 
 
+def _gateway_for_run(settings: Settings, agent: str) -> GatewayRoute | None:
+    """Return the gateway for an agent started here; None, with a notice, if there is none.
+
+    A daemon is started if none runs.
+    """
+    from lore.proxy.address import LOOPBACK_HOSTS, find_address
+    from lore.setup.launch import BASE_URLS, CUSTOM_HEADERS, GatewayRoute
+
+    environ = os.environb
+    name = agent.removesuffix("-code")
+    variable = BASE_URLS.get(name, "")
+    if variable and environ.get(variable.encode()):
+        notice(f"{variable} is set: this run does not use the gateway.")
+        return None
+    home = str(settings.home)
+    daemon = find_address(home) or fast_path.start_daemon(home)
+    if daemon is None:
+        notice("The daemon is not running: this run does not use the gateway.")
+        return None
+    headers = {"x-lore-project": quote(str(Path.cwd()), safe="/")}
+    if daemon.host not in LOOPBACK_HOSTS:
+        if agent == "codex":
+            notice("Codex cannot send the access key: this run does not use the gateway.")
+            return None
+        headers["x-lore-key"] = daemon.key
+    if name in CUSTOM_HEADERS:
+        custom, between = CUSTOM_HEADERS[name]
+        former = os.fsdecode(environ.get(custom.encode(), b""))
+        pairs = (line.partition(":") for line in former.split(between))
+        custom_headers = {name.strip(): value.strip() for name, _, value in pairs if value.strip()}
+        headers = {**custom_headers, **headers}
+    return GatewayRoute(daemon.url, headers)
+
+
 def run(
-    context: typer.Context,
-    agent: Annotated[str, typer.Argument(help="claude, codex, opencode or gemini.")],
+    context: Context,
+    agent: Annotated[str, Argument(help="claude, codex, opencode or gemini.")],
     gateway: Annotated[
-        bool, typer.Option("--gateway/--no-gateway", help="Route its requests through the gateway.")
+        bool, Option("--gateway/--no-gateway", help="Route its requests through the gateway.")
     ] = True,
 ) -> None:
     """Start an agent with memory for one run; no file is changed.
@@ -307,19 +357,18 @@ def run(
     It talks to its model through the gateway (setting gateway.on). Everything after the agent's
     name is passed to it: lore run claude -p "where were we?"
     """
-    from lore.settings import load
     from lore.setup.launch import LaunchContext, plan_launch
 
     if agent in ("-h", "--help"):
         print(context.get_help())
         return
-    settings = load(home=context.obj).settings
+    settings = load_settings(context)
     path = os.get_exec_path()
     place = LaunchContext(Path.home(), Path.cwd())
     words = (agent, context.args, _command(settings.home), _search_path())
     start = plan_launch(*words, place)
     if gateway and settings.gateway_on:
-        place = replace(place, through=gateway_commands.gateway_for_run(settings, agent))
+        place = replace(place, through=_gateway_for_run(settings, agent))
         start = plan_launch(*words, place)
     if agent == "gemini" and place.through is None:
         notice("Without the gateway, Gemini CLI has memory only after 'lore setup gemini'.")

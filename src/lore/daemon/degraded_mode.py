@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from lore import __version__, clock
@@ -53,14 +53,6 @@ _KINDS: Mapping[int, type[StoreError]] = {
 
 Wait = Callable[[float], bool]
 FileState = tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """A memory that opened after all, and the socket that the degraded server used."""
-
-    memory: Memory
-    place: BoundSocket
 
 
 def open_writable(settings: Settings) -> Memory:
@@ -108,8 +100,11 @@ class DegradedServer:
         wait: Wait,
         is_in_place: Callable[[], bool],
         on_ready: Callable[[str], None],
-    ) -> Recovered | None:
-        """Forward requests until the memory opens; return None when asked to stop."""
+    ) -> tuple[Memory, BoundSocket] | None:
+        """Forward requests until the memory opens; return None when asked to stop.
+
+        The result is the memory, and the socket that this server used.
+        """
         try:
             place = bind_socket(self._settings)
         except DaemonError as error:
@@ -126,7 +121,7 @@ class DegradedServer:
             while not wait(POLL_S) and is_in_place():
                 if self._opened is not None:
                     log.info("memory is back")
-                    return Recovered(self._opened, place)
+                    return self._opened, place
                 self._try_again()
                 self._tell()
         finally:

@@ -142,6 +142,12 @@ class HttpServer:
         from lore.tools import tool_registry
 
         memory, settings = self._memory, self._settings
+
+        def make_mcp_server() -> Server[Any]:
+            from lore.mcp.server import make_server
+
+            return make_server(memory)
+
         host, port = bound.getsockname()[:2]
         return make_app(
             memory,
@@ -151,7 +157,7 @@ class HttpServer:
                 host, (settings.server_host, *settings.server_allowed_hosts)
             ),
             limits=Limits.from_settings(settings),
-            mounts=mcp_mounts(lambda: _mcp_server(memory)),
+            mounts=mcp_mounts(make_mcp_server),
             fallback=gateway_app(memory, self._shut) if settings.gateway_on else None,
             stopping=self._stopping.is_set,
             about=lambda: _page_rows(status_file.read(settings.home)),
@@ -245,7 +251,12 @@ def gateway_app(memory: Memory, shut: FailureReason | None = None) -> MountedApp
     from lore.http.app import MountedApp
 
     settings = memory.settings
-    plugin = None if shut and settings.daily_budget is None else _plugin(memory)
+    plugin: MemoryPlugin | None = None
+    if shut is None or settings.daily_budget is not None:
+        from lore.gateway.memory_plugin import MemoryPlugin
+        from lore.gateway.session.prompt_composer import PromptComposer
+
+        plugin = MemoryPlugin(memory, PromptComposer(memory))
     if plugin is not None and shut is None:
         plugin.warm_up()
     gateway = Gateway(
@@ -267,19 +278,6 @@ def gateway_app(memory: Memory, shut: FailureReason | None = None) -> MountedApp
             plugin.close()
 
     return MountedApp("/", gateway, lifespan=run)
-
-
-def _plugin(memory: Memory) -> MemoryPlugin:
-    from lore.gateway.memory_plugin import MemoryPlugin
-    from lore.gateway.session.prompt_composer import PromptComposer
-
-    return MemoryPlugin(memory, PromptComposer(memory))
-
-
-def _mcp_server(memory: Memory) -> Server[Any]:
-    from lore.mcp.server import make_server
-
-    return make_server(memory)
 
 
 def _listening(bound: socket.socket, settings: Settings) -> ServerAddress:

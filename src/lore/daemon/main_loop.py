@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from lore import __version__, clock
@@ -198,7 +198,7 @@ class Daemon:
             task.name,
             task.every_s,
             last_run=clocks.now(),
-            next_run=_later(clocks.now(), turn.due_s - ended_s),
+            next_run=clocks.now() + timedelta(seconds=max(0.0, turn.due_s - ended_s)),
             took_s=round(ended_s - started_s, 3),
             failures=turn.failures,
             last_error=outcome.message if isinstance(outcome, Failure) else "",
@@ -275,10 +275,6 @@ class Daemon:
         return apart_s
 
 
-def _later(now: datetime, delay_s: float) -> datetime:
-    return now + timedelta(seconds=max(0.0, delay_s))
-
-
 def _without_timings(status: Status) -> Status:
     """Return a status without the fields that change all the time."""
     tasks = tuple(replace(c, last_run=None, next_run=None, took_s=0.0) for c in status.chores)
@@ -309,7 +305,7 @@ def serve(
                     )
                 if recovered is None:
                     return True
-                opened, place, on_ready = recovered.memory, recovered.place, lambda _notice: None
+                (opened, place), on_ready = recovered, lambda _notice: None
             with _named_lock(lock, home) as file_lock, _open_log(home, echo=echo):
                 daemon = Daemon(opened, periodic_tasks(settings) if tasks is None else tasks, home)
                 server = HttpServer(opened, daemon.tell_server, place=place)

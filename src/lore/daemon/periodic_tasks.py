@@ -48,44 +48,20 @@ def attempt(work: Callable[[], T]) -> T | Failure:
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - the daemon's tick: one failure stops nothing else
-        return describe(error)
-
-
-def describe(error: Exception) -> Failure:
-    """Describe an error without contents that it may quote."""
-    until = error.until if isinstance(error, BudgetSpent) else None
-    hopeless = isinstance(error, BadReply)
-    return Failure(
-        describe_error(error), type(error).__name__, error_location(error), until, hopeless
-    )
+        until = error.until if isinstance(error, BudgetSpent) else None
+        return Failure(
+            describe_error(error),
+            type(error).__name__,
+            error_location(error),
+            until,
+            hopeless=isinstance(error, BadReply),
+        )
 
 
 Kinds = Mapping[str, Callable[[Memory, Job], object]]
 
 
-@dataclass(frozen=True, slots=True)
-class JobCounts:
-    """How many jobs succeeded and failed; `more` if others are due."""
-
-    done: int
-    failed: int
-    more: bool
-
-
-def run_due_jobs(memory: Memory, kinds: Kinds, stopping: Callable[[], bool]) -> JobCounts:
-    """Run the jobs that are due until there are none, or until it is time to stop."""
-    succeeded = failed = 0
-    while True:
-        job = memory.digest.find_due_job(tuple(kinds))
-        if job is None or stopping():
-            return JobCounts(succeeded, failed, more=job is not None)
-        if memory.digest.run_job(job.id, partial(_run, memory, kinds, job)):
-            succeeded += 1
-        else:
-            failed += 1
-
-
-def _run(memory: Memory, kinds: Kinds, job: Job) -> JobFailure | None:
+def _run_job(memory: Memory, kinds: Kinds, job: Job) -> JobFailure | None:
     """Run one job and return its failure, or None."""
     outcome = attempt(lambda: kinds[job.kind](memory, job))
     if not isinstance(outcome, Failure):
@@ -220,11 +196,18 @@ def queue_episodes(memory: Memory, _stopping: Stopping) -> TaskResult:
 
 
 def run_jobs(memory: Memory, stopping: Stopping, *, kinds: Kinds) -> TaskResult:
-    """Run the jobs that are due."""
+    """Run the jobs that are due until there are none, or until it is time to stop."""
     until = time.monotonic() + SLICE_S
-    ran = run_due_jobs(memory, kinds, lambda: stopping() or time.monotonic() >= until)
-    counts = {"jobs done": ran.done, "jobs failed": ran.failed}
-    return TaskResult(counts, more=ran.more)
+    succeeded = failed = 0
+    while True:
+        job = memory.digest.find_due_job(tuple(kinds))
+        if job is None or stopping() or time.monotonic() >= until:
+            counts = {"jobs done": succeeded, "jobs failed": failed}
+            return TaskResult(counts, more=job is not None)
+        if memory.digest.run_job(job.id, partial(_run_job, memory, kinds, job)):
+            succeeded += 1
+        else:
+            failed += 1
 
 
 def digest(memory: Memory, stopping: Stopping) -> TaskResult:

@@ -92,8 +92,7 @@ def stop(home: Path, *, force: bool = False) -> int | None:
         raise DaemonError(msg, hint="'lore down --force' kills it; nothing stored is lost.")
     _signal(home, holder.pid, signal.SIGKILL)
     if not _is_gone(home, holder.pid):
-        msg = f"The daemon (pid {holder.pid}) cannot be killed."
-        raise DaemonError(msg)
+        raise DaemonError(f"The daemon (pid {holder.pid}) cannot be killed.")
     return holder.pid
 
 

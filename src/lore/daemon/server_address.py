@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lore.config_files import replace_file
 from lore.proxy.address import SERVER_FILE, url_of
 
 PORT_FILE = "server.port"
@@ -37,7 +38,7 @@ class ServerAddress:
 
 def write(home: Path, listening: ServerAddress) -> None:
     """Write the file atomically, readable by the owner only."""
-    _put(home / SERVER_FILE, json.dumps(asdict(listening)))
+    replace_file(home / SERVER_FILE, json.dumps(asdict(listening)).encode())
 
 
 def clear(home: Path) -> None:
@@ -69,16 +70,4 @@ def store_port(home: Path, configured: int, port: int) -> None:
     """Store a port for the next start, if possible, because agents know it by now."""
     if find_last_port(home, configured) != port:
         with suppress(OSError):
-            _put(home / PORT_FILE, f"{configured} {port}\n")
-
-
-def _put(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.part-{os.getpid()}")
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
-            file.write(text.encode())
-        part.replace(path)
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+            replace_file(home / PORT_FILE, f"{configured} {port}\n".encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
 from collections.abc import Mapping
@@ -13,8 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from lore.config_files import replace_file
 from lore.daemon import daemon_lock
 from lore.records import Check
+from lore.records.gateway import LATE
 
 STATUS_FILE = "status.json"
 
@@ -22,9 +23,6 @@ PASSING = "passing"
 """The state of a daemon without a memory, which only forwards requests to models."""
 
 _MUTE = "The home cannot be written: the gateway forwards requests unchanged."
-
-LATE = "late"
-"""The reason for a request without memory because memory took too long."""
 
 MAX_LATE_SHARE = 1 / 20
 """A larger share of late requests is worth a warning, since each may miss the provider's cache."""
@@ -76,15 +74,10 @@ class Status:
 
 def write(home: Path, status: Status) -> bool:
     """Replace the status file; return False if the disk is full."""
-    path = home / STATUS_FILE
-    part = path.with_name(f"{STATUS_FILE}.part-{os.getpid()}")
+    content = json.dumps(asdict(status), default=datetime.isoformat, indent=1)
     try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
-            file.write(json.dumps(asdict(status), default=datetime.isoformat, indent=1).encode())
-        part.replace(path)
+        replace_file(home / STATUS_FILE, content.encode())
     except OSError:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
         return False
     return True
 

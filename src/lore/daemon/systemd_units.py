@@ -61,8 +61,7 @@ class Unit:
         except FileNotFoundError:
             return False
         except (OSError, ValueError) as error:
-            msg = f"{self.path} cannot be read."
-            raise DaemonError(msg) from error
+            raise DaemonError(f"{self.path} cannot be read.") from error
 
 
 def unit_of(
@@ -147,8 +146,7 @@ def install(unit: Unit) -> list[str]:
 def uninstall(unit: Unit) -> list[str]:
     """Disable the service and remove its file; return the commands that the user has to run."""
     if not unit.is_installed():
-        msg = f"There is no service of Lore's at {unit.path}."
-        raise NotFound(msg)
+        raise NotFound(f"There is no service of Lore's at {unit.path}.")
     remaining = _run(unit.turn_off)
     unit.path.unlink()
     return remaining

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -35,11 +35,6 @@ class SourceText(NamedTuple):
     ordinals: tuple[int, ...]
 
 
-def source_text(text: str, ordinals: Iterable[int]) -> SourceText:
-    """Return a text in the form in which lines are compared with it."""
-    return SourceText(_word_set(text), tuple(ordinals))
-
-
 def trace_sources(line: str, texts: Sequence[SourceText]) -> tuple[int, ...]:
     """Return the ordinals of the texts that share most with a line; none if that is too little."""
     line_words = _word_set(line)
@@ -60,7 +55,7 @@ def trace_sources(line: str, texts: Sequence[SourceText]) -> tuple[int, ...]:
 def verify_sources(lines: Sequence[LogLine], segment: Segment) -> list[LogLine]:
     """Return lines whose sources lie in their segment; if none is left, trace them by words."""
     ordinals = {one.ordinal for one in segment.messages}
-    texts = [source_text(one.text, [one.ordinal]) for one in segment.messages]
+    texts = [SourceText(_word_set(one.text), (one.ordinal,)) for one in segment.messages]
     checked = []
     for line in lines:
         sources = tuple(ordinal for ordinal in line.sources if ordinal in ordinals)
@@ -143,7 +138,14 @@ def distill_session(
     new_ids = []
     for place, segment in enumerate(pending):
         log = _write_log(summarizer, segment, limits, redact)
-        new = _build_distillation(segment, log)
+        first, last = segment.messages[0], segment.messages[-1]
+        new = _build_distillation(
+            log,
+            (first.id, last.id),
+            session_id=segment.session_id,
+            source_tokens=segment.tokens,
+            at=last.at,
+        )
         keep = partial(
             _store_segment_log, session_n=session_n, new=new, segment=segment, now=database.now()
         )
@@ -255,19 +257,26 @@ def clipped_log(segment: Segment, limit_tokens: int) -> Log:
     return Log(tuple(clipped))
 
 
-def _build_distillation(segment: Segment, log: Log) -> Distillation:
-    first, last = segment.messages[0], segment.messages[-1]
+def _build_distillation(
+    log: Log,
+    ends: tuple[str, str],
+    *,
+    session_id: str,
+    source_tokens: int,
+    at: datetime,
+    generation: int = 0,
+) -> Distillation:
     return Distillation(
-        id=clock.new_id(last.at),
-        session_id=segment.session_id,
-        generation=0,
+        id=clock.new_id(at),
+        session_id=session_id,
+        generation=generation,
         text=log.text,
-        from_message=first.id,
-        to_message=last.id,
+        from_message=ends[0],
+        to_message=ends[1],
         tokens=tokens.count(log.text),
-        source_tokens=segment.tokens,
+        source_tokens=source_tokens,
         archived=False,
-        created_at=last.at,
+        created_at=at,
         sources=tuple(line.sources for line in log.lines),
     )
 
@@ -316,24 +325,31 @@ def condense_session(
     if len(open_) < threshold:
         return ""
     former = [one for one in known if one.generation > 0 and not one.archived]
-    replaced = open_[:-UNCONDENSED]
-    source_tokens = sum(one.tokens for one in (*former, *replaced))
+    oldest = open_[:-UNCONDENSED]
+    replaced = [*former, *oldest]
+    log_tokens = sum(one.tokens for one in replaced)
     log = summarizer.condense(
-        [one.text for one in replaced],
+        [one.text for one in oldest],
         "\n".join(one.text for one in former),
-        limit_tokens=LogLimits().for_source(source_tokens),
+        limit_tokens=LogLimits().for_source(log_tokens),
     )
-    if not log.lines or tokens.count(log.text) > source_tokens:
+    if not log.lines or tokens.count(log.text) > log_tokens:
         return ""
-    spans = [ends[one.id] for one in (*former, *replaced)]
-    first, last = min(end[:2] for end in spans)[1], max(end[2:] for end in spans)[1]
-    new = _build_condensed(log, [*former, *replaced], (first, last), redact)
+    spans = [ends[one.id] for one in replaced]
+    new = _build_distillation(
+        _trace_condensed(log, replaced, redact),
+        (min(end[:2] for end in spans)[1], max(end[2:] for end in spans)[1]),
+        session_id=replaced[0].session_id,
+        source_tokens=sum(one.source_tokens for one in replaced),
+        at=max(one.created_at for one in replaced),
+        generation=1,
+    )
     stored = database.write(
         partial(
             _store_condensed,
             session_n=session_n,
             new=new,
-            replaced=[*former, *replaced],
+            replaced=replaced,
             now=database.now(),
         )
     )
@@ -355,37 +371,17 @@ def _restore_orphaned(db: Connection, *, session_n: int) -> None:
         )
 
 
-def _build_condensed(
-    log: Log, replaced: Sequence[Distillation], ends: tuple[str, str], redact: Redact
-) -> Distillation:
-    latest = max(one.created_at for one in replaced)
-    text = "\n".join(redact(line.text) for line in log.lines)
-    return Distillation(
-        id=clock.new_id(latest),
-        session_id=replaced[0].session_id,
-        generation=1,
-        text=text,
-        from_message=ends[0],
-        to_message=ends[1],
-        tokens=tokens.count(text),
-        source_tokens=sum(one.source_tokens for one in replaced),
-        archived=False,
-        created_at=latest,
-        sources=trace_condensed([line.text for line in log.lines], replaced),
-    )
-
-
-def trace_condensed(
-    lines: Sequence[str], replaced: Sequence[Distillation]
-) -> tuple[tuple[int, ...], ...]:
-    """Return for each line the source ordinals of the former lines that it repeats."""
+def _trace_condensed(log: Log, replaced: Sequence[Distillation], redact: Redact) -> Log:
+    """Return a redacted log, each line with the sources of the former lines that it repeats."""
     former = [
-        source_text(text, ordinals)
+        SourceText(_word_set(text), ordinals)
         for one in replaced
         for text, ordinals in zip(one.text.split("\n"), one.sources, strict=False)
         if ordinals
     ]
-    return tuple(trace_sources(line, former) for line in lines)
+    return Log(
+        tuple(LogLine(redact(line.text), trace_sources(line.text, former)) for line in log.lines)
+    )
 
 
 def _store_condensed(

@@ -17,7 +17,8 @@ from lore.digest.fragment_edits import required_trust
 from lore.digest.placement import NEVER_PARENTS, Candidate, Neighbour
 from lore.records import NOTE_EDGES, TRUST, UNASKED_TRUST, CurationResult, EdgeKind, Origin
 from lore.store import distillations, fragments, graph, items, messages, reversible_changes, vectors
-from lore.store.consolidation import StepRecorder
+from lore.store.codec import pack_json
+from lore.store.consolidation import Step, StepRecorder
 from lore.store.database import Connection
 from lore.store.fragments import NewFragment
 from lore.store.graph import EdgeRow
@@ -77,7 +78,12 @@ def find_correction(
         one
         for one in candidates
         if one.fragment.created_at > at
-        and _is_corrected(draft.content, one.fragment.content, _replaced_text(one), one.cosine)
+        and _is_corrected(
+            draft.content,
+            one.fragment.content,
+            one.fragment.payload.get("replaces", ""),
+            one.cosine,
+        )
     ]
     return max(fitting, key=lambda one: (one.cosine, -one.n), default=None)
 
@@ -88,21 +94,17 @@ def _former_similarity(draft: DraftFragment, row: np.ndarray | None) -> float:
     return float(row @ draft.corrects_vector)
 
 
-def _replaced_text(candidate: Candidate) -> str:
-    return str(candidate.fragment.payload.get("replaces", ""))
-
-
-def _is_corrected(older: str, newer: str, former: str, cosine: float) -> bool:
+def _is_corrected(older: str, newer: str, former: object, cosine: float) -> bool:
     """Return whether the older text contains the former value, word for word, on the same subject.
 
     A shared version or name lowers the required similarity.
     """
-    former_words = _singular_words(former) - words.STOP_WORDS
+    former_words = _singular_words(str(former)) - words.STOP_WORDS
     if not former_words or not former_words <= _singular_words(older):
         return False
     shared = (
         entities.extract_values(older) & entities.extract_values(newer)
-    ) - entities.extract_values(former)
+    ) - entities.extract_values(str(former))
     return cosine >= (SAME_NAMED_SUBJECT if shared else SAME_SUBJECT)
 
 
@@ -110,9 +112,7 @@ def _singular_words(text: str) -> set[str]:
     return {word.removesuffix("s") for word in words.split(text)}
 
 
-_ENVIRONMENT = re.compile(
-    r"\b(dev|prod|staging|test|ci|local)(?:elopment|uction|s|host)?\b", re.IGNORECASE
-)
+_ENVIRONMENT = re.compile(r"\b(dev|prod|staging|test|ci|local)(?:elopment|uction|s|host)?\b")
 
 
 def is_same_setting(
@@ -124,12 +124,8 @@ def is_same_setting(
     """
     (text, payload), (other_text, other_payload) = one, other
     places = {payload.get("location"), other_payload.get("location")} - {None, ""}
-    here, there = (_environments(content) for content in (text, other_text))
+    here, there = (set(_ENVIRONMENT.findall(content.lower())) for content in (text, other_text))
     return len(places) < 2 and (not here or not there or bool(here & there))
-
-
-def _environments(text: str) -> set[str]:
-    return {match.lower() for match in _ENVIRONMENT.findall(text)}
 
 
 CONFIDENCE = 0.7
@@ -177,7 +173,11 @@ class DraftWriter:
         self._recorder = recorder
         self._added: list[int] = []
         self._deleted: list[tuple[str, frozenset[str]]] = []
-        self._newcomer_ns = self._find_newcomers()
+        self._newcomer_ns: list[int] = []
+        if place.embedder_n is not None:
+            self._newcomer_ns = distillations.fragments_embedded_since(
+                db, place.seen_seq, place.embedder_n
+            )
 
     def store(
         self,
@@ -193,12 +193,6 @@ class DraftWriter:
             parent = stored[draft.parent] if draft.parent is not None else None
             stored.append(self._store_one(draft, neighbours, times, parent))
         self._add_extracted_edges(drafts, stored)
-
-    def _find_newcomers(self) -> list[int]:
-        place = self._context
-        if place.embedder_n is None:
-            return []
-        return distillations.fragments_embedded_since(self._db, place.seen_seq, place.embedder_n)
 
     def _store_one(
         self,
@@ -223,11 +217,12 @@ class DraftWriter:
         )
         own = [candidate for candidate in candidates if self._is_own(candidate)]
         same = self._find_duplicate(one, own)
-        if same is not None and placement.duplicate_outcome(one.trust, same.fragment) == "known":
-            self.result += CurationResult(known=1)
-            return same.n
-        if same is not None and placement.duplicate_outcome(one.trust, same.fragment) == "merge":
-            self._merge(one, same)
+        outcome = placement.duplicate_outcome(one.trust, same.fragment) if same else "replace"
+        if same is not None and outcome != "replace":
+            if outcome == "known":
+                self.result += CurationResult(known=1)
+            else:
+                self._merge(one, same)
             return same.n
         n = self._add(one, [candidate for candidate in own if candidate is not same])
         if same is not None:
@@ -280,7 +275,7 @@ class DraftWriter:
         sources = tuple(dict.fromkeys([*old.source_messages, *one.sources]))
         self._confirm(same.n, sources)
         newer = one.at >= old.created_at and draft.content != old.content
-        if newer and placement.covers_values(draft.content, old.content):
+        if newer and entities.covers_values(draft.content, old.content):
             fragments.update(
                 self._db, same.n, content=draft.content, summary=draft.summary,
                 mentioned=entities.fragment_mentions(draft.content, draft.summary),
@@ -291,14 +286,7 @@ class DraftWriter:
 
     def _add(self, one: _SourcedDraft, own: Sequence[Candidate]) -> int:
         draft, place = one.draft, self._context
-        roots = [
-            Neighbour(c.n, c.cosine)
-            for c in own
-            if c.fragment.depth == 0
-            and c.fragment.kind not in NEVER_PARENTS
-            and c.n not in self._added
-        ]
-        placed = placement.choose_place(roots)
+        placed = placement.choose_place([c for c in own if c.n not in self._added])
         parent = one.parent if one.parent is not None else placed.parent
         depth = fragments.get(self._db, parent).depth + 1 if parent is not None else 0
         new = NewFragment(
@@ -320,30 +308,31 @@ class DraftWriter:
         n = fragments.add(self._db, new, now=place.now)
         self._put_vector(n, draft)
         self._added.append(n)
-        self._recorder(self._db, reversible_changes.creation_step(self._db, n))
+        self._recorder(self._db, Step("added", n, note=pack_json(one.sources)))
         self.result += CurationResult(stored=(new.id,))
         self._count_confirmation(n)
         if parent is not None:
             self._attach(n, parent, one, reinforces=one.parent is None)
         elif placed.linked is not None:
-            self._add_edge(n, placed.linked, "associative", round(placed.weight, 4))
+            self._add_edge(n, placed.linked, "associative", round(placed.nearest, 4))
         return n
 
     def _confirm(self, n: int, sources: Sequence[str]) -> None:
         """Raise the confidence of a fragment, and count the confirmation for this project."""
         now = self._context.now
-        self._recorder(self._db, reversible_changes.reinforcement_step(self._db, n, now=now))
-        self._recorder(self._db, reversible_changes.confirmation_step(self._db, n))
+        gain = placement.CONFIRMATION_STEP
         reversible_changes.confirm(
-            self._db, n, sources=sources, confidence_gain=placement.CONFIRMATION_STEP, now=now
+            self._db, n, sources=sources, confidence_gain=gain, now=now, recorder=self._recorder
         )
         self._count_confirmation(n)
 
     def _count_confirmation(self, n: int) -> None:
         project_n = self._context.project_n
         if project_n is not None:
-            self._recorder(self._db, reversible_changes.count_step(self._db, n, project_n))
-            reversible_changes.count_confirmation(self._db, n, project_n, now=self._context.now)
+            now, recorder = self._context.now, self._recorder
+            reversible_changes.count_confirmation(
+                self._db, n, project_n, now=now, recorder=recorder
+            )
 
     def _add_edge(self, source: int, target: int, kind: EdgeKind, weight: float = 1.0) -> None:
         edge = EdgeRow(source, target, kind, weight)
@@ -354,7 +343,7 @@ class DraftWriter:
 
         An untrusted draft does not reinforce its parent.
         """
-        elder = graph.live_children(self._db, parent)
+        elder = graph.children(self._db, parent)
         self._add_edge(parent, n, "hierarchical")
         if elder:
             self._add_edge(elder[-1], n, "temporal")
@@ -362,10 +351,7 @@ class DraftWriter:
             self.result += CurationResult(attached=1)
             if one.trust >= UNASKED_TRUST:
                 now = self._context.now
-                self._recorder(
-                    self._db, reversible_changes.reinforcement_step(self._db, parent, now=now)
-                )
-                fragments.reinforce(self._db, parent, now=now)
+                reversible_changes.reinforce(self._db, parent, now=now, recorder=self._recorder)
 
     def _put_vector(self, n: int, draft: DraftFragment) -> None:
         if draft.vector is not None and self._context.embedder_n is not None:

@@ -97,7 +97,8 @@ class QuoteDetector:
         """Add messages, and drop the oldest ones beyond the limit."""
         for message in messages:
             if TRUST[lowest_origin(message.parts, message.origin)] < UNASKED_TRUST:
-                self._runs[message.id] = _word_runs(_dialogue_text(message))
+                spoken = (part.text for part in message.parts if is_dialogue_part(part))
+                self._runs[message.id] = _word_runs(" ".join(spoken))
         for id_ in list(self._runs)[:-MAX_UNTRUSTED_MESSAGES]:
             del self._runs[id_]
 
@@ -122,47 +123,36 @@ def build_drafts(
     context: CurationContext,
 ) -> tuple[list[DraftFragment], int]:
     """Return the drafts of an exchange, parents before children, and how many were dropped."""
-    origin = _DraftSources(
-        exchange_ids=tuple(one.id for one in exchange.messages),
-        known_ids=frozenset(message.id for message in messages),
-        quotes=quotes,
-    )
+    exchange_ids = [one.id for one in exchange.messages]
+    known_ids = {message.id for message in messages}
     drafts: list[DraftFragment] = []
     dropped = 0
     waiting: list[tuple[Extract, int | None, int]] = [(one, None, 1) for one in extracts]
     while waiting:
         extract, parent, depth = waiting.pop(0)
-        new = _check_draft(extract, parent, origin, context) if depth <= MAX_DEPTH else None
+        new = _check_draft(extract, parent, context) if depth <= MAX_DEPTH else None
         if new is None or len(drafts) >= MAX_DRAFTS:
             dropped += 1
             below = parent
         else:
-            drafts.append(new)
+            claimed = [id_ for id_ in extract.sources if id_ in known_ids] or exchange_ids
+            sources = dict.fromkeys([*claimed, *quotes.find_quoted(new.content)])
+            drafts.append(replace(new, sources=tuple(sources)))
             below = len(drafts) - 1
         waiting[:0] = [(child, below, depth + 1) for child in extract.children]
     return _embed_drafts(drafts, context), dropped
 
 
-@dataclass(frozen=True, slots=True)
-class _DraftSources:
-    """The messages that the drafts of an exchange may come from."""
-
-    exchange_ids: tuple[str, ...]
-    known_ids: frozenset[str]
-    quotes: QuoteDetector
-
-    def sources_of(self, extract: Extract, content: str) -> tuple[str, ...]:
-        """Return the sources of a draft: those it names, else all, and those that it quotes."""
-        claimed = [id_ for id_ in extract.sources if id_ in self.known_ids] or self.exchange_ids
-        return tuple(dict.fromkeys([*claimed, *self.quotes.find_quoted(content)]))
-
-
 def _check_draft(
-    extract: Extract, parent: int | None, origin: _DraftSources, context: CurationContext
+    extract: Extract, parent: int | None, context: CurationContext
 ) -> DraftFragment | None:
-    content = context.redactor.redact(words.clean(extract.content)).strip()
-    title = sentences.one_line(context.redactor.redact(words.clean(extract.summary)), SUMMARY_CHARS)
-    title = title or sentences.summary(content)
+    content, summary, corrects = (
+        context.redactor.redact(words.clean(text))
+        for text in (extract.content, extract.summary, extract.corrects)
+    )
+    content = content.strip()
+    corrects = sentences.one_line(corrects, SUMMARY_CHARS)
+    title = sentences.one_line(summary, SUMMARY_CHARS) or sentences.summary(content)
     if not content or len(content) > MAX_CHARS or not 0 <= extract.importance <= 1:
         return None
     payload = redact_tree(context.redactor, extract.payload)
@@ -170,9 +160,6 @@ def _check_draft(
     if checked is None:
         return None
     kind, fields = checked
-    corrects = sentences.one_line(
-        context.redactor.redact(words.clean(extract.corrects)), SUMMARY_CHARS
-    )
     if corrects:
         fields = {**fields, "replaces": corrects}
     return DraftFragment(
@@ -181,16 +168,12 @@ def _check_draft(
         kind=kind,
         importance=extract.importance,
         payload=fields,
-        sources=origin.sources_of(extract, content),
+        sources=(),
         parent=parent,
         corrects=corrects,
         edges=extract.edges,
         downgraded=kind != extract.kind,
     )
-
-
-def _dialogue_text(message: Message) -> str:
-    return " ".join(part.text for part in message.parts if is_dialogue_part(part))
 
 
 def _word_runs(text: str) -> set[tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from lore import clock
@@ -12,13 +13,21 @@ from lore.records import (
     Episode,
     EpisodeError,
     Fragment,
-    Message,
     Origin,
     Outcome,
     StoredEpisode,
     Task,
 )
-from lore.store import distillations, fragments, history, items, messages, project_rows, sessions
+from lore.store import (
+    distillations,
+    fragments,
+    history,
+    items,
+    messages,
+    pages,
+    project_rows,
+    sessions,
+)
 from lore.store.database import Connection, Database
 from lore.store.fragments import NewFragment
 from lore.text import entities, goals, sentences
@@ -38,8 +47,9 @@ def store_episode(database: Database, session: str, episode: Episode) -> str | N
     Called again, it updates the same fragment, and only if something changed. A fragment that a
     user deleted or revoked stays hidden.
     """
+    now = database.now()
     return database.write(
-        lambda db: _store(database, db, sessions.get_session_number(db, session), episode)
+        lambda db: _store(db, sessions.get_session_number(db, session), episode, now)
     )
 
 
@@ -64,7 +74,7 @@ def session_of(db: Connection, name: str) -> str:
 def recent_episodes(db: Connection, *, project: str, limit: int) -> list[StoredEpisode]:
     """Return the latest stored episodes, newest first."""
     project_n = project_rows.get_project(db, project) if project else None
-    ns = distillations.recent_episodes(db, project_n=project_n, limit=limit)
+    ns = [n for _, n in pages.episodes(db, (), project_n=project_n, limit=limit)]
     by_number = fragments.by_number(db, ns)
     stored = [load_episode(db, by_number[n]) for n in ns if n in by_number]
     return [one for one in stored if one.episode.goal or one.episode.calls]
@@ -80,49 +90,35 @@ def load_episode(db: Connection, fragment: Fragment) -> StoredEpisode:
     return StoredEpisode(fragment, parse_episode(fragment.payload), at)
 
 
-def _store(database: Database, db: Connection, session_n: int, episode: Episode) -> str | None:
+def _store(db: Connection, session_n: int, episode: Episode, now: datetime) -> str | None:
     source_ns = [items.resolve(db, id_, type="message").n for id_ in episode.sources]
     own: Origin = "tool" if episode.titled else "assistant"  # a title has no origin of its own
     origin = messages.lowest_trust_origin(db, own, source_ns)
+    content = episode_text.format_episode(episode)
+    title = sentences.summary(episode.goal) or f"{episode.calls} tool calls"
+    payload, mentions = episode_to_payload(episode), entities.extract_mentions(content, title=title)
     n = distillations.find_episode(db, session_n)
     if n is None:
-        return _add(database, db, session_n, episode, origin)
+        new = NewFragment(
+            id=clock.new_id(now),
+            content=content,
+            summary=title,
+            kind="episode",
+            created_at=min(now, sessions.get_session(db, session_n).last_message_at),
+            payload=payload,
+            importance=IMPORTANCE,
+            origin=origin,
+            project_n=sessions.project_of_session(db, session_n),
+            session_n=session_n,
+            source_messages=episode.sources,
+            mentions=mentions,
+            metadata=distillations.SESSION_EPISODE,
+        )
+        fragments.add(db, new, now=now)
+        return new.id
     if fragments.is_deleted(db, n):
         return None
-    _update(database, db, n, episode, origin)
-    return fragments.get(db, n).id
-
-
-def _add(
-    database: Database, db: Connection, session_n: int, episode: Episode, origin: Origin
-) -> str:
-    now = database.now()
-    content = episode_text.format_episode(episode)
-    title = _title(episode)
-    new = NewFragment(
-        id=clock.new_id(now),
-        content=content,
-        summary=title,
-        kind="episode",
-        created_at=min(now, sessions.get_session(db, session_n).last_message_at),
-        payload=episode_to_payload(episode),
-        importance=IMPORTANCE,
-        origin=origin,
-        project_n=sessions.project_of_session(db, session_n),
-        session_n=session_n,
-        source_messages=episode.sources,
-        mentions=entities.extract_mentions(content, title=title),
-        metadata=distillations.SESSION_EPISODE,
-    )
-    fragments.add(db, new, now=now)
-    return new.id
-
-
-def _update(database: Database, db: Connection, n: int, episode: Episode, origin: Origin) -> None:
-    now = database.now()
-    content, title = episode_text.format_episode(episode), _title(episode)
     old = fragments.get(db, n)
-    payload = episode_to_payload(episode)
     if (old.payload, old.source_messages) != (payload, episode.sources):
         distillations.update_episode(
             db, n, payload=payload, source_messages=episode.sources, origin=origin
@@ -134,14 +130,11 @@ def _update(database: Database, db: Connection, n: int, episode: Episode, origin
             n,
             content=content,
             summary=title,
-            mentioned=entities.extract_mentions(content, title=title),
+            mentioned=mentions,
             now=now,
             reason="the session went on",
         )
-
-
-def _title(episode: Episode) -> str:
-    return sentences.summary(episode.goal) or f"{episode.calls} tool calls"
+    return old.id
 
 
 def episode_to_payload(episode: Episode) -> dict[str, Any]:
@@ -247,22 +240,17 @@ def store_working_state(database: Database, session: str) -> None:
 
 
 def _last_request(db: Connection, n: int) -> dict[str, str]:
-    last = messages.last_ordinal(db, n)
-    for message in reversed(
-        messages.messages_of_session(db, n, first=max(0, last - _MAX_RECENT_MESSAGES))
-    ):
-        if message.role == "user" and (request := _request(message)):
-            return {"id": message.id, "asked": request}
+    first = max(0, messages.last_ordinal(db, n) - _MAX_RECENT_MESSAGES)
+    for message in reversed(messages.messages_of_session(db, n, first=first)):
+        if message.role != "user":
+            continue
+        typed = (
+            part.text
+            for part in message.parts
+            if is_spoken_part(part) and part_origin(part, message.origin) == "user"
+        )
+        request = goals.parse_request("\n".join(typed))
+        asked = sentences.one_line(request.text, _REQUEST_CHARS) if request else ""
+        if request and asked and not request.command:
+            return {"id": message.id, "asked": asked}
     return {}
-
-
-def _request(message: Message) -> str:
-    typed = [
-        part.text
-        for part in message.parts
-        if is_spoken_part(part) and part_origin(part, message.origin) == "user"
-    ]
-    request = goals.parse_request("\n".join(typed))
-    return (
-        sentences.one_line(request.text, _REQUEST_CHARS) if request and not request.command else ""
-    )

@@ -127,26 +127,25 @@ def _next_page(
     else:
         last = new_messages[-1].ordinal
     grouped = _add_following(_group_exchanges(database, cut, context), texts)
-    pages = list(_add_messages(grouped, new_messages, mark, last))
-    return pages or None
+    return list(_add_messages(grouped, new_messages, mark, last)) or None
 
 
 def _group_exchanges(
     database: Database, cut: Sequence[Segment], context: CurationContext
 ) -> list[Segment]:
     """Join short exchanges of one event; no group crosses an event boundary."""
-    turns = [_opening_text(exchange) for exchange in cut]
+    # The beginning of an exchange states its topic.
+    turns = ["\n".join(one.text[:TURN_CHARS] for one in each.messages[:2]) for each in cut]
     embed = partial(_turn_vectors, database, cut, context) if context.embedder.dimension else None
     grouped: list[Segment] = []
     for event in segments.split_events(turns, embed):
-        run: list[Segment] = []
+        first = len(grouped)
         for exchange in (cut[place] for place in event):
-            if run and sum(e.tokens for e in run) + exchange.tokens > MAX_GROUP_TOKENS:
-                grouped.append(_join_exchanges(run))
-                run = []
-            run.append(exchange)
-        if run:
-            grouped.append(_join_exchanges(run))
+            if len(grouped) > first and grouped[-1].tokens + exchange.tokens <= MAX_GROUP_TOKENS:
+                joined = (*grouped[-1].messages, *exchange.messages)
+                grouped[-1] = replace(grouped[-1], messages=joined)
+            else:
+                grouped.append(exchange)
     return grouped
 
 
@@ -178,16 +177,6 @@ def _add_following(grouped: Sequence[Segment], texts: Sequence[MessageText]) -> 
         end += len(exchange.messages)
         extended.append(replace(exchange, later=tuple(texts[end : end + LOOK_AHEAD])))
     return extended
-
-
-def _opening_text(exchange: Segment) -> str:
-    """Return the beginning of an exchange, which states its topic."""
-    return "\n".join(one.text[:TURN_CHARS] for one in exchange.messages[:2])
-
-
-def _join_exchanges(run: Sequence[Segment]) -> Segment:
-    texts = tuple(one for exchange in run for one in exchange.messages)
-    return Segment(run[0].session_id, texts, run[0].title)
 
 
 def _add_messages(
@@ -226,15 +215,8 @@ def _curate_exchange(
         project_id = sessions.get_session(db, session_n).project_id
         seq = vectors.newest_seq(db)
     near = [placement.find_neighbours(context.nearest, draft.vector, project_n) for draft in drafts]
-    place = ExchangeContext(
-        session_n,
-        project_n,
-        project_id,
-        embedder_n,
-        context.embedder.dimension,
-        seq,
-        database.now(),
-    )
+    dimension, now = context.embedder.dimension, database.now()
+    place = ExchangeContext(session_n, project_n, project_id, embedder_n, dimension, seq, now)
     times = {message.id: message.created_at for message in read}
 
     def work(db: Connection) -> CurationResult | None:
@@ -252,12 +234,11 @@ def _curate_exchange(
 
 
 def _ensure_embedder(database: Database, context: CurationContext) -> int | None:
-    embedder = context.embedder
-    if not embedder.dimension:
+    identity, dimension = context.embedder.identity, context.embedder.dimension
+    if not dimension:
         return None
     with database.read() as db:
-        embedder_n = vectors.find_embedder(db, embedder.identity)
-    ensure = partial(
-        vectors.ensure_embedder, identity=embedder.identity, dimension=embedder.dimension
-    )
-    return embedder_n if embedder_n is not None else database.write(ensure)
+        embedder_n = vectors.find_embedder(db, identity)
+    if embedder_n is not None:
+        return embedder_n
+    return database.write(lambda db: vectors.ensure_embedder(db, identity, dimension))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from typing import Literal
 
 import orjson
 
@@ -49,29 +50,16 @@ def required_trust(fragment: Fragment) -> int:
     return TRUST["user"] if approved and stands else fragment.trust
 
 
-def check_may_change(origin: Origin, fragment: Fragment) -> None:
-    """Reject a change by an origin with lower trust."""
-    _check(origin, fragment, "change", "update")
-
-
-def check_may_delete(origin: Origin, fragment: Fragment) -> None:
-    """Reject a deletion by an origin with lower trust."""
-    _check(origin, fragment, "delete", "delete")
-
-
-def check_may_move(origin: Origin, fragment: Fragment) -> None:
-    """Reject a move by an origin with lower trust."""
-    _check(origin, fragment, "move", "link")
-
-
-def _check(origin: Origin, fragment: Fragment, verb: str, command: str) -> None:
+def _check_may(verb: Literal["change", "delete", "move"], origin: Origin, old: Fragment) -> None:
+    """Reject an edit by an origin with lower trust."""
     check_origin(origin)
-    if TRUST[origin] < required_trust(fragment):
-        msg = f"Origin '{origin}' may not {verb} a fragment of origin '{fragment.origin}'."
+    if TRUST[origin] < required_trust(old):
+        command = {"change": "update", "move": "link"}.get(verb, verb)
+        msg = f"Origin '{origin}' may not {verb} a fragment of origin '{old.origin}'."
         raise InvalidInput(msg, hint=_USER_HINT.format(command=command))
 
 
-def check_may_supersede(origin: Origin, older: Fragment, newer: Fragment) -> None:
+def _check_may_supersede(origin: Origin, older: Fragment, newer: Fragment) -> None:
     """Reject a supersession by lower trust, unless a user decides it."""
     check_origin(origin)
     if origin == "user":
@@ -112,34 +100,29 @@ def store_all(
     database: Database, drafts: Iterable[Draft], *, redactor: Redactor = EPHEMERAL_REDACTOR
 ) -> list[str]:
     """Store many fragments in few transactions and return their ids in order."""
+
+    def run_all(works: list[StoreWork], db: Connection) -> list[str]:
+        return [work(db) for work in works]
+
     ids: list[str] = []
     stream = iter(drafts)
     while works := [prepare_store(database, draft, redactor) for draft in islice(stream, BATCH)]:
-        ids += database.write(partial(_run_all, works))
+        ids += database.write(partial(run_all, works))
     return ids
 
 
-def _run_all(works: list[StoreWork], db: Connection) -> list[str]:
-    return [work(db) for work in works]
-
-
 def prepare_store(
-    database: Database, draft: Draft, redactor: Redactor, *, approved: bool = False
+    database: Database, draft: Draft, redactor: Redactor | None, *, approved: bool = False
 ) -> StoreWork:
-    """Check a draft and return the work that stores it.
+    """Check a draft and return the work that stores it; without a redactor it is clean already.
 
     Approved drafts are trusted like the assistant's words, whatever their origin.
     """
-    return store_work(database, clean_draft(draft, redactor), approved=approved)
-
-
-def store_work(database: Database, draft: Draft, *, approved: bool = False) -> StoreWork:
-    """Return the work that stores a cleaned draft."""
+    draft = clean_draft(draft, redactor) if redactor else draft
     content, now = draft.content, database.now()
     title = sentences.one_line(draft.summary, SUMMARY_CHARS)
     mentioned = entities.extract_mentions(content, title=title)
-    project = draft.project
-    place = ProjectFinder().find(project)
+    place = ProjectFinder().find(draft.project)
 
     def work(db: Connection) -> str:
         parent = _resolve_live(db, draft.parent_id) if draft.parent_id else None
@@ -148,6 +131,8 @@ def store_work(database: Database, draft: Draft, *, approved: bool = False) -> S
         if draft.depth not in (None, depth):
             msg = f"A fragment at this place has depth {depth}, not {draft.depth}."
             raise InvalidInput(msg, hint="Leave the depth out, or give another parent.")
+        source_ns = [source.n for source in sources]
+        trust = TRUST[messages.lowest_trust_origin(db, draft.origin, source_ns)]
         new = fragments.NewFragment(
             id=clock.new_id(now),
             content=content,
@@ -159,13 +144,8 @@ def store_work(database: Database, draft: Draft, *, approved: bool = False) -> S
             importance=draft.importance,
             confidence=draft.confidence,
             origin=draft.origin,
-            trust=max(
-                TRUST[
-                    messages.lowest_trust_origin(db, draft.origin, [source.n for source in sources])
-                ],
-                UNASKED_TRUST if approved else 0,
-            ),
-            project_n=projects.ensure_project(db, project, place, now=now),
+            trust=max(trust, UNASKED_TRUST) if approved else trust,
+            project_n=projects.ensure_project(db, draft.project, place, now=now),
             session_n=sessions.get_session_number(db, draft.session) if draft.session else None,
             source_messages=tuple(source.id for source in sources),
             mentions=mentioned,
@@ -251,7 +231,7 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
     def work(db: Connection) -> int:
         n = _resolve_live(db, id_)
         old = fragments.get(db, n)
-        check_may_change(origin, old)
+        _check_may("change", origin, old)
         wording = Wording(old.content, old.summary)
         history.record_action(db, "update", n, UndoSnapshot(wording=wording), now=now)
         return fragments.update(
@@ -277,7 +257,7 @@ def delete(database: Database, id_: str, *, origin: Origin = "user", key: str = 
     def work(db: Connection) -> str:
         n = _resolve_live(db, id_)
         fragment = fragments.get(db, n)
-        check_may_delete(origin, fragment)
+        _check_may("delete", origin, fragment)
         hide_undoably(db, n, now=now)
         return fragment.id
 
@@ -328,7 +308,7 @@ def link(  # noqa: PLR0913 - what an edge has, and how it is written
         parent = graph.find_parent(db, b) if kind == "hierarchical" else None
         drawn = LinkSnapshot(b, kind, graph.find_edge(db, a, b, kind), parent)
         if kind == "hierarchical":
-            check_may_move(origin, fragments.get(db, b))
+            _check_may("move", origin, fragments.get(db, b))
             move(db, b, a, now=now)
         graph.put_edge(db, a, b, kind, now=now, weight=weight, note=remark)
         history.record_action(db, "link", a, UndoSnapshot(link=drawn), now=now)
@@ -364,7 +344,7 @@ def supersede(
         if a.id in _successors(db, b):
             msg = "The newer one is itself superseded by the older one."
             raise InvalidInput(msg)
-        check_may_supersede(origin, a, b)
+        _check_may_supersede(origin, a, b)
         reversible_changes.supersede(db, older, newer, now=now)
         before = UndoSnapshot(successor=SuccessorSnapshot(newer, a.superseded_by))
         history.record_action(db, "supersede", older, before, now=now)
@@ -372,13 +352,13 @@ def supersede(
     database.write(work, key=scope_key("supersede", key))
 
 
-def _successors(db: Connection, fragment: Fragment) -> list[str]:
-    successors: list[str] = []
+def _successors(db: Connection, fragment: Fragment) -> dict[str, int]:
+    ns: dict[str, int] = {}
     following = fragment.superseded_by
-    while following is not None and following not in successors:
-        successors.append(following)
-        following = fragments.get(db, items.resolve(db, following).n).superseded_by
-    return successors
+    while following is not None and following not in ns:
+        ns[following] = items.resolve(db, following).n
+        following = fragments.get(db, ns[following]).superseded_by
+    return ns
 
 
 def _resolve_live(db: Connection, id_: str) -> int:

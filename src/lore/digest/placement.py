@@ -36,32 +36,40 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate(Neighbour):
+    """A neighbour that was loaded."""
+
+    fragment: Fragment
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
-    """The parent of a draft, or the root it is linked to with a weight."""
+    """The parent of a draft or the root it is linked to, and the cosine of the nearest root."""
 
     parent: int | None = None
     linked: int | None = None
-    weight: float = 0.0
     nearest: float = 0.0
 
 
-def choose_place(roots: Sequence[Neighbour]) -> Placement:
-    """Return the place of a draft among the nearest roots."""
+def choose_place(candidates: Sequence[Candidate]) -> Placement:
+    """Return the place of a draft among the nearest roots that may have children."""
+    roots = (
+        one
+        for one in candidates
+        if one.fragment.depth == 0 and one.fragment.kind not in NEVER_PARENTS
+    )
     best = max(roots, key=lambda root: (root.cosine, -root.n), default=None)
     if best is None:
         return Placement()
     near = min(1.0, max(0.0, best.cosine))
     if near > ATTACH_ABOVE:
         return Placement(parent=best.n, nearest=near)
-    if near >= ASSOCIATE_FROM:
-        return Placement(linked=best.n, weight=near, nearest=near)
-    return Placement(nearest=near)
+    return Placement(linked=best.n if near >= ASSOCIATE_FROM else None, nearest=near)
 
 
 def raise_importance(importance: float, nearest: float) -> float:
     """Return an importance raised by the novelty of a draft, at most 1."""
-    near = min(1.0, max(0.0, nearest))
-    return min(1.0, importance * (1 + SURPRISE * (1 - near)))
+    return min(1.0, importance * (1 + SURPRISE * (1 - nearest)))
 
 
 THRESHOLDS: Mapping[FragmentKind, float] = {
@@ -86,30 +94,26 @@ CONFIRMATION_STEP = 0.05
 DuplicateOutcome = Literal["merge", "known", "replace"]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A stored fragment, and the cosine between it and a draft."""
-
-    n: int
-    cosine: float
-    fragment: Fragment
-
-
 def is_duplicate(
     kind: FragmentKind, content: str, payload: Mapping[str, Any], candidate: Candidate
 ) -> bool:
     """Return whether a draft duplicates a stored fragment, with no different value in it."""
     fragment = candidate.fragment
-    if fragment.kind != kind or not _has_same_key(kind, payload, fragment.payload):
+    if fragment.kind != kind:
+        return False
+    if any(
+        payload.get(name, "") != fragment.payload.get(name, "")
+        for name in _KEY_FIELDS.get(kind, ())
+    ):
         return False
     if content == fragment.content:
         return True
     if candidate.cosine < THRESHOLDS.get(kind, DEFAULT_THRESHOLD):
         return False
-    takes_back = [
+    takes_back, took_back = (
         instructions.find_withdrawal(text) is not None for text in (content, fragment.content)
-    ]
-    return entities.values_agree(content, fragment.content) and takes_back[0] == takes_back[1]
+    )
+    return entities.values_agree(content, fragment.content) and takes_back == took_back
 
 
 _KEY_FIELDS: Mapping[FragmentKind, tuple[str, ...]] = {
@@ -117,10 +121,6 @@ _KEY_FIELDS: Mapping[FragmentKind, tuple[str, ...]] = {
     "config": ("setting", "value", "location"),
 }
 """Payload fields in which duplicates must agree: other commands lie just as close."""
-
-
-def _has_same_key(kind: FragmentKind, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one.get(name, "") == other.get(name, "") for name in _KEY_FIELDS.get(kind, ()))
 
 
 def find_duplicate(
@@ -136,11 +136,6 @@ def duplicate_outcome(trust: int, fragment: Fragment) -> DuplicateOutcome:
     if trust < required_trust(fragment):
         return "known"
     return "merge" if trust == fragment.trust else "replace"
-
-
-def covers_values(newer: str, older: str) -> bool:
-    """Return whether a newer wording has every value of the older one."""
-    return entities.covers_values(newer, older)
 
 
 OWN_NEIGHBOURS, OTHER_NEIGHBOURS = 48, 8
@@ -170,7 +165,7 @@ def load_candidates(db: Connection, neighbours: Sequence[Neighbour]) -> list[Can
     best: dict[int, float] = {}
     for one in neighbours:
         best[one.n] = max(one.cosine, best.get(one.n, -1.0))
-    deleted = fragments.deleted_among(db, list(best))
+    deleted = fragments.deletion_times(db, list(best))
     there = fragments.by_number(db, sorted(best.keys() - deleted))
     standing = [
         Candidate(n, best[n], fragment)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -127,7 +128,9 @@ def _differences(db: Connection, project_n: int, page: Page) -> list[SharedChang
             )
             if _digest(entry.text) not in known_digests:
                 changes.append(_change(None, entry))
-        elif not _is_unchanged(rows.get(entry.id), fragment, entry):
+        elif canonical(fragment.content) != entry.text and (
+            entry.id not in rows or rows[entry.id].digest != _digest(entry.text)
+        ):
             before = _entry(entry.id, fragment)
             changes.append(replace(_change(before, entry), fragment_id=fragment.id))
     present = {entry.id or _digest(entry.text) for entry in page.entries}
@@ -174,12 +177,6 @@ def _find_own_fragment(db: Connection, id_: str, project_n: int) -> int | None:
     return item.n if item.project_n == project_n else None
 
 
-def _is_unchanged(row: SharedRow | None, fragment: Fragment, entry: Entry) -> bool:
-    if row is not None and row.digest == _digest(entry.text):
-        return True
-    return canonical(fragment.content) == entry.text
-
-
 def apply_changes(
     database: Database,
     project: str,
@@ -188,40 +185,37 @@ def apply_changes(
     redactor: Redactor = EPHEMERAL_REDACTOR,
 ) -> int:
     """Apply the changes that a user approved, in one transaction; return how many."""
-    works = [(change, _prepare_addition(database, project, change, redactor)) for change in changes]
+    changes = list(changes)
+    additions = {
+        place: storing.prepare_store(
+            database,
+            Draft(change.after, kind=change.kind, origin="repo", project=project),
+            redactor,
+            approved=True,
+        )
+        for place, change in enumerate(changes)
+        if change.verb == "add"
+    }
 
     def work(db: Connection) -> int:
-        for change, add in works:
-            if add is not None:
-                n = items.resolve(db, add(db), type="fragment").n
-                entry = change.entry or items.ids_of(db, [n])[n]
-                project_rows.put_shared_entries(
-                    db, [SharedRow(entry, n, _digest(change.after), left_out=False)]
-                )
-            elif change.verb == "change":
-                _reword(database, db, change)
-            else:
-                n = items.resolve(db, change.fragment_id, type="fragment").n
+        for place, change in enumerate(changes):
+            id_ = additions[place](db) if change.verb == "add" else change.fragment_id
+            n = items.resolve(db, id_, type="fragment").n
+            if change.verb == "remove":
                 storing.hide_undoably(db, n, now=database.now())
                 project_rows.remove_shared_entries(db, [change.entry])
-        return len(works)
+                continue
+            if change.verb == "change":
+                _reword(db, n, change, database.now())
+            row = SharedRow(change.entry or id_, n, _digest(change.after), left_out=False)
+            project_rows.put_shared_entries(db, [row])
+        return len(changes)
 
     return database.write(work)
 
 
-def _prepare_addition(
-    database: Database, project: str, change: SharedChange, redactor: Redactor
-) -> storing.StoreWork | None:
-    if change.verb != "add":
-        return None
-    draft = Draft(change.after, kind=change.kind, origin="repo", project=project)
-    return storing.prepare_store(database, draft, redactor, approved=True)
-
-
-def _reword(database: Database, db: Connection, change: SharedChange) -> None:
-    n = items.resolve(db, change.fragment_id, type="fragment").n
+def _reword(db: Connection, n: int, change: SharedChange, now: datetime) -> None:
     old = fragments.get(db, n)
-    now = database.now()
     wording = Wording(old.content, old.summary, Attribution(old.origin, old.trust, old.kind))
     history.record_action(db, "update", n, UndoSnapshot(wording=wording), now=now)
     fragments.set_attribution(db, n, "repo", min(old.trust, UNASKED_TRUST), change.kind)
@@ -233,9 +227,6 @@ def _reword(database: Database, db: Connection, change: SharedChange) -> None:
         mentioned=entities.extract_mentions(change.after, title=""),
         now=now,
         reason="changed on the shared page",
-    )
-    project_rows.put_shared_entries(
-        db, [SharedRow(change.entry, n, _digest(change.after), left_out=False)]
     )
 
 
@@ -312,14 +303,11 @@ from the specification.
 
 def promotion_offers(db: Connection) -> list[PromotionOffer]:
     """Return the fragments that may be promoted, those confirmed in most projects first."""
-    by_number = reversible_changes.widely_confirmed(
+    confirmations = reversible_changes.widely_confirmed(
         db, projects=MIN_PROJECTS, confidence=MIN_PROMOTION_CONFIDENCE, trust=UNASKED_TRUST
     )
-    rows = fragments.by_number(db, [n for n, _ in by_number])
-    return [
-        PromotionOffer(rows[n], reversible_changes.confirmations_by_project(db, n))
-        for n, _ in by_number
-    ]
+    rows = fragments.by_number(db, list(confirmations))
+    return [PromotionOffer(rows[n], by_project) for n, by_project in confirmations.items()]
 
 
 def promote(database: Database, id_: str, *, key: str = "") -> str:

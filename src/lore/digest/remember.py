@@ -13,7 +13,7 @@ from lore import projects
 from lore.digest import fragment_edits, placement
 from lore.digest.drafts import NearestSearch, Scores
 from lore.digest.fragment_edits import required_trust
-from lore.digest.placement import NEVER_PARENTS, Candidate, Neighbour, Placement
+from lore.digest.placement import Candidate, Placement
 from lore.embed import Embedder
 from lore.errors import EmbedderError
 from lore.projects import ProjectFinder
@@ -31,7 +31,7 @@ from lore.store import (
 from lore.store import fragments as fragment_store
 from lore.store.database import Connection, Database
 from lore.store.history import SuccessorSnapshot, UndoSnapshot
-from lore.text import sentences
+from lore.text import entities, sentences
 
 MAX_SIMILAR = 3
 """The number of similar fragments to report: enough to see whether two should be merged."""
@@ -73,33 +73,27 @@ def remember(
 
     A depth of 0 keeps it a root; any other depth applies only with a parent.
     """
-    draft = fragment_edits.clean_draft(_without_wished_depth(draft), redactor)
+    if not draft.parent_id and draft.depth != 0:
+        draft = replace(draft, depth=None)
+    draft = fragment_edits.clean_draft(draft, redactor)
     vector = _embed(embedder, draft)
     around = _inspect(database, draft, search, vector)
     resembles = tuple(one.fragment.id for one in around.near[:MAX_SIMILAR])
     same = around.duplicate.fragment if around.duplicate else None
-    if (
-        same
-        and placement.covers_values(same.content, draft.content)
-        and TRUST[draft.origin] <= same.trust
-    ):
-        return RememberOutcome(same.id, "known", tuple(id_ for id_ in resembles if id_ != same.id))
-    if same and required_trust(same) <= TRUST[draft.origin] == same.trust:
-        fragment_edits.update(
-            database, same.id, draft.content, summary=draft.summary, reason="said again",
-            origin=draft.origin, key=key, redactor=redactor,
-        )  # fmt: skip
-        return RememberOutcome(
-            same.id, "updated", tuple(id_ for id_ in resembles if id_ != same.id)
-        )
+    trust = TRUST[draft.origin]
+    if same:
+        others = tuple(id_ for id_ in resembles if id_ != same.id)
+        if entities.covers_values(same.content, draft.content) and trust <= same.trust:
+            return RememberOutcome(same.id, "known", others)
+        if required_trust(same) <= trust == same.trust:
+            fragment_edits.update(
+                database, same.id, draft.content, summary=draft.summary, reason="said again",
+                origin=draft.origin, key=key, redactor=redactor,
+            )  # fmt: skip
+            return RememberOutcome(same.id, "updated", others)
     id_, is_new = _store(database, draft, around, key=key)
-    replaced = same.id if same and is_new and TRUST[draft.origin] > same.trust else ""
+    replaced = same.id if same and is_new and trust > same.trust else ""
     return RememberOutcome(id_, "stored" if is_new else "known", resembles, replaced)
-
-
-def _without_wished_depth(draft: Draft) -> Draft:
-    is_placed = draft.parent_id or draft.depth == 0
-    return draft if is_placed else replace(draft, depth=None)
 
 
 def _embed(embedder: Embedder, draft: Draft) -> Scores | None:
@@ -138,17 +132,13 @@ def _inspect(
             same: Candidate | None = Candidate(same_n, 1.0, fragment_store.get(db, same_n))
         else:
             same = placement.find_duplicate(draft.kind, draft.content, draft.payload, own)
-    roots = [
-        Neighbour(one.n, one.cosine)
-        for one in own
-        if one.fragment.depth == 0
-        and one.fragment.kind not in NEVER_PARENTS
-        and (same is None or one.n != same.n)
-    ]
     near = tuple(one for one in own if one.cosine >= placement.ASSOCIATE_FROM)
-    placed = Placement() if draft.parent_id else placement.choose_place(roots)
+    placed = Placement()
+    if not draft.parent_id:
+        others = [one for one in own if same is None or one.n != same.n]
+        placed = placement.choose_place(others)
     if draft.depth == 0 and placed.parent is not None:
-        placed = Placement(linked=placed.parent, weight=placed.nearest, nearest=placed.nearest)
+        placed = Placement(linked=placed.parent, nearest=placed.nearest)
     return Surroundings(near, same, placed, project_n)
 
 
@@ -158,11 +148,13 @@ def _store(database: Database, draft: Draft, around: Surroundings, *, key: str) 
     Another process may have stored the same text since the search.
     """
     now, placed = database.now(), around.placement
-    place_id = _id_of(database, placed.parent)
+    parent_id = draft.parent_id
+    if placed.parent is not None:
+        with database.read() as db:
+            parent_id = fragment_store.get(db, placed.parent).id
     depth = draft.depth if draft.parent_id else None
-    work = fragment_edits.store_work(
-        database, replace(draft, parent_id=draft.parent_id or place_id, depth=depth)
-    )
+    placed_draft = replace(draft, parent_id=parent_id, depth=depth)
+    work = fragment_edits.prepare_store(database, placed_draft, redactor=None)
 
     def store(db: Connection) -> tuple[str, bool]:
         same_n = distillations.find_same_text(
@@ -170,7 +162,7 @@ def _store(database: Database, draft: Draft, around: Surroundings, *, key: str) 
         )
         if same_n is not None and (around.duplicate is None or same_n != around.duplicate.n):
             return fragment_store.get(db, same_n).id, False
-        elder = graph.live_children(db, placed.parent) if placed.parent is not None else []
+        elder = graph.children(db, placed.parent) if placed.parent is not None else []
         id_ = work(db)
         n = items.resolve(db, id_).n
         if elder:
@@ -179,7 +171,7 @@ def _store(database: Database, draft: Draft, around: Surroundings, *, key: str) 
             fragment_store.reinforce(db, placed.parent, now=now)
         if placed.linked is not None:
             graph.put_edge(
-                db, n, placed.linked, "associative", now=now, weight=round(placed.weight, 4)
+                db, n, placed.linked, "associative", now=now, weight=round(placed.nearest, 4)
             )
         if around.duplicate is not None and TRUST[draft.origin] > around.duplicate.fragment.trust:
             reversible_changes.supersede(db, around.duplicate.n, n, now=now)
@@ -189,10 +181,3 @@ def _store(database: Database, draft: Draft, around: Surroundings, *, key: str) 
 
     id_, is_new = database.write(store, key=fragment_edits.scope_key("store", key))
     return id_, is_new
-
-
-def _id_of(database: Database, n: int | None) -> str:
-    if n is None:
-        return ""
-    with database.read() as db:
-        return fragment_store.get(db, n).id

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from lore.digest.fragment_edits import hide_undoably
 from lore.errors import InvalidInput
-from lore.records import Origin, Part, Revocation, Title
+from lore.records import Part, Revocation, Title
 from lore.store import (
     distillations,
     fragments,
@@ -57,21 +55,20 @@ def revoke(database: Database, suspect: RevocationTarget) -> Revocation:
     The messages stay. 'undo' restores fragments and instructions together; distillations are made
     again from the messages.
     """
-    return database.write(partial(_revoke, database, suspect))
-
-
-def _revoke(database: Database, suspect: RevocationTarget, db: Connection) -> Revocation:
     now = database.now()
-    reach = _find_affected(db, suspect)
-    revocation = _describe(db, reach)
-    removed = standing_instructions.remove(db, sorted(reach.messages))
-    for place, n in enumerate(reach.fragments):
-        taken_out = () if place else tuple(removed)
-        hide_undoably(
-            db, n, UndoSnapshot(batch="revocation", removed_instructions=taken_out), now=now
-        )
-    distillations.remove_distillations(db, reach.distillations, now=now)
-    return revocation
+
+    def work(db: Connection) -> Revocation:
+        reach = _find_affected(db, suspect)
+        revocation = _describe(db, reach)
+        removed = tuple(standing_instructions.remove(db, sorted(reach.messages)))
+        for n in reach.fragments:
+            before = UndoSnapshot(batch="revocation", removed_instructions=removed)
+            hide_undoably(db, n, before, now=now)
+            removed = ()
+        distillations.remove_distillations(db, reach.distillations, now=now)
+        return revocation
+
+    return database.write(work)
 
 
 def _describe(db: Connection, reach: _Affected) -> Revocation:
@@ -113,56 +110,41 @@ def _direct_matches(db: Connection, suspect: RevocationTarget) -> tuple[set[int]
         raise InvalidInput(msg)
     project_n = project_rows.get_project(db, suspect.project) if suspect.project else None
     if suspect.session:
-        return _match_session(db, sessions.get_session_number(db, suspect.session))
+        session_n = sessions.get_session_number(db, suspect.session)
+        return hard_delete.contents_of_session(db, session_n)
     if suspect.origin:
         return _match_origin(db, suspect.origin, project_n)
     return _match_file(db, suspect.file.strip(), project_n)
-
-
-def _match_session(db: Connection, session_n: int) -> tuple[set[int], set[int]]:
-    family = hard_delete.select_session(db, session_n)
-    messages = hard_delete.messages_of_sessions(db, family.session_ns)
-    return messages, hard_delete.fragments_of_sessions(db, family.session_ns)
 
 
 def _match_origin(db: Connection, origin: str, project_n: int | None) -> tuple[set[int], set[int]]:
     check_origin(origin)
     messages = {
         n
-        for n, of_message, parts in hard_delete.messages_with_origin(
-            db, origin, project_n=project_n
-        )
-        if origin in _origins_of(parts, of_message)
+        for n, whole, parts in hard_delete.messages_with_origin(db, origin, project_n=project_n)
+        if origin in {whole, *(message_features.part_origin(part, whole) for part in parts)}
     }
     return messages, hard_delete.fragments_by_origin(db, origin, project_n=project_n)
-
-
-def _origins_of(parts: tuple[Part, ...], of_message: Origin) -> set[Origin]:
-    return {of_message, *(message_features.part_origin(part, of_message) for part in parts)}
 
 
 def _match_file(db: Connection, file: str, project_n: int | None) -> tuple[set[int], set[int]]:
     """Return the messages that come from a file: read by a tool, or imported as a transcript."""
     watermark = watermarks.find(db, file)
     if watermark and watermark.session_id:
-        return _match_session(db, sessions.get_session_number(db, watermark.session_id))
+        session_n = sessions.get_session_number(db, watermark.session_id)
+        return hard_delete.contents_of_session(db, session_n)
     name = file.rstrip("/").rsplit("/", 1)[-1]
     call_ids: set[tuple[int, str]] = set()
     messages: set[int] = set()
     for n, session_n, parts in hard_delete.tool_call_messages(db, name, project_n=project_n):
-        for part in _calls_on(parts, file):
-            messages.add(n)
-            call_ids.add((session_n, part.call_id))
+        for part in parts:
+            if part.kind == "tool_call" and part.call_id and _concerns(part, file):
+                messages.add(n)
+                call_ids.add((session_n, part.call_id))
     for n, session_n, parts in hard_delete.tool_result_messages(db, {s for s, _ in call_ids}):
         if any(p.kind == "tool_result" and (session_n, p.call_id) in call_ids for p in parts):
             messages.add(n)
     return messages, set()
-
-
-def _calls_on(parts: tuple[Part, ...], file: str) -> Iterator[Part]:
-    for part in parts:
-        if part.kind == "tool_call" and part.call_id and _concerns(part, file):
-            yield part
 
 
 def _concerns(part: Part, file: str) -> bool:

@@ -36,8 +36,7 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
     now = database.now()
 
     def work(db: Connection) -> tuple[str, str]:
-        n = _number(db, id_)
-        action = _last(db, n)
+        n, action = _find_action(db, id_)
         if action is None and n is not None and fragments.is_deleted(db, n):
             fragments.set_deleted(db, n, None, now=now)
             return "delete", fragments.get(db, n).id
@@ -48,10 +47,9 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
             history.mark_action_undone(db, one.n, replace(one.before, after=after))
             if n is None:
                 _restore_standing(db, one.before.removed_instructions)
-        return _name(action, n), fragments.get(db, action.fragment_n).id
+        return _describe(db, action, n)
 
-    verb, undone = database.write(work, key=scope_key("undo", key))
-    return verb, undone
+    return database.write(work, key=scope_key("undo", key))
 
 
 def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:
@@ -59,28 +57,26 @@ def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
     now = database.now()
 
     def work(db: Connection) -> tuple[str, str]:
-        n = _number(db, id_)
-        action = _require(history.find_undone_action(db, fragment_n=n), "redo")
+        n, found = _find_action(db, id_, redo=True)
+        action = _require(found, "redo")
         for one in _group_of(db, action, n, undone=True):
             _repeat(db, one, now)
             history.mark_action_redone(db, one.n)
             if n is None:
                 standing_instructions.remove(db, one.before.removed_instructions)
-        return _name(action, n), fragments.get(db, action.fragment_n).id
+        return _describe(db, action, n)
 
-    verb, redone = database.write(work, key=scope_key("redo", key))
-    return verb, redone
+    return database.write(work, key=scope_key("redo", key))
 
 
 def find_next(db: Connection, id_: str = "", *, redo: bool = False) -> tuple[str, str] | None:
     """Return verb and id of the action that undo, or redo, would act on."""
-    n = _number(db, id_)
-    action = history.find_undone_action(db, fragment_n=n) if redo else _last(db, n)
-    if action is None:
-        if n is not None and not redo and fragments.is_deleted(db, n):
-            return "delete", fragments.get(db, n).id
-        return None
-    return _name(action, n), fragments.get(db, action.fragment_n).id
+    n, action = _find_action(db, id_, redo=redo)
+    if action is not None:
+        return _describe(db, action, n)
+    if n is not None and not redo and fragments.is_deleted(db, n):
+        return "delete", fragments.get(db, n).id
+    return None
 
 
 def _group_of(
@@ -93,21 +89,23 @@ def _group_of(
     return [one for one in group if one.before.batch == action.before.batch]
 
 
-def _name(action: Action, n: int | None) -> str:
-    group = action.before.batch
-    return group if n is None and group else action.verb
+def _describe(db: Connection, action: Action, n: int | None) -> tuple[str, str]:
+    verb = action.before.batch if n is None and action.before.batch else action.verb
+    return verb, fragments.get(db, action.fragment_n).id
 
 
-def _number(db: Connection, id_: str) -> int | None:
-    return items.resolve(db, id_, type="fragment").n if id_ else None
-
-
-def _last(db: Connection, n: int | None) -> Action | None:
-    action = history.find_last_action(db, fragment_n=n)
-    if action is not None and n is None and maintenance.has_forgotten_since(db, action.at):
+def _find_action(
+    db: Connection, id_: str, *, redo: bool = False
+) -> tuple[int | None, Action | None]:
+    """Return the number of the fragment, if one is named, and the action to undo or redo."""
+    n = items.resolve(db, id_, type="fragment").n if id_ else None
+    action = history.find_last_action(db, fragment_n=n, undone=redo)
+    if redo or action is None or n is not None:
+        return n, action
+    if maintenance.has_forgotten_since(db, action.at):
         msg = "The last action was 'forget', which cannot be undone."
         raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
-    return action
+    return n, action
 
 
 def _require(action: Action | None, verb: str) -> Action:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
+from lore import clock
+from lore.embed import Embedder
 from lore.errors import EvaluationError
 from lore.memory import Memory
 from lore.records import Draft, Message, NewMessage, Part, Role
@@ -57,6 +61,31 @@ class RetrievalTask:
     rank: Callable[[Memory, Query, str, dict[str, str]], list[str]]
     separate_categories: frozenset[str] = field(default_factory=frozenset)
     unit: Literal["message", "session", "fragment"] = "message"
+
+
+@contextmanager
+def open_scratch_memory(embedder: Embedder, now: clock.Clock = clock.now) -> Iterator[Memory]:
+    """Open a fresh memory in a temporary home."""
+    with (
+        tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
+        Memory.open(home=scratch, embedder=embedder, now=now) as memory,
+    ):
+        yield memory
+
+
+def read_folder(
+    data: Path, corpus: Path | None = None, prefixes: Sequence[str] = ()
+) -> dict[str, list[RetrievalTask]]:
+    """Parse the known files of a folder, or those whose names start with one of the prefixes."""
+    if not data.is_dir():
+        msg = f"There is no folder {data}."
+        raise EvaluationError(msg)
+    return {
+        path.name.removesuffix(".jsonl.gz"): tasks
+        for path in sorted(data.glob("*.jsonl.gz"))
+        if not prefixes or path.name.startswith(tuple(prefixes))
+        if (tasks := read_tasks(path, corpus))
+    }
 
 
 def read_tasks(path: Path, corpus: Path | None) -> list[RetrievalTask]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ from statistics import mean
 from typing import NamedTuple
 
 from lore.errors import EvaluationError
-from lore.evals.datasets import Query, RetrievalTask, read_tasks
-from lore.evals.replay import CachedEmbedder, open_cached_embedder
+from lore.evals.datasets import Query, RetrievalTask, open_scratch_memory, read_folder
+from lore.evals.vector_cache import DiskCachedEmbedder, open_cached_embedder
 from lore.memory import Memory
 from lore.records import Hit, ItemType
 
@@ -20,7 +19,6 @@ BUDGETS = (500, 1_500, 4_000)
 
 TOP = 10
 _MAX_HITS, _UNLIMITED_TOKENS = 60, 1_000_000
-_ALL_TASKS = 100_000
 
 VARIANTS: dict[str, tuple[ItemType, ...]] = {
     "raw": ("message",),
@@ -150,19 +148,14 @@ def run(
     *,
     sets: Sequence[str] = (),
     cache: Path | None = None,
-    most_trials: int = _ALL_TASKS,
     report: Report | None = None,
 ) -> Result:
     """Evaluate every conversation dataset in a folder, or those whose names start as in `sets`."""
-    if not data.is_dir():
-        msg = f"There is no folder {data}."
-        raise EvaluationError(msg)
-    files: dict[str, list[RetrievalTask]] = {}
-    for path in sorted(data.glob("*.jsonl.gz")):
-        if not sets or path.name.startswith(tuple(sets)):
-            tasks = [trial for trial in read_tasks(path, None) if trial.unit != "fragment"]
-            if tasks:
-                files[path.name.removesuffix(".jsonl.gz")] = tasks[:most_trials]
+    files = {
+        stem: conversations
+        for stem, tasks in read_folder(data, prefixes=sets).items()
+        if (conversations := [trial for trial in tasks if trial.unit != "fragment"])
+    }
     if not files:
         msg = f"No file in {data} holds conversations under a name that is known."
         raise EvaluationError(msg, hint="Known: locomo*, beam-*, coding-queries*, long-session-*.")
@@ -192,15 +185,12 @@ def _combine(played: Sequence[SetResult]) -> SetResult:
     )
 
 
-def _run_task(trial: RetrievalTask, place: int, embedder: CachedEmbedder) -> SetResult:
+def _run_task(trial: RetrievalTask, place: int, embedder: DiskCachedEmbedder) -> SetResult:
     """Fill a fresh memory, query it, digest it offline, and query it twice more."""
     asks = [ask for ask in trial.queries if ask.category not in trial.separate_categories] or list(
         trial.queries
     )
-    with (
-        tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
-        Memory.open(home=scratch, embedder=embedder) as memory,
-    ):
+    with open_scratch_memory(embedder) as memory:
         units = trial.fill(memory)
         memory.maintenance.embed_waiting()
         embedder.embed([ask.text for ask in asks], query=True)

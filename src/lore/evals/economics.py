@@ -6,9 +6,8 @@ its prompts at the prices of a model, and for its own requests.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
 from itertools import count, groupby
@@ -16,21 +15,25 @@ from pathlib import Path
 
 from lore.budget.prices import PriceCatalogue
 from lore.errors import EvaluationError
-from lore.evals.datasets import ReplaySession, read_long_sessions, replay_session_of
+from lore.evals.datasets import (
+    ReplaySession,
+    open_scratch_memory,
+    read_long_sessions,
+    replay_session_of,
+)
 from lore.evals.replay import (
     DEFAULT_CLIENT,
     STRATEGIES,
-    CachedEmbedder,
     PromptSize,
     RememberedSession,
     ReplayClient,
     ReplayOutcome,
     ReplaySetting,
     has_evidence_in_recall,
-    open_cached_embedder,
     remember_session,
     replay_session,
 )
+from lore.evals.vector_cache import DiskCachedEmbedder, open_cached_embedder
 from lore.memory import Memory
 from lore.records.gateway import ModelPrice
 
@@ -139,13 +142,10 @@ def run(
 
 
 def _remember_in_scratch(
-    talk: ReplaySession, embedder: CachedEmbedder
+    talk: ReplaySession, embedder: DiskCachedEmbedder
 ) -> tuple[RememberedSession, tuple[bool, ...]]:
     """Return a session in a fresh memory, and which questions its recall answers."""
-    with (
-        tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
-        Memory.open(home=scratch, embedder=embedder) as memory,
-    ):
+    with open_scratch_memory(embedder) as memory:
         remembered = remember_session(memory, talk)
         ids = dict(enumerate(remembered.ids))
         return remembered, tuple(has_evidence_in_recall(memory, one, ids) for one in talk.questions)
@@ -185,7 +185,7 @@ def _find_price(model: str) -> ModelPrice:
     if pricing is None:
         msg = f"The price of {model} is not known."
         raise EvaluationError(msg)
-    return pricing.usual
+    return replace(pricing, longer=())
 
 
 WIDTH, PANEL = 900, 380

@@ -5,7 +5,6 @@ An injected item is relevant if it comes from a session that worked on the same 
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,15 @@ from statistics import mean
 from lore import settings
 from lore.context import prompt_text
 from lore.errors import EvaluationError
-from lore.evals.datasets import RecordedTurn, Recording, SessionLinks, read_links, read_recordings
-from lore.evals.replay import open_cached_embedder
+from lore.evals.datasets import (
+    RecordedTurn,
+    Recording,
+    SessionLinks,
+    open_scratch_memory,
+    read_links,
+    read_recordings,
+)
+from lore.evals.vector_cache import open_cached_embedder
 from lore.memory import Memory
 from lore.records import NewMessage, Part, PromptCandidate
 from lore.text import message_features, tokens
@@ -156,7 +162,6 @@ def run(
     *,
     cache: Path | None = None,
     samples: int = 0,
-    most_prompts: int = 1_000_000,
     report: Report | None = None,
 ) -> Result:
     """Replay the recorded sessions of a folder, and score what each prompt would receive."""
@@ -166,11 +171,10 @@ def run(
     player = _Player(recordings, read_links(data, recordings), loaded.inject_budget_tokens, result)
     with (
         open_cached_embedder(cache) as (embedder, notice),
-        tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
-        Memory.open(home=scratch, embedder=embedder, now=player.now) as memory,
+        open_scratch_memory(embedder, player.now) as memory,
     ):
         result.notice = notice
-        player.play(memory, samples, most_prompts, report)
+        player.play(memory, samples, report)
     return result
 
 
@@ -201,7 +205,7 @@ class _Player:
         """Return the time in the recording."""
         return self._at
 
-    def play(self, memory: Memory, samples: int, most_prompts: int, report: Report | None) -> None:
+    def play(self, memory: Memory, samples: int, report: Report | None) -> None:
         """Capture messages, and search memory before each prompt."""
         sessions: set[str] = set()
         for place, turn in enumerate(self._turns):
@@ -220,8 +224,6 @@ class _Player:
             self._spoke[turn.session] = turn.at
             if report:
                 report(place + 1, len(self._turns))
-            if self._result.prompts >= most_prompts:
-                break
         self._result.sessions = len(sessions)
 
     def _catch_up(self, memory: Memory, session: str) -> None:

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from lore.embed import Embedder
 from lore.errors import EvaluationError
-from lore.evals.datasets import MAX_RANK, Query, RetrievalTask, read_tasks
-from lore.evals.replay import CachedEmbedder, open_cached_embedder
-from lore.memory import Memory
+from lore.evals.datasets import MAX_RANK, Query, RetrievalTask, open_scratch_memory, read_folder
+from lore.evals.vector_cache import DiskCachedEmbedder, open_cached_embedder
 from lore.text import words
 
 
@@ -225,7 +224,6 @@ def _chroma(trial: RetrievalTask, embedder: Embedder) -> Ranker:
 
 def _mem0(trial: RetrievalTask, embedder: Embedder) -> Ranker:
     """Rank by mem0's local vector store as its `Memory` calls it, without a model."""
-    import tempfile
 
     from mem0.vector_stores.faiss import FAISS
 
@@ -313,14 +311,7 @@ def run(
     report: Report | None = None,
 ) -> Result:
     """Evaluate every file in a folder whose name is known."""
-    if not data.is_dir():
-        msg = f"There is no folder {data}."
-        raise EvaluationError(msg)
-    files = {
-        path.name.removesuffix(".jsonl.gz"): tasks
-        for path in sorted(data.glob("*.jsonl.gz"))
-        if (tasks := read_tasks(path, corpus))
-    }
+    files = read_folder(data, corpus)
     if not files:
         msg = f"No file in {data} has a name that is known."
         raise EvaluationError(
@@ -345,12 +336,11 @@ def run(
     return Result(recipe, notice, sets, rival_scores)
 
 
-def _run_task(trial: RetrievalTask, embedder: CachedEmbedder, recipe: str) -> list[QueryOutcome]:
+def _run_task(
+    trial: RetrievalTask, embedder: DiskCachedEmbedder, recipe: str
+) -> list[QueryOutcome]:
     """Fill a fresh memory, and run all queries."""
-    with (
-        tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
-        Memory.open(home=scratch, embedder=embedder) as memory,
-    ):
+    with open_scratch_memory(embedder) as memory:
         units = trial.fill(memory)
         memory.maintenance.embed_waiting()
         embedder.embed([ask.text for ask in trial.queries], query=True)

@@ -17,22 +17,16 @@ from starlette.types import Message, Receive, Scope, Send
 from lore.errors import InvalidInput, ProviderError
 from lore.gateway import connection_owner, http_body, request_head, upstream
 from lore.gateway.observer import SafeObserver
-from lore.gateway.plugin_protocol import (
-    LocalResponse,
-    RequestPlan,
-    RequestPlugin,
-)
-from lore.gateway.provider_errors import error_response
+from lore.gateway.plugin_protocol import LocalResponse, RequestPlan, RequestPlugin, error_response
 from lore.gateway.request_head import RequestHead, Upstreams
 from lore.gateway.request_planner import (
     DEGRADED_HEADER,
     REQUEST_DEADLINE_S,
     RequestPlanner,
-    is_unread,
 )
 from lore.gateway.upstream import Body, UpstreamClient, send_local_response
-from lore.memory.context import GatewayStats
 from lore.records import AccessScope
+from lore.records.gateway import GatewayStats
 from lore.tools.tool import find_grant
 
 log = logging.getLogger("lore.gateway")
@@ -211,17 +205,17 @@ class Gateway:
         if interceptor is None or self._planner is None:
             await send(start(response, rewritten=False))
             return await upstream.stream_unchanged(response, send, observer)
-        run = partial(self._planner.run_in_thread, "tool loop")
         return await upstream.stream_rewritten(
-            response, send, start, observer, interceptor, ask, run
+            response, send, start, observer, interceptor, ask, self._planner.run_tool_loop
         )
 
     async def _ask(
         self, head: RequestHead, plan: RequestPlan, body: Body | None, *, is_changed: bool
     ) -> aiohttp.ClientResponse:
         assert self._upstream_client is not None
+        is_read = plan.interceptor is not None or (plan.observer is not None and plan.reads)
         headers = request_head.upstream_headers(
-            head.raw_headers, identity=not is_unread(plan), changed=is_changed
+            head.raw_headers, identity=is_read, changed=is_changed
         )
         if not isinstance(body, bytes | None) and "content-length" in head.headers:
             headers.append(("content-length", head.headers["content-length"]))

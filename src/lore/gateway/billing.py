@@ -8,14 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 
 from lore.budget.estimate import CostEstimate, add_chars, prompt_usage
 from lore.budget.throttle import Quota, parse_quotas, quota_delay_s, request_delay_s
 from lore.errors import BudgetSpent, InvalidInput
-from lore.gateway.apis.adapter import ApiAdapter, Reply, ReplyReader
-from lore.gateway.guard import Failure, attempt
+from lore.gateway.apis.adapter import ApiAdapter, Reply
 from lore.gateway.observer import SUCCESS, ResponseBuffer
 from lore.gateway.plugin_protocol import (
     ClientRequest,
@@ -23,8 +21,8 @@ from lore.gateway.plugin_protocol import (
     Outcome,
     Provider,
     RequestPlan,
+    error_response,
 )
-from lore.gateway.provider_errors import error_response
 from lore.gateway.request_head import path_label
 from lore.gateway.usage import (
     RequestUsage,
@@ -32,8 +30,9 @@ from lore.gateway.usage import (
     is_unreadable,
     measure_usage,
 )
+from lore.gateway.workers import Failure, attempt
 from lore.memory import Memory
-from lore.records import Layer, RequestHold, RequestOutcome, TokenUse
+from lore.records import Layer, RequestCost, RequestHold, RequestOutcome, TokenUse
 
 
 class ThrottleDelay:
@@ -155,21 +154,6 @@ class CompletedRequest:
     usage: RequestUsage
 
 
-def refusal_provider(incoming: ClientRequest) -> Provider:
-    """Return the provider in whose error format a request is refused."""
-    return _API_OWNERS.get(incoming.api, incoming.provider)
-
-
-def budget_refusal(provider: Provider, error: BudgetSpent, now: datetime) -> RequestPlan:
-    """Return the response to a request that the budget refuses."""
-    wait_s = (error.until - now).total_seconds() if error.until else 0.0
-    status = RETRY_LATER_STATUS if 0 < wait_s < 60 else BUDGET_SPENT_STATUS
-    answer = error_response(provider, status, f"Lore: {error} {error.hint}".strip())
-    if status == RETRY_LATER_STATUS:
-        answer = replace(answer, headers=(*answer.headers, ("retry-after", str(math.ceil(wait_s)))))
-    return RequestPlan(answer=answer)
-
-
 @dataclass(slots=True)
 class BillingObserver:
     """Observe the responses of upstream; a tool loop has several."""
@@ -239,20 +223,16 @@ class BillingObserver:
             # Stream events are about as much longer than their text as compression makes them
             # shorter.
             return Reply(chars=buffer.length)
+        parse = partial(self.reservation.adapter.read_reply, streams=buffer.streams)
         if buffer.streams and not whole and not is_cut:
-            partial_reply = self._fed(buffer, _usage_events(body))
+            partial_reply = parse(_usage_events(body))
             if partial_reply.usage.input_tokens:
                 return partial_reply
-        reply = self._fed(buffer, body)
+        reply = parse(body)
         if not buffer.streams and (is_cut or is_unreadable(reply)):
             # Upstream had written all of it before the first byte came.
             return replace(reply, chars=max(reply.chars, len(body)))
         return reply
-
-    def _fed(self, buffer: ResponseBuffer, body: bytes) -> Reply:
-        reader: ReplyReader = self.reservation.adapter.open_reader(streams=buffer.streams)
-        reader.feed(body)
-        return reader.end()
 
 
 @dataclass(slots=True)
@@ -357,7 +337,15 @@ class BudgetGuard:
 
     def refuse(self, incoming: ClientRequest, error: BudgetSpent) -> RequestPlan:
         """Return the response to a request that the budget refuses."""
-        return budget_refusal(refusal_provider(incoming), error, self._memory.database.now())
+        now = self._memory.database.now()
+        wait_s = (error.until - now).total_seconds() if error.until else 0.0
+        status = RETRY_LATER_STATUS if 0 < wait_s < 60 else BUDGET_SPENT_STATUS
+        provider = _API_OWNERS.get(incoming.api, incoming.provider)
+        answer = error_response(provider, status, f"Lore: {error} {error.hint}".strip())
+        if status == RETRY_LATER_STATUS:
+            retry_after = ("retry-after", str(math.ceil(wait_s)))
+            answer = replace(answer, headers=(*answer.headers, retry_after))
+        return RequestPlan(answer=answer)
 
     def observe(
         self,
@@ -394,9 +382,8 @@ class BudgetGuard:
         """Forward a request in a format that is not parsed, while there is any money."""
         name, within_s = path_label(incoming.path), _seconds_until(until_s)
         try:
-            reserved = self._memory.budget.reserve_request(
-                name, None, kind="other", within_s=within_s
-            )
+            cost = RequestCost(name, None, kind="other")
+            reserved = self._memory.budget.reserve_request(cost, within_s=within_s)
         except BudgetSpent as error:
             return self.refuse(incoming, error)
         return RequestPlan(observer=UnparsedObserver(self._memory, reserved), reads=False)
@@ -404,16 +391,17 @@ class BudgetGuard:
     def _reserve(
         self, provider: str, order: CostEstimate, most: TokenUse, *, until_s: float = math.inf
     ) -> RequestHold:
-        return self._memory.budget.reserve_request(
+        client = order.client_session
+        cost = RequestCost(
             order.model,
             most,
-            provider=provider,
-            service=order.service,
-            session=order.client_session.session if order.client_session else "",
-            project=order.client_session.project if order.client_session else "",
+            provider,
+            order.service,
+            session=client.session if client else "",
+            project=client.project if client else "",
             kind=order.kind,
-            within_s=_seconds_until(until_s),
         )
+        return self._memory.budget.reserve_request(cost, within_s=_seconds_until(until_s))
 
     def _note_headers(
         self, provider: str, on_begin: Callable[[], None] | None, headers: Mapping[str, str]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
+from typing import Generic, TypeVar
 
 from lore.context import layers
 from lore.errors import LoreError
@@ -67,9 +68,51 @@ class CacheInvalidator:
                 self.check()
 
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class BoundedCache(Generic[K, V]):
+    """The values that were used last, by their keys; safe for threads."""
+
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        """Return the value of a key, or None."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        """Add a value; the least recently used one is dropped where there are too many."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._max_size:
+                self._values.popitem(last=False)
+
+    def pop(self, key: K) -> V | None:
+        """Remove and return the value of a key, or None."""
+        with self._lock:
+            return self._values.pop(key, None)
+
+    def items(self) -> list[tuple[K, V]]:
+        """Return all keys with their values."""
+        with self._lock:
+            return list(self._values.items())
+
+    def clear(self) -> None:
+        """Drop all values."""
+        with self._lock:
+            self._values.clear()
+
+
 _MAX_ANNOTATIONS = 20_000
 """Some 300 bytes each; others are made again, and are the same."""
-
 
 _BYTES = 16
 """Digest size: outputs of all projects share the cache, and none may be taken for another."""
@@ -79,22 +122,17 @@ class AnnotationCache:
     """Annotations that stand for old tool outputs, by what they are made of; safe for threads."""
 
     def __init__(self, max_size: int = _MAX_ANNOTATIONS) -> None:
-        self._max_size = max_size
-        self._annotations: OrderedDict[tuple[bytes, str, bool], str] = OrderedDict()
-        self._lock = threading.Lock()
+        self._annotations = BoundedCache[tuple[bytes, str, bool], str](max_size)
 
     def of(self, block: Block) -> str:
         """Return the annotation of an output."""
-        key = (_digest(block.text), block.tool, block.failed)
-        with self._lock:
-            if key in self._annotations:
-                self._annotations.move_to_end(key)
-                return self._annotations[key]
-        annotation = layers.annotate_output(block)
-        with self._lock:
-            self._annotations[key] = annotation
-            while len(self._annotations) > self._max_size:
-                self._annotations.popitem(last=False)
+        text = block.text.encode(errors="surrogatepass")
+        digest = hashlib.blake2b(text, digest_size=_BYTES).digest()
+        key = (digest, block.tool, block.failed)
+        annotation = self._annotations.get(key)
+        if annotation is None:
+            annotation = layers.annotate_output(block)
+            self._annotations.put(key, annotation)
         return annotation
 
     def prepare(self, entries: Iterable[Entry]) -> None:
@@ -106,39 +144,4 @@ class AnnotationCache:
 
     def clear(self) -> None:
         """Drop all annotations."""
-        with self._lock:
-            self._annotations.clear()
-
-
-def _digest(text: str) -> bytes:
-    encoded = text.encode(errors="surrogatepass")
-    return hashlib.blake2b(encoded, digest_size=_BYTES).digest()
-
-
-_MAX_MARKERS = 200
-"""A turn that waits for results has at most ten, and few turns wait at a time."""
-
-
-class RecentMarkers:
-    """The markers that this process set last, for turns that go on while the store is locked."""
-
-    def __init__(self, max_size: int = _MAX_MARKERS) -> None:
-        self._max_size = max_size
-        self._markers: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def add(self, stored: Mapping[str, str]) -> None:
-        """Add markers by their ids."""
-        with self._lock:
-            self._markers |= stored
-            for old in list(self._markers)[: -self._max_size]:
-                del self._markers[old]
-
-    def find(self, marker_id: str) -> str | None:
-        """Return what a recent marker stands for, or None."""
-        return self._markers.get(marker_id)
-
-    def clear(self) -> None:
-        """Drop all markers."""
-        with self._lock:
-            self._markers = {}
+        self._annotations.clear()

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -18,12 +16,12 @@ from urllib.parse import unquote
 
 import orjson
 
-from lore.context import layers
 from lore.gateway.apis import ADAPTERS, markers, parse_cache
 from lore.gateway.apis.adapter import ApiAdapter, Request, Tool
+from lore.gateway.cache_invalidation import BoundedCache
 from lore.gateway.commands import RECALL
 from lore.gateway.plugin_protocol import ClientRequest
-from lore.gateway.session.private_mode import has_private_entries
+from lore.gateway.session.private_mode import find_private_entries
 from lore.gateway.session.prompt_composer import PromptComposer
 from lore.memory import Memory
 from lore.records import ClientSession, Entry, Voice
@@ -238,9 +236,7 @@ class ConversationIds:
 
     def __init__(self, find_stored: FindStored, max_size: int = _MAX_CONVERSATIONS) -> None:
         self._find_stored = find_stored
-        self._max_size = max_size
-        self._lock = threading.Lock()
-        self._known: OrderedDict[str, None] = OrderedDict()
+        self._known = BoundedCache[str, str](max_size)
 
     def find_client_session(
         self, entries: Sequence[Entry], agent: str, project: str, *, from_cache: bool = False
@@ -252,35 +248,24 @@ class ConversationIds:
         spoken = [entry for entry in entries if entry.voice != "system"]
         opening_id = _opening_id(_seed(agent, project), spoken)
         known = None
-        if not self._is_known(opening_id):
+        if not self._known.get(opening_id):
             known = self._find_longest(spoken, agent, project, from_cache=from_cache)
         if known is not None:
-            self._add(known.began)
+            self._known.put(known.began, known.began)
             return ClientSession(known.name, agent, project, began=known.began, unnamed=True)
         if not from_cache:
-            self._add(opening_id)
+            self._known.put(opening_id, opening_id)
         return ClientSession(opening_id, agent, project, unnamed=True)
 
     def _find_longest(
         self, spoken: Sequence[Entry], agent: str, project: str, *, from_cache: bool
     ) -> _Opening | None:
         with_conversation_id = [*_openings(spoken, _seed(agent, project))][::-1]
-        known = next((one for one in with_conversation_id if self._is_known(one.began)), None)
+        known = next((one for one in with_conversation_id if self._known.get(one.began)), None)
         if known is None and with_conversation_id and not from_cache:
             stored = self._find_stored([one.name for one in with_conversation_id], agent)
             known = next((one for one in with_conversation_id if one.name == stored), None)
         return known
-
-    def _is_known(self, opening_id: str) -> bool:
-        with self._lock:
-            return opening_id in self._known
-
-    def _add(self, opening_id: str) -> None:
-        with self._lock:
-            self._known[opening_id] = None
-            self._known.move_to_end(opening_id)
-            while len(self._known) > self._max_size:
-                self._known.popitem(last=False)
 
 
 def with_conversation_id(client: ClientSession, answer: Sequence[Entry]) -> ClientSession | None:
@@ -354,9 +339,6 @@ COUNT_TOKENS_PATH = "/count_tokens"
 _HOOKED_AGENTS = frozenset({"claude-code"})
 """Agents that have Lore's hooks wherever they have its tools."""
 
-_MAX_PROMPT_CHARS = 20_000
-"""A longer prompt was not typed; its question is at its start."""
-
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
@@ -387,7 +369,7 @@ class RequestParser:
         request = adapter.parse_request(incoming.body(), incoming.target)
         info = RequestInfo(incoming.headers, request.document, request.dialogue.entries)
         client = find_client_session(info) or ClientSession("", agent_of(info))
-        if has_private_entries(client, info.entries):
+        if find_private_entries(client, info.entries):
             parse_cache.clear_caches()
         return ParsedRequest(incoming, adapter, request, info)
 
@@ -406,7 +388,7 @@ class RequestParser:
         may_call = request.tools or may_offer_tool(request, RECALL, self._settings.gateway_recall)
         if not may_call or not markers.may_have_markers(request.body):
             return parsed
-        find = self._composer.markers(client, from_cache=from_cache).get
+        find = self._composer.sessions.markers(client, from_cache=from_cache).get
         return replace(parsed, request=parsed.adapter.expand_markers(request, find))
 
 
@@ -436,12 +418,3 @@ def may_offer_tool(request: Request, tool: Tool, wanted: str) -> bool:
     """Return whether the gateway may offer a tool besides the client's, by the setting `wanted`."""
     offers = wanted == "on" or (wanted == "auto" and not has_own_memory(request))
     return offers and request.can_offer_recall and tool.name not in request.tools
-
-
-def new_prompt(request: Request) -> str:
-    """Return the prompt of a request that begins a turn, else ''."""
-    last = layers.last_spoken_entry(request.dialogue.entries)
-    if last is None or not last.begins_turn:
-        return ""
-    prompt = "\n".join(block.text for block in last.blocks if block.kind == "text")
-    return prompt[:_MAX_PROMPT_CHARS]

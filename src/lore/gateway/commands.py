@@ -46,7 +46,11 @@ class TypedCommand:
 
 def find_command(client: ClientSession, dialogue: Dialogue) -> TypedCommand | None:
     """Return the command that a dialogue ends with, if it does."""
-    name, _, rest = _typed(dialogue, client).partition(" ")
+    last = layers.last_spoken_entry(dialogue.entries)
+    if last is None:
+        return None
+    command = chat_commands.find_command(last.typed(joined=client.marks_injected_text))
+    name, _, rest = command.partition(" ")
     return TypedCommand(name, rest.strip()) if name else None
 
 
@@ -76,10 +80,10 @@ def _run(
     if name == "lore:status":
         return composer.describe(client, dialogue)
     if typed.begins_private_mode:
-        composer.begin_private_mode(client)
+        composer.sessions.begin_private_mode(client)
         return _PRIVATE_ON
     if name == "lore:amnesia" and rest.lower() == "off":
-        composer.end_private_mode(client, dialogue)
+        composer.sessions.end_private_mode(client, dialogue)
         return _PRIVATE_OFF
     if name == "lore:remember" and rest:
         result = memory.remember(rest, project=client.project)
@@ -109,11 +113,3 @@ _MAYBE_NOT_STORED = "The text is probably not stored; you can safely repeat the 
 _PRIVATE_OFF = (
     "Private mode is off: new messages are stored again; those said in private mode never are."
 )
-
-
-def _typed(dialogue: Dialogue, client: ClientSession) -> str:
-    """Return the last typed text, if the dialogue ends with it."""
-    last = layers.last_spoken_entry(dialogue.entries)
-    if last is None:
-        return ""
-    return chat_commands.find_command(last.typed(joined=client.marks_injected_text))

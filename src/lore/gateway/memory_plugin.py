@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
+from dataclasses import replace
 from functools import partial
 
 from lore.budget import estimate
 from lore.budget.estimate import CostEstimate
+from lore.context import layers
 from lore.errors import BudgetSpent, InvalidInput
 from lore.gateway import commands
 from lore.gateway.apis import ADAPTERS, anthropic, parse_cache
-from lore.gateway.apis.adapter import PromptAdditions, Tool
-from lore.gateway.billing import PROVIDERS, BudgetGuard, CompletedRequest
-from lore.gateway.cache_invalidation import AnnotationCache, CacheInvalidator, RecentMarkers
+from lore.gateway.apis.adapter import ApiAdapter, PromptAdditions, Tool
+from lore.gateway.billing import (
+    PROVIDERS,
+    BillingObserver,
+    BudgetGuard,
+    CompletedRequest,
+    Reservation,
+)
+from lore.gateway.cache_invalidation import AnnotationCache, BoundedCache, CacheInvalidator
 from lore.gateway.client_session import (
     COUNT_TOKENS_PATH,
     ParsedRequest,
@@ -26,26 +34,32 @@ from lore.gateway.client_session import (
     is_compaction,
     is_side_question,
     may_offer_tool,
-    new_prompt,
 )
-from lore.gateway.guard import Failure, attempt, log
-from lore.gateway.peek import has_long_cache, peek_cost
-from lore.gateway.plugin_protocol import ClientRequest, Command, LocalResponse, RequestPlan
+from lore.gateway.plugin_protocol import ClientRequest, Command, LocalResponse, Pairs, RequestPlan
+from lore.gateway.request_head import has_long_cache, peek_cost
 from lore.gateway.session.private_mode import is_private_dialogue
 from lore.gateway.session.prompt_composer import PromptComposer
 from lore.gateway.session.session_state import ComposedPrompt
 from lore.gateway.tool_loop import MemorySearch, ToolLoop
 from lore.gateway.turn_recorder import BackgroundResponseObserver, Turn, TurnRecorder
+from lore.gateway.workers import Failure, Workers, attempt, log
 from lore.memory import Memory
 from lore.records import ClientSession, Injection
 
 PROMPT_TIMEOUT_S = 0.08
 """Share of a request's deadline for finding the memory that its prompt needs."""
 
+_MAX_PROMPT_CHARS = 20_000
+"""A longer prompt was not typed; its question is at its start."""
+
 WARM_UP_TIMEOUT_S = 10.0
 """How long a start waits for the model and the price lists, which take one to three seconds.
 Without them the first request of a session would go out without memory, and the second would begin
 differently."""
+
+_MAX_MARKERS = 200
+"""Markers for turns that go on while the store is locked: a turn that waits for results has at most
+ten, and few turns wait at a time."""
 
 
 class MemoryPlugin:
@@ -61,26 +75,26 @@ class MemoryPlugin:
         self._budget = BudgetGuard(memory)
         self._parser = RequestParser(memory, composer)
         self._annotations = AnnotationCache()
-        self._markers = RecentMarkers()
-        self._search = MemorySearch(memory, composer, self._markers)
-        self._digesting = ThreadPoolExecutor(1, "lore-digesting")
+        self._markers = BoundedCache[str, str](_MAX_MARKERS)
+        self.workers = Workers()
+        self._search = MemorySearch(memory, composer, self._markers, self.workers.planning)
         self.invalidator = CacheInvalidator(
             composer.store.generation,
             lambda _generation: parse_cache.clear_caches(),
             lambda _generation: self._annotations.clear(),
             lambda _generation: self._markers.clear(),
-            composer.clear_caches,
+            composer.sessions.clear_caches,
             lambda _generation: memory.maintenance.clear_caches(),
         )
         self._recorder = TurnRecorder(
-            memory, composer, self._parser, self._annotations, self.invalidator, self._digesting
+            memory, composer, self._parser, self._annotations, self.invalidator, self.workers
         )
         self._warm_up: Future[object] | None = None
 
     def warm_up(self) -> None:
         """Start to load what the first requests would have to wait for."""
         self._memory.budget.load_prices()
-        self._warm_up = self._digesting.submit(attempt, "warm up", self._load)
+        self._warm_up = self.workers.recording.submit("distillation", self._load)
         self.invalidator.start()
 
     def wait_until_warm(self, within_s: float = WARM_UP_TIMEOUT_S) -> None:
@@ -95,8 +109,7 @@ class MemoryPlugin:
     def close(self) -> None:
         """Start no more work."""
         self.invalidator.close()
-        self._digesting.shutdown(wait=False, cancel_futures=True)
-        self._search.close()
+        self.workers.close()
 
     def plan(self, incoming: ClientRequest) -> RequestPlan:
         """Return a fresh plan of a request."""
@@ -173,20 +186,16 @@ class MemoryPlugin:
         )
         repaired = attempt("repair", partial(self._repair, incoming))
         body = repaired if isinstance(repaired, bytes) else None
-        try:
-            with self._budget.reserve(incoming, adapter, order, until_s=until_s) as reservation:
-                observer = self._budget.observe(incoming, reservation, on_end, whole=remembers)
-                headers = delay_headers(reservation.delay_s)
-                return RequestPlan(body, headers, delay_s=reservation.delay_s, observer=observer)
-        except BudgetSpent as error:
-            return self._budget.refuse(incoming, error)
+        observe = partial(self._budget.observe, incoming, on_end=on_end, whole=remembers)
+        plan = RequestPlan(body)
+        return self._reserve(incoming, adapter, order, observe, plan, until_s=until_s)
 
     def _repair(self, incoming: ClientRequest) -> bytes | None:
         """Return another body for a turn that began with memory and goes on without, if needed."""
         if incoming.api != "anthropic":
             return None  # In other APIs, markers are plain texts.
         body = incoming.body()
-        repaired = anthropic.repair_thinking(body, self._markers.find)
+        repaired = anthropic.repair_thinking(body, self._markers.get)
         return repaired if repaired is not body else None
 
     def find_command(self, incoming: ClientRequest) -> Command | None:
@@ -203,7 +212,7 @@ class MemoryPlugin:
             return None
         parse_cache.clear_caches()  # Its session may be in private mode.
         if typed.begins_private_mode:
-            self._composer.mark_private(client)
+            self._composer.store.private_mode.mark_pending(client)
 
         def run() -> LocalResponse:
             text = commands.run_command(
@@ -269,26 +278,42 @@ class MemoryPlugin:
             estimate.requested_service(request.document),
             request.streams,
         )
+        observe = partial(
+            self._budget.observe,
+            incoming,
+            on_end=on_end or self._budget.settle,
+            on_begin=on_begin,
+            whole=on_end is not None,
+        )
         left_s = self._composer.cache_left_s(client) if client is not None else None
+        plan = RequestPlan(body, interceptor=tool_loop)
+        return self._reserve(incoming, parsed.adapter, order, observe, plan, cache_left_s=left_s)
+
+    def _reserve(
+        self,
+        incoming: ClientRequest,
+        adapter: ApiAdapter,
+        order: CostEstimate,
+        observe: Callable[[Reservation], BillingObserver],
+        plan: RequestPlan,
+        *,
+        cache_left_s: float | None = None,
+        until_s: float = math.inf,
+    ) -> RequestPlan:
+        """Return a plan with its cost reserved and an observer, or the refusal of the budget."""
         try:
             with self._budget.reserve(
-                incoming, parsed.adapter, order, cache_left_s=left_s
+                incoming, adapter, order, cache_left_s=cache_left_s, until_s=until_s
             ) as reservation:
-                observer = self._budget.observe(
-                    incoming,
-                    reservation,
-                    on_end or self._budget.settle,
-                    on_begin=on_begin,
-                    whole=on_end is not None,
-                )
-                if tool_loop is not None:
-                    tool_loop.set_reservation(
-                        partial(self._budget.reserve_follow_up, incoming, observer, len(sent))
+                observer, delay_s = observe(reservation), reservation.delay_s
+                if isinstance(plan.interceptor, ToolLoop):
+                    sent_bytes = len(incoming.body() if plan.body is None else plan.body)
+                    plan.interceptor.set_reservation(
+                        partial(self._budget.reserve_follow_up, incoming, observer, sent_bytes)
                     )
-                headers = delay_headers(reservation.delay_s)
-                return RequestPlan(
-                    body, headers, reservation.delay_s, observer, interceptor=tool_loop
-                )
+                delay = (("x-lore-delay-s", f"{delay_s:.1f}"),) if delay_s else ()
+                headers = (*plan.headers, *delay)
+                return replace(plan, headers=headers, delay_s=delay_s, observer=observer)
         except BudgetSpent as error:
             return self._budget.refuse(incoming, error)
 
@@ -307,11 +332,14 @@ class MemoryPlugin:
 
     def _find_note(self, parsed: ParsedRequest, client: ClientSession) -> Injection | None:
         """Return the memory that clearly concerns a new prompt."""
-        prompt = new_prompt(parsed.request)
-        if not prompt or client.parent:
+        last = layers.last_spoken_entry(parsed.request.dialogue.entries)
+        if last is None or not last.begins_turn or client.parent:
+            return None
+        prompt = "\n".join(block.text for block in last.blocks if block.kind == "text")
+        if not prompt:
             return None
         return self._memory.prompts.for_prompt(
-            prompt,
+            prompt[:_MAX_PROMPT_CHARS],
             session=client.session,
             project=client.project,
             within_s=PROMPT_TIMEOUT_S,
@@ -338,30 +366,19 @@ class MemoryPlugin:
             client_session=client,
             is_counted=composed.calibrated,
         )
-        left_s = self._composer.cache_left_s(client)
         tool_loop = self._tool_loop(parsed, client, body, tool)
-        turn = Turn(parsed, client, composed, body, tool_loop)
         is_sent = body is not request.body or composed.is_plain
-        on_use = partial(self._composer.mark_sent, client, composed) if is_sent else None
-        on_end = partial(self._recorder.end_turn, turn)
-        try:
-            with self._budget.reserve(
-                incoming, parsed.adapter, order, cache_left_s=left_s
-            ) as reservation:
-                observer = self._budget.observe(incoming, reservation, on_end, on_use=on_use)
-                if tool_loop is not None:
-                    tool_loop.set_reservation(
-                        partial(self._budget.reserve_follow_up, incoming, observer, len(body))
-                    )
-                return RequestPlan(
-                    body=body if body is not request.body else None,
-                    headers=plan_headers(composed, reservation.delay_s),
-                    delay_s=reservation.delay_s,
-                    observer=observer,
-                    interceptor=tool_loop,
-                )
-        except BudgetSpent as error:
-            return self._budget.refuse(incoming, error)
+        turn = Turn(parsed, client, composed, body, tool_loop)
+        observe = partial(
+            self._budget.observe,
+            incoming,
+            on_end=partial(self._recorder.end_turn, turn),
+            on_use=partial(self._composer.mark_sent, client, composed) if is_sent else None,
+        )
+        sent = body if body is not request.body else None
+        plan = RequestPlan(sent, plan_headers(composed), interceptor=tool_loop)
+        left_s = self._composer.cache_left_s(client)
+        return self._reserve(incoming, parsed.adapter, order, observe, plan, cache_left_s=left_s)
 
     def _tool_loop(
         self, parsed: ParsedRequest, client: ClientSession, body: bytes, tool: Tool | None
@@ -389,7 +406,7 @@ class MemoryPlugin:
         if composed.is_private:  # No memory, but thinking blocks need their markers repaired.
             if adapter is not anthropic:
                 return request.body, None
-            return anthropic.repair_thinking(request.body, self._markers.find), None
+            return anthropic.repair_thinking(request.body, self._markers.get), None
         texts = PromptAdditions(composed.knowledge, composed.notes, self._annotations.of, tool)
         try:
             return adapter.rewrite_request(request, composed.plan, texts), tool
@@ -413,7 +430,7 @@ class MemoryPlugin:
         self._composer.store.exclude_entries(client, recaps)
 
 
-def plan_headers(composed: ComposedPrompt, delay_s: float) -> tuple[tuple[str, str], ...]:
+def plan_headers(composed: ComposedPrompt) -> Pairs:
     """Return the response headers that describe a plan."""
     plan = composed.plan
     headers = [("x-lore-layer", str(plan.layer)), ("x-lore-tokens", str(plan.tokens))]
@@ -421,9 +438,4 @@ def plan_headers(composed: ComposedPrompt, delay_s: float) -> tuple[tuple[str, s
         headers.append(("x-lore-bust", plan.why))
     if plan.notes:
         headers.append(("x-lore-unfit", "; ".join(plan.notes)))
-    return (*headers, *delay_headers(delay_s))
-
-
-def delay_headers(delay_s: float) -> tuple[tuple[str, str], ...]:
-    """Return the response header of a request that was delayed."""
-    return (("x-lore-delay-s", f"{delay_s:.1f}"),) if delay_s else ()
+    return tuple(headers)

@@ -9,9 +9,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 
-from lore.gateway.guard import Failure, attempt
 from lore.gateway.http_body import decode_body
 from lore.gateway.plugin_protocol import Observer, Outcome, RequestPlan
+from lore.gateway.workers import Failure, attempt
 
 MAX_STREAM_BYTES = 8_000_000
 """Of a stream; the longest responses of models have about one megabyte."""

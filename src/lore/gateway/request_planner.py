@@ -7,14 +7,12 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, Self, TypeVar
 
-from lore.gateway.guard import DeadlineTask, Failure, attempt, log
 from lore.gateway.observer import DeferredObserver, SafeObserver
-from lore.gateway.peek import may_be_command
 from lore.gateway.plugin_protocol import (
     ClientRequest,
     Command,
@@ -23,9 +21,11 @@ from lore.gateway.plugin_protocol import (
     Outcome,
     RequestPlan,
     RequestPlugin,
+    error_response,
 )
-from lore.gateway.provider_errors import error_response
-from lore.memory.context import LATE, GatewayStats
+from lore.gateway.request_head import may_be_command
+from lore.gateway.workers import Failure, attempt, log
+from lore.records.gateway import LATE, GatewayStats
 
 T = TypeVar("T")
 
@@ -49,17 +49,6 @@ _LOG_INTERVAL_S = 60.0
 _INLINE_BYTES = 1_000_000
 """Longer requests are looked at in a thread in any case (spec 06)."""
 
-_THREADS = {
-    "planning": 4,
-    "cached-planning": 4,
-    "passthrough": 8,
-    "interactive": 8,
-    "settling": 1,
-}
-"""Threads of each pool. Plans, plans from cached state, and interactive work (commands and tool
-loops) may wait for the store; budget checks and the search for commands (`passthrough`) and
-settlements never do, so they have their own threads."""
-
 MAX_QUEUED_BYTES = 64_000_000
 """Limit of requests and responses that wait to be recorded while the store is locked. Of others
 only the cost is recorded; what was said comes again with the session's next request."""
@@ -70,6 +59,49 @@ CLOSE_TIMEOUT_S = 0.5
 DEGRADED_HEADER = "x-lore-degraded"
 
 _BUDGET_UNKNOWN = "Lore: the budget could not be checked for this request. See 'lore doctor'."
+
+
+class DeadlineTask(Generic[T]):
+    """Work in a thread with a deadline; a plan that comes after the block ends is released."""
+
+    def __init__(self, future: Future[T | Failure], release: Callable[[Observer], None]) -> None:
+        self._future = future
+        self._release = release
+        self._is_used = False
+
+    def __enter__(self) -> Self:
+        """Return the task."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Cancel the work if it has not begun, and release its result otherwise."""
+        if not self._is_used:
+            self._future.add_done_callback(self._release_plan)
+            self._future.cancel()
+
+    async def wait(self, until_s: float = math.inf) -> T | Failure | None:
+        """Return the result until a moment of the monotonic clock, or None.
+
+        A result that is returned is used, and not released any more.
+        """
+        future, result = self._future, None
+        if not future.done():
+            left_s = None if until_s == math.inf else max(0.0, until_s - time.monotonic())
+            await asyncio.wait((asyncio.wrap_future(future),), timeout=left_s)
+        if future.done() and not future.cancelled():
+            result = future.result()
+            self._is_used = True
+        return result
+
+    def detach(self) -> Future[T | Failure]:
+        """Return the future to a caller that takes over its result."""
+        self._is_used = True
+        return self._future
+
+    def _release_plan(self, future: Future[T | Failure]) -> None:
+        result = None if future.cancelled() else future.result()
+        if isinstance(result, RequestPlan) and result.observer is not None:
+            self._release(result.observer)
 
 
 class RequestPlanner:
@@ -93,23 +125,13 @@ class RequestPlanner:
         self._within_s = within_s
         self._stats = stats or GatewayStats()
         self._logged_at = {"without memory": -math.inf, "not recorded": -math.inf}
-        self._pools = {
-            name: ThreadPoolExecutor(count, f"lore-{name}") for name, count in _THREADS.items()
-        }
-        self._recording = ThreadPoolExecutor(1, "lore-recording")
+        self._workers = plugin.workers
         self._queued_bytes = 0
         self._lock = threading.Lock()
 
     async def close(self) -> None:
         """Start no more work; give what is to be recorded a moment to end."""
-        for name, pool in self._pools.items():
-            if name != "settling":
-                pool.shutdown(wait=False, cancel_futures=True)
-        ending = (self._recording, self._pools["settling"])
-        last = [asyncio.wrap_future(pool.submit(lambda: None)) for pool in ending]
-        await asyncio.wait(last, timeout=CLOSE_TIMEOUT_S)
-        for pool in ending:
-            pool.shutdown(wait=False, cancel_futures=True)
+        await self._workers.finish(CLOSE_TIMEOUT_S)
 
     async def plan(self, incoming: ClientRequest) -> RequestPlan:
         """Return the plan of a request.
@@ -124,7 +146,7 @@ class RequestPlanner:
             if isinstance(plan, RequestPlan):
                 return await self._use(plan)
             return await self._degrade(incoming, plan.kind, until)
-        with self._start("planning", partial(self._plugin.plan, incoming)) as task:
+        with self._plan_by("plan", partial(self._plugin.plan, incoming)) as task:
             fresh = await task.wait(started + self._planning_s)
             if isinstance(fresh, RequestPlan):
                 return await self._use(fresh)
@@ -143,7 +165,7 @@ class RequestPlanner:
     ) -> RequestPlan | str:
         """Return a plan from cached state, or the reason for a pass-through."""
         work = partial(self._plugin.plan_from_cache, incoming)
-        with self._start("cached-planning", work) as task:
+        with self._plan_by("cached plan", work) as task:
             # A fresh plan that has not failed may still come.
             fresh = failure or await planning.wait(until)
             if isinstance(fresh, RequestPlan):
@@ -175,7 +197,7 @@ class RequestPlanner:
     async def _check_budget(self, incoming: ClientRequest, until: float) -> RequestPlan:
         """Pass a request through if there is money; with a daily budget, wait for that answer."""
         work = partial(self._plugin.passthrough, incoming, until)
-        with self._start("passthrough", work) as task:
+        with self._account("budget", work) as task:
             plan = await task.wait(until)
             if plan is None and self._plugin.is_limited():
                 plan = await task.wait()
@@ -188,8 +210,11 @@ class RequestPlanner:
             return RequestPlan()
         return RequestPlan(answer=error_response(incoming.provider, 503, _BUDGET_UNKNOWN))
 
-    def _start(self, pool: str, work: Callable[[], T]) -> DeadlineTask[T]:
-        return DeadlineTask(self._pools[pool], pool, work, self._release)
+    def _plan_by(self, kind: str, work: Callable[[], T]) -> DeadlineTask[T]:
+        return DeadlineTask(self._workers.planning.submit(kind, work), self._release)
+
+    def _account(self, kind: str, work: Callable[[], T]) -> DeadlineTask[T]:
+        return DeadlineTask(self._workers.accounting.submit(kind, work), self._release)
 
     def _release(self, observer: Observer) -> None:
         self._settle(observer, "unused")
@@ -197,8 +222,11 @@ class RequestPlanner:
     def _count(self, reason: str) -> None:
         """Count a request without memory, and log now and then how many there were."""
         self._stats.count(reason)
-        counts = {"requests": self._stats.requests, "reasons": _reasons(self._stats)}
-        self._log("without memory", {"reason": reason, **counts})
+        reasons = ", ".join(f"{name} {n}" for name, n in sorted(self._stats.degraded().items()))
+        self._log(
+            "without memory",
+            {"reason": reason, "requests": self._stats.requests, "reasons": reasons},
+        )
 
     def _log(self, event: str, fields: dict[str, object]) -> None:
         now = time.monotonic()
@@ -211,33 +239,28 @@ class RequestPlanner:
         if len(incoming.raw) <= _INLINE_BYTES and not incoming.encoding:
             may_be = attempt("command", partial(may_be_command, incoming))
         else:
-            with self._start("passthrough", partial(may_be_command, incoming)) as task:
+            with self._account("command search", partial(may_be_command, incoming)) as task:
                 may_be = await task.wait(until) or False
         if may_be is not True:
             return None
-        work = partial(self._plugin.find_command, incoming)
-        command = await self._wait_for_person("passthrough", work)
+        with self._account("command search", partial(self._plugin.find_command, incoming)) as task:
+            command = await task.wait(time.monotonic() + COMMAND_TIMEOUT_S)
         return command if isinstance(command, Command) else None
 
     async def _run_command(self, command: Command) -> RequestPlan:
-        response = await self._wait_for_person("interactive", command.run)
-        if not isinstance(response, LocalResponse):
-            response = command.failure
-        return RequestPlan(answer=response)
-
-    async def _wait_for_person(self, pool: str, work: Callable[[], T]) -> T | Failure | None:
-        """Return the result of some work, or None after the timeout of a command."""
-        with self._start(pool, work) as task:
-            return await task.wait(time.monotonic() + COMMAND_TIMEOUT_S)
+        with self._plan_by("command", command.run) as task:
+            response = await task.wait(time.monotonic() + COMMAND_TIMEOUT_S)
+        return RequestPlan(
+            answer=response if isinstance(response, LocalResponse) else command.failure
+        )
 
     def observe(self, observer: Observer | None, buffered_bytes: int = 0) -> SafeObserver:
         """Return an observer that can fail without harm; `buffered_bytes` are held already."""
         return SafeObserver(observer, self._end, buffered_bytes)
 
-    async def run_in_thread(self, part: str, work: Callable[[], T]) -> T | Failure:
+    async def run_tool_loop(self, work: Callable[[], T]) -> T | Failure:
         """Run what a response needs before it goes on in a worker thread."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pools["interactive"], partial(attempt, part, work))
+        return await asyncio.wrap_future(self._workers.planning.submit("tool loop", work))
 
     def _end(self, observer: Observer, outcome: Outcome, buffered_bytes: int) -> None:
         """Queue a response for recording in order; where too much waits, settle only its cost."""
@@ -249,7 +272,7 @@ class RequestPlanner:
             self._settle(observer, outcome)
             return
         try:
-            ended = self._recording.submit(attempt, "record", partial(observer.end, outcome))
+            ended = self._workers.recording.submit("turn", partial(observer.end, outcome))
         except RuntimeError:  # The pool is closed: only the cost is still settled.
             self._mark_recorded(buffered_bytes)
             self._settle(observer, outcome)
@@ -263,22 +286,12 @@ class RequestPlanner:
             self._queued_bytes -= buffered_bytes
 
     def _settle(self, observer: Observer, outcome: Outcome) -> None:
-        work = partial(attempt, "settle", partial(observer.settle, outcome))
+        work = partial(observer.settle, outcome)
         try:
-            self._pools["settling"].submit(work)
+            self._workers.accounting.submit("settlement", work)
         except RuntimeError:  # The pool is closed: settle in this thread.
-            work()
+            attempt("settlement", work)
 
 
 def _with_degraded_header(plan: RequestPlan, reason: str) -> RequestPlan:
     return replace(plan, headers=(*plan.headers, (DEGRADED_HEADER, reason)))
-
-
-def _reasons(stats: GatewayStats) -> str:
-    return ", ".join(f"{reason} {n}" for reason, n in sorted(stats.degraded().items()))
-
-
-def is_unread(plan: RequestPlan) -> bool:
-    """Return whether nobody reads the response, so that it may have any encoding."""
-    is_observed = plan.observer is not None and plan.reads
-    return not is_observed and plan.interceptor is None

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
 from lore.errors import LoreError, StoreBusy
 from lore.gateway.apis import markers
-from lore.gateway.apis.adapter import ApiAdapter, RecallCall, Request, StreamRewriter, Tool
-from lore.gateway.cache_invalidation import RecentMarkers
-from lore.gateway.guard import Failure, attempt
+from lore.gateway.apis.adapter import ApiAdapter, RecallCall, Request, Tool
+from lore.gateway.apis.stream_rewriter import StreamRewriter
+from lore.gateway.cache_invalidation import BoundedCache
 from lore.gateway.plugin_protocol import LocalResponse
 from lore.gateway.session.prompt_composer import PromptComposer
+from lore.gateway.workers import Failure, WorkerPool, attempt
 from lore.memory import Memory
 from lore.records import ClientSession
 from lore.redaction.redactor import redact_tree
 from lore.tools import tool_registry
 from lore.tools.tool import Caller
 
-Search = Callable[[RecallCall], str]
+Search = Callable[[RecallCall], str | Failure]
 """Runs a call; errors of Lore become the tool's error result."""
 
 ReserveFollowUp = Callable[[bytes], LocalResponse | None]
@@ -50,7 +50,7 @@ class ToolLoop:
 
     def feed(self, piece: bytes) -> bytes:
         """Return the bytes for the client, given the next chunk from upstream."""
-        return self._take_output() + self._rewriter.feed(piece)
+        return self.rest() + self._rewriter.feed(piece)
 
     @property
     def is_idle(self) -> bool:
@@ -92,39 +92,33 @@ class ToolLoop:
 
     def fail(self, status: int, body: bytes) -> bytes:
         """Return the bytes that end the response where upstream refused a follow-up request."""
-        return self._take_output() + self._rewriter.error_output(status, body)
+        return self.rest() + self._rewriter.error_output(status, body)
 
     def rest(self) -> bytes:
         """Return the bytes that end the response."""
-        return self._take_output()
-
-    def _take_output(self) -> bytes:
         output, self._output = self._output, b""
         return output
 
 
 SEARCH_TIMEOUT_S = 2.0
 """How long a response waits for a search: it takes some milliseconds, and up to half a second more
-where new items wait for their embedding."""
-
-_MAX_SEARCHES = 4
-"""Parallel searches; a locked store may delay each of them for a minute."""
+where new items wait for their embedding. A locked store may delay it for a minute."""
 
 
 class MemorySearch:
     """Runs the recall calls of models, and saves them for the markers in the client's history."""
 
     def __init__(
-        self, memory: Memory, composer: PromptComposer, markers_cache: RecentMarkers
+        self,
+        memory: Memory,
+        composer: PromptComposer,
+        recent_markers: BoundedCache[str, str],
+        pool: WorkerPool,
     ) -> None:
         self._memory = memory
         self._composer = composer
-        self._markers = markers_cache
-        self._pool = ThreadPoolExecutor(_MAX_SEARCHES, "lore-searching")
-
-    def close(self) -> None:
-        """Start no more searches."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._recent_markers = recent_markers
+        self._pool = pool
 
     def open_tool_loop(
         self, adapter: ApiAdapter, request: Request, client: ClientSession, body: bytes, tool: Tool
@@ -135,20 +129,25 @@ class MemorySearch:
         search = partial(self._search, tool, caller)
         return ToolLoop(rewriter, search, partial(self._save, client))
 
-    def _search(self, tool: Tool, caller: Caller, call: RecallCall) -> str:
-        work = partial(tool_registry.call_tool, self._memory, tool.name, call.arguments, caller)
-        future = self._pool.submit(work)
+    def _search(self, tool: Tool, caller: Caller, call: RecallCall) -> str | Failure:
+        work = partial(self._call, tool, caller, call)
+        future = self._pool.submit("search", work)
         try:
-            return future.result(SEARCH_TIMEOUT_S).text
+            return future.result(SEARCH_TIMEOUT_S)
         except TimeoutError as error:
             future.cancel()
             msg = "The search took too long."
             raise StoreBusy(msg) from error
+
+    def _call(self, tool: Tool, caller: Caller, call: RecallCall) -> str:
+        try:
+            return tool_registry.call_tool(self._memory, tool.name, call.arguments, caller).text
         except LoreError as error:
             return " ".join(filter(None, (str(error), error.hint)))
 
     def _save(self, client: ClientSession, markers_by_id: Mapping[str, str]) -> None:
         redact = partial(redact_tree, self._memory.redactor)
         redacted = {id_: markers.redact_marker(one, redact) for id_, one in markers_by_id.items()}
-        self._markers.add(redacted)
-        self._composer.save_markers(client, redacted)
+        for id_, marker in redacted.items():
+            self._recent_markers.put(id_, marker)
+        self._composer.sessions.save_markers(client, redacted)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,7 +12,7 @@ from lore.gateway import billing
 from lore.gateway.apis import entry_keys, openai_responses, parse_cache
 from lore.gateway.apis.adapter import Reply
 from lore.gateway.billing import CompletedRequest
-from lore.gateway.cache_invalidation import AnnotationCache, CacheInvalidator
+from lore.gateway.cache_invalidation import AnnotationCache, BoundedCache, CacheInvalidator
 from lore.gateway.client_session import (
     ParsedRequest,
     RequestParser,
@@ -23,14 +21,14 @@ from lore.gateway.client_session import (
     with_conversation_id,
 )
 from lore.gateway.commands import RECALL_CHARS
-from lore.gateway.guard import attempt
 from lore.gateway.observer import SUCCESS, ResponseBuffer
 from lore.gateway.plugin_protocol import ClientRequest, Outcome
-from lore.gateway.session.private_mode import has_private_entries
+from lore.gateway.session.private_mode import find_private_entries
 from lore.gateway.session.prompt_composer import PromptComposer
 from lore.gateway.session.session_state import ComposedPrompt
 from lore.gateway.tool_loop import ToolLoop
 from lore.gateway.usage import UpstreamResponse, measure_usage
+from lore.gateway.workers import Workers
 from lore.memory import Memory
 from lore.records import ClientSession, Entry, RequestOutcome, TokenUse
 
@@ -88,35 +86,6 @@ class PendingTurn:
     record: Callable[[Sequence[Reply]], object]
 
 
-class PendingTurns:
-    """Turns whose responses are written in the background, by the ids of the responses."""
-
-    def __init__(self, max_turns: int = MAX_PENDING_TURNS) -> None:
-        self._max_turns = max_turns
-        self._turns: OrderedDict[str, PendingTurn] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def put(self, response_id: str, turn: PendingTurn) -> None:
-        """Add a turn; the oldest is dropped where there are too many."""
-        with self._lock:
-            self._turns[response_id] = turn
-            while len(self._turns) > self._max_turns:
-                self._turns.popitem(last=False)
-
-    def pop(self, response_id: str) -> PendingTurn | None:
-        """Remove and return the turn of a response."""
-        with self._lock:
-            return self._turns.pop(response_id, None)
-
-    def retain(self, is_valid: Callable[[PendingTurn], bool]) -> None:
-        """Drop the turns that are not valid any more; the check may be slow."""
-        with self._lock:
-            turns = dict(self._turns)
-        for response_id, turn in turns.items():
-            if not is_valid(turn):
-                self.pop(response_id)
-
-
 class TurnRecorder:
     """Stores what was said, settles what it cost, and has long sessions distilled."""
 
@@ -127,18 +96,18 @@ class TurnRecorder:
         parser: RequestParser,
         annotations: AnnotationCache,
         invalidator: CacheInvalidator,
-        digesting: ThreadPoolExecutor,
+        workers: Workers,
     ) -> None:
         self._memory = memory
         self._composer = composer
         self._parser = parser
         self._annotations = annotations
         self._invalidator = invalidator
-        self._digesting = digesting
-        self._pending = PendingTurns()
+        self._workers = workers
+        self._pending = BoundedCache[str, PendingTurn](MAX_PENDING_TURNS)
         self._in_digestion: set[str] = set()
         self._lock = threading.Lock()
-        invalidator.register(lambda _generation: self._pending.retain(self._is_unforgotten))
+        invalidator.register(self._drop_forgotten)
 
     def end_turn(self, turn: Turn, ended: CompletedRequest) -> None:
         """Record the usage and the entries of a planned turn, and settle its cost."""
@@ -163,7 +132,8 @@ class TurnRecorder:
                     self._await_background(replies, client, request.dialogue.entries, record)
         finally:
             # The ledger knows session and project once they are stored.
-            reserved = replace(ended.reservation.hold, session=client.session)
+            hold = ended.reservation.hold
+            reserved = replace(hold, cost=replace(hold.cost, session=client.session))
             ended = replace(ended, reservation=replace(ended.reservation, hold=reserved))
             outcome = RequestOutcome(plan.layer, plan.busts, without=without)
             billing.settle_request(self._memory, ended, outcome)
@@ -176,7 +146,7 @@ class TurnRecorder:
                 sizes = (reply.error.prompt_tokens, reply.error.limit_tokens)
                 composer.raise_floor(client, *sizes, layer=turn.composed.plan.layer)
         entries = turn.entries_with(replies)
-        if turn.tool_loop is not None and has_private_entries(client, entries):
+        if turn.tool_loop is not None and find_private_entries(client, entries):
             parse_cache.clear_caches()  # The follow-up requests were parsed too.
         named = with_conversation_id(client, entries[len(request.dialogue.entries) :])
         if named is None:
@@ -203,7 +173,7 @@ class TurnRecorder:
         client = find_client_session(parsed.info) if skips else self._parser.find_client(parsed)
         if client is None or self.was_private(client) or skips or client.parent:
             return
-        if has_private_entries(client, parsed.info.entries):
+        if find_private_entries(client, parsed.info.entries):
             return
         dialogue = self._parser.expand(parsed, client).request.dialogue
         entries = with_response(dialogue.entries, replies)
@@ -247,10 +217,11 @@ class TurnRecorder:
         if pending is not None:
             pending.record([reply])
 
-    def _is_unforgotten(self, pending: PendingTurn) -> bool:
-        """Return whether nothing of a turn was forgotten since it became pending."""
-        unstored = self._composer.store.find_unstored(pending.client, pending.entries)
-        return unstored <= pending.unstored
+    def _drop_forgotten(self, _generation: str) -> None:
+        """Drop the turns of which something was forgotten since they became pending."""
+        for response_id, turn in self._pending.items():
+            if not self._composer.store.find_unstored(turn.client, turn.entries) <= turn.unstored:
+                self._pending.pop(response_id)
 
     def _distill_later(self, session: str) -> None:
         """Have a session distilled in the background, unless that is under way."""
@@ -258,11 +229,11 @@ class TurnRecorder:
             if session in self._in_digestion:
                 return
             self._in_digestion.add(session)
-        self._digesting.submit(self._distill, session)
+        self._workers.recording.submit("distillation", partial(self._distill, session))
 
     def _distill(self, session: str) -> None:
         try:
-            attempt("distill", partial(self._memory.distill, session))
+            self._memory.distill(session)
         finally:
             with self._lock:
                 self._in_digestion.discard(session)
@@ -315,6 +286,4 @@ class BackgroundResponseObserver:
             body = self._buffer.body()
         except InvalidInput:
             return None
-        reader = openai_responses.open_reader(streams=self._buffer.streams)
-        reader.feed(body)
-        return reader.end()
+        return openai_responses.read_reply(body, streams=self._buffer.streams)

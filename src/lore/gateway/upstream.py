@@ -15,10 +15,10 @@ from starlette.types import Message, Receive, Send
 from yarl import URL
 
 from lore.errors import InvalidInput, ProviderError, ProviderUnavailable
-from lore.gateway.guard import Failure, attempt
 from lore.gateway.http_body import BodyDecoder, can_decode
 from lore.gateway.observer import SafeObserver, is_stream
 from lore.gateway.plugin_protocol import LocalResponse, ResponseInterceptor
+from lore.gateway.workers import Failure, attempt
 
 Body = bytes | AsyncIterator[bytes]
 

@@ -148,8 +148,7 @@ def _to_plain(value: Any) -> Any:
         return value._asdict()
     if isinstance(value, tuple | set | frozenset):
         return list(value)
-    msg = f"{type(value).__name__} cannot be serialized to JSON"
-    raise TypeError(msg)
+    raise TypeError(f"{type(value).__name__} cannot be serialized to JSON")
 
 
 Name = Annotated[str, Field(max_length=4_096)]

@@ -55,12 +55,9 @@ def lore_error_response(error: LoreError) -> Response:
     if isinstance(error, RateLimited) and error.retry_after_s:
         headers["retry-after"] = str(math.ceil(error.retry_after_s))
     status = status_code(type(error))
-    return _response(status, type(error).__name__, str(error), hint=error.hint, headers=headers)
-
-
-def memory_unavailable_response(error: LoreError) -> Response:
-    """Return the response of a server whose memory is unavailable."""
-    return _response(503, type(error).__name__, str(error), hint=error.hint)
+    return problem_response(
+        status, type(error).__name__, str(error), hint=error.hint, headers=headers
+    )
 
 
 _LOGIN_PAGE = """\
@@ -82,17 +79,7 @@ def http_error_response(refused: HTTPException, scope: Scope) -> Response:
         headers = {**_PAGE_HEADERS, **(refused.headers or {})}
         return HTMLResponse(_LOGIN_PAGE, refused.status_code, headers)
     name = HTTPStatus(refused.status_code).phrase.title().replace(" ", "").replace("-", "")
-    return _response(refused.status_code, name, refused.detail, headers=refused.headers)
-
-
-def bad_request_response(detail: str) -> Response:
-    """Return the response for malformed HTTP, and close the connection."""
-    return _response(400, "BadRequest", detail, headers={"connection": "close"})
-
-
-def shutdown_response() -> Response:
-    """Return the response for a request that is cut off by a shutdown."""
-    return _response(503, "Stopping", "The server stops.", headers={"connection": "close"})
+    return problem_response(refused.status_code, name, refused.detail, headers=refused.headers)
 
 
 def _is_browser(scope: Scope) -> bool:
@@ -101,10 +88,12 @@ def _is_browser(scope: Scope) -> bool:
 
 def internal_error_response() -> Response:
     """Return the response for an unexpected error; only the log has the details."""
-    return _response(500, "Accident", "The server could not do that.", hint="'lore logs' has more.")
+    return problem_response(
+        500, "Accident", "The server could not do that.", hint="'lore logs' has more."
+    )
 
 
-def _response(
+def problem_response(
     status: int,
     code: str,
     detail: str,
@@ -112,6 +101,7 @@ def _response(
     hint: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> Response:
+    """Return an error response; `code` names the error."""
     problem = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,

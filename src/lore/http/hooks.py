@@ -206,45 +206,35 @@ def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
     ).text
 
 
-def _compact(memory: Memory, hook: HookInput, _caller: Caller) -> str:
-    memory.prompts.distill_now(hook.session, _transcript(hook.transcript_path))
-    return ""
-
-
-def _end_turn(memory: Memory, hook: HookInput, _caller: Caller) -> str:
-    memory.prompts.end_turn(hook.session, _transcript(hook.transcript_path))
-    return ""
-
-
-def _end_subagent(memory: Memory, hook: HookInput, _caller: Caller) -> str:
-    """Import a subagent's own transcript, never that of its parent."""
-    memory.prompts.end_turn(hook.session, _transcript(hook.agent_transcript_path))
-    return ""
-
-
-def _end_session(memory: Memory, hook: HookInput, _caller: Caller) -> str:
-    memory.prompts.end_session(hook.session, _transcript(hook.transcript_path))
-    return ""
-
-
-_HANDLERS: dict[Event, Callable[[Memory, HookInput, Caller], str]] = {
+_HANDLERS: dict[str, Callable[[Memory, HookInput, Caller], str]] = {
     "SessionStart": _start_session,
     "UserPromptSubmit": _submit_prompt,
     "PostToolUse": _use_tool,
     "PostToolUseFailure": _use_tool,
-    "PreCompact": _compact,
-    "Stop": _end_turn,
-    "SubagentStop": _end_subagent,
-    "SessionEnd": _end_session,
 }
+
+
+def _handle(memory: Memory, hook: HookInput, caller: Caller) -> str:
+    if hook.event in _HANDLERS:
+        return _HANDLERS[hook.event](memory, hook, caller)
+    # A subagent has its own transcript; that of its parent is never imported for it.
+    is_subagent = hook.event == "SubagentStop"
+    path = hook.agent_transcript_path if is_subagent else hook.transcript_path
+    prompts = memory.prompts
+    importers: dict[str, Callable[[str, Path | None], object]] = {
+        "PreCompact": prompts.distill_now,
+        "Stop": prompts.end_turn,
+        "SubagentStop": prompts.end_turn,
+        "SessionEnd": prompts.end_session,
+    }
+    importers[hook.event](hook.session, _transcript(path))
+    return ""
 
 
 def _run_hook(
     memory: Memory, hook: HookInput, caller: Caller, deduplicator: HookDeduplicator
 ) -> HookOutput:
-    text = deduplicator.run_once(
-        _fingerprint(hook), lambda: _HANDLERS[hook.event](memory, hook, caller)
-    )
+    text = deduplicator.run_once(_fingerprint(hook), lambda: _handle(memory, hook, caller))
     return HookOutput(specific=HookSpecificOutput(event=hook.event, text=text) if text else None)
 
 

@@ -40,13 +40,14 @@ def serve_metrics(memory: Memory) -> Callable[[Request], Any]:
 
 def _render(memory: Memory) -> str:
     counted = memory.budget.spend_counters()
+    degraded = sorted(memory.context.gateway_stats.degraded().items())
     lines = [
         *_family("lore_requests_total", "Requests that were forwarded to a model.",
                  _by_model(counted, lambda one: one.requests)),
         *_family("lore_requests_refused_total", "Requests that the budget of the day refused.",
                  _by_model(counted, lambda one: one.refused)),
         *_family("lore_requests_degraded_total", "Requests that went without memory, by reason.",
-                 _degraded(memory)),
+                 [({"reason": reason}, count) for reason, count in degraded]),
         *_family("lore_tokens_total", "Tokens by class, each counted once.", _tokens(counted)),
         *_family("lore_spend_usd_total", "What requests cost in US dollars.",
                  _by_model(counted, lambda one: one.usd)),
@@ -61,11 +62,6 @@ def _render(memory: Memory) -> str:
         *_budget_lines(memory),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
-
-
-def _degraded(memory: Memory) -> Samples:
-    by_reason = memory.context.gateway_stats.degraded()
-    return [({"reason": reason}, count) for reason, count in sorted(by_reason.items())]
 
 
 def _budget_lines(memory: Memory) -> Iterator[str]:

@@ -160,7 +160,11 @@ class ErrorMiddleware:
             await self._app(scope, exchange.receive, exchange.send)
         except asyncio.CancelledError:
             if not exchange.is_answered:
-                await error_responses.shutdown_response()(scope, receive, exchange.send)
+                headers = {"connection": "close"}
+                response = error_responses.problem_response(
+                    503, "Stopping", "The server stops.", headers=headers
+                )
+                await response(scope, receive, exchange.send)
             raise
         except Exception as error:  # noqa: BLE001 - the ASGI handler: no traceback ever leaves
             response = _error_response(error, scope)
@@ -237,7 +241,11 @@ class DisabledMemoryMiddleware:
         if scope["type"] != "http" or scope["path"] == _HEALTH_PATH:
             await self._app(scope, receive, send)
         else:
-            await error_responses.memory_unavailable_response(self._why())(scope, receive, send)
+            why = self._why()
+            response = error_responses.problem_response(
+                503, type(why).__name__, str(why), hint=why.hint
+            )
+            await response(scope, receive, send)
 
 
 def reject_stored_keys(_key: str) -> AccessKey | None:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from lore.errors import DaemonError
-from lore.http import error_responses
+from lore.http.error_responses import problem_response
 from lore.http.request_limits import MAX_HEAD_BYTES, Limits
 
 STOP_S = 1
@@ -90,7 +90,7 @@ class DeadlineProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer malformed HTTP with the same error format as everywhere."""
-        response = error_responses.bad_request_response(msg)
+        response = problem_response(400, "BadRequest", msg, headers={"connection": "close"})
         start = h11.Response(status_code=response.status_code, headers=response.raw_headers)
         for event in (start, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")

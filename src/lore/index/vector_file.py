@@ -176,15 +176,7 @@ class Rows:
 
     def part(self, start: int, end: int) -> Rows:
         """Return the rows from `start` to `end`."""
-        at = slice(start, end)
-        return Rows(
-            self.codes[at],
-            self.scale[at],
-            self.n[at],
-            self.project[at],
-            self.type[at],
-            self.created[at],
-        )
+        return _rows_at(self, slice(start, end))
 
     def checks(self) -> Words:
         """Return the checksum of each row."""
@@ -227,21 +219,15 @@ class Views:
     def span(self, start: int, end: int) -> Rows:
         """Return the rows of the slots from `start` to `end`, which lie in one block."""
         block, first = divmod(start, BLOCK_ROWS)
-        return self._rows((block, slice(first, first + end - start)))
+        return _rows_at(self, (block, slice(first, first + end - start)))
 
     def take(self, slots: Int64s) -> Rows:
         """Return copies of the rows at `slots`."""
-        return self._rows((slots // BLOCK_ROWS, slots % BLOCK_ROWS))
+        return _rows_at(self, np.divmod(slots, BLOCK_ROWS))
 
-    def _rows(self, at: Any) -> Rows:
-        return Rows(
-            self.codes[at],
-            self.scale[at],
-            self.n[at],
-            self.project[at],
-            self.type[at],
-            self.created[at],
-        )
+
+def _rows_at(columns: Rows | Views, at: Any) -> Rows:
+    return Rows(*(getattr(columns, name)[at] for name in Rows.__annotations__))
 
 
 # A lock is held for one append; a rebuild appends in batches. Longer means a stuck process.

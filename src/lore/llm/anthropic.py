@@ -8,9 +8,8 @@ import anthropic
 from anthropic import Anthropic, transform_schema
 from pydantic import BaseModel, ValidationError
 
-from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm.chat import ChatRequest, ChatResponse, Usage
-from lore.llm.http_client import error_from_status, error_message, open_client
+from lore.llm.http_client import HttpChat, translate_sdk_error
 from lore.llm.structured_output import REFUSED, TRUNCATED, TokenCount, parse_partial, parse_response
 from lore.text import tokens
 
@@ -52,21 +51,12 @@ class _Message(BaseModel):
     usage: _Usage = _Usage()
 
 
-class AnthropicChat:
+class AnthropicChat(HttpChat):
     """One model of Anthropic's."""
 
     def __init__(self, choice: ProviderConfig) -> None:
-        self.identity = choice.identity
-        self._choice = choice
-        self._http = open_client(choice.base_url, choice.timeout_s)
-        self._client = Anthropic(
-            api_key=choice.api_key,
-            base_url=choice.base_url,
-            timeout=choice.timeout_s,
-            max_retries=0,
-            http_client=self._http,
-            open_telemetry=False,
-        )
+        super().__init__(choice)
+        self._client = Anthropic(**self._client_options(), open_telemetry=False)
 
     def complete(self, request: ChatRequest) -> ChatResponse:
         """Send one request and return the response, or raise a `ProviderError`."""
@@ -84,28 +74,9 @@ class AnthropicChat:
                 **options,
             )
         except anthropic.AnthropicError as error:
-            raise translate_error(error, self._choice.api_key) from None
+            raise translate_sdk_error(anthropic, error, "Anthropic", self._choice.api_key) from None
         prompt = "\n".join((request.system, *(one.text for one in request.messages)))
         return _parse_body(answered.http_response.content, request, prompt)
-
-    def close(self) -> None:
-        """Abort running requests and release all resources."""
-        self._http.close()
-
-
-def translate_error(error: anthropic.AnthropicError, key: str = "") -> ProviderError:
-    """Translate an SDK error into a `ProviderError`, without the API key in it."""
-    if isinstance(error, anthropic.APIStatusError):
-        message = error_message(error.body, key)
-        return error_from_status("Anthropic", error.status_code, message, error.response.headers)
-    if isinstance(error, anthropic.APITimeoutError):
-        msg = "Anthropic took too long to answer."
-        hint = "Increase chat.timeout_s if answers need longer."
-        return ProviderUnavailable(msg, hint=hint, billed=True)
-    if isinstance(error, anthropic.APIConnectionError):
-        msg = f"Anthropic cannot be reached ({type(error.__cause__ or error).__name__})."
-        return ProviderUnavailable(msg, hint="Check the network and chat.base_url.")
-    return ProviderUnavailable(f"Anthropic's SDK failed ({type(error).__name__}).")
 
 
 def _parse_body(body: bytes, request: ChatRequest, prompt: str) -> ChatResponse:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from lore.records import RequestCost, RequestHold
+
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
@@ -92,23 +94,14 @@ class LazyChat:
             self._chat.close()
 
 
-@dataclass(frozen=True, slots=True)
-class CallReservation:
-    """Money reserved for one call: its key, its question, and the model."""
-
-    key: str
-    question: str
-    identity: str
-
-
 class Ledger(Protocol):
     """Reserve money before a call, and settle its cost after it."""
 
-    def reserve(self, question: str, identity: str, most: Usage) -> CallReservation:
+    def reserve(self, cost: RequestCost) -> RequestHold:
         """Reserve the maximum cost of a call, or raise `BudgetSpent`."""
 
-    def settle(self, reservation: CallReservation, usage: Usage) -> None:
+    def settle(self, hold: RequestHold, used: Usage) -> float | None:
         """Record the cost of a call, and release the rest of its reservation."""
 
-    def release(self, reservation: CallReservation) -> None:
+    def release(self, hold: RequestHold) -> None:
         """Release the reservation of a call that used nothing."""

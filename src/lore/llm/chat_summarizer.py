@@ -12,11 +12,19 @@ from pydantic import BaseModel
 from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm import prompts, structured_output
 from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Ledger, Usage
-from lore.llm.prompts import renderer
 from lore.llm.quote_check import Grounding
 from lore.llm.retry import RetryPolicy, send_with_retry
 from lore.llm.structured_output import Facts, Insight, Verdicts
-from lore.records import Extract, Fragment, Log, LogLine, Segment, Verdict
+from lore.records import (
+    Extract,
+    Fragment,
+    Log,
+    LogLine,
+    RequestCost,
+    Segment,
+    TokenUse,
+    Verdict,
+)
 from lore.text import tokens, words
 
 V = TypeVar("V", bound=BaseModel)
@@ -75,13 +83,13 @@ class ChatSummarizer:
         """Write a dated log of a segment that keeps everything operational."""
         if not segment.messages:
             return Log(())
-        record = renderer.render_messages(segment)
+        record = prompts.render_messages(segment)
         text = self._request_text(prompts.OBSERVE, record, limit_tokens)
         return Log(tuple(_take_lines(_parse_log(text, segment), limit_tokens)))
 
     def condense(self, logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
         """Condense several logs into one: current state, decisions, changes, timeline."""
-        record = renderer.render_logs(logs, former)
+        record = prompts.render_logs(logs, former)
         text = self._request_text(prompts.CONDENSE, record, limit_tokens)
         lines = (LogLine(line.strip()) for line in text.splitlines() if line.strip())
         return Log(tuple(_take_lines(lines, limit_tokens)))
@@ -90,7 +98,7 @@ class ChatSummarizer:
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
         if not exchange.messages:
             return []
-        record = renderer.render_messages(exchange)
+        record = prompts.render_messages(exchange)
         facts = self._request_value(prompts.EXTRACT, record, Facts, EXTRACT_TOKENS)
         return structured_output.facts_to_extracts(
             facts, Grounding(exchange.messages), clean_output
@@ -98,13 +106,13 @@ class ChatSummarizer:
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
         """Return a new text for a root whose children changed."""
-        record = renderer.render_fragments([root, *children])
+        record = prompts.render_fragments([root, *children])
         text = self._request_text(prompts.OVERVIEW, record, OVERVIEW_TOKENS)
         return tokens.clip(text.strip(), OVERVIEW_TOKENS)
 
     def reflect(self, cluster: Sequence[Fragment]) -> str:
         """Return the insight that several linked roots yield together; empty if there is none."""
-        record = renderer.render_fragments(cluster, first=1)
+        record = prompts.render_fragments(cluster, first=1)
         answer = self._request_value(prompts.REFLECT, record, Insight, SHORT_TOKENS)
         cited = {number for number in answer.from_items if 1 <= number <= len(cluster)}
         if len(cited) < min(2, len(cluster)):
@@ -120,7 +128,7 @@ class ChatSummarizer:
 
     def _judge_batch(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
         """Judge some pairs; a pair with no verdict, or with several, stays unjudged."""
-        record = renderer.render_pairs(pairs)
+        record = prompts.render_pairs(pairs)
         answer = self._request_value(
             prompts.JUDGE, record, Verdicts, SHORT_TOKENS, pairs=len(pairs)
         )
@@ -178,7 +186,9 @@ class ChatSummarizer:
         estimate = Usage(
             prompt_tokens + (_SCHEMA_TOKENS if request.schema else 0), request.max_tokens
         )
-        reservation = self._ledger.reserve(question, self.identity, estimate)
+        most = TokenUse(estimate.input_tokens, output_tokens=estimate.output_tokens)
+        cost = RequestCost(self.identity, most, kind=question, work="background")
+        hold = self._ledger.reserve(cost)
         try:
             response = self._chat.complete(request)
         except ProviderError as error:
@@ -186,14 +196,14 @@ class ChatSummarizer:
             billed_anyway = isinstance(error, ProviderUnavailable) and error.billed
             if isinstance(error.usage, Usage) or billed_anyway:
                 used = error.usage if isinstance(error.usage, Usage) else estimate
-                self._ledger.settle(reservation, used)
+                self._ledger.settle(hold, used)
             else:
-                self._ledger.release(reservation)
+                self._ledger.release(hold)
             raise
         except BaseException:
-            self._ledger.release(reservation)
+            self._ledger.release(hold)
             raise
-        self._ledger.settle(reservation, response.usage)
+        self._ledger.settle(hold, response.usage)
         return response
 
 

@@ -9,7 +9,8 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
@@ -17,6 +18,9 @@ from lore import clock
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
 from lore.proxy.address import LOOPBACK_HOSTS
 from lore.text import words
+
+if TYPE_CHECKING:
+    from lore.llm.presets import ProviderConfig
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """The longest expected responses have some 100 KB."""
@@ -30,6 +34,29 @@ def open_client(url: str, timeout_s: float) -> httpx2.Client:
     inner = httpx2.HTTPTransport(proxy=_proxy_for(url), limits=httpx2.Limits(max_connections=4))
     transport = LimitedTransport(inner, timeout_s)
     return httpx2.Client(transport=transport, timeout=timeout_s, follow_redirects=False)
+
+
+class HttpChat:
+    """What the chats over HTTP share: their configuration and their HTTP client."""
+
+    def __init__(self, choice: ProviderConfig) -> None:
+        self.identity = choice.identity
+        self._choice = choice
+        self._http = open_client(choice.base_url, choice.timeout_s)
+
+    def close(self) -> None:
+        """Abort running requests and release all resources."""
+        self._http.close()
+
+    def _client_options(self) -> dict[str, Any]:
+        """Return the options of an SDK's client."""
+        return {
+            "api_key": self._choice.api_key,
+            "base_url": self._choice.base_url,
+            "timeout": self._choice.timeout_s,
+            "max_retries": 0,
+            "http_client": self._http,
+        }
 
 
 def _proxy_for(url: str) -> str | None:
@@ -181,6 +208,28 @@ def error_from_status(
         return ProviderUnavailable(msg, hint="Check chat.api_key.")
     hint = "Check chat.model and chat.base_url." if status < 500 else "Try again later."
     return ProviderUnavailable(text, hint=hint)
+
+
+_VENDORS = {"anthropic": "Anthropic", "openai": "OpenAI"}
+"""The vendors of the SDKs by module name."""
+
+
+def translate_sdk_error(sdk: ModuleType, error: Exception, name: str, key: str) -> ProviderError:
+    """Translate an error of an SDK into a `ProviderError`, without the API key in it.
+
+    One generator writes the SDKs of Anthropic and OpenAI, so they name their errors alike.
+    """
+    if isinstance(error, sdk.APIStatusError):
+        message = error_message(error.body, key)
+        return error_from_status(name, error.status_code, message, error.response.headers)
+    if isinstance(error, sdk.APITimeoutError):
+        msg = f"{name} took too long to answer."
+        hint = "Increase chat.timeout_s if answers need longer."
+        return ProviderUnavailable(msg, hint=hint, billed=True)
+    if isinstance(error, sdk.APIConnectionError):
+        msg = f"{name} cannot be reached ({type(error.__cause__ or error).__name__})."
+        return ProviderUnavailable(msg, hint="Check the network and chat.base_url.")
+    return ProviderUnavailable(f"{_VENDORS[sdk.__name__]}'s SDK failed ({type(error).__name__}).")
 
 
 def error_message(body: object, *secrets: str) -> str:

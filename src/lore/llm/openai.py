@@ -8,9 +8,8 @@ import openai
 from openai import OpenAI
 from pydantic import BaseModel, Field, ValidationError
 
-from lore.errors import ProviderError, ProviderUnavailable
 from lore.llm.chat import ChatRequest, ChatResponse, Usage
-from lore.llm.http_client import error_from_status, error_message, open_client
+from lore.llm.http_client import HttpChat, translate_sdk_error
 from lore.llm.structured_output import (
     REFUSED,
     TRUNCATED,
@@ -74,20 +73,12 @@ class _Completion(BaseModel):
     usage: _Usage | None = None
 
 
-class OpenAIChat:
+class OpenAIChat(HttpChat):
     """One model of a service with the chat completions API."""
 
     def __init__(self, choice: ProviderConfig) -> None:
-        self.identity = choice.identity
-        self._choice = choice
-        self._http = open_client(choice.base_url, choice.timeout_s)
-        self._client = OpenAI(
-            api_key=choice.api_key,
-            base_url=choice.base_url,
-            timeout=choice.timeout_s,
-            max_retries=0,
-            http_client=self._http,
-        )
+        super().__init__(choice)
+        self._client = OpenAI(**self._client_options())
         # The SDK reads these from the environment, and would send them to any address.
         self._client.organization = None
         self._client.project = None
@@ -108,30 +99,9 @@ class OpenAIChat:
                 model=self._choice.model, messages=messages, **options
             )
         except openai.OpenAIError as error:
-            raise translate_error(error, preset.name, self._choice.api_key) from None
+            raise translate_sdk_error(openai, error, preset.name, self._choice.api_key) from None
         prompt = "\n".join(one["content"] for one in messages)
         return _parse_body(answered.http_response.content, request, prompt, self._choice.provider)
-
-    def close(self) -> None:
-        """Abort running requests and release all resources."""
-        self._http.close()
-
-
-def translate_error(
-    error: openai.OpenAIError, name: str = "OpenAI", key: str = ""
-) -> ProviderError:
-    """Translate an SDK error into a `ProviderError`, without the API key in it."""
-    if isinstance(error, openai.APIStatusError):
-        message = error_message(error.body, key)
-        return error_from_status(name, error.status_code, message, error.response.headers)
-    if isinstance(error, openai.APITimeoutError):
-        msg = f"{name} took too long to answer."
-        hint = "Increase chat.timeout_s if answers need longer."
-        return ProviderUnavailable(msg, hint=hint, billed=True)
-    if isinstance(error, openai.APIConnectionError):
-        msg = f"{name} cannot be reached ({type(error.__cause__ or error).__name__})."
-        return ProviderUnavailable(msg, hint="Check the network and chat.base_url.")
-    return ProviderUnavailable(f"OpenAI's SDK failed ({type(error).__name__}).")
 
 
 def _response_format(schema: type[BaseModel]) -> dict[str, object]:

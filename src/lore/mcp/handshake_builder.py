@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -10,12 +11,15 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from starlette.types import ASGIApp, Message
 
 from lore import __version__
+from lore.config_files import replace_file
 from lore.mcp.lazy_apps import MCP
-from lore.mcp.server import make_listing_server
+from lore.mcp.server import make_server
 from lore.mcp.transports import McpApps
+from lore.memory.facade import closed_memory
 from lore.proxy import cached_handshake
 from lore.proxy.cached_handshake import (
     DISCOVER,
+    HANDSHAKE_FILE,
     INITIALIZE,
     LIST_METHODS,
     UNKNOWN_VERSION,
@@ -31,8 +35,14 @@ def ensure_saved(settings: Settings) -> str:
     """Save the handshake of these settings unless the home has it; return its fingerprint."""
     mark = cached_handshake.fingerprint(__version__, settings)
     if cached_handshake.load_handshake(str(settings.home), mark) is None:
-        cached_handshake.save_handshake(str(settings.home), mark, build_handshake(settings))
+        save_handshake(settings.home, mark, build_handshake(settings))
     return mark
+
+
+def save_handshake(home: Path, mark: str, handshake: Handshake) -> None:
+    """Replace the cached handshake atomically; only the owner can read the file."""
+    content = json.dumps({"mark": mark, "answers": handshake})
+    replace_file(home / HANDSHAKE_FILE, content.encode())
 
 
 def build_handshake(settings: Settings) -> Handshake:
@@ -41,7 +51,7 @@ def build_handshake(settings: Settings) -> Handshake:
 
 
 async def _collect_results(settings: Settings) -> Handshake:
-    apps = McpApps(make_listing_server(settings))
+    apps = McpApps(make_server(closed_memory(settings)))
     app = apps.apps[MCP]
     async with apps.run():
         results = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import unquote
 
 import mcp_types as types
@@ -17,7 +16,6 @@ from lore import __version__, clock
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory import Memory
 from lore.records import Grant
-from lore.settings import Settings
 from lore.tools import tool as schemas
 from lore.tools import tool_registry
 from lore.tools.tool import Caller, Outcome, Tool, caller_of, find_grant
@@ -91,7 +89,6 @@ def describe_tool(tool: Tool[Any], *, structured: bool) -> types.Tool:
     )
 
 
-T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams | None
 
@@ -104,7 +101,7 @@ class McpHandlers:
 
     def __init__(
         self,
-        memory: Callable[[], Memory],
+        memory: Memory,
         tools: tuple[Tool[Any], ...],
         caller: Caller,
         *,
@@ -203,34 +200,17 @@ class McpHandlers:
             if not tool_registry.get_tool(name, aliases=True).reads_only:
                 _check_may_write(name, grant)
             caller = caller_of(context.request.headers, grant)
-        return await _in_thread(
-            partial(tool_registry.call_tool, self._memory(), name, arguments, caller)
+        return await to_thread.run_sync(
+            partial(tool_registry.call_tool, self._memory, name, arguments, caller),
+            abandon_on_cancel=True,  # the client may disconnect
         )
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Run blocking work in a thread; do not wait for it if the client disconnects."""
-    return await to_thread.run_sync(work, abandon_on_cancel=True)
 
 
 def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:
     """Return the MCP server of a memory."""
-    return _build_server(memory.settings, lambda: memory, caller or Caller())
-
-
-def make_listing_server(settings: Settings) -> Server[Any]:
-    """Return a server without a memory, which lists what it would serve."""
-
-    def nothing() -> Memory:
-        msg = "Nothing is served here."
-        raise LoreError(msg)
-
-    return _build_server(settings, nothing, Caller())
-
-
-def _build_server(settings: Settings, memory: Callable[[], Memory], caller: Caller) -> Server[Any]:
+    settings = memory.settings
     tools = tool_registry.list_tools(settings)
-    handlers = McpHandlers(memory, tools, caller, structured=settings.mcp_structured)
+    handlers = McpHandlers(memory, tools, caller or Caller(), structured=settings.mcp_structured)
     inputs = {tool.name: schemas.input_schema(tool) for tool in tools}
     return Server(
         "lore",

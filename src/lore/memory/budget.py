@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lore.budget.limits import DailyBudgetSetting
 from lore.memory import context
-from lore.memory.context import MemoryContext, MemoryPart, PageSize
+from lore.memory.context import MemoryPart, PageSize
 from lore.records import (
     DayBudget,
     ModelPrice,
     Page,
     PastTurns,
+    RequestCost,
     RequestHold,
     RequestOutcome,
     Spend,
@@ -34,19 +33,12 @@ from lore.store.database import Connection
 from lore.validation import Seconds, validate_methods
 
 if TYPE_CHECKING:
-    from lore.budget.ledger import BackgroundLedger
-    from lore.budget.request_ledger import RequestLedger
+    from lore.budget.ledger import Ledger
 
 _ENDED = timedelta(hours=1)
 """A session that has been silent this long has ended: even a long prompt cache has expired."""
 
 _USUAL = RequestOutcome()
-
-_NAMES = 512
-"""Redacted names of models, sessions and projects to cache;
-
-agents use a handful. Clients may put secrets into names.
-"""
 
 
 @validate_methods
@@ -58,46 +50,24 @@ class Budget(MemoryPart):
 
         This also enters the cost of requests that a killed process left open.
         """
-        requests = self._requests()
-        requests.start()
-        return requests.catalogue.wait(wait_s)
+        self._ledger.start()
+        return self._ledger.catalogue.wait(wait_s)
 
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return the price of a model, or None if it is unknown or the lists are not loaded yet."""
-        pricing = self._requests().catalogue.find(model, provider, wait_s=0)
-        return pricing.whole if pricing else None
+        return self._ledger.catalogue.find(model, provider, wait_s=0)
 
-    def reserve_request(
-        self,
-        model: str,
-        most: TokenUse | None,
-        *,
-        provider: str = "",
-        service: str = "",
-        session: str = "",
-        project: str = "",
-        kind: str = "turn",
-        within_s: Seconds | None = None,
-    ) -> RequestHold:
+    def reserve_request(self, cost: RequestCost, *, within_s: Seconds | None = None) -> RequestHold:
         """Reserve the most that a request may cost, or raise `BudgetSpent`.
 
-        `most` is None if the token count is unknown. The reservation is written for other processes
-        only if there is a budget; `within_s` limits the wait for that.
+        The reservation is written for other processes only if there is a budget; `within_s` limits
+        the wait for that.
         """
-        return self._requests().reserve(
-            model,
-            most,
-            provider=provider,
-            service=service,
-            session=session,
-            project=project,
-            kind=kind,
-            within_s=within_s,
-        )
+        return self._ledger.reserve(cost, within_s=within_s)
 
     def release_unused(self, reserved: RequestHold, used: TokenUse, *, service: str = "") -> None:
         """Release the part of a reservation that the request did not use, before it is settled."""
-        self._requests().release_unused(reserved, used, service=service)
+        self._ledger.release_unused(reserved, used, service=service)
 
     def settle_request(
         self,
@@ -109,7 +79,7 @@ class Budget(MemoryPart):
 
         Session and project are those of the reservation, if they are stored by now.
         """
-        return self._requests().settle(reserved, used, outcome)
+        return self._ledger.settle(reserved, used, outcome)
 
     def correct_request(
         self,
@@ -120,30 +90,30 @@ class Budget(MemoryPart):
         provider: str = "",
     ) -> None:
         """Record the usage of a response that was fetched by id, once; do not wait for it."""
-        self._requests().correct(fetched_by, used, outcome, provider=provider)
+        self._ledger.correct(fetched_by, used, outcome, provider=provider)
 
     def release_request(self, reserved: RequestHold) -> None:
         """Release the reservation of a request that used nothing."""
-        self._requests().release(reserved)
+        self._ledger.release(reserved)
 
     def has_budget(self) -> bool:
         """Return whether a daily budget is set."""
-        return self._requests().budget_usd is not None
+        return self._ledger.budget_usd is not None
 
     def spend_pressure(self, *, at_hand: bool = False) -> SpendPressure:
         """Return how the daily budget limits the next request.
 
         With `at_hand` the store is not read: a reservation was made a moment ago.
         """
-        return self._requests().pressure(at_hand=at_hand)
+        return self._ledger.pressure(at_hand=at_hand)
 
     def day_budget(self) -> DayBudget:
         """Return the state of today's budget."""
-        return self._requests().day_budget()
+        return self._ledger.day_budget()
 
     def spend_counters(self) -> list[SpendCounter]:
         """Return what this process has forwarded since it started, by model."""
-        return self._requests().counters()
+        return self._ledger.counters()
 
     def spend_report(self, *, since: str = "", by: SpendGroup = "model") -> SpendReport:
         """Return the spend since a time, by default today, and the savings."""
@@ -169,28 +139,13 @@ class Budget(MemoryPart):
                 return PastTurns()
             return messages.past_turns(db, project_n, before=self._database.now() - _ENDED)
 
-    def _requests(self) -> RequestLedger:
-        return self._context.request_ledger or self._open_requests()
-
-    def _open_requests(self) -> RequestLedger:
-        from lore.budget.prices import PriceCatalogue
-        from lore.budget.request_ledger import RequestLedger
-
-        with self._context.request_ledger_lock:
-            if self._context.request_ledger is None:
-                catalogue = PriceCatalogue(self._settings.prices, now=self._database.now)
-                self._context.request_ledger = RequestLedger(
-                    self._database,
-                    catalogue,
-                    self._settings.daily_budget,
-                    redact=lru_cache(_NAMES)(self._redactor.redact),
-                    current_budget=DailyBudgetSetting(self._settings),
-                )
-            return self._context.request_ledger
+    @property
+    def _ledger(self) -> Ledger:
+        return self._context.open_ledger()
 
     def spent_today(self) -> SpentToday:
         """Return what background work has spent today, and what is left of its budget."""
-        return open_background_ledger(self._context).today()
+        return self._ledger.background_today()
 
     def page_of_spend(self, *, limit: PageSize = 50, cursor: str = "") -> Page[Spend]:
         """Return a page of model calls with their cost, newest first."""
@@ -213,17 +168,3 @@ def _labelled(
     else:
         return lines
     return tuple(replace(line, label=labels.get(line.name, "")) for line in lines)
-
-
-def open_background_ledger(context: MemoryContext) -> BackgroundLedger:
-    """Return the ledger of what background work costs."""
-    from lore.budget.ledger import BackgroundLedger
-    from lore.budget.prices import PriceCatalogue
-
-    config = context.settings
-    return BackgroundLedger(
-        context.database,
-        config.background_daily_budget,
-        whole_usd=config.daily_budget,
-        price=PriceCatalogue(config.prices, now=context.database.now).cost,
-    )

@@ -6,9 +6,9 @@ import base64
 import binascii
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import orjson
@@ -18,6 +18,7 @@ from lore.errors import EmbedderError, InvalidInput, StoreError
 from lore.llm.summarizer import Summarizer
 from lore.recall.sources import Sources
 from lore.records import Page
+from lore.records.gateway import GatewayStats
 from lore.redaction.redactor import Redactor
 from lore.settings import Settings
 from lore.store import project_rows
@@ -25,41 +26,16 @@ from lore.store.database import Connection, Database
 from lore.validation import Bounds
 
 if TYPE_CHECKING:
-    from lore.budget.request_ledger import RequestLedger
-
-
-LATE = "late"
-"""The reason of a request that went without memory because memory missed its deadline."""
-
-
-class GatewayStats:
-    """Counts gateway requests and why some went without memory; thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._requests = 0
-        self._degraded: Counter[str] = Counter()
-
-    def count(self, reason: str = "") -> None:
-        """Count a request, with the reason if it went without memory."""
-        with self._lock:
-            self._requests += 1
-            if reason:
-                self._degraded[reason] += 1
-
-    @property
-    def requests(self) -> int:
-        """Return the number of requests."""
-        return self._requests
-
-    def degraded(self) -> dict[str, int]:
-        """Return how many requests went without memory, by reason."""
-        with self._lock:
-            return dict(self._degraded)
+    from lore.budget.ledger import Ledger
 
 
 _CATCH_UP_S = 0.5
 """The deadline for embedding waiting items before a recall or a store."""
+
+_LEDGER_NAMES = 512
+"""Redacted names of models, sessions and projects to cache; agents use a handful.
+
+Clients may put secrets into names."""
 
 
 def _do_nothing() -> None:
@@ -80,8 +56,8 @@ class MemoryContext:
     embedding_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     cycle_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     summarizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    request_ledger: RequestLedger | None = field(default=None, repr=False)
-    request_ledger_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    ledger: Ledger | None = field(default=None, repr=False)
+    ledger_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     gateway_stats: GatewayStats = field(default_factory=GatewayStats, repr=False)
 
     def embed_waiting(
@@ -114,6 +90,26 @@ class MemoryContext:
         except EmbedderError as error:
             self.sources.do_without(error)
 
+    def open_ledger(self) -> Ledger:
+        """Return the ledger of all model calls, opened on the first call."""
+        return self.ledger or self._open_ledger()
+
+    def _open_ledger(self) -> Ledger:
+        from lore.budget.ledger import Ledger
+        from lore.budget.limits import DailyBudgetSetting
+        from lore.budget.prices import PriceCatalogue
+
+        with self.ledger_lock:
+            if self.ledger is None:
+                self.ledger = Ledger(
+                    self.database,
+                    PriceCatalogue(self.settings.prices, now=self.database.now),
+                    background_usd=self.settings.background_daily_budget,
+                    redact=lru_cache(_LEDGER_NAMES)(self.redactor.redact),
+                    current_budget=DailyBudgetSetting(self.settings),
+                )
+            return self.ledger
+
     @property
     def notice_now(self) -> str:
         """Return what is degraded, including temporary problems."""
@@ -122,8 +118,8 @@ class MemoryContext:
     def close(self) -> None:
         """Finish queued work and close everything."""
         self.close_summarizer()
-        if self.request_ledger is not None:
-            self.request_ledger.close()
+        if self.ledger is not None:
+            self.ledger.close()
         self.sources.close()
         self.database.close()
 
@@ -133,22 +129,12 @@ class MemoryPart:
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
+        self._database, self._sources = context.database, context.sources
+        self._redactor = context.redactor
 
     @property
     def _settings(self) -> Settings:
         return self._context.settings
-
-    @property
-    def _database(self) -> Database:
-        return self._context.database
-
-    @property
-    def _sources(self) -> Sources:
-        return self._context.sources
-
-    @property
-    def _redactor(self) -> Redactor:
-        return self._context.redactor
 
     def _find_project_n(self, db: Connection, project: str) -> int | None:
         """Return the number of a project; None if no project is given."""

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lore.memory.budget import open_background_ledger
 from lore.memory.context import MemoryPart
 from lore.records import (
     CurationResult,
@@ -233,7 +232,7 @@ class Digest(MemoryPart):
         opened = open_summarizer(
             self._settings,
             offline=OfflineSummarizer(embedder.embed if embedder.dimension else None),
-            ledger=open_background_ledger(self._context),
+            ledger=self._context.open_ledger(),
         )
         self._context.summarizer, self._context.close_summarizer = opened.summarizer, opened.close
         self._context.notice = " ".join(filter(None, (self._context.notice, opened.notice)))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 from lore import clock, settings
 from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
-from lore.embed.embedder import NoEmbedder
+from lore.embed.embedder import NoEmbedder, OpenedEmbedder
 from lore.embed.embedding_cache import CachedEmbedder
 from lore.errors import LoreError, NotFound, StoreError
 from lore.memory.access import Access
 from lore.memory.budget import Budget
-from lore.memory.context import MemoryContext, MemoryPart
+from lore.memory.context import MemoryContext
 from lore.memory.digest import Digest
 from lore.memory.knowledge import Knowledge
 from lore.memory.maintenance import Maintenance
@@ -23,7 +23,7 @@ from lore.memory.sessions import Sessions
 from lore.recall import health
 from lore.recall.sources import Sources
 from lore.records import Check
-from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, open_redactor
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, open_redactor
 from lore.settings import Settings
 from lore.store import maintenance
 from lore.store.database import Database, open_database
@@ -34,24 +34,34 @@ _NO_MEMORY = (
     " 'lore remember' and 'lore import' create one too."
 )
 
-_RENAMED = {
-    "access_keys": "list_keys",
-    "around": "timeline",
-    "count_request": "release_unused",
-    "distil_now": "distill_now",
-    "do_upkeep": "run_upkeep",
-    "find_fits": "find_candidates",
-    "forgettable": "preview_forget",
-    "leave_out": "exclude_from_page",
-    "let_go": "clear_caches",
-    "names_with": "find_names",
-    "note_given": "record_injection",
-    "passing": "gateway_stats",
-    "recognise_key": "identify_key",
-    "standing": "standing_instructions",
-    "take_shared": "apply_shared",
+_FORMER_NAMES = {
+    "access": "create_key find_key revoke_key access_keys=list_keys recognise_key=identify_key",
+    "budget": "correct_request day_budget find_model_price has_budget load_prices page_of_spend"
+    " past_turns release_request reserve_request settle_request spend_counters spend_pressure"
+    " spend_report spent_today count_request=release_unused",
+    "digest": "consolidate curate cycles find_due_job interrupt is_cycle_due jobs queue_digest"
+    " queue_episodes retry_jobs run_job undo_cycle",
+    "knowledge": "conflicts delete diff fragment history link log next_undo offers"
+    " page_of_conflicts page_of_edges page_of_fragments page_of_roots plan_share promote"
+    " read_shared redo resolve revoke share store_all supersede undo update"
+    " leave_out=exclude_from_page take_shared=apply_shared",
+    "maintenance": "backup embed_waiting queues require_writable stats do_upkeep=run_upkeep"
+    " forgettable=preview_forget let_go=clear_caches names_with=find_names",
+    "prompts": "begin_session end_session end_turn for_error for_prompt warm_up"
+    " distil_now=distill_now find_fits=find_candidates note_given=record_injection",
+    "search": "explore find_sessions roots short_ids titles traverse why"
+    " around=timeline standing=standing_instructions",
+    "sessions": "episode episodes estimate_capture export find_live_session find_project"
+    " has_session import_lines message messages page_of_distillations page_of_episodes"
+    " page_of_messages page_of_projects page_of_sessions projects",
 }
-"""Former names of methods, from when all of them were methods of `Memory`."""
+"""Methods of each part from when all of them were methods of `Memory`; `former=current`."""
+
+_FORMER_METHODS = {
+    former: (part, current or former)
+    for part, names in _FORMER_NAMES.items()
+    for former, _, current in (name.partition("=") for name in names.split())
+}
 
 
 @validate_methods
@@ -66,6 +76,8 @@ class Memory:
 
     def __init__(self, context: MemoryContext) -> None:
         self.context = context
+        self.database, self.sources = context.database, context.sources
+        self.redactor = context.redactor
         self.knowledge = Knowledge(context)
         self.sessions = Sessions(context)
         self.search = Search(context)
@@ -107,15 +119,16 @@ class Memory:
         )
         try:
             redactor = open_redactor(config)
-            opened, notice = (embedder, "") if embedder else _open_embedder(config)
-            embedding_queue.adopt_embedder(database, opened)
+            opened = OpenedEmbedder(embedder, "") if embedder else open_embedder(config)
+            usable = opened.embedder
+            embedding_queue.adopt_embedder(database, usable)
             maintenance.schedule_maintenance(database)
-            cached = CachedEmbedder(opened) if opened.dimension else opened
+            cached = CachedEmbedder(usable) if usable.dimension else usable
             sources = Sources(database, cached, config, owns_embedder=embedder is None)
         except BaseException:
             database.close()
             raise
-        degraded = " ".join(filter(None, (warning, notice, _explain_read_only(database))))
+        degraded = " ".join(filter(None, (warning, opened.notice, _explain_read_only(database))))
         return cls(MemoryContext(config, database, sources, redactor, degraded))
 
     def close(self) -> None:
@@ -126,21 +139,6 @@ class Memory:
     def settings(self) -> Settings:
         """Return the settings."""
         return self.context.settings
-
-    @property
-    def database(self) -> Database:
-        """Return the database."""
-        return self.context.database
-
-    @property
-    def sources(self) -> Sources:
-        """Return the sources of recall."""
-        return self.context.sources
-
-    @property
-    def redactor(self) -> Redactor:
-        """Return the redactor of secrets."""
-        return self.context.redactor
 
     @property
     def notice(self) -> str:
@@ -163,14 +161,12 @@ class Memory:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Look up a method in the parts, for programs that call it on `Memory`."""
-            new_name = _RENAMED.get(name, name)
-            parts = [part for part in vars(self).values() if isinstance(part, MemoryPart)]
-            for part in (*parts, vars(self).get("context")):
-                if not name.startswith("_") and hasattr(part, new_name):
-                    return getattr(part, new_name)
-            msg = f"'Memory' object has no attribute {name!r}"
-            raise AttributeError(msg)
+            """Return a method by the name it had before there were parts."""
+            if name not in _FORMER_METHODS:
+                msg = f"'Memory' object has no attribute {name!r}"
+                raise AttributeError(msg)
+            part, method = _FORMER_METHODS[name]
+            return getattr(getattr(self, part), method)
 
 
 def _explain_read_only(database: Database) -> str:
@@ -179,11 +175,6 @@ def _explain_read_only(database: Database) -> str:
     if database.read_only:
         return "The memory is open for reading only: 'lore doctor' says why."
     return ""
-
-
-def _open_embedder(config: Settings) -> tuple[Embedder, str]:
-    opened = open_embedder(config)
-    return opened.embedder, opened.notice
 
 
 @validate_arguments

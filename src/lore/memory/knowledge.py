@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lore.digest import fragment_edits, undo
 from lore.errors import NotFound
@@ -34,9 +34,6 @@ from lore.records import (
 from lore.store import fragments as fragment_store
 from lore.store import items, pages
 from lore.validation import Count, Whole, validate_methods
-
-if TYPE_CHECKING:
-    pass
 
 
 @validate_methods

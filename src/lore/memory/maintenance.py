@@ -30,12 +30,6 @@ class Maintenance(MemoryPart):
             target = self._settings.backups
         return maintenance.backup(self._database, Path(target))
 
-    def count_forgettable(
-        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
-    ) -> int:
-        """Return how many records `forget` would delete."""
-        return self.preview_forget(id=id, session=session, project=project, match=match).count
-
     def preview_forget(
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> ForgetPreview:
@@ -101,9 +95,9 @@ class Maintenance(MemoryPart):
             round(background_usd, 6),
             self._settings.background_daily_budget,
             round(agents_usd, 6),
-            # The ledger of requests has seen changes of the budget since the start.
-            self._context.request_ledger.budget_usd
-            if self._context.request_ledger
+            # The ledger has seen changes of the budget since the start.
+            self._context.ledger.budget_usd
+            if self._context.ledger
             else self._settings.daily_budget,
         )
 

@@ -146,16 +146,16 @@ class Search(MemoryPart):
             return search.search_roots(self._sources, query, limit=limit, project=project)
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
-            return item_details.roots(db, project_n=project_n, limit=limit)
+            roots = fragment_store.roots(db, project_n=project_n, limit=limit)
+            return item_details.titles(db, [n for n, _ in roots])
 
     def explore(self, what: str, *, max_depth: Whole = 2) -> list[Outline]:
         """Return the tree below a fragment, or below the best hits for a query."""
-        if items.looks_like_id(what):
-            with self._database.read() as db:
-                return [item_details.explore(db, what, max_depth=max_depth)]
-        hits = self.search(what, limit=3)
+        is_id = items.looks_like_id(what)
+        ids = [what] if is_id else [hit.id for hit in self.search(what, limit=3)]
         with self._database.read() as db:
-            return [item_details.explore(db, hit.id, max_depth=max_depth) for hit in hits]
+            ns = [items.resolve(db, id_, type="fragment").n for id_ in ids]
+            return [item_details.outline(db, n, max_depth) for n in ns]
 
     def read(self, ids: Sequence[str], *, reinforce: bool = True) -> list[Reading]:
         """Return whole items; reading a fragment reinforces it."""

@@ -39,7 +39,7 @@ from lore.store import messages as message_store
 from lore.validation import Count, Whole, validate_methods
 
 if TYPE_CHECKING:
-    from lore.capture.file_capture import TranscriptFile
+    from lore.capture.transcript_capture import TranscriptFile
 
 LIVE = timedelta(hours=1)
 """A session that was silent for longer is not the current one:
@@ -79,9 +79,9 @@ class Sessions(MemoryPart):
 
     def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
         """Return how much `capture_files` would read, and how long that may take."""
-        from lore.capture import file_capture
+        from lore.capture import transcript_capture
 
-        return file_capture.estimate_capture(
+        return transcript_capture.estimate_capture(
             self._database, self._transcripts(paths, since), self._redactor
         )
 
@@ -90,22 +90,26 @@ class Sessions(MemoryPart):
         progress: Progress | None = None, stopping: Callable[[], bool] = lambda: False,
     ) -> CaptureResult:  # fmt: skip
         """Capture transcript files and folders, by default those of all agents on this machine."""
-        from lore.capture import file_capture
+        from lore.capture import transcript_capture
         from lore.capture.adapters import adapter_registry
-        from lore.capture.transcript_reader import ReadOptions
+        from lore.capture.transcript_capture import ReadOptions
 
         how = ReadOptions(
             self._database, adapter_registry.find_adapter,
             redactor=self._redactor, dry_run=dry_run, stopping=stopping,
         )  # fmt: skip
-        return file_capture.capture_files(how, self._transcripts(paths, since), progress=progress)
+        return transcript_capture.capture_files(
+            how, self._transcripts(paths, since), progress=progress
+        )
 
     def _transcripts(self, paths: Sequence[Path], since: str) -> list[TranscriptFile]:
-        from lore.capture import file_capture
+        from lore.capture import transcript_capture
         from lore.capture.adapters import adapter_registry
 
         after = time_spans.since(since, self._database.now()) if since else None
-        return file_capture.find_files(paths, adapter_registry.ADAPTERS, Path.home(), since=after)
+        return transcript_capture.find_files(
+            paths, adapter_registry.ADAPTERS, Path.home(), since=after
+        )
 
     def import_lines(
         self, lines: Iterable[bytes], *, trust: bool | None = None,

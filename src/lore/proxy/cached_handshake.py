@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import Any, Protocol
 
 HANDSHAKE_FILE = "greeting.json"
@@ -66,31 +67,10 @@ def load_handshake(home: str, mark: str) -> Handshake | None:
     return answers if all(isinstance(result, dict) for result in results) else None
 
 
-def save_handshake(home: str, mark: str, handshake: Handshake) -> None:
-    """Replace the cached handshake atomically; only the owner can read the file."""
-    path = os.path.join(home, HANDSHAKE_FILE)
-    part = f"{path}.part-{os.getpid()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
-            file.write(json.dumps({"mark": mark, "answers": handshake}).encode())
-        os.replace(part, path)
-    except OSError:
-        remove_file(part)
-        raise
-
-
-def remove_file(path: str) -> None:
-    """Remove a file if it exists and can be removed."""
-    try:
-        os.unlink(path)
-    except OSError:
-        return
-
-
 def delete_handshake(home: str) -> None:
     """Delete the cached handshake, because the daemon that it describes cannot be started."""
-    remove_file(os.path.join(home, HANDSHAKE_FILE))
+    with suppress(OSError):
+        os.unlink(os.path.join(home, HANDSHAKE_FILE))
 
 
 def find_result(

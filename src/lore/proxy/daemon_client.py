@@ -28,33 +28,35 @@ class DaemonUnreachable(OSError):
 class ResponseLost(OSError):
     """The request was sent, but no complete response came back."""
 
+    reason = ""
+
+    def __str__(self) -> str:
+        """Return the reason of a subclass, or the message of the system."""
+        return self.reason or super().__str__()
+
 
 class ResponseTruncated(ResponseLost):
     """The response ended too early."""
 
-    def __init__(self) -> None:
-        super().__init__("the answer was cut off")
+    reason = "the answer was cut off"
 
 
 class ResponseTooLarge(ResponseLost):
     """The response exceeds the size limit."""
 
-    def __init__(self) -> None:
-        super().__init__("the answer is too large")
+    reason = "the answer is too large"
 
 
 class ResponseTimeout(ResponseLost):
     """The response did not arrive before the deadline."""
 
-    def __init__(self) -> None:
-        super().__init__("it took too long")
+    reason = "it took too long"
 
 
 class DaemonHung(ResponseLost):
     """The daemon does not answer health checks."""
 
-    def __init__(self) -> None:
-        super().__init__("it does not answer at all")
+    reason = "it does not answer at all"
 
 
 class DaemonCall:

@@ -12,8 +12,8 @@ from lore.errors import InvalidInput
 from lore.recall import presentation
 from lore.recall.candidates import Bounds
 from lore.recall.hit_selection import Limits, Selection
-from lore.recall.question import Question, parse
-from lore.recall.ranking import FEWEST, Ranked, mark_outdated, rank, select_relevant, with_policy
+from lore.recall.question import Question, check_limit, parse
+from lore.recall.ranking import FEWEST, Ranked, apply_policy, rank, select_relevant
 from lore.recall.sources import Sources
 from lore.records import ITEM_TYPES, SCOPES, Answer, Hit, ItemType, RecallTrace, Scope
 from lore.relevance import BELIEVED, VISIBLE
@@ -38,8 +38,6 @@ all of 120 made of words that do not exist. At 0.6 one of the 156 would be lost,
 _HITS_JUDGED = 15
 """The best hits that this is computed from: as many as are shown by default."""
 
-_MAX_LIMIT = 1_000
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -61,9 +59,7 @@ class Request:
 
 def recall(sources: Sources, request: Request) -> Answer:
     """Answer a question from messages, distillations and fragments, best first."""
-    if not 1 <= request.limit <= _MAX_LIMIT:
-        msg = f"The limit must be between 1 and {_MAX_LIMIT} hits, not {request.limit}."
-        raise InvalidInput(msg)
+    check_limit(request.limit)
     if request.budget_tokens < 1:
         msg = f"The token budget must be at least 1, not {request.budget_tokens}."
         raise InvalidInput(msg)
@@ -71,21 +67,13 @@ def recall(sources: Sources, request: Request) -> Answer:
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
         ranked = rank(sources, db, question, bounds, request.recipe)
-        ranked = with_policy(mark_outdated(db, ranked), question, session_n, request.now)
+        ranked = apply_policy(db, ranked, question, session_n, request.now)
         order = select_relevant(ranked)
+        limits = Limits(
+            request.limit, request.budget_tokens, FEWEST, request.trusted_only, LOG_SHARE
+        )
         selection = presentation.present(
-            db,
-            question,
-            ranked,
-            order,
-            limits=Limits(
-                request.limit,
-                request.budget_tokens,
-                FEWEST,
-                request.trusted_only,
-                log_share=LOG_SHARE,
-            ),
-            explain=request.explain,
+            db, question, ranked, order, limits=limits, explain=request.explain
         )
         fates = tuple(_fate(db, id_, ranked, order, selection) for id_ in request.why_not)
         standing_hits: tuple[Hit, ...] = ()
@@ -164,8 +152,8 @@ def _fate(
     return RecallTrace(
         id=item.id,
         rank=rank_,
-        keyword_rank=_rank_or_none(pool.keyword_rank(place)),
-        vector_rank=_rank_or_none(pool.cosine_rank[place]),
+        keyword_rank=pool.keyword_rank(place),
+        vector_rank=pool.vector_rank(place),
         score=float(ranked.scores[place]),
         verdict=verdict,
         signals=presentation.signals_of(ranked, place),
@@ -184,10 +172,6 @@ def _why_absent(db: Connection, item: items.Item) -> str:
         if fragment.confidence <= BELIEVED:
             return f"doubted: its confidence is {fragment.confidence:.2f}"
     return "no candidate: neither its words nor its meaning are near, or it is out of bounds"
-
-
-def _rank_or_none(value: float) -> int | None:
-    return int(value) + 1 if value < 1e8 else None
 
 
 def list_standing(sources: Sources, project: str, question: str = "") -> list[Hit]:

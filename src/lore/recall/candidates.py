@@ -48,20 +48,12 @@ _LINKING: tuple[EdgeKind, ...] = ("hierarchical", "associative", *NOTE_EDGES)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Candidates as columns; rank 0 is the best, and huge where a search did not return the
-    item."""
+    """Candidates as columns: scores and ranks by search ("head", "long", "log", "fragment" and
+    "cosine"); rank 0 is the best, and huge where a search did not return the item."""
 
     rows: CandidateRows
-    head: Floats
-    long: Floats
-    log: Floats
-    fragment: Floats
-    cosine: Floats
-    head_rank: Floats
-    long_rank: Floats
-    log_rank: Floats
-    fragment_rank: Floats
-    cosine_rank: Floats
+    scores: dict[str, Floats]
+    ranks: dict[str, Floats]
     base: Floats
     rarity: Floats
     considered: int
@@ -71,10 +63,32 @@ class Pool:
         """Return the item numbers of the candidates."""
         return self.rows.ns
 
-    def keyword_rank(self, place: int) -> float:
-        """Return a candidate's best rank in a keyword table."""
-        ranks = (self.head_rank, self.long_rank, self.log_rank, self.fragment_rank)
-        return min(float(column[place]) for column in ranks)
+    @property
+    def cosine(self) -> Floats:
+        """Return the cosines of the candidates to the question."""
+        return self.scores["cosine"]
+
+    def is_type(self, name: ItemType) -> NDArray[np.bool_]:
+        """Return which candidates are items of a type."""
+        mask: NDArray[np.bool_] = self.rows.types == items.type_number(name)
+        return mask
+
+    def word_weights(self) -> Floats:
+        """Return the rarity of each term of the question as a share of the total."""
+        weights: Floats = self.rarity / max(1e-9, float(self.rarity.sum()))
+        return weights
+
+    def keyword_rank(self, place: int) -> int | None:
+        """Return a candidate's best rank in a keyword table, from 1."""
+        return _rank_or_none(min(float(self.ranks[name][place]) for name in _KEYWORD_TABLES))
+
+    def vector_rank(self, place: int) -> int | None:
+        """Return a candidate's rank by cosine, from 1."""
+        return _rank_or_none(float(self.ranks["cosine"][place]))
+
+
+def _rank_or_none(rank: float) -> int | None:
+    return int(rank) + 1 if rank < _NO_RANK else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +101,6 @@ class Bounds:
     trusted_only: bool = False
     without: tuple[int, ...] = ()
 
-    def where(self) -> VectorFilter:
-        """Return the part of the filter that the vector index can apply."""
-        return VectorFilter(
-            projects=None if self.project_n is None else (0, self.project_n),
-            types=tuple(items.type_number(name) for name in self.types),
-            since_us=None,
-            until_us=None,
-            ns=None,
-        )
-
 
 def gather(
     sources: Sources, db: Connection, question: Question, query: NDArray[np.float32], bounds: Bounds
@@ -104,32 +108,27 @@ def gather(
     """Run all searches, merge their candidates without duplicates, and keep those to rank."""
     terms, rarity = _weigh_terms(sources, db, question)
     match = question.match(terms)
-    searches = {
-        "head": _search(db, "message_words", match, MESSAGES, keywords.MESSAGE_WEIGHTS, bounds),
-        "long": _search(db, "long_words", match, LONG_MESSAGES, keywords.LONG_WEIGHTS, bounds),
-        "log": _search(db, "log_words", match, LOGS, keywords.LOG_WEIGHTS, bounds),
-        "fragment": _search(
-            db, "fragment_words", match, FRAGMENTS, _fragment_weights(sources), bounds
-        ),
-    }
+    searches = {name: _search(sources, db, name, match, bounds) for name in _KEYWORD_TABLES}
     near_ns, near = _nearest(sources, db, query, bounds)
     searches["cosine"] = dict(zip(near_ns.tolist(), near.tolist(), strict=True))
-    related = _linked_fragments(db, list(searches["fragment"])[:EXPANDED])
+    linked = graph.edges_among(db, list(searches["fragment"])[:EXPANDED], _LINKING)
+    related = {n for edge in linked for n in (edge.source_n, edge.target_n)}
     related |= _in_time_spans(db, question, bounds)
     all_ns = np.array(
         sorted({n for results in searches.values() for n in results} | related), np.int64
     )
     logs = np.isin(all_ns, distillations.distillations_among(db, all_ns.tolist()))
     log_ns = set(all_ns[logs].tolist())
-    ranks = {name: _ranks(results, log_ns) for name, results in searches.items()}
-    columns = {name: _column(all_ns, results) for name, results in searches.items()}
-    rank_columns = {name: _column(all_ns, by_n, _NO_RANK) for name, by_n in ranks.items()}
-    missing = columns["cosine"] == 0
-    columns["cosine"][missing] = sources.cosines(query, all_ns[missing])
-    base = _first_score(columns, logs)
-    is_related = np.zeros(len(all_ns), np.bool_)
-    is_related[np.searchsorted(all_ns, sorted(related))] = True
-    selected = _select_to_rank(base, rank_columns, is_related, logs)
+    scores = {name: _column(all_ns, results) for name, results in searches.items()}
+    ranks = {
+        name: _column(all_ns, _ranks(results, log_ns), _NO_RANK)
+        for name, results in searches.items()
+    }
+    missing = scores["cosine"] == 0
+    scores["cosine"][missing] = sources.cosines(query, all_ns[missing])
+    base = _first_score(scores, logs)
+    is_related = np.isin(all_ns, sorted(related))
+    selected = _select_to_rank(base, ranks, is_related, logs)
     rows = candidate_rows.load_candidates(
         db,
         all_ns[selected],
@@ -141,16 +140,8 @@ def gather(
     places = selected[np.searchsorted(all_ns[selected], rows.ns)]
     return Pool(
         rows=rows,
-        head=columns["head"][places],
-        long=columns["long"][places],
-        log=columns["log"][places],
-        fragment=columns["fragment"][places],
-        cosine=columns["cosine"][places],
-        head_rank=rank_columns["head"][places],
-        long_rank=rank_columns["long"][places],
-        log_rank=rank_columns["log"][places],
-        fragment_rank=rank_columns["fragment"][places],
-        cosine_rank=rank_columns["cosine"][places],
+        scores={name: column[places] for name, column in scores.items()},
+        ranks={name: column[places] for name, column in ranks.items()},
         base=base[places],
         rarity=rarity,
         considered=len(all_ns),
@@ -171,44 +162,34 @@ def _weigh_terms(
     return tuple(question.terms[place] for place in places), rarity
 
 
-def _fragment_weights(sources: Sources) -> tuple[float, ...]:
-    return tuple(float(weight) for weight in sources.settings.search_fts_weights.split(","))
+_KEYWORD_TABLES: dict[str, tuple[str, ItemType, int, tuple[float, ...]]] = {
+    "head": ("message_words", "message", MESSAGES, keywords.MESSAGE_WEIGHTS),
+    "long": ("long_words", "message", LONG_MESSAGES, keywords.LONG_WEIGHTS),
+    "log": ("log_words", "distillation", LOGS, keywords.LOG_WEIGHTS),
+    "fragment": ("fragment_words", "fragment", FRAGMENTS, ()),
+}
+"""Table, item type, limit and column weights of each keyword search; the weights of fragments are a
+setting."""
 
 
 def _search(
-    db: Connection, table: str, match: str, limit: int, weights: tuple[float, ...], bounds: Bounds
+    sources: Sources, db: Connection, name: str, match: str, bounds: Bounds
 ) -> dict[int, float]:
-    if _TABLE_TYPES[table] not in bounds.types:
+    table, item_type, limit, weights = _KEYWORD_TABLES[name]
+    if item_type not in bounds.types:
         return {}
+    scope = keywords.SearchScope(
+        bounds.project_n,
+        bounds.session_n,
+        trusted_only=bounds.trusted_only,
+        excluded_sessions=bounds.without,
+    )
     return dict(
         keywords.search(
-            db,
-            table,
-            match,
-            limit=limit,
-            weights=weights,
-            within=keywords.SearchScope(
-                bounds.project_n,
-                bounds.session_n,
-                trusted_only=bounds.trusted_only,
-                excluded_sessions=bounds.without,
-            ),
+            db, table, match,
+            limit=limit, weights=weights or sources.fragment_weights, within=scope,
         )
-    )
-
-
-_TABLE_TYPES: dict[str, ItemType] = {
-    "message_words": "message",
-    "long_words": "message",
-    "log_words": "distillation",
-    "fragment_words": "fragment",
-}
-"""The item type of each keyword table."""
-
-
-def _linked_fragments(db: Connection, ns: list[int]) -> set[int]:
-    linked = graph.edges_among(db, ns, _LINKING)
-    return {n for edge in linked for n in (edge.source_n, edge.target_n)}
+    )  # fmt: skip
 
 
 def _in_time_spans(db: Connection, question: Question, bounds: Bounds) -> set[int]:
@@ -224,10 +205,12 @@ def _in_time_spans(db: Connection, question: Question, bounds: Bounds) -> set[in
 def _nearest(
     sources: Sources, db: Connection, query: NDArray[np.float32], bounds: Bounds
 ) -> tuple[Numbers, NDArray[np.float32]]:
-    where = bounds.where()
+    types = tuple(items.type_number(name) for name in bounds.types)
     if bounds.session_n is not None:
-        ns = candidate_rows.items_of_session(db, bounds.session_n)
-        where = VectorFilter(None, where.types, None, None, ns)
+        where = VectorFilter(types=types, ns=candidate_rows.items_of_session(db, bounds.session_n))
+    else:
+        projects = None if bounds.project_n is None else (0, bounds.project_n)
+        where = VectorFilter(projects, types)
     limit = NEAREST
     if "distillation" in bounds.types and distillations.has_distillations(db):
         limit += RANKED_LOGS
@@ -252,19 +235,15 @@ def _column(ns: Numbers, values: dict[int, float] | dict[int, int], missing: flo
 
 def _ranks(results: dict[int, float], logs: set[int]) -> dict[int, int]:
     """Return the ranks of a search's candidates; distillations are ranked among themselves."""
-    if not logs:
-        return {n: i for i, n in enumerate(results)}
     others = [n for n in results if n not in logs]
     log_results = [n for n in results if n in logs]
     return {n: i for group in (others, log_results) for i, n in enumerate(group)}
 
 
-def _first_score(columns: dict[str, Floats], logs: NDArray[np.bool_]) -> Floats:
+def _first_score(scores: dict[str, Floats], logs: NDArray[np.bool_]) -> Floats:
     """Return a first score: half keywords, half vectors."""
-    keyword = np.maximum.reduce([
-        fusion.shares(columns[name]) for name in ("head", "long", "log", "fragment")
-    ])
-    cosine = columns["cosine"]
+    keyword = np.maximum.reduce([fusion.shares(scores[name]) for name in _KEYWORD_TABLES])
+    cosine = scores["cosine"]
     nearest = cosine if logs.all() else cosine[~logs]
     highest = max(0.2, float(nearest.max(initial=0.0)))
     base: Floats = 0.5 * keyword + 0.5 * np.clip(cosine / highest, 0, None)

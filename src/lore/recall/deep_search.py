@@ -10,7 +10,7 @@ memory.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
@@ -298,21 +298,15 @@ def describe_candidates(
         about, mentions = comparison.named_by(n, named)
         columns["told_of"].append(about)
         columns["tells_of"].append(mentions)
-        judged = comparison.judge(n)
-        for name, value in judged.values.items():
+        values, best_seed = comparison.judge(n)
+        for name, value in values.items():
             columns[name].append(value)
-        if judged.best_seed is not None:
-            via[n] = judged.best_seed
+        if best_seed is not None:
+            via[n] = best_seed
     features = {name: np.array(values, np.float64) for name, values in columns.items()}
     for name in ("keyword", "cosine", "walk", "open_cosine"):
         features[name] = fusion.standardised(features[name])
     return DeepCandidates(ns, features, tuple(compared), via)
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    values: dict[str, float]
-    best_seed: int | None
 
 
 class _Comparison:
@@ -342,7 +336,7 @@ class _Comparison:
         mentions = max((self._title_in(n, other) for other in others), default=0.0)
         return mentioned_by, mentions
 
-    def judge(self, n: int) -> _Judged:
+    def judge(self, n: int) -> tuple[dict[str, float], int | None]:
         """Return what a candidate adds to the seeds, and the seed it adds most to."""
         covers = self._worth.keys() & self._stems_of(n)
         adds = linked_adds = joint = 0.0
@@ -371,7 +365,7 @@ class _Comparison:
             "open_cosine": open_cosine,
             "seed_cosine": seed_cosine,
         }
-        return _Judged(values, best_seed)
+        return values, best_seed
 
     def _sum(self, covered_stems: frozenset[str] | set[str]) -> float:
         return sum(self._worth[stem] for stem in covered_stems) / self._total
@@ -427,9 +421,10 @@ def find_path(db: Connection, seeds: Sequence[int], n: int) -> tuple[str, ...]:
             return _format_path(db, [seed, n], [near[seed]])
     for seed in seeds:
         around = _find_steps(db, seed) if seed != n else {}
-        between = _visible(db, near.keys() & around.keys() - {n, *seeds})
-        if between:
-            middle = min(between)
+        between = sorted(near.keys() & around.keys() - {n, *seeds})
+        visible = fragments.filter_visible(db, FragmentFilter(), between) if between else set()
+        if visible:
+            middle = min(visible)
             return _format_path(db, [seed, middle, n], [around[middle], near[middle]])
     return ()
 
@@ -450,15 +445,8 @@ def _find_steps(db: Connection, n: int) -> Steps:
     return steps
 
 
-def _visible(db: Connection, ns: Iterable[int]) -> set[int]:
-    sorted_ns = sorted(ns)
-    return fragments.filter_visible(db, FragmentFilter(), sorted_ns) if sorted_ns else set()
-
-
 def _format_path(db: Connection, ns: Sequence[int], links: Sequence[str]) -> tuple[str, ...]:
     by_n = fragments.by_number(db, ns)
     titles = [by_n[n].summary for n in ns]
-    path = [titles[0]]
-    for link, title in zip(links, titles[1:], strict=True):
-        path += [link, title]
-    return tuple(path)
+    steps = zip(links, titles[1:], strict=True)
+    return (titles[0], *(part for step in steps for part in step))

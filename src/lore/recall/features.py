@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,11 @@ from lore import clock
 from lore.recall import fusion
 from lore.recall.candidates import Pool
 from lore.recall.question import Question, exact_names
-from lore.recall.sources import plain
+from lore.recall.sources import BESIDE_CHARS, Sources, plain
 from lore.recall.time_spans import Span
 from lore.records import Distillation
-from lore.store import distillations, items
+from lore.store import candidate_rows, distillations
+from lore.store.candidate_rows import CandidateRows
 from lore.store.database import Connection
 from lore.store.keywords import stem
 from lore.text import message_features
@@ -71,14 +72,53 @@ class Surroundings:
     speakers_named: frozenset[str]
 
 
+def load_surroundings(
+    sources: Sources, db: Connection, query: NDArray[np.float32], pool: Pool, speakers: list[str]
+) -> Surroundings:
+    """Load the texts and cosines of the candidates and of their neighbours."""
+    rows = pool.rows
+    near = np.concatenate([rows.before, rows.before_that, rows.after])
+    cosines = sources.cosines(query, near).reshape(3, -1)
+    own = sources.texts.of(db, rows.ns, rows.ns[pool.is_type("fragment")])
+    short = {n: text[: BESIDE_CHARS + 2] for n, text in own.items()}
+    missing = np.array(
+        sorted({*rows.before.tolist(), *rows.after.tolist()} - {0, *rows.ns.tolist()}), np.int64
+    )
+    short |= sources.beginnings.of(db, missing, missing[:0])
+    traits_by_n = candidate_rows.message_traits(db, rows.before[rows.before > 0])
+    before = [traits_by_n.get(n, (0, "")) for n in rows.before.tolist()]
+    return Surroundings(
+        own=[own[n] for n in rows.ns.tolist()],
+        before=[short.get(n, "") for n in rows.before.tolist()],
+        after=[short.get(n, "") for n in rows.after.tolist()],
+        before_cosine=cosines[0],
+        before_that_cosine=cosines[1],
+        after_cosine=cosines[2],
+        before_traits=np.array([traits for traits, _ in before], np.int64),
+        same_speaker_before=_same_speaker(rows, before),
+        speakers_named=frozenset(name.lower() for name in speakers),
+    )
+
+
+def _same_speaker(rows: CandidateRows, before: list[tuple[int, str]]) -> NDArray[np.bool_]:
+    """Return where the message before is by the same speaker, or by the same role if unnamed."""
+    from_mask = message_features.FROM_USER | message_features.FROM_ASSISTANT
+    return np.array(
+        [
+            speaker == other if speaker or other else (own & from_mask) == (previous & from_mask)
+            for speaker, own, (previous, other) in zip(
+                rows.speakers, rows.traits.tolist(), before, strict=True
+            )
+        ],
+        np.bool_,
+    )
+
+
 @lru_cache(maxsize=20_000)
-def needle(word: str, stem: str) -> str:
+def needle(word: str) -> str:
     """Return what to search for in a plain text: the prefix that a word shares with its stem."""
-    shared = 0
-    for a, b in zip(word, stem, strict=False):
-        if a != b:
-            break
-        shared += 1
+    pairs = zip(word, stem(word), strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     if shared >= 4:
         return f" {word[:shared]}"
     return f" {word} " if len(word) <= 3 else f" {word}"
@@ -91,7 +131,7 @@ def profile_of(pool: Pool, around: Surroundings) -> str:
     and uses tools many times in between.
     """
     rows = pool.rows
-    messages = int((rows.types == items.type_number("message")).sum())
+    messages = int(pool.is_type("message").sum())
     if not messages or sum(map(bool, rows.speakers)) > messages / 2:
         return "people"
     spoken = (rows.traits & (message_features.FROM_USER | message_features.FROM_ASSISTANT)) > 0
@@ -103,22 +143,17 @@ def profile_of(pool: Pool, around: Surroundings) -> str:
 
 
 def describe(
-    question: Question,
-    pool: Pool,
-    around: Surroundings,
-    stems: dict[str, str],
-    *,
-    wanted: Container[str],
+    question: Question, pool: Pool, around: Surroundings, *, wanted: Container[str]
 ) -> dict[str, Floats]:
     """Return the features of the candidates by name; costly ones only if they are in `wanted`."""
     rows = pool.rows
     count = len(rows.ns)
     columns: dict[str, Floats] = {"one": np.ones(count)}
     keyword = np.maximum.reduce([
-        fusion.shares(column) for column in (pool.head, pool.long, pool.log, pool.fragment)
+        fusion.shares(column) for name, column in pool.scores.items() if name != "cosine"
     ])
     columns["keyword"] = keyword
-    logs = rows.types == items.type_number("distillation")
+    logs = pool.is_type("distillation")
     columns["keyword_z"] = np.minimum(_standardised(keyword, logs), FAR_ABOVE)
     columns["cosine"] = pool.cosine
     columns["cosine_z"] = _standardised(pool.cosine, logs)
@@ -127,12 +162,11 @@ def describe(
     columns["cosine_beside"] = np.maximum(
         pool.cosine, np.maximum(around.before_cosine, around.after_cosine)
     )
-    columns["keyword_rank"] = _RANK_SCALE / (
-        _RANK_SCALE + np.minimum.reduce([pool.head_rank, pool.log_rank, pool.fragment_rank])
-    )
-    columns["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.long_rank)
-    columns["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.cosine_rank)
-    columns |= _coverage(question, pool, around, stems, wanted)
+    short_ranks = [pool.ranks[name] for name in ("head", "log", "fragment")]
+    columns["keyword_rank"] = _RANK_SCALE / (_RANK_SCALE + np.minimum.reduce(short_ranks))
+    columns["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.ranks["long"])
+    columns["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.ranks["cosine"])
+    columns |= _coverage(question, pool, around, wanted)
     columns["exact"] = _exact(question, around.own)
     columns |= _speaker(rows.speakers, around)
     columns["date"] = _date_match(question, rows.created_at)
@@ -150,15 +184,11 @@ def describe(
 
 
 def _coverage(
-    question: Question,
-    pool: Pool,
-    around: Surroundings,
-    stems: dict[str, str],
-    wanted: Container[str],
+    question: Question, pool: Pool, around: Surroundings, wanted: Container[str]
 ) -> dict[str, Floats]:
     """Return how much of the question a candidate and its neighbours contain."""
-    needles = [needle(term, stems[term]) for term in question.terms]
-    weights = pool.rarity / max(1e-9, float(pool.rarity.sum()))
+    needles = [needle(term) for term in question.terms]
+    weights = pool.word_weights()
     own = _contains(around.own, needles)
     before = _contains(around.before, needles)
     after = _contains(around.after, needles)
@@ -167,7 +197,7 @@ def _coverage(
         "covered_before": (before & ~own) @ weights,
         "covered_after": (after & ~own & ~before) @ weights,
         "covered_near": (own | before | after) @ weights,
-        "pairs": _pairs(question, around.own, stems),
+        "pairs": _pairs(question, around.own),
     }
     if "covered_close" in wanted:
         columns["covered_close"] = _closest(around.own, own, needles, weights)
@@ -258,12 +288,12 @@ def _follows(text: str, begin: str, second: str) -> bool:
     return False
 
 
-def _pairs(question: Question, texts: list[str], stems: dict[str, str]) -> Floats:
+def _pairs(question: Question, texts: list[str]) -> Floats:
     """Return the share of the question's word pairs that are neighbours in a text."""
     if not question.pairs:
         return np.zeros(len(texts))
     words = dict.fromkeys(word for pair in question.pairs for word in pair)
-    starts = {word: needle(word, stems.get(word, word)).strip() for word in words}
+    starts = {word: needle(word).strip() for word in words}
     present = _contains(texts, [f" {start}" for start in starts.values()])
     columns = dict(zip(starts, present.T, strict=True))
     total = np.zeros(len(texts))
@@ -397,52 +427,32 @@ LOG_FEATURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line of a distillation in plain form, with the numbers of its source messages."""
-
-    text: str
-    source_ns: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LogCandidate:
-    """A distillation among the candidates, with its lines."""
-
-    place: int
-    lines: tuple[LogLine, ...]
-    brief: float
-    condensed: bool
-    archived: bool
-
-
-def find_logs(db: Connection, pool: Pool) -> list[LogCandidate]:
-    """Return the distillations among the candidates, with the sources of their lines."""
-    places = np.flatnonzero(pool.rows.types == items.type_number("distillation"))
-    if not len(places):
-        return []
-    ns = pool.ns[places].tolist()
-    records, sources_by_n = (
-        distillations.get_distillations(db, ns),
-        distillations.source_messages_by_line(db, ns),
-    )
-    logs = []
-    for place, n in zip(places.tolist(), ns, strict=True):
-        record = records[n]
-        lines = record.text.split("\n")
-        sources = [
-            sources_by_n[n][i] if i < len(sources_by_n[n]) else () for i in range(len(lines))
-        ]
-        logs.append(
-            LogCandidate(
-                place,
-                tuple(LogLine(plain(line), of) for line, of in zip(lines, sources, strict=True)),
-                _brevity(record),
-                record.generation > 0,
-                record.archived,
-            )
-        )
-    return logs
+def describe_logs(db: Connection, question: Question, pool: Pool) -> dict[str, Floats]:
+    """Return the features that distillations and their source messages gain from each other."""
+    columns = {name: np.zeros(len(pool.ns)) for name in LOG_FEATURES}
+    places = np.flatnonzero(pool.is_type("distillation")).tolist()
+    if not places:
+        return columns
+    log_ns = pool.ns[places].tolist()
+    records = distillations.get_distillations(db, log_ns)
+    line_sources = distillations.source_messages_by_line(db, log_ns)
+    needles = [needle(term) for term in question.terms]
+    weights = pool.word_weights()
+    place_of = {n: place for place, n in enumerate(pool.ns.tolist())}
+    for place, log_n in zip(places, log_ns, strict=True):
+        record = records[log_n]
+        fits = [_line_fit(plain(line), needles, weights) for line in record.text.split("\n")]
+        columns["line"][place] = max(fits)
+        columns["brief"][place] = _brevity(record)
+        columns["condensed"][place] = record.generation > 0
+        columns["archived"][place] = record.archived
+        for fit, source_ns in zip(fits, line_sources[log_n], strict=False):
+            for source in (place_of[n] for n in source_ns if n in place_of):
+                _raise_to(columns["told"], source, fit)
+                _raise_to(columns["told_cosine"], source, float(pool.cosine[place]))
+                _raise_to(columns["tells"], place, float(pool.base[source]))
+                _raise_to(columns["line_cosine"], place, float(pool.cosine[source]))
+    return columns
 
 
 def _brevity(record: Distillation) -> float:
@@ -453,34 +463,6 @@ def _brevity(record: Distillation) -> float:
     shown = min(EXCERPT_TOKENS, record.source_tokens / (max(ordinals) - min(ordinals) + 1))
     line = record.tokens / sum(map(bool, record.sources))
     return max(0.0, 1.0 - line / max(1.0, shown))
-
-
-def describe_log_lines(
-    question: Question, pool: Pool, logs: Sequence[LogCandidate]
-) -> dict[str, Floats]:
-    """Return the features that distillations and their source messages gain from each other."""
-    columns = {name: np.zeros(len(pool.ns)) for name in LOG_FEATURES}
-    if not logs:
-        return columns
-    needles = [needle(term, stem(term)) for term in question.terms]
-    weights = pool.rarity / max(1e-9, float(pool.rarity.sum()))
-    place_of = {n: place for place, n in enumerate(pool.ns.tolist())}
-    for log in logs:
-        cosine = float(pool.cosine[log.place])
-        fits = [_line_fit(line.text, needles, weights) for line in log.lines]
-        columns["line"][log.place] = max(fits, default=0.0)
-        columns["brief"][log.place] = log.brief
-        columns["condensed"][log.place] = float(log.condensed)
-        columns["archived"][log.place] = float(log.archived)
-        for line, fit in zip(log.lines, fits, strict=True):
-            for n in line.source_ns:
-                if n in place_of:
-                    source_place = place_of[n]
-                    _raise_to(columns["told"], source_place, fit)
-                    _raise_to(columns["told_cosine"], source_place, cosine)
-                    _raise_to(columns["tells"], log.place, float(pool.base[source_place]))
-                    _raise_to(columns["line_cosine"], log.place, float(pool.cosine[source_place]))
-    return columns
 
 
 def _raise_to(column: Floats, place: int, value: float) -> None:

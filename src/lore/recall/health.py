@@ -10,7 +10,6 @@ from lore.recall.sources import Sources
 from lore.records import Check
 from lore.settings import Settings
 from lore.store import files, jobs, maintenance, sessions, vectors
-from lore.store.maintenance import Finding
 
 _LITTLE_SPACE = 200_000_000
 
@@ -107,7 +106,7 @@ def _check_database(sources: Sources) -> Check:
         return Check(
             "database",
             "broken",
-            "; ".join(finding.what for finding in findings[:5]),
+            "; ".join(findings[:5]),
             "'lore export' saves what can be read, 'lore restore' takes a backup.",
         )
     if sources.database.read_only:
@@ -136,7 +135,7 @@ def _check_vectors(sources: Sources, *, fix: bool) -> Check:
         return Check("vectors", "ok", f"none yet, {_items(waiting)} to embed")
     with sources.database.read() as db:
         vectors.update_index(db, index, embedder_n, sources.embedder.dimension)
-        findings = [Finding(line) for line in index.check()]
+        findings = index.check()
         findings += maintenance.compare_vector_index(db, embedder_n, len(index))
         if findings and fix:
             index.clear()
@@ -149,10 +148,10 @@ def _check_vectors(sources: Sources, *, fix: bool) -> Check:
     return _derived("vectors", findings, f"{len(index):,} vectors, the index agrees")
 
 
-def _derived(name: str, findings: list[Finding], good: str) -> Check:
+def _derived(name: str, findings: list[str], good: str) -> Check:
     if not findings:
         return Check(name, "ok", good)
-    detail = "; ".join(finding.what for finding in findings[:5])
+    detail = "; ".join(findings[:5])
     return Check(name, "broken", detail, "'lore doctor --fix' rebuilds it from the database.")
 
 

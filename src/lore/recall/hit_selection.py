@@ -13,7 +13,6 @@ from lore.recall.features import Floats, needle
 from lore.recall.question import Question
 from lore.recall.sources import plain
 from lore.records import TRUST, Hit
-from lore.store.keywords import stem
 from lore.text import tokens, words
 
 NEARLY_SAME = 0.9
@@ -216,7 +215,7 @@ def _line_fit(lines: Sequence[str], question: Question, rarity: Floats) -> Float
     fit = np.zeros(len(lines))
     levelled = [plain(line) for line in lines]
     for term, weight in zip(question.terms, rarity.tolist(), strict=True):
-        pattern = needle(term, stem(term))
+        pattern = needle(term)
         fit += [weight * (pattern in line) for line in levelled]
     return fit
 

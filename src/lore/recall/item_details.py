@@ -17,7 +17,6 @@ from lore.records import (
     Fragment,
     FragmentEvent,
     Message,
-    Origin,
     Outline,
     Provenance,
     Reading,
@@ -41,7 +40,6 @@ from lore.store import (
 )
 from lore.store.candidate_rows import NearbyQuery
 from lore.store.database import Connection
-from lore.store.items import Item
 from lore.text import message_features, sentences, tokens
 
 Direction = Literal["children", "parent", "associations"]
@@ -50,69 +48,42 @@ Direction = Literal["children", "parent", "associations"]
 def read(db: Connection, id_: str) -> Reading:
     """Return an item with its session, parent, children and links."""
     item = items.resolve(db, id_)
-    if item.type == "fragment":
-        return _read_fragment(db, item)
     session = sessions.get_session(db, item.session_n) if item.session_n else None
+    session_title = session.title if session else ""
+    if item.type == "fragment":
+        fragment = fragments.get(db, item.n)
+        parent_n = graph.find_parent(db, item.n)
+        return Reading(
+            item.id, item.type, fragment.content,
+            title=fragment.summary or sentences.summary(fragment.content),
+            created_at=fragment.created_at, tokens=item.tokens, origin=fragment.origin,
+            fragment=fragment, session=session,
+            parent=titles(db, [parent_n])[0] if parent_n is not None else None,
+            children=tuple(titles(db, graph.children(db, item.n))),
+            edges=tuple(_visible_links(db, item.n)),
+            deleted=fragments.is_deleted(db, item.n),
+        )  # fmt: skip
     if item.type == "message":
         message = messages.get_message(db, item.n)
-        return _reading(
-            item,
-            message_features.readable_text(message.parts),
-            session.title if session else "",
-            message.origin,
-            message=message,
-            session=session,
-            created_at=message.created_at,
-        )
+        text = message_features.readable_text(message.parts)
+        return Reading(
+            item.id, item.type, text, title=session_title or sentences.summary(text),
+            created_at=message.created_at, tokens=item.tokens, origin=message.origin,
+            message=message, session=session,
+        )  # fmt: skip
     distillation = distillations.get_distillations(db, [item.n])[item.n]
-    return _reading(
-        item,
-        distillation.text,
-        session.title if session else "",
-        "assistant",
-        distillation=distillation,
-        session=session,
-        created_at=distillation.created_at,
-    )
-
-
-def _reading(
-    item: Item, text: str, title: str, origin: Origin, *, created_at: datetime, **rest: object
-) -> Reading:
+    text = distillation.text
     return Reading(
-        id=item.id,
-        type=item.type,
-        text=text,
-        title=title or sentences.summary(text),
-        created_at=created_at,
-        tokens=item.tokens,
-        origin=origin,
-        **rest,  # type: ignore[arg-type]  # the optional fields, by name
-    )
-
-
-def _read_fragment(db: Connection, item: Item) -> Reading:
-    fragment = fragments.get(db, item.n)
-    parent_n = graph.find_parent(db, item.n)
-    return _reading(
-        item,
-        fragment.content,
-        fragment.summary,
-        fragment.origin,
-        created_at=fragment.created_at,
-        fragment=fragment,
-        session=sessions.get_session(db, item.session_n) if item.session_n else None,
-        parent=titles(db, [parent_n])[0] if parent_n is not None else None,
-        children=tuple(titles(db, graph.live_children(db, item.n))),
-        edges=tuple(_visible_links(db, item.n)),
-        deleted=fragments.is_deleted(db, item.n),
-    )
+        item.id, item.type, text, title=session_title or sentences.summary(text),
+        created_at=distillation.created_at, tokens=item.tokens, origin="assistant",
+        distillation=distillation, session=session,
+    )  # fmt: skip
 
 
 def titles(db: Connection, ns: Sequence[int]) -> list[Title]:
     """Return the titles of fragments, in the order of their numbers."""
     by_n = fragments.by_number(db, ns)
-    deleted = fragments.deleted_among(db, ns)
+    deleted = fragments.deletion_times(db, ns)
     return [
         Title(
             id=by_n[n].id,
@@ -120,7 +91,7 @@ def titles(db: Connection, ns: Sequence[int]) -> list[Title]:
             kind=by_n[n].kind,
             depth=by_n[n].depth,
             tokens=tokens.count(by_n[n].content),
-            children=len(graph.live_children(db, n)),
+            children=len(graph.children(db, n)),
             deleted=n in deleted,
         )
         for n in ns
@@ -143,21 +114,17 @@ def remember_result(
     )
 
 
-def explore(db: Connection, id_: str, *, max_depth: int) -> Outline:
+def outline(db: Connection, n: int, levels: int) -> Outline:
     """Return the tree below a fragment by title."""
-    return _outline(db, items.resolve(db, id_, type="fragment").n, max_depth)
-
-
-def _outline(db: Connection, n: int, levels: int) -> Outline:
-    below = graph.live_children(db, n) if levels > 0 else []
-    return Outline(titles(db, [n])[0], tuple(_outline(db, child, levels - 1) for child in below))
+    below = graph.children(db, n) if levels > 0 else []
+    return Outline(titles(db, [n])[0], tuple(outline(db, child, levels - 1) for child in below))
 
 
 def traverse(db: Connection, id_: str, direction: Direction) -> list[Title]:
     """Return the fragments one step away, without deleted ones."""
     n = items.resolve(db, id_, type="fragment").n
     if direction == "children":
-        return titles(db, graph.live_children(db, n))
+        return titles(db, graph.children(db, n))
     if direction == "parent":
         parent = graph.find_parent(db, n)
         if parent is None:
@@ -176,18 +143,13 @@ def _visible_links(db: Connection, n: int) -> list[Edge]:
     """Return the edges of a fragment to others that are not deleted."""
     links = [e for e in graph.edges_of_fragment(db, n) if e.kind != "hierarchical"]
     others = [_other_end(db, edge, n) for edge in links]
-    deleted = fragments.deleted_among(db, others)
+    deleted = fragments.deletion_times(db, others)
     return [edge for edge, other in zip(links, others, strict=True) if other not in deleted]
 
 
 def _other_end(db: Connection, edge: Edge, n: int) -> int:
     ends = (items.resolve(db, edge.source).n, items.resolve(db, edge.target).n)
     return ends[1] if ends[0] == n else ends[0]
-
-
-def roots(db: Connection, *, project_n: int | None, limit: int) -> list[Title]:
-    """Return the root fragments, strongest first."""
-    return titles(db, [n for n, _ in fragments.roots(db, project_n=project_n, limit=limit)])
 
 
 _ALLOWED = {
@@ -389,8 +351,12 @@ def list_around(
 
 
 def _resolve_anchor(db: Connection, anchor: str, now: datetime) -> _Anchor:
-    if not items.looks_like_id(anchor) or _is_iso_date(anchor):
-        return _Anchor(_parse_time(anchor, now))
+    moment = _parse_iso_date(anchor)
+    if moment is None and not items.looks_like_id(anchor):
+        is_now = anchor.strip().lower() == "now"
+        moment = now if is_now else time_spans.since(anchor, now)
+    if moment is not None:
+        return _Anchor(moment)
     item = items.resolve(db, anchor)
     at = clock.from_us(item.created_at)
     if item.type != "message":
@@ -398,20 +364,13 @@ def _resolve_anchor(db: Connection, anchor: str, now: datetime) -> _Anchor:
     return _Anchor(at, item.n, item.session_n, messages.get_message(db, item.n).ordinal)
 
 
-def _is_iso_date(text: str) -> bool:
-    """Return whether a text is an ISO date rather than an id of digits and dashes."""
+def _parse_iso_date(text: str) -> datetime | None:
+    """Return the time of an ISO date; None for another text, such as an id of digits."""
     try:
-        datetime.fromisoformat(text.strip())
-    except ValueError:
-        return False
-    return True
-
-
-def _parse_time(text: str, now: datetime) -> datetime:
-    if _is_iso_date(text):
         moment = datetime.fromisoformat(text.strip())
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return now if text.strip().lower() == "now" else time_spans.since(text, now)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _nearest_entries(db: Connection, where: NearbyQuery, anchor: int | None) -> list[TimelineEntry]:
@@ -422,20 +381,15 @@ def _nearest_entries(db: Connection, where: NearbyQuery, anchor: int | None) -> 
 
 
 def _load_entries(db: Connection, ns: Sequence[int]) -> list[TimelineEntry]:
-    from_messages = [_message_entry(message) for message in messages.get_messages(db, ns).values()]
-    from_fragments = [
-        _fragment_entry(fragment) for fragment in fragments.by_number(db, ns).values()
+    entries = [
+        *map(_message_entry, messages.get_messages(db, ns).values()),
+        *map(_fragment_entry, fragments.by_number(db, ns).values()),
     ]
     titles = {
         id_: sessions.get_session(db, sessions.get_session_number(db, id_)).title
-        for id_ in {
-            entry.session_id for entry in (*from_messages, *from_fragments) if entry.session_id
-        }
+        for id_ in {entry.session_id for entry in entries if entry.session_id}
     }
-    return [
-        replace(entry, session=titles.get(entry.session_id, ""))
-        for entry in (*from_messages, *from_fragments)
-    ]
+    return [replace(entry, session=titles.get(entry.session_id, "")) for entry in entries]
 
 
 def _message_entry(message: Message) -> TimelineEntry:

@@ -118,13 +118,13 @@ def present(
     order: Sequence[int] | np.ndarray,
     *,
     limits: Limits,
-    explain: bool,
+    explain: bool = False,
 ) -> Selection:
     """Turn the best candidates into hits until the hit limit or the token budget is reached.
 
     What is left of the budget goes to replies to hits that are questions, the best first.
     """
-    is_log = ranked.pool.rows.types == items.type_number("distillation")
+    is_log = ranked.pool.is_type("distillation")
     places = [int(place) for place in order]
     make_hits = partial(
         _hits, db, question, ranked, explain=explain, trusted_only=limits.trusted_only
@@ -290,10 +290,11 @@ def _why(question: Question, ranked: Ranked, place: int) -> str:
     pool = ranked.pool
     reasons = []
     keyword_rank = pool.keyword_rank(place)
-    if keyword_rank < 1e8:
-        reasons.append(f"keywords #{int(keyword_rank) + 1}")
-    if pool.cosine_rank[place] < 1e8:
-        reasons.append(f"meaning #{int(pool.cosine_rank[place]) + 1} ({pool.cosine[place]:.2f})")
+    if keyword_rank is not None:
+        reasons.append(f"keywords #{keyword_rank}")
+    vector_rank = pool.vector_rank(place)
+    if vector_rank is not None:
+        reasons.append(f"meaning #{vector_rank} ({pool.cosine[place]:.2f})")
     covered = ranked.features.get("covered")
     if covered is not None and covered[place] > 0:
         reasons.append(f"{covered[place]:.0%} of the question's words")

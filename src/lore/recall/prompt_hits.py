@@ -47,14 +47,14 @@ def find_prompt_hits(
     bounds = Bounds(project_n, None, types, trusted_only=True, without=tuple(without))
     with sources.database.read() as db:
         ranked = rank(sources, db, question, bounds, "learned")
-        ranked = ranking.with_policy(ranking.mark_outdated(db, ranked), question, None, now)
+        ranked = ranking.apply_policy(db, ranked, question, None, now)
         order = ranking.select_relevant(ranked)
         if "replaced" in ranked.features:
             order = order[ranked.features["replaced"][order] == 0]
         without_actions = distillations.episodes_without_calls(db, ranked.pool.ns[order])
         order = order[~np.isin(ranked.pool.ns[order], list(without_actions))]
         limits = Limits(MOST_PROMPT_HITS, _WIDE_TOKENS, trusted_only=True)
-        selection = presentation.present(db, question, ranked, order, limits=limits, explain=False)
+        selection = presentation.present(db, question, ranked, order, limits=limits)
         ns = items.numbers_of(db, [hit.id for hit in selection.hits])
         dropped = messages.find_repeated(db, list(ns.values()), without)
         dropped |= _find_repeated(db, [ns[hit.id] for hit in selection.hits if hit.role == "user"])

@@ -107,6 +107,16 @@ class Question:
         return words.match_any(list(query_terms), [*self.phrases, *self.identifiers])
 
 
+MAX_LIMIT = 1_000
+
+
+def check_limit(limit: int, noun: str = "hits") -> None:
+    """Raise `InvalidInput` if a question asks for too few or too many results."""
+    if not 1 <= limit <= MAX_LIMIT:
+        msg = f"The limit must be between 1 and {MAX_LIMIT} {noun}, not {limit}."
+        raise InvalidInput(msg)
+
+
 def exact_names(question: Question) -> tuple[str, ...]:
     """Return the code identifiers and quoted phrases, which must match letter by letter."""
     code = [name for name in question.identifiers if _CODE.search(name)]

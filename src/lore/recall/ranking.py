@@ -11,13 +11,13 @@ from lore import clock
 from lore.errors import InvalidInput
 from lore.recall import features, fusion
 from lore.recall.candidates import Bounds, Pool, gather
-from lore.recall.features import Floats, Surroundings
+from lore.recall.features import Floats
 from lore.recall.question import Question, in_first_person
-from lore.recall.sources import BESIDE_CHARS, Numbers, Sources
-from lore.store import candidate_rows, fragments, items, messages
+from lore.recall.sources import Numbers, Sources
+from lore.store import fragments, messages
 from lore.store import standing_instructions as instructions
+from lore.store.candidate_rows import CandidateRows
 from lore.store.database import Connection
-from lore.store.keywords import stem
 from lore.text import words
 
 RECIPES = ("learned", "weighted", "rrf")
@@ -102,33 +102,32 @@ def rank(
     if recipe not in RECIPES:
         msg = f"'{recipe}' is not a recipe."
         raise InvalidInput(msg, hint=f"Recipes: {', '.join(RECIPES)}.")
-    speakers = messages.find_speakers(db, _possible_names(question.core))
+    names = [word for word in words.raw_words(question.core) if word[:1].isupper()]
+    speakers = messages.find_speakers(db, names)
     query = sources.embed_query(in_first_person(question.core, speakers))
     pool = gather(sources, db, question, query, bounds)
-    if recipe == "rrf":
-        keyword = np.maximum(fusion.shares(pool.head), fusion.shares(pool.fragment))
-        scores = fusion.reciprocal_ranks(keyword, pool.cosine, len(question.terms))
+    if recipe != "learned":
+        keyword = np.maximum(*(fusion.shares(pool.scores[name]) for name in ("head", "fragment")))
+        scores = (
+            fusion.weighted(keyword, pool.cosine)
+            if recipe == "weighted"
+            else fusion.reciprocal_ranks(keyword, pool.cosine, len(question.terms))
+        )
         return Ranked(pool, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
-    if recipe == "weighted":
-        keyword = np.maximum(fusion.shares(pool.head), fusion.shares(pool.fragment))
-        scores = fusion.weighted(keyword, pool.cosine)
-        return Ranked(pool, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
-    around = load_surroundings(sources, db, query, pool, speakers)
-    stems = {word: stem(word) for pair in question.pairs for word in pair}
-    stems |= {term: stem(term) for term in question.terms}
+    around = features.load_surroundings(sources, db, query, pool, speakers)
     profile = features.profile_of(pool, around)
     model = fusion.load_model("recall", profile)
-    described = features.describe(question, pool, around, stems, wanted=wanted or model.names)
-    logs = features.find_logs(db, pool)
-    described |= features.describe_log_lines(question, pool, logs)
+    described = features.describe(question, pool, around, wanted=wanted or model.names)
+    described |= features.describe_logs(db, question, pool)
     described["people"] = np.full(len(pool.ns), float(profile == "people"))
     scores = model.score(described)
-    if logs:
-        scores = _with_logs(scores, described, [log.place for log in logs])
+    logs = pool.is_type("distillation")
+    if logs.any():
+        scores = _with_logs(scores, described, logs)
     return Ranked(pool, scores, described, recipe, model, profile)
 
 
-def _with_logs(scores: Floats, described: dict[str, Floats], logs: list[int]) -> Floats:
+def _with_logs(scores: Floats, described: dict[str, Floats], logs: np.ndarray) -> Floats:
     """Score distillations by their own model, and raise their source messages."""
     own = fusion.load_model("recall", "log").score(described)
     scores = scores + fusion.load_model("recall", "told").score(described)
@@ -136,77 +135,34 @@ def _with_logs(scores: Floats, described: dict[str, Floats], logs: list[int]) ->
     return scores
 
 
-def _possible_names(text: str) -> list[str]:
-    return [word for word in words.raw_words(text) if word[:1].isupper()]
-
-
-def load_surroundings(
-    sources: Sources, db: Connection, query: np.ndarray, pool: Pool, speakers: list[str]
-) -> Surroundings:
-    """Load the texts and cosines of the candidates and of their neighbours."""
-    rows = pool.rows
-    near = np.concatenate([rows.before, rows.before_that, rows.after])
-    cosines = sources.cosines(query, near).reshape(3, -1)
-    own = sources.texts.of(db, rows.ns, rows.ns[rows.types == items.type_number("fragment")])
-    short = {n: text[: BESIDE_CHARS + 2] for n, text in own.items()}
-    missing = np.array(
-        sorted({*rows.before.tolist(), *rows.after.tolist()} - {0, *rows.ns.tolist()}), np.int64
-    )
-    short |= sources.beginnings.of(db, missing, missing[:0])
-    traits_by_n = candidate_rows.message_traits(db, rows.before[rows.before > 0])
-    before = [traits_by_n.get(n, (0, "")) for n in rows.before.tolist()]
-    return Surroundings(
-        own=[own[n] for n in rows.ns.tolist()],
-        before=[short.get(n, "") for n in rows.before.tolist()],
-        after=[short.get(n, "") for n in rows.after.tolist()],
-        before_cosine=cosines[0],
-        before_that_cosine=cosines[1],
-        after_cosine=cosines[2],
-        before_traits=np.array([traits for traits, _ in before], np.int64),
-        same_speaker_before=_same_speaker(rows, before),
-        speakers_named=frozenset(name.lower() for name in speakers),
-    )
-
-
-def _same_speaker(rows: candidate_rows.CandidateRows, before: list[tuple[int, str]]) -> np.ndarray:
-    """Return where the message before is by the same speaker, or by the same role if unnamed."""
-    from_mask = 128 | 256
-    return np.array(
-        [
-            speaker == other if speaker or other else (own & from_mask) == (previous & from_mask)
-            for speaker, own, (previous, other) in zip(
-                rows.speakers, rows.traits.tolist(), before, strict=True
-            )
-        ],
-        np.bool_,
-    )
-
-
-def mark_outdated(db: Connection, ranked: Ranked) -> Ranked:
-    """Mark messages that a newer fragment supersedes or that the person took back."""
-    rows = ranked.pool.rows
+def _find_outdated(db: Connection, rows: CandidateRows) -> set[int]:
+    """Return messages that a newer fragment supersedes or that the person took back."""
+    ns = rows.ns.tolist()
     session_ns = sorted(set(rows.sessions.tolist()) - {0})
-    out_of_date = (
-        fragments.outdated_messages(db, rows.ns.tolist(), session_ns) if session_ns else set()
-    )
-    out_of_date |= instructions.withdrawn_items(db, rows.ns.tolist())
-    if not out_of_date:
-        return ranked
-    mask = np.isin(rows.ns, sorted(out_of_date)).astype(float)
-    return replace(ranked, features={**ranked.features, "replaced": mask})
+    superseded = fragments.outdated_messages(db, ns, session_ns) if session_ns else set()
+    return superseded | instructions.withdrawn_items(db, ns)
 
 
-def with_policy(ranked: Ranked, question: Question, session_n: int | None, now: datetime) -> Ranked:
-    """Add bonuses: this session, knowledge, recent items, exact names, the time asked for."""
+def apply_policy(
+    db: Connection, ranked: Ranked, question: Question, session_n: int | None, now: datetime
+) -> Ranked:
+    """Add bonuses: this session, knowledge, recent items, exact names, the time asked for.
+
+    Outdated messages are marked in the feature "replaced".
+    """
     rows = ranked.pool.rows
+    outdated = _find_outdated(db, rows)
+    if outdated:
+        is_outdated = np.isin(rows.ns, sorted(outdated)).astype(float)
+        ranked = replace(ranked, features={**ranked.features, "replaced": is_outdated})
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
-    bonus = KNOWLEDGE * (rows.types == items.type_number("fragment")).astype(float)
+    nothing = np.zeros(len(rows.ns))
+    bonus = KNOWLEDGE * ranked.pool.is_type("fragment").astype(float)
     if session_n is not None:
         bonus += SAME_SESSION * (rows.sessions == session_n)
     few = max(0.0, 1.0 - len(rows.ns) / FEW)
-    covered = ranked.features.get("covered", np.zeros(len(rows.ns)))
+    covered = ranked.features.get("covered", nothing)
     bonus += few * OWN * (covered + np.maximum(ranked.pool.cosine, 0.0))
-    nothing = np.zeros(len(rows.ns))
     bonus += TOGETHER * ranked.features.get("together", nothing)
     bonus += SOLE * ranked.features.get("sole", nothing)
     if question.asks_now:
@@ -238,15 +194,10 @@ def select_relevant(ranked: Ranked) -> np.ndarray:
         return order
     pool = ranked.pool
     beside = ranked.features["cosine_beside"]
-    fits = (near > 0) | (beside >= UNRELATED) | (pool.fragment > 0) | (pool.long > 0)
-    fits |= pool.log > 0
-    fits |= ranked.features["date"] > 0
+    fits = (near > 0) | (beside >= UNRELATED) | (ranked.features["date"] > 0)
+    for name in ("fragment", "long", "log"):
+        fits |= pool.scores[name] > 0
     order = order[fits[order]]
-    return order[: _count_strong(ranked, order)]
-
-
-def _count_strong(ranked: Ranked, order: np.ndarray) -> int:
-    if not len(order):
-        return 0
     scores = ranked.scores[order]
-    return max(FEWEST, int((scores > scores[0] - WEAK).sum()))
+    strong = int((scores > scores.max(initial=-np.inf) - WEAK).sum())
+    return order[: max(FEWEST, strong)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log
 
@@ -17,12 +17,11 @@ from lore.recall.candidates import Bounds
 from lore.recall.deep_search import Direct, Graph
 from lore.recall.features import Floats
 from lore.recall.hit_selection import Limits
-from lore.recall.question import Question, parse
+from lore.recall.question import Question, check_limit, parse
 from lore.recall.ranking import Ranked, rank
 from lore.recall.sources import Numbers, Sources
 from lore.records import FRAGMENT_KINDS, Fragment, Hit, ItemType, Session, SessionHit, Signal, Title
 from lore.store import candidate_rows, fragments, graph, items, keywords, project_rows, sessions
-from lore.store import graph as mentions
 from lore.store.database import Connection
 from lore.store.fragments import FragmentFilter
 from lore.store.keywords import SearchScope
@@ -30,7 +29,6 @@ from lore.text import entities, sentences, tokens
 from lore.validation import check_origin
 
 SIMILARITY_SHARE, RELEVANCE_SHARE = 0.7, 0.3
-_MAX_LIMIT = 1_000
 POOL = 100
 """Candidates of each search, by keyword and by vector."""
 
@@ -56,9 +54,7 @@ class SearchRequest:
 
 def search_fragments(sources: Sources, request: SearchRequest) -> list[Hit]:
     """Return the fragments that fit a question, best first."""
-    if not 1 <= request.limit <= _MAX_LIMIT:
-        msg = f"The limit must be between 1 and {_MAX_LIMIT} hits, not {request.limit}."
-        raise InvalidInput(msg)
+    check_limit(request.limit)
     question = parse(request.query, request.now or sources.database.now())
     query = sources.embed_query(question.text)
     with sources.database.read() as db:
@@ -99,7 +95,6 @@ def find_direct(
     fragment_filter: FragmentFilter,
 ) -> Direct:
     """Return the visible candidates of keyword and vector search, best first by both merged."""
-    weights = [float(w) for w in sources.settings.search_fts_weights.split(",")]
     allowed = (
         sorted(fragments.filter_visible(db, fragment_filter)) if fragment_filter.is_narrow else None
     )
@@ -109,7 +104,7 @@ def find_direct(
             "fragment_words",
             question.match(),
             limit=POOL,
-            weights=weights,
+            weights=sources.fragment_weights,
             within=SearchScope(ns=allowed),
         )
     )
@@ -163,7 +158,9 @@ def _plain_hits(
                 Signal("cosine", float(direct.cosine[place]), 0.0),
             )
         score = 0.0 if place is None else float(scores[place])
-        hits.append(_fragment_hit(db, loaded[n], n, score, signals))
+        why = ", ".join(f"{one.name} {one.value:.2f}" for one in signals if one.value)
+        why = why or "on the branch of a hit"
+        hits.append(_fragment_hit(db, loaded[n], n, score, signals, why))
     return hits
 
 
@@ -200,6 +197,7 @@ def _fragment_hit(
     n: int,
     score: float,
     signals: tuple[Signal, ...],
+    why: str,
     path: tuple[str, ...] = (),
 ) -> Hit:
     above = fragments.by_number(db, graph.ancestors(db, n))
@@ -210,7 +208,7 @@ def _fragment_hit(
         text=fragment.content,
         title=fragment.summary,
         score=score,
-        why=_why(signals),
+        why=why,
         created_at=fragment.created_at,
         tokens=tokens.count(fragment.content),
         breadcrumb=trail,
@@ -222,11 +220,6 @@ def _fragment_hit(
         path=path,
         signals=signals,
     )
-
-
-def _why(signals: tuple[Signal, ...]) -> str:
-    shown = [f"{signal.name} {signal.value:.2f}" for signal in signals if signal.value]
-    return ", ".join(shown) or "on the branch of a hit"
 
 
 def _deep_hits(
@@ -268,8 +261,8 @@ def _deep_hits(
             if rank is None and n in candidates.via:
                 starts.insert(0, candidates.via[n])
             path = deep_search.find_path(db, starts, n)
-        hit = _fragment_hit(db, loaded[n], n, float(scores[place]), signals, path)
-        hits.append(replace(hit, why=_why_deep(path, rank)))
+        why = _why_deep(path, rank)
+        hits.append(_fragment_hit(db, loaded[n], n, float(scores[place]), signals, why, path))
     return hits
 
 
@@ -303,11 +296,11 @@ def find_deep(
     """Walk the graph from the direct hits and describe the candidates."""
     head = question.text[:600]
     names = [*entities.extract_names(head), *entities.phrases(head)]
-    titled = mentions.find_titled(db, names, most_each=deep_search.TITLED)
+    titled = graph.find_titled(db, names, most_each=deep_search.TITLED)
     seeds = deep_search.choose_seeds(direct, titled)
     count = items.count_by_type(db)["fragment"]
-    graph = Graph(db, count)
-    walked = deep_search.walk(seeds, graph.expand)
+    linked = Graph(db, count)
+    walked = deep_search.walk(seeds, linked.expand)
     ns = deep_search.candidates(direct, walked)
     ns_to_load = sorted({*ns.tolist(), *seeds})
     texts = {n: f"{f.summary} {f.content}" for n, f in fragments.by_number(db, ns_to_load).items()}
@@ -318,7 +311,7 @@ def find_deep(
         texts=texts,
         vectors=dict(zip(ns_to_load, matrix, strict=True)) if len(query) else {},
         rarity=_rarity(db, question, count),
-        graph=graph,
+        graph=linked,
     )
     return deep_search.describe_candidates(material, direct, seeds, titled, walked, ns)
 
@@ -362,50 +355,34 @@ def search_sessions(
     types: tuple[ItemType, ...] = ("message", "distillation"),
 ) -> list[SessionHit]:
     """Return the sessions that fit a question, best first."""
-    if not 1 <= limit <= _MAX_LIMIT:
-        msg = f"The limit must be between 1 and {_MAX_LIMIT} sessions, not {limit}."
-        raise InvalidInput(msg)
+    check_limit(limit, "sessions")
     question = parse(query, now)
     with sources.database.read() as db:
         project_n = project_rows.get_project(db, project) if project else None
-        bounds = Bounds(project_n, types=types)
-        ranked = rank(sources, db, question, bounds, recipe)
-        ns, described = describe_sessions(
-            sources, db, question, ranked, now, project_n, _measured_type(types)
-        )
+        ranked = rank(sources, db, question, Bounds(project_n, types=types), recipe)
+        counted: ItemType = "message" if "message" in types else "distillation"
+        ns, described = describe_sessions(sources, db, question, ranked, now, project_n, counted)
         if not len(ns):
             return []
         scores = fusion.load_model("sessions").score(described)
-        order = fusion.best_first(scores, ns.tolist())[:limit]
-        loaded = sessions.get_sessions(db, ns[order].tolist())
+        best = fusion.best_first(scores, ns.tolist())[:limit]
+        loaded = sessions.get_sessions(db, ns[best].tolist())
         return [
-            _session_hit(
-                db, question, ranked, loaded[int(ns[place])], int(ns[place]), float(scores[place])
-            )
-            for place in order
+            _session_hit(db, question, ranked, n, loaded[n], score)
+            for n, score in zip(ns[best].tolist(), scores[best].tolist(), strict=True)
         ]
 
 
-def _measured_type(types: tuple[ItemType, ...]) -> ItemType:
-    return "message" if "message" in types else "distillation"
-
-
 def _session_hit(
-    db: Connection, question: Question, ranked: Ranked, session: Session, n: int, score: float
+    db: Connection, question: Question, ranked: Ranked, n: int, session: Session, score: float
 ) -> SessionHit:
     """Present a session by its fitting distillation lines, or else by its messages."""
     inside = [place for place in ranked.order() if ranked.pool.rows.sessions[place] == n]
-    logs = [place for place in inside if ranked.pool.log[place] > 0]
-    best = presentation.present(
-        db,
-        question,
-        ranked,
-        (logs or inside)[:_BEST],
-        limits=Limits(_BEST, _SESSION_TOKENS),
-        explain=False,
-    )
-    title = session.title or (sentences.one_line(best.hits[0].text, 100) if best.hits else "")
-    return SessionHit(session.id, title, session.started_at, score, best.hits)
+    logs = [place for place in inside if ranked.pool.scores["log"][place] > 0]
+    limits = Limits(_BEST, _SESSION_TOKENS)
+    hits = presentation.present(db, question, ranked, (logs or inside)[:_BEST], limits=limits).hits
+    title = session.title or (sentences.one_line(hits[0].text, 100) if hits else "")
+    return SessionHit(session.id, title, session.started_at, score, hits)
 
 
 def describe_sessions(
@@ -444,7 +421,7 @@ def describe_sessions(
     np.maximum.at(nearest_user, owners, np.where(from_user, cosines, 0.0))
     logits = ranked.scores - ranked.scores.max() if len(ranked.scores) else ranked.scores
     total = np.bincount(places, np.exp(logits), len(ns))
-    keyword = ranked.pool.head if counted == "message" else ranked.pool.log
+    keyword = ranked.pool.scores["head" if counted == "message" else "log"]
     columns = {
         "together": np.maximum(np.log(total + 1e-9), _LOWEST_LOG_SCORE),
         "words": fusion.shares(np.array([by_terms.get(int(n), 0.0) for n in ns])),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from lore import clock
 from lore.recall.answer import fit_standing_instructions
@@ -14,7 +13,6 @@ from lore.records import UNASKED_TRUST, Fragment, Outcome, PastSession, Session,
 from lore.store import dialogue_state, distillations, fragments, items, messages, sessions
 from lore.store import standing_instructions as instructions
 from lore.store.database import Connection
-from lore.store.standing_instructions import Instruction
 from lore.text import episodes as stories
 from lore.text import goals, message_features, words
 
@@ -54,16 +52,12 @@ def _recent_sessions(
         n = sessions.get_session_number(db, session.id)
         if session.parent_id is None and n not in without:
             past = _from_episode(db, n, session) or _from_working_state(db, n, session)
-            if past and _normalize_goal(past.goal) not in by_goal and not _is_small_talk(db, n):
-                by_goal[_normalize_goal(past.goal)] = past
+            goal = " ".join(words.split(past.goal)) if past else ""
+            if past and goal not in by_goal and not _is_small_talk(db, n):
+                by_goal[goal] = past
         if len(by_goal) == MOST_PAST:
             break
     return tuple(by_goal.values())
-
-
-def _normalize_goal(goal: str) -> str:
-    """Return the normalized goal, for deduplication."""
-    return " ".join(words.split(goal))
 
 
 def _is_small_talk(db: Connection, n: int) -> bool:
@@ -90,7 +84,9 @@ def _from_episode(db: Connection, n: int, session: Session) -> PastSession | Non
         return None
     if episode.origin in ("peer", "repo", "web"):
         return None
-    outcome = _outcome(episode.payload)
+    outcome: Outcome = episode.payload.get("outcome", "unknown")
+    if outcome not in ("success", "failure", "partial"):
+        outcome = "unknown"
     left_open = "" if outcome == "success" else _left_open(episode)
     return PastSession(episode.id, session.last_message_at, goal, outcome, left_open)
 
@@ -106,11 +102,6 @@ def _left_open(episode: Fragment) -> str:
     if undone:
         return undone[-1]
     return str(episode.payload.get("reason", "")) if episode.trust >= UNASKED_TRUST else ""
-
-
-def _outcome(payload: Mapping[str, Any]) -> Outcome:
-    outcome = payload.get("outcome")
-    return outcome if outcome in ("success", "failure", "partial") else "unknown"
 
 
 def _from_working_state(db: Connection, n: int, session: Session) -> PastSession | None:
@@ -216,7 +207,7 @@ def _new_instructions(
     ][:_MOST_NEW]
     ids = items.ids_of(db, [instruction.item_n for instruction in fresh])
     for instruction in fresh:
-        if _is_trusted_instruction(instruction):
+        if instruction.fragment_origin in (None, "user", "assistant"):
             yield NewsItem(
                 instruction.item_n,
                 ids[instruction.item_n],
@@ -249,10 +240,6 @@ def _new_decisions(
         and message_features.word_fingerprint(by_n[n].content) not in already_given.digests
     ]
     return fresh[:_MOST_DECIDED]
-
-
-def _is_trusted_instruction(instruction: Instruction) -> bool:
-    return instruction.fragment_origin in (None, "user", "assistant")
 
 
 def _is_trusted(fragment: Fragment | None) -> bool:

@@ -131,6 +131,11 @@ class Sources:
         path = self.database.path
         return path.with_name(f"{path.stem}.vectors")
 
+    @property
+    def fragment_weights(self) -> tuple[float, ...]:
+        """Return the weights of the columns of the fragment words."""
+        return tuple(float(weight) for weight in self.settings.search_fts_weights.split(","))
+
     def vector_index(self) -> VectorIndex:
         """Return the vector index; it is opened at the first call and again after a restore."""
         with self.database.read() as db:

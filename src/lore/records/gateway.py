@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -134,12 +136,13 @@ class ModelPrice:
 
     def cost(self, use: TokenUse) -> float:
         """Return the cost of a request in US dollars."""
+        price = self.at(use.input_tokens)
         total = (
-            use.fresh_tokens * self.input_usd
-            + use.cache_read_tokens * self.cache_read_usd
-            + use.cache_write_tokens * self.cache_write_usd
-            + use.cache_write_1h_tokens * self.cache_write_1h_usd
-            + use.output_tokens * self.output_usd
+            use.fresh_tokens * price.input_usd
+            + use.cache_read_tokens * price.cache_read_usd
+            + use.cache_write_tokens * price.cache_write_usd
+            + use.cache_write_1h_tokens * price.cache_write_1h_usd
+            + use.output_tokens * price.output_usd
         )
         return total / _MILLION
 
@@ -277,22 +280,40 @@ SpendGroup = Literal["model", "project", "session", "day"]
 
 
 @dataclass(frozen=True, slots=True)
-class RequestHold:
-    """A budget reservation for one request; `usd` is None if the price is unknown.
+class RequestCost:
+    """The most that a model call may use, and what it is for.
 
-    `session` and `project` are names in the store. `kept` says that the store has the reservation;
-    others are counted by this process only.
+    `max_usage` is None for a request that was not parsed. `session` and `project` are names in the
+    store. Background work names its model with the provider, separated by a colon.
+    """
+
+    model: str
+    max_usage: TokenUse | None
+    provider: str = ""
+    service: str = ""
+    session: str = ""
+    project: str = ""
+    kind: str = "turn"
+    work: Literal["request", "background"] = "request"
+
+    @property
+    def purpose(self) -> str:
+        """Return the purpose that the ledger stores."""
+        return f"{self.work}:{self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHold:
+    """A budget reservation for one model call; `usd` is None if the price is unknown.
+
+    `is_stored` says that the store has the reservation; others are counted by this process only.
     """
 
     key: str
     at: datetime
-    model: str
-    provider: str
-    purpose: str
-    session: str
-    project: str
+    cost: RequestCost
     usd: float | None
-    is_stored: bool
+    is_stored: bool = False
     prompt_usd: float = 0.0
     """The share of the prompt, which is spent even if the response is lost."""
 
@@ -395,3 +416,33 @@ class SpendCounter:
     delayed: int
     delay_ms: int
     refused: int
+
+
+LATE = "late"
+"""The reason of a request that went without memory because memory missed its deadline."""
+
+
+class GatewayStats:
+    """Counts gateway requests and why some went without memory; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests = 0
+        self._degraded: Counter[str] = Counter()
+
+    def count(self, reason: str = "") -> None:
+        """Count a request, with the reason if it went without memory."""
+        with self._lock:
+            self._requests += 1
+            if reason:
+                self._degraded[reason] += 1
+
+    @property
+    def requests(self) -> int:
+        """Return the number of requests."""
+        return self._requests
+
+    def degraded(self) -> dict[str, int]:
+        """Return how many requests went without memory, by reason."""
+        with self._lock:
+            return dict(self._degraded)

@@ -119,16 +119,6 @@ class Watermark:
 
 
 @dataclass(frozen=True, slots=True)
-class StagedTurn:
-    """A turn that has started and is not stored yet; `body` is JSON of the writer."""
-
-    session_id: str
-    key: str
-    body: str
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Spend:
     """The cost of one model call; `key` makes recording it idempotent."""
 

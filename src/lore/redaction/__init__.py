@@ -1,33 +1,44 @@
 """Redaction: find secrets in text and replace each with a mark that names only its kind.
 
-Rules are tables in the modules of this package and data files in `rules/`.
+Patterns, word lists and key formats are data files in `rules/`.
 """
 
 from __future__ import annotations
 
-from functools import cache
+import re
 from pathlib import Path
 
+from lore.text.regex import PatternFile, compile_lazy
+
 RULES_FOLDER = Path(__file__).parent / "rules"
-
-
-@cache
-def _read_sections(file: str) -> dict[str, list[str]]:
-    sections: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in (RULES_FOLDER / file).read_text("utf-8").splitlines():
-        if line.startswith("== "):
-            lines = sections[line[3 : line.index(":")]] = []
-        elif line:
-            lines.append(line)
-    return sections
+PATTERNS = PatternFile("patterns", RULES_FOLDER)
+_WORDS = PatternFile("words", RULES_FOLDER)
+_WORD_LIST = compile_lazy(r"\{words:(\w+)\}")
 
 
 def load_words(name: str) -> frozenset[str]:
     """Return a word list of `rules/words.txt`."""
-    return frozenset(" ".join(_read_sections("words.txt")[name]).split())
+    return _WORDS.words(name)
 
 
-def load_pattern(name: str, *, joint: str = "|") -> str:
-    """Return a section of `rules/patterns.txt` with its lines joined."""
-    return joint.join(_read_sections("patterns.txt")[name])
+def load_pattern(name: str) -> str:
+    """Return a pattern of `rules/patterns.txt`; `{words:list}` matches any word of a list."""
+    return _WORD_LIST.sub(lambda reference: any_word(reference[1]), PATTERNS.text(name))
+
+
+def compile_bytes(name: str) -> re.Pattern[bytes]:
+    """Return a pattern of `rules/patterns.txt` for bytes, compiled at its first use."""
+    return compile_lazy(load_pattern(name).encode("latin-1"))
+
+
+def any_word(name: str) -> str:
+    """Return a pattern of bytes for the words of a list.
+
+    It contains capitals, which re2 does not fold outside ASCII; `_` stands for space.
+    """
+    each = dict.fromkeys(
+        form
+        for word in " ".join(_WORDS.sections[name]).split()
+        for form in ((word,) if word.isascii() else (word, word.capitalize(), word.upper()))
+    )
+    return "|".join(each).replace("_", r"[ \t]+").encode().decode("latin-1")

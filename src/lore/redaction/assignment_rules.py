@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any
 
-from lore.redaction import value_checks
+from lore.redaction import PATTERNS, compile_bytes, load_pattern, value_checks
 from lore.redaction.command_rules import COMMAND_RULES, URL_RULES, cookies
 from lore.redaction.dense_text import (
     DENSE_BYTES,
@@ -28,7 +28,6 @@ from lore.redaction.password_shapes import (
     secret_kind,
 )
 from lore.redaction.prose_rules import (
-    NEAR_LINK,
     PROSE_RULES,
     SENTENCE_LINKS,
     find_nearby,
@@ -36,10 +35,7 @@ from lore.redaction.prose_rules import (
     is_location,
 )
 from lore.redaction.value_reader import (
-    ANSI_COLOUR,
-    GAP,
-    QUOTE,
-    Rule,
+    Judge,
     Span,
     Value,
     full_end,
@@ -49,32 +45,8 @@ from lore.redaction.value_reader import (
 )
 from lore.text.regex import compile_lazy, compile_re2, group_numbers, search_with_heads
 
-_NAME_STARTS = (
-    r"(?:passw(?:or)?d|passwort|kennwort|passphrase|passcode|pass|pwd|pw|psk|pswd|secret|key"
-    r"|credentials?|creds|jwt|cookies?|mnemonic|phrase|[jp]h?p?sess(?:ion)?id|bearer|community"
-    r"|totp|mfa_seed|otp_seed|totp_seed|_salt|api_hash|macaroon|pepper|\b[is]key|kye|credentails"
-    r"|pas{1,3}(?:owr|wro|wr|wo|o|worr|swor)d|paswor|passwor|pssword|apssword|psasword|passwork"
-    r"|pswr?d|paswd|tokne?|toekn|tokken|secert|sercet|secrt|secrect|sceret)"
-)
-_WORD_STARTS = (
-    rf"{_NAME_STARTS}[\w.\-]*"
-    r"|token(?:[_.\-0-9a-rt-z][\w.\-]*)?|pat(?:[_.\-0-9][\w.\-]*)?"
-    r"|auth(?:[_.\-0-9a-np-z][\w.\-]*)?"
-)
-"""How names of secrets begin; 'tokens' and 'author' are too common to match."""
+_WORD_STARTS = load_pattern("word_starts")
 
-_PLURALS = r"(?:tokens|keys|secrets|passwords|passphrases|credentials)"
-_TYPE = r":[ \t]*(?:&'?\w*[ \t]*)?[A-Za-z\[][\w.\[\]|<>? ]{0,40}[ \t]+="
-_AFTER_NAME = rf"{QUOTE}?(?:{ANSI_COLOUR}){{0,2}}"
-_ASSIGN = (
-    rf"{_AFTER_NAME}(?:\[\d*\]|[\])]{{0,2}}|%5[Dd]|\]{QUOTE})[*_]{{0,2}}"
-    r"(?:[ \t]*\([^()\n]{1,24}\)|[ \t]+\[[^\[\]\n]{1,24}\]|[ \t]+string|[ \t]+\d{1,2})?[ \t.]*"
-    rf"(?:=>|:=|:-|<-|\?\?=|\|\|=|\?=|\+=|!==?|={{1,3}}|{_TYPE}|:|\xef\xbc[\x9a\x9d]|%3[AaDd]|\\+u003[Dd])"
-    r"[*_]{0,2}[ \t]*"
-)
-_ACCOUNT = r"(?:login|sign_?in|auth|credentials?|authenticate)"
-_CONNECT = r"(?:mysqli?(?:_connect)?|pg_connect|getconnection|pdo|oci_connect|connect)"
-_ARGUMENT = rf"{QUOTE}[^\"'`\n]{{0,80}}{QUOTE}[ \t]*,[ \t]*"
 _SHORTEST_NAME = 2
 _LOOSE = frozenset(("said", "near", "kwarg", "turned", "positional"))
 """Prose and commands: the text after the name may be another name."""
@@ -90,30 +62,14 @@ _LEFT_BYTES = 64
 """Bytes to look left for the start of a name."""
 
 _ENV_LINE = compile_lazy(rb"(?:^|\n|\\n)[ \t]*(?:export[ \t]+|set[ \t]+)?[A-Z0-9_]+=$")
-_VALUE_WRAPPER = compile_lazy(
-    rb"(?:" + ANSI_COLOUR.encode() + rb"[ \t]*){1,4}"
-    rb"|\s+string\(\d{1,4}\)[ \t]+|[|>][+\-]?\d?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*"
-    rb"|!![a-z]+[ \t]+|<!\[CDATA\[|\\*\"'(?=\")|'\"(?=')"
-    rb"|(?:new[ \t]+)?(?:[A-Za-z_]\w{0,30}(?:\.|::))*"
-    rb"(?:secretstr|secretstring|secret|sensitive|string|str|bytes|\[\]byte|byte|from|of|some|just"
-    rb"|raw|text|literal|value|encode|decode|b64decode|atob|btoa|fromstring|credential|password"
-    rb"|protectedstring|extra|quote|unsafe)\([ \t]*(?=[bBrRuUfF]?\\*[\"'`])",
-    re.IGNORECASE,
-)
-"""Text between a name and its value: colour codes, YAML markers, wrapper calls."""
+_VALUE_WRAPPER = compile_bytes("value_wrapper")
 
 _SCHEME = compile_lazy(rb"[A-Za-z][A-Za-z0-9\-]{1,24}[ \t]+(?:token=)?\\*[\"']?", re.IGNORECASE)
 _ARN_BYTES = 90
 _KEY_CHARS = 20
 _OWNER = compile_lazy(r"(?:^|\W)(my|this|your|our|the|new|api)[ \t]+$")
 _FOR = compile_lazy(r" (for) ")
-_KEY_PARENT = compile_lazy(
-    rb"\bapi[_ \-]?key\b"
-    rb"|(?:encrypt\w*|signing|hmac|cipher|crypto\w*|jwt|webhook|secret|credentials?|auth|sealing)"
-    rb"[\"'\]>]{0,2}[ \t]*[:{=\n\]]",
-    re.IGNORECASE,
-)
-"""Sections whose `key` is a secret one."""
+_KEY_PARENT = compile_bytes("key_parent")
 
 _ABOVE_BYTES = 240
 _AHEAD_BYTES = 80
@@ -394,157 +350,49 @@ def _judge_account(data: bytes, _match: Any, at: int) -> Iterator[Span]:
         yield value.start, value.end, "password"
 
 
-_LINKS: dict[str, str] = {
-    # As in: <password>VALUE</password>, <td>token</td><td>VALUE</td>
-    "markup": rf"(?P<markup>:?(?:</\w{{1,8}}>)+:?{GAP}(?:<\w[^<>]{{0,40}}>{GAP}){{0,3}})",
-    # As in: password = VALUE, "password": VALUE, password=VALUE in any notation
-    "assign": rf"(?P<assign>{_ASSIGN})",
-    # As in: environ["TOKEN"] or "VALUE"
-    "fallback": rf"(?P<fallback>{QUOTE}?[\])]{{0,2}}[ \t]*(?:\?\?|\|\||\bor\b|\?:)[ \t]*){QUOTE}",
-    # As in: page.fill of a password field, expect(password).toBe("VALUE")
-    "filled": r"(?P<filled>[\"'\]>)} ]{0,6}\.(?:value[ \t]*=|(?:perform\()?(?:fill|type|val"
-    r"|send_?keys"
-    r"|set_?value|input_text|(?:type|enter|replace|set)_?text|press_?sequentially"
-    rf"|to_?be|to_?equal|to_?strict_?equal|is_?equal_?to|equals?|eq)\()[ \t]*){QUOTE}",
-    # As in: ("password", "VALUE")
-    "comma": rf"(?P<comma>(?:{QUOTE}?[\])]{{0,2}}{QUOTE}[\])]{{0,2}}|/i?\))"
-    rf"(?:[ \t]*,[ \t]*(?:with:[ \t]*)?|[ \t]+with[ \t]+)){QUOTE}",
-    # As in: {"element": "password field", "text": "VALUE"}
-    "typed": rf"(?P<typed>(?:[ \t]+\w+)*{QUOTE}[ \t]*,[ \t]*"
-    rf"(?:{QUOTE}?\w+{QUOTE}?[ \t]*:[ \t]*{QUOTE}?[\w\-]*{QUOTE}?[ \t]*,[ \t]*)*"
-    rf"{QUOTE}?(?:text|value|input){QUOTE}?[ \t]*[:=][ \t]*){QUOTE}",
-    # As in: Token(value="VALUE")
-    "kwarg": rf"(?P<kwarg>\([^()\n]{{0,60}}=[ \t]*){QUOTE}",
-    # As in: set_password("VALUE")
-    "call": rf"(?P<call>[({{][ \t]*){QUOTE}",
-    # As in: <key>password</key><string>VALUE</string>
-    "tag": rf"(?P<tag>{QUOTE}?>[ \t]*(?:<value>)?|</key>{GAP}<string>)",
-    # As in: name: PASSWORD, value: VALUE
-    "beside": rf"(?P<beside>{QUOTE}?,?(?:\s|\\+[nrt])*{QUOTE}?\bvalue{QUOTE}?[ \t]*[:=][ \t]*)",
-    # As in: variable "password" { default = VALUE }
-    "default": rf"(?P<default>{QUOTE}[ \t]*\{{[^{{}}]{{0,100}}\bdefault[ \t]*=[ \t]*)",
-    # As in: a part of a multipart form
-    "part": rf"(?P<part>{QUOTE}(?:\r?\n|(?:\\+r)?\\+n){{2}})",
-    **SENTENCE_LINKS,
-    # As in: | password | VALUE |
-    "cell": r"(?P<cell>[*_`]{0,3}[ \t]+(?:\||\xe2\x94\x82)[ \t]+)",
-    # As in: password "VALUE"
-    "literal": rf"(?P<literal>[ \t]+@?){QUOTE}",
-    "near": NEAR_LINK,
-}
+_LINKS = (
+    "markup", "assign", "fallback", "filled", "comma", "typed", "kwarg", "call", "tag", "beside",
+    "default", "part", *SENTENCE_LINKS, "cell", "literal", "near",
+)  # fmt: skip
 """How a name of a secret is linked to its value, in the order in which they are tried."""
 
 _PROSE_LINKS = frozenset((*SENTENCE_LINKS, "near"))
 _NEVER = r"[^\s\S]"
 
 
-def _named_pattern(*, prose: bool = True) -> str:
+def _rule_pattern(name: str, *, prose: bool) -> str:
+    """Return the pattern of a rule; `word` matches a name of a secret with any link."""
+    if name != "word":
+        return load_pattern(name)
     links = (
-        pattern if prose or link not in _PROSE_LINKS else rf"(?P<{link}>{_NEVER})"
-        for link, pattern in _LINKS.items()
+        load_pattern(link) if prose or link not in _PROSE_LINKS else rf"(?P<{link}>{_NEVER})"
+        for link in _LINKS
     )
-    return rf"(?P<word>{_WORD_STARTS})(?:{'|'.join(links)})"
+    return rf"{load_pattern(name)}(?:{'|'.join(links)})"
 
 
-_CRYPTO_CALLS = (
-    r"\b(?:sign|verify|encode|decode|createhmac|hmac\.new|hmac|hmacshakeyfor|fernet"
-    r"|create\w?cipher\w*|encrypt|decrypt|keypair\w*|createclient|secretkey\w*|totp|hotp)\("
-)
-_FORM_CALLS = (
-    r"\b(?:type|fill|send_?keys|set_?value|enter_?text|change|input|paste)\w*"
-    r"\([\w.$]*(?:passw|pwd|pass\b|secret|token)"
-)
-_HTTP_AND_LOGIN_RULES = (
-    Rule(
-        "header",
-        "Authorization: SCHEME VALUE",
-        _judge_header,
-        rf"(?P<header>authorization{QUOTE}?\]?[ \t]*(?::|=>|=|,|[ \t])[ \t]*)",
-        head="authorization",
-    ),
-    Rule(
-        "bearer",
-        "Bearer VALUE",
-        _judge_bearer,
-        r"(?P<bearer>\bbearer[ \t]+)",
-        head=r"\bbearer[ \t]",
-    ),
-    Rule("basic", "Basic VALUE", _judge_basic, r"(?P<basic>\bbasic[ \t]+)", head=r"\bbasic[ \t]"),
-    Rule(
-        "pair",
-        'login("name", "VALUE"), mysqli_connect(host, "name", "VALUE")',
-        _judge_login_pair,
-        rf"(?P<pair>{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{_ARGUMENT}"
-        rf"|\b{_CONNECT}[ \t]*\([^,()\n]{{0,80}},[ \t]*{_ARGUMENT}){QUOTE}",
-        head=rf"{_ACCOUNT}{QUOTE}?[ \t]*[=:]?[ \t]*[(\[][ \t]*{QUOTE}|\b{_CONNECT}[ \t]*\(",
-    ),
-    Rule(
-        "account",
-        "credentials: name / VALUE, use name:VALUE",
-        _judge_account,
-        r"(?P<account>\b(?:(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants"
-        r"|credenciales)"
-        r"[^\n:=/]{0,30}(?:[ \t]*[:=][ \t]*|[ \t]+(?:are|is)[ \t]+)|(?:use|try|with|as)[ \t]+)"
-        r"[\w.@\-]{1,40}(?:[ \t]+/[ \t]+|:|/)|@[\w\-]+(?:\.[\w\-]+)+[ \t]+/[ \t]+"
-        r"|[ \t]\xe2\x86\x92[ \t]+[\w.@\-]+[ \t]+[:/][ \t]+)[A-Za-z0-9]",
-        head=r"\b(?:creds|credentials|logins?|accounts?|zugangsdaten|identifiants|credenciales)"
-        r"[^\n/]|\b(?:use|try|with|as)[ \t]+[\w.@\-]+(?:[ \t]+/[ \t]|:|/)"
-        r"|@[\w\-]+(?:\.[\w\-]+)+[ \t]+/|[ \t]\xe2\x86\x92[ \t]",
-    ),
-)
-_CODE_RULES = (
-    Rule(
-        "keyed",
-        'jwt.sign(payload, "VALUE"), createHmac("sha256", "VALUE")',
-        _judge_crypto_argument,
-        rf"(?P<keyed>{_CRYPTO_CALLS}[^\n\"'`]{{0,80}}"
-        rf"(?:{QUOTE}[\w\-]{{1,16}}{QUOTE},[ \t]*)?)[bfr]?{QUOTE}",
-        head=_CRYPTO_CALLS,
-    ),
-    Rule(
-        "typing",
-        'fill(passwordField, "VALUE")',
-        _judge_login_pair,
-        rf"(?P<typing>{_FORM_CALLS}[^\n,\"'`]*,[ \t]*(?:\{{[\w \t:{{]*)?){QUOTE}",
-        head=_FORM_CALLS,
-    ),
-    Rule(
-        "asserted",
-        'assertEquals("VALUE", config.password)',
-        _judge_assertion,
-        rf"(?P<asserted>assert\w*\([ \t]*){QUOTE}",
-    ),
-    Rule(
-        "insert",
-        "INSERT INTO users (name, password) VALUES (...)",
-        _judge_sql_row,
-        r"(?P<insert>\)[ \t\n]*values[ \t\n]*\()",
-    ),
-    Rule(
-        "list",
-        'tokens = ["VALUE", "VALUE"]',
-        _judge_list,
-        rf"(?P<list>{_PLURALS}{QUOTE}?[ \t]*[:=][ \t]*(?:\[\s*|(?:\r?\n|\\+n)[ \t]*-[ \t]+))",
-        head=rf"{_PLURALS}{QUOTE}?[ \t]*[:=]",
-    ),
-    Rule(
-        "word",
-        "a name of a secret and its value, linked in one of many ways",
-        partial(_judge_named, "word"),
-        _named_pattern(),
-        head=rf"{_NAME_STARTS}|token(?:[^s]|\z)|pat(?:[^a-z]|\z)|auth(?:[^o]|\z)",
-    ),
-    Rule(
-        "valued",
-        "value: VALUE, below or beside the name of a secret",
-        _judge_generic_value,
-        rf"(?P<valued>(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*|-value[ \t]+)"
-        rf"{QUOTE}{{0,2}}[A-Za-z!@#$%^&*+_=?./\-]{{0,48}}"
-        r"(?:\d|(?-i:[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]))",
-        head=rf"(?:value|default|result|plaintext){QUOTE}?[ \t]*[:=>][ \t]*{QUOTE}{{0,2}}"
-        r"[A-Za-z!@#$%^&*+_=?./\-]*(?:\d|(?-i:[a-z][A-Z][A-Z]|[A-Z][a-z][A-Z]))|-value[ \t]",
-    ),
-)
+def _disabled_pattern(name: str) -> str:
+    """Return a pattern that never matches and has the groups of a rule."""
+    links = "".join(f"(?P<{link}>)" for link in _LINKS) if name == "word" else ""
+    return rf"(?P<{name}>{_NEVER}){links}"
+
+
+_HTTP_AND_LOGIN_RULES: dict[str, Judge] = {
+    "header": _judge_header,
+    "bearer": _judge_bearer,
+    "basic": _judge_basic,
+    "pair": _judge_login_pair,
+    "account": _judge_account,
+}
+_CODE_RULES: dict[str, Judge] = {
+    "keyed": _judge_crypto_argument,
+    "typing": _judge_login_pair,
+    "asserted": _judge_assertion,
+    "insert": _judge_sql_row,
+    "list": _judge_list,
+    "word": partial(_judge_named, "word"),
+    "valued": _judge_generic_value,
+}
 FAMILIES = {
     "logins": _HTTP_AND_LOGIN_RULES,
     "otp": OTP_RULES,
@@ -556,29 +404,31 @@ FAMILIES = {
 """The rules by family. Order matters: of two rules that match at one place the first counts."""
 
 
-def _switch(rule: Rule, family: str, without: frozenset[str]) -> Rule:
-    """Return a rule, or one that never matches and has the same groups."""
-    if family in without:
-        links = "".join(f"(?P<{link}>)" for link in _LINKS) if rule.name == "word" else ""
-        return rule._replace(pattern=rf"(?P<{rule.name}>{_NEVER}){links}", head=_NEVER)
-    if rule.name == "word" and "prose" in without:
-        return rule._replace(pattern=_named_pattern(prose=False))
-    return rule
-
-
 class RuleSet:
-    """Rules compiled into one pattern, and a smaller pattern for where any of them starts."""
+    """Rules compiled into one pattern, and a smaller pattern for where any of them starts.
+
+    The `_head` of a rule matches wherever its pattern starts; without one the pattern serves.
+    """
 
     def __init__(self, without: frozenset[str] = frozenset()) -> None:
-        rules = [
-            _switch(rule, family, without) for family, rules in FAMILIES.items() for rule in rules
-        ]
-        self.pattern = "(?i)" + "|".join(rule.pattern for rule in rules)
-        self.heads = "(?i)" + "|".join(rule.head or rule.pattern for rule in rules)
+        judges: dict[str, Judge] = {}
+        patterns: list[str] = []
+        heads: list[str] = []
+        for family, rules in FAMILIES.items():
+            judges |= rules
+            if family in without:
+                patterns += map(_disabled_pattern, rules)
+                heads += [_NEVER] * len(rules)
+                continue
+            for name in rules:
+                patterns.append(_rule_pattern(name, prose="prose" not in without))
+                has_head = f"{name}_head" in PATTERNS.sections
+                heads.append(load_pattern(f"{name}_head") if has_head else patterns[-1])
+        self.pattern = "(?i)" + "|".join(patterns)
+        self.heads = "(?i)" + "|".join(heads)
         self.compiled = compile_re2(self.pattern)
         self.compiled_heads = compile_re2(self.heads, groups=False)
         groups = group_numbers(self.pattern)
-        judges = {rule.name: rule.judge for rule in rules}
         judges |= {link: partial(_judge_named, link) for link in _LINKS}
         self.judges = {index: judges[name] for name, index in groups.items()}
         self.loose = frozenset(index for name, index in groups.items() if name in _LOOSE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lore.redaction import load_pattern, value_checks
+from lore.redaction import compile_bytes, load_pattern, value_checks
 from lore.redaction.name_rules import NameKind, classify_name
 from lore.redaction.password_shapes import (
     DIGIT,
@@ -17,8 +17,7 @@ from lore.redaction.password_shapes import (
     secret_kind,
 )
 from lore.redaction.value_reader import (
-    QUOTE,
-    Rule,
+    Judge,
     Span,
     Value,
     match_app_password,
@@ -30,10 +29,6 @@ from lore.text.regex import compile_lazy
 LINE_CHARS = 500
 """Characters to look back for the command of a flag."""
 
-_WORDS = (
-    r"passw(?:or)?d|passphrase|passcode|pass|pwd|secret|token|key|credentials?|creds|jwt|psk"
-    r"|auth|pat"
-)
 _PIPED_INTO = load_pattern("piped_into")
 _POSITIONAL = load_pattern("positional")
 _GLUED_TO = load_pattern("glued_to")
@@ -68,18 +63,11 @@ _SHORT_COMMANDS = {
 _WITH_USER = compile_lazy(
     rb"[ \t](?:-[ulU]|--user(?:name)?)[ =]?\S+|\b(?:user(?:add|mod)|rar|veracrypt)\b"
 )
-_ECHO = compile_lazy(
-    rb"\b(?:echo|printf|print)[ \t]+(?:-\w+[ \t]+|\\*['\"]%s(?:\\+n)?\\*['\"][ \t]+)?"
-    rb"(?=[^|\n]+\|[^\n]*$)"
-)
+_ECHO = compile_bytes("echo")
 _SHELL_TEXT = compile_lazy(rb"(?=([\"'])[^\"'|\n]{4,80}\1[ \t]*$)")
 """PowerShell pipes a bare string."""
 
-_CLOUD_INIT = compile_lazy(
-    rb":(?:\s|\\+n|\d{1,6}\xe2\x86\x92)*(?:list|users):(?:\s|\\+n|\d{1,6}\xe2\x86\x92|[|>\-])*"
-    rb"(?=[\w.\-]{1,40}:)"
-)
-"""The accounts in a cloud-init file."""
+_CLOUD_INIT = compile_bytes("cloud_init")
 
 _HERE_STRING = compile_lazy(rb"[^|\n]{0,60}<<<[ \t]*")
 _COOKIE = compile_lazy(rb"([^\s=:;,\"'\\{]+)(?:=|\\*[\"']:[ ]?\\*[\"'])([^\s;,\"'\\}]+)")
@@ -212,11 +200,6 @@ def _judge_keyword(data: bytes, _match: Any, at: int) -> Iterator[Span]:
         yield value.start, value.end, "password"
 
 
-_QUERY = (
-    r"[?&](?:amp;|u0026)?(?:key|k|signature|x-(?:amz|goog)-signature|hmac|sign|sid|code|app_?id"
-    r"|auth|ticket|jwt|sas|assertion|wskey|subscription-key|oauth_signature|apitoken|sk)="
-    r"|,[ ]?signature=|-dsonar\.login="
-)
 _DSN = compile_lazy(rb"(?:^|[\s\"'=`])[A-Za-z][\w.\-]{0,32}:([^\s:/@\"'`<>\\]{4,64})$")
 _DSN_BYTES = 100
 """Bytes to look back for the user of a DSN without a scheme."""
@@ -255,135 +238,22 @@ def _judge_escaped_url(data: bytes, match: Any, at: int) -> Iterator[Span]:
     yield from judge_password(Value(at, end, data[at:end].decode("latin-1")), "url-password")
 
 
-COMMAND_RULES = (
-    Rule(
-        "user",
-        "curl -u name:password",
-        _judge_user,
-        r"(?P<user>[ \t](?:-[uaU][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
-        rf"{QUOTE}?[^\s:\"'`]*:)(?:[^/\s]|[ \t])",
-        head=r"[ \t](?:-[ua][ \t]*|--(?:user|auth|proxy-user|creds|login)(?:[ \t]+|=))"
-        rf"{QUOTE}?[^\s:\"'`]*:",
-    ),
-    Rule(
-        "flag",
-        "--api-key VALUE, setx NAME VALUE",
-        _judge_flag,
-        rf"(?P<flag>(?:(?:^|[\s\"'`,\[])--?[A-Za-z][\w\-]*(?:{_WORDS})[\w\-]*"
-        rf"|(?:^|[\s\"'`,\[])(?:--(?:pw|{_WORDS})|-(?:{_WORDS}))[\w\-]*"
-        rf"|\b(?:env|setx|setenv|set[ \t]+-\w+|config(?:ure)?[ \t]+set"
-        rf"|con(?:nection)?[ \t]+modify[ \t]\S+)[ \t]+[\w.:\-]*(?:{_WORDS})[\w.]*"
-        rf"|login[ \t]+\S+\s+password|secure-?string(?:[ \t]+-string)?){QUOTE}?,?[ \t]+)",
-        head=rf"(?:^|[\s\"'`,\[])--?[\w\-]*(?:pw|{_WORDS})"
-        r"|\b(?:env|setx|setenv|set[ \t]+-\w+|config(?:ure)?[ \t]+set"
-        rf"|con(?:nection)?[ \t]+modify[ \t]\S+)[ \t]+[\w.:\-]*(?:{_WORDS})"
-        r"|login[ \t]+\S+\s+password|secure-?string",
-    ),
-    Rule(
-        "short",
-        "mysql -pPASSWORD, .pgpass lines, IDENTIFIED BY",
-        _judge_short_flag,
-        r"(?P<short>[ \t]['\"]?-(?:pw|hp|p|a|w|x)[ \t]*|\bpass(?:in|out)?[ \t]+pass:"
-        r"|:(?:5432|5433|6432):[^:\s]+:[^:\s]+:|identified[ \t]+by[ \t]+['\"])",
-        head=r"[ \t]['\"]?-(?:pw|hp|p|a|w|x)|\bpass(?:in|out)?[ \t]+pass:|:(?:5432|5433|6432):"
-        r"|identified[ \t]+by[ \t]",
-    ),
-    Rule(
-        "positional",
-        "vault login TOKEN, router and database configuration commands",
-        _judge_positional,
-        rf"(?P<positional>(?:^|[^\w\-])(?:(?:{_POSITIONAL})[ \t]+|{_GLUED_TO})"
-        r"|\d>[ \t]*auth(?:[ \t]+default)?[ \t]+|\]:\d{2,5}[ \t]+[\w.@+\-]{1,60}:"
-        r"|/v[ \t]+\w*passw\w*[ \t][^\n]{0,30}/d[ \t]+"
-        r"|\"[ \t]+\*[ \t]+\"|(?:^|\n|\xe2\x86\x92)\"[\w.@\-]+\"[ \t]+\")",
-        head=r"(?:^|[^\w\-])(?:(?:cargo|snyk|vault|ngrok|localtunnel|doctl|glab|codecov|wandb"
-        r"|netlify|dscl|net|rabbitmqctl|htpasswd|poetry|composer|pulumi|bw|mc|runas|rclone"
-        r"|mysqladmin|adb|enable|username|priv|mosquitto_passwd|message-digest-key|signtool"
-        r"|openssl|nuget|ssh-keygen|smbclient|rpcclient|crackmapexec|lftp|xfreerdp|sqlplus|winrs"
-        r"|setuser|wpa_passphrase)[ \t]"
-        r"|config[ \t]+set[ \t]|set-initial-password|auth[ \t]+(?:default|sha|md5)|isakmp"
-        r"|tacacs-server|radius-server|server[ \t]\S+[ \t]+key|pre-shared-|authentication-key"
-        r"|key-string|option[ \t]+key|-setcookie|key[ \t]+content|snmp\w|:[ \t]+(?:plain|eap|xauth)"
-        r"|requirepass|masterauth|/rp|/pass:|user[ \t]+\S+[ \t]+on[ \t]+>|\*:\*:|static:|impacket-"
-        r"|\w+exec\.py|secretsdump"
-        r"|(?:password|pass|secret|token)[\w\-]*(?:=|[ \t]+)[\"']?(?:<\()?echo[ \t])"
-        r"|\d>[ \t]*auth|\]:\d{2,5}[ \t]|/v[ \t]+\w*passw|\"[ \t]+\*[ \t]+\""
-        r"|(?:^|\n|\xe2\x86\x92)\"[\w.@\-]+\"[ \t]+\"",
-    ),
-    Rule(
-        "stored",
-        "gh secret set NAME --body VALUE, aws ssm put-parameter --value VALUE",
-        _judge_input,
-        rf"(?P<stored>\b(?:{_STORED})(?:[ \t]+|=))",
-        head=r"\b(?:secrets?|keyvault|parameter|variable|env)[ \t]+(?:set|create|add|put)\b"
-        r"|\bput-(?:parameter|secret-value)\b",
-    ),
-    Rule(
-        "piped",
-        "echo PASSWORD | docker login --password-stdin",
-        _judge_pipe,
-        rf"(?P<piped>{_PIPED_INTO})",
-        head=_PIPED_INTO,
-    ),
-    Rule(
-        "keyword",
-        "Robot Framework: Input Password  field  VALUE",
-        _judge_keyword,
-        r"(?P<keyword>\binput[ \t](?:password|text|secret)[ \t]{2,}"
-        r"[^ \t\n]*(?:passw|pwd|secret|token)[^ \t\n]*[ \t]{2,})",
-        head=r"\binput[ \t](?:password|text|secret)[ \t]{2}",
-    ),
-    Rule(
-        "sent",
-        'expect scripts: expect "assword:" { send "VALUE" }',
-        _judge_expect,
-        r"(?P<sent>assword:?[*\"']{0,3}(?:\s|\\+n|[{;}]){0,8}send(?:[ \t]+--)?[ \t]+)"
-        rf"{QUOTE}",
-        head=r"assword:?[*\"']*(?:\s|\\+n|[{;}])*send",
-    ),
-    Rule(
-        "jar",
-        "curl --cookie name=VALUE",
-        _judge_cookie_jar,
-        r"(?P<jar>[ \t](?:-b|--cookie)(?:[ \t]+|=))",
-        head=r"[ \t](?:-b|--cookie)(?:[ \t]|=)",
-    ),
-)
+COMMAND_RULES: dict[str, Judge] = {
+    "user": _judge_user,
+    "flag": _judge_flag,
+    "short": _judge_short_flag,
+    "positional": _judge_positional,
+    "stored": _judge_input,
+    "piped": _judge_pipe,
+    "keyword": _judge_keyword,
+    "sent": _judge_expect,
+    "jar": _judge_cookie_jar,
+}
 
-URL_RULES = (
-    Rule(
-        "query",
-        "?signature=VALUE, Netscape cookie files",
-        _judge_query,
-        rf"(?P<query>{_QUERY}|\t(?:TRUE|FALSE)\t\d{{1,12}}\t[^\t\n]{{1,60}}\t)",
-        head=rf"{_QUERY}|\t(?:TRUE|FALSE)\t\d",
-    ),
-    Rule(
-        "url",
-        "scheme://user:PASSWORD@host",
-        _judge_url,
-        r"(?P<url>://[^\s:/?#@\[\"'`<>\\]*:)",
-        head=r"://[^\s:/?#@\[\"'`<>\\]*:",
-    ),
-    Rule(
-        "escaped",
-        "percent-encoded URLs with a password",
-        _judge_escaped_url,
-        r"(?P<escaped>%3a%2f%2f[^%\s\"'`]+%3a)[^%\s\"'`]+%40",
-        head=r"%3a%2f%2f",
-    ),
-    Rule(
-        "lone",
-        "https://TOKEN@host",
-        _judge_token_url,
-        r"(?P<lone>://)[A-Za-z0-9_\-]{20,}@",
-        head=r"://[A-Za-z0-9_\-]+@",
-    ),
-    Rule(
-        "dsn",
-        "user:PASSWORD@tcp(host), user:PASSWORD@host:port",
-        _judge_dsn,
-        r"(?P<dsn>@)(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d{2,5}\b)",
-        head=r"@(?:(?:tcp|udp|unix)\(|[\w\-]+(?:\.[\w\-]+)+:\d)",
-    ),
-)
+URL_RULES: dict[str, Judge] = {
+    "query": _judge_query,
+    "url": _judge_url,
+    "escaped": _judge_escaped_url,
+    "lone": _judge_token_url,
+    "dsn": _judge_dsn,
+}

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
-from lore.redaction import load_pattern, value_checks
+from lore.redaction import compile_bytes, load_pattern, value_checks
 from lore.redaction.dense_text import IDLE_LIMIT, skip_repeats
 from lore.redaction.password_shapes import (
     DIGIT,
@@ -33,11 +32,7 @@ _KEY_PATTERN = load_pattern("keys")
 _WORDS = compile_re2(rf"(?i){_LOGIN_PATTERN}|{_KEY_PATTERN}", groups=False)
 _LOGIN_WORD = compile_re2(rf"(?i){_LOGIN_PATTERN}", groups=False)
 _KEY_WORD = compile_re2(rf"(?i){_KEY_PATTERN}", groups=False)
-_PASSWORD_WORD = compile_re2(
-    r"(?i)passw|passphrase|\bpw\b|\bcreds\b|unlock|decrypt|credential|ssh-keygen|\bpwd\b|secret",
-    groups=False,
-)
-"""Words after which plain words can be a passphrase."""
+_PASSWORD_WORD = compile_re2(load_pattern("password_word"), groups=False)
 
 _JUST_BEFORE = 60
 _BEFORE, _BEHIND = 120, 200
@@ -55,17 +50,9 @@ _TOKEN = compile_lazy(
 """Words with a digit or odd capitals, and words in a row."""
 
 _CANDIDATE = compile_lazy(_TOKEN.pattern + rb"|[\"'`\x80-\xbf] ?[a-z]+ [a-z]+ [a-z]+")
-_QUOTED_WORDS = compile_lazy(
-    rb"(?:[\"'`]|\xe2\x80[\x9c\x9e\x98]|\xc2\xab[ ]?)([a-z]{3,12}(?:[ ][a-z]{3,12}){2,8})"
-    rb"(?:[\"'`]|\xe2\x80[\x99\x9c\x9d]|[ ]?\xc2\xbb)"
-)
-"""Words in quotes, as people pass on a passphrase."""
+_QUOTED_WORDS = compile_bytes("quoted_words")
 
-_ORDINARY = compile_lazy(
-    rb"(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d[T0-9:.Z+\-]*"
-    rb"|[a-z0-9_.\-@~]*/[a-z0-9_.\-@]*/[\w.\-@/]*|[\d.:\-+%/,]+|[a-z_.]+\d?)[.,:;]*$"
-)
-"""Ids, timestamps, paths, numbers and words: most tokens with a digit."""
+_ORDINARY = compile_bytes("ordinary")
 
 _CHARACTER = compile_lazy(_CHARS)
 _CHARACTERS = bytes(byte for byte in range(128) if _CHARACTER.match(bytes((byte,))))
@@ -88,17 +75,9 @@ _ASSIGNED = compile_lazy(rb"([\w.\-]+)[\"'`]?[\])]?[ \t]*[:=]>?[ \t]*[bfruN@$]?[
 _IS_NAME = compile_lazy(rb"\\?[\"'`]\]?[ \t]*(?::[ \t]*[\w\"'\[{\-]|=>)")
 """What follows if the quoted text is itself a name."""
 
-_ACCOUNT_NAME = compile_lazy(
-    rb"(?i)^(?:root|admin\w*|sa|postgres|[pwu]|key|psk|pi|ubuntu|guest|wi-?fi|wlan|it|this|here"
-    rb"|below|now)$"
-)
-"""Accounts that stand right before their password, and words that are no names."""
+_ACCOUNT_NAME = compile_bytes("account_name")
 
-_ACCOUNT_MAP = compile_lazy(
-    rb"(?i)(?:users|credentials?|creds|accounts|logins|passwords|auth\w*)[\"']?[ \t]*(?:=|:|=>|\()+"
-    rb"[ \t]*[\[{(]"
-)
-"""A mapping of accounts to passwords."""
+_ACCOUNT_MAP = compile_bytes("account_map")
 
 _SENTENCE_COLON = compile_lazy(
     rb"(?:[A-Za-z\x80-\xff']+,?[ ]){2,}[\w\x80-\xff']+[ ]?:[ \t]+[\"'`]?$"
@@ -110,38 +89,16 @@ _ARGUMENT = compile_lazy(
     rb"(?i)(?:[(,\[{]|\|\||\?\?|\bor\b|\belse\b|\b(?:key|token|secret|password)\b)\s*" + _WRAP
 )
 _SECOND = compile_lazy(rb",\s*" + _WRAP)
-_PASSWORD_CALL = compile_lazy(
-    rb"(?i)(?:passw\w*|pwd|pass|hash\w*|crypt\w*|login|auth\w*|compare|verify|check\w*|matches"
-    rb"|derive\w*|encode|kdf\w*|argon2\w*|pbkdf2\w*|pbekeyspec|scrypt\w*|line|keys|write|text|parse"
-    rb"|make|parser|begin|equals|unprotect|hmac\w*"
-    rb"|from\w*password)[!]?[( ][ \t]*(?:[\w.:\[\]]{1,16}\()?"
-    rb"[bfruN@]?[\"'`]$"
-)
-"""Calls whose first argument is a password."""
+_PASSWORD_CALL = compile_bytes("password_call")
 
-_LINKED = compile_lazy(
-    rb"(?i)(?:[:=>]|<<<|[ ]-[tbn]|--session|%s['\"]?|\xe2\x80\xba|\b(?:is|it|to|with|use|using"
-    rb"|are|was|now|this|here|key|token|secret|auth|login"
-    rb"|unseal|lookup|echo|put|revoke|rotate|leaked|est|es|ist|lautet|la|il|de))[ \t]*[\"'`(]?$"
-)
-"""What links a key to the words about it."""
+_LINKED = compile_bytes("linked")
 
-_METADATA = compile_re2(
-    r"(?i)hash\b|digest|fingerprint|thumbprint|checksum|\bsha-?\d|md5|commit|\bids?\b|uuid"
-    r"|publickey"
-    r"|public[ _]key|\bssh-(?:rsa|ed25519|dss)|ecdsa|\.pub\b|pubkey|ciphertext|encrypted|sealed"
-    r"|\bENC[\[(]|\bvault:v\d|csrf|nonce|next_?(?:page_?)?token|page_?token|continuation|cursor"
-    r"|integrity|signature|etag|cache|trace|\brequest[ _\-]?id|secure:|\$argon2|pbkdf2:|address"
-    r"|expected|snapshot|fixture|\bmint|contract|holders|blob|\btree\b|evict|dedupe|revision|layer",
-    groups=False,
-)
-"""Words about hashes, ids and public keys, which look random but are no secrets."""
+_METADATA = compile_re2(load_pattern("context_metadata"), groups=False)
 
 _NOT_SECRET = compile_lazy(load_pattern("not_secrets"))
 
 _KEY = compile_lazy(r"^[A-Za-z0-9+/_\-]{20,}={0,2}$")
 _MARK = compile_lazy(r"[!@#$%^&*?~]")
-_UUID = compile_lazy(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _ONE_CASE = compile_lazy(r"^[0-9a-f]+$|^[a-z0-9]+$|^[A-Z0-9]+$")
 _NUMBERED = compile_lazy(r"^[A-Za-z]+[\-_.:]\d+$")
 """Without quotes, the name of a machine or of a step."""
@@ -151,20 +108,11 @@ _MANY_JUMPS = 4
 _MANY_KEY_JUMPS = 6
 _ONE_CASE_CHARS = 28
 
-_QUESTION = compile_re2(
-    r"(?i)(?:passw(?:or)?d|passphrase|\bpw\b|\bpwd\b|\bcreds\b|credentials|auth-user-pass|\blogin\b"
-    r"|api[ _\-]?key|\btoken\b|\bsecret\b)",
-    groups=False,
-)
+_QUESTION = compile_re2(load_pattern("question"), groups=False)
 _ASSIGNMENT = compile_lazy(rb"\w[\"'`]?[ \t]*(?:=[ \t]*\S|:[ \t]*[\"'`\w$]+[\"'`,;]*$)")
 """A name with its value on the same line."""
 
-_LISTING = compile_re2(
-    r"(?i)\b(?:git|grep|rg|ls|find|log|diff|sha\d*(?:sum)?|md5\w*|list|status|hash|digest"
-    r"|fingerprint|checksum|commit|sealed|encrypted)\b|!vault|ENC\[|\bids?\b",
-    groups=False,
-)
-"""Commands and words that hashes and names follow."""
+_LISTING = compile_re2(load_pattern("listing"), groups=False)
 
 _ANSWER_LINES = 3
 _ANSWER_BYTES = 120
@@ -378,11 +326,11 @@ def _is_key(
 
 
 def _is_random_key(text: str) -> bool:
-    if _is_id(text) or _UUID.match(text) or text.startswith("AAAA"):
+    if _is_id(text) or value_checks.UUID.match(text) or text.startswith("AAAA"):
         return False
     if not DIGIT.search(text) or not value_checks.is_random(text, least=20):
         return False
-    return bool(_ONE_CASE.match(text)) or _count_jumps(text) >= _MANY_KEY_JUMPS
+    return bool(_ONE_CASE.match(text)) or value_checks.count_jumps(text) >= _MANY_KEY_JUMPS
 
 
 def _is_id(text: str) -> bool:
@@ -410,7 +358,7 @@ def _is_argument_password(text: str) -> bool:
     if _NOT_SECRET.search(text) or _is_id(text):
         return False
     return is_named_password(text) or (
-        _count_jumps(text) >= _MANY_JUMPS and value_checks.is_random(text)
+        value_checks.count_jumps(text) >= _MANY_JUMPS and value_checks.is_random(text)
     )
 
 
@@ -419,8 +367,3 @@ def _has_random_shape(text: str) -> bool:
     if value_checks.is_named_number(text) or is_word_and_number(text):
         return True
     return value_checks.is_jumbled(text)
-
-
-def _count_jumps(text: str) -> int:
-    sorts = [(letter.isupper(), letter.isdigit()) for letter in text]
-    return sum(a != b for a, b in pairwise(sorts))

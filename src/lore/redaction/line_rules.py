@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from lore.redaction import load_pattern, value_checks
+from lore.redaction import compile_bytes, load_pattern, value_checks
 from lore.redaction.name_rules import NameKind, classify_name
 from lore.redaction.password_shapes import (
     fits_kind,
@@ -22,27 +22,7 @@ from lore.redaction.prose_rules import FOREIGN_PASSWORD_WORD, mentions_metadata
 from lore.redaction.value_reader import Span
 from lore.text.regex import compile_lazy, compile_re2, group_numbers, loosen_counts
 
-_BREAK = r"(?:\r?\n|(?:\\+r)?\\+n)"
-_NUMBERED = r"(?:[ \t]*\d{1,6}(?:\xe2\x86\x92|\t))?"
-"""The line number that tools put before a line."""
-
-_SIGN = r"[!#-&*+./0-9:=?@A-Z^_a-z~\-]"
-_FIRST = r"[!#-&*/0-9=?@A-Z^_a-z~]"
-_TELLING = r"[0-9%*!#+_.?]"
-_COLUMNS = r"passw(?:or)?d|passwd|pass|pwd|passphrase|secret|token|api[_ \-]?key|access[_ ]key"
-LINES = (
-    rf"(?i){_BREAK}{_NUMBERED}(?:\+|-|[ \t]*##\[debug\])?[ \t]*"
-    rf"(?:(?:[\-*>+]|=>|\d{{1,2}}[.)])[ \t]+)?[`\"']{{0,3}}"
-    rf"(?P<alone>{_FIRST}{_SIGN}{{3,64}}{_TELLING}{_SIGN}{{3,200}}|[0-9]{_SIGN}{{7,200}}"
-    rf"|{_FIRST}{_SIGN}{{0,2}}{_TELLING}{_SIGN}{{7,200}}"
-    rf"|{_FIRST}{_SIGN}{{6,64}}[0-9]{_SIGN}?)[`\"']{{0,3}}[ \t]*"
-    rf"(?:\r?\n|\\+[nr]|[\"']|\z)"
-    rf"|(?P<rule>\|[ \t]*:?-+:?[ \t]*\||-{{3,}}[+|]-{{3,}}|\+-{{3,}}\+"
-    rf"|\xe2\x94\x80\xe2\x94[\xac\xbc])"
-    rf"|(?P<head>[,;\t]\"?[\w ]{{0,20}}(?:{_COLUMNS})(?:[ _]\w{{1,8}})?\"?(?:[,;\t]|{_BREAK}))"
-    rf"|(?P<column>[ \t]{{2,}}(?:{_COLUMNS})[ \t]*{_BREAK})"
-)
-"""Lines that another line explains; each group has its judge below."""
+LINES = load_pattern("lines")
 
 _LINES = compile_re2(LINES)
 _LOOSE = compile_re2(loosen_counts(LINES), groups=False)
@@ -51,13 +31,7 @@ _NAMES = {index: name for name, index in group_numbers(LINES).items()}
 _LOOKBACK = 400
 """Bytes to look back for the line that names a lone value."""
 
-_LABEL_HINT = compile_re2(
-    r"(?i)pass|pwd|pw|secret|token|key|credential|creds|vault|op[ \t]|bw[ \t]|chamber|doppler"
-    r"|kubectl|whoami|get-parameter|terraform|tofu|pulumi|config:get|printenv|getenv|openssl|apg"
-    rf"|genpsk|urandom|randombytes|fernet|diceware|sops|mdp|{FOREIGN_PASSWORD_WORD.pattern.decode('latin-1')}",
-    groups=False,
-)
-"""Text in the line that names a lone value; most lone values have none of it near them."""
+_LABEL_HINT = compile_re2(load_pattern("label_hint"), groups=False)
 
 _PATHS = ("/", "./", "~/", "../")
 _SPLIT = compile_lazy(rb"\r?\n|(?:\\+r)?\\+n")
@@ -71,14 +45,8 @@ _SECRET_COMMAND = compile_lazy(rf"\b(?:{load_pattern('secret_commands')})".encod
 _PRINT_COMMAND = compile_lazy(
     rb"\b(?:cat|type|less|head|tail|echo|print|puts|p)\b|[\w\])]$", re.IGNORECASE
 )
-_LISTING = compile_lazy(
-    rb"(?i)\bpubkey|\.pub\b|sha\d+sum|md5sum|list\b|status\b|\bwc\b"
-    rb"|--grep|(?:^|[|;&$%#>][ \t]*)(?:ls|grep|rg|find|git|diff|openssl[ \t]+dgst)\b(?!-)"
-)
-_LABEL = compile_lazy(
-    rb"(?i)\b(?:passw(?:or)?d|passphrase|passcode|pass|pwd|secret|tokens?|credentials?"
-    rb"|(?:api|access|private|secret|master|root|license|unseal|recovery|encryption)[ _\-]?key)\b"
-)
+_LISTING = compile_bytes("line_listing")
+_LABEL = compile_bytes("label")
 _HEX = compile_lazy(r"^[0-9a-fA-F]+$")
 _FEW_WORDS = 5
 _ROWS = 40

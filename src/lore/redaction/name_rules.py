@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Literal
 
 from lore.redaction import load_words
+from lore.redaction.value_checks import HUMP
 from lore.text.regex import compile_lazy
 
 NameKind = Literal["", "password", "pass", "phrase", "secret", "key", "auth", "cookie"]
@@ -14,7 +15,6 @@ NameKind = Literal["", "password", "pass", "phrase", "secret", "key", "auth", "c
 `pass` and `auth` are ambiguous, so their value must convince.
 """
 
-_HUMP = compile_lazy(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 _CLOUD_HOST = compile_lazy(r"\.[\w\-]+\.[a-z]+\.core\.windows\.net$")
 """The storage account at the end of a driver setting that holds its key."""
@@ -69,7 +69,7 @@ _BY_NEIGHBOUR: dict[str, tuple[frozenset[str], NameKind]] = {
 @lru_cache(maxsize=4096)
 def classify_name(name: str) -> NameKind:
     """Return the kind of value that a name announces."""
-    words = [word.lower() for word in _HUMP.findall(_CLOUD_HOST.sub("", name))]
+    words = [word.lower() for word in HUMP.findall(_CLOUD_HOST.sub("", name))]
     while len(words) > 1 and (words[-1] in _TRAILING or words[-1].isdigit()):
         words.pop()
     if not words:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from lore.redaction import compile_bytes
 from lore.redaction.value_checks import is_example, is_random
-from lore.redaction.value_reader import Rule, Span
+from lore.redaction.value_reader import Judge, Span
 from lore.text.regex import compile_lazy
 
 _PHRASE_BYTES = 420
 """Bytes after a name in which its phrase ends: 24 words of 8 letters, numbered."""
 
-_WORDS = compile_lazy(
-    rb"(?:(?<![A-Za-z])(?:\d{1,2}[.):]?[ \t]*)?[a-z]{3,8}"
-    rb"(?:[ \t]*(?:,|\r?\n|\\n)[ \t]*|[ \t]+|(?![A-Za-z]))){11,24}"
-)
+_WORDS = compile_bytes("otp_words")
 _ONE_WORD = compile_lazy(rb"[a-z]{3,8}")
 _COMMON = frozenset(
     b"""the and for with that this from you your are not have has was were can may must will when
@@ -25,16 +23,8 @@ _COMMON = frozenset(
 """Words of sentences; no list of seed words contains them."""
 
 _CODES_BYTES = 700
-_CODE = compile_lazy(
-    rb"(?<![\w\-./#])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,5}|\d{4}[ ]\d{4}|[a-z0-9]{8,10}"
-    rb"|[A-Z0-9]{8,10}"
-    rb"|\d{8})(?![\w\-./#@])"
-)
-_CODES_JOINT = compile_lazy(
-    rb"[\"'\])]{0,2}(?:[ \t]*\([^()\n]{0,40}\))?"
-    rb"(?:[ \t]+(?:for|of|if|to|in|when)[ \t][^\n:]{0,60})?"
-    rb"(?:[ \t]*[:=]+[ \t\[\"']*|[ \t]+(?:is|are|was)[ \t]+|[ \t]+)(?:\r?\n|\\n)*"
-)
+_CODE = compile_bytes("otp_code")
+_CODES_JOINT = compile_bytes("codes_joint")
 _BETWEEN = compile_lazy(rb"(?:[ \t,;|\"'`]|\r?\n|\\n|\d{1,2}[.):][ \t]|[\-*][ \t])*")
 _MOST_CODES = 24
 """Codes that are issued at once, at most."""
@@ -47,10 +37,7 @@ _LOWER32 = compile_lazy(
     rb"(?<![\w+/=\-])(?:[a-z2-7]{16,64}|(?:[a-z2-7]{4}[ ]){3,15}[a-z2-7]{4})(?![\w+/])"
 )
 
-_ENTRY = compile_lazy(
-    rb"(?:\n|\\n|[{,])[ \t]*\\*[\"']?([\w.\-]{1,60})\\*[\"']?:[ \t]*\\*[\"']?"
-    rb"([A-Za-z0-9+/=_\-.]{12,})"
-)
+_ENTRY = compile_bytes("entry")
 _DATA = compile_lazy(rb"\b(?:stringData|data)\\*[\"']?:")
 _MANIFEST_BYTES = 1_500
 _ENTRIES = 30
@@ -115,33 +102,9 @@ def _judge_manifest(data: bytes, match: Any, end: int) -> Iterator[Span]:
             yield *entry.span(2), "secret"
 
 
-OTP_RULES = (
-    Rule(
-        "phrase",
-        "seed phrases of wallets",
-        _judge_phrase,
-        r"(?P<phrase>mnemonic|seed[ _\-]?(?:phrase|words)|seedphrase|bip-?39|wallet[ \t]derive"
-        r"|(?:recovery|backup|wallet|secret)[ _\-]?(?:recovery[ _\-]?)?(?:phrase|words|seed)"
-        r"|your[ ]seed"
-        r"|\bphrase\\*[\"']?[ \t]*[:=(])",
-    ),
-    Rule(
-        "codes",
-        "recovery and backup codes",
-        _judge_codes,
-        r"(?P<codes>(?:recovery|backup|scratch|emergency|rescue|2fa|mfa)[ _\-]?codes?)",
-    ),
-    Rule(
-        "seed",
-        "Base32 seeds of one-time passwords",
-        _judge_seed,
-        r"(?P<seed>\b(?:totp|hotp|otpauth|oathtool|otp|2fa|mfa)\b|authenticator\.|setup[ ]key"
-        r"|manual[ ]entry|(?:enter|type)[ ]this[ ](?:code|key|secret)|base32|google[ ]?auth)",
-    ),
-    Rule(
-        "manifest",
-        "entries of a Kubernetes Secret",
-        _judge_manifest,
-        r"(?P<manifest>\bkind\\*[\"']?:[ \t]*\\*[\"']?secret\b)",
-    ),
-)
+OTP_RULES: dict[str, Judge] = {
+    "phrase": _judge_phrase,
+    "codes": _judge_codes,
+    "seed": _judge_seed,
+    "manifest": _judge_manifest,
+}

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from lore.redaction import load_words, value_checks
+from lore.redaction import load_pattern, load_words, value_checks
 from lore.redaction.name_rules import NameKind
 from lore.redaction.value_reader import Span, Value
 from lore.text.regex import compile_lazy
 
-_PASSPHRASE = compile_lazy(
-    r"^[A-Za-z][a-z]{2,11}(?:([\-_.+~=,])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){1,6}"
-    r"(?:\1?\d{1,4}[!?#*$%.]*|\1?[!?#*$%]+|\1\d{1,4}\1[A-Za-z]{3,12})$"
-)
-"""Three or more words with a number or symbol at the end, all joined by the same separator."""
+_PASSPHRASE = compile_lazy(load_pattern("passphrase"))
 
-_SHORT_PHRASE = compile_lazy(
-    r"^[A-Za-z][a-z]{2,11}([\-_.+~=,])[A-Za-z][a-z]{2,11}\1?\d{2,5}[!?#*$%.]{0,2}$"
-    r"|^\d{2,5}([\-_.+~=,])[A-Za-z][a-z]{2,11}\2[A-Za-z][a-z]{2,11}[!?#*$%.]{0,2}$"
-)
-"""Two words and a number; ordinary names look like this too."""
+_SHORT_PHRASE = compile_lazy(load_pattern("short_phrase"))
 
 _PLAIN_PHRASE = compile_lazy(
     r"^[A-Za-z][a-z]{2,11}(?:([ \-_.+])[A-Za-z][a-z]{2,11})(?:\1[A-Za-z][a-z]{2,11}){2,8}$"
@@ -99,7 +91,6 @@ def _is_untechnical(value: str) -> bool:
 
 
 DIGIT = compile_lazy(r"\d")
-_UUID = compile_lazy(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _MAPPING = compile_lazy(r"^[\d.:\-\[\]]+(?:/\w+)?$")
 _VERSION = compile_lazy(r"^(?:\d{1,2}:)?v?\d{1,4}\.\d{1,4}[a-z0-9.+~:\-]*$")
 """A package version: 1:4.13+dfsg1-1, 42.1-1ubuntu2."""
@@ -157,7 +148,7 @@ def is_striking(value: str) -> bool:
 
 def is_plain_secret(value: str) -> bool:
     """Return whether a value cannot be anything but a secret."""
-    if len(value) < _SHORTEST_STRIKING or not is_striking(value) or _UUID.match(value):
+    if len(value) < _SHORTEST_STRIKING or not is_striking(value) or value_checks.UUID.match(value):
         return False
     if value_checks.is_example(value) or _VERSION.match(value):
         return False
@@ -227,7 +218,7 @@ def _is_key(value: str) -> bool:
 
 
 def _is_auth(value: str) -> bool:
-    random = value_checks.is_random(value, least=20) and not _UUID.match(value)
+    random = value_checks.is_random(value, least=20) and not value_checks.UUID.match(value)
     return random or _is_encoded(value)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from lore.redaction import load_pattern
+from lore.redaction import any_word, compile_bytes, load_pattern
 from lore.redaction.password_shapes import (
     fits_kind,
     is_named_password,
@@ -14,49 +13,15 @@ from lore.redaction.password_shapes import (
     is_plain_secret,
     is_striking,
 )
-from lore.redaction.value_checks import is_dotted
-from lore.redaction.value_reader import Rule, Span, Value, match_app_password, read_value
+from lore.redaction.value_checks import UUID, is_dotted
+from lore.redaction.value_reader import Judge, Span, Value, match_app_password, read_value
 from lore.text.regex import compile_lazy
 
-
-def _utf8(words: str) -> str:
-    """Return words as a pattern of bytes, with capitals, which re2 does not fold outside ASCII."""
-    each = dict.fromkeys(
-        form
-        for word in words.split()
-        for form in ((word,) if word.isascii() else (word, word.capitalize(), word.upper()))
-    )
-    return "|".join(each).replace("_", r"[ \t]+").encode().decode("latin-1")
-
-
-_FOREIGN_IS = _utf8(load_pattern("foreign_is", joint=" "))
-_ATTACHED_IS = _utf8("是 为 為 は が 는 은 이 가 คือ")
-_ARROWS = _utf8("→ -> ⇒ — –")
-SENTENCE_LINKS = {
-    "said": r"(?P<said>[`\"'*]{0,2}(?:[ \t]+"
-    r"(?:for|of|on|to|at|in|from|is|was|used|I|we|you|del?|du|von|da|do|dla)[ \t]"
-    r"(?:[^\n.:=]|\.\w){1,48}|(?:[ \t]+[A-Za-z']+){1,4})?"
-    rf"(?:[ \t]+(?:is|was|to|as|be|are|{_FOREIGN_IS})"
-    r"(?:[ \t]+(?:now|set|still|just|changed|reset))?"
-    rf"(?:[ \t]+to)?[ \t:]+|[ \t]*(?:{_ATTACHED_IS})[ \t:]*|:[ \t]+|[ \t]*(?:{_ARROWS})[ \t]*"
-    r"|[ \t]+[\-=][ \t]+|[ \t]*\([^()\n]*\):[ \t]+|'s[ \t]+))",
-    "next": r"(?P<next>[ \t]+)[A-Za-z!@#$%^&*+_.,\-]{0,40}\d",
-}
+SENTENCE_LINKS = ("said", "next")
 """How a sentence links a name to its value: the password for X is VALUE, password VALUE."""
 
-NEAR_LINK = (
-    r"(?P<near>(?:[ \t]+|[?:,][ \t]+|[ \t]\(|[ \t]*\|[ \t]*|[ .]{2,24}:?[ ]?"
-    r"|[ ]?\xc2\xbb[ ]?)(?:[A-Za-z0-9'/,.\-]{1,16}[ \t(:?]{1,3}){0,5}"
-    r"(?:[`\"'*(]{0,3}|\xe2\x80[\x98-\x9f]|\xc2\xab[ ]?))"
-    r"(?:[A-Za-z!@#$%^&*+_=?.\-]{5,40}\d|[A-Za-z!@#$%^&*+_=?.\-]{0,4}\d[!#-&*-:=?-Z^-z~]{6}"
-    r"|[A-Za-z]{1,12}[!#$%^*~][A-Za-z0-9][!#-&*-:=?-Z^-z~]{3}"
-    r"|[A-Za-z!@#$%^&*+_=?.,\-]{0,40}(?-i:[a-z][A-Z]{2}|[A-Z][a-z][A-Z])[!#-&*-:=?-Z^-z~]{3})"
-)
-"""A name, some words, and what could be a secret."""
 
-_FOREIGN = _utf8(load_pattern("foreign_passwords", joint=" "))
-_FOREIGN_KEYS = _utf8(load_pattern("foreign_keys", joint=" "))
-FOREIGN_PASSWORD_WORD = compile_lazy(_FOREIGN.encode("latin-1"), re.IGNORECASE)
+FOREIGN_PASSWORD_WORD = compile_bytes("foreign_password_word")
 _NEARBY_BYTES = 140
 _NEARBY_WORDS = 12
 """Words after its name in which a secret is searched for."""
@@ -75,27 +40,13 @@ _SUFFIX = compile_lazy(rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf]|\xe2\x80\x99|'){1,14}"
 
 _LINK_WORDS = frozenset(
     b"is was to be are as now set still key token password pass secret 0 7 ascii its".split()
-) | frozenset(_FOREIGN_IS.encode("latin-1").split(b"|"))
-_METADATA = compile_lazy(
-    rb"(?i)\b(?:hash\w*|digest|fingerprint|thumbprint|checksum|sha-?\d*|md5|commit|address|contract"
-    rb"|id|ids|uuid|holders?|version|expires?|length|encrypted|mint\w*|pub(?:lic|key)?|arn|path"
-    rb"|file"
-    rb"|header|field|column|name|type|limit|error|line|see|modulus|erc\d*|etag|trace|seconds)\b"
-)
-"""Words that say that the value is not the secret but a property of it."""
+) | frozenset(any_word("foreign_is").encode("latin-1").split(b"|"))
+_METADATA = compile_bytes("metadata")
 
 _HEX = compile_lazy(r"^(?:0x)?[0-9a-fA-F]+$|^[0-9a-fA-F]{8}-[0-9a-fA-F\-]+$")
-_PLACE_NAME = compile_lazy(
-    r"^[\w\-]+(?:\.[\w\-]+)*\.[a-z]{2,12}(?::\d+)?$|^~?\.{0,2}/|\\|@[\w\-]+\.|^\w+://|^--?[a-z]"
-    r"|^\w+\(|^(?:\d+:)?v?\d+(?:\.\d+)+"
-)
-"""Hosts, paths, URLs, flags, calls and versions."""
+_PLACE_NAME = compile_lazy(load_pattern("place_name"))
 
-_THING_NAME = compile_lazy(
-    r"/|\(|^[a-z_.]+=|::|->|^[A-Z]+-\d+$|^[a-z]+(?:[_\-][a-z]+)*[_\-]?v?\d*$|^[A-Z_]+\d*$|^#"
-    r"|\$\{?[A-Za-z_]|(?:^|\W)%s(?:$|\W)|(?i:passw|oauth|token|utf-?\d|sha-?\d|base64|ipv\d|http)"
-)
-"""Issues, names in code, colours, variables."""
+_THING_NAME = compile_lazy(load_pattern("thing_name"))
 
 _MENTION = compile_lazy(
     r"[/(]|::|->|^#|^[a-z_]+=\d{0,3}$|^\$\{?[A-Za-z_]|(?i:passw|oauth|token|base64)"
@@ -111,7 +62,6 @@ _NO_ASCII = 0x80
 _WIDE, _WIDE_BYTES = 0xE0, 3
 """The first byte and the length of UTF-8 letters in scripts without inflection."""
 
-_UUID = compile_lazy(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _AROUND = b"\"'`*,;()[]"
 
 
@@ -159,7 +109,7 @@ def _is_link(word: bytes) -> bool:
 
 
 def _is_prose_secret(text: str, kind: str, *, joined: bool) -> bool:
-    if is_location(text) or _UUID.match(text) or not is_latin(text):
+    if is_location(text) or UUID.match(text) or not is_latin(text):
         return False
     if joined and kind == "password" and _is_password(text):
         return not _MENTION.search(text)
@@ -222,36 +172,9 @@ def _is_mention(text: str) -> bool:
     return is_location(text) or bool(_MENTION.search(text))
 
 
-_OWNER = (
-    r"(?:[`\"']?[ \t]+(?:is|as|was|into|in|for)[ \t]+"
-    r"|[,;.?!]?[ \t]+(?:that's|that[ ]is|which[ ]is|it's|thats)[ \t]+"
-    r"|[ \t]+\()(?:the|my|our|your|their|his|her|its|a)[ \t]+"
-    r"(?:[\w\-]+[ \t]+){0,2}"
-)
-PROSE_RULES = (
-    Rule("foreign", "passwords in other languages", _judge_foreign, rf"(?P<foreign>{_FOREIGN})"),
-    Rule(
-        "unlocking",
-        "keys in other languages",
-        _judge_foreign_key,
-        rf"(?P<unlocking>{_FOREIGN_KEYS})",
-    ),
-    Rule(
-        "turned",
-        "VALUE is the password",
-        _judge_inverted,
-        rf"(?P<turned>{_OWNER}(?:passw(?:or)?d|passphrase|token|secret|api[ \-]?key)"
-        r"|[ \t]+as[ \t]+(?:[\w\-]+[ \t]+)?passw(?:or)?d)\b",
-        head=rf"{_OWNER}(?:passw|passphrase|token|secret|api[ \-]?key)"
-        r"|[ \t]+as[ \t]+(?:[\w\-]+[ \t]+)?passw",
-    ),
-    Rule(
-        "entered",
-        "log in as NAME with VALUE",
-        _judge_login,
-        r"(?P<entered>\b(?:log(?:ged)?|sign(?:ed)?)[ \-]?in(?:to)?[ \t]+(?:[\w\-]+[ \t]+){0,4}?"
-        r"(?:as|with|using|user)[ \t]+[`\"']?[\w.@+\-]+[`\"']?[ \t]*"
-        r"(?:,|[ \t]with|[ \t]and|[ \t]using|/|[ \t]+:)[ \t]+)",
-        head=r"\b(?:log(?:ged)?|sign(?:ed)?)[ \-]?in(?:to)?[ \t]",
-    ),
-)
+PROSE_RULES: dict[str, Judge] = {
+    "foreign": _judge_foreign,
+    "unlocking": _judge_foreign_key,
+    "turned": _judge_inverted,
+    "entered": _judge_login,
+}

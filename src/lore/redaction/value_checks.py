@@ -56,22 +56,15 @@ _LONGEST_PASSWORD = 256
 _FEWEST_WORDS = 4
 """Words of a passphrase; names have up to three."""
 
-_TYPE = compile_lazy(
-    r"^(?:str|string|int|bool|boolean|bytes|any|number|object|unknown|void|never|null|None|Optional"
-    r"|Union|List|Dict|SecretStr|Secret|text|varchar|char|uuid|i32|u64|&str|String|Vec|Option)"
-    r"\b[\w\[\]<>|?,.\s()]*$"
-)
-_HUMP = compile_lazy(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_TYPE = compile_lazy(load_pattern("value_type"))
+HUMP = compile_lazy(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _VOWEL = compile_lazy(r"[aeiouyAEIOUY]")
 _PIECES = compile_lazy(r"[A-Za-z0-9]{5,}[._\-]?|[._\-]")
 _JUMBLED_CHARS = 10
 _JUMBLED_HUMPS = 4
 """Names in code have fewer and longer parts: getAccessToken has three in fourteen letters."""
 
-_NAMED_NUMBER = compile_lazy(
-    r"^[A-Z][a-z]{2,}(?:[_\-.]?[A-Z][a-z]{2,}|[_\-.][a-z]{3,})+[_\-.]?\d{2,}[!?.#*$%]*$"
-    r"|^[A-Z][a-z]{2,}[_\-.]?\d{2,}[!?#*$%]+$"
-)
+_NAMED_NUMBER = compile_lazy(load_pattern("named_number"))
 _DOTTED = compile_lazy(r"^[A-Za-z]{3,12}(?:[._][A-Za-z]{3,12})+[._]\d{2,4}$")
 """Words and a number joined by dots; no name in code ends like this."""
 
@@ -90,6 +83,7 @@ _RANDOM_TAIL = 28
 
 _SORTS = tuple(map(compile_lazy, (r"[A-Z]", r"[a-z]", r"[0-9]", r"[^A-Za-z0-9._()\[\]]")))
 _CONSONANTS = compile_lazy(r"[bcdfghjklmnpqrstvwxz]{5,}")
+UUID = compile_lazy(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _KEY_HEX = compile_lazy(r"^[0-9a-f]+$|^[0-9A-F]+$")
 
 
@@ -132,7 +126,7 @@ def is_named_number(value: str) -> bool:
 
 def is_jumbled(value: str) -> bool:
     """Return whether letters and digits alternate too often for words."""
-    humps = _HUMP.findall(value)
+    humps = HUMP.findall(value)
     if len(value) < _JUMBLED_CHARS or len(humps) < _JUMBLED_HUMPS:
         return False
     odd = sum(len(hump) <= 2 or not _VOWEL.search(hump) for hump in humps)
@@ -150,11 +144,12 @@ def is_broken_up(value: str) -> bool:
         return False
     pieces = [piece for piece in _SEPARATORS.split(value) if len(piece) >= _PIECE_CHARS]
     odd = [piece for piece in pieces if not _WORDY.match(piece) and not _NUMBERED.match(piece)]
-    jumps = sorted(map(_count_jumps, odd))
+    jumps = sorted(map(count_jumps, odd))
     return (len(jumps) >= 2 and jumps[-2] >= 2) or jumps[-1:] >= [_MANY_JUMPS]
 
 
-def _count_jumps(piece: str) -> int:
+def count_jumps(piece: str) -> int:
+    """Count the changes between upper case, lower case and digits; words have few."""
     sorts = [(letter.isupper(), letter.isdigit()) for letter in piece]
     return sum(a != b for a, b in pairwise(sorts))
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from lore.redaction import compile_bytes, load_pattern
 from lore.text.regex import compile_lazy
 
 LONGEST_VALUE = 2_048
@@ -14,14 +15,11 @@ LONGEST_VALUE = 2_048
 JUDGED_BYTES = 256
 """Bytes of a value that the checks look at."""
 
-QUOTE = r"(?:\\*[\"'`]|&quot;|&#3[49];|%2[27]|\\+u002[27])"
-"""A quote, plain or as escaped in JSON, HTML and URLs."""
+QUOTE = load_pattern("quote")
 
-ANSI_COLOUR = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|0?33|[eE]))\[[0-9;?]*[A-Za-z]"
-"""A terminal colour code, raw or escaped in code and JSON."""
+ANSI_COLOUR = load_pattern("ansi_colour")
 
-GAP = r"(?:\s|\\+[nrt]|[ +\-]{0,6}\d{1,6}\xe2\x86\x92)*"
-"""Space between two related lines, with line numbers that tools add."""
+GAP = load_pattern("gap")
 
 _OPENING = compile_lazy(
     rb"[bfruNL@$]{0,2}\\*(?:\"\"\"|''\'|[\"'`])|r#{1,3}\"|&quot;|&#3[49];|%2[27]|\\+u002[27]"
@@ -37,10 +35,7 @@ _HOST = compile_lazy(rb"[A-Za-z0-9\[$%{_.\-]")
 _PORT = compile_lazy(rb"\d{1,5}(?:[/?#,]|$)")
 
 
-_APP_PASSWORD = compile_lazy(
-    rb"[a-z]{4}(?:-[a-z]{4}){3}(?![\w\-])|[a-z]{4}(?:[ ][a-z]{4}){3}(?![\w\-]|[ ][a-z])"
-    rb"|[A-Za-z0-9]{4}(?:[ ][A-Za-z0-9]{4}){5}(?![\w\-])"
-)
+_APP_PASSWORD = compile_bytes("app_password")
 _PRONOUNCEABLE = compile_lazy(rb"^.(?:[aeiouy]|.[aeiouy])")
 
 
@@ -48,22 +43,11 @@ Span = tuple[int, int, str]
 """Where a secret starts and ends, in bytes, and its kind."""
 
 Judge = Callable[[bytes, Any, int], Iterator[Span]]
-"""Yield the secrets at a match, given the data, the match and the end of its named group."""
+"""Yield the secrets at a match, given the data, the match and the end of its named group.
 
-
-class Rule(NamedTuple):
-    """A place where a secret may stand.
-
-    The pattern has a group of the rule's name that ends where the value starts, and the judge
-    decides about the value. `head` is a cheap pattern that matches wherever the rule's pattern
-    starts; without one the pattern itself serves.
-    """
-
-    name: str
-    catches: str
-    judge: Judge
-    pattern: str
-    head: str = ""
+A rule is a place where a secret may stand: a pattern of `rules/patterns.txt` with a group of the
+rule's name that ends where the value starts, and a judge that decides about the value.
+"""
 
 
 class Value(NamedTuple):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lore import __version__, toml_edit
+from lore import __version__
 from lore.daemon import daemon_lock, status_file
 from lore.errors import InvalidInput
 from lore.gateway.connection_owner import CAN_FIND_OWNER
@@ -17,8 +17,8 @@ from lore.proxy.address import find_address
 from lore.proxy.daemon_client import is_healthy
 from lore.records import Check
 from lore.settings import Settings
-from lore.setup import config_changes, gateway_address, jsonc
-from lore.setup.agents import AGENTS, Agent, Command, Edit, commands_in
+from lore.setup import config_changes, gateway_address
+from lore.setup.agents import AGENTS, Agent, Command, Edit, commands_in, editor_of
 from lore.setup.config_changes import Change
 
 _RUN_S = 20.0
@@ -155,8 +155,8 @@ def _check_installation(agent: Agent, ways: _Installation, command: Command, pat
 def _commands(change: Change) -> Iterator[tuple[str, ...]]:
     """Yield the commands by which a file runs Lore."""
     if change.before is not None:
-        read = toml_edit.parse_toml if change.path.suffix == ".toml" else jsonc.read
-        yield from commands_in(read(change.before.decode().removeprefix("\ufeff")))
+        text = change.before.decode().removeprefix("\ufeff")
+        yield from commands_in(editor_of(change.path).read(text))
 
 
 def _why_it_fails(words: Sequence[str], path: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import eq
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lore import toml_edit
 from lore.errors import InvalidInput
@@ -57,6 +57,20 @@ Command = Sequence[str]
 """The words that run `lore`."""
 
 
+class Editor(Protocol):
+    """Functions that edit a text of one format in place."""
+
+    def read(self, text: str, place: Sequence[str] = ()) -> Any: ...  # noqa: D102
+    def put(self, text: str, place: Sequence[str], value: Any) -> str: ...  # noqa: D102
+    def drop(self, text: str, place: Sequence[str]) -> str: ...  # noqa: D102
+    def restore(self, text: str, place: Sequence[str], former: str) -> str: ...  # noqa: D102
+
+
+def editor_of(path: Path) -> Editor:
+    """Return the editor for the format of a file."""
+    return toml_edit if path.suffix == ".toml" else jsonc
+
+
 @dataclass(frozen=True, slots=True)
 class Edit:
     """How one file is edited: how to add Lore to its text, and how to remove it."""
@@ -69,6 +83,10 @@ class Edit:
     """Remove Lore from a text, and restore what a former text had in its place."""
 
 
+FindEdits = Callable[[Path, Command], tuple[Edit, ...]]
+"""Returns the edits for the home folder of a user and a command."""
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """An agent that Lore can be set up for; `traces` are the files it leaves behind."""
@@ -77,7 +95,7 @@ class Agent:
     title: str
     programs: tuple[str, ...]
     traces: tuple[str, ...]
-    edits: Callable[[Path, Command], tuple[Edit, ...]]
+    edits: FindEdits
     then: str
     has_plugin: Callable[[Path], bool] = lambda _user_home: False
     """Return whether the user's agent already has memory through a plugin."""
@@ -91,14 +109,16 @@ class Agent:
 
 
 def _member(path: Path, place: Sequence[str], value: Any) -> Edit:
+    editor = editor_of(path)
+
     def drop(text: str) -> str:
-        return jsonc.drop(text, place) if jsonc.read(text, place) == value else text
+        return editor.drop(text, place) if editor.read(text, place) == value else text
 
     def give_back(text: str, former: str) -> str:
-        ours = _runs_server(jsonc.read(text, place))
-        return jsonc.restore(text, place, former) if ours else text
+        ours = _runs_server(editor.read(text, place))
+        return editor.restore(text, place, former) if ours else text
 
-    return Edit(path, lambda text: jsonc.put(text, place, value), drop, give_back)
+    return Edit(path, lambda text: editor.put(text, place, value), drop, give_back)
 
 
 def _stdio(command: Command) -> dict[str, Any]:
@@ -256,25 +276,12 @@ def _server_words(entry: dict[str, Any]) -> list[Any]:
     return words + (options if isinstance(options, list) else [])
 
 
-def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
-    name, table = "mcp_servers.lore", _stdio(command)
-
-    def drop(text: str) -> str:
-        return (
-            toml_edit.drop_table(text, name) if toml_edit.find_table(text, name) == table else text
-        )
-
-    def give_back(text: str, former: str) -> str:
-        ours = _runs_server(toml_edit.find_table(text, name))
-        return toml_edit.restore_table(text, name, former) if ours else text
-
-    return (
-        Edit(
-            user_home / ".codex" / "config.toml",
-            lambda text: toml_edit.put_table(text, name, table),
-            drop,
-            give_back,
-        ),
+def _server_in(
+    file: str, servers: str = "mcpServers"
+) -> Callable[[Path, Command], tuple[Edit, ...]]:
+    """Return the edits of an agent that lists its servers in one file."""
+    return lambda user_home, command: (
+        _member(user_home / file, (servers, "lore"), _stdio(command)),
     )
 
 
@@ -286,15 +293,6 @@ def _opencode(user_home: Path, command: Command) -> tuple[Edit, ...]:
     return (_member(path, ("mcp", "lore"), server),)
 
 
-def _cursor(user_home: Path, command: Command) -> tuple[Edit, ...]:
-    return (_member(user_home / ".cursor" / "mcp.json", ("mcpServers", "lore"), _stdio(command)),)
-
-
-def _gemini(user_home: Path, command: Command) -> tuple[Edit, ...]:
-    path = user_home / ".gemini" / "settings.json"
-    return (_member(path, ("mcpServers", "lore"), _stdio(command)),)
-
-
 AGENTS = (
     Agent(
         "claude-code", "Claude Code", ("claude",), (".claude", ".claude.json"), _claude_code,
@@ -302,18 +300,21 @@ AGENTS = (
         takes_comments=False,
     ),
     Agent(
-        "codex", "Codex", ("codex",), (".codex",), _codex, "Start a new session; /mcp lists lore.",
+        "codex", "Codex", ("codex",), (".codex",),
+        _server_in(".codex/config.toml", "mcp_servers"), "Start a new session; /mcp lists lore.",
     ),
     Agent(
         "opencode", "opencode", ("opencode",), (".config/opencode", ".local/share/opencode"),
         _opencode, "Start a new session; its tools begin with lore_.",
     ),
     Agent(
-        "cursor", "Cursor", ("cursor", "cursor-agent"), (".cursor",), _cursor,
+        "cursor", "Cursor", ("cursor", "cursor-agent"), (".cursor",),
+        _server_in(".cursor/mcp.json"),
         "Restart it; Settings > MCP lists lore.",
     ),
     Agent(
-        "gemini", "Gemini CLI", ("gemini",), (".gemini",), _gemini,
+        "gemini", "Gemini CLI", ("gemini",), (".gemini",),
+        _server_in(".gemini/settings.json"),
         "Start a new session; /mcp lists lore.",
     ),
 )  # fmt: skip

@@ -93,11 +93,12 @@ def apply(
     `address` is the gateway's address if it was planned; an undo has to recognise it.
     """
     others = _load_records(home, agent)
+    records = {str(c.path): _FileRecord(c.original, _digest(c.after)) for c in changes}
     addresses = dict.fromkeys((*stored_addresses(home, agent), address))
     for change in changes:
         others.pop(str(change.path), None)
     if not undo:
-        _store_record(home, agent, {**others, **_file_records(changes)}, [*filter(None, addresses)])
+        _store_record(home, agent, {**others, **records}, [*filter(None, addresses)])
     for change in changes:
         if change.is_noop:
             continue
@@ -165,8 +166,7 @@ def _edited(path: Path, before: bytes | None, change: Callable[[str], str]) -> b
         marked = text.startswith("\ufeff")
         after = change(text.removeprefix("\ufeff"))
     except InvalidInput as error:
-        msg = f"{path}: {error}"
-        raise InvalidInput(msg, hint=error.hint) from error
+        raise InvalidInput(f"{path}: {error}", hint=error.hint) from error
     return (("\ufeff" if marked else "") + after).encode()
 
 
@@ -190,11 +190,9 @@ def _read(path: Path) -> bytes | None:
         msg = f"{path} cannot be read: {error.strerror}."
         raise InvalidInput(msg, hint="Nothing was changed.") from error
     if not is_file:
-        msg = f"{path} is not a regular file."
-        raise InvalidInput(msg, hint="Nothing was changed.")
+        raise InvalidInput(f"{path} is not a regular file.", hint="Nothing was changed.")
     if len(content) > _LARGEST:
-        msg = f"{path} is too large for a configuration."
-        raise InvalidInput(msg)
+        raise InvalidInput(f"{path} is too large for a configuration.")
     return content
 
 
@@ -216,12 +214,6 @@ def _write(path: Path, content: bytes | None) -> None:
         Path(name).replace(target)
     finally:
         Path(name).unlink(missing_ok=True)
-
-
-def _file_records(changes: Sequence[Change]) -> dict[str, _FileRecord]:
-    return {
-        str(change.path): _FileRecord(change.original, _digest(change.after)) for change in changes
-    }
 
 
 def _store_record(

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lore import toml_edit
 from lore.errors import InvalidInput
-from lore.setup import jsonc
-from lore.setup.agents import Edit
+from lore.setup.agents import Edit, editor_of
 from lore.setup.launch import BASE_URL, OPENCODE_PATHS
 
 
@@ -67,29 +65,29 @@ def with_gateway(
 
 
 def _also(edit: Edit, spots: Sequence[AddressKey], address: GatewayAddress, *, puts: bool) -> Edit:
-    path = edit.path
+    editor = editor_of(edit.path)
 
     def put(text: str) -> str:
         text = edit.put(text)
         for spot in spots if puts else ():
-            value = find(path, text, spot)
+            value = editor.read(text, spot.place)
             if value is not None and not address.is_ours(value, spot):
                 raise _taken(value)
-            text = _put(path, text, spot, address.url + spot.below)
+            text = editor.put(text, spot.place, address.url + spot.below)
         return text
 
     def drop(text: str) -> str:
         text = edit.drop(text)
         for spot in spots:
-            if address.is_ours(find(path, text, spot), spot):
-                text = _drop(path, text, spot)
+            if address.is_ours(editor.read(text, spot.place), spot):
+                text = editor.drop(text, spot.place)
         return text
 
     def give_back(text: str, former: str) -> str:
         text = edit.give_back(text, former)
         for spot in spots:
-            if address.is_ours(find(path, text, spot), spot):
-                text = _give_back(path, text, spot, former)
+            if address.is_ours(editor.read(text, spot.place), spot):
+                text = editor.restore(text, spot.place, former)
         return text
 
     return replace(edit, put=put, drop=drop, give_back=give_back)
@@ -105,31 +103,6 @@ def find_stored_address(name: str, path: Path, text: str, urls: Sequence[str]) -
     """Return which of these addresses a file of an agent contains, or ''."""
     for spot in ADDRESS_KEYS.get(name, ()):
         if text and spot.stem == path.stem:
-            value = find(path, text, spot)
+            value = editor_of(path).read(text, spot.place)
             return next((url for url in urls if value == url + spot.below), "")
     return ""
-
-
-def find(path: Path, text: str, spot: AddressKey) -> Any:
-    """Return the address in a file, or None."""
-    if path.suffix == ".toml":
-        return toml_edit.find_key(text, spot.place[0])
-    return jsonc.read(text, spot.place)
-
-
-def _put(path: Path, text: str, spot: AddressKey, value: str) -> str:
-    if path.suffix == ".toml":
-        return toml_edit.put_key(text, spot.place[0], value)
-    return jsonc.put(text, spot.place, value)
-
-
-def _drop(path: Path, text: str, spot: AddressKey) -> str:
-    if path.suffix == ".toml":
-        return toml_edit.drop_key(text, spot.place[0])
-    return jsonc.drop(text, spot.place)
-
-
-def _give_back(path: Path, text: str, spot: AddressKey, former: str) -> str:
-    if path.suffix == ".toml":
-        return toml_edit.restore_key(text, spot.place[0], former)
-    return jsonc.restore(text, spot.place, former)

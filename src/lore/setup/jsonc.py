@@ -66,8 +66,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     node, depth = parse(text), 0
     while True:
         if node.kind != "object":
-            msg = f"'{'.'.join(path[:depth]) or 'The file'}' is not an object."
-            raise InvalidInput(msg)
+            raise InvalidInput(f"'{'.'.join(path[:depth]) or 'The file'}' is not an object.")
         member = node.find(path[depth])
         if member is None:
             return _insert(text, node, path[depth], _nested(path[depth + 1 :], value), depth)
@@ -110,8 +109,7 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
     if present is None:
         return put(text, path, [item])
     if not isinstance(present, list):
-        msg = f"'{'.'.join(path)}' is not a list."
-        raise InvalidInput(msg)
+        raise InvalidInput(f"'{'.'.join(path)}' is not a list.")
     if item in present:
         return text
     node = _at(text, path)

@@ -126,8 +126,7 @@ def plan_launch(
         msg = f"There is no option '{agent}'."
         raise InvalidInput(msg, hint="'lore run --help' lists them; those of an agent follow it.")
     if start is None:
-        msg = f"Lore cannot run '{agent}'."
-        raise InvalidInput(msg, hint=f"It can run {', '.join(_STARTS)}.")
+        raise InvalidInput(f"Lore cannot run '{agent}'.", hint=f"It can run {', '.join(_STARTS)}.")
     program = shutil.which(name, path=path)
     if program is None:
         msg = f"There is no program '{name}' on this machine."

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from lore import clock
 from lore.records import AccessKey
-from lore.store.codec import unpack_time
+from lore.store.codec import unpack_record
 from lore.store.sqlite import Connection, Row
 
 _COLUMNS = "prefix, name, scopes, created_at, expires_at, revoked_at"
@@ -14,9 +14,8 @@ _COLUMNS = "prefix, name, scopes, created_at, expires_at, revoked_at"
 
 def add(db: Connection, key: AccessKey, digest: str) -> None:
     """Store a key by its prefix and the digest of the whole key."""
-    db.run(
-        "INSERT INTO access_keys (prefix, name, digest, scopes, created_at, expires_at)"
-        " VALUES (:prefix, :name, :digest, :scopes, :created_at, :expires_at)",
+    db.insert(
+        "access_keys",
         prefix=key.prefix,
         name=key.name,
         digest=digest,
@@ -56,12 +55,4 @@ def revoke(db: Connection, prefix: str, *, now: datetime) -> None:
 
 
 def _key(row: Row) -> AccessKey:
-    prefix, name, scopes, created, expires, revoked = row
-    return AccessKey(
-        prefix=prefix,
-        name=name,
-        scopes=tuple(scopes.split()),
-        created_at=unpack_time(created),
-        expires_at=None if expires is None else unpack_time(expires),
-        revoked_at=None if revoked is None else unpack_time(revoked),
-    )
+    return unpack_record(AccessKey, row, scopes=lambda scopes: tuple(scopes.split()))

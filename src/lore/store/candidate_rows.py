@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from lore import clock
 from lore.errors import StoreDamaged
 from lore.records import ItemType
 from lore.store import messages
-from lore.store.codec import pack_role, unpack_json, unpack_text, unpack_time
+from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record, unpack_text
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.items import type_number
 from lore.store.sqlite import Connection, among, full_text, id_blob, int_array
@@ -67,31 +66,14 @@ def load_candidates(
     columns = list(zip(*rows, strict=True)) if rows else [()] * 15
     try:
         whole = [np.array(column, np.int64) for column in columns[:11]]
-        relevance, importance, confidence = (
-            np.array(column, np.float64) for column in columns[11:14]
-        )
+        fractions = [np.array(column, np.float64) for column in columns[11:14]]
     except (OverflowError, TypeError, ValueError) as error:
         msg = "The database is damaged: a row contains text instead of a number."
         raise StoreDamaged(msg, hint="Run 'lore doctor' for details.") from error
-    ns_, types, session_ns, projects, created_at, tokens, ordinals, traits = whole[:8]
-    before, before_that, after = whole[8:]
-    return CandidateRows(
-        ns=ns_,
-        types=types,
-        sessions=session_ns,
-        projects=projects,
-        created_at=created_at,
-        tokens=tokens,
-        ordinals=ordinals,
-        traits=traits,
-        before=before,
-        before_that=before_that,
-        after=after,
-        relevance=relevance,
-        importance=importance,
-        confidence=confidence,
-        speakers=list(columns[14]),
+    columns_by_name: dict[str, Any] = dict(
+        zip(CandidateRows.__annotations__, (*whole, *fractions, list(columns[14])), strict=True)
     )
+    return CandidateRows(**columns_by_name)
 
 
 def _bound(ns: Numbers, project_n: int | None, session_n: int | None) -> dict[str, object]:
@@ -175,8 +157,8 @@ _OTHERS_OF_TIME = (
 
 def items_of_session(db: Connection, session_n: int) -> Numbers:
     """Return the numbers of all items of a session."""
-    rows = db.rows("SELECT n FROM items WHERE session_n = :n ORDER BY n", n=session_n)
-    return np.array([row[0] for row in rows], np.int64)
+    ns = db.column("SELECT n FROM items WHERE session_n = :n ORDER BY n", n=session_n)
+    return np.array(ns, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +186,7 @@ def nearest_messages(db: Connection, around: NearbyQuery) -> list[int]:
     spoken = {"user": pack_role("user"), "assistant": pack_role("assistant")}
     if around.session_n is not None:
         side = ">" if around.later else "<"
-        rows = db.rows(
+        return db.column(
             "SELECT m.n FROM messages m JOIN items i ON i.n = m.n WHERE m.session_n = :session_n"
             f" AND (m.ordinal {side} :ordinal OR (:ordinal IS NULL AND i.created_at {side} :at))"
             " AND m.role IN (:user, :assistant)"
@@ -215,7 +197,6 @@ def nearest_messages(db: Connection, around: NearbyQuery) -> list[int]:
             limit=around.limit,
             **spoken,
         )
-        return [n for (n,) in rows]
     side = ">=" if around.later else "<"
     low, _ = clock.id_bounds(around.at_us, around.at_us)
     return db.column(
@@ -349,13 +330,12 @@ class Retrieval(NamedTuple):
 
 def log_retrieval(db: Connection, entry: Retrieval) -> None:
     """Add an entry to the retrieval log."""
-    n = db.value(
-        "INSERT INTO retrievals (at, verb, query, hits, took_ms)"
-        " VALUES (:at, :verb, :query, :hits, :took_ms) RETURNING n",
+    n = db.insert_numbered(
+        "retrievals",
         at=clock.to_us(entry.at),
         verb=entry.verb,
         query=entry.query[:2_000],
-        hits=orjson.dumps(list(entry.hits)).decode(),
+        hits=pack_json(entry.hits),
         took_ms=entry.took_ms,
     )
     if n % 500 == 0:
@@ -364,11 +344,8 @@ def log_retrieval(db: Connection, entry: Retrieval) -> None:
 
 def recent_retrievals(db: Connection, *, limit: int = 20) -> list[Retrieval]:
     """Return the latest entries of the retrieval log, newest first."""
-    rows = db.rows(
-        "SELECT at, verb, query, hits, took_ms FROM retrievals ORDER BY n DESC LIMIT :limit",
-        limit=limit,
-    )
+    sql = "SELECT at, verb, query, hits, took_ms FROM retrievals ORDER BY n DESC LIMIT :limit"
     return [
-        Retrieval(unpack_time(at), verb, query, tuple(unpack_json(hits)), took_ms)
-        for at, verb, query, hits, took_ms in rows
+        unpack_record(Retrieval, row, hits=lambda packed: tuple(unpack_json(packed)))
+        for row in db.rows(sql, limit=limit)
     ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, TypeVar
 
 import orjson
 
@@ -15,6 +15,8 @@ from lore import clock
 from lore.errors import StoreDamaged
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Part, PartKind, Role
 from lore.text.message_features import searchable_text
+
+T = TypeVar("T")
 
 _JSON = "["
 """The first character of packed JSON; a plain text that starts with it is packed as JSON, too."""
@@ -163,3 +165,37 @@ TRUSTED_ORIGINS = tuple(origin for origin, trust in TRUST.items() if trust >= UN
 
 TRUSTED_SQL = ", ".join(f"'{origin}'" for origin in TRUSTED_ORIGINS)
 """The same origins as an SQL list."""
+
+
+def pack_json(value: Any) -> str:
+    """Encode a JSON value for storage."""
+    return orjson.dumps(value).decode()
+
+
+def unpack_optional_time(us: int | None) -> datetime | None:
+    """Decode a stored time, or None."""
+    return None if us is None else unpack_time(us)
+
+
+def unpack_record(kind: type[T], row: Sequence[Any], **decoders: Callable[[Any], Any]) -> T:
+    """Return a record from the values of its fields, in order.
+
+    Times and booleans are decoded by the types of their fields, other values by `decoders`.
+    """
+    values = dict(zip(kind.__annotations__, row, strict=True))
+    for name, decode in (_decoders_by_type(kind) | decoders).items():  # type: ignore[arg-type]
+        values[name] = decode(values[name])
+    return kind(**values)
+
+
+@cache
+def _decoders_by_type(kind: type[Any]) -> dict[str, Callable[[Any], Any]]:
+    decoders: dict[str, Callable[[Any], Any]] = {}
+    for name, annotation in kind.__annotations__.items():
+        # A named tuple wraps the names of types.
+        type_name = getattr(annotation, "__forward_arg__", annotation)
+        if type_name in ("datetime", "datetime | None"):
+            decoders[name] = unpack_optional_time
+        elif type_name == "bool":
+            decoders[name] = bool
+    return decoders

@@ -6,18 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from lore import clock
 from lore.errors import AmbiguousId, InvalidInput
 from lore.records import TRUST, CycleReport, FragmentKind, PhaseReport
 from lore.store import database, items, vectors
-from lore.store.codec import unpack_json, unpack_time
+from lore.store.codec import pack_json, unpack_json, unpack_optional_time, unpack_time
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.sqlite import Connection, Row, among, full_text, int_array
 from lore.text import words
@@ -40,13 +38,9 @@ class CycleRow(NamedTuple):
 
 def begin_cycle(db: Connection, phases: Sequence[str], *, now: datetime) -> int:
     """Start a cycle with all phases pending and return its number."""
-    return int(
-        db.value(
-            "INSERT INTO cycles (id, started_at, report) VALUES (:id, :at, :report) RETURNING n",
-            id=clock.new_id(now),
-            at=clock.to_us(now),
-            report=_pack_phases([PhaseReport(phase, "pending") for phase in phases]),
-        )
+    report = _pack_phases([PhaseReport(phase, "pending") for phase in phases])
+    return db.insert_numbered(
+        "cycles", id=clock.new_id(now), started_at=clock.to_us(now), report=report
     )
 
 
@@ -54,12 +48,12 @@ def save_phase(db: Connection, n: int, phase: PhaseReport) -> None:
     """Store what a phase has done so far, replacing its former report."""
     report = get_report(db, n)
     phases = [phase if one.phase == phase.phase else one for one in report.phases]
-    db.run("UPDATE cycles SET report = :report WHERE n = :n", report=_pack_phases(phases), n=n)
+    db.update("cycles", n, report=_pack_phases(phases))
 
 
 def end_cycle(db: Connection, n: int, *, now: datetime) -> None:
     """End a cycle and delete old reports."""
-    db.run("UPDATE cycles SET ended_at = :at WHERE n = :n", at=clock.to_us(now), n=n)
+    db.update("cycles", n, ended_at=clock.to_us(now))
     db.run(
         "DELETE FROM cycles WHERE started_at < :line AND n NOT IN (SELECT cycle_n FROM steps)",
         line=clock.to_us(now - _REPORT_RETENTION),
@@ -123,12 +117,11 @@ def cycles_past_undo(db: Connection, *, running: int = 0, now: datetime) -> list
 
     The running cycle is never one of them, even if it started long ago.
     """
-    return db.column(
+    sql = (
         "SELECT n FROM cycles WHERE coalesce(ended_at, started_at) <= :line"
-        " AND n IN (SELECT cycle_n FROM steps) AND n <> :running ORDER BY n",
-        line=clock.to_us(now - UNDO_PERIOD),
-        running=running,
+        " AND n IN (SELECT cycle_n FROM steps) AND n <> :running ORDER BY n"
     )
+    return db.column(sql, line=clock.to_us(now - UNDO_PERIOD), running=running)
 
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -151,11 +144,7 @@ def redact_reports(db: Connection, ids: Sequence[str], needle: str = "") -> None
             for one in phases
         ]
         if redacted != phases:
-            db.run(
-                "UPDATE cycles SET report = :report WHERE n = :n",
-                report=_pack_phases(redacted),
-                n=n,
-            )
+            db.update("cycles", n, report=_pack_phases(redacted))
 
 
 def _redacted_lines(lines: tuple[str, ...], deleted: set[str], needle: str) -> tuple[str, ...]:
@@ -182,7 +171,7 @@ def _progress_key(name: str) -> str:
 
 
 def _pack_phases(phases: Sequence[PhaseReport]) -> str:
-    return orjson.dumps([asdict(phase) for phase in phases]).decode()
+    return pack_json([asdict(phase) for phase in phases])
 
 
 def _unpack_phases(packed: str) -> list[PhaseReport]:
@@ -191,16 +180,9 @@ def _unpack_phases(packed: str) -> list[PhaseReport]:
 
 def _cycle(row: Row) -> CycleRow:
     n, id_, started_at, ended_at, undone_at, packed = row
-    return CycleRow(
-        n,
-        CycleReport(
-            id=id_,
-            started_at=unpack_time(started_at),
-            ended_at=None if ended_at is None else unpack_time(ended_at),
-            phases=tuple(_unpack_phases(packed)),
-            undone=undone_at is not None,
-        ),
-    )
+    times = unpack_time(started_at), unpack_optional_time(ended_at)
+    phases = tuple(_unpack_phases(packed))
+    return CycleRow(n, CycleReport(id_, *times, phases, undone=undone_at is not None))
 
 
 StepVerb = Literal[
@@ -233,41 +215,30 @@ def ignore_step(_db: Connection, _step: Step) -> None:
 
 def step_recorder(cycle_n: int) -> StepRecorder:
     """Return a recorder that stores every change as a step of a cycle."""
-    return partial(_record_step, cycle_n)
-
-
-def _record_step(cycle_n: int, db: Connection, step: Step) -> None:
-    record_steps(db, cycle_n, step)
+    return lambda db, step: record_steps(db, cycle_n, step)
 
 
 def record_steps(db: Connection, cycle_n: int, *steps: Step) -> None:
     """Store undo steps of a cycle."""
-    db.run_many(
-        f"INSERT INTO steps (cycle_n, {_STEP_COLUMNS}) VALUES (:cycle_n, :verb, :fragment_n,"
-        " :other_n, :kind, :value, :note, :at)",
-        [{**step._asdict(), "cycle_n": cycle_n} for step in steps],
-    )
+    db.insert_many("steps", ("cycle_n", *Step._fields), [(cycle_n, *step) for step in steps])
 
 
 def steps_of_cycle(db: Connection, cycle_n: int, verb: StepVerb | None = None) -> list[Step]:
     """Return the steps of a cycle, last first."""
-    rows = db.rows(
+    sql = (
         f"SELECT {_STEP_COLUMNS} FROM steps WHERE cycle_n = :cycle_n"
-        " AND (:verb IS NULL OR verb = :verb) ORDER BY n DESC",
-        cycle_n=cycle_n,
-        verb=verb,
+        " AND (:verb IS NULL OR verb = :verb) ORDER BY n DESC"
     )
-    return [Step(*row) for row in rows]
+    return [Step(*row) for row in db.rows(sql, cycle_n=cycle_n, verb=verb)]
 
 
 def steps_of_fragment(db: Connection, n: int) -> list[tuple[datetime, StepVerb]]:
     """Return when and how cycles changed a fragment, as far as that can still be undone."""
-    rows = db.rows(
+    sql = (
         "SELECT c.started_at, s.verb FROM steps s JOIN cycles c ON c.n = s.cycle_n"
-        " WHERE s.fragment_n = :n ORDER BY s.n",
-        n=n,
+        " WHERE s.fragment_n = :n ORDER BY s.n"
     )
-    return [(unpack_time(at), verb) for at, verb in rows]
+    return [(unpack_time(at), verb) for at, verb in db.rows(sql, n=n)]
 
 
 def drop_steps(db: Connection, cycle_ns: Sequence[int]) -> None:
@@ -293,25 +264,19 @@ class Judgement(NamedTuple):
 def put_judgements(db: Connection, judged: Iterable[Judgement], *, now: datetime) -> None:
     """Store decisions, replacing former ones about the same pairs."""
     at = clock.to_us(now)
-    db.run_many(
-        "INSERT INTO judgements (a_n, b_n, verb, verdict, a_version, b_version, at)"
-        " VALUES (:a_n, :b_n, :verb, :verdict, :a_version, :b_version, :at)"
-        " ON CONFLICT (a_n, b_n, verb) DO UPDATE SET verdict = excluded.verdict,"
-        " a_version = excluded.a_version, b_version = excluded.b_version, at = excluded.at",
-        [{**one._asdict(), "at": at} for one in judged],
-    )
+    for one in judged:
+        db.upsert("judgements", ("a_n", "b_n", "verb"), **one._asdict(), at=at)
 
 
 def judgements_of(
     db: Connection, ns: Sequence[int], verb: JudgementVerb
 ) -> dict[tuple[int, int], Judgement]:
     """Return the decisions about pairs whose first fragment is one of `ns`, by pair."""
-    rows = db.rows(
-        "SELECT a_n, b_n, verb, verdict, a_version, b_version FROM judgements"
-        f" WHERE {among('a_n', 'ns')} AND verb = :verb",
-        ns=int_array(ns),
-        verb=verb,
+    sql = (
+        f"SELECT {', '.join(Judgement._fields)} FROM judgements"
+        f" WHERE {among('a_n', 'ns')} AND verb = :verb"
     )
+    rows = db.rows(sql, ns=int_array(ns), verb=verb)
     return {(row[0], row[1]): Judgement(*row) for row in rows}
 
 
@@ -365,15 +330,14 @@ def find_active_embedder(db: Connection) -> ActiveEmbedder | None:
 
 def embedded_roots(db: Connection, embedding: ActiveEmbedder) -> tuple[list[Root], Matrix]:
     """Return the live roots that have a vector, except episodes, with their vectors."""
-    rows = db.rows(
+    sql = (
         "SELECT f.n, v.seq, coalesce(i.project_n, 0), f.trust, f.kind, f.access_count,"
         " i.created_at, v.vector FROM fragments f JOIN items i ON i.n = f.n"
         " JOIN vectors v ON v.n = f.n"
         f" WHERE f.depth = 0 AND {LIVING_FRAGMENT} AND f.kind <> 'episode'"
-        " AND v.embedder_n = :embedder_n AND length(v.vector) = :size ORDER BY f.n",
-        embedder_n=embedding.n,
-        size=2 * embedding.dimension,
+        " AND v.embedder_n = :embedder_n AND length(v.vector) = :size ORDER BY f.n"
     )
+    rows = db.rows(sql, embedder_n=embedding.n, size=2 * embedding.dimension)
     blobs = b"".join(row[-1] for row in rows)
     halves = np.frombuffer(blobs, dtype=np.float16).reshape(len(rows), embedding.dimension)
     return [Root(*row[:-1]) for row in rows], halves.astype(np.float32)
@@ -435,13 +399,12 @@ def load_vectors(db: Connection, ns: Sequence[int], embedding: ActiveEmbedder) -
 
 def associated_pairs(db: Connection, ns: Sequence[int]) -> set[tuple[int, int]]:
     """Return the pairs of fragments linked by associative edges, lower number first."""
-    rows = db.rows(
+    sql = (
         f"SELECT source_n, target_n FROM edges WHERE {among('source_n', 'ns')}"
         " AND kind = 'associative' UNION SELECT source_n, target_n FROM edges"
-        f" WHERE {among('target_n', 'ns')} AND kind = 'associative'",
-        ns=int_array(ns),
+        f" WHERE {among('target_n', 'ns')} AND kind = 'associative'"
     )
-    return {(a, b) if a < b else (b, a) for a, b in rows}
+    return {(a, b) if a < b else (b, a) for a, b in db.rows(sql, ns=int_array(ns))}
 
 
 def root_links(db: Connection, *, least: float) -> list[tuple[int, int, float]]:
@@ -464,17 +427,12 @@ def root_links(db: Connection, *, least: float) -> list[tuple[int, int, float]]:
         " GROUP BY x, y ORDER BY strongest DESC, x, y",
         least=least,
     )
-    living = _living_roots(db)
-    return [(a, b, weight) for a, b, weight in rows if a in living and b in living]
-
-
-def _living_roots(db: Connection) -> set[int]:
-    return set(
-        db.column(
-            f"SELECT f.n FROM fragments f WHERE f.depth = 0 AND {LIVING_FRAGMENT}"
-            " AND f.kind NOT IN ('insight', 'episode')"
-        )
+    sql = (
+        f"SELECT f.n FROM fragments f WHERE f.depth = 0 AND {LIVING_FRAGMENT}"
+        " AND f.kind NOT IN ('insight', 'episode')"
     )
+    living = set(db.column(sql))
+    return [(a, b, weight) for a, b, weight in rows if a in living and b in living]
 
 
 def stale_overviews(db: Connection, *, least_children: int) -> list[int]:
@@ -482,7 +440,7 @@ def stale_overviews(db: Connection, *, least_children: int) -> list[int]:
 
     Roots that a user said, stored or changed keep their text.
     """
-    return db.column(
+    sql = (
         "SELECT r.n FROM fragments r JOIN edges e ON e.source_n = r.n AND e.kind = 'hierarchical'"
         " JOIN fragments f ON f.n = e.target_n WHERE r.depth = 0 AND r.deleted_at IS NULL"
         " AND r.superseded_by IS NULL AND r.trust < :person AND r.source_messages <> '[]'"
@@ -492,16 +450,14 @@ def stale_overviews(db: Connection, *, least_children: int) -> list[int]:
         f" HAVING sum(CASE WHEN {LIVING_FRAGMENT} THEN 1 ELSE 0 END) >= :least"
         " AND (r.overview_at IS NULL OR max(f.updated_at) > r.overview_at"
         " OR max(e.created_at) > r.overview_at OR max(coalesce(f.deleted_at, 0)) > r.overview_at"
-        " OR max(coalesce(f.valid_to, 0)) > r.overview_at) ORDER BY r.n",
-        person=TRUST["user"],
-        least=least_children,
+        " OR max(coalesce(f.valid_to, 0)) > r.overview_at) ORDER BY r.n"
     )
+    return db.column(sql, person=TRUST["user"], least=least_children)
 
 
 def set_overview_at(db: Connection, n: int, now: datetime | None) -> None:
     """Set the time of a root's overview; None requests a new one."""
-    at = None if now is None else clock.to_us(now)
-    db.run("UPDATE fragments SET overview_at = :at WHERE n = :n", at=at, n=n)
+    db.update("fragments", n, overview_at=None if now is None else clock.to_us(now))
 
 
 def request_overviews(db: Connection, child_ns: Sequence[int]) -> None:
@@ -545,16 +501,15 @@ def undigested_sessions(
     db: Connection, *, idle: timedelta, now: datetime
 ) -> list[UndigestedSession]:
     """Return the idle sessions that have new messages since they were digested."""
-    rows = db.rows(
+    sql = (
         "SELECT s.n, s.id, s.last_message_at FROM sessions s"
         " LEFT JOIN session_states d ON d.session_n = s.n AND d.name = 'digested'"
         " WHERE s.last_message_at <= :line AND EXISTS"
         " (SELECT 1 FROM messages m WHERE m.session_n = s.n)"
         " AND (d.value IS NULL OR d.value <> CAST(s.last_message_at AS TEXT))"
-        " ORDER BY s.last_message_at, s.n",
-        line=clock.to_us(now - idle),
+        " ORDER BY s.last_message_at, s.n"
     )
-    return [UndigestedSession(*row) for row in rows]
+    return [UndigestedSession(*row) for row in db.rows(sql, line=clock.to_us(now - idle))]
 
 
 def texts_before_overviews(db: Connection, ns: Sequence[int]) -> dict[int, str]:
@@ -562,15 +517,14 @@ def texts_before_overviews(db: Connection, ns: Sequence[int]) -> dict[int, str]:
 
     Fragments whose text was changed since by anything else are left out.
     """
-    rows = db.rows(
+    sql = (
         "SELECT v.fragment_n, v.content FROM fragment_versions v JOIN (SELECT o.fragment_n AS n,"
         " min(o.version) AS version FROM fragment_versions o WHERE o.reason = 'overview'"
         f" AND {among('o.fragment_n', 'ns')} AND o.version > (SELECT coalesce(max(w.version), 0)"
         " FROM fragment_versions w WHERE w.fragment_n = o.fragment_n AND w.reason <> 'overview')"
-        " GROUP BY o.fragment_n) AS first ON v.fragment_n = first.n AND v.version = first.version",
-        ns=int_array(ns),
+        " GROUP BY o.fragment_n) AS first ON v.fragment_n = first.n AND v.version = first.version"
     )
-    return dict(rows)
+    return dict(db.rows(sql, ns=int_array(ns)))
 
 
 _MAX_NAMING = 1_000
@@ -633,12 +587,11 @@ def mark_missing_files(
     db: Connection, missing: Sequence[int], back: Sequence[int], *, now: datetime
 ) -> None:
     """Record whose files are missing from now on, and whose are back."""
-    db.run(
+    sql = (
         "UPDATE fragments SET missing_since = :at WHERE missing_since IS NULL"
-        f" AND {among('n', 'ns')}",
-        at=clock.to_us(now),
-        ns=int_array(missing),
+        f" AND {among('n', 'ns')}"
     )
+    db.run(sql, at=clock.to_us(now), ns=int_array(missing))
     db.run(
         f"UPDATE fragments SET missing_since = NULL, doubt = 0 WHERE {among('n', 'ns')}",
         ns=int_array(back),
@@ -648,7 +601,7 @@ def mark_missing_files(
 def update_doubt(db: Connection, *, now: datetime) -> int:
     """Set the doubt of fragments by how long their files have been missing; count them.
 
-    This is `relevance.doubt` in SQL, for all fragments at once.
+    A file may be missing for a week, because branches change; then doubt grows by 0.1 a day.
     """
     doubted = "0.1 * ((:now - missing_since) / 8.64e10 - 7)"
     return db.run(

@@ -13,12 +13,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import orjson
-
 from lore import clock
 from lore.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly
 from lore.store import files, migrations, sqlite
-from lore.store.codec import unpack_json
+from lore.store.codec import pack_json, unpack_json
 from lore.store.sqlite import Connection
 from lore.store.sqlite.database_file import external_columns, external_rows, open_external
 
@@ -84,12 +82,8 @@ def _run_one(db: Connection, write: QueuedWrite, now: clock.Clock) -> None:
     try:
         write.result = write.work(db)
         if digest:
-            db.run(
-                "INSERT INTO receipts (key, result, at) VALUES (:key, :result, :at)",
-                key=digest,
-                result=orjson.dumps(write.result).decode(),
-                at=clock.to_us(now()),
-            )
+            packed = pack_json(write.result)
+            db.insert("receipts", key=digest, result=packed, at=clock.to_us(now()))
         db.rows("RELEASE SAVEPOINT one")
     except Exception as error:
         write.error = error
@@ -396,9 +390,4 @@ def find_meta(db: Connection, key: str) -> str | None:
 
 def set_meta(db: Connection, key: str, value: str) -> None:
     """Store a value in the table `meta`, replacing the former one."""
-    db.run(
-        "INSERT INTO meta (key, value) VALUES (:key, :value)"
-        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        key=key,
-        value=value,
-    )
+    db.upsert("meta", ("key",), key=key, value=value)

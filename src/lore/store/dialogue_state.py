@@ -12,31 +12,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
 from lore import clock
 from lore.records import NewMessage
 from lore.store import database
-from lore.store.codec import unpack_json
+from lore.store.codec import pack_json, unpack_json, unpack_optional_time
 from lore.store.messages import PreparedMessage
-from lore.store.sqlite import Connection
-from lore.text import memory_tags, message_features
+from lore.store.sqlite import Connection, Row
+from lore.text import memory_tags
+from lore.text.message_features import text_fingerprint
 
 STATE_RETENTION_DAYS = 60
 """No session lasts longer."""
 
 StateName = Literal[
-    "pins",
-    "measured",
-    "knowledge",
-    "notes",
-    "tiers",
-    "bare",
-    "told",
-    "amnesia",
-    "unsaid",
+    "pins", "measured", "knowledge", "notes", "tiers", "bare", "told", "amnesia", "unsaid",
     "silence",
-]
+]  # fmt: skip
 
 _NEVER_US = 2**62
 
@@ -46,65 +37,41 @@ QUOTING_STATES: tuple[StateName, ...] = ("knowledge", "notes", "tiers", "told")
 
 def put_state(db: Connection, session: str, name: StateName, value: Any, *, now: datetime) -> None:
     """Store a state of a session, replacing the former value."""
-    db.run(
-        "INSERT INTO dialogue_states (session, name, value, at)"
-        " VALUES (:session, :name, :value, :at)"
-        " ON CONFLICT (session, name) DO UPDATE SET value = excluded.value, at = excluded.at",
-        session=message_features.text_fingerprint(session),
-        name=name,
-        value=orjson.dumps(value).decode(),
-        at=clock.to_us(now),
-    )
+    row = {"session": text_fingerprint(session), "name": name, "at": clock.to_us(now)}
+    db.upsert("dialogue_states", ("session", "name"), value=pack_json(value), **row)
 
 
 def find_states(db: Connection, session: str) -> dict[str, Any]:
     """Return the states of a session by name."""
-    rows = db.rows(
-        "SELECT name, value FROM dialogue_states WHERE session = :session",
-        session=message_features.text_fingerprint(session),
-    )
+    sql = "SELECT name, value FROM dialogue_states WHERE session = :session"
+    rows = db.rows(sql, session=text_fingerprint(session))
     return {name: unpack_json(value) for name, value in rows}
 
 
 def find_state(db: Connection, session: str, name: StateName) -> Any:
     """Return a state of a session, or None."""
-    value = db.value(
-        "SELECT value FROM dialogue_states WHERE session = :session AND name = :name",
-        session=message_features.text_fingerprint(session),
-        name=name,
-    )
+    sql = "SELECT value FROM dialogue_states WHERE session = :session AND name = :name"
+    value = db.value(sql, session=text_fingerprint(session), name=name)
     return None if value is None else unpack_json(value)
 
 
 def remove_state(db: Connection, session: str, name: StateName) -> None:
     """Delete a state of a session."""
-    db.run(
-        "DELETE FROM dialogue_states WHERE session = :session AND name = :name",
-        session=message_features.text_fingerprint(session),
-        name=name,
-    )
+    sql = "DELETE FROM dialogue_states WHERE session = :session AND name = :name"
+    db.run(sql, session=text_fingerprint(session), name=name)
 
 
 def add_markers(db: Connection, session: str, markers: Mapping[str, str], *, now: datetime) -> None:
     """Store the texts that recall markers stand for, by marker id."""
+    owner, at = text_fingerprint(session), clock.to_us(now)
     for id_, value in markers.items():
-        db.run(
-            "INSERT INTO recall_markers (id, session, value, at)"
-            " VALUES (:id, :session, :value, :at) ON CONFLICT (id) DO NOTHING",
-            id=id_,
-            session=message_features.text_fingerprint(session),
-            value=value,
-            at=clock.to_us(now),
-        )
+        db.insert_unless_exists("recall_markers", id=id_, session=owner, value=value, at=at)
 
 
 def find_markers(db: Connection, session: str) -> dict[str, str]:
     """Return the texts that a session's recall markers stand for, by marker id."""
-    rows = db.rows(
-        "SELECT id, value FROM recall_markers WHERE session = :session",
-        session=message_features.text_fingerprint(session),
-    )
-    return dict(rows)
+    sql = "SELECT id, value FROM recall_markers WHERE session = :session"
+    return dict(db.rows(sql, session=text_fingerprint(session)))
 
 
 def drop_quoting_states(db: Connection) -> None:
@@ -219,12 +186,12 @@ def _spans(db: Connection, session: str) -> list[list[int | None]]:
 
 
 def _all_spans(db: Connection, session: str) -> list[list[int | None]]:
-    rows = db.rows(
+    sql = (
         "SELECT value FROM dialogue_states WHERE session = :session"
-        " AND name IN ('amnesia', 'silence')",
-        session=message_features.text_fingerprint(session),
+        " AND name IN ('amnesia', 'silence')"
     )
-    return [span for (value,) in rows for span in unpack_json(value)]
+    values = db.column(sql, session=text_fingerprint(session))
+    return [span for value in values for span in unpack_json(value)]
 
 
 def delete_old_states(db: Connection, *, now: datetime) -> None:
@@ -251,7 +218,7 @@ def add_injections(
     db: Connection, session: str, shown: Sequence[tuple[int, int]], *, now: datetime
 ) -> None:
     """Record the items, each with the digest of its text, that were injected into a session."""
-    name = message_features.text_fingerprint(session)
+    name = text_fingerprint(session)
     for item_n, digest in shown:
         n = db.value(
             "INSERT INTO injections (session, item_n, digest, at) SELECT :session, n, :digest, :at"
@@ -268,11 +235,13 @@ def add_injections(
 
 def find_injections(db: Connection, session: str) -> InjectedItems:
     """Return what was injected into a session."""
-    rows = db.rows(
-        "SELECT item_n, digest FROM injections WHERE session = :session",
-        session=message_features.text_fingerprint(session),
-    )
+    rows = _injection_rows(db, session)
     return InjectedItems(frozenset(row[0] for row in rows), frozenset(row[1] for row in rows))
+
+
+def _injection_rows(db: Connection, session: str) -> list[Row]:
+    sql = "SELECT item_n, digest FROM injections WHERE session = :session"
+    return db.rows(sql, session=text_fingerprint(session))
 
 
 class OutdatedInjections(NamedTuple):
@@ -288,8 +257,8 @@ GONE_DIGEST = 0
 
 def find_outdated_injections(db: Connection, session: str) -> OutdatedInjections:
     """Return the injected fragments whose later changes the session was not informed of."""
-    name = message_features.text_fingerprint(session)
-    changed = db.rows(
+    name = text_fingerprint(session)
+    changed = db.column(
         "SELECT i.item_n FROM (SELECT item_n, max(at) AS at FROM injections"
         " WHERE session = :session GROUP BY item_n) i JOIN fragments f ON f.n = i.item_n"
         " WHERE f.deleted_at IS NULL AND f.superseded_by IS NULL AND EXISTS (SELECT 1"
@@ -297,50 +266,39 @@ def find_outdated_injections(db: Connection, session: str) -> OutdatedInjections
         " ORDER BY i.item_n",
         session=name,
     )
-    deleted = db.rows(
+    gone = db.column(
         "SELECT i.item_n FROM injections i JOIN fragments f ON f.n = i.item_n"
         " WHERE i.session = :session AND (f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL)"
         " AND NOT EXISTS (SELECT 1 FROM injections t WHERE t.session = i.session"
-        " AND t.item_n = i.item_n AND t.digest = :gone) GROUP BY i.item_n ORDER BY i.item_n",
+        f" AND t.item_n = i.item_n AND t.digest = {GONE_DIGEST})"
+        " GROUP BY i.item_n ORDER BY i.item_n",
         session=name,
-        gone=GONE_DIGEST,
     )
-    return OutdatedInjections([row[0] for row in changed], [row[0] for row in deleted])
+    return OutdatedInjections(changed, gone)
 
 
 def first_injection_at(db: Connection, session: str) -> datetime | None:
     """Return the time of a session's first injection, or None."""
-    at = db.value(
-        "SELECT min(at) FROM injections WHERE session = :session",
-        session=message_features.text_fingerprint(session),
-    )
-    return None if at is None else clock.from_us(at)
+    sql = "SELECT min(at) FROM injections WHERE session = :session"
+    return unpack_optional_time(db.value(sql, session=text_fingerprint(session)))
 
 
 def copy_injections(db: Connection, source: str, target: str, *, now: datetime) -> None:
     """Record for a session everything that was injected into another one."""
-    rows = db.rows(
-        "SELECT item_n, digest FROM injections WHERE session = :session",
-        session=message_features.text_fingerprint(source),
-    )
+    rows = _injection_rows(db, source)
     add_injections(db, target, [(item_n, digest) for item_n, digest in rows], now=now)
 
 
 def undo_injections(db: Connection, session: str, injected: Collection[tuple[int, int]]) -> None:
     """Remove some injected items, each with the digest of its text, from a session's record."""
-    for item_n, digest in injected:
-        db.run(
-            "DELETE FROM injections"
-            " WHERE session = :session AND item_n = :item_n AND digest = :digest",
-            session=message_features.text_fingerprint(session),
-            item_n=item_n,
-            digest=digest,
-        )
+    sql = (
+        "DELETE FROM injections WHERE session = :session AND item_n = :item_n AND digest = :digest"
+    )
+    owner = text_fingerprint(session)
+    db.run_many(sql, [(owner, item_n, digest) for item_n, digest in injected])
 
 
 def clear_injections(db: Connection, session: str) -> None:
     """Remove all injections of a session: compaction dropped them from its prompt."""
-    db.run(
-        "DELETE FROM injections WHERE session = :session",
-        session=message_features.text_fingerprint(session),
-    )
+    sql = "DELETE FROM injections WHERE session = :session"
+    db.run(sql, session=text_fingerprint(session))

@@ -7,18 +7,16 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
 from lore import clock
 from lore.records import TRUST, Distillation, Origin
 from lore.store import history, items, keywords, sessions
-from lore.store.codec import pack_role, unpack_json, unpack_time
-from lore.store.items import NewItem
+from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record
+from lore.store.fragments import LIVING_FRAGMENT
+from lore.store.items import MESSAGE_RANGE, NewItem
 from lore.store.sqlite import (
     Connection,
     Row,
     among,
-    id_blob,
     id_text,
     int_array,
     json_field,
@@ -43,17 +41,15 @@ def add_distillation(
     db: Connection, session_n: int, distillation: Distillation, *, now: datetime
 ) -> int:
     """Store a distillation of a session and index it."""
-    project_n = db.value("SELECT project_n FROM sessions WHERE n = :n", n=session_n)
+    project_n = sessions.project_of_session(db, session_n)
     at = clock.to_us(distillation.created_at)
     size = tokens.count(distillation.text)
     n = items.add(
         db,
         NewItem(distillation.id, "distillation", project_n, session_n, at, size, embeds=True),
     )
-    db.run(
-        "INSERT INTO distillations (n, session_n, generation, text, from_message, to_message,"
-        " source_tokens, sources, archived) VALUES (:n, :session_n, :generation, :text,"
-        " :from_message, :to_message, :source_tokens, :sources, :archived)",
+    db.insert(
+        "distillations",
         n=n,
         session_n=session_n,
         generation=distillation.generation,
@@ -61,7 +57,7 @@ def add_distillation(
         from_message=distillation.from_message,
         to_message=distillation.to_message,
         source_tokens=distillation.source_tokens,
-        sources=orjson.dumps(distillation.sources).decode(),
+        sources=pack_json(distillation.sources),
         archived=int(distillation.archived),
     )
     keywords.add_distillation(db, n, distillation.text)
@@ -110,31 +106,21 @@ class Span(NamedTuple):
 
 def message_ranges(db: Connection, session_n: int) -> dict[str, tuple[int, str, int, str]]:
     """Return the first and last message of each distillation of a session, with ordinals."""
-    rows = db.rows(
+    sql = (
         f"SELECT {id_text('i.id')}, first.ordinal, d.from_message, last.ordinal, d.to_message"
-        " FROM distillations d JOIN items i ON i.n = d.n"
-        f" JOIN items a ON a.id = {id_blob('d.from_message')}"
-        f" JOIN items b ON b.id = {id_blob('d.to_message')}"
-        " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
-        " WHERE d.session_n = :session_n",
-        session_n=session_n,
+        f" FROM distillations d JOIN items i ON i.n = d.n {MESSAGE_RANGE}"
+        " WHERE d.session_n = :session_n"
     )
-    return {row[0]: row[1:] for row in rows}
+    return {row[0]: row[1:] for row in db.rows(sql, session_n=session_n)}
 
 
 def covered_spans(db: Connection, session_n: int) -> list[Span]:
     """Return what the distillations of generation 0 cover, in message order."""
-    rows = db.rows(_SPANS, session_n=session_n)
-    return [Span(*row) for row in rows]
-
-
-_SPANS = (
-    "SELECT d.n, first.ordinal, last.ordinal FROM distillations d"
-    f" JOIN items a ON a.id = {id_blob('d.from_message')}"
-    f" JOIN items b ON b.id = {id_blob('d.to_message')}"
-    " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
-    " WHERE d.session_n = :session_n AND d.generation = 0 ORDER BY first.ordinal, d.n"
-)
+    sql = (
+        f"SELECT d.n, first.ordinal, last.ordinal FROM distillations d {MESSAGE_RANGE}"
+        " WHERE d.session_n = :session_n AND d.generation = 0 ORDER BY first.ordinal, d.n"
+    )
+    return [Span(*row) for row in db.rows(sql, session_n=session_n)]
 
 
 def source_messages_by_line(
@@ -190,14 +176,12 @@ class Extent(NamedTuple):
 
 def get_extent(db: Connection, session_n: int) -> Extent:
     """Return the size of a session."""
-    return Extent(*db.rows(_EXTENT, session_n=session_n)[0])
-
-
-_EXTENT = (
-    "SELECT coalesce(max(m.ordinal), -1), count(*), (SELECT count(*) FROM distillations d"
-    " WHERE d.session_n = :session_n AND d.generation = 0)"
-    " FROM messages m WHERE m.session_n = :session_n"
-)
+    sql = (
+        "SELECT coalesce(max(m.ordinal), -1), count(*), (SELECT count(*) FROM distillations d"
+        " WHERE d.session_n = :session_n AND d.generation = 0)"
+        " FROM messages m WHERE m.session_n = :session_n"
+    )
+    return Extent(*db.rows(sql, session_n=session_n)[0])
 
 
 def mark_distilled(db: Connection, session_n: int, at: Extent, *, now: datetime) -> None:
@@ -231,10 +215,9 @@ def remove_distillations(db: Connection, ns: Sequence[int], *, now: datetime) ->
 
 
 def _distillation(row: Row) -> Distillation:
-    values = dict(zip(Distillation.__dataclass_fields__, row, strict=True))
-    sources = tuple(tuple(line) for line in unpack_json(row[10]))
-    values |= {"archived": bool(row[8]), "created_at": unpack_time(row[9]), "sources": sources}
-    return Distillation(**values)
+    return unpack_record(
+        Distillation, row, sources=lambda packed: tuple(map(tuple, unpack_json(packed)))
+    )
 
 
 NOT_CURATED = -1
@@ -249,14 +232,12 @@ def curated_up_to(db: Connection, session_n: int) -> int:
 
 def mark_curated(db: Connection, session_n: int, ordinal: int, *, now: datetime) -> None:
     """Mark a session as curated up to an ordinal; the mark never goes back."""
-    db.run(
+    sql = (
         "INSERT INTO curations (session_n, ordinal, at) VALUES (:n, :ordinal, :at)"
         " ON CONFLICT (session_n) DO UPDATE SET ordinal = excluded.ordinal, at = excluded.at"
-        " WHERE excluded.ordinal > curations.ordinal",
-        n=session_n,
-        ordinal=ordinal,
-        at=clock.to_us(now),
+        " WHERE excluded.ordinal > curations.ordinal"
     )
+    db.run(sql, n=session_n, ordinal=ordinal, at=clock.to_us(now))
 
 
 def sessions_to_curate(db: Connection, *, idle_since: datetime, turns: int) -> list[str]:
@@ -298,37 +279,31 @@ def deleted_fragments_of(
 
 def find_same_text(db: Connection, content: str, *, project_n: int | None, kind: str) -> int | None:
     """Return the visible fragment of a project with exactly this text."""
-    n = db.value(
+    sql = (
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.content = :content"
-        " AND f.kind = :kind AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
-        " AND (i.project_n IS NULL OR i.project_n = :project_n) ORDER BY f.n LIMIT 1",
-        content=content,
-        kind=kind,
-        project_n=project_n,
+        f" AND f.kind = :kind AND {LIVING_FRAGMENT}"
+        " AND (i.project_n IS NULL OR i.project_n = :project_n) ORDER BY f.n LIMIT 1"
     )
-    return None if n is None else int(n)
+    return db.number(sql, content=content, kind=kind, project_n=project_n)
 
 
 def find_config_fragments(db: Connection, name: str, *, project_n: int | None) -> list[int]:
     """Return the live fragments of a project that hold the value of a setting."""
-    return db.column(
+    sql = (
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.kind = 'config'"
-        f" AND {json_field('f.payload', 'setting')} = :name"
-        " AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
-        " AND coalesce(i.project_n, 0) = coalesce(:project_n, 0) ORDER BY f.n",
-        name=name,
-        project_n=project_n,
+        f" AND {json_field('f.payload', 'setting')} = :name AND {LIVING_FRAGMENT}"
+        " AND coalesce(i.project_n, 0) = coalesce(:project_n, 0) ORDER BY f.n"
     )
+    return db.column(sql, name=name, project_n=project_n)
 
 
 def fragments_embedded_since(db: Connection, seq: int, embedder_n: int) -> list[int]:
     """Return the fragments that were embedded after a change number, by any process."""
-    return db.column(
+    sql = (
         "SELECT v.n FROM vectors v JOIN fragments f ON f.n = v.n"
-        " WHERE v.seq > :seq AND v.embedder_n = :embedder_n ORDER BY v.seq",
-        seq=seq,
-        embedder_n=embedder_n,
+        " WHERE v.seq > :seq AND v.embedder_n = :embedder_n ORDER BY v.seq"
     )
+    return db.column(sql, seq=seq, embedder_n=embedder_n)
 
 
 SESSION_EPISODE = {"told": "session"}
@@ -354,28 +329,9 @@ def update_episode(
     origin: Origin,
 ) -> None:
     """Replace the payload, sources and origin of an episode; its trust never rises."""
-    db.run(
-        "UPDATE fragments SET payload = :payload, source_messages = :sources, origin = :origin,"
-        " trust = CASE WHEN trust < :trust THEN trust ELSE :trust END WHERE n = :n",
-        payload=orjson.dumps(payload).decode(),
-        sources=orjson.dumps(list(source_messages)).decode(),
-        origin=origin,
-        trust=TRUST[origin],
-        n=n,
-    )
-
-
-def recent_episodes(db: Connection, *, project_n: int | None, limit: int) -> list[int]:
-    """Return the numbers of the latest visible episodes, newest first."""
-    return db.column(
-        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
-        " LEFT JOIN sessions s ON s.n = i.session_n"
-        " WHERE f.kind = 'episode' AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
-        " AND (:project_n IS NULL OR i.project_n = :project_n)"
-        " ORDER BY coalesce(s.last_message_at, i.created_at) DESC, f.n DESC LIMIT :limit",
-        project_n=project_n,
-        limit=limit,
-    )
+    values = {"payload": pack_json(payload), "source_messages": pack_json(source_messages)}
+    trust = min(db.value("SELECT trust FROM fragments WHERE n = :n", n=n), TRUST[origin])
+    db.update("fragments", n, **values, origin=origin, trust=trust)
 
 
 def episodes_without_calls(db: Connection, ns: Sequence[int] | NDArray[np.int64]) -> set[int]:

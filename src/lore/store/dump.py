@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,14 +20,11 @@ from lore.store import (
     items,
     keywords,
     message_dedup,
-    messages,
-    project_rows,
     sessions,
     spend,
     watermarks,
 )
 from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
-from lore.store.project_rows import SharedRow
 from lore.store.sqlite import Connection, id_text
 from lore.text.entities import Mention
 
@@ -44,24 +41,52 @@ FRAGMENT_STATE = (
 
 def dump_records(db: Connection) -> Iterator[Line]:
     """Yield all records in an order in which they can be loaded."""
-    for id_, path, remote, name, at in db.rows(
-        "SELECT id, path, remote, name, created_at FROM projects ORDER BY n"
-    ):
-        yield {"record": "project", "id": id_, "path": path, "remote": remote, "name": name,
-               "created_at": at}  # fmt: skip
-    yield from _dump_sessions(db)
+    yield from _dump_rows(db, "project")
+    yield from _dump_rows(db, "session")
     yield from _dump_messages(db)
     yield from _dump_distillations(db)
     yield from _dump_fragments(db)
-    for record, (names, sql) in _RELATED_RECORDS.items():
-        for row in db.rows(sql):
-            line = {"record": record, **dict(zip(names, row, strict=True))}
+    for record in _RECORDS:
+        if record in ("project", "session"):
+            continue
+        for line in _dump_rows(db, record):
             if record == "claim":
                 line["key"] = unpack_key(line["key"])
             yield line
 
 
-_RELATED_RECORDS = {
+def _dump_rows(db: Connection, record: str) -> Iterator[Line]:
+    names, sql = _RECORDS[record]
+    for row in db.rows(sql):
+        yield {"record": record, **dict(zip(names, row, strict=True))}
+
+
+_RECORDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "project": (
+        ("id", "path", "remote", "name", "created_at"),
+        "SELECT id, path, remote, name, created_at FROM projects ORDER BY n",
+    ),
+    "session": (
+        (
+            "id", "external_id", "project_id", "agent", "title", "files", "branch", "parent_id",
+            "started_at", "last_message_at", "state",
+        ),
+        "SELECT s.id, s.external_id, p.id, s.agent, s.title, s.files, s.branch, parent.id,"
+        " s.started_at, s.last_message_at, s.state FROM sessions s"
+        " LEFT JOIN projects p ON p.n = s.project_n"
+        " LEFT JOIN sessions parent ON parent.n = s.parent_n ORDER BY s.n",
+    ),
+    "version": (
+        ("fragment_id", "version", "content", "summary", "changed_at", "reason"),
+        f"SELECT {id_text('i.id')}, v.version, v.content, v.summary, v.changed_at, v.reason"
+        " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n ORDER BY v.fragment_n, 2",
+    ),
+    "edge": (
+        ("source", "target", "kind", "weight", "note", "created_at"),
+        f"SELECT {id_text('a.id')}, {id_text('b.id')}, e.kind, e.weight, e.note, e.created_at"
+        " FROM edges e JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
+        " ORDER BY e.source_n, e.target_n, e.kind",
+    ),
     "watermark": (
         ("source", "session_id", *watermarks.FIELDS),
         f"SELECT w.source, s.id, {', '.join(f'w.{name}' for name in watermarks.FIELDS)}"
@@ -107,18 +132,8 @@ _RELATED_RECORDS = {
     ),
     "spend": (
         (
-            "key",
-            "at",
-            "session_id",
-            "project_id",
-            "purpose",
-            "model",
-            "usage",
-            "usd",
-            "layer",
-            "busts",
-            "delay_ms",
-            "without_usd",
+            "key", "at", "session_id", "project_id", "purpose", "model", "usage", "usd", "layer",
+            "busts", "delay_ms", "without_usd",
         ),
         "SELECT e.key, e.at, s.id, p.id, e.purpose, e.model, e.usage, e.usd,"
         " e.layer, e.busts, e.delay_ms, e.without_usd FROM spend e"
@@ -129,21 +144,8 @@ _RELATED_RECORDS = {
         ("id", "at", "source"),
         "SELECT id, at, source FROM tombstones ORDER BY seq",
     ),
-}
-"""Records beside the items, in an order in which they can be loaded."""
-
-
-def _dump_sessions(db: Connection) -> Iterator[Line]:
-    names = ("id", "external_id", "project_id", "agent", "title", "files", "branch",
-             "parent_id", "started_at", "last_message_at", "state")  # fmt: skip
-    rows = db.rows(
-        "SELECT s.id, s.external_id, p.id, s.agent, s.title, s.files, s.branch, parent.id,"
-        " s.started_at, s.last_message_at, s.state FROM sessions s"
-        " LEFT JOIN projects p ON p.n = s.project_n"
-        " LEFT JOIN sessions parent ON parent.n = s.parent_n ORDER BY s.n"
-    )
-    for row in rows:
-        yield {"record": "session", **dict(zip(names, row, strict=True))}
+}  # fmt: skip
+"""The names and the query of records without further decoding, in the order of loading."""
 
 
 def _pages(db: Connection, sql: str) -> Iterator[tuple[Any, ...]]:
@@ -155,6 +157,8 @@ def _pages(db: Connection, sql: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _dump_messages(db: Connection) -> Iterator[Line]:
+    names = ("id", "session_id", "ordinal", "key", "role", "speaker", "parts", "origin", "model",
+             "usage", "created_at", "channel")  # fmt: skip
     for row in _pages(
         db,
         f"SELECT m.n, {id_text('i.id')}, s.id, m.ordinal, m.key, m.role, m.speaker,"
@@ -162,22 +166,12 @@ def _dump_messages(db: Connection) -> Iterator[Line]:
         " JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n"
         " WHERE m.n > :after ORDER BY m.n LIMIT :page",
     ):
-        _, id_, session_id, ordinal, key, role, speaker, parts, origin, model, usage, at, way = row
-        yield {
-            "record": "message",
-            "id": id_,
-            "session_id": session_id,
-            "ordinal": ordinal,
-            "key": unpack_key(key),
-            "role": unpack_role(role),
-            "speaker": speaker,
-            "parts": [_part_fields(part) for part in unpack_parts(parts)],
-            "origin": origin,
-            "model": model,
-            "usage": unpack_json(usage) if usage else {},
-            "created_at": at,
-            "channel": way,
-        }
+        line = {"record": "message", **dict(zip(names, row[1:], strict=True))}
+        line["key"] = unpack_key(line["key"])
+        line["role"] = unpack_role(line["role"])
+        line["parts"] = [_part_fields(part) for part in unpack_parts(line["parts"])]
+        line["usage"] = unpack_json(line["usage"]) if line["usage"] else {}
+        yield line
 
 
 def _part_fields(part: Part) -> Line:
@@ -216,20 +210,6 @@ def _dump_fragments(db: Connection) -> Iterator[Line]:
         for name in ("payload", "source_messages", "metadata"):
             line[name] = unpack_json(line[name])
         yield line
-    for id_, version, content, summary, at, reason in db.rows(
-        f"SELECT {id_text('i.id')}, v.version, v.content, v.summary, v.changed_at, v.reason"
-        " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n ORDER BY v.fragment_n, 2"
-    ):
-        yield {"record": "version", "fragment_id": id_, "version": version, "content": content,
-               "summary": summary, "changed_at": at, "reason": reason}  # fmt: skip
-    for source, target, kind, weight, note, at in db.rows(
-        f"SELECT {id_text('a.id')}, {id_text('b.id')}, e.kind, e.weight, e.note, e.created_at"
-        " FROM edges e"
-        " JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
-        " ORDER BY e.source_n, e.target_n, e.kind"
-    ):
-        yield {"record": "edge", "source": source, "target": target, "kind": kind,
-               "weight": weight, "note": note, "created_at": at}  # fmt: skip
 
 
 def has_item(db: Connection, id_: str) -> bool:
@@ -280,11 +260,7 @@ def load_project(db: Connection, line: Line, _now: datetime) -> bool:
     if existing:
         _add_alias(db, "project_n", line["id"], *existing)
         return False
-    db.run(
-        "INSERT INTO projects (id, path, remote, name, created_at)"
-        " VALUES (:id, :path, :remote, :name, :created_at)",
-        **_fields(line, "id", "path", "remote", "name", "created_at"),
-    )
+    db.insert("projects", **_fields(line, *_RECORDS["project"][0]))
     return True
 
 
@@ -300,12 +276,8 @@ def load_session(db: Connection, line: Line, _now: datetime) -> bool:
         return False
     names = ("id", "external_id", "agent", "title", "files", "branch", "started_at",
              "last_message_at", "state")  # fmt: skip
-    n = db.value(
-        "INSERT INTO sessions (id, external_id, project_n, agent, title, files, branch,"
-        " parent_n, started_at, last_message_at, state)"
-        " VALUES (:id, :external_id, :project_n, :agent,"
-        " :title, :files, :branch, :parent_n, :started_at, :last_message_at, :state)"
-        " RETURNING n",
+    n = db.insert_numbered(
+        "sessions",
         project_n=_number(db, "projects", line["project_id"]),
         parent_n=_number(db, "sessions", line["parent_id"]),
         **_fields(line, *names),
@@ -316,12 +288,7 @@ def load_session(db: Connection, line: Line, _now: datetime) -> bool:
 
 def _add_alias(db: Connection, column: str, id_: str, n: int, own_id: str) -> None:
     if id_ != own_id:
-        db.run(
-            f"INSERT INTO aliases (id, {column}) VALUES (:id, :n)"
-            f" ON CONFLICT (id) DO UPDATE SET {column} = excluded.{column}",
-            id=id_,
-            n=n,
-        )
+        db.upsert("aliases", ("id",), id=id_, **{column: n})
 
 
 def load_distillation(db: Connection, line: Line, now: datetime) -> bool:
@@ -329,15 +296,11 @@ def load_distillation(db: Connection, line: Line, now: datetime) -> bool:
     if has_item(db, line["id"]):
         return False
     session_n = get_session_number(db, line["session_id"])
+    names = ("id", "session_id", "generation", "text", "from_message", "to_message",
+             "source_tokens")  # fmt: skip
     record = Distillation(
-        id=line["id"],
-        session_id=line["session_id"],
-        generation=line["generation"],
-        text=line["text"],
-        from_message=line["from_message"],
-        to_message=line["to_message"],
+        **_fields(line, *names),
         tokens=0,
-        source_tokens=line["source_tokens"],
         archived=bool(line["archived"]),
         created_at=clock.from_us(line["created_at"]),
         sources=tuple(tuple(ordinals) for ordinals in line["sources"]),
@@ -365,47 +328,53 @@ def load_fragment(db: Connection, line: Line, mentioned: Sequence[Mention], now:
     state = _fields(line, *FRAGMENT_STATE)
     if state["superseded_by"] and history.find_tombstones(db, [state["superseded_by"]]):
         state |= {"superseded_by": None, "valid_to": None}
-    assignments = ", ".join(f"{name} = :{name}" for name in FRAGMENT_STATE)
-    db.run(
-        f"UPDATE fragments SET {assignments} WHERE n = :n",
-        n=n,
-        **state,
-    )
+    db.update("fragments", n, **state)
     fragments.reindex(db, n)
 
 
-def load_version(db: Connection, line: Line, _now: datetime) -> bool:
-    """Load a former version of a fragment, unless it exists or was forgotten."""
-    n = _number(db, "items", line["fragment_id"])
-    if n is None:
-        return False
-    return bool(
-        db.run(
-            "INSERT INTO fragment_versions (fragment_n, version, content, summary, changed_at,"
-            " reason) VALUES (:n, :version, :content, :summary, :changed_at, :reason)"
-            " ON CONFLICT DO NOTHING",
-            n=n,
-            **_fields(line, "version", "content", "summary", "changed_at", "reason"),
-        )
-    )
+class _References(NamedTuple):
+    """The table of a record, its columns that refer to others, and its other columns.
+
+    Each reference has the table and the name of the id.
+    """
+
+    table: str
+    references: dict[str, tuple[str, str]]
+    columns: tuple[str, ...]
 
 
-def load_edge(db: Connection, line: Line, _now: datetime) -> bool:
-    """Load an edge, unless it exists or one of its ends was forgotten."""
-    source_n = _number(db, "items", line["source"])
-    target_n = _number(db, "items", line["target"])
-    if source_n is None or target_n is None:
+_REFERENCES = {
+    "version": _References(
+        "fragment_versions",
+        {"fragment_n": ("items", "fragment_id")},
+        ("version", "content", "summary", "changed_at", "reason"),
+    ),
+    "edge": _References(
+        "edges",
+        {"source_n": ("items", "source"), "target_n": ("items", "target")},
+        ("kind", "weight", "note", "created_at"),
+    ),
+    "staged_turn": _References(
+        "staged_turns", {"session_n": ("sessions", "session_id")}, ("key", "body", "created_at")
+    ),
+    "confirmation": _References(
+        "confirmations",
+        {"fragment_n": ("items", "fragment_id"), "project_n": ("projects", "project_id")},
+        ("times", "at"),
+    ),
+    "shared": _References(
+        "shared", {"fragment_n": ("items", "fragment_id")}, ("entry", "digest", "left_out")
+    ),
+}
+
+
+def _load_referring(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a record, unless it exists or one that it refers to was forgotten."""
+    table, references, columns = _REFERENCES[line["record"]]
+    ns = {column: _number(db, kind, line[name]) for column, (kind, name) in references.items()}
+    if None in ns.values():
         return False
-    return bool(
-        db.run(
-            "INSERT INTO edges (source_n, target_n, kind, weight, note, created_at)"
-            " VALUES (:source_n, :target_n, :kind, :weight, :note, :created_at)"
-            " ON CONFLICT DO NOTHING",
-            source_n=source_n,
-            target_n=target_n,
-            **_fields(line, "kind", "weight", "note", "created_at"),
-        )
-    )
+    return db.insert_unless_exists(table, **_fields(line, *columns), **ns)
 
 
 def load_watermark(db: Connection, line: Line, _now: datetime) -> bool:
@@ -430,15 +399,6 @@ def load_claim(db: Connection, line: Line, _now: datetime) -> bool:
     return message_dedup.put_claims(db, session_n, line["channel"], [(line["key"], message_n)])
 
 
-def load_staged_turn(db: Connection, line: Line, _now: datetime) -> bool:
-    """Load a staged turn, unless it exists or its session was forgotten."""
-    n, key = _number(db, "sessions", line["session_id"]), line["key"]
-    if n is None or any(turn.key == key for turn in messages.find_staged_turns(db, n)):
-        return False
-    messages.stage_turn(db, n, key, line["body"], now=clock.from_us(line["created_at"]))
-    return True
-
-
 def load_session_state(db: Connection, line: Line, _now: datetime) -> bool:
     """Load a state of a session, unless it exists or the session was forgotten."""
     n, name = _number(db, "sessions", line["session_id"]), line["name"]
@@ -458,23 +418,6 @@ def load_curation(db: Connection, line: Line, _now: datetime) -> bool:
     return True
 
 
-def load_confirmation(db: Connection, line: Line, _now: datetime) -> bool:
-    """Load the confirmations of a fragment in a project, unless they exist or one was forgotten."""
-    n = _number(db, "items", line["fragment_id"])
-    project_n = _number(db, "projects", line["project_id"])
-    if n is None or project_n is None:
-        return False
-    return bool(
-        db.run(
-            "INSERT INTO confirmations (fragment_n, project_n, times, at)"
-            " VALUES (:n, :project_n, :times, :at) ON CONFLICT DO NOTHING",
-            n=n,
-            project_n=project_n,
-            **_fields(line, "times", "at"),
-        )
-    )
-
-
 def load_judgement(db: Connection, line: Line, _now: datetime) -> bool:
     """Load a decision about two fragments, unless it exists or one was forgotten.
 
@@ -486,29 +429,9 @@ def load_judgement(db: Connection, line: Line, _now: datetime) -> bool:
     (a_n, a_version), (b_n, b_version) = ends
     if a_n is None or b_n is None:
         return False
-    return bool(
-        db.run(
-            "INSERT INTO judgements (a_n, b_n, verb, verdict, a_version, b_version, at)"
-            " VALUES (:a_n, :b_n, :verb, :verdict, :a_version, :b_version, :at)"
-            " ON CONFLICT DO NOTHING",
-            a_n=a_n,
-            b_n=b_n,
-            a_version=a_version,
-            b_version=b_version,
-            **_fields(line, "verb", "verdict", "at"),
-        )
-    )
-
-
-def load_shared(db: Connection, line: Line, _now: datetime) -> bool:
-    """Load an entry of a project's shared page, unless it exists or its fragment is gone."""
-    n = _number(db, "items", line["fragment_id"])
-    if n is None or project_rows.find_shared_entry(db, line["entry"]) is not None:
-        return False
-    project_rows.put_shared_entries(
-        db, [SharedRow(line["entry"], n, line["digest"], bool(line["left_out"]))]
-    )
-    return True
+    pair = {"a_n": a_n, "b_n": b_n, "a_version": a_version, "b_version": b_version}
+    values = _fields(line, "verb", "verdict", "at") | pair
+    return db.insert_unless_exists("judgements", **values)
 
 
 def load_spend(db: Connection, line: Line, _now: datetime) -> bool:
@@ -544,17 +467,12 @@ LOADERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
     "project": load_project,
     "session": load_session,
     "distillation": load_distillation,
-    "version": load_version,
-    "edge": load_edge,
     "watermark": load_watermark,
     "claim": load_claim,
-    "staged_turn": load_staged_turn,
     "session_state": load_session_state,
     "curation": load_curation,
-    "confirmation": load_confirmation,
     "judgement": load_judgement,
-    "shared": load_shared,
     "spend": load_spend,
     "tombstone": load_tombstone,
+    **dict.fromkeys(_REFERENCES, _load_referring),
 }
-"""The loader of each kind of record, except those that need more than the store."""

@@ -106,13 +106,12 @@ def _candidate_sessions(
     """Return the sessions of the same agent and project that may be the original."""
     if not head:
         return []
-    return db.column(
+    sql = (
         "SELECT s.n FROM sessions own JOIN sessions s ON s.agent = own.agent"
         " AND s.project_n IS NOT DISTINCT FROM own.project_n"
-        " WHERE own.n = :n AND s.n <> :n AND s.last_message_at >= :earliest",
-        n=session_n,
-        earliest=min(_fingerprint(message).at for message in head),
+        " WHERE own.n = :n AND s.n <> :n AND s.last_message_at >= :earliest"
     )
+    return db.column(sql, n=session_n, earliest=min(_fingerprint(message).at for message in head))
 
 
 def link_forks(db: Connection, session_n: int, fresh: Sequence[PreparedMessage]) -> None:
@@ -120,18 +119,15 @@ def link_forks(db: Connection, session_n: int, fresh: Sequence[PreparedMessage])
     if not fresh:
         return
     moments = [clock.to_us(message.new.created_at) for message in fresh]
-    rows = db.rows(
+    sql = (
         f"SELECT s.n, own.started_at, {_FINGERPRINT_COLUMNS} FROM sessions own JOIN sessions s"
         " ON s.agent = own.agent AND s.project_n IS NOT DISTINCT FROM own.project_n"
         " JOIN messages m ON m.session_n = s.n AND m.channel = :channel"
         " AND m.ordinal = (SELECT min(ordinal) FROM messages WHERE session_n = s.n)"
         " JOIN items i ON i.n = m.n WHERE own.n = :n AND s.n <> :n AND s.parent_n IS NULL"
-        " AND s.started_at BETWEEN :first AND :last",
-        n=session_n,
-        channel=_FILE_CHANNEL,
-        first=min(moments),
-        last=max(moments),
+        " AND s.started_at BETWEEN :first AND :last"
     )
+    rows = db.rows(sql, n=session_n, channel=_FILE_CHANNEL, first=min(moments), last=max(moments))
     begun = {row[-1] for row in rows}
     marks = {
         _fingerprint(message) for message, at in zip(fresh, moments, strict=True) if at in begun
@@ -149,18 +145,16 @@ def _began_before(began: int, first: _Fingerprint, marks: set[_Fingerprint]) -> 
 
 def set_parent(db: Connection, session_n: int, parent_n: int) -> None:
     """Set the session that another one was forked from."""
-    db.run("UPDATE sessions SET parent_n = :parent WHERE n = :n", parent=parent_n, n=session_n)
+    db.update("sessions", session_n, parent_n=parent_n)
 
 
 def descendants(db: Connection, session_n: int) -> set[int]:
     """Return the sessions forked from a session, directly or not."""
-    return set(
-        db.column(
-            "WITH RECURSIVE below (n) AS (SELECT n FROM sessions WHERE parent_n = :n UNION"
-            " SELECT s.n FROM sessions s JOIN below b ON s.parent_n = b.n) SELECT n FROM below",
-            n=session_n,
-        )
+    sql = (
+        "WITH RECURSIVE below (n) AS (SELECT n FROM sessions WHERE parent_n = :n UNION"
+        " SELECT s.n FROM sessions s JOIN below b ON s.parent_n = b.n) SELECT n FROM below"
     )
+    return set(db.column(sql, n=session_n))
 
 
 def move_to_original(db: Connection, session_n: int, ns: Sequence[int], *, now: datetime) -> None:
@@ -169,17 +163,8 @@ def move_to_original(db: Connection, session_n: int, ns: Sequence[int], *, now: 
         "SELECT coalesce(max(ordinal) + 1, 0) FROM messages WHERE session_n = :n", n=session_n
     )
     for place, n in enumerate(ns, ordinal):
-        db.run(
-            "UPDATE messages SET session_n = :session_n, ordinal = :place WHERE n = :n",
-            session_n=session_n,
-            place=place,
-            n=n,
-        )
-    db.run(
-        f"UPDATE items SET session_n = :session_n WHERE {among('n', 'ns')}",
-        session_n=session_n,
-        ns=int_array(ns),
-    )
+        db.update("messages", n, session_n=session_n, ordinal=place)
+        db.update("items", n, session_n=session_n)
     last = db.value(f"SELECT max(created_at) FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
     db.run(
         "UPDATE sessions SET last_message_at = :at WHERE n = :n AND last_message_at < :at",
@@ -295,15 +280,14 @@ def echo_sources(db: Connection, ns: Sequence[int], session_ns: Collection[int])
 
     Their tombstone ids derive from the message ids.
     """
-    rows = db.rows(
+    sql = (
         f"SELECT {id_text('i.id')}, k.key, m.session_n, m.ordinal, m.parts FROM"
         f" (SELECT n, key FROM messages WHERE channel = :channel AND {among('n', 'ns')}"
         " UNION ALL SELECT message_n, key FROM claims"
         f" WHERE channel = :channel AND {among('message_n', 'ns')}) k"
-        " JOIN messages m ON m.n = k.n JOIN items i ON i.n = k.n",
-        channel=_GATEWAY_CHANNEL,
-        ns=int_array(ns),
+        " JOIN messages m ON m.n = k.n JOIN items i ON i.n = k.n"
     )
+    rows = db.rows(sql, channel=_GATEWAY_CHANNEL, ns=int_array(ns))
     sources = {}
     for at, (id_, key, session_n, ordinal, packed) in enumerate(rows):
         parts = unpack_parts(packed)

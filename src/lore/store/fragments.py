@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from lore import clock
 from lore.errors import NotFound
 from lore.records import TRUST, UNASKED_TRUST, Fragment, FragmentKind, FragmentVersion, Origin
 from lore.relevance import BELIEVED, MOST_BOOST, NEIGHBOUR_BOOST, VISIBLE, decay_rate, relevance
 from lore.store import graph, history, items, keywords, standing_instructions
-from lore.store.codec import unpack_json, unpack_time
+from lore.store.codec import pack_json, unpack_json, unpack_record
 from lore.store.items import NewItem
 from lore.store.sqlite import Connection, Row, among, id_text, int_array, json_field
 from lore.text import tokens
@@ -93,28 +91,26 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
     n = items.add(
         db, NewItem(new.id, "fragment", new.project_n, new.session_n, at, size, embeds=True)
     )
-    db.run(
-        "INSERT INTO fragments (n, content, summary, depth, kind, payload, importance,"
-        " confidence, decay_rate, access_count, last_reinforced, relevance, origin, trust,"
-        " source_messages, updated_at, version, metadata) VALUES (:n, :content, :summary,"
-        " :depth, :kind, :payload, :importance, :confidence, :decay_rate, 0, :at, :relevance,"
-        " :origin,"
-        " :trust, :source_messages, :at, 1, :metadata)",
+    db.insert(
+        "fragments",
         n=n,
         content=new.content,
         summary=new.summary,
         depth=new.depth,
         kind=new.kind,
-        payload=_json(new.payload),
+        payload=pack_json(new.payload),
         importance=new.importance,
         confidence=new.confidence,
         decay_rate=decay_rate(new.importance),
-        at=at,
+        access_count=0,
+        last_reinforced=at,
         relevance=relevance(new.importance, 0, 0.0),
         origin=new.origin,
         trust=TRUST[new.origin] if new.trust is None else new.trust,
-        source_messages=_json(list(new.source_messages)),
-        metadata=_json(new.metadata),
+        source_messages=pack_json(new.source_messages),
+        updated_at=at,
+        version=1,
+        metadata=pack_json(new.metadata),
     )
     keywords.add_fragment(db, n, new.summary, new.content, new.kind)
     graph.add_mentions(db, n, new.mentions)
@@ -134,12 +130,10 @@ def _sync_standing(db: Connection, n: int) -> None:
     row = db.find(
         "SELECT i.project_n, f.content, f.summary, i.created_at FROM fragments f"
         " JOIN items i ON i.n = f.n WHERE f.n = :n AND f.kind = 'preference'"
-        " AND f.trust >= :unasked AND ((f.origin = 'user' AND f.trust = :person)"
+        f" AND f.trust >= {UNASKED_TRUST} AND ((f.origin = 'user' AND f.trust = {TRUST['user']})"
         f" OR f.origin = 'repo' OR {json_field('f.metadata', 'promoted_from')} IS NOT NULL)"
-        " AND f.deleted_at IS NULL AND f.superseded_by IS NULL",
+        f" AND {LIVING_FRAGMENT}",
         n=n,
-        unasked=UNASKED_TRUST,
-        person=TRUST["user"],
     )
     if row:
         project_n, content, summary, created_at = row
@@ -161,32 +155,18 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
     """Replace a fragment's text, keep the former one as a version, and return the new version."""
     old = get(db, n)
     at = clock.to_us(now)
-    db.run(
-        "INSERT INTO fragment_versions"
-        " (fragment_n, version, content, summary, changed_at, reason)"
-        " VALUES (:n, :version, :content, :summary, :at, :reason)",
-        n=n,
+    db.insert(
+        "fragment_versions",
+        fragment_n=n,
         version=old.version,
         content=old.content,
         summary=old.summary,
-        at=at,
+        changed_at=at,
         reason=reason,
     )
-    db.run(
-        "UPDATE fragments SET content = :content, summary = :summary, version = version + 1,"
-        " updated_at = :at, last_reinforced = CASE WHEN :reinforces = 1 THEN :at"
-        " ELSE last_reinforced END WHERE n = :n",
-        content=content,
-        summary=summary,
-        at=at,
-        reinforces=int(reinforces),
-        n=n,
-    )
-    db.run(
-        "UPDATE items SET tokens = :tokens, embedder_n = NULL WHERE n = :n",
-        tokens=tokens.count(content),
-        n=n,
-    )
+    values = {"content": content, "summary": summary, "version": old.version + 1, "updated_at": at}
+    db.update("fragments", n, **values, **({"last_reinforced": at} if reinforces else {}))
+    db.update("items", n, tokens=tokens.count(content), embedder_n=None)
     db.run("DELETE FROM vectors WHERE n = :n", n=n)
     keywords.add_fragment(db, n, summary, content, old.kind)
     graph.remove_mentions(db, [n])
@@ -217,12 +197,11 @@ def by_number(db: Connection, ns: Sequence[int]) -> dict[int, Fragment]:
 
 def has_knowledge_from(db: Connection, session_n: int) -> bool:
     """Return whether a session produced fragments besides its episode."""
-    rows = db.rows(
-        f"SELECT 1 {_FROM} WHERE i.session_n = :n AND f.kind <> 'episode'"
-        " AND f.deleted_at IS NULL LIMIT 1",
-        n=session_n,
+    sql = (
+        "SELECT 1 FROM fragments f JOIN items i ON i.n = f.n WHERE i.session_n = :n"
+        " AND f.kind <> 'episode' AND f.deleted_at IS NULL LIMIT 1"
     )
-    return bool(list(rows))
+    return db.find(sql, n=session_n) is not None
 
 
 def recent_decisions(db: Connection, at_us: int, *, project_n: int) -> list[int]:
@@ -292,59 +271,42 @@ def _days_since(column: str) -> str:
 
 def is_deleted(db: Connection, n: int) -> bool:
     """Return whether a fragment is deleted; it can be restored."""
-    return db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) is not None
+    return n in deletion_times(db, [n])
 
 
-def find_deleted_at(db: Connection, n: int) -> int | None:
-    """Return the stored time of a fragment's deletion, or None."""
-    deleted_at = db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n)
-    return None if deleted_at is None else int(deleted_at)
+def deletion_times(db: Connection, ns: Sequence[int]) -> dict[int, int]:
+    """Return those of the fragments that are deleted, with the stored times of their deletion."""
+    sql = f"SELECT n, deleted_at FROM fragments WHERE deleted_at IS NOT NULL AND {among('n', 'ns')}"
+    return dict(db.rows(sql, ns=int_array(ns)))
 
 
 def boost_and_doubt(db: Connection, n: int) -> tuple[float, int, float]:
     """Return the boost from neighbours and its time, and the doubt from missing files."""
-    boost, at, doubt = db.rows("SELECT boost, boosted_at, doubt FROM fragments WHERE n = :n", n=n)[
-        0
-    ]
-    return boost, at, doubt
-
-
-def deleted_among(db: Connection, ns: Sequence[int]) -> set[int]:
-    """Return those of the fragments that are deleted."""
-    return set(
-        db.column(
-            f"SELECT n FROM fragments WHERE deleted_at IS NOT NULL AND {among('n', 'ns')}",
-            ns=int_array(ns),
-        )
-    )
+    row: tuple[float, int, float]
+    (row,) = db.rows("SELECT boost, boosted_at, doubt FROM fragments WHERE n = :n", n=n)
+    return row
 
 
 def get_versions(db: Connection, n: int) -> list[FragmentVersion]:
     """Return the former versions of a fragment, oldest first."""
-    rows = db.rows(
+    sql = (
         f"SELECT {id_text('i.id')}, v.version, v.content, v.summary, v.changed_at, v.reason"
         " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n"
-        " WHERE v.fragment_n = :n ORDER BY v.version",
-        n=n,
+        " WHERE v.fragment_n = :n ORDER BY v.version"
     )
-    return [
-        FragmentVersion(id_, version, content, summary, unpack_time(at), reason)
-        for id_, version, content, summary, at, reason in rows
-    ]
+    return [unpack_record(FragmentVersion, row) for row in db.rows(sql, n=n)]
 
 
 def roots(db: Connection, *, project_n: int | None, limit: int) -> list[tuple[int, int]]:
     """Return the roots, each with its number of children, strongest first."""
-    rows = db.rows(
+    sql = (
         "SELECT f.n, (SELECT count(*) FROM edges e WHERE e.source_n = f.n"
         " AND e.kind = 'hierarchical') FROM fragments f JOIN items i ON i.n = f.n"
         f" WHERE f.depth = 0 AND {VISIBLE_FRAGMENT}"
         " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
-        " ORDER BY f.relevance DESC, f.n DESC LIMIT :limit",
-        project_n=project_n,
-        limit=limit,
+        " ORDER BY f.relevance DESC, f.n DESC LIMIT :limit"
     )
-    return [(n, children) for n, children in rows]
+    return [(n, children) for n, children in db.rows(sql, project_n=project_n, limit=limit)]
 
 
 def reinforce_all(db: Connection, ids: Sequence[str], *, now: datetime) -> None:
@@ -389,11 +351,7 @@ def reinforce(db: Connection, n: int, *, now: datetime) -> None:
 
 def set_deleted(db: Connection, n: int, deleted_at: datetime | None, *, now: datetime) -> None:
     """Delete a fragment reversibly, or restore it."""
-    db.run(
-        "UPDATE fragments SET deleted_at = :at WHERE n = :n",
-        at=clock.to_us(deleted_at) if deleted_at else None,
-        n=n,
-    )
+    db.update("fragments", n, deleted_at=clock.to_us(deleted_at) if deleted_at else None)
     reindex(db, n)
     _restore_superseded(db, n, replaced=deleted_at is None, now=now)
     history.log_change(db, "delete" if deleted_at else "change", [n], now)
@@ -411,12 +369,8 @@ def _restore_superseded(db: Connection, n: int, *, replaced: bool, now: datetime
 
 def set_superseded(db: Connection, n: int, newer_id: str | None, *, now: datetime) -> None:
     """Mark a fragment as superseded by a newer one, or as live again."""
-    db.run(
-        "UPDATE fragments SET superseded_by = :newer, valid_to = :at WHERE n = :n",
-        newer=newer_id,
-        at=clock.to_us(now) if newer_id else None,
-        n=n,
-    )
+    valid_to = clock.to_us(now) if newer_id else None
+    db.update("fragments", n, superseded_by=newer_id, valid_to=valid_to)
     reindex(db, n)
     history.log_change(db, "change", [n], now)
 
@@ -425,9 +379,7 @@ def reindex(db: Connection, n: int) -> None:
     """Index a fragment if it is live, and remove it from the indexes if not."""
     _sync_standing(db, n)
     row = db.find(
-        "SELECT summary, content, kind FROM fragments"
-        " WHERE n = :n AND deleted_at IS NULL AND superseded_by IS NULL",
-        n=n,
+        f"SELECT summary, content, kind FROM fragments f WHERE n = :n AND {LIVING_FRAGMENT}", n=n
     )
     if row:
         keywords.add_fragment(db, n, *row)
@@ -439,64 +391,42 @@ def reindex(db: Connection, n: int) -> None:
         return
     keywords.remove(db, [n], type="fragment")
     db.run("DELETE FROM vectors WHERE n = :n", n=n)
-    db.run("UPDATE items SET embedder_n = :never WHERE n = :n", never=items.NEVER_EMBEDDED, n=n)
+    db.update("items", n, embedder_n=items.NEVER_EMBEDDED)
 
 
 def set_attribution(db: Connection, n: int, origin: Origin, trust: int, kind: FragmentKind) -> None:
     """Set the origin, trust and kind of a fragment."""
-    db.run(
-        "UPDATE fragments SET origin = :origin, trust = :trust, kind = :kind WHERE n = :n",
-        origin=origin,
-        trust=trust,
-        kind=kind,
-        n=n,
-    )
-
-
-def set_depth(db: Connection, n: int, depth: int) -> None:
-    """Set the depth of a fragment in its tree."""
-    db.run("UPDATE fragments SET depth = :depth WHERE n = :n", depth=depth, n=n)
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
-
-
-def _optional_time(us: int | None) -> datetime | None:
-    return None if us is None else unpack_time(us)
+    db.update("fragments", n, origin=origin, trust=trust, kind=kind)
 
 
 def _fragment(row: Row) -> Fragment:
-    names = Fragment.__dataclass_fields__
-    values = dict(zip(names, row, strict=True))
-    for name in ("payload", "metadata"):
-        values[name] = unpack_json(values[name])
-    values["source_messages"] = tuple(unpack_json(values["source_messages"]))
-    for name in ("last_accessed", "valid_from", "valid_to"):
-        values[name] = _optional_time(values[name])
-    for name in ("last_reinforced", "created_at", "updated_at"):
-        values[name] = unpack_time(values[name])
-    return Fragment(**values)
+    return unpack_record(
+        Fragment,
+        row,
+        payload=unpack_json,
+        metadata=unpack_json,
+        source_messages=lambda packed: tuple(unpack_json(packed)),
+    )
 
 
 def outdated_messages(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> set[int]:
     """Return the messages of these sessions all of whose fragments were superseded."""
-    rows = db.rows(
-        "SELECT f.source_messages FROM fragments f JOIN items i ON i.n = f.n"
-        " WHERE f.superseded_by IS NOT NULL AND f.deleted_at IS NULL"
-        f" AND {among('i.session_n', 'sessions')}",
-        sessions=int_array(session_ns),
-    )
-    out_of_date = {id_ for (packed,) in rows for id_ in unpack_json(packed)}
+    out_of_date = _source_messages(db, session_ns, "f.superseded_by IS NOT NULL")
     if not out_of_date:
         return set()
     ids = {id_: n for n, id_ in items.ids_of(db, ns).items()}
     candidates = out_of_date & ids.keys()
-    live = db.rows(
+    if candidates:
+        candidates -= _source_messages(
+            db, session_ns, "f.superseded_by IS NULL AND f.kind <> 'episode'"
+        )
+    return {ids[id_] for id_ in candidates}
+
+
+def _source_messages(db: Connection, session_ns: Sequence[int], condition: str) -> set[str]:
+    rows = db.rows(
         "SELECT f.source_messages FROM fragments f JOIN items i ON i.n = f.n"
-        " WHERE f.superseded_by IS NULL AND f.deleted_at IS NULL AND f.kind <> 'episode'"
-        f" AND {among('i.session_n', 'sessions')}",
+        f" WHERE {condition} AND f.deleted_at IS NULL AND {among('i.session_n', 'sessions')}",
         sessions=int_array(session_ns),
     )
-    still_live = {id_ for (packed,) in live for id_ in unpack_json(packed)} if candidates else set()
-    return {ids[id_] for id_ in candidates - still_live}
+    return {id_ for (packed,) in rows for id_ in unpack_json(packed)}

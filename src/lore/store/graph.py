@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from lore import clock
 from lore.records import Edge, EdgeKind
-from lore.store.codec import unpack_time
-from lore.store.sqlite import Connection, among, full_text, id_text, int_array, text_array
+from lore.store.codec import unpack_record
+from lore.store.sqlite import Connection, Row, among, full_text, id_text, int_array, text_array
 from lore.text import entities
 from lore.text.entities import Mention
 
@@ -60,41 +60,27 @@ def put_edge(
     )
 
 
-def remove_edge(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> None:
-    """Delete an edge."""
-    db.run(
-        "DELETE FROM edges WHERE source_n = :source_n AND target_n = :target_n AND kind = :kind",
-        source_n=source_n,
-        target_n=target_n,
-        kind=kind,
-    )
+def remove_edge(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> Row | None:
+    """Delete an edge; return its weight, note and time if it existed."""
+    sql = f"DELETE FROM edges WHERE {_THIS_EDGE} RETURNING weight, note, created_at"
+    return db.find(sql, source_n=source_n, target_n=target_n, kind=kind)
 
 
 def find_edge(db: Connection, source_n: int, target_n: int, kind: EdgeKind) -> EdgeState | None:
     """Return the weight and note of an edge, or None."""
-    row = db.find(
-        "SELECT weight, note FROM edges"
-        " WHERE source_n = :source_n AND target_n = :target_n AND kind = :kind",
-        source_n=source_n,
-        target_n=target_n,
-        kind=kind,
-    )
+    sql = f"SELECT weight, note FROM edges WHERE {_THIS_EDGE}"
+    row = db.find(sql, source_n=source_n, target_n=target_n, kind=kind)
     return None if row is None else EdgeState(*row)
 
 
 def edges_of_fragment(db: Connection, n: int) -> list[Edge]:
     """Return the edges of a fragment, in both directions."""
-    rows = db.rows(
+    sql = (
         f"SELECT {id_text('a.id')}, {id_text('b.id')}, e.kind, e.weight, e.note, e.created_at"
-        " FROM edges e"
-        " JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
-        " WHERE e.source_n = :n OR e.target_n = :n ORDER BY e.kind, e.weight DESC",
-        n=n,
+        " FROM edges e JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
+        " WHERE e.source_n = :n OR e.target_n = :n ORDER BY e.kind, e.weight DESC"
     )
-    return [
-        Edge(source, target, kind, weight, note, unpack_time(at))
-        for source, target, kind, weight, note, at in rows
-    ]
+    return [unpack_record(Edge, row) for row in db.rows(sql, n=n)]
 
 
 def edges_among(db: Connection, ns: Sequence[int], kinds: Sequence[EdgeKind]) -> list[EdgeRow]:
@@ -102,80 +88,50 @@ def edges_among(db: Connection, ns: Sequence[int], kinds: Sequence[EdgeKind]) ->
     if not len(ns):
         return []
     kind_list = ", ".join(f"'{kind}'" for kind in kinds)
-    rows = db.rows(
-        "SELECT source_n, target_n, kind, weight FROM edges"
-        f" WHERE kind IN ({kind_list})"
-        f" AND ({among('source_n', 'ns')} OR {among('target_n', 'ns')})",
-        ns=int_array(ns),
+    sql = (
+        f"SELECT source_n, target_n, kind, weight FROM edges WHERE kind IN ({kind_list})"
+        f" AND ({among('source_n', 'ns')} OR {among('target_n', 'ns')})"
     )
-    return [EdgeRow(*row) for row in rows]
+    return [EdgeRow(*row) for row in db.rows(sql, ns=int_array(ns))]
 
 
-def live_children(db: Connection, n: int) -> list[int]:
-    """Return a fragment's children that are not deleted, in the order they were learned."""
-    return db.column(
+def children(db: Connection, n: int, *, deleted: bool = False) -> list[int]:
+    """Return a fragment's children in the order they were learned; deleted ones if requested."""
+    sql = (
         "SELECT e.target_n FROM edges e JOIN fragments f ON f.n = e.target_n"
-        " WHERE e.source_n = :n AND e.kind = 'hierarchical' AND f.deleted_at IS NULL"
-        " ORDER BY e.target_n",
-        n=n,
+        " WHERE e.source_n = :n AND e.kind = 'hierarchical'"
+        " AND (:deleted OR f.deleted_at IS NULL) ORDER BY e.target_n"
     )
-
-
-def all_children(db: Connection, n: int) -> list[int]:
-    """Return a fragment's children, deleted ones included."""
-    return db.column(
-        "SELECT target_n FROM edges WHERE source_n = :n AND kind = 'hierarchical'"
-        " ORDER BY target_n",
-        n=n,
-    )
+    return db.column(sql, n=n, deleted=deleted)
 
 
 def find_parent(db: Connection, n: int) -> int | None:
     """Return a fragment's parent, or None."""
-    parent = db.value(
-        "SELECT source_n FROM edges WHERE target_n = :n AND kind = 'hierarchical'", n=n
-    )
-    return None if parent is None else int(parent)
+    sql = "SELECT source_n FROM edges WHERE target_n = :n AND kind = 'hierarchical'"
+    return db.number(sql, n=n)
 
 
 def subtree(db: Connection, n: int, *, max_depth: int = _MAX_DEPTH) -> list[tuple[int, int]]:
     """Return a fragment and its descendants, each with its distance from the top."""
-    rows = db.rows(
+    sql = (
         "WITH RECURSIVE below (n, distance) AS (SELECT :n, 0 UNION"
         " SELECT e.target_n, b.distance + 1 FROM below b JOIN edges e ON e.source_n = b.n"
         " JOIN fragments f ON f.n = e.target_n"
         " WHERE e.kind = 'hierarchical' AND b.distance < :max_depth AND f.deleted_at IS NULL)"
-        " SELECT n, min(distance) FROM below GROUP BY n ORDER BY 2, 1",
-        n=n,
-        max_depth=max_depth,
+        " SELECT n, min(distance) FROM below GROUP BY n ORDER BY 2, 1"
     )
-    return [(n_, distance) for n_, distance in rows]
+    return [(n_, distance) for n_, distance in db.rows(sql, n=n, max_depth=max_depth)]
 
 
 def ancestors(db: Connection, n: int) -> list[int]:
     """Return the ancestors of a fragment, from its root down to its parent."""
-    return db.column(
+    sql = (
         "WITH RECURSIVE above (n, distance) AS (SELECT :n, 0 UNION"
         " SELECT e.source_n, a.distance + 1 FROM above a JOIN edges e ON e.target_n = a.n"
         " WHERE e.kind = 'hierarchical' AND a.distance < :deepest)"
-        " SELECT n FROM above WHERE distance > 0 ORDER BY distance DESC",
-        n=n,
-        deepest=_MAX_DEPTH,
+        " SELECT n FROM above WHERE distance > 0 ORDER BY distance DESC"
     )
-
-
-def open_conflicts(db: Connection, *, project_n: int | None = None) -> list[tuple[int, int]]:
-    """Return (newer, older) of each conflict between live fragments, newest first."""
-    rows = db.rows(
-        "SELECT e.source_n, e.target_n FROM edges e JOIN fragments f ON f.n = e.source_n"
-        " JOIN fragments o ON o.n = e.target_n JOIN items i ON i.n = e.source_n"
-        " WHERE e.kind = 'contradicts' AND f.deleted_at IS NULL AND f.superseded_by IS NULL"
-        " AND o.deleted_at IS NULL AND o.superseded_by IS NULL"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
-        " ORDER BY e.created_at DESC, e.source_n DESC, e.target_n DESC",
-        project_n=project_n,
-    )
-    return [(source, target) for source, target in rows]
+    return db.column(sql, n=n, deepest=_MAX_DEPTH)
 
 
 _MAX_LINKED_CHARS = 2_000
@@ -199,13 +155,8 @@ def add_mentions(db: Connection, item_n: int, mentions: Sequence[Mention]) -> No
             " ON CONFLICT (name) DO UPDATE SET uses = entities.uses + 1 RETURNING n",
             name=mention.name,
         )
-        db.run(
-            "INSERT INTO mentions (item_n, entity_n, is_title)"
-            " VALUES (:item_n, :entity_n, :is_title)",
-            item_n=item_n,
-            entity_n=entity_n,
-            is_title=int(mention.is_title),
-        )
+        row = {"item_n": item_n, "entity_n": entity_n, "is_title": int(mention.is_title)}
+        db.insert("mentions", **row)
 
 
 def link_titles(db: Connection, item_n: int, content: str, mentions: Sequence[Mention]) -> None:
@@ -264,45 +215,31 @@ def remove_mentions(db: Connection, item_ns: Sequence[int]) -> None:
 
 def find_titled(db: Connection, names: Iterable[str], *, most_each: int) -> dict[str, list[int]]:
     """Return for each name the items that have it as their title."""
-    titled: dict[str, list[int]] = {}
-    for name in dict.fromkeys(names):
-        rows = db.rows(
-            "SELECT m.item_n FROM entities e JOIN mentions m ON m.entity_n = e.n"
-            " WHERE e.name = :name AND m.is_title = 1 LIMIT :most",
-            name=name,
-            most=most_each,
-        )
-        if rows:
-            titled[name] = [row[0] for row in rows]
-    return titled
+    sql = (
+        "SELECT m.item_n FROM entities e JOIN mentions m ON m.entity_n = e.n"
+        " WHERE e.name = :name AND m.is_title = 1 LIMIT :most"
+    )
+    titled = {name: db.column(sql, name=name, most=most_each) for name in dict.fromkeys(names)}
+    return {name: ns for name, ns in titled.items() if ns}
 
 
 def mentions_of_items(db: Connection, item_ns: Sequence[int]) -> MentionTable:
     """Return the mentions of items."""
-    if not len(item_ns):
-        return np.empty((0, 4), np.int64)
-    return _mention_table(
-        db.rows(
-            "SELECT m.item_n, m.entity_n, m.is_title, e.uses FROM mentions m"
-            f" JOIN entities e ON e.n = m.entity_n WHERE {among('m.item_n', 'ns')}",
-            ns=int_array(item_ns),
-        )
+    sql = (
+        "SELECT m.item_n, m.entity_n, m.is_title, e.uses FROM mentions m"
+        f" JOIN entities e ON e.n = m.entity_n WHERE {among('m.item_n', 'ns')}"
     )
+    return _mention_table(db, sql, item_ns)
 
 
 def mentions_of_entities(db: Connection, entity_ns: Sequence[int]) -> MentionTable:
     """Return the mentions of entities."""
-    if not len(entity_ns):
-        return np.empty((0, 4), np.int64)
-    return _mention_table(
-        db.rows(
-            f"SELECT item_n, entity_n, is_title, 0 FROM mentions WHERE {among('entity_n', 'ns')}",
-            ns=int_array(entity_ns),
-        )
-    )
+    sql = f"SELECT item_n, entity_n, is_title, 0 FROM mentions WHERE {among('entity_n', 'ns')}"
+    return _mention_table(db, sql, entity_ns)
 
 
-def _mention_table(rows: Sequence[tuple[int, ...]]) -> MentionTable:
+def _mention_table(db: Connection, sql: str, ns: Sequence[int]) -> MentionTable:
+    rows = db.rows(sql, ns=int_array(ns)) if len(ns) else []
     return np.array(rows, np.int64).reshape(-1, 4)
 
 
@@ -310,7 +247,8 @@ def entity_names(db: Connection, entity_ns: Sequence[int]) -> dict[int, str]:
     """Return the names of entities by number."""
     if not len(entity_ns):
         return {}
-    rows = db.rows(
-        f"SELECT n, name FROM entities WHERE {among('n', 'ns')}", ns=int_array(entity_ns)
-    )
-    return dict(rows)
+    sql = f"SELECT n, name FROM entities WHERE {among('n', 'ns')}"
+    return dict(db.rows(sql, ns=int_array(entity_ns)))
+
+
+_THIS_EDGE = "source_n = :source_n AND target_n = :target_n AND kind = :kind"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lore.records import ITEM_TYPES, NameMatches, Origin, Part
+from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part
 from lore.store import (
     consolidation,
     dialogue_state,
@@ -31,8 +31,9 @@ from lore.store.codec import (
     unpack_key,
     unpack_parts,
 )
+from lore.store.items import MESSAGE_RANGE
 from lore.store.sessions import SessionName
-from lore.store.sqlite import Connection, among, id_blob, id_text, int_array, text_array
+from lore.store.sqlite import Connection, among, id_text, int_array, text_array
 from lore.text.words import find_quoting
 
 _BATCH = 500
@@ -62,7 +63,8 @@ def select(db: Connection, id_: str, session: str, project: str, text: str) -> F
     if session:
         return select_session(db, sessions.get_session_number(db, session))
     if project:
-        return select_project(db, project_rows.get_project(db, project))
+        project_n = project_rows.get_project(db, project)
+        return expand_selection(db, ForgetSelection(project_ns=(project_n,)))
     return select_text(db, text) if text.strip() else ForgetSelection()
 
 
@@ -71,32 +73,23 @@ def select_session(db: Connection, session_n: int) -> ForgetSelection:
     return expand_selection(db, ForgetSelection(session_ns=(session_n,)))
 
 
-def select_project(db: Connection, project_n: int) -> ForgetSelection:
-    """Select a project with all its sessions and fragments."""
-    return expand_selection(db, ForgetSelection(project_ns=(project_n,)))
-
-
 def expand_selection(db: Connection, selection: ForgetSelection) -> ForgetSelection:
     """Add the sessions of the projects, of subagents and forks, and everything in them."""
-    session_ns = [
-        row[0]
-        for row in db.rows(
-            "WITH RECURSIVE family (n) AS (SELECT n FROM sessions"
-            f" WHERE {among('n', 'sessions')} OR {among('project_n', 'projects')}"
-            " UNION SELECT s.n FROM sessions s JOIN family f ON s.parent_n = f.n)"
-            " SELECT n FROM family ORDER BY n",
-            sessions=int_array(selection.session_ns),
-            projects=int_array(selection.project_ns),
-        )
-    ]
-    rows = db.rows(
-        f"SELECT n FROM items WHERE {among('session_n', 'sessions')}"
-        f" OR {among('project_n', 'projects')}",
-        sessions=int_array(session_ns),
-        projects=int_array(selection.project_ns),
+    projects = int_array(selection.project_ns)
+    sql = (
+        "WITH RECURSIVE family (n) AS (SELECT n FROM sessions"
+        f" WHERE {among('n', 'sessions')} OR {among('project_n', 'projects')}"
+        " UNION SELECT s.n FROM sessions s JOIN family f ON s.parent_n = f.n)"
+        " SELECT n FROM family ORDER BY n"
     )
-    item_ns = {*selection.item_ns, *(row[0] for row in rows)}
-    return ForgetSelection(tuple(sorted(item_ns)), tuple(session_ns), selection.project_ns)
+    session_ns = db.column(sql, sessions=int_array(selection.session_ns), projects=projects)
+    sql = (
+        f"SELECT n FROM items WHERE {among('session_n', 'sessions')}"
+        f" OR {among('project_n', 'projects')}"
+    )
+    inside = db.column(sql, sessions=int_array(session_ns), projects=projects)
+    item_ns = tuple(sorted({*selection.item_ns, *inside}))
+    return ForgetSelection(item_ns, tuple(session_ns), selection.project_ns)
 
 
 def select_text(db: Connection, text: str) -> ForgetSelection:
@@ -142,33 +135,24 @@ def _contents(db: Connection, ns: Sequence[int] | None = None) -> Iterator[tuple
     last = 0
     condition = f" AND {among('i.n', 'ns')}" if ns is not None else ""
     params = {"ns": int_array(ns)} if ns is not None else {}
-    while True:
-        rows = db.rows(
-            "SELECT i.n, m.parts, f.payload, f.metadata, m.speaker, m.model, d.text, f.content,"
-            " f.summary FROM items i LEFT JOIN messages m ON m.n = i.n"
-            " LEFT JOIN distillations d ON d.n = i.n LEFT JOIN fragments f ON f.n = i.n"
-            f" WHERE i.n > :last{condition} ORDER BY i.n LIMIT :batch",
-            last=last,
-            batch=_BATCH,
-            **params,
-        )
-        if not rows:
-            return
+    sql = (
+        "SELECT i.n, m.parts, f.payload, f.metadata, m.speaker, m.model, d.text, f.content,"
+        " f.summary FROM items i LEFT JOIN messages m ON m.n = i.n"
+        " LEFT JOIN distillations d ON d.n = i.n LEFT JOIN fragments f ON f.n = i.n"
+        f" WHERE i.n > :last{condition} ORDER BY i.n LIMIT {_BATCH}"
+    )
+    while rows := db.rows(sql, last=last, **params):
         for n, parts, payload, metadata, *plain in rows:
-            part_texts = [
-                text for part in unpack_parts(parts or "[]") for text in _part_texts(part)
+            texts = [
+                text
+                for part in unpack_parts(parts or "[]")
+                for text in (part.text, part.name, part.call_id)
             ]
-            stored = [
-                *_json_texts(unpack_json(payload or "{}")),
-                *_json_texts(unpack_json(metadata or "{}")),
-            ]
-            former = _former_texts(db, n) if parts is None else []
-            yield n, "\n".join([*part_texts, *stored, *former, *(text for text in plain if text)])
+            texts += _json_texts(unpack_json(payload or "{}"))
+            texts += _json_texts(unpack_json(metadata or "{}"))
+            texts += _former_texts(db, n) if parts is None else []
+            yield n, "\n".join(text for text in (*texts, *plain) if text)
         last = rows[-1][0]
-
-
-def _part_texts(part: Part) -> Iterator[str]:
-    yield from (text for text in (part.text, part.name, part.call_id) if text)
 
 
 def _json_texts(value: Any) -> Iterator[str]:
@@ -189,14 +173,12 @@ def _former_texts(db: Connection, n: int) -> list[str]:
     versions = db.rows(
         "SELECT content, summary, reason FROM fragment_versions WHERE fragment_n = :n", n=n
     )
-    before = db.rows("SELECT before FROM actions WHERE fragment_n = :n AND before <> '{}'", n=n)
-    undoable = [
-        text
-        for (packed,) in before
-        for value in unpack_json(packed).values()
-        for text in _json_texts(value)
-    ]
-    return [*(text for row in versions for text in row), *undoable]
+    texts = [text for row in versions for text in row]
+    before = db.column("SELECT before FROM actions WHERE fragment_n = :n AND before <> '{}'", n=n)
+    for packed in before:
+        for value in unpack_json(packed).values():
+            texts += _json_texts(value)
+    return texts
 
 
 def with_derived(db: Connection, selection: ForgetSelection) -> ForgetSelection:
@@ -217,21 +199,17 @@ def _derived(db: Connection, ns: Sequence[int]) -> Iterator[int]:
     ):
         if not ids.isdisjoint(unpack_json(sources)):
             yield n
-    insights = db.rows(
+    yield from db.column(
         "SELECT e.source_n FROM edges e JOIN fragments f ON f.n = e.source_n"
         f" WHERE e.kind = 'derived_from' AND f.kind = 'insight' AND {among('e.target_n', 'ns')}",
         ns=int_array(ns),
     )
-    yield from (row[0] for row in insights)
-    rows = db.rows(
-        "SELECT DISTINCT d.n FROM distillations d"
-        f" JOIN items a ON a.id = {id_blob('d.from_message')}"
-        f" JOIN items b ON b.id = {id_blob('d.to_message')} JOIN messages first ON first.n = a.n"
-        " JOIN messages last ON last.n = b.n JOIN messages m ON m.session_n = d.session_n"
+    yield from db.column(
+        f"SELECT DISTINCT d.n FROM distillations d {MESSAGE_RANGE}"
+        " JOIN messages m ON m.session_n = d.session_n"
         f" WHERE m.ordinal BETWEEN first.ordinal AND last.ordinal AND {among('m.n', 'ns')}",
         ns=int_array(ns),
     )
-    yield from (row[0] for row in rows)
 
 
 def forget(
@@ -253,7 +231,7 @@ def forget(
         _delete_items(db, selection.item_ns)
     ids = [*deleted.values(), *_delete_sessions_and_projects(db, selection)]
     consolidation.redact_reports(db, ids, normalize_text(text))
-    _drop_unused_speakers(db)
+    db.run("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM messages)")
     dialogue_state.drop_quoting_states(db)
     keywords.optimize(db)
     if ids:
@@ -283,28 +261,24 @@ def _delete_items(db: Connection, ns: Sequence[int]) -> None:
     for type_ in ITEM_TYPES:
         keywords.remove(db, ns, type=type_)
     graph.remove_mentions(db, ns)
-    revived = db.rows(
+    revived = db.column(
         "UPDATE fragments SET superseded_by = NULL, valid_to = NULL WHERE superseded_by IN"
         f" (SELECT {id_text('id')} FROM items WHERE {among('n', 'ns')}) RETURNING n",
         ns=int_array(ns),
     )
-    for (n,) in revived:
+    for n in revived:
         fragments.reindex(db, n)
-    _lift_orphans(db, ns)
-    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
-
-
-def _lift_orphans(db: Connection, ns: Sequence[int]) -> None:
-    """Make the children of deleted fragments into roots and lift what is below them."""
-    deleted = set(ns)
-    orphans = db.rows(
+    # The children of deleted fragments become roots, and what is below them is lifted.
+    orphans = db.column(
         "SELECT target_n FROM edges WHERE kind = 'hierarchical'"
         f" AND {among('source_n', 'ns')} ORDER BY target_n",
         ns=int_array(ns),
     )
-    for (orphan,) in orphans:
+    deleted = set(ns)
+    for orphan in orphans:
         if orphan not in deleted:
             reversible_changes.set_depths(db, orphan, 0)
+    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
 
 
 def _delete_sessions_and_projects(db: Connection, doomed: ForgetSelection) -> list[str]:
@@ -379,7 +353,7 @@ def _clean_text(db: Connection, needle: str, now: datetime) -> None:
         session = SessionName(id_, agent, name)
         if _contains(needle, (branch,)):
             sessions.add_name_tombstone(db, session, "branch", branch, now=now)
-            db.run("UPDATE sessions SET branch = '' WHERE n = :n", n=n)
+            db.update("sessions", n, branch="")
         if _contains(needle, (title, files)):
             if needle in normalize_text(title):
                 sessions.add_name_tombstone(db, session, "title", title, now=now)
@@ -391,7 +365,7 @@ def _clean_text(db: Connection, needle: str, now: datetime) -> None:
 def _rename(db: Connection, n: int, session: SessionName, now: datetime) -> None:
     """Replace the agent's own name of a session by its id."""
     sessions.add_name_tombstone(db, session, "session", session.name, now=now)
-    db.run("UPDATE sessions SET external_id = :id WHERE n = :n", id=session.id, n=n)
+    db.update("sessions", n, external_id=session.id)
 
 
 def _clean_names(db: Connection, now: datetime) -> None:
@@ -400,7 +374,7 @@ def _clean_names(db: Connection, now: datetime) -> None:
         "SELECT n, title, files, branch, external_id, id, agent FROM sessions"
     ):
         if not sessions.visible_name(db, agent, name, "branch", branch):
-            db.run("UPDATE sessions SET branch = '' WHERE n = :n", n=n)
+            db.update("sessions", n, branch="")
         if title and not sessions.visible_name(db, agent, name, "title", title):
             _clean_session(db, n, title, files, normalize_text(title))
         if sessions.find_renamed_session(db, agent, name):
@@ -439,17 +413,13 @@ def _key_condition(key: Sequence[str]) -> str:
 
 
 def _clean_session(db: Connection, n: int, title: str, files: str, needle: str) -> None:
-    db.run(
-        "UPDATE sessions SET title = :title, files = :files WHERE n = :n",
+    db.update(
+        "sessions",
+        n,
         title="" if needle in normalize_text(title) else title,
         files="\n".join(name for name in files.split("\n") if needle not in normalize_text(name)),
-        n=n,
     )
     keywords.index_session(db, n)
-
-
-def _drop_unused_speakers(db: Connection) -> None:
-    db.run("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM messages)")
 
 
 def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[str]:
@@ -475,48 +445,24 @@ def _numbers(db: Connection, table: str, ids: Sequence[str]) -> tuple[int, ...]:
 _IN_PROJECT = "(:project_n IS NULL OR i.project_n = :project_n)"
 
 
-def messages_of_sessions(db: Connection, session_ns: Sequence[int]) -> set[int]:
-    """Return the messages of sessions."""
-    return set(
-        db.column(
-            f"SELECT n FROM messages WHERE {among('session_n', 'ns')}", ns=int_array(session_ns)
-        )
-    )
-
-
-def fragments_of_sessions(db: Connection, session_ns: Sequence[int]) -> set[int]:
-    """Return the fragments that were stored in sessions."""
-    return set(
-        db.column(
-            "SELECT f.n FROM items i JOIN fragments f ON f.n = i.n"
-            f" WHERE {among('i.session_n', 'ns')}",
-            ns=int_array(session_ns),
-        )
-    )
-
-
 def fragments_by_origin(db: Connection, origin: str, *, project_n: int | None) -> set[int]:
     """Return the fragments of an origin."""
-    return set(
-        db.column(
-            "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
-            f" WHERE f.origin = :origin AND {_IN_PROJECT}",
-            origin=origin,
-            project_n=project_n,
-        )
+    sql = (
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
+        f" WHERE f.origin = :origin AND {_IN_PROJECT}"
     )
+    return set(db.column(sql, origin=origin, project_n=project_n))
 
 
 def messages_with_origin(
     db: Connection, origin: str, *, project_n: int | None
 ) -> Iterator[tuple[int, Origin, tuple[Part, ...]]]:
     """Yield the messages that may contain parts of an origin, with their parts."""
-    rows = db.rows(
+    sql = (
         "SELECT m.n, m.origin, m.parts FROM messages m JOIN items i ON i.n = m.n"
-        f" WHERE {_IN_PROJECT} AND (m.origin = :origin OR {may_have_other_origins('m.parts')})",
-        origin=origin,
-        project_n=project_n,
+        f" WHERE {_IN_PROJECT} AND (m.origin = :origin OR {may_have_other_origins('m.parts')})"
     )
+    rows = db.rows(sql, origin=origin, project_n=project_n)
     yield from ((n, of_message, unpack_parts(parts)) for n, of_message, parts in rows)
 
 
@@ -525,13 +471,12 @@ def tool_call_messages(
 ) -> Iterator[tuple[int, int, tuple[Part, ...]]]:
     """Yield the messages with tool calls that contain a name, with session and parts."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    rows = db.rows(
+    sql = (
         "SELECT m.n, m.session_n, m.parts FROM messages m JOIN items i ON i.n = m.n"
         f" WHERE {_IN_PROJECT} AND m.parts LIKE :pattern ESCAPE '\\'"
-        f" AND {has_part_kind('m.parts', 'tool_call')}",
-        pattern=f"%{escaped}%",
-        project_n=project_n,
+        f" AND {has_part_kind('m.parts', 'tool_call')}"
     )
+    rows = db.rows(sql, pattern=f"%{escaped}%", project_n=project_n)
     yield from ((n, session_n, unpack_parts(parts)) for n, session_n, parts in rows)
 
 
@@ -553,3 +498,13 @@ def live_fragments(db: Connection, ns: Sequence[int]) -> list[int]:
         f"SELECT n FROM fragments WHERE {among('n', 'ns')} AND deleted_at IS NULL ORDER BY n",
         ns=int_array(ns),
     )
+
+
+def contents_of_session(db: Connection, session_n: int) -> tuple[set[int], set[int]]:
+    """Return the messages and the fragments of a session, its subagents and its forks."""
+    session_ns = select_session(db, session_n).session_ns
+    sql = f"SELECT type, n FROM items WHERE {among('session_n', 'ns')}"
+    members: dict[ItemType, set[int]] = {type_: set() for type_ in ITEM_TYPES}
+    for number, n in db.rows(sql, ns=int_array(session_ns)):
+        members[items.type_name(number)].add(n)
+    return members["message"], members["fragment"]

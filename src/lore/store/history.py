@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
 from lore import clock
 from lore.records import EdgeKind, FragmentKind, Origin
-from lore.store.codec import pack_key, unpack_json, unpack_key, unpack_time
+from lore.store.codec import pack_json, pack_key, unpack_json, unpack_key, unpack_record
 from lore.store.graph import EdgeState
 from lore.store.sqlite import Connection, Row, among, text_array
 
@@ -22,13 +20,8 @@ ChangeAction = Literal["add", "change", "delete", "forget"]
 def log_change(db: Connection, action: ChangeAction, ns: Sequence[int], at: datetime) -> None:
     """Log that items were added or changed; consecutive numbers share an entry."""
     us = clock.to_us(at)
-    db.run_many(
-        "INSERT INTO changes (at, action, first_n, last_n) VALUES (:at, :action, :first, :last)",
-        (
-            {"at": us, "action": action, "first": run[0], "last": run[-1]}
-            for run in _number_runs(ns)
-        ),
-    )
+    rows = [(us, action, run[0], run[-1]) for run in _number_runs(ns)]
+    db.insert_many("changes", ("at", "action", "first_n", "last_n"), rows)
 
 
 def _number_runs(ns: Sequence[int]) -> Iterator[list[int]]:
@@ -59,17 +52,16 @@ def add_tombstones(
         return 0
     # Inserting with RETURNING one by one gets slower with every entry of a large transaction.
     last = db.value("SELECT coalesce(max(seq), 0) FROM changes")
-    db.run_many(
-        "INSERT INTO changes (at, action, first_n, last_n) VALUES (:at, 'forget', 0, 0)",
-        ({"at": us} for _ in fresh),
-    )
-    seqs = db.rows("SELECT seq FROM changes WHERE seq > :last ORDER BY seq", last=last)
-    db.run_many(
-        "INSERT INTO tombstones (id, at, seq, source) VALUES (:id, :at, :seq, :source)",
-        (
-            {"id": id_, "at": us, "seq": seq, "source": (sources or {}).get(id_, "")}
-            for id_, (seq,) in zip(fresh, seqs, strict=True)
-        ),
+    columns = ("at", "action", "first_n", "last_n")
+    db.insert_many("changes", columns, [(us, "forget", 0, 0)] * len(fresh))
+    seqs = db.column("SELECT seq FROM changes WHERE seq > :last ORDER BY seq", last=last)
+    db.insert_many(
+        "tombstones",
+        ("id", "at", "seq", "source"),
+        [
+            (id_, us, seq, (sources or {}).get(id_, ""))
+            for id_, seq in zip(fresh, seqs, strict=True)
+        ],
     )
     return len(fresh)
 
@@ -172,22 +164,23 @@ def pack_snapshot(before: UndoSnapshot) -> str:
     if before.batch:
         table["together"] = before.batch
     if before.removed_instructions:
-        table["standing"] = list(before.removed_instructions)
+        table["standing"] = before.removed_instructions
     if before.after is not None:
         after = before.after
         table["after"] = _wording_fields(after) if isinstance(after, Wording) else list(after)
-    return orjson.dumps(table).decode()
+    return pack_json(table)
 
 
 def unpack_snapshot(packed: str) -> UndoSnapshot:
     """Return the snapshot that `pack_snapshot` encoded."""
     table = unpack_json(packed)
+    successor = None
+    if "newer" in table:
+        successor = SuccessorSnapshot(table["newer"], table.get("former"))
     return UndoSnapshot(
         wording=_unpack_wording(table) if "content" in table else None,
         link=_unpack_link(table) if "target" in table else None,
-        successor=SuccessorSnapshot(table["newer"], table.get("former"))
-        if "newer" in table
-        else None,
+        successor=successor,
         batch=table.get("together", ""),
         removed_instructions=tuple(table.get("standing", ())),
         after=_unpack_after(table.get("after")),
@@ -207,9 +200,8 @@ def _unpack_wording(table: Mapping[str, Any]) -> Wording:
 
 
 def _unpack_link(table: Mapping[str, Any]) -> LinkSnapshot:
-    edge = table.get("edge")
-    drawn = EdgeState(*edge) if edge else None
-    return LinkSnapshot(table["target"], table["kind"], drawn, table.get("parent"))
+    edge = EdgeState(*table["edge"]) if table.get("edge") else None
+    return LinkSnapshot(table["target"], table["kind"], edge, table.get("parent"))
 
 
 def _unpack_after(value: Any) -> Wording | EdgeState | None:
@@ -249,37 +241,22 @@ def record_action(
 ) -> None:
     """Record an action; actions undone before it can no longer be redone."""
     db.run("UPDATE actions SET undone = :final WHERE undone > :final", final=_FINAL)
-    db.run(
-        "INSERT INTO actions (at, verb, fragment_n, before, undone)"
-        " VALUES (:at, :verb, :fragment_n, :before, 0)",
-        at=clock.to_us(now),
-        verb=verb,
-        fragment_n=fragment_n,
-        before=pack_snapshot(before),
-    )
+    at, packed = clock.to_us(now), pack_snapshot(before)
+    db.insert("actions", at=at, verb=verb, fragment_n=fragment_n, before=packed, undone=0)
 
 
-def find_last_action(db: Connection, *, fragment_n: int | None = None) -> Action | None:
-    """Return the last action in effect, of all fragments or of one."""
-    return _find_action(db, _STANDS, "n", fragment_n)
-
-
-def find_undone_action(db: Connection, *, fragment_n: int | None = None) -> Action | None:
-    """Return the redoable action that was undone last."""
-    return _find_action(db, _UNDONE, "undone", fragment_n)
-
-
-def _find_action(
-    db: Connection, condition: str, order: str, fragment_n: int | None
+def find_last_action(
+    db: Connection, *, fragment_n: int | None = None, undone: bool = False
 ) -> Action | None:
+    """Return the last action in effect, or the redoable one undone last, maybe of one fragment."""
     row = db.find(
-        f"SELECT n, at, verb, fragment_n, before FROM actions WHERE {condition}"
-        f" AND (:fragment_n IS NULL OR fragment_n = :fragment_n) ORDER BY {order} DESC LIMIT 1",
+        f"SELECT n, at, verb, fragment_n, before FROM actions"
+        f" WHERE {_UNDONE if undone else _STANDS}"
+        " AND (:fragment_n IS NULL OR fragment_n = :fragment_n)"
+        f" ORDER BY {'undone' if undone else 'n'} DESC LIMIT 1",
         fragment_n=fragment_n,
     )
-    if row is None:
-        return None
-    return _action(row)
+    return None if row is None else _action(row)
 
 
 class PastAction(NamedTuple):
@@ -292,40 +269,34 @@ class PastAction(NamedTuple):
 
 def actions_of_fragment(db: Connection, fragment_n: int) -> list[PastAction]:
     """Return the actions on a fragment, oldest first."""
-    rows = db.rows(
-        "SELECT at, verb, undone FROM actions WHERE fragment_n = :n ORDER BY n", n=fragment_n
-    )
-    return [PastAction(unpack_time(at), verb, bool(undone)) for at, verb, undone in rows]
+    sql = "SELECT at, verb, undone FROM actions WHERE fragment_n = :n ORDER BY n"
+    return [unpack_record(PastAction, row) for row in db.rows(sql, n=fragment_n)]
 
 
 def actions_of_same_batch(db: Connection, action: Action, *, undone: bool = False) -> list[Action]:
     """Return the actions with the same time and verb that are in effect, or undone, in order."""
-    rows = db.rows(
+    sql = (
         "SELECT n, at, verb, fragment_n, before FROM actions"
-        f" WHERE {_UNDONE if undone else _STANDS} AND at = :at AND verb = :verb ORDER BY n",
-        at=clock.to_us(action.at),
-        verb=action.verb,
+        f" WHERE {_UNDONE if undone else _STANDS} AND at = :at AND verb = :verb ORDER BY n"
     )
+    rows = db.rows(sql, at=clock.to_us(action.at), verb=action.verb)
     return [_action(row) for row in rows]
 
 
 def _action(row: Row) -> Action:
-    n, at, verb, fragment_n, before = row
-    return Action(n, unpack_time(at), verb, fragment_n, unpack_snapshot(before))
+    return unpack_record(Action, row, before=unpack_snapshot)
 
 
 def mark_action_undone(db: Connection, n: int, before: UndoSnapshot = EMPTY_SNAPSHOT) -> None:
     """Record that an action was undone last, with what redoing it needs."""
-    db.run(
+    sql = (
         "UPDATE actions SET before = :before,"
         " undone = (SELECT coalesce(max(undone), :final) + 1 FROM actions"
-        " WHERE undone > :final) WHERE n = :n",
-        before=pack_snapshot(before),
-        final=_FINAL,
-        n=n,
+        " WHERE undone > :final) WHERE n = :n"
     )
+    db.run(sql, before=pack_snapshot(before), final=_FINAL, n=n)
 
 
 def mark_action_redone(db: Connection, n: int) -> None:
     """Record that an action is in effect again."""
-    db.run("UPDATE actions SET undone = 0 WHERE n = :n", n=n)
+    db.update("actions", n, undone=0)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType
-from lore.store.sqlite import Connection, among, id_blob, id_text, int_array, next_number
+from lore.store.sqlite import Connection, Row, among, id_blob, id_text, int_array, next_number
 
 NEVER_EMBEDDED = 0
 """`embedder_n` of an item that never gets a vector; NULL means that it is pending."""
@@ -21,6 +22,14 @@ _HEX = frozenset("0123456789abcdef-")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = 32
 _SHOWN_BY = "{search} and {recall} show ids."
+
+
+MESSAGE_RANGE = (
+    f"JOIN items a ON a.id = {id_blob('d.from_message')}"
+    f" JOIN items b ON b.id = {id_blob('d.to_message')}"
+    " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
+)
+"""Joins the first and last message of a distillation `d`."""
 
 
 class Item(NamedTuple):
@@ -65,19 +74,8 @@ def add(db: Connection, item: NewItem) -> int:
     if not _UUID.fullmatch(item.id):
         msg = f"'{item.id[:60]}' is not an id: an item id is a UUID."
         raise InvalidInput(msg)
-    n = db.value(
-        "INSERT INTO items (id, type, project_n, session_n, created_at, tokens, embedder_n)"
-        f" VALUES ({id_blob(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
-        " :embedder_n) RETURNING n",
-        id=item.id,
-        type=type_number(item.type),
-        project_n=item.project_n,
-        session_n=item.session_n,
-        created_at=item.created_at,
-        tokens=item.tokens,
-        embedder_n=None if item.embeds else NEVER_EMBEDDED,
-    )
-    return int(n)
+    sql = f"INSERT INTO items ({', '.join(_COLUMNS)}) VALUES ({_VALUES}) RETURNING n"
+    return int(db.value(sql, **dict(zip(_COLUMNS, _packed(item), strict=True))))
 
 
 def add_all(db: Connection, new: Sequence[NewItem]) -> list[int]:
@@ -85,26 +83,16 @@ def add_all(db: Connection, new: Sequence[NewItem]) -> list[int]:
     first = next_number(db, "items")
     ns = list(range(first, first + len(new)))
     db.run_many(
-        "INSERT INTO items (n, id, type, project_n, session_n, created_at, tokens, embedder_n)"
-        f" VALUES (:n, {id_blob(':id')}, :type, :project_n, :session_n, :created_at, :tokens,"
-        " :embedder_n)",
-        [
-            (
-                n,
-                id_,
-                _TYPE_NUMBERS[type_],
-                project_n,
-                session_n,
-                at,
-                tokens,
-                None if embeds else NEVER_EMBEDDED,
-            )
-            for n, (id_, type_, project_n, session_n, at, tokens, embeds) in zip(
-                ns, new, strict=True
-            )
-        ],
+        f"INSERT INTO items (n, {', '.join(_COLUMNS)}) VALUES (:n, {_VALUES})",
+        [(n, *_packed(item)) for n, item in zip(ns, new, strict=True)],
     )
     return ns
+
+
+def _packed(item: NewItem) -> Row:
+    id_, type_, project_n, session_n, at, tokens, embeds = item
+    embedder_n = None if embeds else NEVER_EMBEDDED
+    return id_, _TYPE_NUMBERS[type_], project_n, session_n, at, tokens, embedder_n
 
 
 def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) -> Item:
@@ -140,8 +128,7 @@ def resolve(db: Connection, id_or_prefix: str, *, type: ItemType | None = None) 
 
 def find_number(db: Connection, id_: str) -> int | None:
     """Return the number of the item with this id, or None."""
-    n = db.value(f"SELECT n FROM items WHERE id = {id_blob(':id')}", id=id_)
-    return None if n is None else int(n)
+    return db.number(f"SELECT n FROM items WHERE id = {id_blob(':id')}", id=id_)
 
 
 def numbers_of(db: Connection, ids: Sequence[str]) -> dict[str, int]:
@@ -154,19 +141,14 @@ def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
     """Return the ids of item numbers."""
     if not len(ns):
         return {}
-    rows = db.rows(
-        f"SELECT n, {id_text('id')} FROM items WHERE {among('n', 'ns')}", ns=int_array(ns)
-    )
-    return dict(rows)
+    sql = f"SELECT n, {id_text('id')} FROM items WHERE {among('n', 'ns')}"
+    return dict(db.rows(sql, ns=int_array(ns)))
 
 
 def of_sessions(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> list[int]:
     """Return those of the items that belong to one of the sessions."""
-    return db.column(
-        f"SELECT n FROM items WHERE {among('n', 'ns')} AND {among('session_n', 'session_ns')}",
-        ns=int_array(ns),
-        session_ns=int_array(session_ns),
-    )
+    sql = f"SELECT n FROM items WHERE {among('n', 'ns')} AND {among('session_n', 'session_ns')}"
+    return db.column(sql, ns=int_array(ns), session_ns=int_array(session_ns))
 
 
 def short_ids(db: Connection, ids: Sequence[str], shortest: int = 13) -> dict[str, str]:
@@ -188,12 +170,8 @@ _NEIGHBOUR_IDS = (
 
 
 def _common_prefix_length(one: str, other: str) -> int:
-    length = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        length += 1
-    return length
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def highest_number(db: Connection) -> int:
@@ -212,3 +190,9 @@ def count_by_type(db: Connection) -> dict[ItemType, int]:
     rows = db.rows("SELECT type, count(*) FROM items GROUP BY type")
     counts = {type_name(number): count for number, count in rows}
     return {name: counts.get(name, 0) for name in ITEM_TYPES}
+
+
+_COLUMNS = ("id", "type", "project_n", "session_n", "created_at", "tokens", "embedder_n")
+
+
+_VALUES = ", ".join(id_blob(":id") if name == "id" else f":{name}" for name in _COLUMNS)

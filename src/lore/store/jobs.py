@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from lore import clock
 from lore.errors import NotFound
 from lore.records import Job
-from lore.store.codec import unpack_time
-from lore.store.sqlite import Connection, Row, among, text_array
+from lore.store.codec import unpack_record
+from lore.store.sqlite import Connection, among, text_array
 
 MAX_ATTEMPTS = 5
 """A job that failed this often is parked: visible, but not retried."""
@@ -42,7 +42,7 @@ def ensure(db: Connection, kind: str, subject: str, *, total: int, now: datetime
     An open job keeps its progress, failures and delay, and gets the new total. A parked job stays
     parked until `retry`.
     """
-    db.run(
+    sql = (
         "INSERT INTO jobs"
         " (kind, subject, state, attempts, last_error, progress, total, updated_at, due_at)"
         " VALUES (:kind, :subject, 'pending', 0, '', 0, :total, :at, :at)"
@@ -50,60 +50,44 @@ def ensure(db: Connection, kind: str, subject: str, *, total: int, now: datetime
         " total = excluded.total, updated_at = excluded.updated_at,"
         " progress = CASE jobs.state WHEN 'done' THEN 0 ELSE jobs.progress END,"
         " due_at = CASE jobs.state WHEN 'done' THEN excluded.due_at ELSE jobs.due_at END,"
-        " state = CASE jobs.state WHEN 'done' THEN 'pending' ELSE jobs.state END",
-        kind=kind,
-        subject=subject,
-        total=total,
-        at=clock.to_us(now),
+        " state = CASE jobs.state WHEN 'done' THEN 'pending' ELSE jobs.state END"
+        f" RETURNING {_COLUMNS}"
     )
-    return _job(
-        db.rows(
-            f"SELECT {_COLUMNS} FROM jobs WHERE kind = :kind AND subject = :subject",
-            kind=kind,
-            subject=subject,
-        )[0]
-    )
+    (row,) = db.rows(sql, kind=kind, subject=subject, total=total, at=clock.to_us(now))
+    return unpack_record(Job, row)
 
 
 def advance(db: Connection, job_n: int, *, progress: int, now: datetime) -> None:
     """Store the progress of a job."""
-    db.run(
-        "UPDATE jobs SET progress = :progress, updated_at = :at WHERE n = :n",
-        progress=progress,
-        at=clock.to_us(now),
-        n=job_n,
-    )
+    db.update("jobs", job_n, progress=progress, updated_at=clock.to_us(now))
 
 
 def finish(db: Connection, job_n: int, *, now: datetime) -> None:
     """Mark a job as done."""
-    db.run(
+    sql = (
         "UPDATE jobs SET state = 'done', attempts = 0, progress = total, last_error = '',"
-        " updated_at = :at, due_at = :at WHERE n = :n",
-        at=clock.to_us(now),
-        n=job_n,
+        " updated_at = :at, due_at = :at WHERE n = :n"
     )
+    db.run(sql, at=clock.to_us(now), n=job_n)
 
 
 def fail(db: Connection, job_n: int, error: str, *, now: datetime) -> None:
     """Record a failure: schedule a retry with exponential backoff, or park after 5 attempts."""
     before = int(db.value("SELECT attempts FROM jobs WHERE n = :n", n=job_n))
-    db.run(
-        "UPDATE jobs SET attempts = :attempts, last_error = :error, updated_at = :at,"
-        " due_at = :due, state = CASE WHEN :attempts >= :most THEN 'parked' ELSE 'pending' END"
-        " WHERE n = :n",
+    db.update(
+        "jobs",
+        job_n,
         attempts=before + 1,
-        error=error[:500],
-        at=clock.to_us(now),
-        due=clock.to_us(now + timedelta(seconds=retry_delay_s(before))),
-        most=MAX_ATTEMPTS,
-        n=job_n,
+        last_error=error[:500],
+        updated_at=clock.to_us(now),
+        due_at=clock.to_us(now + timedelta(seconds=retry_delay_s(before))),
+        state="parked" if before + 1 >= MAX_ATTEMPTS else "pending",
     )
 
 
 def set_error(db: Connection, job_n: int, error: str) -> None:
     """Set the error message of a job whose failure is counted already."""
-    db.run("UPDATE jobs SET last_error = :error WHERE n = :n", error=error[:500], n=job_n)
+    db.update("jobs", job_n, last_error=error[:500])
 
 
 def postpone(db: Connection, job_n: int, reason: str, *, until: datetime, now: datetime) -> None:
@@ -112,24 +96,16 @@ def postpone(db: Connection, job_n: int, reason: str, *, until: datetime, now: d
     It is due again at `until`, or after the longest retry delay if that comes first.
     """
     due = min(until, now + timedelta(seconds=MAX_RETRY_DELAY_S))
-    db.run(
+    sql = (
         "UPDATE jobs SET attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END,"
-        " state = 'pending', last_error = :reason, updated_at = :at, due_at = :due WHERE n = :n",
-        reason=reason[:500],
-        at=clock.to_us(now),
-        due=clock.to_us(due),
-        n=job_n,
+        " state = 'pending', last_error = :reason, updated_at = :at, due_at = :due WHERE n = :n"
     )
+    db.run(sql, reason=reason[:500], at=clock.to_us(now), due=clock.to_us(due), n=job_n)
 
 
 def park(db: Connection, job_n: int, error: str, *, now: datetime) -> None:
     """Park a job that no retry would help; only `retry` resumes it."""
-    db.run(
-        "UPDATE jobs SET state = 'parked', last_error = :error, updated_at = :at WHERE n = :n",
-        error=error[:500],
-        at=clock.to_us(now),
-        n=job_n,
-    )
+    db.update("jobs", job_n, state="parked", last_error=error[:500], updated_at=clock.to_us(now))
 
 
 def retry_delay_s(failures: int) -> float:
@@ -143,58 +119,47 @@ def retry(db: Connection, job_n: int | None, *, now: datetime) -> int:
     if job_n is not None and not db.find("SELECT 1 FROM jobs WHERE n = :n", n=job_n):
         msg = f"There is no job {job_n}."
         raise NotFound(msg, hint="Run 'lore jobs' to list them.")
-    return db.run(
+    sql = (
         "UPDATE jobs SET state = 'pending', attempts = 0, due_at = :at"
-        " WHERE state <> 'done' AND (n = :n OR (:n IS NULL AND attempts > 0))",
-        at=clock.to_us(now),
-        n=job_n,
+        " WHERE state <> 'done' AND (n = :n OR (:n IS NULL AND attempts > 0))"
     )
+    return db.run(sql, at=clock.to_us(now), n=job_n)
 
 
 def find_due(db: Connection, kinds: Collection[str], *, now: datetime) -> Job | None:
     """Return the due job of these kinds that has waited longest, or None."""
     if not kinds:
         return None
-    rows = db.rows(
+    sql = (
         f"SELECT {_COLUMNS} FROM jobs WHERE state <> 'done' AND state = 'pending'"
-        f" AND {_IS_DUE} AND {among(_KIND_APART, 'kinds')} ORDER BY due_at, n LIMIT 1",
-        kinds=text_array(sorted(kinds)),
-        **_moments(now),
+        f" AND {_IS_DUE} AND {among(_KIND_APART, 'kinds')} ORDER BY due_at, n LIMIT 1"
     )
-    return _job(rows[0]) if rows else None
+    row = db.find(sql, kinds=text_array(sorted(kinds)), **_moments(now))
+    return None if row is None else unpack_record(Job, row)
 
 
 def is_held(db: Connection, kind: str, subject: str, *, now: datetime) -> bool:
     """Return whether a failed job is parked or waiting for its retry."""
-    return bool(
-        db.find(
-            f"SELECT 1 FROM jobs WHERE kind = :kind AND subject = :subject AND {_IS_HELD}",
-            kind=kind,
-            subject=subject,
-            **_moments(now),
-        )
-    )
+    sql = f"SELECT 1 FROM jobs WHERE kind = :kind AND subject = :subject AND {_IS_HELD}"
+    return db.find(sql, kind=kind, subject=subject, **_moments(now)) is not None
 
 
 def failure_counts(db: Connection, kinds: Collection[str]) -> dict[str, int]:
     """Return how often jobs of these kinds failed since their last success, by subject."""
-    rows = db.rows(
+    sql = (
         "SELECT subject, sum(attempts) FROM jobs WHERE state <> 'done' AND attempts > 0"
-        f" AND {among(_KIND_APART, 'kinds')} GROUP BY subject",
-        kinds=text_array(sorted(kinds)),
+        f" AND {among(_KIND_APART, 'kinds')} GROUP BY subject"
     )
-    return {subject: int(count) for subject, count in rows}
+    return dict(db.rows(sql, kinds=text_array(sorted(kinds))))
 
 
 def held_subjects(db: Connection, kinds: Collection[str], *, now: datetime) -> set[str]:
     """Return the subjects of failed jobs that are parked or waiting for their retry."""
-    rows = db.rows(
+    sql = (
         f"SELECT subject FROM jobs WHERE state <> 'done' AND {_IS_HELD}"
-        f" AND {among(_KIND_APART, 'kinds')}",
-        kinds=text_array(sorted(kinds)),
-        **_moments(now),
+        f" AND {among(_KIND_APART, 'kinds')}"
     )
-    return {subject for (subject,) in rows}
+    return set(db.column(sql, kinds=text_array(sorted(kinds)), **_moments(now)))
 
 
 def _moments(now: datetime) -> dict[str, int]:
@@ -205,20 +170,4 @@ def _moments(now: datetime) -> dict[str, int]:
 def open_jobs(db: Connection) -> list[Job]:
     """Return the jobs that are not done."""
     rows = db.rows(f"SELECT {_COLUMNS} FROM jobs WHERE state <> 'done' ORDER BY n")
-    return [_job(row) for row in rows]
-
-
-def _job(row: Row) -> Job:
-    n, kind, subject, state, attempts, last_error, progress, total, at, due = row
-    return Job(
-        n,
-        kind,
-        subject,
-        state,
-        attempts,
-        last_error,
-        progress,
-        total,
-        unpack_time(at),
-        unpack_time(due),
-    )
+    return [unpack_record(Job, row) for row in rows]

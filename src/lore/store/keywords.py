@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lore import clock
+from lore.errors import StoreError
 from lore.records import UNASKED_TRUST, ItemType, Role
 from lore.store.codec import TRUSTED_SQL, pack_role, unpack_parts, unpack_role
-from lore.store.sqlite import Connection, among, bound_values, full_text, int_array
+from lore.store.sqlite import Connection, Row, among, bound_values, full_text, int_array
 from lore.text import message_features, words
 
 _TABLES = {
@@ -39,7 +40,6 @@ _MAX_TITLES = 50
 """At most this many sessions are matched by title."""
 
 stem = full_text.stem
-"""Return the stem of a word, as the index stores it."""
 
 
 def create(db: Connection) -> None:
@@ -88,22 +88,21 @@ def add_messages(db: Connection, new: Sequence[NewMessageText]) -> None:
     short, long = [], []
     for n, role, speaker, raw, created_at in new:
         text = words.searchable_form(raw)
-        meta = _meta(created_at, speaker)
+        meta = f"{speaker} {_date(created_at // _DAY_US)}".lstrip()
         if role not in _UNSPOKEN:
             short.append((n, text[:HEAD_CHARS], meta))
         if role in _UNSPOKEN or len(text) > HEAD_CHARS:
             long.append((n, text, meta))
-    full_text.add(db, "message_words", _TABLES["message_words"], short)
-    full_text.add(db, "long_words", _TABLES["long_words"], long)
+    _add(db, "message_words", short)
+    _add(db, "long_words", long)
+
+
+def _add(db: Connection, table: str, rows: Sequence[Row]) -> None:
+    full_text.add(db, table, _TABLES[table], rows)
 
 
 _UNSPOKEN: tuple[Role, ...] = ("tool", "system")
 _UNSPOKEN_NUMBERS = ", ".join(str(pack_role(role)) for role in _UNSPOKEN)
-
-
-def _meta(created_at: int, speaker: str) -> str:
-    """Return the speaker and the date of a message as searchable words."""
-    return f"{speaker} {_date(created_at // _DAY_US)}".lstrip()
 
 
 @lru_cache(maxsize=1_000)
@@ -117,29 +116,23 @@ _DAY_US = 86_400_000_000
 def add_distillation(db: Connection, n: int, text: str) -> None:
     """Index a distillation."""
     full_text.remove(db, "log_words", [n])
-    full_text.add(db, "log_words", _TABLES["log_words"], [(n, words.searchable_form(text))])
+    _add(db, "log_words", [(n, words.searchable_form(text))])
 
 
 def add_fragment(db: Connection, n: int, summary: str, content: str, kind: str) -> None:
     """Index a fragment, replacing its former entry."""
     texts = words.searchable_form(summary), words.searchable_form(content)
-    row = (n, *texts, kind.replace("_", " "))
     full_text.remove(db, "fragment_words", [n])
-    full_text.add(db, "fragment_words", _TABLES["fragment_words"], [row])
+    _add(db, "fragment_words", [(n, *texts, kind.replace("_", " "))])
 
 
-def index_session(db: Connection, n: int) -> None:
-    """Index the title and files of a session, replacing its former entry."""
-    remove_session(db, n)
-    add_session(db, n)
-
-
-def add_session(db: Connection, n: int) -> None:
-    """Index the title and files of a new session."""
+def index_session(db: Connection, n: int, *, is_new: bool = False) -> None:
+    """Index the title and files of a session; replace its former entry unless it is new."""
+    if not is_new:
+        remove_session(db, n)
     row = db.find("SELECT title, files FROM sessions WHERE n = :n", n=n)
     if row and any(row):
-        new = (n, *map(words.searchable_form, row))
-        full_text.add(db, "session_words", _TABLES["session_words"], [new])
+        _add(db, "session_words", [(n, *map(words.searchable_form, row))])
 
 
 def remove_session(db: Connection, n: int) -> None:
@@ -147,17 +140,10 @@ def remove_session(db: Connection, n: int) -> None:
     full_text.remove(db, "session_words", [n])
 
 
-def count_rows(db: Connection, table: str, word: str) -> int:
-    """Return how many rows of a table contain a word, in any inflection."""
-    return full_text.count_rows(db, table, word)
+count_rows = full_text.count_rows
 
 
-def remove(
-    db: Connection,
-    ns: Sequence[int],
-    *,
-    type: ItemType,
-) -> None:
+def remove(db: Connection, ns: Sequence[int], *, type: ItemType) -> None:
     """Remove items from the index."""
     for table in _TABLES_OF[type]:
         full_text.remove(db, table, ns)
@@ -247,7 +233,12 @@ def _exclusion_query(table: str, within: SearchScope) -> str:
 
     It runs for each matching row: listing all items of a project would take longer.
     """
-    reasons = [_untrusted_query(table)] if within.trusted_only else []
+    reasons = []
+    if within.trusted_only and table == "fragment_words":
+        reasons.append(f"SELECT 1 FROM fragments WHERE n = {{n}} AND trust < {UNASKED_TRUST}")
+    elif within.trusted_only:
+        untrusted = f"origin NOT IN ({TRUSTED_SQL})"
+        reasons.append(f"SELECT 1 FROM messages WHERE n = {{n}} AND {untrusted}")
     if within.excluded_sessions:
         of_them = among("session_n", "without")
         reasons.append(f"SELECT 1 FROM items WHERE n = {{n}} AND {of_them}")
@@ -256,22 +247,11 @@ def _exclusion_query(table: str, within: SearchScope) -> str:
     return " UNION ALL ".join(reasons)
 
 
-def _untrusted_query(table: str) -> str:
-    """Return a query that yields a row for an untrusted item `n`."""
-    if table == "fragment_words":
-        return f"SELECT 1 FROM fragments WHERE n = {{n}} AND trust < {UNASKED_TRUST}"
-    return f"SELECT 1 FROM messages WHERE n = {{n}} AND origin NOT IN ({TRUSTED_SQL})"
-
-
 def count_at_most(db: Connection, table: str, word: str, most: int) -> int:
     """Count the rows that contain a word, up to `most`."""
-    return int(
-        db.value(
-            f"SELECT count(*) FROM ({full_text.match_query(table, 'word')} LIMIT :most) AS counted",
-            word=full_text.phrase_query(word),
-            most=most,
-        )
-    )
+    matches = f"{full_text.match_query(table, 'word')} LIMIT :most"
+    sql = f"SELECT count(*) FROM ({matches}) AS counted"
+    return int(db.value(sql, word=full_text.phrase_query(word), most=most))
 
 
 def count_indexed(db: Connection) -> int:
@@ -283,16 +263,21 @@ def count_indexed(db: Connection) -> int:
 def optimize(db: Connection) -> None:
     """Merge the index segments, so that nothing of removed items is left."""
     for table in _TABLES:
-        full_text.optimize(db, table)
+        full_text.run_command(db, table, "optimize")
 
 
 def clear(db: Connection) -> None:
     """Delete all entries."""
     for table in _TABLES:
-        full_text.clear(db, table)
+        full_text.run_command(db, table, "delete-all")
 
 
 def find_damage(db: Connection) -> list[str]:
     """Return the problems that SQLite's index check reports."""
-    problems = ((table, full_text.find_damage(db, table)) for table in _TABLES)
-    return [f"{table}: {what}" for table, what in problems if what]
+    problems = []
+    for table in _TABLES:
+        try:
+            full_text.run_command(db, table, "integrity-check")
+        except StoreError as error:
+            problems.append(f"{table}: {error}")
+    return problems

@@ -6,7 +6,6 @@ import os
 import shutil
 import uuid
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -31,29 +30,24 @@ from lore.store import (
     vectors,
 )
 from lore.store.database import Database, find_meta, open_database, set_meta
+from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.hard_delete import ForgetSelection
 from lore.store.sqlite import Connection, full_text, id_blob
 from lore.text import entities
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Future
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One problem that a check found."""
-
-    what: str
-
-
-def check_integrity(db: Connection) -> list[Finding]:
-    """Check the file for damage, and tables for orphaned rows."""
-    findings = [Finding(line) for line in sqlite.integrity_problems(db.path)]
+def check_integrity(db: Connection) -> list[str]:
+    """Return the damage of the file, and orphaned rows of tables."""
+    problems = sqlite.integrity_problems(db.path)
     try:
         counts = [(what, db.value(f"SELECT count(*) FROM {query}")) for what, query in _ORPHANS]
     except StoreDamaged as error:
-        return findings or [Finding(str(error))]
-    return findings + [Finding(f"{count} {what}") for what, count in counts if count]
+        return problems or [str(error)]
+    return problems + [f"{count} {what}" for what, count in counts if count]
 
 
 _ORPHANS = (
@@ -76,14 +70,13 @@ _ORPHANS = (
 )
 
 
-def compare_keyword_index(db: Connection) -> list[Finding]:
-    """Compare the keyword index with the items that belong in it."""
+def compare_keyword_index(db: Connection) -> list[str]:
+    """Return where the keyword index differs from the items that belong in it."""
     problems = [] if db.read_only else keywords.find_damage(db)
     try:
-        problems += _disagreements(db)
+        return problems + _disagreements(db)
     except StoreDamaged as error:
-        problems.append(str(error))
-    return [Finding(line) for line in problems]
+        return [*problems, str(error)]
 
 
 def _disagreements(db: Connection) -> list[str]:
@@ -129,12 +122,12 @@ _INDEXED = (
 )
 
 
-def compare_vector_index(db: Connection, embedder_n: int, indexed: int) -> list[Finding]:
-    """Compare the vector index with the vectors in the database."""
+def compare_vector_index(db: Connection, embedder_n: int, indexed: int) -> list[str]:
+    """Return where the vector index differs from the vectors in the database."""
     stored = int(db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n))
     if stored == indexed:
         return []
-    return [Finding(f"the vector index holds {indexed} vectors, the database {stored}")]
+    return [f"the vector index holds {indexed} vectors, the database {stored}"]
 
 
 _BUSY_TIMEOUT_S = 5.0
@@ -176,11 +169,9 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
     fresh = path.with_name(f"{path.name}.restored-{os.getpid()}")
     saved: Path | None = None
     try:
-        _copy(source, fresh)
-        with closing(open_database(fresh, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as copy:
-            copy.write(lambda db: hard_delete.apply_tombstones(db, forgotten, now=copy.now()))
-            copy.write(_new_epoch)
-            copy.erase_traces()
+        with _read_only(source) as db:
+            sqlite.copy_database(db, fresh)
+        _forget_again(fresh, forgotten, _new_epoch)
         if path.exists():
             files.make_folder(backups)
             saved = backups / f"before-restore-{uuid.uuid4().hex[:8]}.db"
@@ -193,14 +184,28 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
     return saved
 
 
+def _read_only(path: Path) -> closing[Connection]:
+    return closing(sqlite.open_connection(path, busy_timeout_s=_BUSY_TIMEOUT_S, read_only=True))
+
+
+def _forget_again(
+    path: Path, tombstones: dict[str, str], *further: Callable[[Connection], None]
+) -> None:
+    """Apply tombstones to a database file, and further writes."""
+    with closing(open_database(path, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as database:
+        now = database.now()
+        database.write(lambda db: hard_delete.apply_tombstones(db, tombstones, now=now))
+        for work in further:
+            database.write(work)
+        database.erase_traces()
+
+
 def _forget_late(path: Path, saved: Path, forgotten: dict[str, str]) -> None:
     """Forget in the restored database what was forgotten while it was being prepared."""
     with suppress(StoreDamaged):
         late = {id_: s for id_, s in _read_tombstones(saved).items() if id_ not in forgotten}
         if late:
-            with closing(open_database(path, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as now:
-                now.write(lambda db: hard_delete.apply_tombstones(db, late, now=now.now()))
-                now.erase_traces()
+            _forget_again(path, late)
 
 
 def _refuse_unsound(source: Path) -> None:
@@ -228,21 +233,12 @@ def _tombstones(path: Path, backups: Path) -> dict[str, str]:
 
 
 def _read_tombstones(path: Path) -> dict[str, str]:
-    with closing(
-        sqlite.open_connection(path, busy_timeout_s=_BUSY_TIMEOUT_S, read_only=True)
-    ) as db:
+    with _read_only(path) as db:
         return history.all_tombstones(db) if migrations.check(db) else {}
 
 
 def _new_epoch(db: Connection) -> None:
     db.run("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
-
-
-def _copy(source: Path, target: Path) -> None:
-    with closing(
-        sqlite.open_connection(source, busy_timeout_s=_BUSY_TIMEOUT_S, read_only=True)
-    ) as db:
-        sqlite.copy_database(db, target)
 
 
 def _swap(fresh: Path, path: Path, saved: Path | None) -> None:
@@ -300,18 +296,14 @@ def _forget_in_copy(copy: Path, gone: dict[str, str], text: str) -> None:
     """
     try:
         with closing(open_database(copy, busy_timeout_s=_BUSY_TIMEOUT_S, backups=None)) as database:
-            _require_writable(database)
-            database.write(partial(_forget_all, gone=gone, text=text, now=database.now()))
-            database.erase_traces()
+            cleaned = not database.read_only
+            if cleaned:
+                database.write(partial(_forget_all, gone=gone, text=text, now=database.now()))
+                database.erase_traces()
     except (StoreDamaged, SchemaTooNew):
-        if copy.name.startswith(_OWN_BACKUPS):
-            copy.unlink(missing_ok=True)
-
-
-def _require_writable(database: Database) -> None:
-    if database.read_only:
-        msg = f"{database.path} cannot be cleaned."
-        raise StoreDamaged(msg)
+        cleaned = False
+    if not cleaned and copy.name.startswith(_OWN_BACKUPS):
+        copy.unlink(missing_ok=True)
 
 
 def _forget_all(db: Connection, *, gone: dict[str, str], text: str, now: datetime) -> None:
@@ -363,12 +355,10 @@ def run_maintenance(db: Connection, now: datetime) -> None:
     set_meta(db, "upkeep_at", str(at))
 
 
-def describe_library() -> str:
-    """Return the versions of the database library."""
-    return sqlite.describe_library()
+describe_library = sqlite.describe_library
 
 
-def check_keywords(database: Database) -> list[Finding]:
+def check_keywords(database: Database) -> list[str]:
     """Check the keyword index; the check writes, so it runs on the writer thread."""
     if database.read_only:
         with database.read() as db:
@@ -382,29 +372,24 @@ _BATCH = 500
 def rebuild_keywords(db: Connection) -> int:
     """Rebuild the keyword index and the mentions; return the number of entries."""
     keywords.clear(db)
-    ns = [row[0] for row in db.rows("SELECT n FROM messages ORDER BY n")]
+    ns = db.column("SELECT n FROM messages ORDER BY n")
     for start in range(0, len(ns), _BATCH):
         keywords.index_messages(db, ns[start : start + _BATCH])
     for n, text in db.rows("SELECT n, text FROM distillations"):
         keywords.add_distillation(db, n, text)
-    for n, summary, content, kind in db.rows(
-        "SELECT n, summary, content, kind FROM fragments"
-        " WHERE deleted_at IS NULL AND superseded_by IS NULL"
+    for row in db.rows(
+        f"SELECT n, summary, content, kind FROM fragments f WHERE {LIVING_FRAGMENT}"
     ):
-        keywords.add_fragment(db, n, summary, content, kind)
-    for (n,) in db.rows("SELECT n FROM sessions"):
+        keywords.add_fragment(db, *row)
+    for n in db.column("SELECT n FROM sessions"):
         keywords.index_session(db, n)
-    _rebuild_mentions(db)
-    return keywords.count_indexed(db)
-
-
-def _rebuild_mentions(db: Connection) -> None:
     db.run("DELETE FROM mentions")
     db.run("DELETE FROM entities")
     for n, content, summary in db.rows("SELECT n, content, summary FROM fragments ORDER BY n"):
         mentioned = entities.fragment_mentions(content, summary)
         graph.add_mentions(db, n, mentioned)
         graph.link_titles(db, n, content, mentioned)
+    return keywords.count_indexed(db)
 
 
 def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
@@ -413,17 +398,15 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
     per_project: dict[int, int] = dict(
         db.rows("SELECT project_n, count(*) FROM items WHERE project_n IS NOT NULL GROUP BY 1")
     )
+    tables = ("edges", "sessions", "entities", "standing", "vectors")
+    sizes = {table: int(db.value(f"SELECT count(*) FROM {table}")) for table in tables}
     return Stats(
         path=str(db.path),
         bytes=sqlite.database_size(db),
         messages=counts["message"],
         distillations=counts["distillation"],
         fragments=counts["fragment"],
-        edges=_count_rows(db, "edges"),
-        sessions=_count_rows(db, "sessions"),
-        entities=_count_rows(db, "entities"),
-        standing=_count_rows(db, "standing"),
-        vectors=_count_rows(db, "vectors"),
+        **sizes,
         waiting=vectors.count_pending(db),
         tokens=int(db.value("SELECT coalesce(sum(tokens), 0) FROM items")),
         embedder=embedder,
@@ -435,7 +418,3 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
         jobs=tuple(jobs.open_jobs(db)),
         notice=notice,
     )
-
-
-def _count_rows(db: Connection, table: str) -> int:
-    return int(db.value(f"SELECT count(*) FROM {table}"))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections import defaultdict, deque
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from lore.records import CHANNELS, Channel
 from lore.store import history
@@ -31,45 +32,39 @@ def find_seen(
     """Return the ids of the messages that a channel brought before, by key."""
     if not keys or not _has_messages(db, session_n):
         return {}
-    packed = {pack_key(key): key for key in keys}
-    rows = db.rows(
-        f"SELECT m.key, {id_text('i.id')} FROM messages m JOIN items i ON i.n = m.n"
-        f" WHERE m.session_n = :session_n AND m.channel = :channel AND {among('m.key', 'keys')}"
-        f" UNION ALL SELECT c.key, {id_text('i.id')} FROM claims c"
-        " JOIN items i ON i.n = c.message_n WHERE c.session_n = :session_n"
-        f" AND c.channel = :channel AND {among('c.key', 'keys')}",
-        session_n=session_n,
-        channel=channel_number(channel),
-        keys=int_array(list(packed)),
-    )
-    return {packed[key]: id_ for key, id_ in rows}
+    return _find_by_key(db, session_n, channel, keys, id_text("i.id"))
 
 
 def find_ordinals(
     db: Connection, session_n: int, channel: Channel, keys: Sequence[str]
 ) -> dict[str, int]:
     """Return the ordinals of the messages that a channel brought before, by key."""
+    return _find_by_key(db, session_n, channel, keys, "m.ordinal")
+
+
+def _find_by_key(
+    db: Connection, session_n: int, channel: Channel, keys: Sequence[str], column: str
+) -> dict[str, Any]:
     packed = {pack_key(key): key for key in keys}
     rows = db.rows(
-        "SELECT key, ordinal FROM messages WHERE session_n = :session_n AND channel = :channel"
-        f" AND {among('key', 'keys')} UNION ALL SELECT c.key, m.ordinal FROM claims c"
-        " JOIN messages m ON m.n = c.message_n WHERE c.session_n = :session_n"
+        f"SELECT m.key, {column} FROM messages m JOIN items i ON i.n = m.n"
+        f" WHERE m.session_n = :session_n AND m.channel = :channel AND {among('m.key', 'keys')}"
+        f" UNION ALL SELECT c.key, {column} FROM claims c JOIN messages m ON m.n = c.message_n"
+        " JOIN items i ON i.n = m.n WHERE c.session_n = :session_n"
         f" AND c.channel = :channel AND {among('c.key', 'keys')}",
         session_n=session_n,
         channel=channel_number(channel),
         keys=int_array(list(packed)),
     )
-    return {packed[key]: ordinal for key, ordinal in rows}
+    return {packed[key]: value for key, value in rows}
 
 
 def _has_messages(db: Connection, session_n: int) -> bool:
-    return bool(
-        db.value(
-            "SELECT EXISTS (SELECT 1 FROM messages WHERE session_n = :n)"
-            " OR EXISTS (SELECT 1 FROM claims WHERE session_n = :n)",
-            n=session_n,
-        )
+    sql = (
+        "SELECT EXISTS (SELECT 1 FROM messages WHERE session_n = :n)"
+        " OR EXISTS (SELECT 1 FROM claims WHERE session_n = :n)"
     )
+    return bool(db.value(sql, n=session_n))
 
 
 def claim_duplicates(
@@ -119,17 +114,11 @@ def put_claims(
     db: Connection, session_n: int, channel: int, claimed: Sequence[tuple[str, int]]
 ) -> bool:
     """Store which messages the keys of a channel stand for; return whether any was new."""
-    news = 0
-    for key, message_n in claimed:
-        news += db.run(
-            "INSERT INTO claims (session_n, channel, key, message_n)"
-            " VALUES (:session_n, :channel, :key, :message_n) ON CONFLICT DO NOTHING",
-            session_n=session_n,
-            channel=channel,
-            key=pack_key(key),
-            message_n=message_n,
-        )
-    return bool(news)
+    place = {"session_n": session_n, "channel": channel}
+    new = 0
+    for key, n in claimed:
+        new += db.insert_unless_exists("claims", key=pack_key(key), message_n=n, **place)
+    return bool(new)
 
 
 def _was_seen_elsewhere(db: Connection, session_n: int, channel: Channel) -> bool:
@@ -145,14 +134,13 @@ def _unclaimed(
     db: Connection, session_n: int, channel: Channel
 ) -> defaultdict[int, deque[tuple[int, str]]]:
     """Return the messages that this channel neither brought nor claimed, by digest, in order."""
-    rows = db.rows(
+    sql = (
         f"SELECT m.digest, m.n, {id_text('i.id')} FROM messages m JOIN items i ON i.n = m.n"
         " WHERE m.session_n = :session_n AND m.channel <> :channel AND m.n NOT IN"
         " (SELECT message_n FROM claims WHERE session_n = :session_n AND channel = :channel)"
-        " ORDER BY m.ordinal",
-        session_n=session_n,
-        channel=channel_number(channel),
+        " ORDER BY m.ordinal"
     )
+    rows = db.rows(sql, session_n=session_n, channel=channel_number(channel))
     free: defaultdict[int, deque[tuple[int, str]]] = defaultdict(deque)
     for digest, n, id_ in rows:
         free[digest].append((n, id_))

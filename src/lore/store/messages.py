@@ -7,8 +7,6 @@ from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-import orjson
-
 from lore import clock
 from lore.records import (
     TRUST,
@@ -18,13 +16,13 @@ from lore.records import (
     NewMessage,
     Origin,
     PastTurns,
-    StagedTurn,
 )
 from lore.store import history, items, keywords, message_dedup, standing_instructions
 from lore.store.codec import (
     TRUSTED_ORIGINS,
     TRUSTED_SQL,
     may_have_other_origins,
+    pack_json,
     pack_key,
     pack_parts,
     pack_role,
@@ -33,8 +31,8 @@ from lore.store.codec import (
     unpack_role,
     unpack_time,
 )
-from lore.store.items import NewItem
-from lore.store.sqlite import Connection, Row, among, id_blob, id_text, int_array
+from lore.store.items import MESSAGE_RANGE, NewItem
+from lore.store.sqlite import Connection, Row, among, id_text, int_array
 from lore.text.message_features import lowest_origin
 
 _COLUMNS = (
@@ -178,49 +176,32 @@ def _forgotten(
     }
 
 
+_COLUMN_NAMES = (
+    "n", "session_n", "ordinal", "channel", "digest", "key", "role", "speaker", "parts", "origin",
+    "model", "usage", "traits",
+)  # fmt: skip
+
+
 def _insert(
     db: Connection, place: _Place, added: Sequence[PreparedMessage], moments: Sequence[int]
 ) -> list[int]:
-    ns = items.add_all(
-        db,
-        [
-            NewItem(
-                message.id,
-                "message",
-                place.project_n,
-                place.session_n,
-                at,
-                message.tokens,
-                message.embeds,
-            )
-            for message, at in zip(added, moments, strict=True)
-        ],
-    )
+    new_items = [
+        NewItem(
+            one.id, "message", place.project_n, place.session_n, at, one.tokens, embeds=one.embeds
+        )
+        for one, at in zip(added, moments, strict=True)
+    ]
+    ns = items.add_all(db, new_items)
     channel = message_dedup.channel_number(place.channel)
-    db.run_many(
-        "INSERT INTO messages (n, session_n, ordinal, channel, digest, key, role, speaker, parts,"
-        " origin, model, usage, traits) VALUES (:n, :session_n, :ordinal, :channel, :digest,"
-        " :key, :role, :speaker, :parts, :origin, :model, :usage, :traits)",
-        [
-            (
-                n,
-                place.session_n,
-                ordinal,
-                channel,
-                message.digest,
-                pack_key(message.key),
-                pack_role(new.role),
-                new.speaker,
-                pack_parts(new.parts),
-                new.origin,
-                new.model,
-                orjson.dumps(new.usage).decode() if new.usage else "",
-                message.traits,
-            )
-            for ordinal, (n, message) in enumerate(zip(ns, added, strict=True), place.ordinal)
-            for new in (message.new,)
-        ],
-    )
+    rows = []
+    for ordinal, (n, message) in enumerate(zip(ns, added, strict=True), place.ordinal):
+        new = message.new
+        key, usage = pack_key(message.key), pack_json(new.usage) if new.usage else ""
+        rows.append((
+            n, place.session_n, ordinal, channel, message.digest, key, pack_role(new.role),
+            new.speaker, pack_parts(new.parts), new.origin, new.model, usage, message.traits,
+        ))  # fmt: skip
+    db.insert_many("messages", _COLUMN_NAMES, rows)
     return ns
 
 
@@ -233,7 +214,7 @@ def _index(
 ) -> list[keywords.NewMessageText]:
     """Store speakers and standing instructions; return the texts for the keyword index."""
     for speaker in {message.new.speaker for message in added if message.new.speaker}:
-        db.run("INSERT INTO speakers (name) VALUES (:name) ON CONFLICT DO NOTHING", name=speaker)
+        db.insert_unless_exists("speakers", name=speaker)
     new = []
     for n, message, at in zip(ns, added, moments, strict=True):
         text_fields = (message.new.role, message.new.speaker, message.searchable)
@@ -245,7 +226,7 @@ def _index(
 
 def get_message(db: Connection, n: int) -> Message:
     """Return a message by number."""
-    return _message(db.rows(f"SELECT {_COLUMNS} {_FROM} WHERE m.n = :n", n=n)[0])
+    return get_messages(db, [n])[n]
 
 
 def get_messages(db: Connection, ns: Sequence[int]) -> dict[int, Message]:
@@ -260,14 +241,11 @@ def messages_of_session(
     db: Connection, session_n: int, *, first: int = 0, limit: int = 10_000
 ) -> list[Message]:
     """Return the messages of a session in order, starting at an ordinal."""
-    rows = db.rows(
+    sql = (
         f"SELECT {_COLUMNS} {_FROM} WHERE m.session_n = :n AND m.ordinal >= :first"
-        " ORDER BY m.ordinal LIMIT :limit",
-        n=session_n,
-        first=first,
-        limit=limit,
+        " ORDER BY m.ordinal LIMIT :limit"
     )
-    return [_message(row) for row in rows]
+    return [_message(row) for row in db.rows(sql, n=session_n, first=first, limit=limit)]
 
 
 def find_repeated(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> set[int]:
@@ -275,13 +253,12 @@ def find_repeated(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) 
     if not len(ns) or not len(session_ns):
         return set()
     digests = db.rows(f"SELECT n, digest FROM messages WHERE {among('n', 'ns')}", ns=int_array(ns))
-    rows = db.rows(
+    sql = (
         f"SELECT digest FROM messages WHERE {among('session_n', 'session_ns')}"
-        f" AND {among('digest', 'digests')}",
-        session_ns=int_array(session_ns),
-        digests=int_array([digest for _, digest in digests]),
+        f" AND {among('digest', 'digests')}"
     )
-    repeated = {row[0] for row in rows}
+    wanted = int_array([digest for _, digest in digests])
+    repeated = set(db.column(sql, session_ns=int_array(session_ns), digests=wanted))
     return {n for n, digest in digests if digest in repeated}
 
 
@@ -303,18 +280,9 @@ def find_speakers(db: Connection, names: Iterable[str]) -> list[str]:
 def _message(row: Row) -> Message:
     id_, session_id, ordinal, role, parts, tokens, at, origin, speaker, model, usage = row
     return Message(
-        id=id_,
-        session_id=session_id,
-        ordinal=ordinal,
-        role=unpack_role(role),
-        parts=unpack_parts(parts),
-        tokens=tokens,
-        created_at=unpack_time(at),
-        origin=origin,
-        speaker=speaker,
-        model=model,
-        usage=unpack_json(usage) if usage else {},
-    )
+        id_, session_id, ordinal, unpack_role(role), unpack_parts(parts), tokens, unpack_time(at),
+        origin, speaker, model, unpack_json(usage) if usage else {},
+    )  # fmt: skip
 
 
 _MAX_ANSWERS = 8
@@ -332,7 +300,7 @@ def find_answers(db: Connection, id_: str) -> list[Message]:
     if place is None:
         return []
     session_n, ordinal = place
-    rows = db.rows(
+    ns = db.column(
         "SELECT n FROM messages WHERE session_n = :session_n AND role = :role"
         " AND ordinal > :ordinal AND ordinal < coalesce((SELECT min(ordinal) FROM messages"
         " WHERE session_n = :session_n AND ordinal > :ordinal AND role = :asked), :ordinal + :far)"
@@ -344,7 +312,6 @@ def find_answers(db: Connection, id_: str) -> list[Message]:
         far=_MAX_TURN_MESSAGES,
         most=_MAX_ANSWERS,
     )
-    ns = [row[0] for row in rows]
     answers = get_messages(db, ns)
     return [answers[n] for n in ns if n in answers]
 
@@ -386,29 +353,6 @@ def past_turns(db: Connection, project_n: int | None, *, before: datetime) -> Pa
     return PastTurns(tuple(len(starts) for starts in times.values()), gaps)
 
 
-def stage_turn(db: Connection, session_n: int, key: str, body: str, *, now: datetime) -> None:
-    """Store a turn before it is complete; staging its key again replaces the body."""
-    db.run(
-        "INSERT INTO staged_turns (session_n, key, body, created_at)"
-        " VALUES (:session_n, :key, :body, :at)"
-        " ON CONFLICT (session_n, key) DO UPDATE SET body = excluded.body",
-        session_n=session_n,
-        key=key,
-        body=body,
-        at=clock.to_us(now),
-    )
-
-
-def find_staged_turns(db: Connection, session_n: int) -> list[StagedTurn]:
-    """Return the staged turns of a session, oldest first."""
-    rows = db.rows(
-        "SELECT s.id, t.key, t.body, t.created_at FROM staged_turns t"
-        " JOIN sessions s ON s.n = t.session_n WHERE t.session_n = :n ORDER BY t.n",
-        n=session_n,
-    )
-    return [StagedTurn(id_, key, body, unpack_time(at)) for id_, key, body, at in rows]
-
-
 def lowest_trust_origin(db: Connection, origin: Origin, source_ns: Sequence[int]) -> Origin:
     """Return the least trusted of an origin and of all origins in the messages."""
     sources = get_messages(db, source_ns).values()
@@ -420,14 +364,13 @@ def trusted_items(db: Connection, ns: Sequence[int]) -> set[int]:
     """Return those of the items that may be put into a prompt unasked."""
     if not len(ns):
         return set()
-    rows = db.rows(
+    sql = (
         "SELECT i.n FROM items i LEFT JOIN messages m ON m.n = i.n"
         f" LEFT JOIN fragments f ON f.n = i.n WHERE {among('i.n', 'ns')}"
         f" AND coalesce(m.origin, 'assistant') IN ({TRUSTED_SQL})"
-        f" AND coalesce(f.trust, {UNASKED_TRUST}) >= {UNASKED_TRUST}",
-        ns=int_array(ns),
+        f" AND coalesce(f.trust, {UNASKED_TRUST}) >= {UNASKED_TRUST}"
     )
-    trusted = {row[0] for row in rows}
+    trusted = set(db.column(sql, ns=int_array(ns)))
     return trusted - untrusted_mixtures(db, sorted(trusted))
 
 
@@ -442,10 +385,7 @@ def untrusted_mixtures(db: Connection, ns: Sequence[int]) -> set[int]:
     )
     untrusted = {n for n, origin, parts in mixed if _is_untrusted(origin, parts)}
     covered = db.rows(
-        "SELECT d.n, m.origin, m.parts FROM distillations d"
-        f" JOIN items a ON a.id = {id_blob('d.from_message')}"
-        f" JOIN items b ON b.id = {id_blob('d.to_message')}"
-        " JOIN messages first ON first.n = a.n JOIN messages last ON last.n = b.n"
+        f"SELECT d.n, m.origin, m.parts FROM distillations d {MESSAGE_RANGE}"
         " JOIN messages m ON m.session_n = d.session_n"
         " AND m.ordinal BETWEEN first.ordinal AND last.ordinal"
         f" WHERE {among('d.n', 'ns')}"

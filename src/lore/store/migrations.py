@@ -105,11 +105,7 @@ def _apply(db: Connection, step: Migration, now: clock.Clock) -> None:
     if db.find("SELECT 1 FROM migrations WHERE name = :name", name=step.__name__):
         return
     step(db)
-    db.run(
-        "INSERT INTO migrations (name, at) VALUES (:name, :at)",
-        name=step.__name__,
-        at=clock.to_us(now()),
-    )
+    db.insert("migrations", name=step.__name__, at=clock.to_us(now()))
 
 
 _INITIAL = f"""

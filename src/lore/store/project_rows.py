@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import UNASKED_TRUST, Project
-from lore.store.codec import unpack_time
+from lore.store.codec import unpack_record
 from lore.store.fragments import VISIBLE_FRAGMENT
 from lore.store.sqlite import Connection
 
@@ -39,19 +39,21 @@ def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) 
     n = find_project_at(db, place)
     if n is None:
         taken = db.find("SELECT 1 FROM projects WHERE path = :path", path=place.path)
-        n = db.value(
-            "INSERT INTO projects (id, path, remote, name, created_at)"
-            " VALUES (:id, :path, :remote, :name, :at) RETURNING n",
-            id=clock.new_id(now),
-            path=f"{place.path} ({place.remote})" if taken else place.path,
-            remote=place.remote,
-            name=place.name or place.path,
-            at=clock.to_us(now),
-        )
-    else:
-        _set_remote(db, n, place)
-    _set_aliases(db, int(n), place)
-    return int(n)
+        path = f"{place.path} ({place.remote})" if taken else place.path
+        n = _add_project(db, path, place.remote, place.name or place.path, now)
+    elif place.remote:
+        # The remote of a project that was known only by its path.
+        sql = "UPDATE projects SET remote = :to WHERE n = :n AND path = :path AND remote = ''"
+        db.run(sql, to=place.remote, path=place.path, n=n)
+    _set_aliases(db, n, place)
+    return n
+
+
+def _add_project(db: Connection, path: str, remote: str, name: str, now: datetime) -> int:
+    id_, at = clock.new_id(now), clock.to_us(now)
+    return db.insert_numbered(
+        "projects", id=id_, path=path, remote=remote, name=name, created_at=at
+    )
 
 
 def find_project_at(db: Connection, place: ProjectLocation) -> int | None:
@@ -70,19 +72,7 @@ def find_project_at(db: Connection, place: ProjectLocation) -> int | None:
 
 def find_project_alias(db: Connection, path: str) -> int | None:
     """Return the number of the project that a folder last belonged to, or None."""
-    n = db.value("SELECT project_n FROM aliases WHERE id = :path", path=path)
-    return None if n is None else int(n)
-
-
-def _set_remote(db: Connection, n: int, place: ProjectLocation) -> None:
-    """Store the remote of a project that was known only by its path."""
-    if place.remote:
-        db.run(
-            "UPDATE projects SET remote = :to WHERE n = :n AND path = :path AND remote = ''",
-            to=place.remote,
-            path=place.path,
-            n=n,
-        )
+    return db.number("SELECT project_n FROM aliases WHERE id = :path", path=path)
 
 
 def _set_aliases(db: Connection, n: int, place: ProjectLocation) -> None:
@@ -110,56 +100,34 @@ class SharedRow(NamedTuple):
 
 def shared_entries(db: Connection, project_n: int) -> list[SharedRow]:
     """Return the entries of a project's shared page."""
-    rows = db.rows(
+    sql = (
         "SELECT s.entry, s.fragment_n, s.digest, s.left_out FROM shared s"
-        " JOIN items i ON i.n = s.fragment_n WHERE i.project_n = :n ORDER BY s.fragment_n",
-        n=project_n,
+        " JOIN items i ON i.n = s.fragment_n WHERE i.project_n = :n ORDER BY s.fragment_n"
     )
-    return [SharedRow(entry, n, digest, bool(out)) for entry, n, digest, out in rows]
-
-
-def find_shared_entry(db: Connection, entry: str) -> SharedRow | None:
-    """Return an entry by its id on the page, or None."""
-    row = db.find(
-        "SELECT entry, fragment_n, digest, left_out FROM shared WHERE entry = :entry", entry=entry
-    )
-    return None if row is None else SharedRow(row[0], row[1], row[2], bool(row[3]))
+    return [unpack_record(SharedRow, row) for row in db.rows(sql, n=project_n)]
 
 
 def shareable_fragments(db: Connection, project_n: int, *, least_confidence: float) -> list[int]:
     """Return the fragments of a project that may be shared, oldest first."""
-    return db.column(
+    sql = (
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n"
         f" WHERE i.project_n = :n AND {VISIBLE_FRAGMENT} AND f.kind <> 'episode'"
-        " AND f.trust >= :trust AND f.confidence >= :least ORDER BY i.created_at, f.n",
-        n=project_n,
-        trust=UNASKED_TRUST,
-        least=least_confidence,
+        " AND f.trust >= :trust AND f.confidence >= :least ORDER BY i.created_at, f.n"
     )
+    return db.column(sql, n=project_n, trust=UNASKED_TRUST, least=least_confidence)
 
 
 def put_shared_entries(db: Connection, entries: Iterable[SharedRow]) -> None:
     """Store entries as they are on the page now."""
-    db.run_many(
-        "INSERT INTO shared (entry, fragment_n, digest, left_out)"
-        " VALUES (:entry, :fragment_n, :digest, :left_out) ON CONFLICT (entry) DO UPDATE SET"
-        " fragment_n = excluded.fragment_n, digest = excluded.digest,"
-        " left_out = excluded.left_out",
-        [
-            {"entry": e.entry, "fragment_n": e.fragment_n, "digest": e.digest,
-             "left_out": int(e.left_out)}
-            for e in entries
-        ],
-    )  # fmt: skip
+    for entry in entries:
+        values = entry._asdict() | {"left_out": int(entry.left_out)}
+        db.upsert("shared", ("entry",), **values)
 
 
 def remove_shared_entries(db: Connection, entries: Iterable[str]) -> None:
     """Delete entries that are no longer on the page."""
     for entry in entries:
         db.run("DELETE FROM shared WHERE entry = :entry", entry=entry)
-
-
-_PROJECT = "id, path, remote, name, created_at"
 
 
 def ensure_project(
@@ -170,17 +138,8 @@ def ensure_project(
     existing = find_project(db, path)
     if existing is not None:
         return existing
-    return int(
-        db.value(
-            "INSERT INTO projects (id, path, remote, name, created_at)"
-            " VALUES (:id, :path, :remote, :name, :at) RETURNING n",
-            id=clock.new_id(now),
-            path=path,
-            remote=remote,
-            name=name or path.rstrip("/").rsplit("/", 1)[-1] or path,
-            at=clock.to_us(now),
-        )
-    )
+    name = name or path.rstrip("/").rsplit("/", 1)[-1] or path
+    return _add_project(db, path, remote, name, now)
 
 
 def _normalize_path(path: str) -> str:
@@ -191,12 +150,11 @@ def _normalize_path(path: str) -> str:
 def find_project(db: Connection, path_name_or_id: str) -> int | None:
     """Return the number of the project with this path or id, otherwise with this name."""
     path_name_or_id = _normalize_path(path_name_or_id)
-    alias = db.value("SELECT project_n FROM aliases WHERE id = :w", w=path_name_or_id)
-    if alias:
-        return int(alias)
-    exact = db.value("SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id)
+    exact = find_project_alias(db, path_name_or_id) or db.number(
+        "SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id
+    )
     if exact:
-        return int(exact)
+        return exact
     rows = db.rows("SELECT n FROM projects WHERE name = :w LIMIT 2", w=path_name_or_id)
     if len(rows) > 1:
         msg = f"Several projects are called '{path_name_or_id}'."
@@ -215,8 +173,5 @@ def get_project(db: Connection, path_name_or_id: str) -> int:
 
 def all_projects(db: Connection) -> dict[int, Project]:
     """Return all projects by number."""
-    rows = db.rows(f"SELECT n, {_PROJECT} FROM projects ORDER BY path")
-    return {
-        n: Project(id_, path, remote, name, unpack_time(at))
-        for n, id_, path, remote, name, at in rows
-    }
+    rows = db.rows("SELECT n, id, path, remote, name, created_at FROM projects ORDER BY path")
+    return {row[0]: unpack_record(Project, row[1:]) for row in rows}

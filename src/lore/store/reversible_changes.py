@@ -11,7 +11,9 @@ from lore import clock
 from lore.records import EdgeKind, FragmentVersion
 from lore.relevance import relevance
 from lore.store import consolidation, fragments, graph, history, items, keywords
+from lore.store.codec import pack_json
 from lore.store.consolidation import Step, StepRecorder, StepVerb, ignore_step
+from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.graph import EdgeRow
 from lore.store.sqlite import Connection, among, int_array
 from lore.text import entities
@@ -42,39 +44,31 @@ def drop_edge(
     recorder: StepRecorder = ignore_step,
 ) -> None:
     """Delete an edge, if it exists."""
-    row = db.find(
-        "DELETE FROM edges WHERE source_n = :source_n AND target_n = :target_n AND kind = :kind"
-        " RETURNING weight, note, created_at",
-        source_n=source_n,
-        target_n=target_n,
-        kind=kind,
-    )
+    row = graph.remove_edge(db, source_n, target_n, kind)
     if row:
         weight, note, at = row
         recorder(db, Step("edge_dropped", source_n, target_n, kind, weight, note, at))
 
 
-def undo_add_edge(db: Connection, step: Step, _now: datetime) -> bool:
+def _undo_add_edge(db: Connection, step: Step, _now: datetime) -> bool:
     """Delete an edge that was added."""
     graph.remove_edge(db, step.fragment_n or 0, step.other_n or 0, step.kind)  # type: ignore[arg-type]
     return True
 
 
-def undo_drop_edge(db: Connection, step: Step, _now: datetime) -> bool:
+def _undo_drop_edge(db: Connection, step: Step, _now: datetime) -> bool:
     """Restore a deleted edge, unless the child has a parent again."""
     if step.kind == "hierarchical" and graph.find_parent(db, step.other_n or 0) is not None:
         return False
-    added = db.run(
-        "INSERT INTO edges (source_n, target_n, kind, weight, note, created_at)"
-        " VALUES (:source_n, :target_n, :kind, :weight, :note, :at) ON CONFLICT DO NOTHING",
+    return db.insert_unless_exists(
+        "edges",
         source_n=step.fragment_n,
         target_n=step.other_n,
         kind=step.kind,
         weight=step.value,
         note=step.note,
-        at=step.at,
+        created_at=step.at,
     )
-    return bool(added)
 
 
 def reparent(
@@ -96,8 +90,8 @@ def reparent(
         drop_edge(db, former, child, "hierarchical", recorder=recorder)
     depth = 0
     if parent is not None:
-        hung = EdgeRow(parent, child, "hierarchical", 1.0)
-        add_edge(db, hung, now=now, recorder=recorder)
+        edge = EdgeRow(parent, child, "hierarchical", 1.0)
+        add_edge(db, edge, now=now, recorder=recorder)
         depth = int(db.value("SELECT depth FROM fragments WHERE n = :n", n=parent)) + 1
     set_depths(db, child, depth, recorder=recorder)
 
@@ -107,7 +101,7 @@ def replace_parent(
 ) -> None:
     """Put a child in the place of its parent, and its siblings below it."""
     reparent(db, child, graph.find_parent(db, parent), now=now, recorder=recorder)
-    for sibling in graph.all_children(db, parent):
+    for sibling in graph.children(db, parent, deleted=True):
         reparent(db, sibling, child, now=now, recorder=recorder)
 
 
@@ -115,25 +109,36 @@ def set_depths(
     db: Connection, top: int, depth: int, *, recorder: StepRecorder = ignore_step
 ) -> None:
     """Set the depth of a fragment, and the depths of its descendants accordingly."""
-    rows = _wrong_depths(db, top, depth)
-    for n, _, old in rows:
-        recorder(db, Step("depth", n, value=old))
-    for n, fresh, _ in rows:
-        fragments.set_depth(db, n, fresh)
-
-
-def _wrong_depths(db: Connection, top: int, depth: int) -> list[tuple[int, int, int]]:
-    """Return (number, right depth, present depth) of the fragments whose depth is wrong."""
-    rows = db.rows(
+    sql = (
         "WITH RECURSIVE below (n, depth) AS (SELECT :top, :depth UNION"
         " SELECT e.target_n, b.depth + 1 FROM below b JOIN edges e ON e.source_n = b.n"
         " WHERE e.kind = 'hierarchical' AND b.depth < 64)"
         " SELECT b.n, b.depth, f.depth FROM below b JOIN fragments f ON f.n = b.n"
-        " WHERE b.depth <> f.depth",
-        top=top,
-        depth=depth,
+        " WHERE b.depth <> f.depth"
     )
-    return [(n, should, has) for n, should, has in rows]
+    wrong = db.rows(sql, top=top, depth=depth)
+    for n, _, old in wrong:
+        recorder(db, Step("depth", n, value=old))
+    for n, right, _ in wrong:
+        db.update("fragments", n, depth=right)
+
+
+def _undo_depth(db: Connection, step: Step, _now: datetime) -> bool:
+    """Restore the former depth of a fragment."""
+    db.update("fragments", step.fragment_n or 0, depth=int(step.value or 0))
+    return True
+
+
+def _undo_supersede(db: Connection, step: Step, now: datetime) -> bool:
+    """Restore the older fragment, unless a third one superseded it."""
+    n, newer = step.fragment_n or 0, step.other_n or 0
+    holder = db.value("SELECT superseded_by FROM fragments WHERE n = :n", n=n)
+    if holder != items.ids_of(db, [newer]).get(newer):
+        return False
+    graph.remove_edge(db, newer, n, "supersedes")
+    fragments.set_superseded(db, n, step.note or None, now=now)
+    db.update("fragments", n, valid_to=step.at)
+    return True
 
 
 def restore_parents(db: Connection, undone: Sequence[Step], *, now: datetime) -> None:
@@ -148,12 +153,6 @@ def restore_parents(db: Connection, undone: Sequence[Step], *, now: datetime) ->
         set_depths(db, child, len(graph.ancestors(db, child)))
 
 
-def undo_depth(db: Connection, step: Step, _now: datetime) -> bool:
-    """Restore the former depth of a fragment."""
-    fragments.set_depth(db, step.fragment_n or 0, int(step.value or 0))
-    return True
-
-
 def supersede(
     db: Connection, older: int, newer: int, *, now: datetime, recorder: StepRecorder = ignore_step
 ) -> None:
@@ -164,18 +163,6 @@ def supersede(
     recorder(db, Step("superseded", older, newer, note=former or "", at=valid_to))
     add_edge(db, EdgeRow(newer, older, "supersedes", 1.0), now=now, recorder=recorder)
     fragments.set_superseded(db, older, items.ids_of(db, [newer])[newer], now=now)
-
-
-def undo_supersede(db: Connection, step: Step, now: datetime) -> bool:
-    """Restore the older fragment, unless a third one superseded it."""
-    n, newer = step.fragment_n or 0, step.other_n or 0
-    holder = db.value("SELECT superseded_by FROM fragments WHERE n = :n", n=n)
-    if holder != items.ids_of(db, [newer]).get(newer):
-        return False
-    graph.remove_edge(db, newer, n, "supersedes")
-    fragments.set_superseded(db, n, step.note or None, now=now)
-    db.run("UPDATE fragments SET valid_to = :at WHERE n = :n", at=step.at, n=n)
-    return True
 
 
 def write_overview(
@@ -223,34 +210,24 @@ def withdraw_overviews(db: Connection, ns: Sequence[int], *, now: datetime) -> i
             first = next(one for one in versions if one.version == version)
             reset_to_version(db, n, first.content, first.summary, version, now=now)
         else:
-            db.run(
-                "DELETE FROM fragment_versions WHERE fragment_n = :n AND version > :version",
-                n=n,
-                version=version,
-            )
+            _drop_versions(db, n, version + 1)
     return len(rows)
 
 
-def undo_overview(db: Connection, step: Step, now: datetime) -> bool:
+def _undo_overview(db: Connection, step: Step, now: datetime) -> bool:
     """Restore the text from before an overview, and delete the overview's version."""
     n, version = step.fragment_n or 0, int(step.value or 0)
-    row = db.find(
+    sql = (
         "SELECT v.content, v.summary FROM fragment_versions v JOIN fragments f"
         " ON f.n = v.fragment_n WHERE f.n = :n AND v.version = :version"
-        " AND f.version = v.version + 1 AND v.reason = 'overview'",
-        n=n,
-        version=version,
+        " AND f.version = v.version + 1 AND v.reason = 'overview'"
     )
+    row = db.find(sql, n=n, version=version)
     if row is None:
         return False
     content, summary = row
     reset_to_version(db, n, content, summary, version, now=now)
-    db.run(
-        "UPDATE fragments SET updated_at = :at, overview_at = :now WHERE n = :n",
-        at=step.at,
-        now=clock.to_us(now),
-        n=n,
-    )
+    db.update("fragments", n, updated_at=step.at, overview_at=clock.to_us(now))
     return True
 
 
@@ -259,16 +236,77 @@ def reset_to_version(
 ) -> None:
     """Restore the text of a version, and delete later versions."""
     _set_text(db, n, content, summary, "undo", now=now)
-    db.run(
-        "DELETE FROM fragment_versions WHERE fragment_n = :n AND version >= :version",
-        n=n,
-        version=version,
+    _drop_versions(db, n, version)
+    db.update("fragments", n, version=version, overview_at=None)
+
+
+def _drop_versions(db: Connection, n: int, first: int) -> None:
+    sql = "DELETE FROM fragment_versions WHERE fragment_n = :n AND version >= :first"
+    db.run(sql, n=n, first=first)
+
+
+def _undo_creation(db: Connection, step: Step, now: datetime) -> bool:
+    """Delete a fragment that a cycle created, unless it was changed or has dependents.
+
+    The deletion leaves a tombstone for other machines.
+    """
+    n = step.fragment_n or 0
+    row = db.find("SELECT version, source_messages FROM fragments WHERE n = :n", n=n)
+    if row is None or row[0] != 1 or (step.note and row[1] != step.note):
+        return False
+    if db.find(
+        "SELECT 1 FROM edges WHERE source_n = :n AND kind IN ('hierarchical', 'supersedes')", n=n
+    ):
+        return False
+    ids = list(items.ids_of(db, [n]).values())
+    keywords.remove(db, [n], type="fragment")
+    graph.remove_mentions(db, [n])
+    db.run("DELETE FROM items WHERE n = :n", n=n)
+    consolidation.redact_reports(db, ids)
+    history.add_tombstones(db, ids, now)
+    return True
+
+
+def _undo_hide(db: Connection, step: Step, now: datetime) -> bool:
+    """Show a hidden fragment again, unless somebody else deleted it since."""
+    n = step.fragment_n or 0
+    if fragments.deletion_times(db, [n]).get(n) != step.at:
+        return False
+    fragments.set_deleted(db, n, None, now=now)
+    return True
+
+
+def _undo_confirmation(db: Connection, step: Step, now: datetime) -> bool:
+    """Restore confidence, sources and text from before; return False if it changed since."""
+    n, version = step.fragment_n or 0, int(step.value or 0)
+    confidence, sources = orjson.loads(step.note)
+    present = db.value("SELECT version FROM fragments WHERE n = :n", n=n)
+    if present not in (version, version + 1):
+        return False
+    if present == version + 1:
+        sql = (
+            "SELECT content, summary FROM fragment_versions"
+            " WHERE fragment_n = :n AND version = :version"
+        )
+        ((content, summary),) = db.rows(sql, n=n, version=version)
+        reset_to_version(db, n, content, summary, version, now=now)
+    db.update("fragments", n, confidence=confidence, source_messages=sources, updated_at=step.at)
+    return True
+
+
+def _undo_count(db: Connection, step: Step, _now: datetime) -> bool:
+    """Subtract one confirmation; later ones still count."""
+    row = {"n": step.fragment_n, "project_n": int(step.kind)}
+    sql = (
+        "UPDATE confirmations SET times = times - 1, at = CASE WHEN times - 1 = :times"
+        " THEN coalesce(:at, at) ELSE at END WHERE fragment_n = :n AND project_n = :project_n"
     )
+    changed = db.run(sql, times=int(step.value or 0), at=step.at, **row)
     db.run(
-        "UPDATE fragments SET version = :version, overview_at = NULL WHERE n = :n",
-        version=version,
-        n=n,
+        "DELETE FROM confirmations WHERE fragment_n = :n AND project_n = :project_n AND times <= 0",
+        **row,
     )
+    return bool(changed)
 
 
 def _set_text(
@@ -287,36 +325,6 @@ def _set_text(
     )
 
 
-def creation_step(db: Connection, n: int) -> Step:
-    """Return the step of a new fragment, with its source messages."""
-    sources = db.value("SELECT source_messages FROM fragments WHERE n = :n", n=n)
-    return Step("added", n, note=sources)
-
-
-def undo_creation(db: Connection, step: Step, now: datetime) -> bool:
-    """Delete a fragment that a cycle created, unless it was changed or has dependents."""
-    n = step.fragment_n or 0
-    row = db.find("SELECT version, source_messages FROM fragments WHERE n = :n", n=n)
-    if row is None or row[0] != 1 or (step.note and row[1] != step.note):
-        return False
-    if db.find(
-        "SELECT 1 FROM edges WHERE source_n = :n AND kind IN ('hierarchical', 'supersedes')", n=n
-    ):
-        return False
-    _remove_fragments(db, [n], now=now)
-    return True
-
-
-def _remove_fragments(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
-    """Delete fragments, with tombstones for other machines."""
-    ids = items.ids_of(db, ns)
-    keywords.remove(db, ns, type="fragment")
-    graph.remove_mentions(db, ns)
-    db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
-    consolidation.redact_reports(db, list(ids.values()))
-    history.add_tombstones(db, list(ids.values()), now)
-
-
 def hide_fragment(
     db: Connection, n: int, *, now: datetime, recorder: StepRecorder = ignore_step
 ) -> None:
@@ -325,138 +333,98 @@ def hide_fragment(
     fragments.set_deleted(db, n, now, now=now)
 
 
-def undo_hide(db: Connection, step: Step, now: datetime) -> bool:
-    """Show a hidden fragment again, unless somebody else deleted it since."""
-    n = step.fragment_n or 0
-    if db.value("SELECT deleted_at FROM fragments WHERE n = :n", n=n) != step.at:
-        return False
-    fragments.set_deleted(db, n, None, now=now)
-    return True
-
-
 def confirm(
-    db: Connection, n: int, *, sources: Sequence[str], confidence_gain: float, now: datetime
+    db: Connection,
+    n: int,
+    *,
+    sources: Sequence[str],
+    confidence_gain: float,
+    now: datetime,
+    recorder: StepRecorder = ignore_step,
 ) -> None:
     """Add source messages to a fragment, raise its confidence, and refresh its relevance."""
-    row = db.find("SELECT importance, access_count FROM fragments WHERE n = :n", n=n)
+    row = db.find(
+        "SELECT importance, access_count, version, confidence, source_messages, updated_at"
+        " FROM fragments WHERE n = :n",
+        n=n,
+    )
     if row is None:
         return
+    importance, access_count, version, confidence, former_sources, updated_at = row
+    recorder(db, _reinforcement_step(db, n, now=now))
+    note = pack_json([confidence, former_sources])
+    recorder(db, Step("confirmed", n, value=version, note=note, at=updated_at))
     db.run(
         "UPDATE fragments SET source_messages = :sources,"
         " confidence = CASE WHEN confidence + :by > 1.0 THEN 1.0 ELSE confidence + :by END,"
         " relevance = CASE WHEN relevance > :fresh THEN relevance ELSE :fresh END,"
         " updated_at = :at, last_reinforced = CASE WHEN last_reinforced > :at THEN"
         " last_reinforced ELSE :at END WHERE n = :n",
-        sources=orjson.dumps(list(sources)).decode(),
+        sources=pack_json(sources),
         by=confidence_gain,
-        fresh=relevance(row[0], row[1], 0.0),
+        fresh=relevance(importance, access_count, 0.0),
         at=clock.to_us(now),
         n=n,
     )
     history.log_change(db, "change", [n], now)
 
 
-def confirmation_step(db: Connection, n: int) -> Step:
-    """Return the step of a confirmation: the state of a fragment before it."""
-    version, confidence, sources, at = db.rows(
-        "SELECT version, confidence, source_messages, updated_at FROM fragments WHERE n = :n", n=n
-    )[0]
-    note = orjson.dumps([confidence, sources]).decode()
-    return Step("confirmed", n, value=version, note=note, at=at)
-
-
-def undo_confirmation(db: Connection, step: Step, now: datetime) -> bool:
-    """Restore confidence, sources and text from before; return False if it changed since."""
-    n, version = step.fragment_n or 0, int(step.value or 0)
-    confidence, sources = orjson.loads(step.note)
-    present = db.value("SELECT version FROM fragments WHERE n = :n", n=n)
-    if present not in (version, version + 1):
-        return False
-    if present == version + 1:
-        content, summary = db.rows(
-            "SELECT content, summary FROM fragment_versions"
-            " WHERE fragment_n = :n AND version = :version",
-            n=n,
-            version=version,
-        )[0]
-        reset_to_version(db, n, content, summary, version, now=now)
-    db.run(
-        "UPDATE fragments SET confidence = :confidence, source_messages = :sources,"
-        " updated_at = :at WHERE n = :n",
-        confidence=confidence,
-        sources=sources,
-        at=step.at,
-        n=n,
-    )
-    return True
-
-
-def count_confirmation(db: Connection, n: int, project_n: int | None, *, now: datetime) -> None:
+def count_confirmation(
+    db: Connection, n: int, project_n: int, *, now: datetime, recorder: StepRecorder = ignore_step
+) -> None:
     """Count a confirmation of a fragment in a project."""
-    if project_n is not None:
-        db.run(
-            "INSERT INTO confirmations (fragment_n, project_n, times, at)"
-            " VALUES (:n, :project_n, 1, :at) ON CONFLICT (fragment_n, project_n)"
-            " DO UPDATE SET times = times + 1, at = excluded.at",
-            n=n,
-            project_n=project_n,
-            at=clock.to_us(now),
-        )
-
-
-def count_step(db: Connection, n: int, project_n: int) -> Step:
-    """Return the step of a count: a fragment's confirmations in a project before it."""
-    row = db.find(
-        "SELECT times, at FROM confirmations WHERE fragment_n = :n AND project_n = :project_n",
-        n=n,
-        project_n=project_n,
-    )
-    times, at = row or (0, None)
-    return Step("counted", n, kind=str(project_n), value=times, at=at)
-
-
-def undo_count(db: Connection, step: Step, _now: datetime) -> bool:
-    """Subtract one confirmation; later ones still count."""
-    row = {"n": step.fragment_n, "project_n": int(step.kind)}
-    changed = db.run(
-        "UPDATE confirmations SET times = times - 1, at = CASE WHEN times - 1 = :times"
-        " THEN coalesce(:at, at) ELSE at END WHERE fragment_n = :n AND project_n = :project_n",
-        times=int(step.value or 0),
-        at=step.at,
-        **row,
-    )
-    db.run(
-        "DELETE FROM confirmations WHERE fragment_n = :n AND project_n = :project_n AND times <= 0",
-        **row,
-    )
-    return bool(changed)
+    sql = "SELECT times, at FROM confirmations WHERE fragment_n = :n AND project_n = :project_n"
+    times, at = db.find(sql, n=n, project_n=project_n) or (0, None)
+    recorder(db, Step("counted", n, kind=str(project_n), value=times, at=at))
+    row = {"fragment_n": n, "project_n": project_n, "times": times + 1, "at": clock.to_us(now)}
+    db.upsert("confirmations", ("fragment_n", "project_n"), **row)
 
 
 def confirmations_by_project(db: Connection, n: int) -> dict[str, int]:
     """Return how often a fragment was confirmed, by project id."""
-    rows = db.rows(
+    sql = (
         "SELECT p.id, c.times FROM confirmations c JOIN projects p ON p.n = c.project_n"
-        " WHERE c.fragment_n = :n ORDER BY c.at, p.n",
-        n=n,
+        " WHERE c.fragment_n = :n ORDER BY c.at, p.n"
     )
-    return dict(rows)
+    return dict(db.rows(sql, n=n))
 
 
 def widely_confirmed(
     db: Connection, *, projects: int, confidence: float, trust: int
-) -> list[tuple[int, int]]:
-    """Return (fragment, projects) of project fragments confirmed in many projects, most first."""
-    rows = db.rows(
-        "SELECT f.n, count(*) FROM confirmations c JOIN fragments f ON f.n = c.fragment_n"
-        " JOIN items i ON i.n = f.n WHERE i.project_n IS NOT NULL AND f.deleted_at IS NULL"
-        " AND f.superseded_by IS NULL AND f.confidence >= :confidence AND f.trust >= :trust"
+) -> dict[int, dict[str, int]]:
+    """Return the fragments of a project that were confirmed in many projects, most first.
+
+    Each comes with the number of its confirmations by project id.
+    """
+    ns = db.column(
+        "SELECT f.n FROM confirmations c JOIN fragments f ON f.n = c.fragment_n"
+        f" JOIN items i ON i.n = f.n WHERE i.project_n IS NOT NULL AND {LIVING_FRAGMENT}"
+        " AND f.confidence >= :confidence AND f.trust >= :trust"
         " GROUP BY f.n HAVING count(*) >= :projects ORDER BY count(*) DESC, f.n",
         projects=projects,
         # Confirmations add up binary fractions: 0.7 plus two times 0.05 is slightly below 0.8.
         confidence=confidence - 1e-9,
         trust=trust,
     )
-    return [(n, count) for n, count in rows]
+    return {n: confirmations_by_project(db, n) for n in ns}
+
+
+def reinforce(
+    db: Connection, n: int, *, now: datetime, recorder: StepRecorder = ignore_step
+) -> None:
+    """Reinforce a fragment, and its neighbours a little."""
+    recorder(db, _reinforcement_step(db, n, now=now))
+    fragments.reinforce(db, n, now=now)
+
+
+def _reinforcement_step(db: Connection, n: int, *, now: datetime) -> Step:
+    """Return the step of a reinforcement: the strengths of a fragment and its neighbours."""
+    sql = (
+        f"SELECT n, {', '.join(_STRENGTH_COLUMNS)} FROM fragments WHERE n = :n OR n IN"
+        " (SELECT target_n FROM edges WHERE source_n = :n UNION"
+        " SELECT source_n FROM edges WHERE target_n = :n) ORDER BY n"
+    )
+    return Step("strengthened", n, note=pack_json(db.rows(sql, n=n)), at=clock.to_us(now))
 
 
 _STRENGTH_COLUMNS = (
@@ -464,19 +432,7 @@ _STRENGTH_COLUMNS = (
 )  # fmt: skip
 
 
-def reinforcement_step(db: Connection, n: int, *, now: datetime) -> Step:
-    """Return the step of a reinforcement: the strengths of a fragment and its neighbours."""
-    rows = db.rows(
-        f"SELECT n, {', '.join(_STRENGTH_COLUMNS)} FROM fragments WHERE n = :n OR n IN"
-        " (SELECT target_n FROM edges WHERE source_n = :n UNION"
-        " SELECT source_n FROM edges WHERE target_n = :n) ORDER BY n",
-        n=n,
-    )
-    note = orjson.dumps([list(row) for row in rows]).decode()
-    return Step("strengthened", n, note=note, at=clock.to_us(now))
-
-
-def undo_reinforcement(db: Connection, step: Step, _now: datetime) -> bool:
+def _undo_reinforcement(db: Connection, step: Step, _now: datetime) -> bool:
     """Restore former strengths, except of fragments that were read since."""
     changed = 0
     for n, *former in orjson.loads(step.note):
@@ -505,42 +461,42 @@ def _decay_days(since: str, until: str) -> str:
     return f"((CASE WHEN {until} > {begun} THEN {until} - {begun} ELSE 0 END) / 8.64e10)"
 
 
+_DECAY_FACTOR = f"exp({_LN_DAILY_DECAY} * {_decay_days(':since', ':until')})"
+"""The factor by which an edge decays between two times."""
+
+
 def decay_edges(db: Connection, cycle_n: int, *, now: datetime) -> tuple[int, int]:
     """Decay associative edges since the last time and delete weak ones; count both."""
     last, until = consolidation.get_progress(db, DECAY_PROGRESS), clock.to_us(now)
     if until <= last:
         return 0, 0
-    factor = f"exp({_LN_DAILY_DECAY} * {_decay_days(':since', ':until')})"
     faded = db.run(
-        f"UPDATE edges SET weight = weight * {factor} WHERE kind = 'associative'",
+        f"UPDATE edges SET weight = weight * {_DECAY_FACTOR} WHERE kind = 'associative'",
         since=last,
         until=until,
     )
     consolidation.record_steps(db, cycle_n, Step("decayed", value=float(until), at=last))
+    weak = f"FROM edges WHERE kind = 'associative' AND weight < {MIN_EDGE_WEIGHT}"
     db.run(
         "INSERT INTO steps (cycle_n, verb, fragment_n, other_n, kind, value, note, at)"
         " SELECT :cycle_n, 'edge_dropped', source_n, target_n, kind, weight, note, created_at"
-        " FROM edges WHERE kind = 'associative' AND weight < :least",
+        f" {weak}",
         cycle_n=cycle_n,
-        least=MIN_EDGE_WEIGHT,
     )
-    dropped = db.run(
-        "DELETE FROM edges WHERE kind = 'associative' AND weight < :least", least=MIN_EDGE_WEIGHT
-    )
+    dropped = db.run(f"DELETE {weak}")
     consolidation.set_progress(db, DECAY_PROGRESS, until)
     return faded, dropped
 
 
-def undo_decay(db: Connection, step: Step, _now: datetime) -> bool:
+def _undo_decay(db: Connection, step: Step, _now: datetime) -> bool:
     """Restore the weight that associative edges lost in one decay."""
     last, until = step.at or 0, int(step.value or 0)
-    former = f"weight / exp({_LN_DAILY_DECAY} * {_decay_days(':since', ':until')})"
-    db.run(
+    former = f"weight / {_DECAY_FACTOR}"
+    sql = (
         f"UPDATE edges SET weight = CASE WHEN {former} > 1 THEN 1.0 ELSE {former} END"
-        " WHERE kind = 'associative'",
-        since=last,
-        until=until,
+        " WHERE kind = 'associative'"
     )
+    db.run(sql, since=last, until=until)
     if consolidation.get_progress(db, DECAY_PROGRESS) == until:
         consolidation.set_progress(db, DECAY_PROGRESS, last)
     return True
@@ -552,15 +508,15 @@ def undo_step(db: Connection, step: Step, *, now: datetime) -> bool:
 
 
 _UNDO_BY_VERB: dict[StepVerb, Callable[[Connection, Step, datetime], bool]] = {
-    "edge_added": undo_add_edge,
-    "edge_dropped": undo_drop_edge,
-    "depth": undo_depth,
-    "superseded": undo_supersede,
-    "hidden": undo_hide,
-    "reworded": undo_overview,
-    "added": undo_creation,
-    "decayed": undo_decay,
-    "confirmed": undo_confirmation,
-    "counted": undo_count,
-    "strengthened": undo_reinforcement,
+    "edge_added": _undo_add_edge,
+    "edge_dropped": _undo_drop_edge,
+    "depth": _undo_depth,
+    "superseded": _undo_supersede,
+    "hidden": _undo_hide,
+    "reworded": _undo_overview,
+    "added": _undo_creation,
+    "decayed": _undo_decay,
+    "confirmed": _undo_confirmation,
+    "counted": _undo_count,
+    "strengthened": _undo_reinforcement,
 }

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
 from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import Session
 from lore.store import history, keywords
-from lore.store.codec import unpack_json, unpack_number, unpack_time
-from lore.store.sqlite import Connection, Row, among, int_array, text_array
+from lore.store.codec import pack_json, unpack_json, unpack_number, unpack_record
+from lore.store.sqlite import Connection, among, int_array, text_array
 
 NameKind = Literal["title", "branch", "session"]
 
@@ -76,26 +74,19 @@ _SESSION_FROM = (
 
 def find_session(db: Connection, external_id: str, *, agent: str) -> int | None:
     """Return the number of a session by its agent's own name, even if that was forgotten."""
-    n = db.value(
-        "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id",
-        agent=agent,
-        external_id=external_id,
-    )
+    sql = "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id"
+    n = db.number(sql, agent=agent, external_id=external_id)
     if n is None and (renamed := find_renamed_session(db, agent, external_id)):
-        n = db.value("SELECT n FROM sessions WHERE id = :id", id=renamed)
-    return None if n is None else int(n)
+        n = db.number("SELECT n FROM sessions WHERE id = :id", id=renamed)
+    return n
 
 
 def find_known_names(db: Connection, external_ids: Sequence[str], *, agent: str) -> set[str]:
     """Return those of an agent's own names that belong to stored sessions."""
-    return set(
-        db.column(
-            "SELECT external_id FROM sessions"
-            f" WHERE agent = :agent AND {among('external_id', 'names')}",
-            agent=agent,
-            names=text_array(external_ids),
-        )
+    sql = (
+        f"SELECT external_id FROM sessions WHERE agent = :agent AND {among('external_id', 'names')}"
     )
+    return set(db.column(sql, agent=agent, names=text_array(external_ids)))
 
 
 def ensure_session(
@@ -113,19 +104,19 @@ def ensure_session(
     if existing is not None:
         return existing
     at = clock.to_us(started_at)
-    return int(
-        db.value(
-            "INSERT INTO sessions (id, external_id, project_n, agent, title, files, branch,"
-            " parent_n, started_at, last_message_at, state) VALUES (:id, :external_id,"
-            " :project_n, :agent, '', '', :branch, :parent_n, :at, :at, 'open') RETURNING n",
-            id=clock.new_id(started_at),
-            external_id=external_id,
-            project_n=project_n,
-            agent=agent,
-            branch=branch,
-            parent_n=parent_n,
-            at=at,
-        )
+    return db.insert_numbered(
+        "sessions",
+        id=clock.new_id(started_at),
+        external_id=external_id,
+        project_n=project_n,
+        agent=agent,
+        title="",
+        files="",
+        branch=branch,
+        parent_n=parent_n,
+        started_at=at,
+        last_message_at=at,
+        state="open",
     )
 
 
@@ -133,17 +124,14 @@ def fill_session(
     db: Connection, n: int, *, project_n: int | None, branch: str, parent_n: int | None
 ) -> None:
     """Set the project, branch and parent of a session where they are missing."""
-    db.run(
+    sql = (
         "UPDATE sessions SET project_n = coalesce(project_n, :project_n),"
         " parent_n = coalesce(parent_n, :parent_n),"
         " branch = CASE branch WHEN '' THEN :branch ELSE branch END WHERE n = :n"
         " AND (project_n IS NULL AND :project_n IS NOT NULL OR parent_n IS NULL"
-        " AND :parent_n IS NOT NULL OR branch = '' AND :branch <> '')",
-        n=n,
-        project_n=project_n,
-        branch=branch,
-        parent_n=parent_n,
+        " AND :parent_n IS NOT NULL OR branch = '' AND :branch <> '')"
     )
+    db.run(sql, n=n, project_n=project_n, branch=branch, parent_n=parent_n)
 
 
 def has_title(db: Connection, n: int) -> bool:
@@ -159,16 +147,8 @@ def describe_session(db: Connection, n: int, *, title: str = "", files: Sequence
     known_files = row[1].split("\n") if row[1] else []
     merged = "\n".join(dict.fromkeys([*known_files, *files]))
     if (title or row[0], merged) != row:
-        db.run(
-            "UPDATE sessions SET title = :title, files = :files WHERE n = :n",
-            title=title or row[0],
-            files=merged,
-            n=n,
-        )
-        if any(row):
-            keywords.index_session(db, n)
-        else:
-            keywords.add_session(db, n)
+        db.update("sessions", n, title=title or row[0], files=merged)
+        keywords.index_session(db, n, is_new=not any(row))
 
 
 def get_session_number(db: Connection, id_prefix_or_external: str) -> int:
@@ -198,64 +178,41 @@ def get_session(db: Connection, n: int) -> Session:
     if row is None:
         msg = "This session no longer exists."
         raise NotFound(msg)
-    return _session(row)
+    return unpack_record(Session, row)
 
 
 def session_family(db: Connection, n: int) -> tuple[int, ...]:
     """Return a session with its parent and its children."""
-    return tuple(
-        db.column(
-            "SELECT n FROM sessions WHERE n = :n OR parent_n = :n"
-            " OR n = (SELECT parent_n FROM sessions WHERE n = :n)",
-            n=n,
-        )
+    sql = (
+        "SELECT n FROM sessions WHERE n = :n OR parent_n = :n"
+        " OR n = (SELECT parent_n FROM sessions WHERE n = :n)"
     )
+    return tuple(db.column(sql, n=n))
 
 
 def project_of_session(db: Connection, n: int) -> int | None:
     """Return the number of a session's project, or None."""
-    project_n = db.value("SELECT project_n FROM sessions WHERE n = :n", n=n)
-    return None if project_n is None else int(project_n)
+    return db.number("SELECT project_n FROM sessions WHERE n = :n", n=n)
 
 
 def get_sessions(db: Connection, ns: Sequence[int]) -> dict[int, Session]:
     """Return sessions by number."""
     if not len(ns):
         return {}
-    rows = db.rows(
-        f"SELECT s.n, {_SESSION} {_SESSION_FROM} WHERE {among('s.n', 'ns')}", ns=int_array(ns)
-    )
-    return {row[0]: _session(row[1:]) for row in rows}
+    sql = f"SELECT s.n, {_SESSION} {_SESSION_FROM} WHERE {among('s.n', 'ns')}"
+    return {row[0]: unpack_record(Session, row[1:]) for row in db.rows(sql, ns=int_array(ns))}
 
 
 def recent_sessions(
     db: Connection, *, project_n: int | None = None, limit: int = 20
 ) -> list[Session]:
     """Return the latest sessions by their last message, newest first."""
-    rows = db.rows(
-        f"SELECT {_SESSION} {_SESSION_FROM}"
-        " WHERE :project_n IS NULL OR s.project_n = :project_n "
-        " ORDER BY s.last_message_at DESC LIMIT :limit",
-        project_n=project_n,
-        limit=limit,
+    sql = (
+        f"SELECT {_SESSION} {_SESSION_FROM} WHERE :project_n IS NULL OR s.project_n = :project_n"
+        " ORDER BY s.last_message_at DESC LIMIT :limit"
     )
-    return [_session(row) for row in rows]
-
-
-def _session(row: Row) -> Session:
-    id_, external_id, project_id, agent, title, branch, parent_id, started, last, state = row
-    return Session(
-        id=id_,
-        external_id=external_id,
-        project_id=project_id,
-        agent=agent,
-        title=title,
-        branch=branch,
-        parent_id=parent_id,
-        started_at=unpack_time(started),
-        last_message_at=unpack_time(last),
-        state=state,
-    )
+    rows = db.rows(sql, project_n=project_n, limit=limit)
+    return [unpack_record(Session, row) for row in rows]
 
 
 SessionStateName = Literal[
@@ -267,32 +224,21 @@ def put_session_state(
     db: Connection, session_n: int, name: SessionStateName, value: Any, *, now: datetime
 ) -> None:
     """Store a state of a session, replacing the former value."""
-    db.run(
-        "INSERT INTO session_states (session_n, name, value, updated_at)"
-        " VALUES (:session_n, :name, :value, :at)"
-        " ON CONFLICT (session_n, name) DO UPDATE SET value = excluded.value,"
-        " updated_at = excluded.updated_at",
-        session_n=session_n,
-        name=name,
-        value=orjson.dumps(value).decode(),
-        at=clock.to_us(now),
-    )
+    row = {"session_n": session_n, "name": name, "updated_at": clock.to_us(now)}
+    db.upsert("session_states", ("session_n", "name"), value=pack_json(value), **row)
 
 
 def sessions_with_state(db: Connection, name: SessionStateName) -> list[str]:
     """Return the ids of the sessions that have this state."""
-    return db.column(
+    sql = (
         "SELECT s.id FROM session_states t JOIN sessions s ON s.n = t.session_n"
-        " WHERE t.name = :name ORDER BY s.id",
-        name=name,
+        " WHERE t.name = :name ORDER BY s.id"
     )
+    return db.column(sql, name=name)
 
 
 def find_session_state(db: Connection, session_n: int, name: SessionStateName) -> Any:
     """Return a state of a session, or None."""
-    value = db.value(
-        "SELECT value FROM session_states WHERE session_n = :session_n AND name = :name",
-        session_n=session_n,
-        name=name,
-    )
+    sql = "SELECT value FROM session_states WHERE session_n = :session_n AND name = :name"
+    value = db.value(sql, session_n=session_n, name=name)
     return None if value is None else unpack_json(value)

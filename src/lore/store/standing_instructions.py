@@ -34,15 +34,8 @@ class Instruction(NamedTuple):
 def add(db: Connection, item_n: int, project_n: int | None, text: str, created_at: int) -> None:
     """Store an instruction; of repeated ones, only the newest is shown."""
     digest = hashlib.sha256(" ".join(words.split(text)).encode()).hexdigest()[:16]
-    db.run(
-        "INSERT INTO standing (item_n, project_n, text, digest, created_at)"
-        " VALUES (:item_n, :project_n, :text, :digest, :created_at)",
-        item_n=item_n,
-        project_n=project_n,
-        text=text,
-        digest=digest,
-        created_at=created_at,
-    )
+    source = {"item_n": item_n, "project_n": project_n, "created_at": created_at}
+    db.insert("standing", text=text, digest=digest, **source)
 
 
 def texts_of_items(db: Connection, item_ns: Sequence[int]) -> list[str]:
@@ -114,7 +107,7 @@ def _read_instructions(
     db: Connection, project_n: int | None, *, everywhere: bool
 ) -> list[Instruction]:
     """Return instructions, newest first, each once for every project it was given in."""
-    rows = db.rows(
+    sql = (
         "SELECT s.item_n, s.text, s.created_at, (SELECT f.origin FROM fragments f"
         " WHERE f.n = s.item_n), (SELECT p.id FROM projects p WHERE p.n = s.project_n),"
         " (SELECT t.id FROM sessions t JOIN items i ON i.session_n = t.n WHERE i.n = s.item_n)"
@@ -123,11 +116,9 @@ def _read_instructions(
         " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
         " AND (o.project_n IS NULL"
         " OR o.project_n = CASE WHEN :everywhere THEN s.project_n ELSE :project_n END))"
-        " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit",
-        project_n=project_n,
-        everywhere=int(everywhere),
-        limit=_MAX_READ,
+        " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit"
     )
+    rows = db.rows(sql, project_n=project_n, everywhere=int(everywhere), limit=_MAX_READ)
     return [Instruction(*row) for row in rows]
 
 

@@ -29,22 +29,14 @@ class PendingItem(NamedTuple):
 
 def ensure_embedder(db: Connection, identity: str, dimension: int) -> int:
     """Return the number of an embedder, created if it is new."""
-    existing = db.value("SELECT n FROM embedders WHERE identity = :identity", identity=identity)
-    return int(
-        existing
-        or db.value(
-            "INSERT INTO embedders (identity, dimension)"
-            " VALUES (:identity, :dimension) RETURNING n",
-            identity=identity,
-            dimension=dimension,
-        )
+    return find_embedder(db, identity) or db.insert_numbered(
+        "embedders", identity=identity, dimension=dimension
     )
 
 
 def find_embedder(db: Connection, identity: str) -> int | None:
     """Return the number of an embedder, or None if it never stored vectors."""
-    n = db.value("SELECT n FROM embedders WHERE identity = :identity", identity=identity)
-    return None if n is None else int(n)
+    return db.number("SELECT n FROM embedders WHERE identity = :identity", identity=identity)
 
 
 def find_active_identity(db: Connection) -> str | None:
@@ -71,14 +63,13 @@ def count_pending(db: Connection) -> int:
 
 def pending_items(db: Connection, *, limit: int) -> list[PendingItem]:
     """Return items that wait for their vector, newest first: these are searched for soonest."""
-    rows = db.rows(
+    sql = (
         "SELECT i.n, m.parts, d.text, f.summary, f.content FROM items i"
         " LEFT JOIN messages m ON m.n = i.n LEFT JOIN distillations d ON d.n = i.n"
         " LEFT JOIN fragments f ON f.n = i.n"
-        " WHERE i.embedder_n IS NULL ORDER BY i.n DESC LIMIT :limit",
-        limit=limit,
+        " WHERE i.embedder_n IS NULL ORDER BY i.n DESC LIMIT :limit"
     )
-    return [PendingItem(n, _embedded_text(*rest)) for n, *rest in rows]
+    return [PendingItem(n, _embedded_text(*rest)) for n, *rest in db.rows(sql, limit=limit)]
 
 
 def _embedded_text(
@@ -98,19 +89,14 @@ def fragment_text(summary: str, content: str) -> str:
 
 def put(db: Connection, embedder_n: int, ns: Sequence[int], matrix: Matrix) -> None:
     """Store vectors of items that still exist."""
-    there = {
-        row[0] for row in db.rows(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
-    }
+    there = set(db.column(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(ns)))
     halves = matrix.astype(np.float16)
-    stored = sorted((n, halves[i].tobytes()) for i, n in enumerate(ns) if n in there)
-    db.run_many("DELETE FROM vectors WHERE n = :n", ({"n": n} for n, _ in stored))
-    db.run_many(
-        "INSERT INTO vectors (n, embedder_n, vector) VALUES (:n, :embedder_n, :vector)",
-        ({"n": n, "embedder_n": embedder_n, "vector": blob} for n, blob in stored),
-    )
+    stored = sorted((n, embedder_n, halves[i].tobytes()) for i, n in enumerate(ns) if n in there)
+    db.run_many("DELETE FROM vectors WHERE n = :n", [row[:1] for row in stored])
+    db.insert_many("vectors", ("n", "embedder_n", "vector"), stored)
     db.run_many(
         "UPDATE items SET embedder_n = :embedder_n WHERE n = :n",
-        ({"n": n, "embedder_n": embedder_n} for n, _ in stored),
+        [(embedder_n, n) for n, _, _ in stored],
     )
 
 
@@ -118,12 +104,7 @@ def renumber(db: Connection, n: int) -> None:
     """Give an item's vector a new change number, as if it had been stored just now."""
     row = db.find("DELETE FROM vectors WHERE n = :n RETURNING embedder_n, vector", n=n)
     if row:
-        db.run(
-            "INSERT INTO vectors (n, embedder_n, vector) VALUES (:n, :embedder_n, :vector)",
-            n=n,
-            embedder_n=row[0],
-            vector=row[1],
-        )
+        db.insert("vectors", n=n, embedder_n=row[0], vector=row[1])
 
 
 def load(db: Connection, ns: NDArray[np.int64], dimension: int) -> Matrix:
@@ -163,8 +144,8 @@ def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension:
 
 def items_without_vectors(db: Connection, ns: Sequence[int]) -> list[int]:
     """Return those of the items that have no vector."""
-    rows = db.rows(f"SELECT n FROM vectors WHERE {among('n', 'ns')}", ns=int_array(ns))
-    return sorted(set(ns) - {row[0] for row in rows})
+    sql = f"SELECT n FROM vectors WHERE {among('n', 'ns')}"
+    return sorted(set(ns).difference(db.column(sql, ns=int_array(ns))))
 
 
 def newest_seq(db: Connection) -> int:

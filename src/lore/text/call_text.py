@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from lore.text import sentences
-from lore.text.regex import compile_lazy
+from lore.text.regex import PatternFile
+
+_re = PatternFile("call_text")
 
 ActionKind = Literal["run", "read", "edit", "write", "look", "fetch", "other"]
 Check = Literal["", "test", "lint", "build"]
@@ -41,38 +42,7 @@ _TARGET_FIELDS = (
     "prompt", "id",
 )  # fmt: skip
 
-_PATCHED = compile_lazy(r"^\*\*\* (Update|Add|Delete) File: ([^\n]{1,400})", re.MULTILINE)
-_CHECKS: tuple[tuple[Check, re.Pattern[str]], ...] = (
-    ("test", compile_lazy(
-        r"\b(?:pytest|go test|(?:cargo|dotnet|swift|mvn|bazel|deno|bun|mix|zig build) test"
-        r"|jest|vitest|rspec|phpunit|unittest|tox|nox|ctest|gradlew? test|playwright test"
-        r"|(?:npm|yarn|pnpm|mise|just|make|task|uv|poetry|composer|rake)(?: run)? [\w:-]*test)",
-        re.IGNORECASE)),
-    ("lint", compile_lazy(
-        r"\b(?:golangci-lint|eslint|ruff|mypy|pyright|flake8|pylint|clippy|shellcheck|rubocop"
-        r"|go vet|tsc|biome|prettier --check|lint-imports"
-        r"|(?:npm|yarn|pnpm|mise|just|make|task)(?: run)? [\w:-]*(?:lint|check|types))\b",
-        re.IGNORECASE)),
-    ("build", compile_lazy(
-        r"\b(?:go (?:build|install)|cargo (?:build|check)|docker build|gradlew? build|mvn package"
-        r"|(?:npm|yarn|pnpm|mise|just|make|task|uv)(?: run)? [\w:-]*build|cmake --build)\b",
-        re.IGNORECASE)),
-)  # fmt: skip
-_STEP = compile_lazy(r"&&|\|\||;")
-_VERB = compile_lazy(r"[a-z][a-z:-]{1,30}$")
-_READ_ONLY = compile_lazy(
-    r"\s*(?:$|(?:cat|cd|echo|find|grep|head|ls|printf|pwd|rg|sed|tail|test|wc|which)\b)"
-)
-"""Read-only commands; a later success of one for something else fixes nothing."""
-
-_ONLY_MENTIONS = compile_lazy(
-    r"\s*(?:git|gh|glab|echo|printf|cat|ls|grep|rg|find|sed|cp|mv|rm|mkdir)\b"
-)
-_WRAPPED = compile_lazy(
-    r"^\s*(?:(?:cd|export|source|set)\s[^&;|\n]{0,300}(?:&&|;)\s*|[A-Za-z_]{1,40}=\S{0,200}\s+(?:&&\s*)?"
-    r"|(?:timeout|time|sudo|nice)\s+(?:\d+\w?\s+)?)"
-)
-_PIPED = compile_lazy(r"\s*(?:2>&1|\|\|?\s*(?:tail|head|grep|true|echo)\b.*|>\s*/dev/null.*)")
+_CHECKS: tuple[Check, ...] = ("test", "lint", "build")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +72,8 @@ class Call:
     def related_keys(self) -> frozenset[str]:
         """Return the keys that a differently worded retry shares: programs or a file."""
         if self.command:
-            steps = () if self.checks else _STEP.split(self.target)
-            return frozenset(_program(step) for step in steps if not _READ_ONLY.match(step))
+            steps = () if self.checks else _re.step.split(self.target)
+            return frozenset(_program(step) for step in steps if not _re.read_only.match(step))
         if self.changed:
             return frozenset(f"change {file}" for file in self.changed)
         if self.read:
@@ -182,27 +152,27 @@ def _run(tool: str, command: str) -> Call:
 
 def _checks(command: str) -> tuple[Check, ...]:
     """Return the checks that a command runs; one that only mentions tests runs none."""
-    steps = [step for step in _STEP.split(command) if not _ONLY_MENTIONS.match(step)]
-    return tuple(kind for kind, pattern in _CHECKS if any(map(pattern.search, steps)))
+    steps = [step for step in _re.step.split(command) if not _re.only_mentions.match(step)]
+    return tuple(kind for kind in _CHECKS if any(map(getattr(_re, f"runs_{kind}").search, steps)))
 
 
 def _program(command: str) -> str:
     """Return the program of a command, with its subcommand if that is a word."""
     words = command.split()[:2]
-    return " ".join(word for place, word in enumerate(words) if not place or _VERB.match(word))
+    return " ".join(word for place, word in enumerate(words) if not place or _re.verb.match(word))
 
 
 def bare_command(command: str) -> str:
     """Return a command without the directory, environment and pipes around it."""
     bare = command.lstrip()
-    while wrapper := _WRAPPED.match(bare):
+    while wrapper := _re.wrapped.match(bare):
         bare = bare[wrapper.end() :]
     first = bare.split("\n", 1)[0]
-    return _PIPED.split(first, maxsplit=1)[0].strip() or first.strip()
+    return _re.piped.split(first, maxsplit=1)[0].strip() or first.strip()
 
 
 def _patch(tool: str, text: str) -> Call | None:
-    changes = _PATCHED.findall(text)
+    changes = _re.patched.findall(text)
     if not changes:
         return None
     files = tuple(dict.fromkeys(path.strip() for _, path in changes))
@@ -310,60 +280,24 @@ MESSAGE_CHARS = 160
 _HEAD, _TAIL = 3_000, 3_000
 """Errors stand at the beginning or the end of an output."""
 
-_NOT_RUN = compile_lazy(
-    r"Sibling tool call errored|The user doesn't want to (?:proceed|take this action)"
-    r"|user (?:rejected|declined|denied)"
-    r"|\[Request interrupted by user|tool use was rejected",
-    re.IGNORECASE,
-)
-"""Signs that a call was not run: rejected by the user, or cancelled by a failure beside it."""
-
-_FAILED = compile_lazy(
-    r"""^\s*(?:<tool_use_error>|Exit\ code\ [1-9]|"?exit_code"?:\ ?[1-9]|ENOENT|EACCES
-        |exit(?:ed)?\ (?:with\ )?(?:code|status)[:\ ]\ ?[1-9]|InputValidationError
-        |Process\ exited\ with\ code\ [1-9])""",
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-_CHECK_FAILED = compile_lazy(
-    r"""^(?:---\ FAIL|FAIL\b|=+\ .{0,40}\b[1-9]\d*\ failed|FAILED\b|Traceback\ \(most\ recent
-          |panic:|error\[E\d+\]|error:|fatal:|npm\ ERR!|Error:\ |make:\ \*\*\*)
-      | \b[1-9]\d*\ (?:failed|failing|failures?|errors?|issues:)\b|\b[1-9]\d*\ issues?:\n
-      | \[build\ failed\]|command\ not\ found|Compilation\ failed|undefined:\ \w|SyntaxError:
-      | \b(?:test|lint|build|check)\S{0,20}\ (?:task\ )?failed\b|typecheck\)""",
-    re.MULTILINE | re.VERBOSE,
-)
-"""Signs of failure in the output of a test, linter or compiler; pipes hide the exit code."""
-
-_ERROR_WORDS = compile_lazy(
-    r"\b(?:error|fail(?:ed|s|ure)?|cannot|can't|could not|undefined|expected|not found|no such"
-    r"|panic|denied|invalid|unknown|unused|unexpected|missing|exception|traceback|conflict)\b"
-    r"|--- FAIL|FAIL\b|\b\w{2,60}(?:Error|Exception):",
-    re.IGNORECASE,
-)
-_NOISE = compile_lazy(
-    r"^\s*(?:Exit code \d+|\[[\w:-]+\] (?:\$ |ERROR|Finished).{0,300}|=== \w+.*|<error>|\$ .*"
-    r"|\?\s+\S+\s+\[no test files\]|ok\s+\S+.*|Traceback \(most recent call last\):)?\s*$"
-)
-_TAG = compile_lazy(r"</?(?:tool_use_error|error|output|stdout|stderr)>")
-
 
 def classify_result(call: Call, text: str, *, failed: bool) -> Verdict:
     """Return how a call went, judged by its result."""
     head = text[:_HEAD]
-    if _NOT_RUN.search(head[:400]):
+    if _re.not_run.search(head[:400]):
         return "refused"
-    if failed or _FAILED.match(head):
+    if failed or _re.failed.match(head):
         return "failed"
-    if call.check and _CHECK_FAILED.search(_ends(text)):
+    if call.check and _re.check_failed.search(_ends(text)):
         return "failed"
     return "ok"
 
 
 def error_line(text: str) -> str:
     """Return the line of an output that says what went wrong."""
-    lines = [_TAG.sub("", line).strip() for line in _ends(text).splitlines()]
-    lines = [line for line in lines if line and not _NOISE.match(line[:400])]
-    telling = next((line for line in lines if _ERROR_WORDS.search(line[:400])), None)
+    lines = [_re.tag.sub("", line).strip() for line in _ends(text).splitlines()]
+    lines = [line for line in lines if line and not _re.noise.match(line[:400])]
+    telling = next((line for line in lines if _re.error_words.search(line[:400])), None)
     return sentences.one_line(telling or (lines[0] if lines else ""), MESSAGE_CHARS)
 
 
@@ -371,10 +305,6 @@ def _ends(text: str) -> str:
     return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
 
 
-_LORE_TOOL = compile_lazy(r"(?:mcp__(?:plugin_lore_)?lore__|lore(?:__|[._/]))[a-z][a-z_]{1,40}")
-"""Claude Code with and without the plugin, and agents that prefix tools with the server's name."""
-
-
 def is_lore_tool(name: str) -> bool:
     """Return whether a tool is one of Lore's, by the name that an agent uses."""
-    return "lore" in name and _LORE_TOOL.fullmatch(name) is not None
+    return "lore" in name and _re.lore_tool.fullmatch(name) is not None

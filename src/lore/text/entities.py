@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from lore.text import sentences, words
-from lore.text.regex import compile_lazy
+from lore.text.regex import PatternFile, compile_lazy
+
+_re = PatternFile("entities")
 
 MAX_MENTIONS = 40
 """Mentions stored for one text."""
@@ -179,28 +181,7 @@ _IDENTIFIER = compile_lazy(
 )
 _CODE_SIGN = compile_lazy(r"[_/.\-(){}\[\]=:<>$@]|[a-z][A-Z]|^[A-Z]{3,}$")
 _NUMBER = compile_lazy(r"(?<![\w.])[$€£]?\d[\d,.:/]*(?:\s?(?:%|[a-zA-Z]{1,6}\b))?")
-_WORD_NUMBER = compile_lazy(
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twice|weekly|monthly"
-    r"|yearly|daily)\b",
-    re.IGNORECASE,
-)
-_MONTH_NAMES = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
-_DATE = compile_lazy(
-    rf"\b(?:{_MONTH_NAMES})\b(?:\s+\d{{1,2}})?|\b\d{{4}}-\d\d-\d\d\b|\b(?:Mon|Tues|Wednes|Thurs|Fri"
-    r"|Satur|Sun)days?\b"
-)
-_RELATIVE = compile_lazy(
-    r"\b(?:yesterday|today|tonight|tomorrow|last\s+(?:night|week|weekend|month|year|summer|winter"
-    r"|spring|fall|autumn|\w+day)|next\s+(?:week|weekend|month|year|summer|winter|spring|fall"
-    r"|\w+day)|this\s+(?:week|weekend|month|year|summer|morning|afternoon|evening)"
-    r"|this\s+(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|on\s+the\s+\d{1,2}(?:st|nd|rd|th)(?!\s+of)"
-    r"|(?:days?|weeks?|months?|years?)\s+ago|the\s+other\s+day|recently|just)\b",
-    re.IGNORECASE,
-)
 _NAME = compile_lazy(r"(?<![.!?:]\s)(?<!^)(?<![\w'’-])[A-Z][a-z]{1,}(?:['’]s)?\b(?!\()")
-_CALENDAR_NAME = compile_lazy(rf"(?:{_MONTH_NAMES}|\w{{2,9}}days?)$")
 _QUOTED = compile_lazy(r"[\"“][^\"”\n]{2,80}[\"”]")
 _NO_NAMES = frozenset(
     "I I'm I'd I'll I've OK Ok Okay Yes No Sure Also But And So The A An It This That".split()
@@ -225,13 +206,13 @@ class Specifics(NamedTuple):
 def count_specifics(sentence: str) -> Specifics:
     """Count the specific details of a sentence."""
     bare = _TICKED.sub(" ", sentence)
-    dates = len(_DATE.findall(bare))
+    dates = len(_re.date.findall(bare))
     names = {
         name.group()
         for name in _NAME.finditer(bare)
-        if name.group() not in _NO_NAMES and not _CALENDAR_NAME.match(name.group())
+        if name.group() not in _NO_NAMES and not _re.calendar_name.match(name.group())
     }
-    numbers = len(_NUMBER.findall(_DATE.sub(" ", bare))) + len(_WORD_NUMBER.findall(bare))
+    numbers = len(_NUMBER.findall(_re.date.sub(" ", bare))) + len(_re.word_number.findall(bare))
     return Specifics(len(identifiers(sentence)), numbers, dates, len(names),
                      len(_QUOTED.findall(bare)))  # fmt: skip
 
@@ -248,7 +229,7 @@ def identifiers(sentence: str) -> tuple[str, ...]:
 
 def has_relative_date(sentence: str) -> bool:
     """Return whether a sentence has a date relative to the day it was written."""
-    return bool(_RELATIVE.search(sentence))
+    return bool(_re.relative.search(sentence))
 
 
 _VALUE_NUMBER = compile_lazy(r"\d+(?:[.,:/]\d+)*")
@@ -259,11 +240,6 @@ _NUMBERS = {
     )
 }
 _VALUE_NAME = compile_lazy(r"(?<![.!?:]\s)(?<!^)(?<![\w'’-])[A-Z][a-z]+")
-_DENIAL = compile_lazy(
-    r"\b(?:not|never|no|none|without|neither|nor|cannot|stop|avoid(?:s|ed)?|disable[sd]?|off|false"
-    r"|forbidden|except)\b|n['’]t\b",
-    re.IGNORECASE,
-)
 _AFFIRMED = frozenset("on true enable enables enabled".split())
 _NUMBER_WORD = compile_lazy(rf"\b(?:{'|'.join(_NUMBERS)})\b", re.IGNORECASE)
 
@@ -287,13 +263,13 @@ def numbers_to_digits(text: str) -> str:
 
 def is_negated(text: str) -> bool:
     """Return whether a text negates something or says that it is off."""
-    return bool(_DENIAL.search(text))
+    return bool(_re.denial.search(text))
 
 
 def polarity_words(text: str) -> frozenset[str]:
     """Return the words of a text that only affirm or negate."""
     all_words = frozenset(words.split(text))
-    denied = {word for match in _DENIAL.finditer(text) for word in _whole(text, match)}
+    denied = {word for match in _re.denial.finditer(text) for word in _whole(text, match)}
     return all_words & (_AFFIRMED | denied)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,91 +21,12 @@ from lore.records import (
 from lore.text import call_text, goals, sentences, tokens
 from lore.text.call_text import Call, Verdict
 from lore.text.message_features import is_spoken_part, part_origin
-from lore.text.regex import compile_lazy
+from lore.text.regex import PatternFile
+
+_re = PatternFile("episodes")
 
 _LAST_CHARS = 1_500
 """Characters at the beginning and the end of the last message that are read."""
-
-_UNHAPPY = compile_lazy(
-    r"\bstill (?:not|broken|fail\w*|wrong|the same|see\w*|get\w*|happen\w*|error\w*|doesn't"
-    r"|isn't)\b"
-    r"|\b(?:doesn't|does not|didn't|did not|don't|isn't|not) (?:seem to )?work(?:ing)?\b"
-    r"|\bthat(?:'s| is) (?:wrong|not (?:right|it|what))|\bsame (?:error|problem|issue|result)\b"
-    r"|\b(?:broke|broken again|worse|useless)\b|\bgive up\b|\brevert (?:this|that|it|all"
-    r"|everything)\b"
-    r"|\b(?:failing|fails|failed|crash(?:es|ed)) again\b|\bundo (?:this|that|it|all|everything)\b",
-    re.IGNORECASE,
-)
-_HAPPY = compile_lazy(
-    r"\bthank(?:s| you)\b|\b(?:perfect|awesome|excellent|brilliant|lovely|lgtm|ship it)\b"
-    r"|\bwell done\b"
-    r"|\b(?:great|good|nice|amazing) (?:job|work|catch|one)\b|\b(?:it|that|this|all|now"
-    r"|everything) works\b"
-    r"|\bworks (?:now|great|fine|well|perfectly|as expected)\b|\blooks (?:good|great|fine"
-    r"|perfect)\b"
-    r"|^\s*(?:great|nice|cool|good|amazing|wonderful)\s*[.!,]*\s*$",
-    re.IGNORECASE,
-)
-_DONE = compile_lazy(
-    r"\b(?:done|fixed|completed?|committed|pushed|merged|implemented|resolved|updated|added|removed"
-    r"|created|renamed|replaced|refactored|rebased|posted|reverted|cleaned up|addressed|simplified"
-    r"|moved|written|applied|installed|finished|deleted|extracted|converted|changed)\b"
-    r"|\ball (?:\w+ ){0,4}(?:pass(?:es|ed|ing)?|green|clean|good|set)\b"
-    r"|\btests? (?:and \w+ )?(?:all )?(?:pass(?:es|ed|ing)?|are green)\b|\b0 (?:issues|errors"
-    r"|failures)\b"
-    r"|\b(?:works|working) (?:now|correctly|as expected)\b|\bnow (?:works|uses|handles|shows"
-    r"|returns)\b"
-    r"|\bhere(?:'s| is) (?:a |the )?(?:final |quick )?(?:summary|what (?:changed|was|i))|✅",
-    re.IGNORECASE,
-)
-_GAVE_UP = compile_lazy(
-    r"\b(?:i(?:'m| am) (?:unable|not able) to|i (?:can't|cannot|couldn't|could not|was unable to)"
-    r" (?:find|fix|get|make|complete|access|reproduce|resolve|proceed|do)|remain(?:s"
-    r"|ing)? (?:broken|unresolved)"
-    r"|still (?:failing|fails|broken)|did(?:n't| not) (?:work|succeed)|ran out of|API Error"
-    r"|usage limit"
-    r"|credit balance|rate limit)",
-    re.IGNORECASE,
-)
-_FAILS = compile_lazy(
-    r"\W*(?:it|this|that|(?:the|your) [\w-]+(?: [\w-]+){0,2}) (?:still |just )?"
-    r"(?:fails|failed|(?:does not|doesn't|did not|didn't) (?:work|build|compile|run|pass|start))\b",
-    re.IGNORECASE,
-)
-"""A last message that begins so reports no success, unless it answers a question."""
-
-_ADMITS = compile_lazy(
-    r"❌|\bstill (?:failing|fails|broken)\b|\btests? (?:are|is) (?:still )?failing\b", re.IGNORECASE
-)
-"""Reports a remaining failure if a question follows; otherwise it describes the past."""
-
-_OFFERS = compile_lazy(
-    r"\b(?:want me to|would you like me to|do you want me to|let me know if|i can also)\b.{0,300}$",
-    re.IGNORECASE | re.DOTALL,
-)
-_ASKS = compile_lazy(
-    r"\b(?:would you like (?!me to)|should i|shall i|do you want (?!me to)|what do you think"
-    r"|any preference"
-    r"|which (?:one|option|approach|direction|of these|would|do you)|let me know (?:which|what|how"
-    r"|once|when)"
-    r"|how would you like|does (?:this|that) (?:look|sound|make sense)|waiting for"
-    r"|what would you)\b.{0,300}$",
-    re.IGNORECASE | re.DOTALL,
-)
-_QUESTION = compile_lazy(
-    r"\?\s*$|\b(?:review|explain|understand|summar\w+|analy[sz]e|investigate|check|look at|compare"
-    r"|what|why|how|where|which)\b",
-    re.IGNORECASE,
-)
-"""Requests that an answer in words can fulfil."""
-_BEGINS = compile_lazy(
-    r"^\W*(?:(?:now|ok(?:ay)?|good|great|perfect|right|i see|so|first|next|then"
-    r"|yes)[,.!:\s—-]+){0,3}"
-    r"(?:let me|let's|i'll|i will|i need to|i'm going to|now i|checking|looking|running"
-    r"|launching)\b",
-    re.IGNORECASE,
-)
-"""A last message that announces work which did not follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +69,12 @@ def judge_outcome(end: Ending) -> tuple[Outcome, str]:
 
 def _bad_signs(end: Ending, person: str, reply: str) -> tuple[_Rule, ...]:
     good = end.checked or end.landed
-    done, gave_up = _DONE.search(reply), _GAVE_UP.search(reply)
-    unhappy = _UNHAPPY.search(person) and not good and not done
+    done, gave_up = _re.done.search(reply), _re.gave_up.search(reply)
+    unhappy = _re.unhappy.search(person) and not good and not done
     failed = end.checked is False and not end.landed
     claimed = failed and done and not gave_up
-    fails = _FAILS.match(reply) and not done and not good and not _QUESTION.search(person)
-    content = claimed and _HAPPY.search(person)
+    fails = _re.fails.match(reply) and not done and not good and not _re.question.search(person)
+    content = claimed and _re.happy.search(person)
     return (
         (end.interrupted, "partial", "the person interrupted it"),
         (unhappy, "failure", "the person's last words say that it does not work"),
@@ -168,11 +88,11 @@ def _bad_signs(end: Ending, person: str, reply: str) -> tuple[_Rule, ...]:
 
 def _signs(end: Ending, person: str, reply: str) -> tuple[_Rule, ...]:
     passed = end.checked and not end.changed_since
-    done = _DONE.search(reply)
-    content = _HAPPY.search(person) and not _UNHAPPY.search(person)
-    announced = end.answered and _BEGINS.match(reply) and not done
-    only_asked = _QUESTION.search(person) and not end.worked_since
-    admits = end.answered and _ADMITS.search(reply) and reply.rstrip().endswith("?")
+    done = _re.done.search(reply)
+    content = _re.happy.search(person) and not _re.unhappy.search(person)
+    announced = end.answered and _re.begins.match(reply) and not done
+    only_asked = _re.question.search(person) and not end.worked_since
+    admits = end.answered and _re.admits.search(reply) and reply.rstrip().endswith("?")
     waits = end.answered and _is_waiting(end, person, reply)
     return (
         (end.open_end and passed, "success", f"the last {end.check} passed"),
@@ -193,9 +113,9 @@ def _is_waiting(end: Ending, person: str, reply: str) -> bool:
     """Return whether the work waits for the user; an offer after an answer does not count."""
     if end.changed and end.worked_since:
         return False
-    if _ASKS.search(reply):
+    if _re.asks.search(reply):
         return True
-    return bool(_OFFERS.search(reply)) and not _QUESTION.search(person)
+    return bool(_re.offers.search(reply)) and not _re.question.search(person)
 
 
 def _ends(text: str) -> str:
@@ -213,17 +133,6 @@ _RETRY_DISTANCE = 10
 """Calls within which another try at the same program or file counts as a retry."""
 
 _MAX_REQUESTS = 40
-_COMMITTED = compile_lazy(r"^\[[^\]\n]{1,200}?\b([0-9a-f]{7,40})\]", re.MULTILINE)
-_GIT_COMMIT = compile_lazy(r"\bgit\b[^\n|;]{0,300}\b(?:commit|cherry-pick|merge|revert)\b")
-_LANDING = compile_lazy(
-    r"\bgit\b[^\n|;]{0,300}?\b(?:commit|push)\b|\bgh pr (?:create|merge)\b|\bglab mr (?:create"
-    r"|merge)\b"
-)
-_OPENED = compile_lazy(r"\b(?:gh|glab) (?:pr|issue|mr|release) create\b")
-_PAGE = compile_lazy(
-    r"https://[\w.-]{3,80}/[\w./-]{1,120}?/(?:pull|issues|merge_requests|releases/tag)/[\w.-]{1,40}"
-)
-_INTERRUPTED = compile_lazy(r"\s*\[Request interrupted|\s*<turn_aborted>")
 
 
 @dataclass(slots=True)
@@ -289,7 +198,7 @@ def _collect_part(activity: SessionActivity, message: Message, part: Part) -> No
 
 
 def _add_user_text(activity: SessionActivity, message: Message, text: str) -> None:
-    activity.interrupted = bool(_INTERRUPTED.match(text))
+    activity.interrupted = bool(_re.interrupted.match(text))
     request = goals.parse_request(text)
     if len(activity.requests) < _MAX_REQUESTS:
         activity.requests.append((text, message.id))
@@ -381,13 +290,13 @@ def _add_artifacts(
     activity: SessionActivity, call: Call, place: int, message: Message, text: str
 ) -> None:
     """Record the artifacts of a command: commits, branches, pull requests."""
-    if _LANDING.search(call.command):
+    if _re.landing.search(call.command):
         activity.landed_at = place
-    if _GIT_COMMIT.search(call.command):
-        for commit in _COMMITTED.findall(text[:2_000]):
+    if _re.git_commit.search(call.command):
+        for commit in _re.committed.findall(text[:2_000]):
             activity.commits.setdefault(commit)
-    if _OPENED.search(call.command):
-        for page in _PAGE.findall(text[:2_000]):
+    if _re.opened.search(call.command):
+        for page in _re.page.findall(text[:2_000]):
             activity.artifacts.setdefault(page, message.id)
 
 
@@ -417,7 +326,7 @@ def find_ending(activity: SessionActivity) -> Ending:
     last = activity.calls[-1] if activity.calls else None
     breaks_off = last is not None and last.result == "none" and activity.last_word == "call"
     landed = activity.landed_at > activity.failed_check_at
-    if breaks_off and last is not None and _LANDING.search(last.call.command):
+    if breaks_off and last is not None and _re.landing.search(last.call.command):
         landed, breaks_off = True, False
     failed = activity.check_at == activity.failed_check_at
     if failed and activity.check_at < activity.person_at:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,7 +9,9 @@ from typing import NamedTuple
 from lore.records import Message
 from lore.text import memory_tags, sentences, words
 from lore.text.message_features import is_spoken_part
-from lore.text.regex import compile_lazy
+from lore.text.regex import PatternFile
+
+_re = PatternFile("goals")
 
 GOAL_CHARS = 280
 _READ_CHARS = 6_000
@@ -19,78 +20,9 @@ _READ_CHARS = 6_000
 _FENCES = (*memory_tags.INJECTED_TAGS, "bash-input", "INSTRUCTIONS")
 """Tags around text that asks for nothing; a shell line is typed, but not for the agent."""
 
-_COMMAND_NAME = compile_lazy(r"<command-name>\s*/?([\w:.-]{1,80})\s*</command-name>")
-_COMMAND_ARGS = compile_lazy(r"<command-args>(.{0,2000}?)</command-args>", re.DOTALL)
-_TYPED_COMMAND = compile_lazy(r"^\s*/([\w:-]{2,60})(?:\s+(.{0,2000}))?\s*$", re.DOTALL)
-_TAG = compile_lazy(r"</?[\w-]{1,40}>")
-_HOUSEKEEPING = frozenset(
-    """add-dir agents bug clear color compact config context copy cost debug diff doctor effort exit
-    export extra-usage fast feedback fork help hooks ide init-verifiers insights install-github-app
-    login logout mcp memory mobile model new output-style passes permissions plugin plugins
-    privacy-settings quit reload-plugins release-notes remote-env rename
-    resume rewind sandbox settings skills stats status statusline tasks terminal-setup theme todos
-    undo upgrade usage vim voice""".split()
-)
-"""Commands that configure the agent and ask for no work."""
+_HOUSEKEEPING = _re.words("housekeeping")
 
-_NO_REQUEST = compile_lazy(
-    r"\s*(?:\[Request interrupted|\[Image|\[Pasted|Caveat: The messages below"
-    r"|Operation stopped by hook"
-    r"|Base directory for this skill|Stop hook feedback|# AGENTS\.md instructions"
-    r"|Unknown (?:slash )?command"
-    r"|Unknown skill|API Error|Warmup\s*$|\[Tool call|<turn_aborted>)",
-    re.IGNORECASE,
-)
-_RESUMED = compile_lazy(
-    r"\s*(?:This session is being continued from a previous|# Continuing from|<summary>)"
-)
-_INTENT = compile_lazy(
-    r"(?:Primary Request and Intent|User's (?:original )?request|Goal"
-    r"|Task Overview)\W{0,8}\s*(.{20,900})",
-    re.DOTALL | re.IGNORECASE,
-)
-FILLER = frozenset(
-    """a ah alright also and awesome back can carry cheers continue cool did do done don't evening
-    fine for go going good great happy hello help hey hi hm hmm i i'm is it it's just keep later
-    let's like lol looks made make me minor moment morning need nice no nope now of oh ok okay on
-    one option please pls proceed ready resume right run same see so start still sure thank thanks
-    that that's the then there this to try two up wait we well what's with works yeah yep yes you
-    your""".split()
-)
-_DOING = compile_lazy(
-    r"^(?:please\s+|can you\s+|could you\s+|let's\s+|lets\s+)?(?:add|analy[sz]e|build|bump|change"
-    r"|check"
-    r"|clean|commit|convert|create|debug|delete|deploy|describe|design|document|draft|explain"
-    r"|extract"
-    r"|find|fix|format|generate|implement|improve|install|investigate|merge|migrate|move"
-    r"|optimi[sz]e"
-    r"|port|push|rebase|refactor|release|remove|rename|replace|review|rewrite|simplify|split"
-    r"|summari[sz]e"
-    r"|test|trace|translate|update|upgrade|verify|write)\b",
-    re.IGNORECASE,
-)
-_ASKING = compile_lazy(
-    r"\?\s*$|\b(?:can|could|would|should|shall|will) (?:you|we|i)\b|\bplease\b|\blet's\b|\blets\b"
-    r"|\bi(?:'d| would) like\b|\bi (?:want|need|think|wonder)\b|\bwe (?:need|should|want)\b"
-    r"|\b(?:what|why|how|where|which) (?:is|are|do|does|did|would|should|can)\b|\bfix\b"
-    r"|\bimplement\b",
-    re.IGNORECASE,
-)
-_QUESTION = compile_lazy(
-    r"\?\s*$|^\W*(?:(?:hi|hey|hello|so|and|ok|okay|please|also)\W+)*"
-    r"(?:what|what's|why|how|where|which|who|whose|when|is|are|was|were|do|does|did|has|have)\b",
-    re.IGNORECASE,
-)
-_OUTPUT = compile_lazy(
-    r"""^\s*(?:=+\ |-{3,}|---\ |\+{3}\ |@@|\[[\w:.\- ]{1,40}\]|[\u276f$>%»]\ |at\ \S+\(|File\ "
-        |\d+[→|:]
-        |\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|(?:ERROR|WARN|INFO|DEBUG|FAIL|PASS|ok|panic)\b
-        |Traceback|Error:
-        |\S+\.\w{1,5}:\d+|[{}\[\]();]+\s*$|\w+Error:|[│├└┌╭╰●✓✗×⎿]|\S+\s*=\s*\S+\s*$|<\w+|[|])""",
-    re.VERBOSE,
-)
-_WORD = compile_lazy(r"[^\W\d_][\w'’-]*")
-_MARKUP = compile_lazy(r"(?:^|\n)\s*(?:#{1,6}|[*•-])\s+|\*\*|```\w*|`")
+FILLER = _re.words("filler")
 _FEWEST_WORDS = 3
 
 
@@ -132,13 +64,13 @@ def find_goal(texts: Iterable[str], *, title: str = "") -> tuple[str, int]:
 def parse_request(text: str) -> Request | None:
     """Return the request of a message, if it has one."""
     head = text[:_READ_CHARS]
-    if _NO_REQUEST.match(head):
+    if _re.no_request.match(head):
         return None
     command = _command(head)
     if command is not None:
         return command if command.text else None
-    if _RESUMED.match(head):
-        intent = _INTENT.search(head)
+    if _re.resumed.match(head):
+        intent = _re.intent.search(head)
         return Request(_plain(intent.group(1)), real=False) if intent else None
     words = _typed_prose(_unfenced(head))
     if not words:
@@ -149,7 +81,7 @@ def parse_request(text: str) -> Request | None:
 def is_repeated(text: str) -> bool:
     """Return whether a message only repeats an earlier conversation, or a program wrote it."""
     head = text[:_READ_CHARS]
-    return bool(_RESUMED.match(head) or _NO_REQUEST.match(head))
+    return bool(_re.resumed.match(head) or _re.no_request.match(head))
 
 
 def _unfenced(text: str) -> str:
@@ -161,7 +93,7 @@ def _unfenced(text: str) -> str:
 
 def is_request(text: str) -> bool:
     """Return whether a text asks for something."""
-    return bool(_ASKING.search(text[:_READ_CHARS]) or _DOING.match(text[:400]))
+    return bool(_re.asking.search(text[:_READ_CHARS]) or _re.doing.match(text[:400]))
 
 
 def is_small_talk(texts: Iterable[str]) -> bool:
@@ -173,19 +105,19 @@ def _is_work(request: Request) -> bool:
     if request.command:
         return True
     return request.real and bool(
-        _DOING.match(request.text[:200]) or not _QUESTION.search(request.text)
+        _re.doing.match(request.text[:200]) or not _re.question.search(request.text)
     )
 
 
 def _command(head: str) -> Request | None:
     """Return a slash command as a request; one that asks for no work is an empty one."""
-    marked = _COMMAND_NAME.search(head)
-    typed = _TYPED_COMMAND.match(head) if not marked else None
+    marked = _re.command_name.search(head)
+    typed = _re.typed_command.match(head) if not marked else None
     if not marked and not typed:
         return None
     if marked:
         name = marked.group(1)
-        args = _COMMAND_ARGS.search(head)
+        args = _re.command_args.search(head)
         arguments = args.group(1) if args else ""
     else:
         assert typed
@@ -200,24 +132,26 @@ def _command(head: str) -> Request | None:
 
 def _typed_prose(text: str) -> str:
     """Return the prose of a message; nothing if it is pasted output without a request."""
-    lines = [line for line in _TAG.sub(" ", text).splitlines() if line.strip()]
+    lines = [line for line in _re.tag.sub(" ", text).splitlines() if line.strip()]
     if len(lines) < 3:
         return _plain(" ".join(lines))
-    prose = [line for line in lines if not _OUTPUT.match(line[:200])]
-    has_request = any(_ASKING.search(line[:400]) or _DOING.match(line[:400]) for line in prose)
+    prose = [line for line in lines if not _re.output.match(line[:200])]
+    has_request = any(
+        _re.asking.search(line[:400]) or _re.doing.match(line[:400]) for line in prose
+    )
     if len(prose) * 2 < len(lines) and not has_request:
         return ""
     return _plain("\n".join(prose or lines))
 
 
 def _plain(text: str) -> str:
-    return " ".join(_MARKUP.sub(" ", text[: GOAL_CHARS * 6]).split())
+    return " ".join(_re.markup.sub(" ", text[: GOAL_CHARS * 6]).split())
 
 
 def _is_real(text: str) -> bool:
-    words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:600])]
+    words = [word.lower().replace("’", "'") for word in _re.word.findall(text[:600])]
     telling = [word for word in words if word not in FILLER]
-    if _DOING.match(text[:200]) and telling and len(words) >= 2:
+    if _re.doing.match(text[:200]) and telling and len(words) >= 2:
         return len(telling) >= 2 or not _refers_back(words)
     return len(words) >= _FEWEST_WORDS and len(telling) >= 2
 
@@ -242,62 +176,9 @@ _OPENING_CHARS = 200
 _STEM_CHARS = 6
 _EMPTY = FILLER | words.STOP_WORDS
 
-_GOES_ON = compile_lazy(
-    r"^\W*(?:(?:ok(?:ay)?|yes|yeah|yep|yup|no|nope|sure|right|great|good|cool|nice|perfect|thanks"
-    r"|hmm*|hm|umm*|ah|oh|erm|ugh|huh|wait|actually|sorry)\b|(?:but|and|or|so|then|also|still|again"
-    r"|instead|because|though|wouldn't|shouldn't|didn't|doesn't|isn't|aren't|why|it|its|it's|that"
-    r"|that's|this|these|those|they|there|you|your|option|both|same|maybe|looks?|looking|yes,"
-    r"|however|ideally|in theory|the (?:same|first|second|third|last|other|issue|problem|error"
-    r"|test|tests))\b|(?:can|could|should|would) (?:we|you|i) (?:also|then|still|just|instead"
-    r"|maybe)\b|(?:did|do|does|are|is|was|were|have|has|had) (?:you|we|it|this|that|there|these"
-    r"|they)\b|(?:i|we) (?:still|just|also|do also|meant|mean|thought"
-    r"|think|don't|didn't|haven't|would have|guess)\b|\d{1,2}[.,)]\s|re(?:try|do)\b"
-    r"|let's (?:go|keep|try|do|drop|just|not)\b|go (?:for|with|ahead)\b)",
-    re.IGNORECASE,
-)
-"""Openings of messages that answer, doubt or add to what came before."""
 
-_POINTS_BACK = compile_lazy(
-    r"\b(?:the same|as well|like (?:this|that)|(?:this|that|these|those|the|our|your|my) (?:change"
-    r"|fix|test|commit|branch|approach|plan|code|issue|error|file|function|result|pr|finding"
-    r"|comment|suggestion)s?|double[- ]check|again|too|above|you (?:just|wrote|said|did|made"
-    r"|mentioned|added|changed)|we (?:just|did|have just))\b",
-    re.IGNORECASE,
-)
-"""References to earlier work: they start no task."""
-
-_PRONOUN = compile_lazy(
-    r"\b(?:it|its|it's|that|this|them|those|these|here|also|we've|we're|\d{1,2})\b", re.IGNORECASE
-)
 _SHORT_WORDS = 14
 """A shorter request with a pronoun or a list number refers to earlier messages."""
-
-_LANDS = compile_lazy(
-    r"^\W*(?:please\s+|can you\s+|could you\s+|now\s+|then\s+|let's\s+|ok(?:ay)?,?\s+)*(?:commit"
-    r"|push|merge|rebase|amend|open (?:a|the) pr|create (?:a|the|me a) (?:pr|pull request|commit)"
-    r"|make (?:a|the) (?:pr|pull request|commit)|run (?:the )?(?:tests?|lint\w*))\b",
-    re.IGNORECASE,
-)
-"""Words that finish the work: commit, merge, release."""
-
-_TROUBLE = compile_lazy(
-    r"\b(?:bugs?|broken|conflicts?|crash\w*|errors?|fail\w*|issues?|missing|problems?|severity"
-    r"|wrong|doesn't|don't|isn't|can't|cannot|lacks?|should)\b",
-    re.IGNORECASE,
-)
-"""A report of trouble is a request to fix it."""
-
-_TURNS = compile_lazy(
-    r"^\W*(?:(?:ok(?:ay)?|great|good|cool|nice|perfect|thanks|thank you|right|alright|yes|so)"
-    r"\W+){0,2}(?:next(?:\s+(?:up|task|thing|one))?\s*[:,]|the next"
-    r" (?:problem|thing|issue|bug|task|topic)\b|(?:now )?(?:a |an |one )?(?:different"
-    r"|another|new|separate|unrelated|other)\s+(?:task|thing|question|topic|issue|bug|problem"
-    r"|request)\b|on (?:a|another) (?:different |unrelated )?(?:note|topic)|unrelated(?:ly)?\b"
-    r"|one more (?:thing|issue|task)|new task\b|moving on\b"
-    r"|switching to\b)",
-    re.IGNORECASE,
-)
-"""Words that change the subject, whatever else the message shares with the task."""
 
 
 def split_tasks(messages: Sequence[Message]) -> list[Sequence[Message]]:
@@ -343,13 +224,13 @@ class _Subject:
     def is_ended_by(self, request: Request) -> bool:
         """Return whether a request starts another task."""
         text = request.text
-        if self._only_commands or text in self._requests or _LANDS.match(text):
+        if self._only_commands or text in self._requests or _re.lands.match(text):
             return False
-        if request.command or (request.real and _TURNS.match(text)):
+        if request.command or (request.real and _re.turns.match(text)):
             return True
         if not request.real or _continues(text):
             return False
-        if not is_request(text) and not _TROUBLE.search(text):
+        if not is_request(text) and not _re.trouble.search(text):
             return False
         telling = _content_words(text)
         new = telling - self._words
@@ -357,9 +238,9 @@ class _Subject:
 
 
 def _continues(text: str) -> bool:
-    if _GOES_ON.match(text) or _POINTS_BACK.search(text[:_OPENING_CHARS]):
+    if _re.goes_on.match(text) or _re.points_back.search(text[:_OPENING_CHARS]):
         return True
-    return len(text.split()) < _SHORT_WORDS and bool(_PRONOUN.search(text))
+    return len(text.split()) < _SHORT_WORDS and bool(_re.pronoun.search(text))
 
 
 def _content_words(text: str) -> set[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
 from typing import Any, AnyStr, cast
 
 
@@ -30,6 +32,55 @@ def compile_lazy(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     later = LazyPattern(lambda: re.compile(pattern, flags))
     later.pattern = pattern  # type: ignore[attr-defined]  # others are made of it
     return cast("re.Pattern[AnyStr]", later)
+
+
+_PATTERN_FOLDER = Path(__file__).parents[1] / "data" / "patterns"
+_REFERENCE = compile_lazy(r"\{([a-z]\w*)\}")
+_INLINE_FLAGS = compile_lazy(r"^\(\?[a-z]+\)")
+
+
+class PatternFile:
+    """The patterns and word lists of one file in `lore/data/patterns`.
+
+    `== name: purpose` starts a section. The lines of a pattern are joined without their
+    indentation, and `{name}` inserts another pattern. An attribute is the pattern of that name; the
+    file is read at the first access, and a pattern compiled at its first use.
+    """
+
+    def __init__(self, name: str, folder: Path = _PATTERN_FOLDER) -> None:
+        self._path = folder / f"{name}.txt"
+
+    def __getattr__(self, name: str) -> re.Pattern[str]:
+        """Return a pattern, and store it here for the next access."""
+        if name not in self.sections:
+            raise AttributeError(name)
+        pattern = compile_lazy(self.text(name))
+        setattr(self, name, pattern)
+        return pattern
+
+    @cached_property
+    def sections(self) -> dict[str, list[str]]:
+        """Return the lines of each section by its name."""
+        sections: dict[str, list[str]] = {}
+        lines: list[str] = []
+        for line in self._path.read_text("utf-8").splitlines():
+            if line.startswith("== "):
+                lines = sections[line[3:].partition(":")[0]] = []
+            elif line:
+                lines.append(line.strip())
+        return sections
+
+    def text(self, name: str) -> str:
+        """Return the text of a pattern with all references replaced."""
+        return _REFERENCE.sub(self._referenced, "".join(self.sections[name]))
+
+    def _referenced(self, reference: re.Match[str]) -> str:
+        is_literal = reference[1] not in self.sections
+        return reference[0] if is_literal else _INLINE_FLAGS.sub("", self.text(reference[1]))
+
+    def words(self, name: str) -> frozenset[str]:
+        """Return a word list."""
+        return frozenset(" ".join(self.sections[name]).split())
 
 
 _MEMORY = 64 << 20

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from lore.errors import InvalidInput
 from lore.memory import Memory
-from lore.records import ItemType, Origin, Outline, TimelineEntry, Title
+from lore.records import ItemType, Origin, Outline, Title
 from lore.tools import tool_output
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
-from lore.tools.tool_output import Id, Named, Words, named
+from lore.tools.tool_output import Id, Named, Words
 
 OUTLINE_TOKENS = 1_500
 """The token budget of an outline, as of a recall."""
@@ -69,7 +69,7 @@ def _add_lines(sheet: tool_output.PromptBlock, lines: list[str]) -> int:
 
 
 def _flat(outline: Outline, level: int = 0) -> Iterator[Branch]:
-    yield Branch(level=level, **named(outline.title).model_dump())
+    yield Branch(level=level, **Named.model_validate(outline.title).model_dump())
     for below in outline.below:
         yield from _flat(below, level + 1)
 
@@ -114,7 +114,7 @@ def list_roots(memory: Memory, arguments: ListRootsArguments, _caller: Caller) -
 
 
 def _name_list(memory: Memory, titles: list[Title], nothing: str) -> Outcome:
-    entries = [named(title) for title in titles]
+    entries = [Named.model_validate(title) for title in titles]
     result = NamedResult(fragments=entries)
     if not entries:
         return Outcome(nothing, result)
@@ -173,7 +173,7 @@ def timeline(memory: Memory, arguments: TimelineArguments, _caller: Caller) -> O
     entries = memory.search.timeline(
         arguments.anchor, before=arguments.before, after=arguments.after
     )
-    result = TimelineResult(happened=[_happened(one) for one in entries])
+    result = TimelineResult(happened=[Happened.model_validate(one) for one in entries])
     if not entries:
         return Outcome("Nothing happened around that time.", result)
     short = memory.search.short_ids([one.id for one in entries])
@@ -191,20 +191,6 @@ def timeline(memory: Memory, arguments: TimelineArguments, _caller: Caller) -> O
         text = tool_output.one_line(one.text, width)
         sheet.add(f"{mark}{short[one.id]} {one.at:%Y-%m-%d %H:%M} {who}: {text}")
     return Outcome(sheet.text(), result)
-
-
-def _happened(one: TimelineEntry) -> Happened:
-    return Happened(
-        id=one.id,
-        type=one.type,
-        at=one.at,
-        what=one.what,
-        origin=one.origin,
-        text=one.text,
-        session_id=one.session_id,
-        session=one.session,
-        is_anchor=one.is_anchor,
-    )
 
 
 TOOLS: tuple[Tool[Any], ...] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from lore.records import Answer, Edge, FragmentKind, Hit, ItemType, Origin, Read
 from lore.text import tokens
 from lore.tools import tool_output
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool, find_session
-from lore.tools.tool_output import MAX_HITS, Id, Named, Query, Question, named
+from lore.tools.tool_output import MAX_HITS, Id, Named, Query, Question
 
 MAX_READ = 20
 """At a thousand tokens each, as many as a client accepts."""
@@ -90,13 +91,14 @@ def read(memory: Memory, arguments: ReadArguments, _caller: Caller) -> Outcome:
 
 
 def _item(memory: Memory, reading: Reading) -> ReadItem:
-    fragment = reading.fragment
+    fragment, message = reading.fragment, reading.message
+    role = message.speaker or message.role if message else reading.type
     others = [_other(edge, reading.id) for edge in reading.edges]
     titles = {title.id: title.title for title in memory.search.titles(others)} if others else {}
     return ReadItem(
         id=reading.id,
         type=reading.type,
-        kind=fragment.kind if fragment else _role(reading),
+        kind=fragment.kind if fragment else role,
         origin=reading.origin,
         created_at=reading.created_at,
         title=reading.title,
@@ -107,16 +109,12 @@ def _item(memory: Memory, reading: Reading) -> ReadItem:
         version=fragment.version if fragment else None,
         deleted=reading.deleted,
         superseded_by=(fragment.superseded_by or "") if fragment else "",
-        parent=named(reading.parent) if reading.parent else None,
-        children=tuple(named(child) for child in reading.children),
+        parent=Named.model_validate(reading.parent) if reading.parent else None,
+        children=tuple(map(Named.model_validate, reading.children)),
         edges=tuple(_linked(edge, reading.id, titles) for edge in reading.edges),
         session_id=reading.session.id if reading.session else "",
         source_messages=fragment.source_messages if fragment else (),
     )
-
-
-def _role(reading: Reading) -> str:
-    return (reading.message.speaker or reading.message.role) if reading.message else reading.type
 
 
 def _other(edge: Edge, id_: str) -> str:
@@ -309,19 +307,9 @@ def _find_whole(memory: Memory, ids: list[str], caller: Caller) -> Outcome | Non
     except (NotFound, AmbiguousId):
         return None
     assert isinstance(whole.data, ReadResult)
+    shared = {"id", "type", "kind", "origin", "created_at", "text", "title", "session_id"}
     hits = [
-        Recalled(
-            id=one.id,
-            type=one.type,
-            kind=one.kind,
-            origin=one.origin,
-            created_at=one.created_at,
-            text=one.text,
-            score=1.0,
-            why="asked for by its id",
-            title=one.title,
-            session_id=one.session_id,
-        )
+        Recalled(**one.model_dump(include=shared), score=1.0, why="asked for by its id")
         for one in whole.data.items
     ]
     return Outcome(whole.text, RecallResult(hits=hits, considered=len(hits)))
@@ -397,20 +385,8 @@ def _recalled(hits: tuple[Hit, ...], standing: tuple[Hit, ...], answer: Answer) 
 
 
 def _data(hit: Hit) -> Recalled:
-    return Recalled(
-        id=hit.id,
-        type=hit.type,
-        kind=hit.kind or hit.role,
-        origin=hit.origin,
-        created_at=hit.created_at,
-        title=hit.title,
-        breadcrumb=hit.breadcrumb,
-        text=hit.text,
-        score=round(hit.score, 4),
-        why=hit.why,
-        session_id=hit.session_id,
-        answer=hit.answer,
-    )
+    kind, score = hit.kind or hit.role, round(hit.score, 4)
+    return Recalled.model_validate(replace(hit, kind=kind, score=score))
 
 
 def _noticed(text: str, notice: str) -> str:
@@ -488,17 +464,8 @@ def _line(hit: Hit, id_: str) -> str:
 
 
 def _found(hit: Hit) -> Found:
-    return Found(
-        id=hit.id,
-        title=tool_output.title(hit.title),
-        score=round(hit.score, 4),
-        depth=hit.depth,
-        kind=hit.kind,
-        tokens=hit.tokens,
-        breadcrumb=hit.breadcrumb,
-        origin=hit.origin,
-        path=hit.path,
-    )
+    title, score = tool_output.title(hit.title), round(hit.score, 4)
+    return Found.model_validate(replace(hit, title=title, score=score))
 
 
 TOOLS: tuple[Tool[RecallArguments] | Tool[SearchArguments], ...] = (

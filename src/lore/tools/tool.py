@@ -30,9 +30,9 @@ class Arguments(BaseModel):
 
 
 class Result(BaseModel):
-    """What a tool gives back as data."""
+    """What a tool gives back as data; `model_validate` takes a record with the same fields."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lore.records import TRUST, UNASKED_TRUST, Origin, Scope, Title
+from lore.records import TRUST, UNASKED_TRUST, Origin, Scope
 from lore.text import tokens
 from lore.text.hidden_text import (
     QUOTE_PREFIX,
@@ -69,18 +69,6 @@ class Named(Result):
     depth: int
     tokens: int
     children: int = 0
-
-
-def named(title: Title) -> Named:
-    """Return a fragment by name as data."""
-    return Named(
-        id=title.id,
-        title=title.title,
-        kind=title.kind,
-        depth=title.depth,
-        tokens=title.tokens,
-        children=title.children,
-    )
 
 
 def name_line(one: Named, short: Mapping[str, str]) -> str:

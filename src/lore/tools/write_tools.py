@@ -11,7 +11,7 @@ from lore.memory import Memory
 from lore.records import EdgeKind, FragmentKind, RememberResult, Storing, Title
 from lore.tools import tool_output
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool, find_session
-from lore.tools.tool_output import Id, Named, named
+from lore.tools.tool_output import Id, Named
 
 Content = Annotated[str, Field(min_length=1, description="One thing worth knowing, in full.")]
 
@@ -58,8 +58,8 @@ def store(memory: Memory, arguments: StoreArguments, caller: Caller) -> Outcome:
     result = StoreResult(
         id=stored.id,
         outcome=stored.outcome,
-        parent=named(stored.parent) if stored.parent else None,
-        resembles=tuple(named(title) for title in stored.resembles),
+        parent=Named.model_validate(stored.parent) if stored.parent else None,
+        resembles=tuple(map(Named.model_validate, stored.resembles)),
     )
     return Outcome(_outcome_text(memory, stored), result)
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.capture.adapters import chatgpt, claude_ai
 from lore.capture.adapters.adapter_registry import find_adapter
 from lore.capture.adapters.archives import read_objects
+from lore.capture.adapters.chatgpt import adapter as chatgpt
+from lore.capture.adapters.claude_ai import adapter as claude_ai
 from lore.capture.message_capture import prepare
-from lore.capture.transcript_reader import ReadOptions, read_file
+from lore.capture.transcript_capture import ReadOptions, read_file
 from lore.errors import InvalidInput, NotFound
 from tests.capture.adapters.samples import CHATGPT, CLAUDE_AI, shapes
 
@@ -45,7 +46,7 @@ def test_an_archive_and_its_bare_json_say_the_same(tmp_path, adapter, sample):
         prepare(message)
 
 
-def test_chatgpt_is_told_branch_by_branch(tmp_path):
+def test_chatgpt_conversation_is_read_branch_by_branch(tmp_path):
     path = archive(tmp_path / "a.zip", [CHATGPT])
     (stretch,) = chatgpt.read(path, 0)
     assert shapes(stretch.messages) == [
@@ -59,7 +60,7 @@ def test_chatgpt_is_told_branch_by_branch(tmp_path):
     assert (stretch.context.session, stretch.context.title) == ("c1", "Days")
 
 
-def test_what_chatgpt_hides_from_the_conversation_is_an_aside(tmp_path):
+def test_messages_hidden_by_chatgpt_become_injected_parts(tmp_path):
     def said(role, content, **metadata):
         message = {"author": {"role": role}, "content": content, "metadata": metadata}
         node: Any = {"message": {"id": "m", **message}, "parent": None, "children": []}
@@ -83,7 +84,7 @@ def test_pages_that_chatgpt_opened_come_from_the_web(tmp_path):
     assert stretch.messages[0].origin == "web"
 
 
-def test_a_tree_that_bites_its_tail_is_read_once(tmp_path):
+def test_cyclic_conversation_tree_is_read_once(tmp_path):
     text = {"content_type": "text", "parts": ["round"]}
     message = {"id": "m", "author": {"role": "user"}, "content": text}
     mapping = {
@@ -94,7 +95,7 @@ def test_a_tree_that_bites_its_tail_is_read_once(tmp_path):
     assert len(stretch.messages) == 1
 
 
-def test_claude_ai_is_told_block_by_block(tmp_path):
+def test_claude_ai_conversation_is_read_block_by_block(tmp_path):
     (stretch,) = claude_ai.read(archive(tmp_path / "a.zip", [CLAUDE_AI]), 0)
     assert shapes(stretch.messages) == [
         ("user", [("text", "Look."), ("document", "words"), ("document", "[document] b.png")]),
@@ -127,7 +128,7 @@ def test_a_damaged_archive_is_an_error_that_says_so(tmp_path):
         list(claude_ai.read(tmp_path / "missing.json", 0))
 
 
-def test_what_unpacks_to_far_more_than_talk_does_is_refused_unread(tmp_path):
+def test_zip_bomb_is_refused_unread(tmp_path):
     path = tmp_path / "a.zip"
     with (
         zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file,
@@ -142,7 +143,7 @@ def test_what_unpacks_to_far_more_than_talk_does_is_refused_unread(tmp_path):
         list(chatgpt.read(path, 0))
 
 
-def test_a_bomb_is_told_in_one_sentence_and_the_rest_goes_on(tmp_path, database):
+def test_zip_bomb_is_reported_and_other_files_are_read(tmp_path, database):
     talk = archive(tmp_path / "talk.zip", [CHATGPT])
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
@@ -187,12 +188,12 @@ def test_one_object_is_found_whole(told, most):
     assert found(b"\xef\xbb\xbf " + json.dumps(told).encode() + b"\n", most) == [told]
 
 
-def test_what_is_no_object_in_a_list_is_passed_over():
+def test_list_items_that_are_no_objects_are_skipped():
     assert found(b'[1, "a]", null, {"a": "}"}, [2], true]') == [{"a": "}"}, [2]]
 
 
 @pytest.mark.parametrize("data", [b"", b"  ", b"[{", b'[{"a": "b', b'"text"', b"7", b"x [{}]"])
-def test_what_is_no_list_or_ends_in_the_middle_is_told(data):
+def test_stream_that_is_no_list_or_is_truncated_raises_an_error(data):
     with pytest.raises(InvalidInput, match="not JSON"):
         found(data)
 

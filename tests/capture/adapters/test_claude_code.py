@@ -23,7 +23,7 @@ def user(content, **more):
     return messages
 
 
-def test_a_conversation_is_told_in_order():
+def test_conversation_yields_its_messages_in_order():
     messages, context = told(claude_code, CLAUDE)
     assert shapes(messages) == [
         ("user", [("text", "Please mend the dates.")]),
@@ -41,7 +41,7 @@ def test_a_conversation_is_told_in_order():
     assert context.files == ("/code/a.py",)
 
 
-def test_usage_is_told_once_and_what_it_grows_by():
+def test_usage_is_counted_once_with_its_growth():
     messages, _ = told(claude_code, CLAUDE)
     assert messages[1].usage == {"input_tokens": 9, "output_tokens": 1}
     assert messages[2].usage == {"output_tokens": 6}
@@ -60,7 +60,7 @@ def test_usage_of_a_message_whose_id_goes_on_in_another_is_its_own():
     ]  # fmt: skip
 
 
-def test_usage_that_was_remembered_with_a_secret_taken_out_is_told_again():
+def test_usage_is_counted_again_if_its_state_was_redacted():
     state = {"usage of": "x", "usage": '{"api_key":[secret:key:ab]}'}
     text = [{"type": "text", "text": "Mended."}]
     line = claude_line("assistant", text, message={"id": "x", "usage": {"output_tokens": 3}})
@@ -130,7 +130,7 @@ def test_a_line_of_typed_text_and_a_reminder_is_one_message_in_order():
         memory_tags.wrap_memory("prefers tabs"),
     ],
 )
-def test_what_nobody_typed_is_an_aside_of_the_program(text):
+def test_text_that_nobody_typed_becomes_an_injected_part(text):
     for content in (text, [{"type": "text", "text": text}]):
         (message,) = user(content)
         assert (message.role, message.origin) == ("system", "tool")
@@ -157,7 +157,7 @@ def test_a_picture_in_a_line_of_the_programs_is_an_aside_too():
     assert (message.role, {part.kind for part in message.parts}) == ("system", {"aside"})
 
 
-def test_what_was_typed_behind_a_command_is_kept_as_typed():
+def test_arguments_of_a_prompt_command_are_typed_text():
     (message,) = user(
         "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
         "<command-args>look at the dates</command-args>"
@@ -166,7 +166,7 @@ def test_what_was_typed_behind_a_command_is_kept_as_typed():
     assert [part.text for part in message.parts if part.kind == "text"] == ["look at the dates"]
 
 
-def test_what_was_typed_behind_a_command_for_the_program_itself_is_an_aside():
+def test_arguments_of_a_program_command_become_an_injected_part():
     text = "<command-name>/model</command-name>\n<command-message>model</command-message>\n"
     (message,) = user(f"{text}<command-args>opus</command-args>")
     assert (message.role, len(message.parts)) == ("system", 1)
@@ -279,7 +279,7 @@ def test_an_older_subagent_beside_its_parent_finds_it_by_its_lines(tmp_path):
     assert (context.session, context.parent) == (f"{SESSION}/agent-a1", SESSION)
 
 
-def test_chains_of_old_subagents_are_told_apart_from_their_session():
+def test_chains_of_old_subagents_have_their_own_sessions():
     def side(uuid, parent, text):
         return claude_line("user", text, uuid=uuid, parentUuid=parent, isSidechain=True)
 
@@ -305,7 +305,7 @@ def test_chains_of_old_subagents_are_told_apart_from_their_session():
     assert sessions == [main, first, second, first, second, main]
 
 
-def test_titles_outdo_each_other_and_a_summary_must_be_of_this_session():
+def test_titles_have_precedence_and_a_summary_must_match_the_session():
     lines = [claude_line("user", "hello", uuid="u1")]
     foreign = {"type": "summary", "summary": "Another", "leafUuid": "elsewhere"}
     own = {"type": "summary", "summary": "Hello", "leafUuid": "u1"}
@@ -317,7 +317,7 @@ def test_titles_outdo_each_other_and_a_summary_must_be_of_this_session():
     assert told(claude_code, [*lines, given, made])[1].title == "Mine"
 
 
-def test_what_is_unknown_is_counted_by_name_and_known_silence_is_not():
+def test_unknown_line_kinds_are_counted_but_silent_ones_are_not():
     context = Context()
     assert claude_code.parse_line({"type": "novelty"}, context).unknown == "novelty"
     assert claude_code.parse_line([], context).unknown == "no object"
@@ -336,7 +336,7 @@ def test_a_line_without_an_id_has_the_same_key_every_time():
     assert user("hello", uuid=None)[0].key == told(claude_code, [line])[0][0].key
 
 
-def test_what_is_remembered_between_lines_stays_small():
+def test_state_between_lines_is_bounded():
     context = Context()
     for i in range(300):
         block = {"type": "tool_use", "id": f"t{i}", "name": "Read", "input": {"file_path": f"/{i}"}}

@@ -29,7 +29,7 @@ def answered(output, **more):
     return told(codex, lines)[0][1]
 
 
-def test_a_rollout_is_told_in_order():
+def test_rollout_yields_its_messages_in_order():
     messages, context = told(codex, CODEX)
     assert shapes(messages) == [
         ("user", [("text", "Count.")]),
@@ -78,12 +78,12 @@ def test_the_head_of_what_a_fork_copied_does_not_change_its_session():
         "Another language model started to solve this problem and produced a summary",
     ],
 )
-def test_what_codex_put_into_the_users_place_is_an_aside(text):
+def test_text_injected_by_codex_becomes_an_injected_part(text):
     message = asked(text)
     assert (message.role, message.parts[0].kind) == ("system", "aside")
 
 
-def test_what_the_developer_of_the_program_says_is_an_aside():
+def test_developer_message_becomes_an_injected_part():
     line = codex_item(
         "message", role="developer", content=[{"type": "input_text", "text": "Obey."}]
     )
@@ -118,7 +118,7 @@ def test_an_image_in_a_result_is_a_reference():
     ]
 
 
-def test_sealed_thoughts_and_events_leave_nothing():
+def test_encrypted_reasoning_and_events_yield_no_messages():
     lines = [
         codex_item("reasoning", summary=[], encrypted_content="gAAAA"),
         codex_line("event_msg", type="user_message", message="Count."),

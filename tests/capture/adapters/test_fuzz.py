@@ -199,8 +199,8 @@ def test_no_document_makes_an_adapter_fail(document, tmp_path_factory):
     except TypeError:
         return
     for adapter, source in (
-        (chatgpt, path),
-        (claude_ai, path),
+        (chatgpt.adapter, path),
+        (claude_ai.adapter, path),
         (sweagent, path.with_suffix(".traj")),
     ):
         for stretch in adapter.read(source, 0):
@@ -212,7 +212,7 @@ def test_no_document_makes_an_adapter_fail(document, tmp_path_factory):
     record=mutated([message for message, _ in OPENCODE]),
     parts=st.lists(mutated([part for _, parts in OPENCODE for part in parts]), max_size=4),
 )
-def test_no_record_of_opencode_makes_its_teller_fail(record, parts):
+def test_no_opencode_record_makes_the_message_builder_fail(record, parts):
     teller = opencode.MessageBuilder(Context(session="s"))
     opencode.is_finished(record)
     teller.add("m", record, [(f"p{i}", part) for i, part in enumerate(parts)])

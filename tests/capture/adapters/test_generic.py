@@ -7,7 +7,7 @@ from lore.capture.adapters import generic
 from tests.capture.adapters.samples import GENERIC, shapes, told
 
 
-def test_lines_of_several_manners_are_told_in_order():
+def test_lines_of_several_formats_yield_messages_in_order():
     messages, context = told(generic, GENERIC)
     assert shapes(messages) == [
         ("user", [("text", "Hello")]),

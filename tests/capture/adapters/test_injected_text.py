@@ -28,7 +28,7 @@ WORDS = memory_tags.inner_text(GIVEN)
         f"<lore-memory>{WORDS}<lore-memory>{WORDS}</lore-memory>",
     ],
 )
-def test_an_aside_repeats_nothing_that_memory_gave_though_its_marks_were_cut_off(text: str):
+def test_injected_part_has_no_memory_even_with_truncated_tags(text: str):
     told = injected_text.injected_part(text).text
     assert "5436" not in told
     assert injected_text.MEMORY_PLACEHOLDER in told
@@ -36,13 +36,13 @@ def test_an_aside_repeats_nothing_that_memory_gave_though_its_marks_were_cut_off
     assert "5436" not in "".join(part.text for part in injected_text.split_typed(wrapped))
 
 
-def test_an_aside_keeps_what_stands_outside_of_the_marks():
+def test_injected_part_keeps_text_outside_the_memory_tags():
     told = injected_text.injected_part(f"The hook says: {GIVEN} And so on.").text
     assert told.startswith("The hook says: ")
     assert told.endswith(" And so on.")
 
 
-def test_what_a_person_typed_beside_half_of_a_mark_is_kept():
+def test_typed_text_beside_half_a_tag_is_kept():
     (typed, aside) = injected_text.split_typed("Why is it cut off? <lore-memory>The staging")
     assert (typed.kind, typed.text) == ("text", "Why is it cut off? ")
     assert aside.kind == "aside"

@@ -76,7 +76,7 @@ def assistant(text, *, done=True):
     return record, [{"type": "text", "text": text}]
 
 
-def test_a_session_is_told_in_order(theirs):
+def test_session_yields_its_messages_in_order(theirs):
     theirs.session()
     for i, (record, parts) in enumerate(OPENCODE):
         theirs.message(f"m{i}", record, parts, at=START + i)
@@ -95,7 +95,7 @@ def test_a_session_is_told_in_order(theirs):
     assert find_adapter(theirs.path, theirs.path.read_bytes()[:100]) is opencode
 
 
-def test_what_came_since_is_told_and_an_answer_in_the_making_waits(theirs):
+def test_new_messages_are_read_and_an_unfinished_response_waits(theirs):
     theirs.session()
     theirs.message("m1", *user("one"))
     theirs.message("m2", *assistant("two", done=False), at=START + 5)
@@ -109,7 +109,7 @@ def test_what_came_since_is_told_and_an_answer_in_the_making_waits(theirs):
     assert later[-1].position == START + 10
 
 
-def test_an_answer_that_was_given_up_is_told_when_others_went_on(theirs):
+def test_abandoned_response_is_read_once_other_sessions_continue(theirs):
     theirs.session()
     theirs.message("m1", *assistant("half", done=False))
     theirs.message("m2", *user("go on"), at=START + 5)
@@ -132,7 +132,7 @@ def test_a_child_session_is_linked_and_its_prompt_is_the_parents(theirs):
     assert (stretch.messages[0].origin, stretch.messages[0].speaker) == ("assistant", "agent")
 
 
-def test_what_a_fork_copied_is_told_only_where_the_original_is_gone(theirs):
+def test_fork_copies_are_read_only_if_the_original_is_gone(theirs):
     theirs.session("s1")
     theirs.session("s2", created=START + 100)
     theirs.message("m1", *user("here"), session="s1", at=START + 1)
@@ -186,7 +186,7 @@ def test_failures_are_seen_where_opencode_calls_them_completed(theirs):
     assert (calls[2].name, calls[2].text) == ("no_such_tool", "")
 
 
-def test_garbage_in_a_row_does_no_harm(theirs):
+def test_invalid_rows_are_ignored(theirs):
     theirs.session()
     theirs.db.execute("INSERT INTO message VALUES ('x', 's1', 1, 'soon', '{')")
     theirs.db.execute("INSERT INTO message VALUES (NULL, NULL, NULL, 9, 7)")
@@ -199,13 +199,13 @@ def test_garbage_in_a_row_does_no_harm(theirs):
     assert any("role ghost" in stretch.unknown for stretch in stretches)
 
 
-def test_a_database_without_such_tables_says_nothing(tmp_path):
+def test_database_without_the_tables_yields_nothing(tmp_path):
     path = tmp_path / "opencode.db"
     apsw.Connection(str(path)).execute("CREATE TABLE other (id TEXT)")
     assert list(opencode.read(path, 0)) == []
 
 
-def test_the_folder_of_older_versions_says_the_same(tmp_path):
+def test_folder_of_older_versions_yields_the_same_messages(tmp_path):
     storage = tmp_path / ".local" / "share" / "opencode" / "storage"
     session = storage / "session" / "project" / "ses_1.json"
     session.parent.mkdir(parents=True)

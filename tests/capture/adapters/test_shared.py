@@ -72,7 +72,7 @@ def heard(messages: Iterable[NewMessage]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("path", CLAUDE, ids=lambda path: path.name)
-def test_everything_that_was_said_is_told_once_and_in_order(path):
+def test_every_message_is_read_once_and_in_order(path):
     lines = shared_lines(path)
     messages, _ = told(claude_code, map(json.loads, lines))
     assert heard(messages) == walked(lines)

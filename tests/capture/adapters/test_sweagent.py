@@ -16,7 +16,7 @@ def written(tmp_path, document):
     return path
 
 
-def test_a_run_is_told_in_order(tmp_path):
+def test_run_yields_its_messages_in_order(tmp_path):
     (stretch,) = sweagent.read(written(tmp_path, TRAJECTORY), 0)
     assert shapes(stretch.messages) == [
         ("system", [("aside", "SETTING")]),
@@ -39,7 +39,7 @@ def test_a_run_that_goes_on_keeps_its_keys_and_another_run_has_its_own(tmp_path)
     assert not set(keys(history)) & set(keys([{"role": "user", "content": "Another bug."}]))
 
 
-def test_what_is_no_trajectory_is_an_error(tmp_path):
+def test_invalid_trajectory_raises_an_error(tmp_path):
     with pytest.raises(InvalidInput):
         list(sweagent.read(written(tmp_path, b"{"), 0))
     with pytest.raises(NotFound):

@@ -99,7 +99,7 @@ class World:
 
     def children(self, name: str) -> set[str]:
         with self.database.read() as db:
-            below = set(graph.live_children(db, self.ns[name]))
+            below = set(graph.children(db, self.ns[name]))
         return {other for other, n in self.ns.items() if n in below}
 
     def visible(self) -> set[str]:

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from lore.digest import fragment_edits as by_hand
-from lore.digest.consolidation.contradict import open_conflicts
+from lore.digest import undo
+from lore.digest.consolidation.contradict import open_conflicts, resolve_conflict
 from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.digest.consolidation.phase import CycleContext
+from lore.errors import NotFound
 from lore.llm.offline.summarizer import OfflineSummarizer
+from lore.store import project_rows
 from lore.store.database import Database
 from tests.digest.consolidation.samples import (
     OFFLINE,
@@ -73,7 +76,7 @@ def conflicts(database: Database) -> list[tuple[str, str]]:
         return [(one.newer.content, one.older.content) for one in open_conflicts(db)]
 
 
-def test_what_is_explicitly_changed_is_superseded(database: Database):
+def test_explicitly_changed_fragment_is_superseded(database: Database):
     world = siblings(database, "The gateway listens on port 8080",
                      "The gateway now listens on port 9090")  # fmt: skip
     assert contradict(database).counts["superseded"] == 1
@@ -120,14 +123,14 @@ def test_a_withdrawn_overview_is_written_anew_by_the_next_cycle(database: Databa
     assert "8080" not in world.get("root").content
 
 
-def test_what_only_differs_is_a_conflict_for_a_person(database: Database):
+def test_differing_fragments_become_a_conflict(database: Database):
     world = siblings(database, *LIMITS)
     assert contradict(database).counts == {"judged": 1, "conflicts": 1}
     assert conflicts(database) == [(LIMITS[1], LIMITS[0])]
     assert {"s0", "s1"} <= world.visible()
 
 
-def test_less_trust_never_supersedes_but_is_shown_as_a_conflict(database: Database):
+def test_fragment_of_less_trust_becomes_a_conflict(database: Database):
     world = World(database)
     world.add("root", "The gateway", axis(15))
     world.add("mine", "The gateway listens on port 8080", axis(0, 1), parent="root",
@@ -234,3 +237,57 @@ def test_roots_that_are_lists_are_judged_by_their_lines(database: Database):
     world.add("old", "Ports of the services:\n- api listens on 8080", axis(0))
     world.add("new", "Ports of the services:\n- api listens on 9090", axis(0, _1=0.1))
     assert contradict(database).counts["conflicts"] == 1
+
+
+def test_a_person_keeps_one(database: Database):
+    world = siblings(database, *LIMITS)
+    contradict(database)
+    resolve_conflict(database, world.get("s0").id, world.get("s1").id, "keep")
+    assert world.get("s1").superseded_by == world.get("s0").id
+    assert conflicts(database) == []
+    undo.undo(database)
+    assert len(conflicts(database)) == 1
+
+
+@pytest.mark.parametrize("decision", ["both", "dismiss"])
+def test_a_person_keeps_both_or_dismisses_and_is_not_asked_again(database: Database, decision):
+    world = siblings(database, *LIMITS)
+    contradict(database)
+    resolve_conflict(database, world.get("s1").id, world.get("s0").id, decision)
+    assert conflicts(database) == []
+    contradict(database)
+    assert conflicts(database) == []
+    assert {"s0", "s1"} <= world.visible()
+    assert undo.undo(database)[0] == "decision"
+    assert len(conflicts(database)) == 1
+
+
+def test_a_person_may_keep_the_one_of_less_trust_and_take_that_back(database: Database):
+    world = World(database)
+    world.add("root", "The gateway", axis(15))
+    world.add("mine", LIMITS[0], axis(0, 1), parent="root", origin="user")
+    world.add("theirs", LIMITS[1], axis(0, 1, _2=0.3), parent="root", origin="web")
+    contradict(database)
+    resolve_conflict(database, world.get("theirs").id, world.get("mine").id, "keep")
+    assert world.get("mine").superseded_by == world.get("theirs").id
+    undo.undo(database)
+    assert world.get("mine").superseded_by is None
+    assert len(conflicts(database)) == 1
+
+
+def test_an_unknown_conflict_is_an_error(database: Database):
+    world = siblings(database, "The gateway is fast", "The gateway is written in Rust")
+    with pytest.raises(NotFound):
+        resolve_conflict(database, world.get("s0").id, world.get("s1").id, "keep")
+
+
+def test_conflicts_are_listed_by_project(database: Database):
+    siblings(database, *LIMITS, project="/code/app")
+    contradict(database)
+    database.write(lambda db: project_rows.ensure_project(db, "/code/other", now=database.now()))
+    with database.read() as db:
+        listed = [
+            len(open_conflicts(db, project_n=project_rows.get_project(db, path)))
+            for path in ("/code/app", "/code/other")
+        ]
+    assert listed == [1, 0]

@@ -85,7 +85,7 @@ def test_a_cycle_reports_every_phase_and_leaves_sound_trees(database: Database):
     assert soundness(database) == []
 
 
-def test_a_memory_comes_to_rest(database: Database):
+def test_repeated_cycles_converge(database: Database):
     full_world(database)
     run_cycle(database, OFFLINE)
     run_cycle(database, OFFLINE)
@@ -143,14 +143,14 @@ def test_a_phase_that_fails_is_reported_and_the_later_ones_run(database: Databas
     assert kept.report == report
 
 
-def test_what_a_foreign_error_says_is_not_kept_but_where_it_came_from(database: Database):
+def test_foreign_error_is_reported_by_location_without_its_text(database: Database):
     full_world(database)
     reason = phase(run_cycle(database, CycleContext(FailingSummarizer())), "reflect").reason
     assert reason.startswith("ZeroDivisionError in test_cycle.py:")
     assert "fragment" not in reason
 
 
-def test_what_an_error_of_our_own_says_is_kept_with_its_hint(database: Database):
+def test_own_error_is_reported_with_its_hint(database: Database):
     full_world(database)
     reason = phase(run_cycle(database, CycleContext(UnpaidSummarizer())), "reflect").reason
     assert reason == "The provider refuses the key. Set another one."
@@ -224,7 +224,7 @@ def test_a_second_cycle_says_who_runs_one_and_begins_nothing(database: Database)
     assert run_cycle(database, OFFLINE).ended_at
 
 
-def test_a_killed_process_keeps_no_one_off(database: Database):
+def test_killed_process_releases_the_lock(database: Database):
     with holder(database.path) as other:
         other.send_signal(signal.SIGKILL)
         other.wait()
@@ -236,7 +236,7 @@ def test_a_dry_run_needs_no_lock(database: Database):
         assert run_cycle(database, OFFLINE, dry_run=True).ended_at
 
 
-def test_the_lock_is_free_again_behind_its_holder(database: Database):
+def test_lock_is_released_after_use(database: Database):
     for _ in range(2):
         with (
             cycle.hold_lock(database.path),
@@ -246,7 +246,7 @@ def test_the_lock_is_free_again_behind_its_holder(database: Database):
             pass
 
 
-def test_a_cycle_taken_back_leaves_what_was_there_before(database: Database):
+def test_undo_of_a_cycle_restores_the_former_state(database: Database):
     full_world(database)
     before = state(database)
     run_cycle(database, OFFLINE)
@@ -259,7 +259,7 @@ def test_a_cycle_taken_back_leaves_what_was_there_before(database: Database):
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10_000))
-def test_any_memory_is_the_same_after_a_cycle_and_its_undoing(tmp_path_factory, seed: int):
+def test_any_memory_is_unchanged_after_a_cycle_and_its_undo(tmp_path_factory, seed: int):
     clock = FixedClock()
     path = tmp_path_factory.mktemp("home") / "memory.db"
     database = open_database(path, busy_timeout_s=5, backups=None, now=clock)
@@ -306,7 +306,7 @@ def drawn_world(database: Database, draw: random.Random) -> None:
     database.write(lambda db: fragments.decay_relevance(db, now=database.now()))
 
 
-def test_what_was_taken_back_is_not_done_again_by_the_next_cycle(database: Database, clock):
+def test_next_cycle_does_not_repeat_undone_steps(database: Database, clock):
     world = full_world(database)
     run_cycle(database, OFFLINE)
     undo_cycle(database)
@@ -330,7 +330,7 @@ def test_after_a_day_a_cycle_cannot_be_undone_and_the_error_says_why(database: D
     assert state(database) == before
 
 
-def test_a_cycle_is_taken_back_once(database: Database):
+def test_cycle_can_be_undone_only_once(database: Database):
     full_world(database)
     report = run_cycle(database, OFFLINE)
     undo_cycle(database, report.id)
@@ -340,7 +340,7 @@ def test_a_cycle_is_taken_back_once(database: Database):
         undo_cycle(database)
 
 
-def test_an_earlier_cycle_can_be_taken_back_while_a_later_one_stands(database: Database, clock):
+def test_earlier_cycle_can_be_undone_before_a_later_one(database: Database, clock):
     world = full_world(database)
     first = run_cycle(database, OFFLINE)
     clock.advance(hours=2)
@@ -358,7 +358,7 @@ def test_words_changed_by_hand_since_are_left_as_they_are(database: Database):
     assert world.get("gateway").content == "The gateway is gone"
 
 
-def test_a_memory_without_cycles_has_nothing_to_take_back(database: Database):
+def test_undo_without_cycles_raises_an_error(database: Database):
     with pytest.raises(NotFound):
         undo_cycle(database)
 
@@ -428,7 +428,7 @@ def run_dying(home: Path, clock: FixedClock, write: int, *, after: bool) -> tupl
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_cycle_killed_at_any_write_ends_as_if_it_had_not_been(tmp_path, clock, after: bool):
+def test_cycle_killed_at_any_write_resumes_to_the_same_result(tmp_path, clock, after: bool):
     whole, writes = run_dying(tmp_path / "whole", clock, 10**6, after=False)
     assert writes > 2 * len(phase_names())
     last = writes if after else writes + 1

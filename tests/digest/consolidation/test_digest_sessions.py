@@ -195,7 +195,7 @@ def test_after_three_failures_in_a_row_the_rest_is_left_for_later(database: Data
     assert len(waiting(database)) == 5
 
 
-def test_what_was_digested_gets_its_vectors_before_it_is_compared(database: Database, clock):
+def test_digested_fragments_are_embedded_before_they_are_compared(database: Database, clock):
     create_session(database, "one")
     clock.advance(minutes=5)
     done = []
@@ -217,7 +217,7 @@ def test_a_dry_run_counts_the_sessions_and_digests_none(database: Database, cloc
     assert not seen
 
 
-def test_what_a_cycle_learned_is_taken_back_with_it_and_not_learned_again(tmp_path, clock):
+def test_undo_removes_what_a_cycle_learned_for_good(tmp_path, clock):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(), now=clock) as memory:
         known = memory.store("We keep the queue in Postgres.", kind="decision", project="/code")
         said = (
@@ -244,7 +244,7 @@ def test_what_a_cycle_learned_is_taken_back_with_it_and_not_learned_again(tmp_pa
         assert memory.read([known], reinforce=False)[0].fragment is not None
 
 
-def test_all_that_a_cycle_learned_confirmed_related_and_corrected_is_taken_back(tmp_path, clock):
+def test_undo_reverts_all_changes_of_a_digest(tmp_path, clock):
     queue, worker = "The queue of the shop is kept in Postgres", "The worker reads the queue"
     lint, pin = "Every commit is checked by ruff", "We install the packages with npm"
     known = {"/code/shop": (queue, worker, pin), "/code/site": (lint,)}
@@ -303,7 +303,7 @@ def state_of(memory: Memory) -> list[tuple[str, str, float, tuple[str, ...]]]:
     return [(f["id"], f["content"], f["confidence"], tuple(f["source_messages"])) for f in found]
 
 
-def test_a_cycle_that_learned_and_replaced_in_one_go_is_taken_back(tmp_path, clock):
+def test_undo_reverts_a_fragment_learned_and_replaced_in_one_cycle(tmp_path, clock):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(), now=clock) as memory:
         for place, version in enumerate(("9", "10")):
             said = f"From now on we always use pnpm {version} in the harbor repository, never npm."
@@ -314,7 +314,7 @@ def test_a_cycle_that_learned_and_replaced_in_one_go_is_taken_back(tmp_path, clo
         assert state_of(memory) == []
 
 
-def test_what_others_stand_on_since_is_left_by_an_undo(tmp_path, clock):
+def test_undo_leaves_fragments_that_others_depend_on(tmp_path, clock):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder(), now=clock) as memory:
         said = "From now on we always use pnpm in the harbor repository, never npm."
         memory.capture("s", [NewMessage("user", (Part("text", said),), clock())])

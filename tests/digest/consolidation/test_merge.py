@@ -38,7 +38,7 @@ def test_the_one_that_is_read_more_survives(database: Database):
     assert world.visible() == {"b"}
 
 
-def test_of_two_that_are_read_alike_the_older_survives(database: Database):
+def test_older_root_survives_with_equal_access_counts(database: Database):
     world = two(database)
     merge(database)
     assert world.visible() == {"a"}
@@ -57,7 +57,7 @@ def test_no_child_is_lost_and_depths_stay_true(database: Database):
     assert world.visible() == {"a", "a1", "b1", "b2"}
 
 
-def test_what_was_linked_to_the_victim_is_linked_to_the_survivor_once(database: Database):
+def test_edges_of_the_victim_move_to_the_survivor_once(database: Database):
     world = two(database)
     for name, place in (("x", 5), ("y", 6)):
         world.add(name, f"Something about {name}", axis(place))
@@ -94,7 +94,7 @@ def test_a_users_fragment_is_never_merged_into_one_of_lower_trust(database: Data
     assert world.visible() == {"b"}
 
 
-def test_what_may_not_speak_unasked_merges_with_nothing_that_may(database: Database):
+def test_roots_of_different_trust_classes_do_not_merge(database: Database):
     world = two(database, {"origin": "web"}, {"origin": "user"})
     assert "merged" not in merge(database).counts
     assert world.visible() == {"a", "b"}
@@ -109,7 +109,7 @@ def test_what_may_not_speak_unasked_merges_with_nothing_that_may(database: Datab
         ({"kind": "episode"}, {"kind": "episode"}),
     ],
 )
-def test_projects_instructions_and_episodes_stay_by_themselves(database: Database, one, other):
+def test_projects_preferences_and_episodes_do_not_merge(database: Database, one, other):
     world = two(database, one, other)
     merge(database)
     assert world.visible() == {"a", "b"}
@@ -140,7 +140,7 @@ def test_many_copies_end_as_one_with_all_children(database: Database):
     assert soundness(database) == []
 
 
-def test_only_what_is_new_is_compared_again(database: Database):
+def test_only_new_roots_are_compared_again(database: Database):
     world = two(database, other={"origin": "web"})
     assert merge(database).counts["compared"] == 2
     assert merge(database).counts == {}
@@ -157,7 +157,7 @@ def test_lists_with_another_value_in_a_line_stay_apart(database: Database):
     assert world.visible() == {"a", "b"}
 
 
-def test_what_an_overview_put_under_a_root_does_not_keep_it_apart(database: Database):
+def test_overview_text_does_not_prevent_a_merge(database: Database):
     made: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
     world = two(database, one=made, other=made)
     world.add("a1", "The pool has 20 connections", None, parent="a", **made)

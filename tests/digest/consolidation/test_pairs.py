@@ -130,7 +130,7 @@ def test_children_are_not_paired_but_make_their_root_new(database: Database):
     assert pairs(database) == [(world.ns["a"], world.ns["b"])]
 
 
-def test_what_is_new_is_compared_with_all_that_is_known(database: Database):
+def test_new_roots_are_compared_with_all_roots(database: Database):
     world = World(database)
     world.add("a", "a", axis(0))
     world.add("b", "b", axis(0, _1=0.1))

@@ -37,7 +37,7 @@ class Chat(OfflineSummarizer):
         return super().judge(pairs)
 
 
-def test_what_a_chat_writes_passes_the_redactor(database: Database):
+def test_chat_output_of_a_phase_is_redacted(database: Database):
     world = World(database)
     world.add("root", "The gateway takes requests", None, **MADE)
     world.add("one", "It listens", None, parent="root", **MADE)
@@ -74,7 +74,7 @@ def test_more_lines_than_can_be_read_are_counted_only(database: Database):
     assert len(work.report().told) == MAX_LINES + 1
 
 
-def test_a_cycle_stopped_long_ago_goes_on_and_can_be_taken_back_whole(database: Database, clock):
+def test_cycle_stopped_long_ago_resumes_and_can_be_undone(database: Database, clock):
     full_world(database)
     before = state(database)
 
@@ -106,7 +106,7 @@ def test_an_insight_is_not_reworded(database: Database):
     assert world.get("root").content == text
 
 
-def test_what_a_cycle_leaves_for_the_next_is_counted(database: Database):
+def test_work_left_for_the_next_cycle_is_counted(database: Database):
     world = World(database)
     for i in range(52):
         world.add(f"r{i}", f"The part number {i}", axis(15), **MADE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,9 @@ from lore.digest import fragment_edits as by_hand
 from lore.digest import undo
 from lore.digest.consolidation.cycle import run_cycle
 from lore.digest.consolidation.phase import CycleContext
+from lore.digest.consolidation.prune import check_files
 from lore.llm.offline.summarizer import OfflineSummarizer
-from lore.store import fragments, graph, history
+from lore.store import consolidation, fragments, graph, history, project_rows, sessions
 from lore.store.database import Database
 from tests.digest.consolidation.samples import OFFLINE, World, phase, soundness
 from tests.fakes import NOON
@@ -96,7 +98,7 @@ def faded_world(database: Database) -> World:
     return world
 
 
-def test_what_has_faded_goes_and_what_is_below_it_moves_up(database: Database):
+def test_faded_fragment_is_pruned_and_its_children_move_up(database: Database):
     world = faded_world(database)
     assert prune(database).counts == {"pruned": 1, "children moved": 1}
     assert world.children("root") == {"below", "high"}
@@ -105,7 +107,7 @@ def test_what_has_faded_goes_and_what_is_below_it_moves_up(database: Database):
 
 
 @pytest.mark.parametrize("days", [1, 100, 1_000, 20_000])
-def test_roots_and_what_mattered_never_go(database: Database, clock, days):
+def test_roots_and_important_fragments_are_never_pruned(database: Database, clock, days):
     world = faded_world(database)
     clock.advance(days=days)
     prune(database)
@@ -131,7 +133,7 @@ def test_the_lines_of_the_table_hold(database: Database, age_days, readings, goe
     assert ("low" not in world.children("root")) == goes
 
 
-def test_it_is_hidden_for_a_day_and_can_come_back(database: Database, clock):
+def test_pruned_fragment_is_hidden_for_a_day_and_can_be_restored(database: Database, clock):
     world = faded_world(database)
     prune(database)
     assert "low" not in world.visible()
@@ -144,7 +146,7 @@ def test_it_is_hidden_for_a_day_and_can_come_back(database: Database, clock):
         assert fragments.by_number(db, [world.ns["low"]])
 
 
-def test_a_day_later_no_byte_of_it_is_left_and_a_tombstone_is_written(database: Database, clock):
+def test_pruned_fragment_is_erased_after_a_day_with_a_tombstone(database: Database, clock):
     world = faded_world(database)
     id_ = world.get("low").id
     prune(database)
@@ -162,7 +164,7 @@ def test_a_day_later_no_byte_of_it_is_left_and_a_tombstone_is_written(database: 
     assert soundness(database) == []
 
 
-def test_what_holds_a_stale_value_down_is_not_pruned_before_it(database: Database, clock):
+def test_superseding_fragment_is_not_pruned_before_the_superseded_one(database: Database, clock):
     world = World(database)
     world.add("root", "The project", None)
     world.add("stale", "The logo is red", None, parent="root", at=OLD, importance=0.9)
@@ -182,3 +184,80 @@ def test_removal_keeps_what_was_deleted_by_hand_until_it_is_brought_back(databas
     prune(database)
     undo.undo(database, world.get("high").id)
     assert "high" in world.visible()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "app"
+    (folder / "src").mkdir(parents=True)
+    (folder / "README.md").write_text("x")
+    return folder
+
+
+def create_world(database: Database, project: Path, text: str, *files: str) -> World:
+    """Store what a fragment of a project says, and which files its sessions had."""
+    world = World(database)
+    world.add("it", text, project=str(project))
+
+    def work(db):
+        project_n = project_rows.find_project(db, str(project))
+        n = sessions.ensure_session(db, "s", agent="t", started_at=NOON, project_n=project_n)
+        sessions.describe_session(db, n, files=files)
+
+    database.write(work)
+    return world
+
+
+def is_missing(database: Database, world: World) -> bool:
+    with database.read() as db:
+        found = check_files(db)
+    assert found.back == []
+    return found.gone == [world.ns["it"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_gone"),
+    [
+        ("Todos live in src/todos.ts.", True),
+        ("Todos live in ./src/todos.ts", True),
+        ("Todos live in src/todos.ts, as README.md says", False),
+        ("Lists live in src/lists.ts", False),
+        ("Nothing is named here", False),
+    ],
+)
+def test_fragment_that_names_only_missing_files_is_found(
+    database: Database, project: Path, text: str, *, is_gone: bool
+):
+    world = create_world(database, project, text, "src/todos.ts", "README.md")
+    assert is_missing(database, world) == is_gone
+
+
+def test_a_file_may_be_named_by_its_whole_path(database: Database, project: Path):
+    file = f"{project}/src/todos.ts"
+    assert is_missing(database, create_world(database, project, f"Todos live in {file} now", file))
+
+
+@pytest.mark.parametrize("file", ["../outside.txt", "/etc/nothing-here", "~/notes.md"])
+def test_files_outside_the_project_are_not_looked_for(database: Database, project: Path, file: str):
+    assert not is_missing(
+        database, create_world(database, project, f"Notes live in {file} now", file)
+    )
+
+
+def test_empty_or_remote_folders_are_not_checked(database: Database, project: Path):
+    world = create_world(database, project, "Todos live in src/todos.ts", "src/todos.ts")
+    assert is_missing(database, world)
+    (project / "README.md").unlink()
+    (project / "src").rmdir()
+    assert not is_missing(database, world)
+
+
+def test_a_missing_file_is_reported_when_it_is_back(database: Database, project: Path):
+    world = create_world(database, project, "Todos live in src/todos.ts", "src/todos.ts")
+    n = world.ns["it"]
+    database.write(lambda db: consolidation.mark_missing_files(db, [n], [], now=NOON))
+    with database.read() as db:
+        assert check_files(db) == ([], [])
+    (project / "src" / "todos.ts").write_text("x")
+    with database.read() as db:
+        assert check_files(db) == ([], [n])

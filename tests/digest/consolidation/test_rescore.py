@@ -78,7 +78,7 @@ def test_a_boost_never_exceeds_its_most(database: Database):
     assert boost == pytest.approx(relevance.MOST_BOOST)
 
 
-def test_what_reading_gave_a_neighbour_outlives_the_next_rescore(database: Database, clock):
+def test_neighbour_boost_outlives_the_next_rescore(database: Database, clock):
     world = World(database)
     world.add("read", "A fact that is read", None, importance=0.2)
     world.add("near", "A fact beside it", None, importance=0.2)
@@ -172,7 +172,7 @@ def test_a_fragment_whose_files_are_gone_is_doubted_after_a_week_and_hidden(
     assert world.visible() == {"both", "other", "elsewhere"}
 
 
-def test_it_is_back_when_its_files_are_back(database: Database, clock, project):
+def test_fragment_is_visible_again_when_its_files_are_back(database: Database, clock, project):
     world = about_files(database, project)
     (project / "src" / "todos.ts").unlink()
     rescore(database)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.clients import messages_wire
-from tests.clients.messages_wire import sign
-from tests.gateway import rules
 from tests.gateway.apis.conversations import PLAIN, Form, Step, Talk, Turn
+from tests.upstream.anthropic import text_of
+from tests.upstream.apis import check_request
+from tests.upstream.prompt_cache import content_blocks, prompt_blocks
+from tests.upstream.script import sign
 
 Json = dict[str, Any]
 REMINDER = "<system-reminder>\nThe date has changed.\n</system-reminder>"
@@ -105,32 +106,29 @@ def mark_last(messages: list[Json]) -> None:
 
 
 def check(sent: bytes) -> None:
-    """Raise `Refused` where the service would."""
-    document = json.loads(sent)
-    messages_wire.read(document)
-    rules.check_anthropic(document, rules.Seen())
+    """Raise `Rejected` where the service would."""
+    check_request("anthropic", json.loads(sent))
 
 
 def parts(sent: bytes) -> list[str]:
     """Return what a cache compares, in order: tools, system and messages, block by block."""
-    return messages_wire.cacheable(json.loads(sent))[0]
+    return [block.text for block in prompt_blocks(json.loads(sent))]
 
 
 def stable(sent: bytes) -> int:
     """Return how many parts reach to the last breakpoint."""
-    return 1 + max(messages_wire.cacheable(json.loads(sent))[1], default=-1)
+    blocks = enumerate(prompt_blocks(json.loads(sent)), 1)
+    return max((number for number, block in blocks if block.ttl), default=0)
 
 
 def pairs(sent: bytes) -> tuple[list[str], dict[str, str]]:
     """Return the ids of all calls, and the results by their calls."""
     blocks = [
-        block
-        for one in json.loads(sent)["messages"]
-        for block in messages_wire.blocks_of(one["content"])
+        block for one in json.loads(sent)["messages"] for block in content_blocks(one["content"])
     ]
     calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
     results = [block for block in blocks if block["type"] == "tool_result"]
-    return calls, {one["tool_use_id"]: messages_wire.text_of(one["content"]) for one in results}
+    return calls, {one["tool_use_id"]: text_of(one["content"]) for one in results}
 
 
 def first_voice(sent: bytes) -> str:

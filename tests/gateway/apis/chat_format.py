@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.gateway import rules
 from tests.gateway.apis.anthropic_format import REMINDER
 from tests.gateway.apis.conversations import PLAIN, Form, Step, Talk, Turn
+from tests.upstream.apis import check_request
 
 Json = dict[str, Any]
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
@@ -72,7 +72,7 @@ def step_of(step: Step, form: Form) -> list[Json]:
 
 def check(sent: bytes) -> None:
     """Raise `Refused` where the service would."""
-    rules.check_chat(json.loads(sent), rules.Seen())
+    check_request("chat", json.loads(sent))
 
 
 def parts(sent: bytes) -> list[str]:

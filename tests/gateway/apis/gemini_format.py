@@ -6,9 +6,9 @@ import json
 from itertools import pairwise
 from typing import Any
 
-from tests.gateway import rules
 from tests.gateway.apis.anthropic_format import REMINDER
 from tests.gateway.apis.conversations import PLAIN, Form, Step, Talk, Turn
+from tests.upstream.apis import check_request
 
 Json = dict[str, Any]
 PICTURE = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
@@ -76,7 +76,7 @@ def step_of(step: Step, form: Form) -> list[Json]:
 def check(sent: bytes) -> None:
     """Raise `Refused` where the service would; what alternates stays so."""
     document = json.loads(sent)
-    rules.check_gemini(document, rules.Seen())
+    check_request("gemini", document)
     assert all(a["role"] != b["role"] for a, b in pairwise(document["contents"]))
 
 

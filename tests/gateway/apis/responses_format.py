@@ -6,9 +6,10 @@ import json
 from hashlib import sha256
 from typing import Any
 
-from tests.gateway import rules
 from tests.gateway.apis.anthropic_format import REMINDER
 from tests.gateway.apis.conversations import PLAIN, Form, Step, Talk, Turn
+from tests.upstream.apis import check_request
+from tests.upstream.script import sign
 
 Json = dict[str, Any]
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}
@@ -57,7 +58,7 @@ def step_of(step: Step, form: Form) -> list[Json]:
             "type": "reasoning",
             "id": name,
             "summary": summary,
-            "encrypted_content": f"hidden {name}",
+            "encrypted_content": sign(step.thought),
         })
     if step.text:
         items.append(message("assistant", step.text))
@@ -83,7 +84,7 @@ def step_of(step: Step, form: Form) -> list[Json]:
 
 def check(sent: bytes) -> None:
     """Raise `Refused` where the service would."""
-    rules.check_responses(json.loads(sent), rules.Seen())
+    check_request("responses", json.loads(sent))
 
 
 def parts(sent: bytes) -> list[str]:

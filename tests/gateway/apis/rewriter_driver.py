@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import httpx2
@@ -14,12 +13,12 @@ from openai import OpenAI
 
 from lore.gateway.apis import markers
 from lore.gateway.apis.adapter import MAX_RECALLS, ApiAdapter, RecallCall, Tool
-from tests.clients.script import Call as Called
-from tests.clients.script import Reply
-from tests.clients.usage import Usage
-from tests.gateway import rules
+from tests.upstream import Call, ModelReply, Thought
+from tests.upstream.apis import APIS, check_request, respond
+from tests.upstream.prompt_cache import PromptUsage
+from tests.upstream.script import ApiName, Response
 
-USAGE = Usage(fresh=10, written=20, read=300, output=7)
+USAGE = PromptUsage(fresh=10, read=300, written_5m=20)
 
 RECALL = Tool(
     "recall",
@@ -28,7 +27,7 @@ RECALL = Tool(
 )
 
 Json = dict[str, Any]
-Upstream = Callable[[bytes, Reply, str], bytes]
+Upstream = Callable[[bytes, ModelReply, str], bytes]
 """Checks a body, and returns a reply as an answer with a name of its own."""
 
 
@@ -42,18 +41,25 @@ class Driven:
     calls: list[RecallCall] = field(default_factory=list)
 
 
-def upstream_of(wire: ModuleType, check: Callable[[Json, rules.Seen], None]) -> Upstream:
-    """Return an upstream that speaks as a module of `tests.clients` has it."""
+def upstream_of(api: ApiName) -> Upstream:
+    """Return an upstream that serves an API."""
 
-    def answer(body: bytes, reply: Reply, name: str) -> bytes:
+    def answer(body: bytes, reply: ModelReply, name: str) -> bytes:
         document = json.loads(body)
-        check(document, rules.Seen())
-        asked = wire.read(document)
-        if asked.stream:
-            return b"".join(wire.stream(asked, reply, USAGE, name))
-        return json.dumps(wire.whole(asked, reply, USAGE, name)).encode()
+        check_request(api, document)
+        response = response_to(api, document, reply, name)
+        if document.get("stream"):
+            return b"".join(APIS[api].response_events(response))
+        return json.dumps(APIS[api].response_document(response)).encode()
 
     return answer
+
+
+def response_to(api: ApiName, document: Json, reply: ModelReply, name: str) -> Response:
+    """Return the response of an upstream to a request."""
+    response_id = APIS[api].ID_PREFIX + name
+    model = document["model"]
+    return respond(api, reply, document, id=response_id, model=model, usage=USAGE, output_tokens=7)
 
 
 def found(call: RecallCall) -> str:
@@ -69,7 +75,7 @@ def drive(
     wire: ApiAdapter,
     body: bytes,
     upstream: Upstream,
-    script: list[Reply],
+    script: list[ModelReply],
     cut: int = 7,
     turn: str = "a",
 ) -> Driven:
@@ -105,27 +111,27 @@ def openai_client(answer: bytes, *, streams: bool) -> OpenAI:
     return OpenAI(api_key="none", base_url="http://localhost", http_client=http)
 
 
-def recalls(count: int) -> tuple[Called, ...]:
-    return tuple(Called("recall", {"query": f"thing {n}"}) for n in range(count))
+def recalls(count: int) -> tuple[Call, ...]:
+    return tuple(Call("recall", {"query": f"thing {n}"}) for n in range(count))
 
 
 said = st.text("abc \né", min_size=1, max_size=30).map(lambda one: f"I {one.strip()} it")
 
 
 @st.composite
-def scripts(draw: st.DrawFn) -> list[Reply]:
+def scripts(draw: st.DrawFn) -> list[ModelReply]:
     """Draw the answers to one request: some that search, and the last."""
 
-    def reply(calls: tuple[Called, ...], *, speaks: bool) -> Reply:
-        thinking = draw(said) if draw(st.booleans()) else ""
-        text = draw(said) if speaks or draw(st.booleans()) else ""
-        return Reply(text=text, thinking=thinking, calls=calls)
+    def reply(calls: tuple[Call, ...], *, speaks: bool) -> ModelReply:
+        thoughts = [Thought(draw(said))] if draw(st.booleans()) else []
+        texts = [draw(said)] if speaks or draw(st.booleans()) else []
+        return ModelReply(*thoughts, *texts, *calls)
 
     replies = [
         reply(recalls(draw(st.integers(1, 3))), speaks=False)
         for _ in range(draw(st.integers(0, 3)))
     ]
-    theirs = tuple(Called("Read", {"path": str(n)}) for n in range(draw(st.integers(0, 2))))
+    theirs = tuple(Call("Read", {"path": str(n)}) for n in range(draw(st.integers(0, 2))))
     mixed = draw(st.permutations([*theirs, *recalls(draw(st.integers(0, 2)))])) if theirs else []
     return [*replies, reply(tuple(mixed), speaks=True)]
 

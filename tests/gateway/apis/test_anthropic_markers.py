@@ -9,7 +9,7 @@ import pytest
 
 from lore.gateway.apis import anthropic, markers
 from lore.gateway.apis.markers import Marker
-from tests.gateway import rules
+from tests.upstream.apis import check_request
 
 Json = dict[str, Any]
 ID = "ab" * 8
@@ -37,7 +37,7 @@ def test_a_text_that_is_taken_apart_has_its_breakpoint_once(said, breaks):
     }
     request = anthropic.parse_request(json.dumps(document).encode())
     made = anthropic.expand_markers(request, STORED.get).document
-    rules.check_anthropic(made, rules.Seen())
+    check_request("anthropic", made)
     assert json.dumps(made).count("cache_control") == breaks
     texts = [one for one in made["messages"][1:-1] if one["role"] == "assistant"]
     last = [one for one in texts if one["content"][0]["type"] == "text"][-1:]

@@ -10,8 +10,8 @@ import pytest
 from lore.gateway.apis import anthropic, openai_responses
 from lore.gateway.apis.adapter import PromptAdditions, Tool
 from lore.records.gateway import Distilled, Plan, PromptState
-from tests.gateway import rules
 from tests.gateway.apis.anthropic_format import REMINDER
+from tests.upstream.apis import check_request
 
 Json = dict[str, Any]
 SHORT: Json = {"type": "ephemeral"}
@@ -47,7 +47,7 @@ def rewritten(given: Json, start: int = 6, **texts: Any) -> Json:
     request = anthropic.parse_request(json.dumps(given).encode())
     plan = Plan(1, PromptState(), start, (Distilled("s1", "We did things.", 4, start),))
     made: Json = json.loads(anthropic.rewrite_request(request, plan, PromptAdditions(**texts)))
-    rules.check_anthropic(made, rules.Seen())
+    check_request("anthropic", made)
     return made
 
 
@@ -264,7 +264,7 @@ def test_a_search_that_loads_tools_is_not_annotated():
     made = json.loads(
         anthropic.rewrite_request(request, plan, PromptAdditions(annotate=lambda _: "[a result]"))
     )
-    rules.check_anthropic(made, rules.Seen())
+    check_request("anthropic", made)
 
 
 def _loads(block: Json) -> bool:

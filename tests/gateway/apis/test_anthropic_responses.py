@@ -9,18 +9,15 @@ import pytest
 from lore.gateway.apis import anthropic, entry_keys
 from lore.gateway.apis.adapter import Reply as Told
 from lore.records.gateway import TokenUse
-from tests.clients import messages_wire
-from tests.clients.script import Call, Reply
 from tests.gateway.apis.test_anthropic_streams import first_request, received, upstream
+from tests.upstream import Call, ModelError, ModelReply, Thought
+from tests.upstream.anthropic import error_document, error_event
 
-SAID = Reply(text="I look.", thinking="Hm.", calls=(Call("Read", {"path": "é.py"}),))
+SAID = ModelReply(Thought("Hm."), "I look.", Call("Read", {"path": "é.py"}))
 
 
-def read(answer: bytes, *, streams: bool, cut: int = 11) -> Told:
-    reader = anthropic.open_reader(streams=streams)
-    for at in range(0, len(answer), cut):
-        reader.feed(answer[at : at + cut])
-    return reader.end()
+def read(answer: bytes, *, streams: bool) -> Told:
+    return anthropic.read_reply(answer, streams=streams)
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -45,7 +42,7 @@ def test_what_is_said_again_has_a_key_of_its_own():
     asked = {"role": "user", "content": "Go on."}
     body = {"model": "m", "messages": [asked, said, asked, said, asked]}
     entries = anthropic.parse_request(json.dumps(body).encode()).dialogue.entries
-    told = read(upstream(first_request(streams=True), Reply(text="Done."), "a"), streams=True).entry
+    told = read(upstream(first_request(streams=True), ModelReply("Done."), "a"), streams=True).entry
     assert told
     assert entry_keys.with_next_key(entries, told).key == entries[1].key + "#3"
     assert entry_keys.with_next_key(entries[:1], told).key == entries[1].key
@@ -66,8 +63,8 @@ def test_writes_for_an_hour_are_counted_apart():
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_prompt_that_is_too_long_tells_both_sizes(streams):
     message = "prompt is too long: 215,300 tokens > 200000 maximum"
-    error = messages_wire.error(400, message, "x")
-    answer = messages_wire.event(error) if streams else json.dumps(error).encode()
+    error = ModelError(400, message=message)
+    answer = error_event(error) if streams else json.dumps(error_document(error)).encode()
     fault = read(answer, streams=streams).error
     assert fault
     assert (fault.is_too_long, fault.prompt_tokens, fault.limit_tokens) == (True, 215300, 200000)

@@ -16,9 +16,6 @@ from lore.gateway.apis import anthropic
 from lore.gateway.apis.adapter import MAX_RECALLS, PromptAdditions
 from lore.gateway.sse import EventReader
 from lore.records.gateway import Plan, PromptState
-from tests.clients import messages_wire
-from tests.clients.script import Call, Reply
-from tests.gateway import rules
 from tests.gateway.apis.rewriter_driver import (
     RECALL,
     Driven,
@@ -26,12 +23,16 @@ from tests.gateway.apis.rewriter_driver import (
     drive,
     make_ids,
     recalls,
+    response_to,
     scripts,
     upstream_of,
 )
+from tests.upstream import Call, ModelError, ModelReply, Thought
+from tests.upstream.anthropic import content_blocks, error_event
+from tests.upstream.apis import check_request
 
 Json = dict[str, Any]
-upstream = upstream_of(messages_wire, rules.check_anthropic)
+upstream = upstream_of("anthropic")
 
 
 def first_request(*, streams: bool, messages: list[Json] | None = None) -> bytes:
@@ -108,14 +109,13 @@ def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, 
             expanded, Plan(0, PromptState()), PromptAdditions(recall_tool=RECALL)
         )
     )
-    messages_wire.read(sent)
+    check_request("anthropic", sent)
     before = json.loads(done.bodies[-1])
     assert sent["tools"] == before["tools"]
     assert sent["messages"][: len(before["messages"])] == before["messages"]
     answered = sent["messages"][len(before["messages"])]
-    wanted = messages_wire.answer_blocks(
-        messages_wire.read(before), script[-1], f"a{len(script) - 1}"
-    )
+    response = response_to("anthropic", before, script[-1], f"a{len(script) - 1}")
+    wanted = content_blocks(response)
     assert answered["content"] == wanted
 
 
@@ -128,7 +128,7 @@ def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
 
 
 def test_a_stream_without_recall_passes_byte_by_byte():
-    script = [Reply(text="No need.", thinking="Easy.", calls=(Call("Read", {"path": "x"}),))]
+    script = [ModelReply(Thought("Easy."), "No need.", Call("Read", {"path": "x"}))]
     done = drive(anthropic, first_request(streams=True), upstream, script)
     assert done.answer == upstream(done.bodies[0], script[0], "a0")
     whole = drive(anthropic, first_request(streams=False), upstream, script)
@@ -136,7 +136,7 @@ def test_a_stream_without_recall_passes_byte_by_byte():
 
 
 def test_a_word_of_the_answer_that_is_the_name_of_our_tool_passes():
-    script = [Reply(text='Say "recall", or {"name": "recall"}.')]
+    script = [ModelReply('Say "recall", or {"name": "recall"}.')]
     done = drive(anthropic, first_request(streams=True), upstream, script)
     assert done.answer == upstream(done.bodies[0], script[0], "a0")
 
@@ -153,8 +153,8 @@ def test_what_is_complete_passes_at_once_and_the_rest_with_its_end():
 
 def test_blocks_are_numbered_through_and_the_message_begins_and_ends_once():
     script = [
-        Reply(text="I look.", thinking="Hm.", calls=recalls(2)),
-        Reply(thinking="Found.", text="On Thursdays."),
+        ModelReply(Thought("Hm."), "I look.", *recalls(2)),
+        ModelReply(Thought("Found."), "On Thursdays."),
     ]
     done = drive(anthropic, first_request(streams=True), upstream, script)
     told = [event.document() for event in EventReader().feed(done.answer)]
@@ -173,7 +173,7 @@ def test_blocks_are_numbered_through_and_the_message_begins_and_ends_once():
 
 def test_beside_calls_of_the_client_ours_is_answered_with_its_results():
     calls = (Call("Read", {"path": "x"}), Call("recall", {"query": "y"}))
-    script = [Reply(text="Both.", thinking="Hm.", calls=calls)]
+    script = [ModelReply(Thought("Hm."), "Both.", *calls)]
     done = drive(anthropic, first_request(streams=True), upstream, script)
     assert len(done.bodies) == 1
     message = received(done.answer, streams=True)
@@ -189,17 +189,20 @@ def test_beside_calls_of_the_client_ours_is_answered_with_its_results():
 
 
 def test_a_marker_that_nobody_knows_stays_what_it_is():
-    script = [Reply(calls=recalls(1)), Reply(text="Done.")]
+    script = [ModelReply(*recalls(1)), ModelReply("Done.")]
     done = drive(anthropic, first_request(streams=True), upstream, script)
     body = next_request(done, received(done.answer, streams=True), streams=True)
     request = anthropic.parse_request(body)
     assert anthropic.expand_markers(request, lambda _: None) is request
-    messages_wire.read(json.loads(body))
+    check_request("anthropic", json.loads(body))
 
 
 def test_a_marker_in_the_words_of_anybody_else_is_a_text():
     done = drive(
-        anthropic, first_request(streams=True), upstream, [Reply(calls=recalls(1)), Reply("Done.")]
+        anthropic,
+        first_request(streams=True),
+        upstream,
+        [ModelReply(*recalls(1)), ModelReply("Done.")],
     )
     sign = received(done.answer, streams=True)["content"][0]["text"]
     document = json.loads(done.bodies[0])
@@ -213,7 +216,7 @@ def test_a_marker_in_the_words_of_anybody_else_is_a_text():
 
 
 def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
-    script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MAX_RECALLS + 2)]
+    script = [ModelReply(f"{n}", *recalls(1)) for n in range(MAX_RECALLS + 2)]
     for streams in (True, False):
         done = drive(anthropic, first_request(streams=streams), upstream, script)
         message = received(done.answer, streams=streams)
@@ -221,17 +224,17 @@ def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
         assert message["stop_reason"] == "end_turn"
         request = anthropic.parse_request(next_request(done, message, streams=streams))
         expanded = anthropic.expand_markers(request, done.stored.get)
-        messages_wire.read(expanded.document)
+        check_request("anthropic", expanded.document)
 
 
 def test_a_call_that_was_cut_off_leaves_nothing():
-    def cut(body: bytes, reply: Reply, name: str) -> bytes:
+    def cut(body: bytes, reply: ModelReply, name: str) -> bytes:
         told = upstream(body, reply, name).replace(
             b'"stop_reason": "tool_use"', b'"stop_reason": "max_tokens"'
         )
         return told.replace(b'\\"}"', b'"')  # fmt: skip
 
-    done = drive(anthropic, first_request(streams=True), cut, [Reply("Hm.", calls=recalls(1))])
+    done = drive(anthropic, first_request(streams=True), cut, [ModelReply("Hm.", *recalls(1))])
     message = received(done.answer, streams=True)
     assert kinds(message["content"]) == ["text"]
     assert message["stop_reason"] == "max_tokens"
@@ -241,7 +244,7 @@ def test_a_call_that_was_cut_off_leaves_nothing():
 def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     request = anthropic.parse_request(first_request(streams=True))
     rewriter = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
-    rewriter.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
+    rewriter.feed(upstream(request.body, ModelReply(*recalls(1)), "a"))
     rewriter.end_response()
     assert rewriter.needs_follow_up
     assert b"event: error" in rewriter.error_output(529, b"Overloaded")
@@ -250,14 +253,14 @@ def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
 def test_faults_inside_a_stream_pass():
     request = anthropic.parse_request(first_request(streams=True))
     rewriter = anthropic.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
-    error = messages_wire.error_event(529, "Overloaded", "x")
+    error = error_event(ModelError(529, message="Overloaded"))
     assert rewriter.feed(error) == error
     assert not rewriter.needs_follow_up
 
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_marker_stands_on_a_line_of_its_own(streams):
-    script = [Reply(text="Let me look.", calls=recalls(1)), Reply(text="Answer 7")]
+    script = [ModelReply("Let me look.", *recalls(1)), ModelReply("Answer 7")]
     done = drive(anthropic, first_request(streams=streams), upstream, script)
     content = received(done.answer, streams=streams)["content"]
     shown = "".join(block.get("text", "") for block in content)

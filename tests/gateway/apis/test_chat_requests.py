@@ -6,7 +6,7 @@ import json
 
 from lore.gateway.apis import markers, openai_chat
 from lore.gateway.apis.markers import Marker
-from tests.gateway import rules
+from tests.upstream.apis import check_request
 
 ID = "ab" * 8
 CALL = {"id": "c1", "type": "function", "function": {"name": "recall", "arguments": "{}"}}
@@ -23,6 +23,6 @@ def test_what_an_answer_has_beside_its_text_stays():
     ]
     request = openai_chat.parse_request(json.dumps({"model": "m", "messages": messages}).encode())
     made = openai_chat.expand_markers(request, STORED.get).document
-    rules.check_chat(made, rules.Seen())
+    check_request("chat", made)
     assert made["messages"][1]["content"] == "Let me look."
     assert made["messages"][3]["content"] == [{"type": "text", "text": "It is there."}, refused]

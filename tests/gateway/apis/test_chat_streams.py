@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 from lore.gateway.apis import openai_chat
 from lore.gateway.apis.adapter import MAX_RECALLS, PromptAdditions
 from lore.records.gateway import Plan, PromptState
-from tests.clients import chat_wire
-from tests.clients.script import Call, Reply
-from tests.gateway import rules
 from tests.gateway.apis.rewriter_driver import (
     RECALL,
     Driven,
@@ -25,9 +22,11 @@ from tests.gateway.apis.rewriter_driver import (
     scripts,
     upstream_of,
 )
+from tests.upstream import Call, ModelReply, Thought
+from tests.upstream.apis import check_request
 
 Json = dict[str, Any]
-upstream = upstream_of(chat_wire, rules.check_chat)
+upstream = upstream_of("chat")
 
 
 def first_request(*, streams: bool) -> bytes:
@@ -100,7 +99,7 @@ def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, 
             expanded, Plan(0, PromptState()), PromptAdditions(recall_tool=RECALL)
         )
     )
-    rules.check_chat(sent, rules.Seen())
+    check_request("chat", sent)
     before = json.loads(done.bodies[-1])
     assert sent["tools"] == before["tools"]
     assert sent["messages"][: len(before["messages"])] == before["messages"]
@@ -121,13 +120,13 @@ def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_answer_without_recall_passes_byte_by_byte(streams):
-    script = [Reply(text="No need.", thinking="Easy.", calls=(Call("Read", {"path": "x"}),))]
+    script = [ModelReply(Thought("Easy."), "No need.", Call("Read", {"path": "x"}))]
     done = drive(openai_chat, first_request(streams=streams), upstream, script)
     assert done.answer == upstream(done.bodies[0], script[0], "a0")
 
 
 def test_a_completion_has_one_id_and_one_end():
-    script = [Reply(text="I look.", calls=recalls(2)), Reply(text="On Thursdays.")]
+    script = [ModelReply("I look.", *recalls(2)), ModelReply("On Thursdays.")]
     done = drive(openai_chat, first_request(streams=True), upstream, script)
     assert done.answer.count(b"[DONE]") == 1
     assert done.answer.count(b"chatcmpl-a0") == done.answer.count(b"data: {")
@@ -137,22 +136,20 @@ def test_a_completion_has_one_id_and_one_end():
 
 
 def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
-    script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MAX_RECALLS + 2)]
+    script = [ModelReply(f"{n}", *recalls(1)) for n in range(MAX_RECALLS + 2)]
     for streams in (True, False):
         done = drive(openai_chat, first_request(streams=streams), upstream, script)
         choice = received(done.answer, streams=streams)["choices"][0]
         check_that_searching_ended(done, json.dumps(choice["message"]))
         assert choice["finish_reason"] == "stop"
         request = openai_chat.parse_request(next_request(done, choice["message"]))
-        rules.check_chat(
-            openai_chat.expand_markers(request, done.stored.get).document, rules.Seen()
-        )
+        check_request("chat", openai_chat.expand_markers(request, done.stored.get).document)
 
 
 def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     request = openai_chat.parse_request(first_request(streams=True))
     rewriter = openai_chat.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
-    rewriter.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
+    rewriter.feed(upstream(request.body, ModelReply(*recalls(1)), "a"))
     rewriter.end_response()
     assert rewriter.needs_follow_up
     assert rewriter.error_output(529, b"Overloaded").endswith(b"[DONE]\n\n")

@@ -13,8 +13,6 @@ from lore.gateway.apis import gemini
 from lore.gateway.apis.adapter import MAX_RECALLS, ApiAdapter, PromptAdditions, Request
 from lore.gateway.sse import EventReader
 from lore.records.gateway import Plan, PromptState
-from tests.clients.script import Call, Reply
-from tests.gateway import replies, rules
 from tests.gateway.apis.rewriter_driver import (
     RECALL,
     Driven,
@@ -23,7 +21,11 @@ from tests.gateway.apis.rewriter_driver import (
     recalls,
     scripts,
 )
-from tests.gateway.prefixes import Use
+from tests.upstream import Call, ModelReply, Thought
+from tests.upstream.apis import check_request, respond
+from tests.upstream.gemini import content_parts, response_document, response_events
+from tests.upstream.prompt_cache import PromptUsage
+from tests.upstream.script import Response
 
 Json = dict[str, Any]
 STREAM = "/v1beta/models/gemini-test:streamGenerateContent?alt=sse"
@@ -43,22 +45,18 @@ def adapter_of(*, streams: bool) -> ApiAdapter:
     return Streaming() if streams else gemini
 
 
-def spoken(reply: Reply, name: str) -> replies.Spoken:
-    pieces: list[replies.Piece] = []
-    if reply.thinking:
-        pieces.append(replies.Thought(reply.thinking))
-    if reply.text:
-        pieces.append(replies.Text(reply.text))
-    pieces += [replies.Call(call.name, call.input) for call in reply.calls]
-    use = Use(fresh=10, read=300, written_5m=0, written_1h=0)
-    return replies.Spoken("gemini", tuple(pieces), name, "gemini-test", use, 7)
+def response_to(reply: ModelReply, name: str) -> Response:
+    usage = PromptUsage(fresh=10, read=300)
+    return respond("gemini", reply, {}, id=name, model="gemini-test", usage=usage, output_tokens=7)
 
 
 def upstream_of(*, streams: bool) -> Any:
-    def upstream(body: bytes, reply: Reply, name: str) -> bytes:
-        rules.check_gemini(json.loads(body), rules.Seen())
-        said = spoken(reply, name)
-        return b"".join(said.events()) if streams else json.dumps(said.whole()).encode()
+    def upstream(body: bytes, reply: ModelReply, name: str) -> bytes:
+        check_request("gemini", json.loads(body))
+        response = response_to(reply, name)
+        if streams:
+            return b"".join(response_events(response))
+        return json.dumps(response_document(response)).encode()
 
     return upstream
 
@@ -132,17 +130,17 @@ def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, 
             expanded, Plan(0, PromptState()), PromptAdditions(recall_tool=RECALL)
         )
     )
-    rules.check_gemini(sent, rules.Seen())
+    check_request("gemini", sent)
     before = json.loads(done.bodies[-1])
     assert sent["tools"] == before["tools"]
     assert sent["contents"][: len(before["contents"])] == before["contents"]
     answered = sent["contents"][len(before["contents"])]
-    assert answered["parts"] == replies.gemini_parts(spoken(script[-1], "x"))
+    assert answered["parts"] == content_parts(response_to(script[-1], "x"))
 
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_answer_without_recall_passes_byte_by_byte(streams):
-    script = [Reply(text="No need.", thinking="Easy.", calls=(Call("Read", {"path": "x"}),))]
+    script = [ModelReply(Thought("Easy."), "No need.", Call("Read", {"path": "x"}))]
     upstream = upstream_of(streams=streams)
     done = drive(adapter_of(streams=streams), first_request(), upstream, script)
     assert done.answer == upstream(done.bodies[0], script[0], "a0")
@@ -158,9 +156,9 @@ def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_memory_is_searched_ten_times_at_most_and_the_answer_ends(streams):
-    script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MAX_RECALLS + 2)]
+    script = [ModelReply(f"{n}", *recalls(1)) for n in range(MAX_RECALLS + 2)]
     done = drive(adapter_of(streams=streams), first_request(), upstream_of(streams=streams), script)
     parts, _, _ = received(done.answer, streams=streams)
     check_that_searching_ended(done, json.dumps(parts))
     request = gemini.parse_request(next_request(done, parts))
-    rules.check_gemini(gemini.expand_markers(request, done.stored.get).document, rules.Seen())
+    check_request("gemini", gemini.expand_markers(request, done.stored.get).document)

@@ -103,12 +103,12 @@ def test_an_answer_of_gemini_is_one_entry_in_however_many_pieces_it_is_kept():
 
 
 def test_a_call_of_gemini_that_follows_others_has_its_number():
-    read, reader = ADAPTERS["gemini"].parse_request, ADAPTERS["gemini"].open_reader(streams=False)
+    read = ADAPTERS["gemini"].parse_request
     answer = {"role": "model", "parts": [{"functionCall": {"name": "Read", "args": {}}}]}
     result = {"functionResponse": {"name": "Read", "response": {"output": "file"}}}
     before = [*PARTS["contents"], answer, {"role": "user", "parts": [result]}]
-    reader.feed(json.dumps({"candidates": [{"content": answer, "finishReason": "STOP"}]}).encode())
-    told = reader.end().entry
+    body = json.dumps({"candidates": [{"content": answer, "finishReason": "STOP"}]}).encode()
+    told = ADAPTERS["gemini"].read_reply(body, streams=False).entry
     assert told is not None
     entries = read(json.dumps({"contents": before}).encode()).dialogue.entries
     later = read(json.dumps({"contents": [*before, answer]}).encode()).dialogue.entries

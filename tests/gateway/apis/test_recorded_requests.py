@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,26 +12,20 @@ from lore.gateway.apis import ADAPTERS
 from lore.gateway.apis.adapter import PromptAdditions
 from lore.gateway.request_head import api_of
 from lore.records.gateway import Distilled, Plan, PromptState
-from tests.clients.client import COLLECTED_VARIABLE
-from tests.clients.run import AGENTS, read_collected
-from tests.clients.upstream import Exchange
-from tests.gateway import rules
-
-CHECKS: dict[str, Callable[[Any, rules.Seen], None]] = {
-    "anthropic": rules.check_anthropic,
-    "chat": rules.check_chat,
-    "responses": rules.check_responses,
-}
+from tests.clients.client import RECORDING_VARIABLE
+from tests.clients.conversation import Exchange
+from tests.clients.recorder import AGENTS, read_recording
+from tests.upstream.apis import check_request
 
 
 def turns_of(agent: str) -> list[list[Exchange]]:
     """Return what an agent asked, session by session, or skip."""
-    folder = Path(os.environ.get(COLLECTED_VARIABLE, ""), agent)
-    if COLLECTED_VARIABLE not in os.environ or not folder.is_dir():
-        pytest.skip(f"no run of {agent} was collected: name its folder in {COLLECTED_VARIABLE}")
+    folder = Path(os.environ.get(RECORDING_VARIABLE, ""), agent)
+    if RECORDING_VARIABLE not in os.environ or not folder.is_dir():
+        pytest.skip(f"no run of {agent} was collected: name its folder in {RECORDING_VARIABLE}")
     _, module = AGENTS[agent]
     sessions: dict[object, list[Exchange]] = {}
-    for one in read_collected(folder).exchanges:
+    for one in read_recording(folder).exchanges:
         if one.body and one.speaker != "client" and api_of("POST", one.path.partition("?")[0]):
             sessions.setdefault(module.session_of(one), []).append(one)
     return list(sessions.values())
@@ -70,4 +62,4 @@ def test_requests_can_begin_at_every_turn(agent):
             plan = Plan(2, PromptState(), start, prefix, frozenset(calls) - {""})
             texts = PromptAdditions("Known.", annotate=lambda block: f"[{block.chars} characters]")
             sent = ADAPTERS[name].rewrite_request(request, plan, texts)
-            CHECKS[name](json.loads(sent), rules.Seen())
+            check_request(name, json.loads(sent))

@@ -13,10 +13,10 @@ from lore.gateway.apis.json_values import Json
 from lore.gateway.apis.openai_chat import streams as chat_replies
 from lore.gateway.apis.openai_responses import streams as responses_replies
 from lore.records.gateway import TokenUse
-from tests.clients.script import Call, Reply
 from tests.gateway.apis import test_chat_streams, test_gemini_streams, test_responses_streams
+from tests.upstream import Call, ModelReply, Thought
 
-SAID = Reply(text="I look.", thinking="Hm.", calls=(Call("Read", {"path": "é.py"}),))
+SAID = ModelReply(Thought("Hm."), "I look.", Call("Read", {"path": "é.py"}))
 TOO_LONG: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
     "chat": (
         {
@@ -66,11 +66,8 @@ def answered(name: str, *, streams: bool) -> tuple[bytes, bytes]:
     return body, module.upstream(body, SAID, "a")
 
 
-def read(name: str, answer: bytes, *, streams: bool, cut: int = 11) -> Told:
-    reader = ADAPTERS[name].open_reader(streams=streams)
-    for at in range(0, len(answer), cut):
-        reader.feed(answer[at : at + cut])
-    return reader.end()
+def read(name: str, answer: bytes, *, streams: bool) -> Told:
+    return ADAPTERS[name].read_reply(answer, streams=streams)
 
 
 @both
@@ -179,7 +176,6 @@ def test_a_stream_in_the_background_goes_on_when_nobody_listens(background: bool
     begun = {"type": "response.created", "response": {**QUEUED, "background": background}}
     ended = {"type": "response.completed", "response": {**QUEUED, "status": "completed"}}
     for told, goes_on in (([begun], background), ([begun, ended], False)):
-        reader = responses_replies.open_reader(streams=True)
-        for one in told:
-            reader.feed(b"data: " + json.dumps(one).encode() + b"\n\n")
-        assert reader.end().in_background is goes_on
+        stream = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in told)
+        reply = responses_replies.read_reply(stream, streams=True)
+        assert reply.in_background is goes_on

@@ -9,8 +9,10 @@ import pytest
 
 from lore.gateway.apis import markers, openai_responses
 from lore.gateway.apis.markers import Marker
-from tests.gateway import rules
 from tests.gateway.apis.rewriter_driver import RECALL, make_ids
+from tests.upstream.apis import check_request
+from tests.upstream.openai_responses import remember_items
+from tests.upstream.script import History, sign
 
 Json = dict[str, Any]
 ID = "ab" * 8
@@ -27,7 +29,7 @@ CALLED = {name: value for name, value in CALL.items() if name != "id"}
 OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "found"}
 STORED = {ID: Marker(CALL, "found", ID).to_json()}
 ASKED = {"role": "user", "content": "Where is it?"}
-REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "hidden"}
+REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": sign("")}
 
 
 def spoken(said: str, **more: object) -> Json:
@@ -35,12 +37,12 @@ def spoken(said: str, **more: object) -> Json:
     return {"type": "message", "role": "assistant", **more, "content": [part]}
 
 
-def expanded(*items: Json, seen: rules.Seen | None = None) -> list[Json]:
+def expanded(*items: Json, history: History | None = None) -> list[Json]:
     """Return what is sent of a history, which the service takes."""
     document = {"model": "gpt-test", "store": False, "input": [*items, ASKED]}
     request = openai_responses.parse_request(json.dumps(document).encode())
     made = openai_responses.expand_markers(request, STORED.get).document
-    rules.check_responses(made, seen or rules.Seen())
+    check_request("responses", made, history)
     return list(made["input"][:-1])
 
 
@@ -73,11 +75,11 @@ def test_what_names_no_call_that_is_known_stays_as_it_is(said):
 
 
 def test_a_call_is_put_back_without_the_id_that_binds_it_to_a_thought():
-    seen = rules.Seen()
-    rules.remember_responses([REASONED, CALL], seen)
-    kept = expanded(ASKED, REASONED, spoken(SIGN, id="msg_1"), seen=seen)
+    history = History()
+    remember_items([REASONED, CALL], history)
+    kept = expanded(ASKED, REASONED, spoken(SIGN, id="msg_1"), history=history)
     assert kept == [ASKED, REASONED, CALLED, OUTPUT]
-    dropped = expanded(ASKED, {"role": "assistant", "content": SIGN}, seen=seen)
+    dropped = expanded(ASKED, {"role": "assistant", "content": SIGN}, history=history)
     assert dropped == [ASKED, CALLED, OUTPUT]
 
 
@@ -104,7 +106,9 @@ def test_what_is_cited_in_a_text_is_not_cited_in_its_pieces():
     ]
 
 
-@pytest.mark.parametrize("hidden", [{}, {"encrypted_content": None}, {"encrypted_content": "e"}])
+@pytest.mark.parametrize(
+    "hidden", [{}, {"encrypted_content": None}, {"encrypted_content": sign("")}]
+)
 def test_a_thought_that_the_provider_did_not_keep_is_not_sent_to_it(hidden):
     body = json.dumps({"model": "gpt-test", "store": False, "input": [ASKED]}).encode()
     request = openai_responses.parse_request(body)
@@ -116,9 +120,9 @@ def test_a_thought_that_the_provider_did_not_keep_is_not_sent_to_it(hidden):
     rewriter.end_response()
     rewriter.add_results({"call_1": "found"})
     sent = json.loads(rewriter.follow_up_body())
-    seen = rules.Seen()
-    rules.remember_responses(output, seen)
-    rules.check_responses(sent, seen)
+    history = History()
+    remember_items(output, history)
+    check_request("responses", sent, history)
     if hidden.get("encrypted_content"):
         assert sent["input"] == [ASKED, *output[:3], CALLED, OUTPUT]
     else:

@@ -13,9 +13,6 @@ from lore.gateway.apis import openai_responses
 from lore.gateway.apis.adapter import MAX_RECALLS, PromptAdditions
 from lore.gateway.sse import EventReader
 from lore.records.gateway import Plan, PromptState
-from tests.clients import responses_wire
-from tests.clients.script import Call, Reply
-from tests.gateway import rules
 from tests.gateway.apis.rewriter_driver import (
     RECALL,
     Driven,
@@ -26,9 +23,11 @@ from tests.gateway.apis.rewriter_driver import (
     scripts,
     upstream_of,
 )
+from tests.upstream import Call, ModelReply, Thought
+from tests.upstream.apis import check_request
 
 Json = dict[str, Any]
-upstream = upstream_of(responses_wire, rules.check_responses)
+upstream = upstream_of("responses")
 
 
 def first_request(*, streams: bool) -> bytes:
@@ -107,7 +106,7 @@ def test_one_answer_for_the_client_and_all_calls_for_the_model(streams, script, 
             expanded, Plan(0, PromptState()), PromptAdditions(recall_tool=RECALL)
         )
     )
-    rules.check_responses(sent, rules.Seen())
+    check_request("responses", sent)
     before = json.loads(done.bodies[-1])
     assert sent["tools"] == before["tools"]
     assert sent["input"][: len(before["input"])] == before["input"]
@@ -126,15 +125,15 @@ def test_a_stream_is_spliced_alike_however_it_is_cut(script, cut):
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_answer_without_recall_passes_byte_by_byte(streams):
-    script = [Reply(text="No need.", thinking="Easy.", calls=(Call("Read", {"path": "x"}),))]
+    script = [ModelReply(Thought("Easy."), "No need.", Call("Read", {"path": "x"}))]
     done = drive(openai_responses, first_request(streams=streams), upstream, script)
     assert done.answer == upstream(done.bodies[0], script[0], "a0")
 
 
 def test_events_and_items_are_numbered_through():
     script = [
-        Reply(text="I look.", thinking="Hm.", calls=recalls(2)),
-        Reply(text="On Thursdays.", thinking="Found."),
+        ModelReply(Thought("Hm."), "I look.", *recalls(2)),
+        ModelReply(Thought("Found."), "On Thursdays."),
     ]
     done = drive(openai_responses, first_request(streams=True), upstream, script)
     told = [event.document() for event in EventReader().feed(done.answer)]
@@ -149,20 +148,20 @@ def test_events_and_items_are_numbered_through():
 
 
 def test_memory_is_searched_ten_times_at_most_and_the_answer_ends():
-    script = [Reply(text=f"{n}", calls=recalls(1)) for n in range(MAX_RECALLS + 2)]
+    script = [ModelReply(f"{n}", *recalls(1)) for n in range(MAX_RECALLS + 2)]
     for streams in (True, False):
         done = drive(openai_responses, first_request(streams=streams), upstream, script)
         output = bare(received(done.answer, streams=streams)["output"])
         check_that_searching_ended(done, json.dumps(output))
         request = openai_responses.parse_request(next_request(done, output))
         expanded = openai_responses.expand_markers(request, done.stored.get)
-        rules.check_responses(expanded.document, rules.Seen())
+        check_request("responses", expanded.document)
 
 
 def test_a_follow_up_that_fails_ends_the_answer_with_an_error():
     request = openai_responses.parse_request(first_request(streams=True))
     rewriter = openai_responses.open_rewriter(request, request.body, RECALL, lambda: "abcdefgh1")
-    rewriter.feed(upstream(request.body, Reply(calls=recalls(1)), "a"))
+    rewriter.feed(upstream(request.body, ModelReply(*recalls(1)), "a"))
     rewriter.end_response()
     assert rewriter.needs_follow_up
     assert rewriter.error_output(529, b"Overloaded").startswith(b"event: error")

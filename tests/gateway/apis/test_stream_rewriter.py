@@ -9,7 +9,7 @@ import pytest
 
 from lore.gateway import sse
 from lore.gateway.apis import ADAPTERS
-from lore.gateway.apis.adapter import StreamRewriter
+from lore.gateway.apis.stream_rewriter import StreamRewriter
 from tests.gateway.apis.rewriter_driver import RECALL, make_ids
 
 Json = dict[str, Any]

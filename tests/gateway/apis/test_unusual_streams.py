@@ -9,7 +9,8 @@ import pytest
 
 from lore.gateway import sse
 from lore.gateway.apis import ADAPTERS
-from lore.gateway.apis.adapter import PromptAdditions, StreamRewriter
+from lore.gateway.apis.adapter import PromptAdditions
+from lore.gateway.apis.stream_rewriter import StreamRewriter
 from lore.records.gateway import Plan, PromptState
 from tests.gateway.apis.rewriter_driver import RECALL, make_ids
 

@@ -41,7 +41,7 @@ def used(composer: PromptComposer, dialogue: Dialogue) -> ComposedPrompt:
     return composed
 
 
-def test_knowledge_is_chosen_when_a_session_begins_and_holds_while_nothing_busts(memory: Memory):
+def test_knowledge_is_chosen_at_the_start_and_kept_until_a_bust(memory: Memory):
     composer = PromptComposer(memory)
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     first = used(composer, said(talk(1)[:1]))
@@ -51,7 +51,7 @@ def test_knowledge_is_chosen_when_a_session_begins_and_holds_while_nothing_busts
 
 
 @pytest.mark.parametrize(("window", "most"), [(200_000, 1_000), (3_000, 150), (20, 0)])
-def test_knowledge_takes_a_twentieth_of_a_small_window(
+def test_knowledge_is_limited_to_a_twentieth_of_a_small_window(
     tmp_path: Path, clock: FixedClock, window: int, most: int
 ):
     prices = (f"claude-sonnet-4-5 input=1 output=5 window={window}",)
@@ -65,21 +65,19 @@ def test_knowledge_takes_a_twentieth_of_a_small_window(
     assert count(knowledge) <= most
 
 
-def test_a_talk_that_has_gone_on_without_memory_is_not_told_any(memory: Memory):
+def test_long_session_without_memory_gets_no_knowledge(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     assert not PromptComposer(memory).compose(TALK, said(talk(250))).knowledge
 
 
-def test_a_session_that_was_told_nothing_is_told_nothing_after_a_restart(memory: Memory):
+def test_session_without_knowledge_gets_none_after_a_restart(memory: Memory):
     assert not used(PromptComposer(memory), said(talk(1)[:1])).knowledge
     memory.database.write(lambda db: db.rows("SELECT 1"))
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     assert not PromptComposer(memory).compose(TALK, said(talk(2)[:5])).knowledge
 
 
-def test_a_session_whose_cache_is_cold_is_told_what_stands_by_now(
-    memory: Memory, clock: FixedClock
-):
+def test_cold_session_gets_current_knowledge(memory: Memory, clock: FixedClock):
     composer, dialogue = PromptComposer(memory), said(talk(1)[:1])
     composer.record_usage(TALK, dialogue, used(composer, dialogue), USED)
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
@@ -88,13 +86,13 @@ def test_a_session_whose_cache_is_cold_is_told_what_stands_by_now(
     assert "ops/deploy.sh" in composer.compose(TALK, dialogue).knowledge
 
 
-def test_a_helper_is_told_nothing_of_its_own_accord(memory: Memory):
+def test_subagent_gets_no_knowledge(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     helper = ClientSession("s-1/agent-2", "claude-code", TALK.project, "s-1")
     assert not PromptComposer(memory).compose(helper, said(talk(1)[:1])).knowledge
 
 
-def test_a_cache_is_cold_once_its_time_is_over(memory: Memory, clock: FixedClock):
+def test_cache_is_cold_after_its_lifetime(memory: Memory, clock: FixedClock):
     composer = PromptComposer(memory)
     dialogue = said(talk(1)[:1])
     composed = used(composer, dialogue)
@@ -108,7 +106,7 @@ def test_a_cache_is_cold_once_its_time_is_over(memory: Memory, clock: FixedClock
     assert composer.compose(TALK, dialogue).cold
 
 
-def test_a_prompt_that_was_refused_raises_the_floor_also_after_a_restart(memory: Memory):
+def test_raised_floor_survives_a_restart(memory: Memory):
     PromptComposer(memory).raise_floor(TALK, 210_345, 200_000)
     memory.database.write(lambda db: db.rows("SELECT 1"))
     again = PromptComposer(memory)
@@ -117,7 +115,7 @@ def test_a_prompt_that_was_refused_raises_the_floor_also_after_a_restart(memory:
     assert again.store.load(TALK).pins.floor == 2
 
 
-def test_what_the_whole_would_have_cost_is_no_less_than_what_was_sent(memory: Memory):
+def test_cost_without_lore_is_at_least_the_cost_of_the_prompt(memory: Memory):
     composer = PromptComposer(memory)
     dialogue = said(talk(4))
     composed = composer.compose(TALK, dialogue)
@@ -125,13 +123,13 @@ def test_what_the_whole_would_have_cost_is_no_less_than_what_was_sent(memory: Me
     assert without.input_tokens >= USED.input_tokens
 
 
-def test_a_store_that_takes_nothing_costs_no_session_its_prompt(memory: Memory):
+def test_failing_store_costs_no_session_its_prompt(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     memory.database.full = True
     assert "ops/deploy.sh" in PromptComposer(memory).compose(TALK, said(talk(1)[:1])).knowledge
 
 
-def test_notes_on_what_is_left_out_are_let_go_of(tmp_path: Path, clock: FixedClock):
+def test_notes_on_omitted_entries_are_dropped(tmp_path: Path, clock: FixedClock):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         composer, entries = PromptComposer(memory), talk(60)
@@ -162,7 +160,7 @@ def asked_for_port(memory: Memory) -> Injection:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_what_a_note_told_that_a_bust_drops_may_be_told_again(
+def test_memory_of_a_dropped_note_may_be_given_again(
     tmp_path: Path, clock: FixedClock, restarts: bool
 ):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
@@ -190,9 +188,7 @@ def test_what_a_note_told_that_a_bust_drops_may_be_told_again(
         assert not asked_for_port(memory).text
 
 
-def test_what_a_note_told_is_told_by_the_knowledge_of_a_bust_and_not_twice(
-    tmp_path: Path, clock: FixedClock
-):
+def test_knowledge_of_a_bust_replaces_notes_with_the_same_memory(tmp_path: Path, clock: FixedClock):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         composer, entries = PromptComposer(memory), talk(60)
@@ -215,7 +211,7 @@ def test_what_a_note_told_is_told_by_the_knowledge_of_a_bust_and_not_twice(
         assert (after.knowledge, after.notes) == (bust.knowledge, {})
 
 
-def test_what_stays_in_a_prompt_is_not_told_again(tmp_path: Path, clock: FixedClock):
+def test_memory_in_the_prompt_is_not_given_again(tmp_path: Path, clock: FixedClock):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         composer, entries = PromptComposer(memory), talk(60)
@@ -254,15 +250,13 @@ def billed(chars: int) -> TokenUse:
 
 
 @BOTH_SIZES
-def test_a_summary_that_an_agent_asks_for_is_made_of_the_whole(memory: Memory, tokens: int):
+def test_compaction_gets_the_whole_dialogue(memory: Memory, tokens: int):
     plan = PromptComposer(memory).compose_full(TALK, said([*long_talk(tokens), SUM_UP])).plan
     assert (plan.layer, plan.start, plan.prefix, plan.annotated) == (0, 0, (), frozenset())
 
 
 @BOTH_SIZES
-def test_without_a_strategy_nothing_is_ever_left_out(
-    tmp_path: Path, clock: FixedClock, tokens: int
-):
+def test_strategy_off_omits_nothing(tmp_path: Path, clock: FixedClock, tokens: int):
     config = replace(load({}, home=tmp_path).settings, context_strategy="off")
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         composed = PromptComposer(memory).compose(TALK, said(long_talk(tokens)), min_layer=2)
@@ -273,11 +267,9 @@ def test_without_a_strategy_nothing_is_ever_left_out(
 
 
 @BOTH_SIZES
-def test_under_amnesia_nothing_is_left_out_since_nothing_could_be_recalled(
-    memory: Memory, tokens: int
-):
+def test_private_mode_omits_nothing(memory: Memory, tokens: int):
     composer = PromptComposer(memory)
-    composer.begin_private_mode(TALK)
+    composer.sessions.begin_private_mode(TALK)
     for composed in (
         composer.compose(TALK, said(long_talk(tokens)), min_layer=2),
         composer.compose_full(TALK, said([*long_talk(tokens), SUM_UP])),
@@ -288,7 +280,7 @@ def test_under_amnesia_nothing_is_left_out_since_nothing_could_be_recalled(
 
 
 @BOTH_SIZES
-def test_a_summary_of_a_session_that_was_shortened_is_made_of_what_the_model_can_read(
+def test_compaction_of_a_session_beyond_the_window_is_shortened(
     tmp_path: Path, clock: FixedClock, tokens: int
 ):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=20_000)
@@ -309,18 +301,18 @@ def test_a_summary_of_a_session_that_was_shortened_is_made_of_what_the_model_can
     assert not composed.plan.busts
 
 
-def test_a_turn_under_amnesia_does_not_calibrate_those_after_it(memory: Memory):
+def test_private_turn_does_not_calibrate_later_turns(memory: Memory):
     composer, entries = PromptComposer(memory), long_talk(20_000)
     for end in (37, 41):
         composed = composer.compose(TALK, said(entries[:end]))
         composer.record_usage(TALK, said(entries[:end]), composed, billed(composed.chars))
     before = composer.compose(TALK, said(entries)).whole_tokens
-    composer.begin_private_mode(TALK)
+    composer.sessions.begin_private_mode(TALK)
     for end in (45, 49):
         composed = composer.compose(TALK, said(entries[:end]))
         without = composer.record_usage(TALK, said(entries[:end]), composed, billed(50_000))
         assert without.input_tokens >= 12_500
-    composer.end_private_mode(TALK, said(entries[:49]))
+    composer.sessions.end_private_mode(TALK, said(entries[:49]))
     after = composer.compose(TALK, said(entries))
     assert after.whole_tokens == before
     composer.record_usage(TALK, said(entries), after, billed(after.chars))
@@ -328,7 +320,7 @@ def test_a_turn_under_amnesia_does_not_calibrate_those_after_it(memory: Memory):
     assert composer.store.load(TALK).measured.tokens_per_char == pytest.approx(0.25, rel=0.1)
 
 
-def test_a_plan_that_is_not_used_leaves_a_session_as_it_was(tmp_path: Path, clock: FixedClock):
+def test_unused_plan_leaves_the_session_unchanged(tmp_path: Path, clock: FixedClock):
     config = replace(load({}, home=tmp_path).settings, context_max_layer0_tokens=2_000)
     with Memory.open(config=config, embedder=FakeEmbedder(), now=clock) as memory:
         composer, entries = PromptComposer(memory), talk(60)
@@ -348,7 +340,7 @@ def test_a_plan_that_is_not_used_leaves_a_session_as_it_was(tmp_path: Path, cloc
         assert (after.plan.busts, after.plan.start) == (False, snapshot.plan.start)
 
 
-def test_a_note_that_did_not_go_out_is_told_with_the_next_prompt_and_only_once(memory: Memory):
+def test_unsent_note_is_given_once_with_the_next_prompt(memory: Memory):
     composer, entries = PromptComposer(memory), talk(2)
     memory.remember("The staging port is 5436", project=TALK.project)
 
@@ -379,7 +371,7 @@ def test_a_note_that_did_not_go_out_is_told_with_the_next_prompt_and_only_once(m
     ).text
 
 
-def test_knowledge_that_did_not_go_out_may_still_be_told_in_a_note(memory: Memory):
+def test_unsent_knowledge_may_be_given_in_a_note(memory: Memory):
     fact = "The staging port is 5436"
     memory.remember(fact, project=TALK.project)
     composer = PromptComposer(memory)
@@ -391,16 +383,16 @@ def test_knowledge_that_did_not_go_out_may_still_be_told_in_a_note(memory: Memor
     assert fact in found.text
 
 
-def test_a_plan_that_is_used_late_takes_nothing_back_that_came_since(memory: Memory):
+def test_late_plan_does_not_undo_later_changes(memory: Memory):
     composer, entries = PromptComposer(memory), talk(2)
     first, second = composer.compose(TALK, said(entries[:1])), None
     composer.raise_floor(TALK, 210_345, 200_000)
     second = composer.compose(TALK, said(entries[:5]), note=Injection("A note."))
     composer.mark_sent(TALK, second)
-    composer.begin_private_mode(TALK)
+    composer.sessions.begin_private_mode(TALK)
     composer.mark_sent(TALK, first)
     assert composer.compose(TALK, said(entries[:5])).is_private
-    composer.end_private_mode(TALK, said(entries[:1]))
+    composer.sessions.end_private_mode(TALK, said(entries[:1]))
     again = composer.compose(TALK, said(entries[:5]))
     assert again.notes == second.notes
     assert again.plan.state.floor == 2
@@ -432,7 +424,7 @@ def capped(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
         yield opened
 
 
-def test_knowledge_that_comes_with_a_bust_is_measured(capped: Memory):
+def test_knowledge_of_a_bust_is_measured(capped: Memory):
     capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     composer = PromptComposer(capped)
     composer.mark_passthrough(TALK)
@@ -445,7 +437,7 @@ def test_knowledge_that_comes_with_a_bust_is_measured(capped: Memory):
     assert busting.plan.tokens == after.plan.tokens
 
 
-def test_knowledge_is_chosen_anew_where_a_bust_writes_all_anew(capped: Memory):
+def test_bust_chooses_new_knowledge(capped: Memory):
     capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     composer = PromptComposer(capped)
     begun, busting = shortened(capped, composer, between=LEDGER)
@@ -459,7 +451,7 @@ def test_knowledge_is_chosen_anew_where_a_bust_writes_all_anew(capped: Memory):
     assert again.knowledge == busting.knowledge
 
 
-def test_knowledge_that_would_be_the_same_stays_at_a_bust(capped: Memory):
+def test_equal_knowledge_stays_at_a_bust(capped: Memory):
     capped.remember("Deploys go through ops/deploy.sh", kind="decision", project=TALK.project)
     begun, busting = shortened(capped, PromptComposer(capped))
     assert busting.plan.busts
@@ -468,7 +460,7 @@ def test_knowledge_that_would_be_the_same_stays_at_a_bust(capped: Memory):
     assert not any(one.text for one in busting.change.injections)
 
 
-def test_a_bare_session_is_bare_no_more_after_a_bust_though_nothing_is_known(capped: Memory):
+def test_bust_ends_a_bare_session_without_knowledge(capped: Memory):
     composer = PromptComposer(capped)
     composer.mark_passthrough(TALK)
     bare, busting = shortened(capped, composer)

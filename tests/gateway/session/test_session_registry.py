@@ -12,7 +12,7 @@ import pytest
 
 from lore.errors import StoreBusy, StoreError
 from lore.gateway.session.prompt_composer import PromptComposer
-from lore.gateway.session.session_registry import SessionRegistry
+from lore.gateway.session.session_state import SessionRegistry
 from lore.gateway.session.session_store import SNAPSHOT_FIELDS, SessionStore
 from lore.memory import Memory
 from lore.records import ClientSession, Distilled, Injection, Measured, SessionSnapshot
@@ -27,7 +27,7 @@ __all__ = ["memory"]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another process"])
-def test_what_is_forgotten_is_not_said_again(memory: Memory, elsewhere: bool):
+def test_forgotten_texts_are_not_sent_again(memory: Memory, elsewhere: bool):
     composer = PromptComposer(memory)
     kept = memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
     entries = talk(2)
@@ -50,7 +50,7 @@ def test_what_is_forgotten_is_not_said_again(memory: Memory, elsewhere: bool):
     assert "5436" not in f"{snapshot.knowledge} {snapshot.notes}"
 
 
-def test_a_marker_that_is_kept_late_is_known_at_once_and_after_a_restart(
+def test_marker_that_is_stored_late_is_cached_and_survives_a_restart(
     tmp_path: Path, clock: FixedClock
 ):
     config = load({}, home=tmp_path).settings
@@ -70,7 +70,7 @@ def test_a_marker_that_is_kept_late_is_known_at_once_and_after_a_restart(
     assert from_cache == found == again == {"m1": "Port 5436.", "m2": "Port 5437."}
 
 
-def test_markers_that_are_looked_up_take_nothing_back_that_is_kept_meanwhile(memory: Memory):
+def test_loading_markers_keeps_those_saved_meanwhile(memory: Memory):
     kept = threading.Event()
     SessionStore(memory).save_markers(TALK, {"m1": "Port 5436."})
 
@@ -89,7 +89,7 @@ def test_markers_that_are_looked_up_take_nothing_back_that_is_kept_meanwhile(mem
     assert slow.markers(TALK) == {"m1": "Port 5436.", "m2": "Port 5437."}
 
 
-def test_a_session_without_markers_is_looked_up_once(memory: Memory):
+def test_markers_are_loaded_once(memory: Memory):
     asked: list[str] = []
 
     class Counting(SessionStore):
@@ -104,7 +104,7 @@ def test_a_session_without_markers_is_looked_up_once(memory: Memory):
     assert len(asked) == 1
 
 
-def test_a_marker_of_the_first_answer_is_known_by_the_later_name_of_a_talk(memory: Memory):
+def test_marker_of_the_first_response_is_found_under_the_conversation_id(memory: Memory):
     registry, named = (
         SessionRegistry(SessionStore(memory)),
         replace(TALK, session="t-2", began=TALK.session),
@@ -135,7 +135,7 @@ class Pausing(SessionStore):
 
 
 @pytest.mark.parametrize("ends", [False, True], ids=["begins", "ends"])
-def test_amnesia_is_not_undone_by_what_was_read_before_it(memory: Memory, ends: bool):
+def test_older_read_does_not_end_private_mode(memory: Memory, ends: bool):
     store = Pausing(memory)
     registry = SessionRegistry(store)
     registry.get(TALK)
@@ -156,7 +156,7 @@ def test_amnesia_is_not_undone_by_what_was_read_before_it(memory: Memory, ends: 
     assert state.snapshot.is_private is not ends
 
 
-def test_texts_are_not_dropped_by_an_era_that_is_over(memory: Memory):
+def test_older_generation_drops_no_texts(memory: Memory):
     store = Pausing(memory)
     registry = SessionRegistry(store)
     registry.get(TALK)
@@ -204,7 +204,7 @@ class Deferring(SessionStore):
         (("fails", "pends"), {"knowledge", "bare"}),
     ],
 )
-def test_what_could_not_be_written_is_written_with_the_next(
+def test_failed_write_is_repeated_with_the_next(
     memory: Memory, outcomes: tuple[str, str], left: set[str]
 ):
     store = Deferring(memory)
@@ -226,7 +226,7 @@ def test_what_could_not_be_written_is_written_with_the_next(
     assert store.write_count[3][0] == {"measured"} | left
 
 
-def test_what_is_as_it_was_is_not_written_again(memory: Memory):
+def test_unchanged_fields_are_not_written_again(memory: Memory):
     store = Deferring(memory)
     registry = SessionRegistry(store)
     state = registry.get(TALK)
@@ -236,7 +236,7 @@ def test_what_is_as_it_was_is_not_written_again(memory: Memory):
     assert len(store.write_count) == 1
 
 
-def test_what_is_under_way_to_the_store_is_not_written_again(memory: Memory):
+def test_pending_write_is_not_repeated(memory: Memory):
     store = Deferring(memory)
     registry = SessionRegistry(store)
     state = registry.get(TALK)
@@ -248,7 +248,7 @@ def test_what_is_under_way_to_the_store_is_not_written_again(memory: Memory):
     assert len(store.write_count) == 2
 
 
-def test_texts_of_all_sessions_are_let_go_of_without_a_request(memory: Memory):
+def test_clear_caches_drops_texts_of_all_sessions(memory: Memory):
     composer = PromptComposer(memory)
     kept = memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
     registry = SessionRegistry(composer.store)
@@ -263,7 +263,7 @@ def test_texts_of_all_sessions_are_let_go_of_without_a_request(memory: Memory):
     assert not any((state.snapshot.knowledge, state.distilled, state.markers))
 
 
-def test_a_prompt_of_what_is_at_hand_has_no_log_of_what_is_forgotten(memory: Memory):
+def test_prompt_from_cache_has_no_forgotten_distillation(memory: Memory):
     composer, entries = PromptComposer(memory), talk(2)
     first = composer.compose(TALK, said(entries[:1]))
     composer.mark_sent(TALK, first)
@@ -276,7 +276,7 @@ def test_a_prompt_of_what_is_at_hand_has_no_log_of_what_is_forgotten(memory: Mem
     assert not state.distilled
 
 
-def test_what_texts_told_that_were_dropped_as_something_else_was_forgotten_may_be_told_again(
+def test_memory_of_dropped_texts_may_be_given_again(
     memory: Memory,
 ):
     composer, entries = PromptComposer(memory), talk(2)
@@ -307,9 +307,7 @@ def kept_of(memory: Memory) -> str:
 
 
 @pytest.mark.parametrize("turns", [0, 1])
-def test_amnesia_that_another_process_begins_during_a_request_leaves_nothing_of_it(
-    memory: Memory, turns: int
-):
+def test_private_mode_of_another_process_applies_to_a_running_request(memory: Memory, turns: int):
     composer, entries = PromptComposer(memory), talk(2)
     for _ in range(turns):
         before = composer.compose(TALK, said(entries[:1]))
@@ -319,8 +317,8 @@ def test_amnesia_that_another_process_begins_during_a_request_leaves_nothing_of_
     under_way = composer.compose(TALK, said(entries[:5]), note=Injection("A note."))
     composer.mark_sent(TALK, under_way)
     with Memory.open(config=memory.settings, embedder=FakeEmbedder()) as other:
-        PromptComposer(other).begin_private_mode(TALK)
-    composer.save_markers(TALK, {"m1": "Port 5436."})
+        PromptComposer(other).sessions.begin_private_mode(TALK)
+    composer.sessions.save_markers(TALK, {"m1": "Port 5436."})
     composer.record_usage(TALK, said(entries[:5]), under_way, USED)
     assert composer.record(TALK, entries[:6]) == 0
     for entry in entries[1:6]:

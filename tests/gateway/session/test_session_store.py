@@ -74,7 +74,7 @@ def texts(memory: Memory, session: str = "s-1") -> list[str]:
     return [part.text for message in memory.sessions.messages(session) for part in message.parts]
 
 
-def test_each_request_adds_what_it_did_not_say_before(memory: Memory):
+def test_each_request_stores_only_new_messages(memory: Memory):
     SessionStore(memory).record(TALK, talk(1))
     first = texts(memory)
     SessionStore(memory).record(TALK, talk(2), first=4, model="m")
@@ -83,7 +83,7 @@ def test_each_request_adds_what_it_did_not_say_before(memory: Memory):
     assert len(texts(memory)) == 2 * len(first) == 10
 
 
-def test_the_same_word_said_twice_is_two_messages(memory: Memory):
+def test_repeated_text_is_two_messages(memory: Memory):
     yes = entry("user", words("yes"))
     SessionStore(memory).record(TALK, [*exchange(0), yes, *exchange(1), yes])
     assert texts(memory).count("yes") == 2
@@ -99,7 +99,7 @@ def numbered(*told: str) -> list[Entry]:
     return list(entry_keys.number_duplicates(spoken))
 
 
-def test_prompts_that_a_client_carries_over_when_it_compacts_are_stored_once(memory: Memory):
+def test_prompts_kept_by_a_compaction_are_stored_once(memory: Memory):
     told = ["Count the tides.", "Six.", "And the locks?", "Two.", "Yes.", "Done."]
     SessionStore(memory).record(TALK, numbered(*told))
     carried = [said("user", text) for text in (*told[::2], "Distilled: tides and locks.")]
@@ -112,9 +112,7 @@ def test_prompts_that_a_client_carries_over_when_it_compacts_are_stored_once(mem
 
 @pytest.mark.parametrize("asked", ["Part {}?", "go on"])
 @pytest.mark.parametrize("window", [3, 4, 7])
-def test_a_window_that_slides_over_a_talk_stores_each_word_once(
-    memory: Memory, asked: str, window: int
-):
+def test_sliding_window_stores_each_message_once(memory: Memory, asked: str, window: int):
     answer = "Done." if "{}" in asked else "Part {} is done."
     told = [word.format(n) for n in range(12) for word in (asked, answer)]
     for end in range(2, len(told) + 1, 2):
@@ -124,7 +122,7 @@ def test_a_window_that_slides_over_a_talk_stores_each_word_once(
     assert texts(memory) == told
 
 
-def test_a_window_that_begins_within_a_turn_stores_each_word_once(memory: Memory):
+def test_window_that_starts_within_a_turn_stores_each_message_once(memory: Memory):
     entries = talk(2)
     SessionStore(memory).record(TALK, entries[:-1])
     before = texts(memory)
@@ -173,7 +171,7 @@ STEPS = st.tuples(CHANGES, st.integers(0, 20), st.sampled_from(["yes", "no", "go
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEPS, max_size=10))
-def test_each_word_is_stored_once_whatever_a_client_does_with_its_history(
+def test_each_message_is_stored_once_for_any_history_changes(
     memory: Memory, steps: list[tuple[str, int, str]]
 ):
     client, talk = Client(), replace(TALK, session=uuid.uuid4().hex)
@@ -184,7 +182,7 @@ def test_each_word_is_stored_once_whatever_a_client_does_with_its_history(
     assert Counter(stored) == Counter(client.said)
 
 
-def test_what_is_said_again_after_going_back_is_another_message(memory: Memory):
+def test_message_repeated_after_a_rewind_is_stored_again(memory: Memory):
     first = numbered("Begin.", "Well.", "Try the left.", "No way.", "Try the right.", "A door.")
     SessionStore(memory).record(TALK, first)
     back = numbered("Begin.", "Well.", "Try the right.", "A wall.")
@@ -196,7 +194,7 @@ def test_what_is_said_again_after_going_back_is_another_message(memory: Memory):
     assert len(texts(memory)) == 10
 
 
-def test_what_was_carried_over_and_is_forgotten_does_not_come_back(memory: Memory):
+def test_forgotten_message_is_not_stored_again_after_compaction(memory: Memory):
     told = ["Count the tides.", "Six.", "The code of the gate is 1904.", "Noted.", "Yes.", "Done."]
     SessionStore(memory).record(TALK, numbered(*told))
     carried = [said("user", text) for text in (*told[::2], "Go on.")]
@@ -208,7 +206,7 @@ def test_what_was_carried_over_and_is_forgotten_does_not_come_back(memory: Memor
     assert texts(memory) == [text for text in (*told, "Go on.") if "1904" not in text]
 
 
-def test_a_transcript_of_the_same_session_adds_nothing(memory: Memory, tmp_path: Path):
+def test_transcript_of_the_same_session_adds_nothing(memory: Memory, tmp_path: Path):
     SessionStore(memory).record(TALK, talk(1))
     before = texts(memory)
     path = tmp_path / "s-1.jsonl"
@@ -233,7 +231,7 @@ def test_a_transcript_of_the_same_session_adds_nothing(memory: Memory, tmp_path:
     assert texts(memory) == before
 
 
-def test_what_a_program_put_into_a_prompt_is_nobodys_word(memory: Memory):
+def test_injected_text_is_not_stored_as_a_users_message(memory: Memory):
     told = "<system-reminder>Never deploy on Fridays.</system-reminder>Mend the login."
     SessionStore(memory).record(
         TALK, [entry("user", words(told)), entry("system", words("Be brief."))]
@@ -245,7 +243,7 @@ def test_what_a_program_put_into_a_prompt_is_nobodys_word(memory: Memory):
     assert found[1].role == "system"
 
 
-def test_a_parent_is_found_whose_name_is_stored_without_its_secret(memory: Memory):
+def test_parent_with_a_redacted_name_is_found(memory: Memory):
     store, name = SessionStore(memory), "ghp_" + "a1B2c3D4" * 4 + "e5F6"
     store.record(replace(TALK, session=name), exchange(0))
     store.record(replace(TALK, session="helper", parent=name), exchange(1))
@@ -255,7 +253,7 @@ def test_a_parent_is_found_whose_name_is_stored_without_its_secret(memory: Memor
     assert found["helper"].parent_id == parent.id
 
 
-def test_a_helper_is_asked_by_its_parent_and_not_by_a_person(memory: Memory):
+def test_prompt_of_a_subagent_is_not_a_users_message(memory: Memory):
     SessionStore(memory).record(TALK, talk(1))
     helper = replace(TALK, session="s-1/agent-7", parent="s-1")
     SessionStore(memory).record(helper, [entry("user", words("Always use tabs."))])
@@ -265,7 +263,7 @@ def test_a_helper_is_asked_by_its_parent_and_not_by_a_person(memory: Memory):
     assert found["s-1/agent-7"].parent_id == found["s-1"].id
 
 
-def test_a_summary_says_which_entries_it_stands_for(memory: Memory):
+def test_distillation_states_the_entries_it_covers(memory: Memory):
     entries = talk(8)
     SessionStore(memory).record(TALK, entries[:24])
     memory.distill("s-1")
@@ -277,11 +275,11 @@ def test_a_summary_says_which_entries_it_stands_for(memory: Memory):
     assert SessionStore(memory).find_distillations(TALK, entries[:8])[-1].until == 8
 
 
-def test_a_session_that_nobody_knows_has_no_summaries(memory: Memory):
+def test_unknown_session_has_no_distillations(memory: Memory):
     assert SessionStore(memory).find_distillations(TALK, talk(1)) == []
 
 
-def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClock):
+def test_session_state_survives_a_restart(tmp_path: Path, clock: FixedClock):
     config = load({}, home=tmp_path / "home").settings
     pins = PromptState(2, 2, "k", ("d1", "d2"), frozenset(("call-1", "call-0")), 3)
     made = (Distilled("tier-1", "All of it.", 3, 8, 1),)
@@ -299,7 +297,7 @@ def test_what_a_session_holds_survives_a_restart(tmp_path: Path, clock: FixedClo
         assert SessionStore(memory).load(replace(TALK, session="s-2")) == SessionSnapshot()
 
 
-def test_that_nothing_was_chosen_is_held_too_and_takes_the_place_of_what_was(memory: Memory):
+def test_empty_knowledge_replaces_stored_knowledge(memory: Memory):
     made = (Distilled("tier-1", "All of it.", 3, 8, 1),)
     SessionStore(memory).save(
         TALK, SessionSnapshot(PromptState(1), Measured(), "Old.", {"k": "a"}, made), generation=""
@@ -313,13 +311,13 @@ def test_that_nothing_was_chosen_is_held_too_and_takes_the_place_of_what_was(mem
     assert SessionStore(memory).load(TALK) == SessionSnapshot()
 
 
-def test_markers_are_of_one_session_and_survive(memory: Memory):
+def test_markers_belong_to_one_session_and_survive_a_restart(memory: Memory):
     SessionStore(memory).save_markers(TALK, {"m1": "Port 5436."})
     assert SessionStore(memory).load_markers(TALK) == {"m1": "Port 5436."}
     assert SessionStore(memory).load_markers(replace(TALK, session="s-2")) == {}
 
 
-def test_forgetting_takes_all_that_quotes_memory(memory: Memory):
+def test_forgetting_removes_all_quoting_state(memory: Memory):
     id_ = memory.store("The staging port is 5436.")
     quoting = SessionSnapshot(
         PromptState(1), Measured(), "The staging port is 5436.", {"k": "Port 5436."}
@@ -349,7 +347,7 @@ def test_forgetting_takes_all_that_quotes_memory(memory: Memory):
     )
 
 
-def test_an_amnesic_session_is_not_stored_by_any_way(
+def test_private_session_is_not_stored_by_any_channel(
     memory: Memory, clock: FixedClock, tmp_path: Path
 ):
     SessionStore(memory).record(TALK, exchange(0)[:1])
@@ -369,14 +367,14 @@ def test_an_amnesic_session_is_not_stored_by_any_way(
     assert "Back again." in texts(memory)
 
 
-def test_an_amnesic_session_is_told_nothing_by_its_hooks(memory: Memory):
+def test_private_session_gets_nothing_from_hooks(memory: Memory):
     memory.remember("The staging port is 5436", kind="decision", project=TALK.project)
     SessionStore(memory).private_mode.begin(TALK)
     assert not memory.prompts.begin_session("s-1", project=TALK.project).text
     assert memory.prompts.begin_session("s-2", project=TALK.project).text
 
 
-def test_what_is_kept_of_amnesia_tells_a_guesser_nothing(memory: Memory, tmp_path: Path):
+def test_excluded_entries_are_stored_as_keyed_digests(memory: Memory, tmp_path: Path):
     store, entries = SessionStore(memory), talk(1)
     store.private_mode.begin(TALK)
     store.end_private_mode(TALK, entries)
@@ -392,7 +390,7 @@ def test_what_is_kept_of_amnesia_tells_a_guesser_nothing(memory: Memory, tmp_pat
             assert not kept & dialogue_state.find_excluded_entries(db, TALK.session)
 
 
-def test_digests_that_were_kept_without_the_key_of_the_home_still_count(memory: Memory):
+def test_older_digests_without_a_key_still_exclude(memory: Memory):
     entries, now = talk(1), memory.database.now()
     old = {entry.key for entry in entries}
     memory.database.write(lambda db: dialogue_state.begin_private_mode(db, TALK.session, now=now))
@@ -408,7 +406,7 @@ def test_digests_that_were_kept_without_the_key_of_the_home_still_count(memory: 
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["in the middle", "at the beginning too"])
-def test_what_was_not_to_be_stored_stands_between_summaries_as_that(memory: Memory, again: bool):
+def test_placeholder_stands_for_private_entries_between_distillations(memory: Memory, again: bool):
     store, entries = SessionStore(memory), talk(8)
     told = entries[4:8] if again else entries[:8]
     if again:
@@ -430,7 +428,7 @@ def test_what_was_not_to_be_stored_stands_between_summaries_as_that(memory: Memo
         assert not any(f"a{number // 4}.py" in one.text for one in found)
 
 
-def test_a_transcript_has_no_commands_and_no_summary_of_what_was_not_to_be_stored(
+def test_transcript_has_no_commands_and_no_private_summaries(
     memory: Memory, clock: FixedClock, tmp_path: Path
 ):
     store = SessionStore(memory)

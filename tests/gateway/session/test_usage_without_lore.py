@@ -35,14 +35,14 @@ def answered(composer: PromptComposer, name: str, entries: int, use: TokenUse) -
     return composer.record_usage(client, dialogue, composed, use)
 
 
-def test_sessions_of_which_nothing_is_shortened_save_nothing(memory: Memory):
+def test_unshortened_session_saves_nothing(memory: Memory):
     composer = PromptComposer(memory)
     for name in ("one", "two", "three"):
         assert answered(composer, name, 1, FIRST) == FIRST
         assert answered(composer, name, 5, SECOND) == SECOND
 
 
-def test_what_a_session_was_told_would_not_have_been_paid_for(memory: Memory):
+def test_given_memory_is_not_part_of_the_usage_without_lore(memory: Memory):
     memory.remember("Deploys go through ops/deploy.sh", kind="decision", project="/code/almanac")
     composer = PromptComposer(memory)
     first = answered(composer, "one", 1, FIRST)

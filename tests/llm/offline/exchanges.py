@@ -11,27 +11,25 @@ from lore.records import Extract, MessageText, Origin, Segment
 AT = datetime(2026, 5, 13, 12, tzinfo=UTC)
 WORK = ("assistant", "Let me check the code.")
 
-SpokenLine = tuple[str, str]
+SpokenLine = tuple[str, str] | tuple[str, str, Origin]
+"""A voice, what it says, and an origin that does not follow from the voice."""
 
 
-def as_messages(told: Sequence[SpokenLine], start: int = 0) -> tuple[MessageText, ...]:
+def as_messages(lines: Sequence[SpokenLine], start: int = 0) -> tuple[MessageText, ...]:
     """Return messages with ids in order."""
+    origins: dict[str, Origin] = {"assistant": "assistant", "tool": "tool"}
     return tuple(
-        MessageText(f"m{n}", n, AT, voice, text, _origin(voice), 10)
-        for n, (voice, text) in enumerate(told, start)
+        MessageText(f"m{n}", n, AT, voice, text, next(iter(origin), origins.get(voice, "user")), 10)
+        for n, (voice, text, *origin) in enumerate(lines, start)
     )
 
 
-def _origin(voice: str) -> Origin:
-    return "assistant" if voice == "assistant" else "tool" if voice == "tool" else "user"
-
-
-def extract_all(*told: SpokenLine, later: Sequence[SpokenLine] = ()) -> list[Extract]:
+def extract_all(*lines: SpokenLine, later: Sequence[SpokenLine] = ()) -> list[Extract]:
     """Return what is kept of an exchange, with all that hangs below."""
-    exchange = Segment("s", as_messages(told), later=as_messages(later, len(told)))
+    exchange = Segment("s", as_messages(lines), later=as_messages(later, len(lines)))
     return [one for root in extract(exchange) for one in (root, *root.children)]
 
 
-def contents(*told: SpokenLine, later: Sequence[SpokenLine] = ()) -> list[str]:
+def contents(*lines: SpokenLine, later: Sequence[SpokenLine] = ()) -> list[str]:
     """Return the texts of what is kept of an exchange."""
-    return [one.content for one in extract_all(*told, later=later)]
+    return [one.content for one in extract_all(*lines, later=later)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lore.llm.offline import sentence_rules
+from lore.llm.offline.sentence_rules import decision_payload
 from tests.llm.offline.exchanges import WORK, contents
 
 
@@ -24,7 +26,7 @@ def test_premises_restatements_and_answers_to_lists_are_not_kept(said):
     assert contents(("user", said), WORK) == []
 
 
-def test_what_is_to_be_kept_in_mind_for_good_is_kept():
+def test_a_lasting_reminder_is_kept():
     said = "Keep in mind that we must never write to data/rows.db."
     assert contents(("user", said), WORK) == [said]
 
@@ -32,3 +34,38 @@ def test_what_is_to_be_kept_in_mind_for_good_is_kept():
 def test_a_statement_before_a_question_is_kept():
     said = "We switched from `npm` to `pnpm`, can you update data/ci.yml?"
     assert contents(("user", said), WORK) == ["We switched from `npm` to `pnpm`."]
+
+
+@pytest.mark.parametrize(
+    ("text", "rationale"),
+    [
+        ("We use nylon because hemp rots.", "hemp rots"),
+        ("We use nylon to prevent knots in salt water.", "knots in salt water"),
+        ("We use nylon Since hemp rots", "hemp rots"),
+    ],
+)
+def test_a_decision_has_the_reason_that_it_names(text: str, rationale: str):
+    assert decision_payload(text) == {"decision": text, "rationale": rationale}
+
+
+def test_a_decision_names_what_it_was_chosen_over():
+    assert decision_payload("We switched from hemp to nylon in March")["alternatives"] == ["hemp"]
+
+
+def test_a_decision_without_a_reason_is_only_itself():
+    assert decision_payload("We use nylon") == {"decision": "We use nylon"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "former"),
+    [
+        ("We switched from npm to pnpm.", "npm"),
+        ("I moved the launch from May 3 to May 9.", "May 3"),
+        ("Replaced `requests` with `httpx`.", "requests"),
+        ("We no longer use Jenkins.", "Jenkins"),
+        ("We use tabs instead of spaces.", "spaces"),
+        ("We use tabs.", ""),
+    ],
+)
+def test_the_former_state_is_what_the_statement_names(statement, former):
+    assert sentence_rules.replaced_value(statement) == former

@@ -7,7 +7,14 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.llm.offline.log_writer import SECTIONS, condense, observe
+from lore.llm.offline.log_writer import (
+    MAX_CHARS,
+    SECTIONS,
+    condense,
+    observe,
+    split_clauses,
+    weigh_words,
+)
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.records import Segment
 from lore.text import tokens
@@ -66,14 +73,14 @@ def test_a_line_says_who_spoke_and_quotes_what_matters_word_for_word():
     ]
 
 
-def test_each_day_stands_before_what_was_said_on_it():
+def test_each_day_precedes_its_lines():
     late = NOON + timedelta(days=2)
     segment = Segment("s", (message_text(0), message_text(1, at=late)))
     texts = [line.text for line in observe(segment, limit_tokens=200).lines]
     assert [text for text in texts if text[:4] == "2026"] == ["2026-05-13", "2026-05-15"]
 
 
-def test_where_room_is_short_what_a_person_decided_goes_before_small_talk():
+def test_decisions_are_preferred_to_small_talk_within_a_small_limit():
     chat = [message_text(i, f"That sounds like quite a lovely plan number {i}") for i in range(8)]
     chat.insert(
         4, message_text(9, "We decided to switch berth 12 to nylon ropes, never hemp again")
@@ -103,7 +110,7 @@ def test_a_condensed_log_keeps_its_limit(logs: list[str], former: str, limit: in
 
 
 @given(st.lists(st.sampled_from(STATED), min_size=1, unique=True), st.integers(60, 300))
-def test_a_log_has_what_fits_and_nothing_else(stated: list[str], limit: int):
+def test_a_condensed_log_has_only_lines_of_its_inputs(stated: list[str], limit: int):
     log = condense([f"2026-05-13\nuser: {text}" for text in stated], "", limit_tokens=limit)
     told = [line.text for line in log.lines if not line.text.endswith(":")]
     assert told
@@ -135,7 +142,68 @@ def test_a_former_log_keeps_its_sections_and_days():
     assert "2026-05-20 user: The lamp is mended" in again
 
 
-def test_where_room_is_short_decisions_last_longest():
+def test_condensing_to_a_small_limit_keeps_decisions_longest():
     log = condense(LOGS, "", limit_tokens=36)
     assert "decided" in log.text or "switched" in log.text
     assert "berth is paid" not in log.text
+
+
+def texts(text: str, *, person: bool = True) -> list[str]:
+    return [clause.text for clause in split_clauses(text, person=person)]
+
+
+def test_greetings_headings_rules_and_code_are_left_out():
+    said = (
+        "Sure!\n\n## Steps\n\n---\n\n```python\nport = 8080\n```\nThe harbor listens on port 3207."
+    )
+    assert texts(said) == ["The harbor listens on port 3207."]
+
+
+def test_markup_and_request_phrases_are_stripped():
+    said = "- **Could you please help me** to migrate `src/db.py` to PostgreSQL 18?"
+    assert texts(said) == ["migrate src/db.py to PostgreSQL 18?"]
+
+
+def test_a_long_sentence_is_split_verbatim():
+    said = (
+        "We decided to keep SQLite for the laptop, because harbor servers sleep at night,"
+        " but PostgreSQL serves the team on harbor-2 with pgvector 0.8.5"
+    )
+    found = texts(said)
+    assert len(found) == 3
+    assert all(piece in said for piece in found)
+
+
+def test_decisions_errors_and_lasting_instructions_count_more():
+    def bonus(said: str) -> float:
+        return split_clauses(said, person=True)[0].bonus
+
+    plain = bonus("The red boat lies beside pier four")
+    assert bonus("We switched the boat to nylon ropes") > plain
+    assert bonus("The build failed with ImportError in harbor") > plain
+    assert bonus("Always paint boats before the winter storms") > plain
+
+
+def test_commands_and_result_lines_of_tools_are_kept():
+    said = (
+        "[Bash] uv run pytest -q tests/store\n[result] collected\nE   KeyError: 'berth'\n1 failed"
+    )
+    found = split_clauses(said, person=False)
+    assert [clause.text for clause in found] == [
+        "[Bash] uv run pytest -q tests/store",
+        "E   KeyError: 'berth'",
+        "1 failed",
+    ]
+    assert all(clause.is_tool_line for clause in found)
+
+
+def test_numbers_names_and_identifiers_weigh_more_than_words_that_say_little():
+    weights = weigh_words("please use port 3207 of harbor_server near Bergen town")
+    assert weights["3207"] > weights["town"] > weights["use"]
+    assert weights["harbor"] > weights["town"]
+    assert weights["bergen"] > weights["town"]
+
+
+@given(st.text(max_size=2_000))
+def test_any_text_is_split_into_short_clauses(said: str):
+    assert all(0 < len(clause.text) <= MAX_CHARS + 1 for clause in split_clauses(said, person=True))

@@ -68,17 +68,17 @@ AGREES = [
 
 
 @pytest.mark.parametrize(("older", "newer"), CHANGES)
-def test_what_says_that_it_is_different_now_changes(older, newer):
+def test_a_statement_of_a_change_changes_the_older_one(older, newer):
     assert compare_statements(older, newer) == "changes"
 
 
 @pytest.mark.parametrize(("older", "newer"), CONTRADICTS)
-def test_the_same_with_another_value_or_denied_contradicts(older, newer):
+def test_another_value_or_a_negation_contradicts(older, newer):
     assert compare_statements(older, newer) == "contradicts"
 
 
 @pytest.mark.parametrize(("older", "newer"), AGREES)
-def test_all_else_agrees(older, newer):
+def test_anything_else_agrees(older, newer):
     assert compare_statements(older, newer) == "agrees"
 
 
@@ -87,13 +87,13 @@ def test_a_long_text_is_not_replaced_by_one_change_in_it():
     assert compare_statements(long, "The project now uses pnpm instead of yarn") != "changes"
 
 
-def test_what_says_something_else_too_is_a_persons_to_decide():
+def test_a_change_of_one_part_of_a_statement_contradicts_it():
     older = "The frontend is a React app built with webpack"
     assert compare_statements(older, "The frontend moved from webpack to Vite") == "contradicts"
 
 
 @pytest.mark.parametrize(("one", "other"), CONTRADICTS)
-def test_what_contradicts_has_another_value(one, other):
+def test_contradicting_statements_have_different_values(one, other):
     assert not entities.values_agree(one, other)
     assert not entities.values_agree(other, one)
 
@@ -144,7 +144,7 @@ def test_an_insight_names_what_is_shared_and_quotes_the_rest():
     assert "- Deploys run at noon" in said
 
 
-def test_what_shares_nothing_yields_no_insight():
+def test_fragments_without_shared_words_yield_no_insight():
     assert (
         write_insight([fragment("Alpha beta"), fragment("Gamma delta"), fragment("Epsilon zeta")])
         == ""

@@ -1,5 +1,3 @@
-"""TODO."""
-
 from __future__ import annotations
 
 import errno
@@ -40,14 +38,14 @@ def test_a_library_that_can_corrupt_files_is_refused(version: str, fits: bool) -
 
 
 @pytest.mark.parametrize("value", ["\ud800", 2**70])
-def test_a_value_that_cannot_be_stored_is_the_callers_fault(db: Connection, value: object) -> None:
+def test_a_value_that_cannot_be_stored_is_invalid_input(db: Connection, value: object) -> None:
     with pytest.raises(InvalidInput):
         db.rows("SELECT :value", value=value)
     with pytest.raises(InvalidInput):
         db.run_many("INSERT INTO meta VALUES (:v, :v)", [{"v": value}])
 
 
-def test_text_that_is_no_unicode_is_damage(db: Connection) -> None:
+def test_undecodable_text_is_reported_as_damage(db: Connection) -> None:
     with pytest.raises(StoreDamaged):
         db.rows("SELECT CAST(x'b2ff' AS TEXT)")
 
@@ -68,7 +66,7 @@ def test_the_library_is_described() -> None:
     assert sqlite.describe_library().startswith("apsw 3.")
 
 
-def test_rows_are_added_by_name_or_in_order(db: Connection) -> None:
+def test_run_many_binds_by_name_or_in_order(db: Connection) -> None:
     sql = "INSERT INTO meta (key, value) VALUES (:key, :value)"
     db.run_many(sql, [{"value": "1", "key": "a"}])
     db.run_many(sql, [("b", "2")])
@@ -115,7 +113,7 @@ def test_every_error_of_sqlite_has_its_translation(tmp_path: Path, kind: type[ap
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_an_io_error_for_want_of_space_is_a_full_disk(tmp_path: Path, number: int) -> None:
+def test_an_io_error_without_space_is_a_full_disk(tmp_path: Path, number: int) -> None:
     told = translate_error(apsw.IOError("x"), tmp_path / "memory.db", number)
     assert isinstance(told, StoreFull)
 
@@ -138,7 +136,7 @@ def test_texts_bind_as_a_list(db: Connection) -> None:
     assert rows == [("Bob",)]
 
 
-def test_a_table_is_known_by_its_name(db: Connection) -> None:
+def test_has_table_finds_a_table_by_name(db: Connection) -> None:
     assert has_table(db, "items")
     assert not has_table(db, "unheard_of")
     assert not is_empty_database(db)
@@ -151,3 +149,13 @@ def test_an_id_is_stored_in_sixteen_bytes_and_read_as_text(id_: UUID) -> None:
     raw.execute(f"INSERT INTO t VALUES ({id_blob(':id')}), (NULL)", {"id": str(id_)})
     sql = f"SELECT length(id), {id_text('id')} FROM t"
     assert raw.execute(sql).fetchall() == [(16, str(id_)), (None, None)]
+
+
+def test_rows_are_inserted_replaced_and_updated_by_column_names(db: Connection) -> None:
+    n = db.insert_numbered("entities", name="a", uses=1)
+    assert not db.insert_unless_exists("entities", name="a", uses=2)
+    assert db.insert_unless_exists("entities", name="b", uses=2)
+    db.upsert("entities", ("name",), name="b", uses=3)
+    assert db.update("entities", n, uses=4) == 1
+    assert db.rows("SELECT name, uses FROM entities ORDER BY n") == [("a", 4), ("b", 3)]
+    assert db.number("SELECT uses FROM entities WHERE name = 'c'") is None

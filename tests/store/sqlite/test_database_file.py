@@ -36,7 +36,7 @@ def test_only_files_of_processes_that_are_gone_are_left_overs(tmp_path: Path) ->
     assert [path.name for path in database_file.leftover_copies(tmp_path)] == names[:2]
 
 
-def test_a_check_sees_no_damage_where_others_have_only_written(database: Database) -> None:
+def test_the_integrity_check_reports_no_damage_after_other_writes(database: Database) -> None:
     for i in range(20):
         database.write(partial(add_fragment, i=i, content=f"fact {i}"))
     with database.read() as db:
@@ -88,21 +88,21 @@ def test_rows_from_a_value_on_come_in_order(path):
         assert database.external_rows(db, "talk", ("at",), equal={"id": "a"}) == [(1,)]
 
 
-def test_names_are_never_taken_for_sql(path):
+def test_external_names_are_quoted(path):
     with database.open_external(path) as db:
         assert database.external_rows(db, "talk", ("id",), equal={'odd "name': "y"}) == [("a",)]
         assert database.external_rows(db, 'talk"; DROP TABLE talk; --', ("id",)) == []
         assert database.external_columns(db, "talk") == ("id", "at", 'odd "name')
 
 
-def test_what_a_table_does_not_have_is_null_and_fits_no_condition(path):
+def test_a_missing_external_column_is_null_and_matches_nothing(path):
     with database.open_external(path) as db:
         assert database.external_rows(db, "talk", ("id", "later"), equal={"at": 1}) == [("a", None)]
         assert database.external_rows(db, "talk", ("id",), equal={"later": 1}) == []
         assert database.external_rows(db, "nothing", ("id",)) == []
 
 
-def test_nothing_can_be_written(path):
+def test_an_external_database_is_read_only(path):
     with database.open_external(path) as db, pytest.raises(StoreReadOnly):
         db.run("DELETE FROM talk")
 
@@ -152,7 +152,7 @@ def test_reading_a_closed_database_leaves_no_file_beside_it(logged):
     assert logged.read_bytes() == before
 
 
-def test_the_log_of_a_program_that_has_its_database_open_stays(logged):
+def test_the_wal_file_of_an_open_external_database_stays(logged):
     with database.open_external(logged) as db:
         theirs = apsw.Connection(str(logged))
         theirs.execute("INSERT INTO said VALUES ('hello')")

@@ -6,11 +6,11 @@ from lore.store.sqlite import Connection, full_text
 
 
 @pytest.mark.parametrize(("word", "kept"), [("running", "run"), ("Éclair", "eclair"), ("", "")])
-def test_a_word_is_stemmed_as_the_index_does_it(word: str, kept: str) -> None:
+def test_stem_equals_that_of_the_index(word: str, kept: str) -> None:
     assert full_text.stem(word) == kept
 
 
-def test_a_phrase_is_looked_for_in_one_column_or_in_all(db: Connection) -> None:
+def test_a_phrase_is_searched_in_one_column_or_in_all(db: Connection) -> None:
     row = (7, "", "a red fox ran", "fact")
     full_text.add(db, "fragment_words", ("summary", "content", "kind"), [row])
 
@@ -23,7 +23,7 @@ def test_a_phrase_is_looked_for_in_one_column_or_in_all(db: Connection) -> None:
     assert found(full_text.phrase_query("fox red")) == []
 
 
-def test_only_rows_that_are_allowed_are_found(db: Connection) -> None:
+def test_search_is_limited_to_allowed_rows(db: Connection) -> None:
     rows = [(n, "fox") for n in (1, 2, 3)]
     full_text.add(db, "fragment_words", ("summary",), rows)
     best = full_text.search(

@@ -21,8 +21,8 @@ ADAPTERS: tuple[Adapter, ...] = (
     codex,
     opencode,
     opencode.session_files,
-    chatgpt,
-    claude_ai,
+    chatgpt.adapter,
+    claude_ai.adapter,
     sweagent,
     generic,
 )

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import orjson
 
-from lore.capture.adapters.json_fields import as_dict, as_list
+from lore.capture.adapter_protocol import Context, SessionChunk
+from lore.capture.adapters.json_fields import Record, as_dict, as_list, modified_at
 from lore.errors import InvalidInput, NotFound
+from lore.records import NewMessage
 
 CHUNK_BYTES = 1 << 20
 
@@ -107,6 +112,7 @@ def _not_json() -> InvalidInput:
     return InvalidInput("It is not JSON, or ends in the middle.")
 
 
+_MEMBER = re.compile(r"(?:^|/)conversations[^/]*\.json\Z", re.DOTALL)
 _ZIP = b"PK\x03\x04"
 _HEAD_BYTES = 65_536
 _MOST_BYTES = 256 << 20
@@ -117,7 +123,40 @@ _MOST_TIMES = 100
 """Conversations compress to a fifth or a tenth; only endless repetition to a hundredth."""
 
 
-def has_field(path: Path, head: bytes, sign: bytes) -> bool:
+@dataclass(slots=True)
+class ArchiveAdapter:
+    """The adapter for the archives of one service; `field` marks them near their start.
+
+    `convert` returns the session data of a conversation, its messages, and the unknown kinds.
+    """
+
+    agent: str
+    field: bytes
+    convert: Callable[[Record, datetime], tuple[Context, list[NewMessage], Counter[str]]]
+
+    def find(self, home: Path) -> Iterator[Path]:
+        """Return nothing: an archive is wherever its owner put it."""
+        del home
+        return iter(())
+
+    def fits(self, path: Path, head: bytes) -> bool:
+        """Return whether a file is such an archive."""
+        return _has_field(path, head, self.field)
+
+    def read(self, path: Path, position: int) -> Iterator[SessionChunk]:
+        """Yield all conversations; the position counts them.
+
+        A changed export can have new messages anywhere, so none is skipped.
+        """
+        del position
+        written = modified_at(path)
+        for i, conversation in enumerate(_read_conversations(path)):
+            context, messages, unknown = self.convert(conversation, written)
+            named = replace(context, session=context.session or f"{path.stem}/{i}")
+            yield SessionChunk(named, tuple(messages), i + 1, unknown)
+
+
+def _has_field(path: Path, head: bytes, sign: bytes) -> bool:
     """Return whether an archive has conversations with a field of this name near their start."""
     if path.suffix == ".json":
         return sign in (head if len(head) >= _HEAD_BYTES else _beginning(path) or head)
@@ -141,7 +180,7 @@ def _beginning(path: Path) -> bytes:
         return b""
 
 
-def read_conversations(path: Path) -> Iterator[dict[str, Any]]:
+def _read_conversations(path: Path) -> Iterator[Record]:
     """Yield the conversations of an archive in order, one at a time."""
     for document in _documents(path):
         try:
@@ -182,9 +221,4 @@ def _refuse_bomb(member: zipfile.ZipInfo) -> None:
 
 
 def _members(archive: zipfile.ZipFile) -> list[str]:
-    members = []
-    for name in archive.namelist():
-        last = name.rpartition("/")[2]
-        if last.startswith("conversations") and last.endswith(".json"):
-            members.append(name)
-    return sorted(members)
+    return sorted(filter(_MEMBER.search, archive.namelist()))

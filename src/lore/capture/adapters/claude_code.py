@@ -29,13 +29,9 @@ _SILENT = frozenset(
 )
 """Lines for the program itself, without messages."""
 
-_INJECTED_FLAGS = (
-    "isMeta",
-    "isCompactSummary",
-    "isVisibleInTranscriptOnly",
-    "isSynthetic",
-    "toolUseResult",
-    "sourceToolAssistantUUID",
+_INJECTED_FLAGS = tuple(
+    """isMeta isCompactSummary isVisibleInTranscriptOnly isSynthetic toolUseResult
+    sourceToolAssistantUUID""".split()
 )
 """Flags of a line in a person's place that the program wrote itself.
 
@@ -123,7 +119,7 @@ def parse_line(line: Any, context: Context) -> ParsedLine:
     state["last"] = key
     messages, files = convert(line, state, key or json_fields.digest(line), at)
     if parent:
-        messages = [_from_agent(message) for message in messages]
+        messages = [injected_text.from_agent(message) for message in messages]
     same = session == context.session
     updated = Context(
         session=session,
@@ -178,13 +174,6 @@ def _with_title(line: Line, kind: str, context: Context) -> Context:
     return replace(context, title=title, state={**context.state, "titled": kind})
 
 
-def _from_agent(message: NewMessage) -> NewMessage:
-    """Return a message of a subagent's session: its requests were written by its parent."""
-    if message.role != "user":
-        return message
-    return replace(message, speaker="agent", origin="assistant")
-
-
 MessagesAndFiles = tuple[list[NewMessage], list[str]]
 
 
@@ -204,19 +193,17 @@ def _user(line: Line, state: State, key: str, at: datetime) -> MessagesAndFiles:
     for i, block in enumerate(content):
         if isinstance(block, dict) and block.get("type") == "tool_result":
             name = key if len(content) == 1 else f"{key}:{i}"
-            messages += _user_message(
-                content_blocks.user_parts(beside, aside=shown), f"{key}:{first}", at
-            )
-            messages.append(_result(block, state, name, at))
+            typed = content_blocks.user_parts(beside, aside=shown)
+            messages += _user_message(typed, f"{key}:{first}", at)
+            parts = content_blocks.answer_parts(block, state, block.get("tool_use_id"))
+            messages.append(NewMessage("tool", parts, at, name, origin=parts[0].origin))
             beside, first = [], i + 1
         else:
             beside.append(block)
     name = key if len(content) == 1 else f"{key}:{first}"
     rest = content_blocks.user_parts(beside, aside=shown)
-    return [
-        *messages,
-        *_user_message(content_blocks.with_tool_origin(rest) if messages else rest, name, at),
-    ], []
+    rest = content_blocks.with_tool_origin(rest) if messages else rest
+    return [*messages, *_user_message(rest, name, at)], []
 
 
 def _is_from_person(origin: Any) -> bool:
@@ -225,16 +212,13 @@ def _is_from_person(origin: Any) -> bool:
 
 
 def _user_message(parts: tuple[Part, ...], key: str, at: datetime) -> list[NewMessage]:
-    return (
-        [injected_text.user_or_system_message(NewMessage("user", (), at, key), parts)]
-        if parts
-        else []
+    return injected_text.user_messages(NewMessage("user", (), at, key), parts)
+
+
+def _injected_message(text: str, name: str, key: str, at: datetime) -> list[NewMessage]:
+    return _user_message(
+        (injected_text.injected_part(text, name),) if text.strip() else (), key, at
     )
-
-
-def _result(block: Line, state: State, key: str, at: datetime) -> NewMessage:
-    parts = content_blocks.answer_parts(block, state, block.get("tool_use_id"))
-    return NewMessage("tool", parts, at, key, origin=parts[0].origin)
 
 
 def _assistant(line: Line, state: State, key: str, at: datetime) -> MessagesAndFiles:
@@ -279,17 +263,12 @@ def _fresh_usage(message: Line, state: State) -> dict[str, int]:
         return usage
     if packed == last_usage:
         return {}
-    last_counts = _unpack_counts(last_usage)
+    try:
+        last_counts = as_counts(orjson.loads(last_usage))
+    except orjson.JSONDecodeError:  # a part of it was redacted as a secret
+        last_counts = {}
     grown = {name: count - last_counts.get(name, 0) for name, count in usage.items()}
     return {name: count for name, count in grown.items() if count > 0}
-
-
-def _unpack_counts(packed: str) -> dict[str, int]:
-    """Return stored counts; empty if a part was redacted as a secret."""
-    try:
-        return as_counts(orjson.loads(packed))
-    except orjson.JSONDecodeError:
-        return {}
 
 
 def _attachment(line: Line, state: State, key: str, at: datetime) -> MessagesAndFiles:
@@ -301,16 +280,12 @@ def _attachment(line: Line, state: State, key: str, at: datetime) -> MessagesAnd
         mode = attached.get("commandMode")
         human = mode in (None, "prompt") and _is_from_person(attached.get("origin"))
         shown = not human or bool(attached.get("isMeta") or line.get("isMeta"))
-        return _user_message(
-            content_blocks.user_parts(attached.get("prompt"), aside=shown), key, at
-        ), []
+        parts = content_blocks.user_parts(attached.get("prompt"), aside=shown)
+        return _user_message(parts, key, at), []
     text = _attached_text(attached, _ATTACHED_DEPTH)
-    files = (
-        list(content_blocks.files_of_call(attached)) if kind in ("file", "edited_text_file") else []
-    )
-    return _user_message(
-        (injected_text.injected_part(text, kind),) if text.strip() else (), key, at
-    ), files
+    names_file = kind in ("file", "edited_text_file")
+    files = list(content_blocks.files_of_call(attached)) if names_file else []
+    return _injected_message(text, kind, key, at), files
 
 
 def _attached_text(value: Any, depth: int) -> str:
@@ -330,10 +305,7 @@ def _attached_text(value: Any, depth: int) -> str:
 def _system(line: Line, state: State, key: str, at: datetime) -> MessagesAndFiles:
     del state
     text = as_text(line.get("content"))
-    name = as_text(line.get("subtype"))
-    return _user_message(
-        (injected_text.injected_part(text, name),) if text.strip() else (), key, at
-    ), []
+    return _injected_message(text, as_text(line.get("subtype")), key, at), []
 
 
 _CONVERTERS = {"user": _user, "assistant": _assistant, "attachment": _attachment, "system": _system}

@@ -125,8 +125,7 @@ def _meta(payload: Line, context: Context, at: datetime) -> ParsedLine:
 
 def _turn(payload: Line, context: Context, at: datetime) -> ParsedLine:
     del at
-    model = as_text(payload.get("model"))
-    if model:
+    if model := as_text(payload.get("model")):
         context.state["model"] = model
     return ParsedLine(replace(context, folder=context.folder or as_text(payload.get("cwd"))))
 
@@ -162,14 +161,10 @@ def _item(payload: Line, context: Context, at: datetime) -> ParsedLine:
         return _with_key(_message(payload, state, at), payload, context)
     if kind == "reasoning":
         texts = [*as_list(payload.get("summary")), *as_list(payload.get("content"))]
-        text = "\n\n".join(
-            filter(None, (content_blocks.block_text(as_dict(each)) for each in texts))
-        )
-        return _with_key(
-            NewMessage("assistant", content_blocks.reasoning_parts(text), at, model=model),
-            payload,
-            context,
-        )
+        shown = (content_blocks.block_text(as_dict(each)) for each in texts)
+        text = "\n\n".join(filter(None, shown))
+        parts = content_blocks.reasoning_parts(text)
+        return _with_key(NewMessage("assistant", parts, at, model=model), payload, context)
     if kind.endswith("_output"):
         parts = _output(payload, state)
         return _with_key(NewMessage("tool", parts, at, origin=parts[0].origin), payload, context)
@@ -190,23 +185,16 @@ def _item(payload: Line, context: Context, at: datetime) -> ParsedLine:
 def _message(payload: Line, state: State, at: datetime) -> NewMessage:
     content = payload.get("content")
     role = payload.get("role")
-    if role == "assistant":
-        content = [content] if isinstance(content, str) else as_list(content)
-        if _is_summary(payload, state):
-            return NewMessage(
-                "system", content_blocks.user_parts(content, aside=True), at, origin="tool"
-            )
-        parts = tuple(
-            part for block in content for part in content_blocks.assistant_parts(block, {})
-        )
-        return NewMessage("assistant", parts, at, model=state.get("model", ""))
+    if role == "assistant" and not _is_summary(payload, state):
+        blocks = [content] if isinstance(content, str) else as_list(content)
+        spoken = (part for block in blocks for part in content_blocks.assistant_parts(block, {}))
+        return NewMessage("assistant", tuple(spoken), at, model=state.get("model", ""))
     if role != "user":
-        return NewMessage(
-            "system", content_blocks.user_parts(content, aside=True), at, origin="tool"
-        )
+        parts = content_blocks.user_parts(content, aside=True)
+        return NewMessage("system", parts, at, origin="tool")
     message = NewMessage("user", (), at)
     if "agent" in state:
-        message = replace(message, speaker="agent", origin="assistant")
+        message = injected_text.from_agent(message)
     return injected_text.user_or_system_message(message, content_blocks.user_parts(content))
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from lore.capture.adapters import injected_text, json_fields
 from lore.capture.adapters.json_fields import as_dict, as_list, as_text
-from lore.records import Origin, Part
+from lore.records import NewMessage, Origin, Part
 from lore.text import call_text
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
@@ -120,6 +121,21 @@ def assistant_parts(block: Any, state: dict[str, str]) -> tuple[Part, ...]:
         return ()
     # a model writes text: images and documents in its response come from a program
     return user_parts([fields], origin="tool" if sort in REFERENCES else "assistant")
+
+
+def assistant_messages(
+    content: Sequence[Any], state: dict[str, str], key: str, at: datetime
+) -> list[NewMessage]:
+    """Return a message for each block of a response that has parts."""
+    messages = []
+    for i, block in enumerate(content):
+        parts = assistant_parts(block, state)
+        own = key if len(content) == 1 else f"{key}:{i}"
+        if parts and parts[0].kind == "tool_result":
+            messages.append(NewMessage("tool", parts, at, own, origin=parts[0].origin))
+        elif parts:
+            messages.append(NewMessage("assistant", parts, at, own))
+    return messages
 
 
 def reasoning_parts(text: str) -> tuple[Part, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,10 +32,7 @@ Line = dict[str, Any]
 State = dict[str, str]
 
 
-def find(home: Path) -> Iterator[Path]:
-    """Return nothing: such files have no standard location."""
-    del home
-    return iter(())
+find = json_fields.find_nothing
 
 
 def fits(path: Path, head: bytes) -> bool:
@@ -123,7 +119,7 @@ def _convert(line: Line, state: State, place: str) -> tuple[list[NewMessage], li
         parts = _user_parts(content, state)
         if parts and all(part.kind in ("tool_result", "aside") for part in parts):
             message = replace(message, role="tool", origin=parts[0].origin)
-        return ([injected_text.user_or_system_message(message, parts)] if parts else []), []
+        return injected_text.user_messages(message, parts), []
     return _assistant_message(line, content, message, state)
 
 

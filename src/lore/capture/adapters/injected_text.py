@@ -190,8 +190,20 @@ def split_result(part: Part) -> tuple[Part, ...]:
     return (replace(part, text=text), *injected)
 
 
+def user_messages(message: NewMessage, parts: Sequence[Part]) -> list[NewMessage]:
+    """Return the user or system message of these parts, or none without parts."""
+    return [user_or_system_message(message, parts)] if parts else []
+
+
 def user_or_system_message(message: NewMessage, parts: Sequence[Part]) -> NewMessage:
     """Return a message of these parts; with injected parts only, it is a system message."""
     if any(part.kind not in ("aside", "opaque") for part in parts):
         return replace(message, parts=tuple(parts))
     return NewMessage("system", tuple(parts), message.created_at, message.key, origin="tool")
+
+
+def from_agent(message: NewMessage) -> NewMessage:
+    """Return a message of a subagent's session: its requests were written by its parent."""
+    if message.role != "user":
+        return message
+    return replace(message, speaker="agent", origin="assistant")

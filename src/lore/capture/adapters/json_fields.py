@@ -14,6 +14,8 @@ import orjson
 
 from lore import clock
 
+Record = dict[str, Any]
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEARS = range(1990, 2200)
 """A time outside these years is an error of whoever wrote it."""
@@ -148,3 +150,9 @@ def modified_at(path: Path) -> datetime:
         return as_datetime(path.stat().st_mtime) or clock.now()
     except OSError:
         return clock.now()
+
+
+def find_nothing(home: Path) -> Iterator[Path]:
+    """Return no files, for an agent whose files have no standard location."""
+    del home
+    return iter(())

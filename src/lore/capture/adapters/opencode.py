@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +14,14 @@ import orjson
 from lore import clock
 from lore.capture.adapter_protocol import Context, SessionChunk
 from lore.capture.adapters import content_blocks, injected_text, json_fields
-from lore.capture.adapters.json_fields import as_counts, as_datetime, as_dict, as_list, as_text
+from lore.capture.adapters.json_fields import (
+    Record,
+    as_counts,
+    as_datetime,
+    as_dict,
+    as_list,
+    as_text,
+)
 from lore.records import NewMessage, Origin, Part
 from lore.store import database
 from lore.store.database import Connection
@@ -25,8 +33,6 @@ _SILENT = frozenset("step-start step-finish snapshot patch retry compaction agen
 
 _UNTITLED = ("New session - ", "Child session - ")
 _MOST_FILES = 200
-
-Record = dict[str, Any]
 
 
 def parse_record(data: Any) -> Record:
@@ -56,7 +62,7 @@ class MessageBuilder:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.messages: list[NewMessage] = []
-        self.unknown: dict[str, int] = {}
+        self.unknown: Counter[str] = Counter()
         self._at: datetime | None = None
 
     def add(self, id: str, record: Record, parts: list[tuple[str, Record]]) -> None:
@@ -68,8 +74,7 @@ class MessageBuilder:
         elif role == "assistant":
             self._answer(record, parts)
         else:
-            name = f"role {as_text(role)[:40]}"
-            self.unknown[name] = self.unknown.get(name, 0) + 1
+            self.unknown[f"role {as_text(role)[:40]}"] += 1
 
     def _moment(self, value: Any) -> datetime:
         return as_datetime(value) or self._at or clock.now()
@@ -90,7 +95,7 @@ class MessageBuilder:
         if parts:
             message = NewMessage("user", (), self._moment(None), id)
             if self.context.parent:
-                message = replace(message, speaker="agent", origin="assistant")
+                message = injected_text.from_agent(message)
             self.messages.append(injected_text.user_or_system_message(message, parts))
 
     def _answer(self, record: Record, records: list[tuple[str, Record]]) -> None:
@@ -283,16 +288,12 @@ def _forks(db: Connection, rows: list[_Row]) -> _Forks:
     sessions = database.external_rows(db, "session", ("id", "time_created"))
     began = {as_text(own): _as_int(created) for own, created in sessions}
     concerned = {row.session for row in rows}
-    if all(_first(db, session) >= began.get(session, 0) for session in concerned):
+    if all(min(_times(db, one), default=0) >= began.get(one, 0) for one in concerned):
         return _Forks(began, {})
     rows_of_all = database.external_rows(db, "message", ("session_id", "time_created"))
     times = ((as_text(session), _as_int(created)) for session, created in rows_of_all)
     originals = {at: session for session, at in times if began.get(session, 0) <= at}
     return _Forks(began, originals)
-
-
-def _first(db: Connection, session: str) -> int:
-    return min(_times(db, session), default=0)
 
 
 def _times(db: Connection, session: str) -> list[int]:

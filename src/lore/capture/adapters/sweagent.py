@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from lore.capture.adapter_protocol import Context, SessionChunk
 from lore.capture.adapters import content_blocks, injected_text, json_fields
-from lore.capture.adapters.json_fields import as_dict, as_list, as_text
+from lore.capture.adapters.json_fields import Record, as_dict, as_list, as_text
 from lore.errors import InvalidInput, NotFound
 from lore.records import NewMessage
 
 agent = "swe-agent"
 
-Record = dict[str, Any]
 
-
-def find(home: Path) -> Iterator[Path]:
-    """Return nothing: trajectories are where the run was started."""
-    del home
-    return iter(())
+find = json_fields.find_nothing
 
 
 def fits(path: Path, head: bytes) -> bool:
@@ -47,19 +42,17 @@ def read(path: Path, position: int) -> Iterator[SessionChunk]:
         raise InvalidInput(msg) from error
     at = json_fields.modified_at(path)
     messages: list[NewMessage] = []
-    unknown: dict[str, int] = {}
+    unknown: Counter[str] = Counter()
     history = as_list(document.get("history"))
     called = False
     for i, each in enumerate(history):
         record = as_dict(each)
         role = as_text(record.get("role"))
         key = f"{i}-{json_fields.digest(record)}"
-        converted = _convert(record, NewMessage("user", (), at, key), called=called)
+        messages += _convert(record, NewMessage("user", (), at, key), called=called)
         called = called or bool(_action(record))
-        messages += converted
         if role not in ("system", "user", "assistant", "tool"):
-            name = f"role {role[:40]}"
-            unknown[name] = unknown.get(name, 0) + 1
+            unknown[f"role {role[:40]}"] += 1
     if history:
         context = Context(session=path.stem, title=path.stem)
         yield SessionChunk(context, tuple(messages), len(history), unknown)
@@ -76,7 +69,7 @@ def _convert(record: Record, message: NewMessage, *, called: bool) -> list[NewMe
     at, key = message.created_at, message.key
     if role == "system" or record.get("is_demo") is True:
         parts = content_blocks.user_parts(content, aside=True)
-        return [injected_text.user_or_system_message(message, parts)] if parts else []
+        return injected_text.user_messages(message, parts)
     if role == "assistant":
         action = _action(record)
         thought = as_text(record.get("thought"))
@@ -89,17 +82,10 @@ def _convert(record: Record, message: NewMessage, *, called: bool) -> list[NewMe
             converted.append(NewMessage("assistant", (call,), at, f"{key}:action"))
         return converted
     if role == "tool" or (role == "user" and called):
-        return [
-            NewMessage(
-                "tool", content_blocks.result_parts(content, "shell", ""), at, key, origin="tool"
-            )
-        ]
+        parts = content_blocks.result_parts(content, "shell", "")
+        return [NewMessage("tool", parts, at, key, origin="tool")]
     if role == "user":
         # a template of the run's: nobody typed it, and its rules are no one's wishes
         parts = content_blocks.user_parts(content)
-        return (
-            [replace(injected_text.user_or_system_message(message, parts), speaker="task")]
-            if parts
-            else []
-        )
+        return [replace(one, speaker="task") for one in injected_text.user_messages(message, parts)]
     return []

@@ -9,10 +9,10 @@ from functools import partial
 from typing import NamedTuple
 
 from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
-from lore.digest.consolidation.phase import PhaseRun, label
+from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.errors import NotFound
 from lore.records import Conflict, Decision, Fragment, Verdict
-from lore.store import consolidation, fragments, graph, history, items, reversible_changes
+from lore.store import consolidation, fragments, graph, history, items, pages, reversible_changes
 from lore.store.consolidation import ActiveEmbedder, Judgement, StepRecorder
 from lore.store.database import Connection, Database
 from lore.store.graph import EdgeRow
@@ -66,16 +66,10 @@ def contradict(run: PhaseRun) -> None:
     joined = find_similar_roots(run, embedding, ROOTS_MARK)
     pairs += [Pair(near.a.n, near.b.n, near.cosine) for near in joined.pairs]
     pending = list(_unjudged_pairs(run, pairs))
-    most = _MAX_PAID_PAIRS if run.is_paid else _MAX_PAIRS
-    waiting = max(0, len(pending) - most)
-    pending = pending[:most]
-    run.count("waiting", waiting)
-    if run.dry_run and run.is_paid:
-        run.count("to ask", len(pending))
-        return
-    for piece in run.batches(pending, BATCH if run.is_paid else BATCH * _BATCHES_PER_WRITE):
+    chosen = run.take(pending, _MAX_PAIRS, _MAX_PAID_PAIRS)
+    for piece in run.batches(chosen, BATCH if run.is_paid else BATCH * _BATCHES_PER_WRITE):
         _judge(run, piece)
-    if not waiting and not run.counts.get("unjudged"):
+    if len(chosen) == len(pending) and not run.counts.get("unjudged"):
         seq = fresh[-1][0] if fresh else 0
         run.write(partial(_set_marks, seq=seq, roots_seq=joined.seq))
 
@@ -185,13 +179,12 @@ def _apply_verdicts(
     """
     recorder = consolidation.step_recorder(cycle_n)
     ns = [n for one in pending for n in (one.older_n, one.newer_n)]
-    by_number = fragments.by_number(db, ns)
-    deleted = fragments.deleted_among(db, ns)
+    by_number = live_fragments(db, ns)
     superseded: set[int] = set()
     judged = []
     for one, verdict in zip(pending, verdicts, strict=True):
         ends = {one.older_n, one.newer_n}
-        if not ends <= set(by_number) or ends & (deleted | superseded):
+        if not ends <= by_number.keys() or ends & superseded:
             continue
         if any(by_number[n].superseded_by for n in ends):
             continue
@@ -250,7 +243,7 @@ _UNDO_GROUP = "decision"
 
 def open_conflicts(db: Connection, *, project_n: int | None = None) -> list[Conflict]:
     """Return the conflicts that wait for a person, newest first."""
-    pairs = graph.open_conflicts(db, project_n=project_n)
+    pairs = [key[1:] for key in pages.conflicts(db, (), project_n=project_n)]
     by_number = fragments.by_number(db, sorted({n for pair in pairs for n in pair}))
     return [Conflict(by_number[newer], by_number[older]) for newer, older in pairs]
 
@@ -261,15 +254,16 @@ def resolve_conflict(database: Database, one: str, other: str, decision: Decisio
     'keep' lets the first supersede the second, whatever their trust: a person decides; 'both' keeps
     both, as related; 'dismiss' says that there was no conflict. All of it can be undone.
     """
-    database.write(lambda db: _apply_decision(db, database, one, other, decision))
+    now = database.now()
+    database.write(lambda db: _apply_decision(db, one, other, decision, now))
 
 
 def _apply_decision(
-    db: Connection, database: Database, one: str, other: str, decision: Decision
+    db: Connection, one: str, other: str, decision: Decision, now: datetime
 ) -> None:
-    now = database.now()
     a, b = (items.resolve(db, id_, type="fragment").n for id_ in (one, other))
-    edge = _find_edge(db, a, b)
+    edges = (ends for ends in ((a, b), (b, a)) if graph.find_edge(db, *ends, "contradicts"))
+    edge = next(edges, None)
     if edge is None:
         msg = f"There is no conflict between '{one}' and '{other}'."
         raise NotFound(msg, hint="'lore conflicts' lists those that there are.")
@@ -292,10 +286,3 @@ def _apply_decision(
     low, high = sorted((a, b))
     judged = Judgement(low, high, "judge", "agrees", versions[low], versions[high])
     consolidation.put_judgements(db, [judged], now=now)
-
-
-def _find_edge(db: Connection, a: int, b: int) -> tuple[int, int] | None:
-    for source, target in ((a, b), (b, a)):
-        if graph.find_edge(db, source, target, "contradicts") is not None:
-            return source, target
-    return None

@@ -130,15 +130,11 @@ def _run_all(run: PhaseRun, chosen: Sequence[Phase]) -> CycleReport:
                 report = _run(phase, run, before)
             except Stopped:
                 break
-            database.write(partial(_save, n=run.cycle_n, report=report))
+            database.write(partial(consolidation.save_phase, n=run.cycle_n, phase=report))
     else:
         database.write(lambda db: consolidation.end_cycle(db, run.cycle_n, now=database.now()))
     with database.read() as db:
         return consolidation.get_report(db, run.cycle_n)
-
-
-def _save(db: Connection, *, n: int, report: PhaseReport) -> None:
-    consolidation.save_phase(db, n, report)
 
 
 def _dry_run(run: PhaseRun, chosen: Sequence[Phase]) -> CycleReport:

@@ -19,7 +19,7 @@ _UNFINISHED = "It was begun and did not end."
 def digest(run: PhaseRun) -> None:
     """Digest the waiting sessions; one that fails stays staged and is reported."""
     if not run.context.digest_steps:
-        run.skip("no digest steps were given")
+        run.skipped = "no digest steps were given"
         return
     with run.database.read() as db:
         waiting = _waiting_sessions(db, run)

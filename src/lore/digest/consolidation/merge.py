@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 
 from lore.digest.consolidation.pairs import find_embedder, find_similar_roots
-from lore.digest.consolidation.phase import PhaseRun, RootPair, label
+from lore.digest.consolidation.phase import PhaseRun, RootPair, label, live_fragments
 from lore.records import UNASKED_TRUST
 from lore.store import consolidation, fragments, graph, reversible_changes, vectors
-from lore.store.consolidation import ActiveEmbedder, Root, StepRecorder
+from lore.store.consolidation import ActiveEmbedder, Root
 from lore.store.database import Connection
 from lore.store.graph import EdgeRow
 from lore.text import entities
@@ -48,9 +48,8 @@ def _plan_merges(run: PhaseRun, pairs: Sequence[RootPair]) -> list[tuple[int, in
         both = sorted({n for pair in fit for n in (pair.a.n, pair.b.n)})
         contents = {n: one.content for n, one in fragments.by_number(db, both).items()}
         contents |= consolidation.texts_before_overviews(db, both)
-    for stays, goes in sorted(
-        map(_survivor_first, fit), key=lambda pair: (_rank(pair[0]), _rank(pair[1]))
-    ):
+    ranked = (sorted((pair.a, pair.b), key=_rank) for pair in fit)
+    for stays, goes in sorted(ranked, key=lambda pair: (_rank(pair[0]), _rank(pair[1]))):
         low, high = sorted((stays.n, goes.n))
         if (low, high) in apart or {low, high} & victims or goes.n in survivors:
             continue
@@ -77,11 +76,6 @@ def _merge_group(kind: str) -> str:
     return kind if kind in ("preference", "insight") else ""
 
 
-def _survivor_first(pair: RootPair) -> tuple[Root, Root]:
-    stays, goes = sorted((pair.a, pair.b), key=_rank)
-    return stays, goes
-
-
 def _rank(root: Root) -> tuple[int, int, int, int]:
     """Return the sort key of survivors: by trust, by access count, by age."""
     return -root.trust, -root.access_count, root.created_at, root.n
@@ -92,19 +86,22 @@ def _merge_all(
 ) -> None:
     recorder = consolidation.step_recorder(cycle_n)
     ns = [n for pair in planned for n in pair]
-    by_number = fragments.by_number(db, ns)
-    deleted = fragments.deleted_among(db, ns)
+    by_number = live_fragments(db, ns)
     for survivor, victim in planned:
-        if survivor not in by_number or victim not in by_number or {survivor, victim} & deleted:
+        if survivor not in by_number or victim not in by_number:
             continue
         stays, goes = by_number[survivor], by_number[victim]
         if stays.superseded_by or goes.superseded_by or stays.depth or goes.depth:
             continue
-        children = graph.live_children(db, victim)
+        children = graph.children(db, victim)
         for child in children:
             reversible_changes.reparent(db, child, survivor, now=run.now, recorder=recorder)
         for edge in graph.edges_among(db, [victim], ("associative",)):
-            _move_edge(db, recorder, edge, victim, survivor, run)
+            other = edge.target_n if edge.source_n == victim else edge.source_n
+            pair = (min(other, survivor), max(other, survivor))
+            if other != survivor and pair not in consolidation.associated_pairs(db, [survivor]):
+                moved = EdgeRow(survivor, other, "associative", edge.weight)
+                reversible_changes.add_edge(db, moved, now=run.now, recorder=recorder)
         reversible_changes.supersede(db, victim, survivor, now=run.now, recorder=recorder)
         consolidation.set_overview_at(db, survivor, None)
         # The survivor has new children, and may be similar to another one: compare it again.
@@ -112,21 +109,6 @@ def _merge_all(
         run.count("merged")
         run.count("children moved", len(children))
         run.report_line(f"{label(goes)} → {label(stays)}")
-
-
-def _move_edge(
-    db: Connection,
-    recorder: StepRecorder,
-    edge: graph.EdgeRow,
-    victim: int,
-    survivor: int,
-    run: PhaseRun,
-) -> None:
-    other = edge.target_n if edge.source_n == victim else edge.source_n
-    low, high = sorted((other, survivor))
-    if other != survivor and (low, high) not in consolidation.associated_pairs(db, [survivor]):
-        moved = graph.EdgeRow(survivor, other, "associative", edge.weight)
-        reversible_changes.add_edge(db, moved, now=run.now, recorder=recorder)
 
 
 LINK_ABOVE = 0.7

@@ -149,7 +149,7 @@ def find_embedder(run: PhaseRun) -> ActiveEmbedder | None:
     with run.database.read() as db:
         embedder = consolidation.find_active_embedder(db)
     if embedder is None:
-        run.skip(_NO_VECTORS)
+        run.skipped = _NO_VECTORS
     return embedder
 
 

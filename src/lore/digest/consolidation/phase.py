@@ -12,7 +12,7 @@ from lore.digest import extraction
 from lore.llm import Summarizer
 from lore.records import Fragment, PhaseReport
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
-from lore.store import consolidation
+from lore.store import consolidation, fragments
 from lore.store.consolidation import Root, StepRecorder
 from lore.store.database import Connection, Database
 from lore.text import sentences, words
@@ -90,6 +90,8 @@ class PhaseRun:
     counts: dict[str, int] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     skipped: str = ""
+    """Why the phase cannot run."""
+
     similar_roots: dict[int, SimilarRoots] = field(default_factory=dict)
     """Similar pairs by progress mark, shared by all phases of one cycle."""
 
@@ -97,6 +99,15 @@ class PhaseRun:
     def is_paid(self) -> bool:
         """Return whether the summarizer is a chat, whose answers cost money."""
         return self.context.summarizer.identity != "offline"
+
+    def take(self, pending: Sequence[T], most: int, most_paid: int) -> Sequence[T]:
+        """Return the requests of this cycle, and count the rest; a dry run sends no paid ones."""
+        most = most_paid if self.is_paid else most
+        self.count("waiting", max(0, len(pending) - most))
+        if self.dry_run and self.is_paid:
+            self.count("to ask", min(len(pending), most))
+            return ()
+        return pending[:most]
 
     def answer_batches(self, requests: Sequence[T]) -> Iterator[Sequence[T]]:
         """Yield requests in batches whose answers are stored together, and report progress."""
@@ -123,10 +134,6 @@ class PhaseRun:
             self.lines.append(line)
         elif len(self.lines) == MAX_LINES:
             self.lines.append("and more, which are counted only")
-
-    def skip(self, reason: str) -> None:
-        """Record why the phase cannot run."""
-        self.skipped = reason
 
     def advance(self, done: int, total: int) -> None:
         """Report progress, and raise `Stopped` if the runner is stopping."""
@@ -169,3 +176,9 @@ Phase = Callable[[PhaseRun], None]
 def label(fragment: Fragment) -> str:
     """Return a fragment's id and summary for a report line."""
     return f"{fragment.id} {sentences.one_line(fragment.summary, _LABEL_CHARS)}"
+
+
+def live_fragments(db: Connection, ns: Sequence[int]) -> dict[int, Fragment]:
+    """Return the fragments of these numbers that are not deleted."""
+    deleted = fragments.deletion_times(db, ns)
+    return {n: one for n, one in fragments.by_number(db, ns).items() if n not in deleted}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lore.digest.consolidation.phase import PhaseRun, label
+from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.store import consolidation, fragments, graph, hard_delete, reversible_changes
 from lore.store.consolidation import ProjectFolder
 from lore.store.database import Connection
@@ -56,7 +56,8 @@ def _remove(run: PhaseRun) -> None:
             for step in consolidation.steps_of_cycle(db, n, "hidden")
         }
         hidden_ns = sorted(n for n in hidden if n is not None)
-        doomed = [n for n in hidden_ns if fragments.find_deleted_at(db, n) == hidden[n]]
+        deleted = fragments.deletion_times(db, hidden_ns)
+        doomed = [n for n in hidden_ns if deleted.get(n) == hidden[n]]
 
     def remove(db: Connection, _cycle_n: int) -> None:
         if doomed:
@@ -74,13 +75,12 @@ def _remove(run: PhaseRun) -> None:
 
 def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], run: PhaseRun) -> None:
     recorder = consolidation.step_recorder(cycle_n)
-    by_number = fragments.by_number(db, ns)
-    deleted = fragments.deleted_among(db, ns)
+    by_number = live_fragments(db, ns)
     for n in ns:
         parent = graph.find_parent(db, n)
-        if n not in by_number or n in deleted or parent is None:
+        if n not in by_number or parent is None:
             continue
-        children = graph.all_children(db, n)
+        children = graph.children(db, n, deleted=True)
         for child in children:
             reversible_changes.reparent(db, child, parent, now=run.now, recorder=recorder)
         reversible_changes.hide_fragment(db, n, now=run.now, recorder=recorder)
@@ -106,23 +106,19 @@ class FileCheck(NamedTuple):
 def check_files(db: Connection) -> FileCheck:
     """Look for the files that fragments name, in the project folders of this machine."""
     gone: set[int] = set()
-    folders = {
-        one.project_n: (Path(one.path), one)
-        for one in consolidation.project_folders(db)
-        if _is_local(one)
-    }
-    was_gone = consolidation.fragments_missing_files(db)
     back: set[int] = set()
-    for project_n, (path, folder) in folders.items():
-        there = {name: _exists(path / name) for name in _files_inside(folder)}
-        absent = [name for name, is_there in there.items() if not is_there]
-        candidates = {one.n: one for one in was_gone if one.project_n == project_n}
-        for name in absent:
-            candidates |= {
-                one.n: one for one in consolidation.fragments_naming(db, project_n, name)
-            }
+    was_gone = consolidation.fragments_missing_files(db)
+    for folder in filter(_is_local, consolidation.project_folders(db)):
+        relative = (_relative(name, folder.path) for name in sorted(folder.files))
+        inside = list(dict.fromkeys(filter(None, relative)))[:_MAX_FILES]
+        there = {name: _exists(Path(folder.path, name)) for name in inside}
+        candidates = {one.n: one for one in was_gone if one.project_n == folder.project_n}
+        for name in (name for name in inside if not there[name]):
+            naming = consolidation.fragments_naming(db, folder.project_n, name)
+            candidates |= {one.n: one for one in naming}
         for one in candidates.values():
-            existing = [there[name] for name in _paths_in(one.text, folder.path) if name in there]
+            paths = (_relative(name.rstrip("."), folder.path) for name in _PATH.findall(one.text))
+            existing = [there[path] for path in paths if path in there]
             (gone if existing and not any(existing) else back).add(one.n)
     missing_before = {one.n for one in was_gone}
     return FileCheck(sorted(gone - missing_before), sorted(back & missing_before))
@@ -141,18 +137,6 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:
         return True
-
-
-def _files_inside(folder: ProjectFolder) -> list[str]:
-    relative = (_relative(name, folder.path) for name in sorted(folder.files))
-    return list(dict.fromkeys(name for name in relative if name))[:_MAX_FILES]
-
-
-def _paths_in(text: str, folder: str) -> Iterator[str]:
-    for match in _PATH.findall(text):
-        name = _relative(match.rstrip("."), folder)
-        if name:
-            yield name
 
 
 def _relative(name: str, folder: str) -> str:

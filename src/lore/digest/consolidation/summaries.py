@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from lore import clock
-from lore.digest.consolidation.phase import PhaseRun, label
+from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.records import Fragment
 from lore.relevance import VISIBLE
 from lore.store import consolidation, fragments, graph, items, reversible_changes
@@ -26,55 +25,38 @@ _MAX_OVERVIEWS, _MAX_PAID_OVERVIEWS = 2_000, 50
 
 def resummarize(run: PhaseRun) -> None:
     """Rewrite the overviews of roots that Lore made; the old text stays as a version."""
-    most = _MAX_PAID_OVERVIEWS if run.is_paid else _MAX_OVERVIEWS
     with run.database.read() as db:
         all_stale = consolidation.stale_overviews(db, least_children=MIN_CHILDREN)
-        stale = all_stale[:most]
+        stale = run.take(all_stale, _MAX_OVERVIEWS, _MAX_PAID_OVERVIEWS)
         children = consolidation.children_of(db, stale)
         below = sorted({n for ns in children.values() for n in ns})
         by_number = fragments.by_number(db, [*stale, *below])
         own = consolidation.texts_before_overviews(db, stale)
-    run.count("waiting", len(all_stale) - len(stale))
-    if run.dry_run and run.is_paid:
-        run.count("to ask", len(stale))
-        return
     for batch in run.answer_batches(stale):
         fresh = []
         for n in batch:
+            root = by_number[n]
+            # Faded children are left out; a less trusted child would gain the root's trust.
             mentioned = [
-                by_number[c]
-                for c in children.get(n, ())
-                if _may_mention(by_number[n], by_number[c])
+                child
+                for child in map(by_number.__getitem__, children.get(n, ()))
+                if child.relevance >= VISIBLE and child.trust >= root.trust
             ]
-            head = replace(by_number[n], content=own.get(n, by_number[n].content))
-            fresh.append((n, by_number[n], _overview(run, head, mentioned) or by_number[n].content))
+            text = ""
+            if len(mentioned) >= MIN_CHILDREN:
+                head = replace(root, content=own.get(n, root.content))
+                text = run.clean(run.context.summarizer.overview(head, mentioned))
+            fresh.append((n, root, text or root.content))
         run.write(partial(_store_overviews, fresh=fresh, run=run))
-
-
-def _overview(run: PhaseRun, root: Fragment, children: Sequence[Fragment]) -> str:
-    """Return a new overview of a root; '' if it has too few children."""
-    if len(children) < MIN_CHILDREN:
-        return ""
-    return run.clean(run.context.summarizer.overview(root, children))
-
-
-def _may_mention(root: Fragment, child: Fragment) -> bool:
-    """Return whether an overview may mention a child.
-
-    Faded children are left out; a less trusted child would gain the root's trust.
-    """
-    return child.relevance >= VISIBLE and child.trust >= root.trust
 
 
 def _store_overviews(
     db: Connection, cycle_n: int, *, fresh: Sequence[tuple[int, Fragment, str]], run: PhaseRun
 ) -> None:
     recorder = consolidation.step_recorder(cycle_n)
-    ns = [n for n, _, _ in fresh]
-    now = fragments.by_number(db, ns)
-    deleted = fragments.deleted_among(db, ns)
+    now = live_fragments(db, [n for n, _, _ in fresh])
     for n, root, text in fresh:
-        if n not in now or n in deleted or now[n].version != root.version:
+        if n not in now or now[n].version != root.version:
             continue
         if text != root.content:
             summary = root.summary or sentences.summary(text)
@@ -141,38 +123,29 @@ def reflect(run: PhaseRun) -> None:
         for cluster in build_clusters(links)
         if is_new_cluster(cluster, [previous[a] for n in cluster for a in holding.get(n, ())])
     ]
-    most = _MAX_PAID_INSIGHTS if run.is_paid else _MAX_INSIGHTS
-    run.count("waiting", max(0, len(fresh) - most))
-    if run.dry_run and run.is_paid:
-        run.count("to ask", min(len(fresh), most))
-        return
-    for batch in run.answer_batches(fresh[:most]):
+    for batch in run.answer_batches(run.take(fresh, _MAX_INSIGHTS, _MAX_PAID_INSIGHTS)):
         with run.database.read() as db:
             by_number = fragments.by_number(db, sorted({n for cluster in batch for n in cluster}))
         answers = []
         for cluster in batch:
             cluster_members = [by_number[n] for n in cluster if n in by_number]
             text = run.clean(run.context.summarizer.reflect(cluster_members))
-            answers.append(_Insight(cluster, cluster_members, text))
+            answers.append((cluster, cluster_members, text))
         run.write(partial(_store_insights, answers=answers, run=run))
 
 
-class _Insight(NamedTuple):
-    """The insight of a cluster; its text may be empty."""
-
-    ns: tuple[int, ...]
-    members: list[Fragment]
-    text: str
+Answer = tuple[tuple[int, ...], list[Fragment], str]
+"""The numbers of a cluster, its members, and their insight, which may be empty."""
 
 
 def _store_insights(
-    db: Connection, cycle_n: int, *, answers: Sequence[_Insight], run: PhaseRun
+    db: Connection, cycle_n: int, *, answers: Sequence[Answer], run: PhaseRun
 ) -> None:
     for answer in answers:
         _store_insight(db, cycle_n, answer, run)
 
 
-def _store_insight(db: Connection, cycle_n: int, answer: _Insight, run: PhaseRun) -> None:
+def _store_insight(db: Connection, cycle_n: int, answer: Answer, run: PhaseRun) -> None:
     """Store an insight with its sources, and record that the cluster was asked about."""
     ns, members, text = answer
     if len(fragments.by_number(db, ns)) < len(ns):

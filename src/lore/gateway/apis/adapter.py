@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lore.gateway import sse
 from lore.gateway.apis.json_values import Json
 from lore.gateway.plugin_protocol import LocalResponse
 from lore.records.gateway import Block, Dialogue, Entry, Plan, TokenUse
+
+if TYPE_CHECKING:
+    from lore.gateway.apis.stream_rewriter import StreamRewriter
 
 JSON_HEADERS = (("content-type", "application/json"),)
 STREAM_HEADERS = (
@@ -119,52 +122,6 @@ class RecallCall:
     arguments: Json
 
 
-class ReplyReader(Protocol):
-    """Reads one response while it is forwarded."""
-
-    def feed(self, chunk: bytes) -> None:
-        """Add the next chunk."""
-
-    def end(self) -> Reply:
-        """Return the parsed response once it has ended or was cut off."""
-
-
-class StreamRewriter(Protocol):
-    """Joins the responses of a tool loop into one: those with recall calls, and the last.
-
-    For each upstream response: `feed` its chunks, call `end_response`, and send what both return.
-    Then run `pending_calls`, pass their results to `add_results` and store what it returns. If
-    `needs_follow_up`, send `follow_up_body` upstream and start again.
-    """
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Add the next chunk, and return the bytes for the client."""
-
-    @property
-    def is_unchanged(self) -> bool:
-        """Return whether the whole stream passed unchanged, because it does not name the tool."""
-
-    def end_response(self) -> bytes:
-        """End the current response, and return the remaining bytes for the client."""
-
-    @property
-    def pending_calls(self) -> tuple[RecallCall, ...]:
-        """Return the recall calls to run now."""
-
-    @property
-    def needs_follow_up(self) -> bool:
-        """Return whether another request to the upstream is needed to complete the response."""
-
-    def add_results(self, results: Mapping[str, str]) -> dict[str, str]:
-        """Add results by call id; return the markers to store, by marker id."""
-
-    def follow_up_body(self) -> bytes:
-        """Return the body of the next request to the upstream."""
-
-    def error_output(self, status: int, body: bytes) -> bytes:
-        """Return the bytes that end the response after an upstream error, in the API's format."""
-
-
 class ApiAdapter(Protocol):
     """Adapter for one model API."""
 
@@ -180,8 +137,8 @@ class ApiAdapter(Protocol):
         Raises `InvalidInput` if the plan would make a prompt that the upstream rejects.
         """
 
-    def open_reader(self, *, streams: bool) -> ReplyReader:
-        """Return a reader for one response."""
+    def read_reply(self, body: bytes, *, streams: bool) -> Reply:
+        """Parse a response, complete or cut off."""
 
     def answer_with_text(self, request: Request, text: str) -> LocalResponse:
         """Answer a request with a text in place of the model."""
@@ -202,45 +159,11 @@ class Assembler(Protocol):
         """Return the parsed response once it has ended or was cut off."""
 
 
-class StreamReader:
-    """Reads a streamed response; parsing all events at its end takes a third of the time."""
-
-    def __init__(self, assembler: Assembler) -> None:
-        self._chunks: list[bytes] = []
-        self._assembler = assembler
-
-    def feed(self, chunk: bytes) -> None:
-        """Add the next chunk."""
-        self._chunks.append(chunk)
-
-    def end(self) -> Reply:
-        """Return the parsed response once it has ended or was cut off."""
-        for document in sse.documents(b"".join(self._chunks)):
-            self._assembler.add_event(document)
-        return self._assembler.reply()
-
-
-class DocumentReader:
-    """Reads a response that is one JSON document."""
-
-    def __init__(self, read: Callable[[bytes], Reply]) -> None:
-        self._body = bytearray()
-        self._read = read
-
-    def feed(self, chunk: bytes) -> None:
-        """Add the next chunk."""
-        self._body += chunk
-
-    def end(self) -> Reply:
-        """Return the parsed response once it has ended or was cut off."""
-        return self._read(bytes(self._body))
-
-
-def make_reader(
-    assembly: Assembler, read: Callable[[bytes], Reply], *, streams: bool
-) -> ReplyReader:
-    """Return a reader for one response."""
-    return StreamReader(assembly) if streams else DocumentReader(read)
+def read_stream(assembler: Assembler, stream: bytes) -> Reply:
+    """Parse a streamed response; parsing all events at its end takes a third of the time."""
+    for document in sse.documents(stream):
+        assembler.add_event(document)
+    return assembler.reply()
 
 
 UNREADABLE_ERROR = "unreadable"

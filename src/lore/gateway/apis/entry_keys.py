@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from lore.records.gateway import Block, Entry, Voice
+from lore.gateway.apis.json_values import Json
+from lore.records.gateway import Block, Dialogue, Entry, Voice
 
 _DIGEST_BYTES = 12
 """96 bits: keys are stored as long as sessions are, and must be unique among all of them."""
@@ -111,6 +112,18 @@ def number_duplicates(entries: Iterable[Entry]) -> tuple[Entry, ...]:
         again = met[one.key]
         unique.append(one if again == 1 else replace(one, key=f"{one.key}#{again}"))
     return tuple(unique)
+
+
+def make_dialogue(
+    model: str,
+    items: list[Json],
+    spans: Iterable[tuple[int, int]],
+    parse: Callable[[list[Json]], Entry],
+    fixed: Iterable[str],
+) -> Dialogue:
+    """Return the dialogue of a request; `fixed` are its texts before the first entry."""
+    entries = number_duplicates(parse(items[at:end]) for at, end in spans)
+    return Dialogue(model, entries, fixed_chars=sum(map(len, fixed)))
 
 
 def with_next_key(entries: Sequence[Entry], reply: Entry) -> Entry:

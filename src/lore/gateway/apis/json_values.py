@@ -161,6 +161,11 @@ def to_json_bytes(value: object) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def read_object(body: bytes) -> Json:
+    """Return the JSON object in a body, or an empty one if there is none."""
+    return as_object(parse_or_none(body.decode(errors="replace")))
+
+
 def parse_or_none(written: str) -> object:
     """Parse JSON text, or return None if it is invalid or cut off."""
     try:

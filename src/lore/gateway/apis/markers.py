@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import TypeVar
 
 from lore.gateway.apis.json_values import (
     Json,
@@ -55,6 +56,12 @@ class Marker:
     def to_json(self) -> str:
         """Return the marker as JSON text for storage."""
         return to_json_text(asdict(self))
+
+
+Atom = Json | Marker
+"""A part of a message in the API's format, or a marker in its place."""
+
+A = TypeVar("A")
 
 
 def parse_marker(stored: str | None) -> Marker | None:
@@ -131,7 +138,7 @@ class AnswerRounds:
     waiting: list[Marker]
 
 
-def split_rounds(atoms: Sequence[Json | Marker]) -> AnswerRounds:
+def split_rounds(atoms: Sequence[Atom]) -> AnswerRounds:
     """Split blocks and markers into the responses that they were joined from."""
     closed: list[tuple[list[Json], list[Marker]]] = []
     blocks: list[Json] = []
@@ -167,6 +174,29 @@ def marker_text(marker_id: str) -> str:
 def may_have_markers(body: bytes) -> bool:
     """Return whether a body contains the text of a marker; a cheap pre-check."""
     return _MARKER_BYTES in body
+
+
+def split_markers(text: str, find: Callable[[str], str | None]) -> Iterator[str | Marker]:
+    """Yield the pieces of a text; markers that are found come in place of their texts."""
+    for marker_id, piece in split_text(text):
+        marker = parse_marker(find(marker_id)) if marker_id else None
+        yield piece if marker is None else marker
+
+
+def expand_items(
+    items: Iterable[Json],
+    split: Callable[[Json], Iterable[A | Marker]],
+    expand: Callable[[Json, list[A | Marker]], Iterable[Json]],
+) -> list[Json] | None:
+    """Return items with those that have markers expanded, or None if none of them has any."""
+    expanded: list[Json] = []
+    is_expanded = False
+    for item in items:
+        atoms = list(split(item))
+        has_markers = any(isinstance(atom, Marker) for atom in atoms)
+        expanded += expand(item, atoms) if has_markers else [item]
+        is_expanded = is_expanded or has_markers
+    return expanded if is_expanded else None
 
 
 def split_text(text: str) -> Iterator[tuple[str, str]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lore.context.layers import StandingTexts
 from lore.errors import InvalidInput
 from lore.gateway.apis.adapter import PromptAdditions, Request
-from lore.gateway.apis.json_values import Json
+from lore.gateway.apis.json_values import Json, objects_in
 from lore.gateway.apis.parse_cache import ParseCache
 from lore.records.gateway import Dialogue, Plan
 from lore.text import hidden_text, memory_tags
@@ -144,6 +145,19 @@ def arrange_items(
             entry_items[-1:] = words.with_note(entry_items[-1], note)
         window += entry_items
     return [*head, *_history_items(items, request, plan, words), *window]
+
+
+def add_tool(document: Json, definition: Json) -> None:
+    """Add a tool to those of a request."""
+    document["tools"] = [*objects_in(document.get("tools")), definition]
+
+
+def sort_results(
+    items: list[Json], is_result: Callable[[Json], bool], key: Callable[[Json], Any]
+) -> list[Json]:
+    """Sort the results among items; all others keep their places."""
+    ordered = iter(sorted(filter(is_result, items), key=key))
+    return [next(ordered) if is_result(item) else item for item in items]
 
 
 def _history_items(

@@ -5,13 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import ClassVar
 
 import orjson
 
+from lore.gateway import sse
 from lore.gateway.apis import json_values, markers
 from lore.gateway.apis.adapter import MAX_RECALLS, MakeId, RecallCall, Request, Tool
-from lore.gateway.apis.json_values import Json, as_object
+from lore.gateway.apis.json_values import Json
 from lore.gateway.apis.markers import Marker
+from lore.gateway.plugin_protocol import Provider, upstream_error_body
 from lore.gateway.sse import Event, EventReader, end_of_last
 
 
@@ -73,9 +77,9 @@ class RecallCalls:
         self,
         results: Mapping[str, str],
         *,
-        tail: int = 0,
-        is_mixed: bool = False,
-        extra: Json | None = None,
+        tail: int,
+        is_mixed: bool,
+        extra: Json,
     ) -> dict[str, str]:
         """Add results by call id; return the markers to store, by marker id."""
         if self.is_limit_reached:
@@ -94,7 +98,7 @@ class RecallCalls:
             if one.call.id == last:
                 result = f"{result}\n\n{markers.SEARCH_LIMIT_TEXT}"
             round_id = self._calls[0].call.marker
-            marker = Marker(one.block, result, round_id, tail, is_mixed, one.place, extra or {})
+            marker = Marker(one.block, result, round_id, tail, is_mixed, one.place, extra)
             self.markers.append(marker)
             stored[one.call.marker] = marker.to_json()
         return stored
@@ -104,13 +108,21 @@ _BAD_GATEWAY = 502
 _NOT_A_STREAM = b"The answer did not go on as the stream that it was."
 
 
-class BaseStreamRewriter(ABC):
-    """Handles one upstream response after the other; subclasses rewrite the events of their API.
+class StreamRewriter(ABC):
+    """Joins the responses of a tool loop into one: those with recall calls, and the last.
+
+    For each upstream response: `feed` its chunks, call `end_response`, and send what both return.
+    Then run `pending_calls`, pass their results to `add_results` and store what it returns. If
+    `needs_follow_up`, send `follow_up_body` upstream and start again. Subclasses rewrite the events
+    of their API.
 
     Until the first response names the recall tool, its bytes pass through unparsed, as most
     responses do to their end. Within the text of a stream the quoted name cannot occur, since its
     quotation marks would be escaped.
     """
+
+    provider: ClassVar[Provider]
+    """Whose error format the API has."""
 
     def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
         self._streams = request.streams
@@ -122,6 +134,8 @@ class BaseStreamRewriter(ABC):
         self._partial_event = bytearray()
         """The bytes of an incomplete event; each byte is searched once."""
         self._recall_calls = RecallCalls(make_id)
+        self._usages: list[Json] = []
+        """The usage of each response."""
         self._round = 0
         self._start_round()
 
@@ -131,24 +145,48 @@ class BaseStreamRewriter(ABC):
         self._events = EventReader()
         self._document_body = bytearray()
         self._is_ended = False
+        self._has_client_calls = False
         self._recall_calls.start_round()
 
     @property
     @abstractmethod
-    def _is_recall_only(self) -> bool:
-        """Return whether the response waits only for results of recall."""
-
-    @abstractmethod
-    def error_output(self, status: int, body: bytes) -> bytes:
-        """Return the bytes that end the response after an upstream error, in the API's format."""
+    def _waits_for_results(self) -> bool:
+        """Return whether the response has ended so that the results of its calls come next."""
 
     @abstractmethod
     def _rewrite_event(self, event: Event) -> bytes:
         """Return the bytes of an event for the client."""
 
     @abstractmethod
-    def _rewrite_document(self, body: bytes) -> bytes:
-        """Return the bytes of a response that is one JSON document for the client."""
+    def _join_document(self, document: Json) -> Json | None:
+        """Add a response that is one JSON document, and return it joined with earlier ones.
+
+        Return None for anything else, such as an error.
+        """
+
+    @abstractmethod
+    def _add_round(self, document: Json) -> None:
+        """Add the response and the results of its recall calls to the request."""
+
+    def _error_event(self, error: bytes) -> bytes:
+        """Return the event of an error in a stream."""
+        return sse.frame(error)
+
+    @property
+    def _tail(self) -> int:
+        """Return the number of blocks after the last recall call of the response."""
+        return 0
+
+    @property
+    def _extra_fields(self) -> Json:
+        """Return the fields of the response that the client's history does not keep."""
+        return {}
+
+    @property
+    def _is_recall_only(self) -> bool:
+        """Return whether the response waits only for results of recall."""
+        calls = bool(self._recall_calls) and not self._has_client_calls
+        return calls and self._waits_for_results
 
     @property
     def _is_last_round(self) -> bool:
@@ -187,9 +225,17 @@ class BaseStreamRewriter(ABC):
             return bytes(self._partial_event)
         return b"".join([self._rewrite_unfinished(event) for event in self._events.end()])
 
+    def _rewrite_document(self, body: bytes) -> bytes:
+        joined = self._join_document(json_values.read_object(body))
+        if joined is None:
+            return body
+        if not self._is_last_round:
+            return b""
+        return body if self._round == 1 and not self._recall_calls else orjson.dumps(joined)
+
     def _rewrite_unfinished(self, event: Event) -> bytes:
         """Rewrite an event that was cut off; a JSON document instead of a stream is an error."""
-        document = as_object(json_values.parse_or_none(event.raw.decode(errors="replace")))
+        document = json_values.read_object(event.raw)
         if self._round == 1 or not document:
             return self._rewrite_event(event)
         return self.error_output(_BAD_GATEWAY, event.raw if "error" in document else _NOT_A_STREAM)
@@ -223,6 +269,25 @@ class BaseStreamRewriter(ABC):
         """Return the recall calls to run now."""
         return self._recall_calls.pending
 
+    def add_results(self, results: Mapping[str, str]) -> dict[str, str]:
+        """Add results by call id; return the markers to store, by marker id."""
+        return self._recall_calls.add_results(
+            results, tail=self._tail, is_mixed=self._has_client_calls, extra=self._extra_fields
+        )
+
+    def follow_up_body(self) -> bytes:
+        """Return the body of the next request to the upstream."""
+        document = json_values.parse_object(self._body)
+        self._add_round(document)
+        self._body = json_values.to_json_bytes(document)
+        self._start_round()
+        return self._body
+
+    def error_output(self, status: int, body: bytes) -> bytes:
+        """Return the bytes that end the response after an upstream error, in the API's format."""
+        error = upstream_error_body(self.provider, status, body)
+        return self._error_event(error) if self._streams else error
+
 
 _MAX_INT = 2**63 - 1
 """The largest integer that JSON parsers accept."""
@@ -236,18 +301,12 @@ def sum_with_iterations(rounds: Sequence[Json]) -> Json:
     """
     if len(rounds) == 1:
         return dict(rounds[0])
-    total: Json = {}
-    for one in rounds:
-        total = _add_usage(total, one)
-    return {**total, "iterations": [{**one, "type": "message"} for one in rounds]}
+    return {**sum_usages(rounds), "iterations": [{**one, "type": "message"} for one in rounds]}
 
 
 def sum_usages(rounds: Sequence[Json]) -> Json:
     """Add up the numbers of several usages at every depth; other values come from the last one."""
-    total: Json = {}
-    for one in rounds:
-        total = _add_usage(total, one)
-    return total
+    return reduce(_add_usage, rounds, {})
 
 
 def _add_usage(total: Json, more: Json) -> Json:

@@ -1,7 +1,7 @@
 """Private mode of gateway sessions: nothing is stored, and nothing from memory is given.
 
 A person switches it on and off with `/lore:amnesia`. The switch is stored per session, and it
-is also part of the conversation itself (see `lore.context.private_mode`), so it survives a session
+is also part of the conversation itself (see `find_private_entries`), so it survives a session
 whose client does not name it.
 
 Storing is skipped in two places: `PromptComposer.record` (`prompt_composer.py`) returns early for a
@@ -14,13 +14,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
 
-from lore.context import private_mode
 from lore.memory.facade import Memory
 from lore.records import ClientSession, Distilled, Entry
 from lore.redaction.redactor import home_key
 from lore.store import dialogue_state
 from lore.store.database import Connection
-from lore.text import tokens
+from lore.text import chat_commands, tokens
 
 _SEALED = "~"
 """Prefix of digests that are keyed with the key of this home; older digests have none."""
@@ -30,14 +29,35 @@ _PLACEHOLDER = "What was said here is not recorded, as the person wished."
 FindKeys = Callable[[Connection], set[str]]
 
 
+def find_private_entries(client: ClientSession, entries: Sequence[Entry]) -> frozenset[int]:
+    """Return the numbers of the entries in private mode, without the commands themselves.
+
+    Unless the agent marks injected text, only an entry with a single text is a command.
+    """
+    numbers: list[int] = []
+    is_on, command = False, ""
+    for number, entry in enumerate(entries):
+        if entry.voice == "user":
+            is_on, command = _apply_command(client, entry, is_on=is_on)
+        if is_on and not command and entry.voice != "system":
+            numbers.append(number)
+    return frozenset(numbers)
+
+
 def is_private_dialogue(client: ClientSession, entries: Sequence[Entry]) -> bool:
     """Return whether a conversation is in private mode at its end, by its own text."""
-    return private_mode.is_private(entries, joined=client.marks_injected_text)
+    is_on = False
+    for entry in entries:
+        if entry.voice == "user":
+            is_on, _ = _apply_command(client, entry, is_on=is_on)
+    return is_on
 
 
-def has_private_entries(client: ClientSession, entries: Sequence[Entry]) -> bool:
-    """Return whether any entry of a history was said in private mode, by its own text."""
-    return bool(private_mode.find_private_entries(entries, joined=client.marks_injected_text))
+def _apply_command(client: ClientSession, entry: Entry, *, is_on: bool) -> tuple[bool, str]:
+    """Return whether private mode is on after an entry, and the command that the entry is."""
+    command = chat_commands.find_command(entry.typed(joined=client.marks_injected_text))
+    switch = chat_commands.private_switch(command)
+    return (is_on if switch is None else switch), command
 
 
 class PrivateMode:
@@ -48,7 +68,7 @@ class PrivateMode:
         self._database = memory.database
         self._name_of = name_of
         self._key = home_key(memory.settings, "amnesia")
-        self._pending: set[str] = set()
+        self.pending: set[str] = set()
         """Sessions whose switch is not stored yet."""
 
     def mark_pending(self, client: ClientSession) -> None:
@@ -57,19 +77,11 @@ class PrivateMode:
         Unnamed sessions are skipped: their history says it, and others may have the same name.
         """
         if not client.unnamed:
-            self._pending.add(client.session)
-
-    def clear_pending(self, client: ClientSession) -> None:
-        """Forget that the switch of a session is not stored yet."""
-        self._pending.discard(client.session)
+            self.pending.add(client.session)
 
     def is_pending(self, client: ClientSession) -> bool:
         """Return whether the switch of a session, or of its parent, is not stored yet."""
-        return client.session in self._pending or client.parent in self._pending
-
-    def must_retry(self, client: ClientSession) -> bool:
-        """Return whether the switch of this very session is still to be stored."""
-        return client.session in self._pending
+        return client.session in self.pending or client.parent in self.pending
 
     def is_private(self, db: Connection, client: ClientSession) -> bool:
         """Return whether a session, or its parent, is in private mode by the store."""
@@ -125,7 +137,7 @@ class PrivateMode:
     ) -> frozenset[int]:
         """Return the numbers of the entries that must not be stored."""
         excluded = dialogue_state.find_excluded_entries(db, self._name_of(client.session))
-        private = private_mode.find_private_entries(entries, joined=client.marks_injected_text)
+        private = find_private_entries(client, entries)
         if not excluded:
             return private
         return private | {

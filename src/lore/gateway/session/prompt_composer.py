@@ -8,28 +8,33 @@ prompt.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from lore.budget import cache_economics
 from lore.budget.cache_economics import KEEP_TOKENS, CostPolicy, SessionCosts, forecast_session
 from lore.budget.estimate import add_turn
-from lore.context import layers, planner, prompt_text, tiers
+from lore.context import layers, planner, prompt_text
 from lore.context.layers import KNOWLEDGE_SHARE, OUTPUT_SHARE, PromptRoom, TokenMeasure
 from lore.errors import StoreError
 from lore.gateway.session import session_state
 from lore.gateway.session.private_mode import is_private_dialogue
-from lore.gateway.session.session_registry import MAX_SESSIONS, SessionRegistry
-from lore.gateway.session.session_state import ComposedPrompt, SessionState, StateChange
+from lore.gateway.session.session_state import (
+    MAX_SESSIONS,
+    NOTHING,
+    ComposedPrompt,
+    Draft,
+    SessionRegistry,
+    SessionState,
+)
 from lore.gateway.session.session_store import KNOWLEDGE_TOKENS, SessionStore
 from lore.memory.facade import Memory
 from lore.records import (
     ClientSession,
     Dialogue,
     Entry,
-    InjectedItem,
     Injection,
     Layer,
     Measured,
@@ -49,23 +54,15 @@ much to the cache again costs some cents. For a session that began as a pass-thr
 of the prompt counts too."""
 
 
-_NOTHING = Injection()
-
-
 class PromptComposer:
     """Composes the prompts of all sessions."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._settings = memory.settings
-        self._store = SessionStore(memory)
-        self._registry = SessionRegistry(self._store)
+        self.store = SessionStore(memory)
+        self.sessions = SessionRegistry(self.store)
         self._passthrough: deque[str] = deque(maxlen=MAX_SESSIONS)
-
-    @property
-    def store(self) -> SessionStore:
-        """Return the store of the gateway's sessions."""
-        return self._store
 
     def compose(
         self,
@@ -82,9 +79,9 @@ class PromptComposer:
         `gives_memory` is False for a client whose own hooks give it memory. A `note` is put behind
         the last entry.
         """
-        state = self._registry.get(client)
+        state = self.sessions.get(client)
         price = self._price(dialogue.model, provider)
-        draft = _Draft.of(state, dialogue)
+        draft = Draft.of(state, dialogue)
         cold = session_state.is_cold(draft.snapshot.measured, self._memory.database.now())
         if draft.snapshot.is_private or is_private_dialogue(client, dialogue.entries):
             return self._private_prompt(state, client, dialogue, price, cold=cold)
@@ -114,15 +111,15 @@ class PromptComposer:
 
         For a request whose deadline passed: nothing is looked up except the cache generation.
         """
-        state = self._registry.find(client)
+        state = self.sessions.find(client)
         is_private = is_private_dialogue(client, dialogue.entries)
         if state is None or not (
             state.snapshot.measured.turns or state.snapshot.is_private or is_private
         ):
             return None
         price = self._price(dialogue.model, provider)
-        self._registry.refresh(client, state)
-        draft = _Draft.of(state, dialogue)
+        self.sessions.refresh(client, state)
+        draft = Draft.of(state, dialogue)
         cold = session_state.is_cold(draft.snapshot.measured, self._memory.database.now())
         if draft.snapshot.is_private or is_private:
             return self._private_prompt(state, client, dialogue, price, cold=cold)
@@ -136,18 +133,18 @@ class PromptComposer:
         change = composed.change
         if change is None:
             return
-        session_state.apply_change(change, rewritten=composed.plan.busts or composed.cold)
-        self._registry.save(client, change.state)
+        change.apply(rewritten=composed.plan.busts or composed.cold)
+        self.sessions.save(client, change.state)
         if not change.state.snapshot.is_private:
-            self._store.record_withdrawn(client, change.withdrawn)
-            self._store.record_given(client, change.injections)
+            self.store.record_withdrawn(client, change.withdrawn)
+            self.store.record_given(client, change.injections)
 
     def compose_full(self, client: ClientSession, dialogue: Dialogue) -> ComposedPrompt:
         """Return a prompt with nothing left out, with the same prefix as the session's prompts.
 
         A session that exceeds the window is planned like its last turn.
         """
-        state = self._registry.get(client)
+        state = self.sessions.get(client)
         price = self._price(dialogue.model, "")
         snapshot = state.snapshot
         snapshot = replace(
@@ -166,14 +163,6 @@ class PromptComposer:
         """Remember that a session began with a request that was passed through."""
         self._passthrough.append(client.place)
 
-    def markers(self, client: ClientSession, *, from_cache: bool = False) -> Mapping[str, str]:
-        """Return what the markers of a session stand for; `from_cache`: only those cached here."""
-        return self._registry.markers(client, from_cache=from_cache)
-
-    def save_markers(self, client: ClientSession, markers: Mapping[str, str]) -> None:
-        """Save what markers stand for, and wait until that is durable."""
-        self._registry.save_markers(client, markers)
-
     def record_usage(
         self,
         client: ClientSession,
@@ -187,7 +176,7 @@ class PromptComposer:
 
         `tool_chars` is the length of the tool definition that the gateway added.
         """
-        state = self._registry.get(client, from_cache=True)
+        state = self.sessions.get(client, from_cache=True)
         now = self._memory.database.now().timestamp()
         with state.lock:
             before = state.snapshot.measured
@@ -218,14 +207,14 @@ class PromptComposer:
                 without.input_tokens,
             )
             state.snapshot = replace(state.snapshot, measured=measured)
-            self._registry.save(client, state)
+            self.sessions.save(client, state)
         if state.past_turns is None:
             state.past_turns = self._memory.budget.past_turns(project=client.project)
         return without
 
     def cache_left_s(self, client: ClientSession) -> float | None:
         """Return how long the last prompt of a session is still cached, None if it is not."""
-        state = self._registry.find(client)
+        state = self.sessions.find(client)
         last = state.snapshot.measured if state is not None else Measured()
         if not last.at_s:
             return None
@@ -236,12 +225,12 @@ class PromptComposer:
         self, client: ClientSession, tokens: int, most_tokens: int, *, layer: Layer = 0
     ) -> None:
         """Remember that a provider refused a prompt of a layer as too long."""
-        state = self._registry.get(client)
+        state = self.sessions.get(client)
         with state.lock:
             pins = state.snapshot.pins
             raised = planner.raise_floor(replace(pins, layer=layer), tokens, most_tokens)
             state.snapshot = replace(state.snapshot, pins=replace(pins, floor=raised.floor))
-            self._registry.save(client, state)
+            self.sessions.save(client, state)
 
     def record(
         self,
@@ -256,44 +245,28 @@ class PromptComposer:
         A request that was made in private mode is never stored, even if private mode ended
         meanwhile.
         """
-        state = self._registry.get(client, from_cache=True)
+        state = self.sessions.get(client, from_cache=True)
         if state.snapshot.is_private:
-            self._registry.retry_private_mode(client)
+            self.sessions.retry_private_mode(client)
             return 0
         if is_private:
             if not client.unnamed:
-                self._store.exclude_entries(client, entries)
+                self.store.exclude_entries(client, entries)
             return 0
         chain = layers.history_hashes(entries)
         recorded = set(state.recorded_digests)
         first = max((n + 1 for n, link in enumerate(chain) if link in recorded), default=0)
-        stored = self._store.record(client, entries, first=first, model=model)
+        stored = self.store.record(client, entries, first=first, model=model)
         state.recorded_digests.extend(chain[-2:])
         return len(stored)
-
-    def clear_caches(self, generation: str) -> None:
-        """Drop cached texts that belong to another generation."""
-        self._registry.clear_caches(generation)
 
     def needs_distillation(self, composed: ComposedPrompt) -> bool:
         """Return whether a session is long enough to need distillations soon."""
         return composed.whole_tokens >= self._cost_policy().keep_tokens
 
-    def mark_private(self, client: ClientSession) -> None:
-        """Switch private mode on in this process, without asking the store."""
-        self._registry.mark_private(client)
-
-    def begin_private_mode(self, client: ClientSession) -> None:
-        """Switch private mode on: nothing is stored or given from now on."""
-        self._registry.begin_private_mode(client)
-
-    def end_private_mode(self, client: ClientSession, dialogue: Dialogue) -> None:
-        """Switch private mode off after this dialogue."""
-        self._registry.end_private_mode(client, dialogue)
-
     def describe(self, client: ClientSession, dialogue: Dialogue) -> str:
         """Describe the state of a session to the person who asks."""
-        snapshot = self._registry.get(client).snapshot
+        snapshot = self.sessions.get(client).snapshot
         last = snapshot.measured
         lines = [f"Session {client.session} of {client.agent}, {last.turns} turns."]
         if client.project:
@@ -315,22 +288,20 @@ class PromptComposer:
         """Return the prompt of a private session, and store its private mode for its subagents."""
         if not client.unnamed and (client.parent or not state.snapshot.is_private):
             with suppress(StoreError):
-                self._store.private_mode.begin_from_context(client)
+                self.store.private_mode.begin_from_context(client)
         snapshot = replace(state.snapshot, is_private=True)
         return replace(session_state.compose_full(state, snapshot, dialogue, price), cold=cold)
 
     def _price(self, model: str, provider: str) -> ModelPrice:
         return self._memory.budget.find_model_price(model, provider=provider) or UNKNOWN_PRICE
 
-    def _without_knowledge(
-        self, draft: _Draft, client: ClientSession, dialogue: Dialogue
-    ) -> _Draft:
+    def _without_knowledge(self, draft: Draft, client: ClientSession, dialogue: Dialogue) -> Draft:
         """Leave a session without memory that began so, unless little of it is cached."""
         if draft.snapshot.measured.turns or client.first.place not in self._passthrough:
             return draft
         if session_state.dialogue_chars(dialogue) + dialogue.fixed_chars < _MAX_NEW_SESSION_CHARS:
             return draft
-        return draft.with_knowledge(_NOTHING, bare=True)
+        return draft.with_knowledge(NOTHING, bare=True)
 
     def _knowledge_budget(self, state: SessionState, dialogue: Dialogue, price: ModelPrice) -> int:
         fixed = session_state.token_measure(state, dialogue).of_chars(dialogue.fixed_chars)
@@ -339,13 +310,13 @@ class PromptComposer:
 
     def _with_knowledge(
         self,
-        draft: _Draft,
+        draft: Draft,
         *,
         client: ClientSession,
         dialogue: Dialogue,
         budget_tokens: int,
         rewritten: bool,
-    ) -> _Draft:
+    ) -> Draft:
         """Choose the knowledge of a session at its start, and whenever its prefix is rewritten."""
         if (draft.snapshot.knowledge is not None or draft.snapshot.bare) and not rewritten:
             return draft
@@ -353,9 +324,9 @@ class PromptComposer:
             rewritten or session_state.dialogue_chars(dialogue) < _MAX_NEW_SESSION_CHARS
         )
         if not may:
-            return draft.with_knowledge(_NOTHING)
+            return draft.with_knowledge(NOTHING)
         return draft.with_knowledge(
-            self._store.choose_knowledge(client, budget_tokens=budget_tokens)
+            self.store.choose_knowledge(client, budget_tokens=budget_tokens)
         )
 
     def _load_distillations(
@@ -367,7 +338,7 @@ class PromptComposer:
             session_state.dialogue_chars(dialogue)
         )
         if state.snapshot.pins.layer or raw_tokens >= self._cost_policy().keep_tokens:
-            state.distilled = tuple(self._store.find_distillations(client, dialogue.entries))
+            state.distilled = tuple(self.store.find_distillations(client, dialogue.entries))
 
     def _plan(
         self,
@@ -398,7 +369,7 @@ class PromptComposer:
             return session_state.plan_full(state, snapshot, dialogue, price)
         distilled = (*state.distilled, *snapshot.tiers)
         if strategy == "tiered":
-            return tiers.plan_tiers(dialogue, pins, distilled, terms, condense=condense)
+            return planner.plan_tiers(dialogue, pins, distilled, terms, condense=condense)
         return planner.plan_prompt(dialogue, pins, distilled, terms)
 
     def _cost_policy(self) -> CostPolicy:
@@ -430,60 +401,6 @@ class PromptComposer:
             calibration.calibrated,
             calibration.turns_without_writes,
             calibration.billed_read_usd(price),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """The snapshot that a session would have with the prompt in the making."""
-
-    state: SessionState
-    dialogue: Dialogue
-    snapshot: SessionSnapshot
-    generation: str
-    last: str
-    before: frozenset[InjectedItem]
-    """Memory that earlier prompts contained."""
-    knowledge: Injection = _NOTHING
-    note: Injection = _NOTHING
-    """Both only as far as they are new to the session."""
-
-    @classmethod
-    def of(cls, state: SessionState, dialogue: Dialogue) -> _Draft:
-        """Start from the current state of a session."""
-        last = layers.last_spoken_entry(dialogue.entries)
-        with state.lock:
-            before = state.withdrawn | session_state.given_in(state.snapshot)
-            key = last.key if last is not None else ""
-            return cls(state, dialogue, state.snapshot, state.generation, key, before)
-
-    def with_knowledge(self, knowledge: Injection, *, bare: bool = False) -> _Draft:
-        """Return the draft with other knowledge."""
-        injected = {**self.snapshot.told, session_state.KNOWLEDGE: knowledge.given}
-        snapshot = replace(self.snapshot, knowledge=knowledge.text, bare=bare, told=injected)
-        return replace(self, snapshot=snapshot, knowledge=knowledge)
-
-    def with_note(self, note: Injection | None) -> _Draft:
-        """Return the draft with a note, unless its last entry was sent before."""
-        if note is None or not note.text or not self.last or self.last in self.snapshot.notes:
-            return self
-        with self.state.lock:
-            if self.last in self.state.sent_without_note:
-                return self
-        notes = {**self.snapshot.notes, self.last: note.text}
-        injected = {**self.snapshot.told, self.last: note.given}
-        snapshot = replace(self.snapshot, notes=notes, told=injected)
-        return replace(self, snapshot=snapshot, note=note)
-
-    def change(self, plan: Plan, *, rewritten: bool) -> StateChange:
-        """Return the change of the session by a plan; repeated notes are dropped from a `rewritten`
-        prefix."""
-        snapshot = session_state.after_plan(self.snapshot, self.dialogue, plan)
-        snapshot = session_state.drop_repeated_notes(snapshot, self.last) if rewritten else snapshot
-        sent = session_state.given_in(snapshot)
-        injections = tuple(one for one in (self.knowledge, self.note) if sent.issuperset(one.given))
-        return StateChange(
-            self.state, snapshot, self.generation, self.last, injections, self.before - sent
         )
 
 

@@ -1,20 +1,27 @@
-"""State of one session in this process, and the prompts that can be built from it alone."""
+"""State of the sessions in this process, and the prompts that can be built from it alone."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from lore.budget.estimate import Calibration, ReportedTurn
 from lore.budget.reports import usage_without_additions, usage_without_compaction
-from lore.context import layers, planner, tiers
+from lore.context import layers, planner
 from lore.context.layers import PromptRoom, StandingTexts, TokenMeasure
 from lore.context.planner import PlanTerms
+from lore.errors import StoreError
+from lore.gateway.session.session_store import MARKER_TIMEOUT_S, SNAPSHOT_FIELDS, SessionStore
 from lore.records import (
+    ClientSession,
     Dialogue,
     Distilled,
     InjectedItem,
@@ -27,6 +34,8 @@ from lore.records import (
     TokenUse,
 )
 from lore.store.dialogue_state import StateName
+
+NOTHING = Injection()
 
 KNOWLEDGE = ""
 """Key of the knowledge block in `told`, where notes have the keys of their entries."""
@@ -90,6 +99,30 @@ class StateChange:
     withdrawn: frozenset[InjectedItem] = frozenset()
     """Memory that earlier prompts contained and this one does not."""
 
+    def apply(self, *, rewritten: bool) -> None:
+        """Apply the change to its session, once its prompt was sent; later changes stay.
+
+        Earlier notes are dropped where the prefix is `rewritten`. No texts are taken over if
+        anything was forgotten meanwhile.
+        """
+        state, then = self.state, self.snapshot
+        with state.lock:
+            now = state.snapshot
+            pins = replace(then.pins, floor=max(now.pins.floor, then.pins.floor))
+            state.snapshot = replace(now, pins=pins)
+            if state.generation == self.generation:
+                state.snapshot = replace(
+                    state.snapshot,
+                    knowledge=then.knowledge,
+                    notes=then.notes if rewritten else {**now.notes, **then.notes},
+                    tiers=then.tiers,
+                    bare=then.bare,
+                    told=then.told if rewritten else {**now.told, **then.told},
+                )
+            state.withdrawn -= self.withdrawn
+            if self.last and self.last not in state.snapshot.notes:
+                state.sent_without_note.append(self.last)
+
 
 @dataclass(frozen=True, slots=True)
 class ComposedPrompt:
@@ -140,19 +173,9 @@ def token_measure(state: SessionState, dialogue: Dialogue) -> TokenMeasure:
     return TokenMeasure(ratio, last.tokens if goes_on else 0, last.entries if goes_on else 0)
 
 
-def has_begun(snapshot: SessionSnapshot) -> bool:
-    """Return whether a session had a prompt before."""
-    return snapshot.knowledge is not None or bool(snapshot.measured.turns)
-
-
 def dialogue_chars(dialogue: Dialogue) -> int:
     """Return the length of all entries in characters."""
     return sum(entry.chars for entry in dialogue.entries)
-
-
-def drop_texts(snapshot: SessionSnapshot) -> SessionSnapshot:
-    """Return a snapshot without the texts that may quote forgotten memory."""
-    return replace(snapshot, knowledge=None, notes={}, tiers=(), told={})
 
 
 def given_in(snapshot: SessionSnapshot) -> frozenset[InjectedItem]:
@@ -165,7 +188,8 @@ def advance_generation(state: SessionState, generation: str) -> None:
     if generation == state.generation:
         return
     state.withdrawn |= given_in(state.snapshot)
-    state.snapshot, state.markers, state.distilled = drop_texts(state.snapshot), {}, ()
+    state.snapshot = replace(state.snapshot, knowledge=None, notes={}, tiers=(), told={})
+    state.markers, state.distilled = {}, ()
     state.has_all_markers = False
     state.generation, state.submitted = generation, None
 
@@ -221,37 +245,12 @@ def build_prompt(
     )
 
 
-def apply_change(change: StateChange, *, rewritten: bool) -> None:
-    """Apply the change of a prompt that was sent to its session; later changes stay.
-
-    Earlier notes are dropped where the prefix is `rewritten`. No texts are taken over if anything
-    was forgotten meanwhile.
-    """
-    state, then = change.state, change.snapshot
-    with state.lock:
-        now = state.snapshot
-        pins = replace(then.pins, floor=max(now.pins.floor, then.pins.floor))
-        state.snapshot = replace(now, pins=pins)
-        if state.generation == change.generation:
-            state.snapshot = replace(
-                state.snapshot,
-                knowledge=then.knowledge,
-                notes=then.notes if rewritten else {**now.notes, **then.notes},
-                tiers=then.tiers,
-                bare=then.bare,
-                told=then.told if rewritten else {**now.told, **then.told},
-            )
-        state.withdrawn -= change.withdrawn
-        if change.last and change.last not in state.snapshot.notes:
-            state.sent_without_note.append(change.last)
-
-
 def is_cold(measured: Measured, now: datetime) -> bool:
     """Return whether the provider's cache of the last prompt has expired."""
     return bool(measured.at_s) and now.timestamp() - measured.at_s > measured.lifetime_s
 
 
-def after_plan(snapshot: SessionSnapshot, dialogue: Dialogue, plan: Plan) -> SessionSnapshot:
+def _after_plan(snapshot: SessionSnapshot, dialogue: Dialogue, plan: Plan) -> SessionSnapshot:
     """Return the snapshot after a plan; notes on entries that a bust leaves out are dropped."""
     notes = snapshot.notes
     if plan.busts and plan.start and notes:
@@ -261,7 +260,7 @@ def after_plan(snapshot: SessionSnapshot, dialogue: Dialogue, plan: Plan) -> Ses
     return replace(snapshot, pins=plan.state, tiers=_tier_distillations(snapshot.tiers, plan))
 
 
-def drop_repeated_notes(snapshot: SessionSnapshot, last: str) -> SessionSnapshot:
+def _drop_repeated_notes(snapshot: SessionSnapshot, last: str) -> SessionSnapshot:
     """Drop notes that repeat the knowledge; the last one stays if it says more."""
     in_knowledge = {*snapshot.told.get(KNOWLEDGE, ())}
     notes = {
@@ -283,7 +282,7 @@ def _keep_notes(snapshot: SessionSnapshot, notes: Mapping[str, str]) -> SessionS
 def _tier_distillations(known: Sequence[Distilled], plan: Plan) -> tuple[Distilled, ...]:
     """Return the distillations that tiers made, including those of this plan."""
     by_id = {
-        one.id: one for one in (*known, *plan.prefix) if one.id.startswith(tiers.TIER_ID_PREFIX)
+        one.id: one for one in (*known, *plan.prefix) if one.id.startswith(planner.TIER_ID_PREFIX)
     }
     return tuple(one for one in by_id.values() if one.id in plan.state.prefix)
 
@@ -301,6 +300,60 @@ def _prompt_chars(dialogue: Dialogue, plan: Plan, snapshot: SessionSnapshot) -> 
             short = block.call_id in plan.annotated and layers.is_long_output(block)
             total += layers.MAX_ANNOTATION_CHARS // 2 if short else block.chars
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The snapshot that a session would have with the prompt in the making."""
+
+    state: SessionState
+    dialogue: Dialogue
+    snapshot: SessionSnapshot
+    generation: str
+    last: str
+    before: frozenset[InjectedItem]
+    """Memory that earlier prompts contained."""
+    knowledge: Injection = NOTHING
+    note: Injection = NOTHING
+    """Both only as far as they are new to the session."""
+
+    @classmethod
+    def of(cls, state: SessionState, dialogue: Dialogue) -> Draft:
+        """Start from the current state of a session."""
+        last = layers.last_spoken_entry(dialogue.entries)
+        with state.lock:
+            before = state.withdrawn | given_in(state.snapshot)
+            key = last.key if last is not None else ""
+            return cls(state, dialogue, state.snapshot, state.generation, key, before)
+
+    def with_knowledge(self, knowledge: Injection, *, bare: bool = False) -> Draft:
+        """Return the draft with other knowledge."""
+        injected = {**self.snapshot.told, KNOWLEDGE: knowledge.given}
+        snapshot = replace(self.snapshot, knowledge=knowledge.text, bare=bare, told=injected)
+        return replace(self, snapshot=snapshot, knowledge=knowledge)
+
+    def with_note(self, note: Injection | None) -> Draft:
+        """Return the draft with a note, unless its last entry was sent before."""
+        if note is None or not note.text or not self.last or self.last in self.snapshot.notes:
+            return self
+        with self.state.lock:
+            if self.last in self.state.sent_without_note:
+                return self
+        notes = {**self.snapshot.notes, self.last: note.text}
+        injected = {**self.snapshot.told, self.last: note.given}
+        snapshot = replace(self.snapshot, notes=notes, told=injected)
+        return replace(self, snapshot=snapshot, note=note)
+
+    def change(self, plan: Plan, *, rewritten: bool) -> StateChange:
+        """Return the change of the session by a plan; repeated notes are dropped from a `rewritten`
+        prefix."""
+        snapshot = _after_plan(self.snapshot, self.dialogue, plan)
+        snapshot = _drop_repeated_notes(snapshot, self.last) if rewritten else snapshot
+        sent = given_in(snapshot)
+        injections = tuple(one for one in (self.knowledge, self.note) if sent.issuperset(one.given))
+        return StateChange(
+            self.state, snapshot, self.generation, self.last, injections, self.before - sent
+        )
 
 
 def usage_without_lore(
@@ -340,3 +393,226 @@ def usage_without_lore(
 
 def _is_cached(use: TokenUse) -> bool:
     return use.cache_read_tokens + use.cache_write_tokens + use.cache_write_1h_tokens > 0
+
+
+T = TypeVar("T")
+
+
+class LruCache(Generic[T]):
+    """Least-recently-used cache by name; safe for threads.
+
+    A value that is evicted while a thread still uses it is found again: two values of one name
+    would have two locks.
+    """
+
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._last: OrderedDict[str, T] = OrderedDict()
+        self._in_use: WeakValueDictionary[str, T] = WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def find(self, name: str) -> T | None:
+        """Return the value of a name, or None."""
+        with self._lock:
+            value = self._in_use.get(name)
+            if value is not None:
+                self._touch(name, value)
+            return value
+
+    def add(self, name: str, value: T) -> T:
+        """Add a value unless the name has one; return the value of the name."""
+        with self._lock:
+            current = self._in_use.setdefault(name, value)
+            self._touch(name, current)
+            return current
+
+    def all(self) -> list[T]:
+        """Return all values that are cached or in use."""
+        with self._lock:
+            return list(self._in_use.values())
+
+    def _touch(self, name: str, value: T) -> None:
+        self._last[name] = value
+        self._last.move_to_end(name)
+        while len(self._last) > self._max_size:
+            self._last.popitem(last=False)
+
+
+MAX_SESSIONS = 256
+"""Sessions cached in this process; the state of others is in the store."""
+
+
+class SessionRegistry:
+    """Finds the state of a session in this process or in the store, and saves it."""
+
+    def __init__(self, store: SessionStore) -> None:
+        self._store = store
+        self._sessions = LruCache[SessionState](MAX_SESSIONS)
+        self._private_mode = store.private_mode
+
+    def find(self, client: ClientSession) -> SessionState | None:
+        """Return the cached state of a session, or None."""
+        return self._sessions.find(client.place)
+
+    def get(self, client: ClientSession, *, from_cache: bool = False) -> SessionState:
+        """Return the state of a session.
+
+        With `from_cache` a cached state is not compared with the store; that is enough where
+        nothing is given from memory.
+        """
+        state = self.find(client) if from_cache else None
+        state = state or self._load(client)
+        with state.lock:
+            if self._private_mode.is_pending(client) and not state.snapshot.is_private:
+                state.snapshot = replace(state.snapshot, is_private=True)
+        return state
+
+    def _load(self, client: ClientSession) -> SessionState:
+        cached = self.find(client)
+        if cached is not None:
+            self.refresh(client, cached)
+            return cached
+        # The generation first: what is forgotten between the two reads is then dropped again.
+        generation = self._store.generation()
+        snapshot = self._store.load(client)
+        has_begun = snapshot.knowledge is not None or bool(snapshot.measured.turns)
+        if client.began and not has_begun:
+            snapshot = self._continue_from_first(client, snapshot)
+        state = SessionState(snapshot, restore_calibration(snapshot.measured), generation)
+        return self._sessions.add(client.place, state)
+
+    def _continue_from_first(
+        self, client: ClientSession, snapshot: SessionSnapshot
+    ) -> SessionSnapshot:
+        """Return the state of a session that had another name at its first request."""
+        first = self.get(client.first).snapshot
+        with suppress(StoreError):
+            self._store.copy_injections(client)
+        return replace(first, is_private=snapshot.is_private)
+
+    def _set_private(self, client: ClientSession, *, is_private: bool) -> None:
+        state = self.get(client)
+        with state.lock:
+            state.snapshot = replace(state.snapshot, is_private=is_private)
+            state.revision += 1
+
+    def refresh(self, client: ClientSession, state: SessionState) -> None:
+        """Drop texts that may quote forgotten memory, and reread private mode: any process may have
+        changed both."""
+        before = state.revision
+        generation, is_private = self._generation_and_privacy(client, state)
+        if (generation, is_private) == (state.generation, state.snapshot.is_private):
+            return
+        with state.lock:
+            if state.revision != before:
+                return  # Changed meanwhile: what was read may be older.
+            state.revision += 1
+            state.snapshot = replace(state.snapshot, is_private=is_private)
+            advance_generation(state, generation)
+
+    def clear_caches(self, generation: str) -> None:
+        """Drop the texts of all sessions that belong to another generation."""
+        for state in self._sessions.all():
+            with state.lock:
+                state.revision += state.generation != generation
+                advance_generation(state, generation)
+
+    def _generation_and_privacy(
+        self, client: ClientSession, state: SessionState
+    ) -> tuple[str, bool]:
+        """Return both as stored, or as cached where the store cannot be read."""
+        try:
+            generation, is_private = self._store.generation_and_privacy(client)
+        except StoreError:
+            return state.generation, state.snapshot.is_private
+        return generation, is_private or self._private_mode.is_pending(client)
+
+    def save(self, client: ClientSession, state: SessionState) -> None:
+        """Save the state of a session without waiting; a write that failed is retried, a pending
+        one is not."""
+        with state.lock:
+            if state.snapshot.is_private:
+                return
+            before, after = state.submitted, state.snapshot
+            changed = frozenset(
+                name
+                for name in SNAPSHOT_FIELDS
+                if before is None or getattr(before, name) != getattr(after, name)
+            )
+            state.unsaved |= changed
+            state.submitted = state.snapshot
+            is_pending = state.pending_write is not None and not state.pending_write.done()
+            if not state.unsaved or (is_pending and not changed):
+                return
+            state.write_count += 1
+            with suppress(StoreError):
+                # Under the lock, so that the last write comes last.
+                names = frozenset(state.unsaved)
+                pending_write = self._store.save(
+                    client, state.snapshot, generation=state.generation, names=names
+                )
+                pending_write.add_done_callback(partial(_mark_saved, state, state.write_count))
+                state.pending_write = pending_write
+
+    def markers(self, client: ClientSession, *, from_cache: bool = False) -> Mapping[str, str]:
+        """Return what the markers of a session stand for; `from_cache`: only those cached here."""
+        if from_cache:
+            return self._cached_markers(client)
+        state = self.get(client)
+        with state.lock:
+            generation, is_complete = state.generation, state.has_all_markers
+        if not is_complete:
+            stored = self._store.load_markers(client)
+            with state.lock:
+                # Markers of another generation may quote what is forgotten.
+                if state.generation == generation:
+                    state.markers, state.has_all_markers = {**stored, **state.markers}, True
+        return self._cached_markers(client)
+
+    def _cached_markers(self, client: ClientSession) -> Mapping[str, str]:
+        states = [self.find(one) for one in dict.fromkeys((client.first, client))]
+        return {id_: text for state in states if state for id_, text in state.markers.items()}
+
+    def save_markers(
+        self,
+        client: ClientSession,
+        markers: Mapping[str, str],
+        *,
+        timeout_s: float = MARKER_TIMEOUT_S,
+    ) -> None:
+        """Cache what markers stand for, and wait until they are durable."""
+        state = self.get(client, from_cache=True)
+        with state.lock:
+            state.markers = {**state.markers, **markers}
+        self._store.save_markers(client, markers, timeout_s=timeout_s)
+
+    def begin_private_mode(self, client: ClientSession) -> None:
+        """Switch private mode on for a named session, and store that."""
+        if client.unnamed:
+            return
+        self._private_mode.mark_pending(client)
+        self._private_mode.begin(client)
+        self._set_private(client, is_private=True)
+        self._private_mode.pending.discard(client.session)
+
+    def end_private_mode(self, client: ClientSession, dialogue: Dialogue) -> None:
+        """Switch private mode off after this dialogue."""
+        if client.unnamed:
+            return
+        self._store.end_private_mode(client, dialogue.entries)
+        self._private_mode.pending.discard(client.session)
+        self._set_private(client, is_private=False)
+
+    def retry_private_mode(self, client: ClientSession) -> None:
+        """Store a switch to private mode that could not be stored before."""
+        if client.session in self._private_mode.pending:
+            self.begin_private_mode(client)
+
+
+def _mark_saved(state: SessionState, number: int, pending_write: Future[None]) -> None:
+    """Clear the unsaved fields if this was the last write: it contains all earlier ones."""
+    if pending_write.cancelled() or pending_write.exception() is not None:
+        return
+    with state.lock:
+        if state.write_count == number:
+            state.unsaved.clear()

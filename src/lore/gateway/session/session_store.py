@@ -339,17 +339,6 @@ def _covered_entries(last: Sequence[int | None], until: int, excluded: Container
     return count
 
 
-def changed_fields(
-    snapshot: SessionSnapshot, before: SessionSnapshot | None
-) -> frozenset[dialogue_state.StateName]:
-    """Return the names of the fields that differ between two snapshots."""
-    if before is None:
-        return SNAPSHOT_FIELDS
-    return frozenset(
-        name for name in SNAPSHOT_FIELDS if getattr(snapshot, name) != getattr(before, name)
-    )
-
-
 def _packed(pins: PromptState) -> dict[str, Any]:
     return asdict(pins) | {"annotated": sorted(pins.annotated)}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,57 +20,19 @@ from lore.llm.offline.sentence_rules import (
 )
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, MessageText, Segment
 from lore.text import call_text, entities, goals, sentences, statements, words
+from lore.text.regex import PatternFile
 from lore.text.statements import Statement, stands_alone, strip_opening
+
+_re = PatternFile("extraction_rules")
 
 _PURPOSES = {
     "test": "run the tests of this project",
     "lint": "lint this project",
     "build": "build this project",
 }
-_OF_THE_PROJECT = re.compile(
-    r"^(?:mise|just|make|task|npm|pnpm|yarn|bun|uv|poetry|tox|nox|cargo|gradle|\./gradlew|mvn|rake"
-    r"|composer|dotnet|bazel|deno)\s+\S|^go (?:test|build|vet) \./\.\.\.|^(?:pytest"
-    r"|golangci-lint run|ruff check|mypy|eslint|tsc)\b"
-)
-_NARROW = re.compile(
-    r"\s-(?:run|k|t|timeout|count)\b|::|\bTest[A-Z]|/tmp/|<<|\$\(|[|;&\"'<>]|\b\w+_test\b|\w/\w"
-    r"|/\w+/"
-)
-"""A command for one test, one file or one moment is not how the project is checked."""
 
-_PROBE = re.compile(
-    r"\s--?(?:help|h|version|V|dry-run|list\w*)\b|\s(?:help|list)\b|\|\||\|\s*(?:e?grep|rg|awk|jq|wc"
-    r"|sed|xxd)\b"
-)
-"""A command that only asks for help or filters output does not do the task."""
-
-_OPTION = re.compile(r"\s--?\w|\s--\s")
-"""With options, a command is a one-off variant unless it is run again."""
 
 _MAX_COMMAND_CHARS = 80
-_COMMAND = re.compile(
-    r"`((?:mise|just|make|task|npm|npx|pnpm|yarn|bun|uv|uvx|pip|poetry|cargo|go|git|gh|docker"
-    r"|docker-compose|kubectl|helm|terraform|aws|gcloud|brew|apt|systemctl|psql|redis-cli|python3?"
-    r"|node|flask|django-admin|pytest|ruff|mypy|curl|ssh|scp|rsync|lore|claude|\./[\w./-]+) [^`\n]"
-    r"{2,120})`"
-)
-_TRIGGER = re.compile(
-    r"^(?:to|before|after|when(?:ever)?|for)\s+([^,:`]{6,120}),?:?\s+(?:please\s+)?(?:run|use"
-    r"|execute)\s`|^(?:run|use|execute)\s`[^`]+`\s+(?:to|before|after|when(?:ever)?"
-    r"|for)\s+([^`]{6,120})[.]?$",
-    re.IGNORECASE,
-)
-_TRANSIENT = re.compile(
-    r"\b(?:let me|i'll|i ran|running|i will|would|could|might|you should see|should now|i'm|we'll"
-    r"|fails?|failed|error|doesn't|does not|instead|now|then|again|tested|passes|try|commit)\b|\?",
-    re.IGNORECASE,
-)
-
-_TO_DO = re.compile(
-    r"\b(?:next steps?|to-?do|remaining|plan|verification|before starting|checklist)\b",
-    re.IGNORECASE,
-)
-"""Items of a to-do list are done once."""
 
 
 def find_commands(
@@ -104,7 +65,7 @@ def _successful_checks(messages: Sequence[MessageText], times: Counter[str]) -> 
         command = call_text.bare_command(call.command)
         if not call.check or command in reported or not _is_general(command):
             continue
-        if _PROBE.search(call.command) or (_OPTION.search(command) and times[command] < 2):
+        if _re.probe.search(call.command) or (_re.option.search(command) and times[command] < 2):
             continue
         if call_text.classify_result(call, after.text, failed=False) == "ok":
             reported.add(command)
@@ -117,20 +78,20 @@ def _successful_checks(messages: Sequence[MessageText], times: Counter[str]) -> 
 def _is_general(command: str) -> bool:
     return bool(
         len(command) <= _MAX_COMMAND_CHARS
-        and _OF_THE_PROJECT.match(command)
-        and not _NARROW.search(command)
+        and _re.of_the_project.match(command)
+        and not _re.narrow.search(command)
     )
 
 
 def _recommended_command(one: MessageText, statement: Statement) -> Finding | None:
     text = strip_opening(statement.text)
-    command = _COMMAND.search(text)
-    if command is None or not has_statement_length(text) or _TRANSIENT.search(text):
+    command = _re.command.search(text)
+    if command is None or not has_statement_length(text) or _re.transient.search(text):
         return None
-    trigger = _TRIGGER.search(text)
+    trigger = _re.trigger.search(text)
     if trigger is None or not stands_alone(text):
         return None
-    if _TO_DO.search(f"{statement.heading} {statement.lead}") or _PROBE.search(command[1]):
+    if _re.to_do.search(f"{statement.heading} {statement.lead}") or _re.probe.search(command[1]):
         return None
     payload = {"command": command[1], "trigger": (trigger[1] or trigger[2]).strip()}
     return Finding(text, "workflow", LOW, 1.1, (one.id,), payload)
@@ -182,18 +143,6 @@ MAX_FOLLOWING = 60
 BRIEF_CHARS = 40
 """A shorter first sentence is no summary: the next one is added."""
 
-_AT_WORK = re.compile(
-    r"\b(?:Let me|I'll|I will) (?:\w+ )?(?:add|check|create|debug|examine|explore|find|fix"
-    r"|implement|investigate|look|make|read|remove|rename|run|search|see|start|update|use|verify"
-    r"|write)\b|\b[Cc]ommit(?:ted as)? [0-9a-f]{7,12}\b|\b(?:[Pp]ull request|PR) #\d+|\b(?:Added to"
-    r"|Changed in|All in|Noted in) `?[\w.-]+(?:/|\.md\b)"
-)
-_TOOL_FAILED = re.compile(
-    r"^[ \t]*(?:Exit code [1-9]|<tool_use_error>|Error:|FAIL|--- FAIL|panic:|fatal:|Traceback"
-    r"|error(?:\[E\d+\])?:)",
-    re.MULTILINE,
-)
-
 
 def extract(exchange: Segment, *, embed: Embed | None = None) -> list[Extract]:
     """Return the knowledge in an exchange that is worth keeping, broad before specific."""
@@ -210,7 +159,7 @@ def _find_all(messages: list[MessageText], later: Sequence[MessageText]) -> Iter
     context = agent_rules.PrecedingContext()
     for place, one in enumerate(messages):
         if one.voice == "tool":
-            if _TOOL_FAILED.search(one.text[:4_000]):
+            if _re.tool_failed.search(one.text[:4_000]):
                 context = replace(context, error=call_text.error_line(one.text), error_id=one.id)
         elif TRUST[one.origin] < UNASKED_TRUST:
             continue
@@ -242,7 +191,7 @@ def _is_work_session(messages: list[MessageText]) -> bool:
     """Return whether an agent works on a project here, rather than answers a question."""
     if any(one.voice == "tool" for one in messages):
         return True
-    return any(one.voice == "assistant" and _AT_WORK.search(one.text) for one in messages)
+    return any(one.voice == "assistant" and _re.at_work.search(one.text) for one in messages)
 
 
 def _deduplicate(findings: Iterator[Finding]) -> list[Finding]:

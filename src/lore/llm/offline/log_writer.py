@@ -9,6 +9,9 @@ from math import log1p
 
 from lore.records import Log, LogLine, MessageText, Segment
 from lore.text import instructions, sentences, tokens, words
+from lore.text.regex import PatternFile
+
+_re = PatternFile("log_writer")
 
 MAX_CHARS = 240
 """Longer clauses are cut, so that no single statement takes all the room."""
@@ -25,73 +28,10 @@ _SPLIT_CHARS = 90
 
 _SHORT_CHARS = 25
 
-_FENCE = re.compile(r"```[^\n]{0,200}\n.*?(?:```|\Z)", re.DOTALL)
-_TAG = re.compile(r"</?[a-zA-Z][\w:-]{0,40}(?:\s[^<>]{0,200})?/?>")
-_RULE = re.compile(r"[\s|:=*_~-]+")
-_BULLET = re.compile(r"\s*(?:[-*+•>]+|\d{1,2}[.)]|#{1,6}|\|)\s*")
-_NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s+(?=[A-Z0-9])")
-_MARKUP = re.compile(
-    r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|`|\[(?=[^\]]{0,200}\]\()|\]\([^)]{0,300}\)"
-)
-_JOINT = re.compile(
-    r";\s+|\s[–—-]\s+|:\s+(?=\w)|\s(?=(?:can|could|would) you\b)|,\s+(?=(?:and|but|so|or|because"
-    r"|since|while|which|where|although|though|can you|could you|would you|how|what|is there|i|we"
-    r"|it|they|he|she|then|with|using|including)\b)",
-    re.IGNORECASE,
-)
-_LEAD = re.compile(
-    r"(?:(?:sure|certainly|absolutely|of course|okay|ok|great|perfect|thanks?(?: you)?|yes|yeah"
-    r"|hey|hi|hello|wow|well|now|also|and|but|so|oh|please|got it|alright|that's great"
-    r"|sounds good|good)\b[,.!]*\s+)+",
-    re.IGNORECASE,
-)
-_ASKING = re.compile(
-    r"(?:(?:can|could|would) you (?:please )?(?:help me (?:to )?|also )?|i want (?:you )?to "
-    r"|i(?:'d| would) like (?:you )?to |i(?:'m| am) (?:trying|looking) to |help me (?:to )?"
-    r"|i need (?:you )?(?:help )?to |let me |let's |i(?:'ll| will) (?:now )?)",
-    re.IGNORECASE,
-)
-_CHANGE = re.compile(
-    r"\b(?:decided|switch(?:ed|ing)?|instead of|replac(?:ed|es|ing)|never|always|from now on"
-    r"|no longer|prefer|chose|chosen|migrat(?:ed|ing)|renam(?:ed|ing)|moved to|rather than"
-    r"|root cause|turns out|agreed|the (?:problem|issue|bug|fix) (?:is|was))\b",
-    re.IGNORECASE,
-)
-_REASON = re.compile(
-    r"\b(?:changed|upgraded|must(?: not)?|don't|because|fixed|works now|deadline|due)\b",
-    re.IGNORECASE,
-)
-_WRONG = re.compile(
-    r"\b\w*(?:Error|Exception)\b"
-    r"|\b(?:error|failed|fails|failure|panic|traceback|denied|broken|crash(?:es|ed)?)\b"
-)
-_IRRELEVANT = re.compile(
-    r"\\[a-zA-Z]+[{(\s]|\\[()\[\]]|[\d)]\s?[=+*/]\s?[\d(].*=|\[Request interrupted"
-)
-"""Steps of a calculation, and messages of the agent program itself."""
 
-_TOOL = re.compile(r"\[([A-Za-z][\w.-]{0,60})\] ")
-_OUTCOME = re.compile(
-    r"\b\w*(?:Error|Exception)\b|^\s*(?:E  |FAIL|--- FAIL|error|fatal|panic)"
-    r"|\b\d+ (?:passed|failed)|: \d+ lines(?:;|$)|\b(?:not found|denied|No such file)\b"
-)
-"""Lines of tool output that report a result, and the note that replaces long output."""
-
-_NUMBER = re.compile(r"\d")
 _IDENTIFIER = re.compile(r"[A-Za-z]*[\d_/.][\w/.:-]*\w|\w*[a-z][A-Z]\w*|[A-Z]{2,}\w*")
-_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]+")
 
-_FILLER = frozenset(
-    """able add already another anything appreciate around best better bit came come comes
-    create course day different done easily easy effective ensure even every everything
-    example feel find first follow following forward go going good great happy help helpful here's
-    hope i'm idea implement important improve include including keep know like look looking
-    lot make makes making many may maybe might much must need needed needs new nice now ok
-    okay one please point possible provide put really right say see set show something
-    start step steps still sure take thank thanks thing things think time try trying two use
-    used useful using want wants way ways well work working works would yes yet""".split()
-)
-"""Words that say little about the topic of a text."""
+_FILLER = _re.words("filler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +67,14 @@ def _split_tool_lines(text: str) -> tuple[str, list[str]]:
     spoken, used = [], []
     inside = False
     for line in text.splitlines():
-        tool = _TOOL.match(line)
+        tool = _re.tool.match(line)
         if tool and tool[1] != "result":
             inside = False
             used.append(line)
         elif tool or inside:
             inside = True
             output = line.removeprefix("[result] ")
-            if _OUTCOME.search(output[:400]):
+            if _re.outcome.search(output[:400]):
                 used.append(output.strip())
         else:
             spoken.append(line)
@@ -142,13 +82,13 @@ def _split_tool_lines(text: str) -> tuple[str, list[str]]:
 
 
 def _plain_lines(text: str) -> list[str]:
-    plain = _TAG.sub(" ", _FENCE.sub("\n", text))
+    plain = _re.tag.sub(" ", _re.fence.sub("\n", text))
     lines = []
     for line in plain.splitlines():
-        bare = _BULLET.sub("", line, count=1).strip() if _BULLET.match(line) else line.strip()
-        if bare and not _RULE.fullmatch(bare):
-            plain_line = _MARKUP.sub("", bare)
-            numbered = _NUMBERED.match(plain_line)
+        bare = _re.bullet.sub("", line, count=1).strip() if _re.bullet.match(line) else line.strip()
+        if bare and not _re.rule.fullmatch(bare):
+            plain_line = _re.markup.sub("", bare)
+            numbered = _re.numbered.match(plain_line)
             lines.append(plain_line[numbered.end() :] if numbered else plain_line)
     return lines
 
@@ -159,7 +99,7 @@ def _split_at_joints(sentence: str) -> list[str]:
         return [sentence]
     spans: list[tuple[int, int]] = []
     start = 0
-    for joint in (*_JOINT.finditer(sentence), None):
+    for joint in (*_re.joint.finditer(sentence), None):
         end, following = (joint.start(), joint.end()) if joint else (len(sentence), 0)
         if spans and min(end - start, spans[-1][1] - spans[-1][0]) < _SHORT_CHARS:
             spans[-1] = (spans[-1][0], end)
@@ -170,19 +110,19 @@ def _split_at_joints(sentence: str) -> list[str]:
 
 
 def _clause(piece: str, *, person: bool, used: bool = False) -> Clause | None:
-    text = _strip_lead(_LEAD, piece.strip(" ,;-"))
-    text = _strip_lead(_ASKING, text.strip(" ,;-:"))
+    text = _strip_lead(_re.lead, piece.strip(" ,;-"))
+    text = _strip_lead(_re.asking, text.strip(" ,;-:"))
     if len(text) > MAX_CHARS:
         text = text[:MAX_CHARS].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
     weights = weigh_words(text)
-    if sum(weights.values()) < MIN_WEIGHT or _IRRELEVANT.search(text):
+    if sum(weights.values()) < MIN_WEIGHT or _re.irrelevant.search(text):
         return None
     bonus = 0.0
     if person and instructions.find_standing(text):
         bonus += STANDING_BONUS
-    if _CHANGE.search(text):
+    if _re.change.search(text):
         bonus += CHANGE_BONUS
-    if _REASON.search(text) or _WRONG.search(text):
+    if _re.reason.search(text) or _re.wrong.search(text):
         bonus += REASON_BONUS
     return Clause(text, weights, bonus, used)
 
@@ -195,12 +135,12 @@ def _strip_lead(lead: re.Pattern[str], text: str) -> str:
 def weigh_words(text: str) -> dict[str, float]:
     """Return the search words of a text with their weights."""
     identifiers = {word for match in _IDENTIFIER.findall(text) for word in words.split(match)}
-    names = {word for match in _NAME.findall(text) for word in words.split(match)}
+    names = {word for match in _re.name.findall(text) for word in words.split(match)}
     weights: dict[str, float] = {}
     for word in words.split(text):
         if word in words.STOP_WORDS or (len(word) < 2 and not word.isdigit()):
             continue
-        if _NUMBER.search(word):
+        if _re.number.search(word):
             weight = 1.5
         elif word in identifiers:
             weight = 1.6
@@ -338,18 +278,6 @@ SECTIONS = (STATE, DECISIONS, CHANGES, TIMELINE)
 FORMER_WEIGHT = 0.8
 """Lines of a former log count a little less each time they are repeated."""
 
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_DATED = re.compile(r"(\d{4}-\d\d-\d\d) (.+)")
-_DECIDED = re.compile(
-    r"\b(?:decid|chose|agreed|prefer|always|never|from now on|must|will use|going with|opted)\w*",
-    re.IGNORECASE,
-)
-_CHANGED = re.compile(
-    r"\b(?:switch|replac|instead of|renam|migrat|moved|upgrad|no longer|chang|remov|fixed)\w*",
-    re.IGNORECASE,
-)
-_STATES = re.compile(r"\b(?:now|is|are|uses?|runs?|works?|has|current(?:ly)?)\b", re.IGNORECASE)
-
 
 @dataclass(frozen=True, slots=True)
 class _Line:
@@ -391,10 +319,10 @@ def _parse_log(log: str, start: int, share: float) -> list[_Line]:
     for text in log.splitlines():
         if text.rstrip(":") in SECTIONS:
             section = text.rstrip(":")
-        elif _DAY.fullmatch(text):
+        elif _re.day.fullmatch(text):
             day = text
         elif text.strip():
-            dated = _DATED.fullmatch(text)
+            dated = _re.dated.fullmatch(text)
             own, body = (dated[1], dated[2]) if dated else (day, text)
             kind = section or _section_of(body)
             lines.append(_Line(start + len(lines), own, body, kind, weigh_words(body), share))
@@ -402,11 +330,11 @@ def _parse_log(log: str, start: int, share: float) -> list[_Line]:
 
 
 def _section_of(text: str) -> str:
-    if _CHANGED.search(text):
+    if _re.changed.search(text):
         return CHANGES
-    if _DECIDED.search(text) or instructions.find_standing(text.partition(": ")[2] or text):
+    if _re.decided.search(text) or instructions.find_standing(text.partition(": ")[2] or text):
         return DECISIONS
-    return STATE if _STATES.search(text) and not text.endswith("?") else TIMELINE
+    return STATE if _re.states.search(text) and not text.endswith("?") else TIMELINE
 
 
 def _choose_lines(lines: Sequence[_Line], limit_tokens: int) -> list[_Line]:

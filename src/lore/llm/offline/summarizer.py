@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lore.llm.offline import extraction_rules, log_writer, sentence_rules
+from lore.llm.offline import extraction_rules, log_writer
 from lore.llm.offline.extraction_rules import Embed
 from lore.records import Extract, Fragment, Log, Segment, Verdict
 from lore.text import entities, sentences, words
+from lore.text.regex import PatternFile
+
+_re = PatternFile("sentence_rules")
 
 _MAX_LINES = 12
 _LINE_CHARS = 200
@@ -91,51 +93,8 @@ _MAX_UNREPLACED = 2
 whole. With more it says something else too, and a person decides.
 """
 
-_REPLACED = re.compile(
-    rf"\b(?:switch|(?:{sentence_rules.CHANGE_VERBS}|port)\w+|went|go(?:es|ing)?)\b"
-    r"[^.;\n]{0,60}?\bfrom\s+(?P<old>[^.;,\n]{1,80}?)\s+(?:back\s+)?(?:over\s+)?to\b"
-    r"|\breplac\w+\s+(?P<old2>[^.;,\n]{1,80}?)\s+(?:with|by)\b|\b(?:instead\s+of|rather\s+than"
-    r"|in\s+place\s+of|in\s+favou?r\s+over)\s+(?P<old3>[^.;,\n]{1,80})"
-    r"|\bno\s+longer\s+(?P<old4>[^.;,\n]{1,100})|\b(?:stopped|quit"
-    r"|ceased)\s+(?:using\s+)?(?P<old5>[^.;,\n]{1,80})|\b(?:dropped|abandoned|retired"
-    r"|got\s+rid\s+of)\s+(?P<old6>[^.;,\n]{1,80})|\bnot\s+(?P<old7>[^.;,\n]{1,60}?)\s+any\s?more\b"
-    r"|\b(?P<old8>[^.;,\n]{1,60}?)\s+(?:was|were|is|are|has\s+been|have\s+been)\s+(?:replaced"
-    r"|superseded|dropped|removed|retired|deprecated)\b",
-    re.IGNORECASE,
-)
-_NOW = re.compile(
-    r"(?<=\w\s)(?<!right\s)now\b(?!\s+(?:let|i|we|you)\b)"
-    r"|\b(?:from\s+now\s+on|as\s+of|going\s+forward|henceforth|these\s+days"
-    rf"|(?:{sentence_rules.CHANGE_VERBS})ed\s+to|(?:is|are|was|were|has\s+been)\s+(?:now|(?:{sentence_rules.CHANGE_VERBS})ed)"
-    r"|correction|actually)\b",
-    re.IGNORECASE,
-)
-_NARRATION = re.compile(
-    r"^\W*(?:now\s+|so\s+|ok(?:ay)?\s+|first\s+|next\s+|then\s+)*,?\s*"
-    r"(?:let\s+(?:me|us)|let's|let’s|i['’]ll|i\s+will|i['’]m|i\s+am|i\s+need|we\s+need|i\s+just"
-    r"|i\s+should|thanks|congratulations|bash|grep|task\w*|error|warning)\b",
-    re.IGNORECASE,
-)
-"""Announcements of the next step, and tool messages: they state nothing that lasts."""
 
-_VALUE = re.compile(
-    r"(?<![\w.#/-])(?P<named>(?:step|issue|pr|ticket|bug|task|chapter|part|item|test|case|line"
-    r"|page|day|week|session|agent|option|example|exercise|question|round|attempt|run|level|sprint|phase|stage|figure|table|section|room|#)\s*[-#]?\s*)?"
-    r"[v$€£]?(?P<number>\d+(?:[.,:]\d+)*)(?P<unit>\s?%|\s?[a-zA-Z]{1,3}\b)?",
-    re.IGNORECASE,
-)
-_DATE = re.compile(
-    r"\b\d{4}-\d\d(?:-\d\d)?\b|\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b"
-    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,2}\b"
-    r"|\b\d{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
-    re.IGNORECASE,
-)
-_FUNCTION_WORDS = frozenset(
-    "a an the of to in on at by for from with and or but as is are was were be been being has have"
-    " had do does did it its this that these those we our us i my you your they their he she his"
-    " her them there here will would should can could may might must shall let lets s t so then"
-    " than also just now always from not no never longer any more instead".split()
-)
+_FUNCTION_WORDS = _re.words("function_words")
 
 
 class ParsedStatement(NamedTuple):
@@ -163,7 +122,7 @@ def compare_statements(older: str, newer: str) -> Verdict:
         return "agrees"
     differs = _differ_in_value(was, now)
     if _names_what_it_replaces(older, was, newer) or (
-        _NOW.search(newer) and (differs or _other_value(older, newer, was, now))
+        _re.says_now.search(newer) and (differs or _other_value(older, newer, was, now))
     ):
         return "changes" if len(was.words - now.words) <= _MAX_UNREPLACED else "contradicts"
     return "contradicts" if differs else "agrees"
@@ -171,18 +130,22 @@ def compare_statements(older: str, newer: str) -> Verdict:
 
 def _is_statement(text: str) -> bool:
     """Return whether a text states something, rather than asks or narrates."""
-    return not text.rstrip().endswith("?") and not _NARRATION.match(text)
+    return not text.rstrip().endswith("?") and not _re.narration.match(text)
 
 
 def parse_statement(text: str) -> ParsedStatement:
     """Parse a statement; dates are dropped, and numbers that name a thing count as words."""
-    bare = entities.numbers_to_digits(_DATE.sub(" ", text))
+    bare = entities.numbers_to_digits(_re.date.sub(" ", text))
     numbers: set[str] = set()
     names: set[str] = set()
-    for match in _VALUE.finditer(bare):
+    for match in _re.numbered_value.finditer(bare):
         value = match["number"].replace(",", "") + (match["unit"] or "").strip().lower()
         (names if match["named"] else numbers).add(value)
-    content = {word for word in words.split(_VALUE.sub(" ", bare)) if word not in _FUNCTION_WORDS}
+    content = {
+        word
+        for word in words.split(_re.numbered_value.sub(" ", bare))
+        if word not in _FUNCTION_WORDS
+    }
     stems = {words.stem(word) for word in content - entities.polarity_words(bare) if len(word) > 1}
     return ParsedStatement(frozenset(stems | names), frozenset(numbers), entities.is_negated(bare))
 
@@ -198,7 +161,7 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 def _replaced_statements(text: str) -> list[ParsedStatement]:
     return [
         parse_statement(next(group for group in match.groups() if group))
-        for match in _REPLACED.finditer(text)
+        for match in _re.names_replaced.finditer(text)
     ]
 
 
@@ -251,7 +214,7 @@ def _other_value(older: str, newer: str, was: ParsedStatement, now: ParsedStatem
 
 
 def _names(text: str) -> frozenset[str]:
-    return entities.identifier_names(_DATE.sub(" ", text))
+    return entities.identifier_names(_re.date.sub(" ", text))
 
 
 class OfflineSummarizer:

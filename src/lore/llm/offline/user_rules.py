@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from lore.llm.offline import sentence_rules, statement_tone
+from lore.llm.offline import sentence_rules
 from lore.llm.offline.sentence_rules import HIGH, LOW, MEDIUM, Finding, has_statement_length
 from lore.records import FragmentKind, MessageText
 from lore.text import entities, instructions, statements
+from lore.text.regex import PatternFile
 from lore.text.statements import (
     assertion_after_question,
     assertion_part,
@@ -21,159 +21,27 @@ from lore.text.statements import (
     strip_opening,
 )
 
-_FORMULA = re.compile(
-    r"\\[a-zA-Z(\[]|[√²³×÷≈∑∫π]|\bP\([\w|, ]+\)|\b[a-z]_[a-z]\b|\b\d+!|\d\)?\s?[+*^]\s?\(?\d"
-    r"|\b[A-Za-z]\s?=\s?[\d(]"
-)
-_SCHOOL_WORDS = re.compile(
-    r"\b(?:triangles?|hypotenuse|altitudes?|angles?|scalene|isosceles|equilateral|theorem|dice|die"
-    r"|coins?|marbles?|deck of|permutations?|combinations?|factorials?|probabilit(?:y|ies)"
-    r"|equations?|perimeter|circumference|radius|median length|heron's)\b",
-    re.IGNORECASE,
-)
-_TASK_OPENING = re.compile(
-    r"^(?:I'm|I am|I've been|I've got|I have|I've|I)\s(?:\w+\s){0,3}?(?:working with|given|trying"
-    r"|an?|the|two|three|\d+|using|verify\w*|calculat\w*|check\w*|apply\w*|comput\w*|determin\w*|find"
-    r"|draw\w*|need|want|won't|can|know|understand|got)\b",
-    re.IGNORECASE,
-)
-_LEARNING = re.compile(
-    r"\b(?:problems?|quiz|score|accuracy|goal|course|class|lessons?|prefer|solved|completed|practi[cs]"
-    r"\w*|studied|studying|month|week|tutor|exams?)\b",
-    re.IGNORECASE,
-)
-"""How someone learns is about them, whatever they learn."""
-
-_NEVER_EXERCISE = re.compile(r"\bnever\b", re.IGNORECASE)
-_CLAIM = re.compile(
-    r"\b(?:which|that|it|they|unit|technology|material|insole|pad|panels?|upper|sole|cushioning"
-    r"|fabric|its [\w -]{3,40}?)\s(?:can\s|is\s|are\s|has\s|was\s)?(?:been\s)?(?:improves?|improved"
-    r"|reduces?|reduced|increases?|absorbs?|provides?|offers?|boosts?|enhances?|rated|lasts?|extends?"
-    r"|speeds?|tested|claims?)\b[^.;]{0,80}\d+(?:\.\d+)?\s?%",
-    re.IGNORECASE,
-)
-_HEARD = re.compile(
-    r"^I(?:'m|'ve| have| am)?\s?(?:been\s|also\s|just\s|kinda\s)*(?:research\w*|heard|read|learn\w*"
-    r"|consider\w*|think\w*|look\w*|interested|compar\w*|know|noticed|saw)\b",
-    re.IGNORECASE,
-)
-_OWNED = re.compile(
-    r"\bI(?:'ve| have)?\s(?:just\s|also\s|already\s|recently\s)*(?:got|bought|own|ordered|chose"
-    r"|paid|purchased|wore|returned|picked|met|spent|decided)\b|[$€£]\d",
-    re.IGNORECASE,
-)
+_re = PatternFile("user_rules")
 
 
 def is_exercise(sentence: str) -> bool:
     """Return whether a sentence poses an exercise, or repeats a claim about a product."""
     specifics = entities.count_specifics(sentence)
-    if _NEVER_EXERCISE.search(sentence):
+    if _re.never_exercise.search(sentence):
         return False
-    if _CLAIM.search(sentence) and _HEARD.match(sentence) and not specifics.dates:
-        return not _OWNED.search(sentence)
-    if _FORMULA.search(sentence) and "`" not in sentence and "://" not in sentence:
-        return not _LEARNING.search(sentence)
-    if not _SCHOOL_WORDS.search(sentence) or specifics.dates or _LEARNING.search(sentence):
+    if _re.claim.search(sentence) and _re.heard.match(sentence) and not specifics.dates:
+        return not _re.owned.search(sentence)
+    if _re.formula.search(sentence) and "`" not in sentence and "://" not in sentence:
+        return not _re.learning.search(sentence)
+    if not _re.school_words.search(sentence) or specifics.dates or _re.learning.search(sentence):
         return False
-    return bool(_TASK_OPENING.match(sentence))
+    return bool(_re.task_opening.match(sentence))
 
 
 MAX_OWN_CHARS = 700
 """At work, a longer message is a pasted plan or review, not the user's own words."""
 
-_DECIDED = re.compile(
-    r"""\b(?:i|we|i've|we've|i\ have|we\ have)\ (?:just\ |finally\ |also\ |already\ |now\ |then\ )*
-          (?:decided|chose|chosen|opted|settled\ on|picked|agreed|switched|migrated|replaced|adopted
-          |moved\ (?:to|from|away)|went\ with|upgraded|dropped|declined|accepted|rejected|selected
-          |rescheduled|postponed|committed\ to)\b
-      | \b(?:i'll|we'll|i\ will|we\ will|i'm\ gonna|let's|lets|i\ think\ i'll
-          |we\ should)\ (?:just\ )?
-          (?:go\ with|stick\ with|stick\ to|keep\ using|use|drop|switch\ to|standardi[sz]e\ on)\b
-      | \bwe're\ (?:going\ with|using|moving\ to|switching\ to)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_FUTURE = re.compile(
-    r"^(?:i'll|i\ will|i'm\ going\ to|i'm\ gonna|gonna|we'll|let's|lets|let\ me|maybe|perhaps|if"
-    r"|once|when|i\ might|i\ may|i\ could|i\ should|i\ guess|we\ could|we\ might|for\ example"
-    r"|for\ instance|imagine|suppose|then|first|next|after\ that|finally|lastly|assuming"
-    r"|i\ hope|hopefully|i'd\ love|i'd\ like|i\ would\ like|i\ can|some|step|good|sounds|makes"
-    r"|looks|no\ need|can't\ wait|looking\ forward|glad|happy\ to|sorry|hope)\b".replace(
-        "\\ ", " "
-    ),
-    re.IGNORECASE,
-)
-_OWN = re.compile(r"\b(?:I|I'm|I've|I'd|we|We|we've|we're|We've|We're|my|My|our|Our|mine|myself)\b")
-_HAPPENED = re.compile(
-    r"""\b(?:i|we|he|she|they|[A-Z][a-z]+)(?:'ve|\ have|\ has|'s)?\ (?:just\ |also\ |already\ "
-    r"|recently
-          \ |only\ |finally\ |never\ |always\ |actually\ |even\ )*(?:\w+ed|was|were|had|got|went
-          |made|met|took|bought|built|wrote|won|spent|found|set|read|saw|gave|told|said|sent
-          |began|chose|ran|paid|lost|left|kept|felt|became|came|did|grew|taught|thought|drew|sold
-          |been|done|gone|am|is|are|have|has|own|use|work|live|teach|like|love|enjoy|prefer|plan
-          |started|need|want|believe|think)\b
-      | \b(?:I'm|I'm\ |we're|we've|I've)\b
-      | \b(?:my|our)\ (?:\w+\ ){1,4}?(?:is|are|was|were|has|have|will|had|\w+ed|\w+s)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_ABOUT_TALK = re.compile(
-    r"""\b(?:you're|you\ are|you've|you\ have|your|you'd|you)\ (?:\w+\ ){0,3}?(?:right|wrong|welcome
-          |awesome|amazing|great|sweet|kind|so|really|such|an?|got|did|made|said|mentioned
-          |suggested|can|should|have|look|inspire|support|help)\b
-      | \bi'm\ (?:so\ |really\ |very\ |super\ )*(?:glad|happy|proud|sorry|excited)\ (?:for|of|to
-          \ hear|that|you|about)\b
-      | \b(?:makes\ sense|sounds\ (?:like|good|great)|can't\ wait|good\ luck|take\ care|talk\ (?:to
-          \ you\ )?(?:soon|later)|let\ me\ know|keep\ me\ posted|i\ agree|i\ see|i\ know,?\ right
-          |no\ problem|same\ here|see\ you|have\ (?:fun|a\ great))\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_WORKING = re.compile(
-    r"\bI(?:'m| am) (?:currently |also |still |now )*(?:trying|having|getting|stuck|struggling"
-    r"|working|planning|looking|thinking|considering|feeling|kinda|worried|concerned)\b",
-    re.IGNORECASE,
-)
-_RULE = re.compile(
-    r"""\b(?:should|must|needs?\ to|has\ to|have\ to|shouldn't|mustn't|ought\ to|is\ supposed\ to)\b
-      | \b(?:only|never|always|every|by\ default|instead\ of|rather\ than|because|so\ that)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_ASIDE = re.compile(
-    r"(?:session \d|for a first|the function|we should|we are back|ah|we didn't|we updated"
-    r"|we have found|I don't need|until recently|previously|formerly)\b|(?:I'm|I would|I do|I did"
-    r"|you|mmm|now|continuing|looking|user|need|critical|linear)\b",
-    re.IGNORECASE,
-)
-_ASIDE_IN = re.compile(
-    r"\b(?:(?:these|those) \w+|also duplicated|would be (?:great|nice)|as well)\b", re.IGNORECASE
-)
-_OF_US = re.compile(r"\b(?:we|our|in my head)\b|==", re.IGNORECASE)
-_MODAL = re.compile(r"\b(?:should|must|needs? to|has to|have to)\b", re.IGNORECASE)
-_ABOUT_TESTS = re.compile(r"\b(?:tests?|Test\w+|\w+_test)\b")
-_FAILING = re.compile(
-    r"\b(?:still (?:not|getting|having|doesn't)|not working|doesn't work|no luck|(?:as|like) (?:we"
-    r"|you|I) (?:discussed|mentioned|said|talked|suggested)|for this purpose)\b",
-    re.IGNORECASE,
-)
-_LOST = re.compile(
-    r"(?:m+m|ah|hm+)\b|now i'm (?:getting|seeing)\b|i'm confused\b|more what\b", re.IGNORECASE
-)
-_IS = re.compile(
-    r"\b(?:is|are|was|were|has|have|uses?|runs?|lives?|returns?|means|contains|requires|depends"
-    r"|supports?|comes|belongs|points|goes|works?|doesn't|don't|isn't|aren't|can't|cannot)\b"
-)
-_MOMENT = re.compile(
-    r"\b(?:i see|i get|i got|i'm getting|i'm seeing|seems?|looks? like|not working|still|for now"
-    r"|right now|at the moment|i think|maybe|probably|wondering|not sure|i guess|might|perhaps"
-    r"|failing|fails now|just (?:ran|tried|pushed|merged|noticed))\b",
-    re.IGNORECASE,
-)
-_CATEGORIES = (
-    ("style", re.compile(r"\b(?:format|style|name|naming|comment|type|indent|wording|tone|concise"
-                         r"|brief|short|bullet|syntax|highlight)", re.IGNORECASE)),
-    ("testing", re.compile(r"\btest", re.IGNORECASE)),
-    ("workflow", re.compile(r"\b(?:commit|push|merge|rebase|branch|pr|review|deploy|release)\b",
-                            re.IGNORECASE)),
-    ("tools", re.compile(r"\b(?:use|using|library|framework|tool|package|app)\b", re.IGNORECASE)),
-)  # fmt: skip
+_CATEGORIES = ("style", "testing", "workflow", "tools")
 
 
 def find_in_user_message(
@@ -228,11 +96,11 @@ def _complete_statement(
     statement = find_statement(part, at_work=in_code)
     if statement is None or in_code or statement[1] != "fact":
         return statement
-    text = statement_tone.strip_sentiment(part)
-    if not text or is_exercise(text) or statement_tone.is_unclear(text):
+    text = strip_sentiment(part)
+    if not text or is_exercise(text) or is_unclear(text):
         return None
-    if statement_tone.is_announcement(text):
-        text = statement_tone.join_outcome(text, following)
+    if _re.announced.search(text):
+        text = _join_outcome(text, following)
     elif part.startswith(text) and find_statement(text, at_work=False) is None:
         text = part
     if not has_statement_length(text) or not is_whole(text) or not stands_alone(text):
@@ -241,17 +109,123 @@ def _complete_statement(
     return (f"{text} ({day})" if day and day not in text else text, *statement[1:])
 
 
+def _join_outcome(sentence: str, following: str) -> str:
+    """Return an announcement joined with the sentence that says what; empty without one."""
+    outcome = assertion_part(following)
+    if (
+        not has_statement_length(outcome)
+        or not _re.first_person.search(outcome)
+        or following.rstrip().endswith("?")
+    ):
+        return ""
+    return f"{with_period(sentence)} {outcome}"
+
+
+def strip_sentiment(sentence: str) -> str:
+    """Return the facts of a sentence without its mood or intention; empty if there are none."""
+    text = _strip_tail(sentence)
+    mood = _re.mood.match(text)
+    feared = _re.feared.match(text, mood.end()) if mood else None
+    if feared:
+        return _capitalize(text[feared.end() :])
+    if _re.cut_off.match(text):
+        return ""
+    if mood:
+        enclosed = _enclosed_statement(text, mood.end())
+        if enclosed:
+            return enclosed
+    planned = _re.intention.match(text)
+    if planned and not _re.open.search(planned.group()) and entities.count_specifics(text).dates:
+        return text  # plans for a date are asked for later
+    if (mood or planned) and not _has_substance(text):
+        return ""
+    return text
+
+
+def _strip_tail(sentence: str) -> str:
+    for _ in range(2):
+        tail = _re.trailing.search(sentence)
+        if (
+            tail
+            and has_statement_length(sentence[: tail.start()])
+            and not _is_specific(tail.group())
+        ):
+            sentence = sentence[: tail.start()]
+    plan = _re.wish_behind.search(sentence)
+    if plan and has_statement_length(sentence[: plan.start()]) and not _is_specific(plan["wish"]):
+        sentence = sentence[: plan.start()]
+    return sentence.rstrip(" ,;")
+
+
+def _enclosed_statement(text: str, start: int) -> str:
+    """Return the statement after a mood, prefixed with the mood's subject.
+
+    Return '' if the mood itself names a day, an amount or a person.
+    """
+    joint = _re.joint.search(text, start)
+    if joint is None or _is_specific(text[start : joint.start()]):
+        return ""
+    rest = text[joint.end() :].strip()
+    matter = _re.matter.search(text[start : joint.start()])
+    if _re.intention.match(rest) or _re.mood.match(rest) or not _has_substance(rest):
+        return ""
+    if matter is None and "like" in joint.group():
+        return ""
+    if matter:
+        return _capitalize(f"{matter['what'].strip()}: {rest}")
+    return "" if _re.unclear.search(rest) else _capitalize(rest)
+
+
+def _has_substance(text: str) -> bool:
+    """Return whether a text has an amount, a title, a person, a set date or a completed act."""
+    specifics = entities.count_specifics(_re.year.sub("", _re.share.sub(" ", text)))
+    quoted = specifics.quoted and not _re.seeking.match(text)
+    if specifics.numbers or quoted or _re.kin.search(text) or _re.exact.search(text):
+        return True
+    name_count = specifics.names + specifics.code
+    if specifics.dates and (name_count or _re.share.search(text) or _re.set_day.search(text)):
+        return True
+    if name_count > 1 and _re.year.search(text):
+        return True
+    return (
+        bool(_re.act.search(_re.idle_act.sub(" ", text)))
+        and entities.count_specifics(text).total > 0
+    )
+
+
+def _is_specific(text: str) -> bool:
+    return entities.count_specifics(text).total > 0
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def is_unclear(sentence: str) -> bool:
+    """Return whether a sentence depends on earlier words, or lacks an object."""
+    specifics = entities.count_specifics(sentence)
+    if _re.denied.search(sentence):
+        return bool(_re.denies_it.search(sentence)) and not specifics.names
+    is_named = bool(specifics.names or specifics.quoted or specifics.dates > 1)
+    also = _re.also.search(sentence) and not (
+        specifics.numbers or specifics.dates or specifics.quoted
+    )
+    return bool(
+        any(
+            form.search(sentence)
+            for form in (_re.bare_share, _re.progress, _re.wanted, _re.shown, _re.seen)
+        )
+        or (_re.no_object.search(sentence) and not specifics.quoted)
+        or (also and specifics.names < 2)
+        or (_re.it.match(sentence) and not (specifics.quoted or specifics.code))
+        or (_re.new.search(sentence) and not specifics.names)
+        or ((_re.this.search(sentence) or _re.unnamed.search(sentence)) and not is_named)
+    )
+
+
 def is_restatement(text: str) -> bool:
     """Return whether a message repeats something to check that it was understood."""
-    return bool(_RESTATED.match(text.lstrip()))
-
-
-_RESTATED = re.compile(
-    r"(?:(?:ok(?:ay)?|and|but|right|hmm*|just)\b[, ]*)*(?:so (?:that )?i (?:understand|get this)"
-    r"|if i(?:'m)? understand\w*|(?:so )?in other words|(?:so )?you mean\b"
-    r"|to (?:be clear|clarify|confirm)|let me (?:rephrase|repeat))\b",
-    re.IGNORECASE,
-)
+    return bool(_re.restated.match(text.lstrip()))
 
 
 def is_question_about_code(sentence: str, part: str) -> bool:
@@ -261,14 +235,8 @@ def is_question_about_code(sentence: str, part: str) -> bool:
     """
     asks = sentence.rstrip().endswith("?") and bool(entities.identifiers(part))
     return asks and (
-        not strip_opening(sentence).startswith(part) or bool(_SUPPOSED.match(sentence))
+        not strip_opening(sentence).startswith(part) or bool(_re.supposed.match(sentence))
     )
-
-
-_SUPPOSED = re.compile(
-    r"^(?:(?:ok(?:ay)?|ah|right|hmm*|and)\b[, ]*)*(?:so|then) (?:we|it|this|that|you|i)\b",
-    re.IGNORECASE,
-)
 
 
 def replaced_by(text: str) -> str:
@@ -286,29 +254,14 @@ def with_period(text: str) -> str:
 
 def _is_about_self(part: str) -> bool:
     """Return whether someone speaks of themselves: conversations are full of politeness."""
-    if _NO_RULE.match(part) or statement_tone.refers_back(part):
+    if _re.no_rule.match(part) or _re.shown.search(part):
         return False
-    return bool(_OWN.search(part)) and not _YOU.search(part)
-
-
-_NO_RULE = re.compile(r"^(?:always|never) (?:\w+ing|\w+ed|been)\b", re.IGNORECASE)
-"""Between people 'always been …' describes someone, and is no rule."""
-
-
-_YOU = re.compile(r"\b(?:you|your|you're|you've|no matter what)\b", re.IGNORECASE)
+    return bool(_re.own.search(part)) and not _re.you.search(part)
 
 
 def strip_pasted_text(text: str) -> str:
     """Return a message without text that programs inserted."""
-    return _PASTED.sub("\n", text)
-
-
-_PASTED = re.compile(
-    r"<([a-z][\w-]{2,40})\b[^>]{0,200}>.*?(?:</\1>|\Z)|^[ \t]*\[[^\]\n]{2,80}\][ \t]*$"
-    r"|^[ \t]*(?:at \S{1,200}\(|File \"|\d+[→|]|[+-]{3} |@@ |=== |--- "
-    r"|\S{1,200}\.\w{1,5}:\d+)[^\n]*$",
-    re.MULTILINE | re.DOTALL,
-)
+    return _re.pasted.sub("\n", text)
 
 
 def find_rule(whole: str, part: str) -> tuple[str, FragmentKind, float, float] | None:
@@ -320,7 +273,7 @@ def find_rule(whole: str, part: str) -> tuple[str, FragmentKind, float, float] |
         rule = part if instructions.find_standing(part) else _standing_clause(whole)
     if not rule or not has_statement_length(rule) or not _is_clear(rule):
         return None
-    if _DECIDED.search(rule) and not _PREFERS.search(rule):
+    if _re.decided.search(rule) and not _re.prefers.search(rule):
         return rule, "decision", HIGH, 3.0
     return rule, "preference", HIGH, 4.0
 
@@ -333,30 +286,11 @@ def _is_clear(rule: str) -> bool:
 
 def _standing_clause(whole: str) -> str:
     """Return the clause of a longer sentence that is meant to last."""
-    for start in _CLAUSE.finditer(whole):
+    for start in _re.clause.finditer(whole):
         clause = assertion_part(whole[start.end() :])
-        if _SUBJECT.match(clause) and instructions.find_standing(clause):
+        if _re.subject.match(clause) and instructions.find_standing(clause):
             return clause
     return ""
-
-
-_CLAUSE = re.compile(r", (?:(?:and|but|so|since|because) )?| (?:and|but|since|because) (?=I\b)")
-_SUBJECT = re.compile(
-    r"(?:I|I'd|I'm|I've|We|Always|Never|From|Please|Going|Whenever|My \w+ (?:is|are))\b"
-)
-_PREFERS = re.compile(
-    r"\b(?:prefer\w*|always|never|from now on|going forward|rather|like|hate|love|whenever"
-    r"|in future|insist)\b",
-    re.IGNORECASE,
-)
-_HEARSAY = re.compile(
-    r"^I(?:'ve| have) (?:heard|tried|been trying|looked|read)\b|^(?:I|We) (?:want|need"
-    r"|'d like) to (?:make sure|ensure|know|see|understand)\b|^I'm (?:not|just|also|still) "
-    r"|^I think (?!I'll|we'll)|^[\"“‘'*(]|^I'm (?:trying|having trouble|stuck"
-    r"|struggling)[^,]{0,24}\b(?:apply|verify|calculat|solve|prove|find|comput|determin|understand"
-    r"|simplify)\w*",
-    re.IGNORECASE,
-)
 
 
 def find_statement(part: str, *, at_work: bool) -> tuple[str, FragmentKind, float, float] | None:
@@ -369,19 +303,23 @@ def find_statement(part: str, *, at_work: bool) -> tuple[str, FragmentKind, floa
 
 def _classify(part: str, *, in_code: bool) -> tuple[FragmentKind, float, float] | None:
     specifics = entities.count_specifics(part)
-    if not stands_alone(part) or _ABOUT_TALK.search(part):
+    if not stands_alone(part) or _re.about_talk.search(part):
         return None
     if in_code:
         return _classify_at_work(part, specifics)
-    if _DECIDED.search(part) and specifics.total and not _FUTURE.match(part):
+    if _re.decided.search(part) and specifics.total and not _re.future.match(part):
         return (
             "decision",
             HIGH if sentence_rules.states_change(part) else MEDIUM,
             2.5 + 0.2 * specifics.total,
         )
-    if sentence_rules.is_command(part) or not _OWN.search(part) or not _HAPPENED.search(part):
+    if sentence_rules.is_command(part) or not _re.own.search(part) or not _re.happened.search(part):
         return None
-    if _FAILING.search(part) or _LOST.match(part) or (_HEARSAY.match(part) and not specifics.dates):
+    if (
+        _re.failing.search(part)
+        or _re.lost.match(part)
+        or (_re.hearsay.match(part) and not specifics.dates)
+    ):
         return None
     return _classify_personal_fact(part, specifics)
 
@@ -391,52 +329,43 @@ def _classify_personal_fact(
 ) -> tuple[FragmentKind, float, float] | None:
     """Classify a personal fact: it must say when, how much, who or what."""
     hard = specifics.numbers + specifics.dates + specifics.quoted + specifics.code
-    if _FUTURE.match(part):
-        told_when = specifics.dates and specifics.names and not _MEANT.match(part)
-        planned = _PLANNED.match(part) and (_MONEY.search(part) or told_when)
+    if _re.future.match(part):
+        told_when = specifics.dates and specifics.names and not _re.meant.match(part)
+        planned = _re.planned.match(part) and (_re.money.search(part) or told_when)
         return ("fact", LOW, 1.0) if planned else None
-    if _NEVER.search(part):
+    if _re.never.search(part):
         return "fact", MEDIUM, 1.5
-    is_told = bool(_DONE.search(part)) or specifics.dates > 0 or specifics.quoted > 0
+    is_told = bool(_re.done.search(part)) or specifics.dates > 0 or specifics.quoted > 0
     needed = 1 if is_told else 2
-    needed += 1 if _WORKING.search(part) and not specifics.dates else 0
+    needed += 1 if _re.working.search(part) and not specifics.dates else 0
     if hard + specifics.names < needed or (
-        not hard and specifics.names < 2 and not _has_date(part)
+        not hard and specifics.names < 2 and not entities.has_relative_date(part)
     ):
         return None
     return "fact", MEDIUM, 1.0 + 0.3 * min(specifics.total, 5)
 
 
-def _has_date(part: str) -> bool:
-    return entities.has_relative_date(part)
-
-
-_MONEY = re.compile(r"[$€£]\d")
-_MEANT = re.compile(r"(?:I'll|I will|We'll|I'm gonna)\b", re.IGNORECASE)
-"""What someone "will" do is over the same day; what they are "going to" do is planned."""
-
-_PLANNED = re.compile(r"(?:I'll|I will|I'm going to|We'll|I'm gonna)\b", re.IGNORECASE)
-_NEVER = re.compile(r"\bI(?:'ve| have)? never \w+", re.IGNORECASE)
-_DONE = re.compile(
-    r"\b(?:I|We|He|She|They|[A-Z][a-z]+)(?:'ve| have| has|'d| had)? (?:just |also |already "
-    r"|recently |only |finally |actually )*(?:\w+ed|was|were|got|went|made|met|took|bought|built"
-    r"|wrote|won|spent|found|set|read|saw|gave|told|said|sent|began|chose|ran|paid|lost|left|kept"
-    r"|became|came|did|grew|taught|drew|sold|been|done|gone)\b|\bI've\b|\bI'm \d\d\b"
-)
-
-
 def _classify_at_work(
     part: str, specifics: entities.Specifics
 ) -> tuple[FragmentKind, float, float] | None:
-    if sentence_rules.is_command(part) or _MOMENT.search(part) or _FUTURE.match(part):
+    if sentence_rules.is_command(part) or _re.moment.search(part) or _re.future.match(part):
         return None
-    if _ASIDE.match(part) or _ASIDE_IN.search(part) or _ABOUT_TESTS.search(part):
+    if _re.aside.match(part) or _re.aside_in.search(part) or _re.about_tests.search(part):
         return None
-    if _DECIDED.search(part) and (specifics.code or specifics.names):
+    if _re.decided.search(part) and (specifics.code or specifics.names):
         return "decision", HIGH, 3.0
-    if specifics.code and _RULE.search(part) and (_OWN.search(part) or _MODAL.search(part)):
+    if (
+        specifics.code
+        and _re.rule.search(part)
+        and (_re.own.search(part) or _re.modal.search(part))
+    ):
         return "decision", MEDIUM, 2.0
-    if specifics.code and _IS.search(part) and _OF_US.search(part) and not _WORKING.search(part):
+    if (
+        specifics.code
+        and _re.to_be.search(part)
+        and _re.of_us.search(part)
+        and not _re.working.search(part)
+    ):
         return "fact", MEDIUM if specifics.code > 1 else LOW, 1.0
     return None
 
@@ -459,14 +388,7 @@ def _with_speaker(one: MessageText, text: str) -> str:
 
 def with_date(at: datetime, text: str) -> str:
     """Return a statement with the day it was made, if it says 'yesterday' or the like."""
-    return f"{text} (said on {_format_day(at)})" if _BY_DAY.search(text) else text
-
-
-_BY_DAY = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|(?:last|next|this) (?:week|weekend|month|year|\w+day)"
-    r"|(?:days?|weeks?|months?|years?) ago|on the \d{1,2}(?:st|nd|rd|th)(?! of))\b",
-    re.IGNORECASE,
-)
+    return f"{text} (said on {_format_day(at)})" if _re.by_day.search(text) else text
 
 
 def _format_day(at: datetime) -> str:
@@ -476,7 +398,9 @@ def _format_day(at: datetime) -> str:
 def payload_of(kind: FragmentKind, part: str) -> dict[str, Any]:
     """Return the payload of a statement."""
     if kind == "preference":
-        category = next((name for name, form in _CATEGORIES if form.search(part)), "general")
+        category = next(
+            (one for one in _CATEGORIES if getattr(_re, f"about_{one}").search(part)), "general"
+        )
         return {"category": category}
     if kind == "decision":
         return sentence_rules.decision_payload(part)

@@ -1,73 +1,96 @@
 """What is specific to SQLite; the rest of the store imports it from here."""
 
-from lore.store.sqlite import full_text
+from lore.store.sqlite import full_text as full_text
 from lore.store.sqlite.connection import (
-    AUTOINCREMENT,
-    ID,
-    READER_KIB,
-    ROW_NUMBER,
-    WRITER_KIB,
-    Connection,
-    Row,
-    among,
-    bound_values,
-    check_library,
-    describe_library,
-    has_table,
-    id_blob,
-    id_text,
-    int_array,
-    is_empty_database,
-    json_field,
-    json_list_overlaps,
-    next_number,
-    open_connection,
-    text_array,
-    translate_error,
+    AUTOINCREMENT as AUTOINCREMENT,
+)
+from lore.store.sqlite.connection import (
+    ID as ID,
+)
+from lore.store.sqlite.connection import (
+    READER_KIB as READER_KIB,
+)
+from lore.store.sqlite.connection import (
+    ROW_NUMBER as ROW_NUMBER,
+)
+from lore.store.sqlite.connection import (
+    WRITER_KIB as WRITER_KIB,
+)
+from lore.store.sqlite.connection import (
+    Connection as Connection,
+)
+from lore.store.sqlite.connection import (
+    Row as Row,
+)
+from lore.store.sqlite.connection import (
+    among as among,
+)
+from lore.store.sqlite.connection import (
+    bound_values as bound_values,
+)
+from lore.store.sqlite.connection import (
+    check_library as check_library,
+)
+from lore.store.sqlite.connection import (
+    describe_library as describe_library,
+)
+from lore.store.sqlite.connection import (
+    has_table as has_table,
+)
+from lore.store.sqlite.connection import (
+    id_blob as id_blob,
+)
+from lore.store.sqlite.connection import (
+    id_text as id_text,
+)
+from lore.store.sqlite.connection import (
+    int_array as int_array,
+)
+from lore.store.sqlite.connection import (
+    is_empty_database as is_empty_database,
+)
+from lore.store.sqlite.connection import (
+    json_field as json_field,
+)
+from lore.store.sqlite.connection import (
+    json_list_overlaps as json_list_overlaps,
+)
+from lore.store.sqlite.connection import (
+    next_number as next_number,
+)
+from lore.store.sqlite.connection import (
+    open_connection as open_connection,
+)
+from lore.store.sqlite.connection import (
+    text_array as text_array,
+)
+from lore.store.sqlite.connection import (
+    translate_error as translate_error,
 )
 from lore.store.sqlite.database_file import (
-    checkpoint,
-    companion_files,
-    copy_database,
-    database_size,
-    erase_traces,
-    integrity_problems,
-    journal_mode,
-    leftover_copies,
-    swap_database,
+    checkpoint as checkpoint,
 )
-
-__all__ = [
-    "AUTOINCREMENT",
-    "ID",
-    "READER_KIB",
-    "ROW_NUMBER",
-    "WRITER_KIB",
-    "Connection",
-    "Row",
-    "among",
-    "bound_values",
-    "check_library",
-    "checkpoint",
-    "companion_files",
-    "copy_database",
-    "database_size",
-    "describe_library",
-    "erase_traces",
-    "full_text",
-    "has_table",
-    "id_blob",
-    "id_text",
-    "int_array",
-    "integrity_problems",
-    "is_empty_database",
-    "journal_mode",
-    "json_field",
-    "json_list_overlaps",
-    "leftover_copies",
-    "next_number",
-    "open_connection",
-    "swap_database",
-    "text_array",
-    "translate_error",
-]
+from lore.store.sqlite.database_file import (
+    companion_files as companion_files,
+)
+from lore.store.sqlite.database_file import (
+    copy_database as copy_database,
+)
+from lore.store.sqlite.database_file import (
+    database_size as database_size,
+)
+from lore.store.sqlite.database_file import (
+    erase_traces as erase_traces,
+)
+from lore.store.sqlite.database_file import (
+    integrity_problems as integrity_problems,
+)
+from lore.store.sqlite.database_file import (
+    journal_mode as journal_mode,
+)
+from lore.store.sqlite.database_file import (
+    leftover_copies as leftover_copies,
+)
+from lore.store.sqlite.database_file import (
+    swap_database as swap_database,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -155,6 +156,11 @@ class Connection:
         row = self.find(sql, **params)
         return row[0] if row else None
 
+    def number(self, sql: str, /, **params: Any) -> int | None:
+        """Run a statement and return the first value of its first row as a number, or None."""
+        value = self.value(sql, **params)
+        return None if value is None else int(value)
+
     def column(self, sql: str, /, **params: Any) -> list[Any]:
         """Run a statement and return the first value of each of its rows."""
         return [row[0] for row in self.rows(sql, **params)]
@@ -163,6 +169,32 @@ class Connection:
         """Run a statement and return how many rows it changed."""
         self.rows(sql, **params)
         return self.raw.changes()
+
+    def insert(self, table: str, /, **values: Any) -> None:
+        """Insert a row."""
+        self.rows(_insert_sql(table, tuple(values)), **values)
+
+    def insert_unless_exists(self, table: str, /, **values: Any) -> bool:
+        """Insert a row unless one with the same key exists; return whether it is new."""
+        sql = _insert_sql(table, tuple(values))
+        return bool(self.run(f"{sql} ON CONFLICT DO NOTHING", **values))
+
+    def insert_numbered(self, table: str, /, **values: Any) -> int:
+        """Insert a row and return its number `n`."""
+        return int(self.value(f"{_insert_sql(table, tuple(values))} RETURNING n", **values))
+
+    def insert_many(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Insert rows of values, each in the order of the columns."""
+        self.run_many(_insert_sql(table, tuple(columns)), rows)
+
+    def upsert(self, table: str, key: Sequence[str], /, **values: Any) -> None:
+        """Insert a row, or replace all values of the row with the same key."""
+        self.run(_upsert_sql(table, tuple(key), tuple(values)), **values)
+
+    def update(self, table: str, n: int, /, **values: Any) -> int:
+        """Set values of the row with a number; return how many rows that were."""
+        assignments = ", ".join(f"{name} = :{name}" for name in values)
+        return self.run(f"UPDATE {table} SET {assignments} WHERE n = :n", n=n, **values)
 
     def run_many(self, sql: str, values: Iterable[Mapping[str, Any] | Row]) -> None:
         """Run a statement once for each set of values, given by name or in order of the names."""
@@ -194,6 +226,19 @@ class Connection:
             return InvalidInput(f"A value cannot be stored: {error}")
         closed = isinstance(error, apsw.ConnectionClosedError)
         return translate_error(error, self.path, 0 if closed else self.raw.system_errno)
+
+
+@cache
+def _insert_sql(table: str, names: tuple[str, ...]) -> str:
+    values = ", ".join(f":{name}" for name in names)
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
+
+
+@cache
+def _upsert_sql(table: str, key: tuple[str, ...], names: tuple[str, ...]) -> str:
+    renewed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+    conflict = f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {renewed}"
+    return f"{_insert_sql(table, names)} {conflict}"
 
 
 def check_library(version: str = apsw.sqlite_lib_version()) -> None:

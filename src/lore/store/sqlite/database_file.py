@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
@@ -21,10 +21,6 @@ from lore.store.sqlite.connection import (
     open_connection,
     translate_error,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 _PAGES = 4_096
 """Pages copied at a time; an interrupt gets through between two steps."""

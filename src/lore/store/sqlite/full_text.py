@@ -6,11 +6,10 @@ A query consists of quoted words and phrases, joined by OR.
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import apsw
 
-from lore.errors import StoreError
 from lore.store.sqlite.connection import among, int_array
 
 if TYPE_CHECKING:
@@ -99,25 +98,6 @@ def count_rows(db: Connection, table: str, word: str) -> int:
     return int(count or 0)
 
 
-def optimize(db: Connection, table: str) -> None:
-    """Merge the index segments, so that nothing of removed rows is left."""
-    db.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-
-
-def clear(db: Connection, table: str) -> None:
-    """Delete all rows."""
-    db.run(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
-
-
-def find_damage(db: Connection, table: str) -> str:
-    """Return the problem that FTS5's integrity check reports, or ''."""
-    try:
-        db.run(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
-    except StoreError as error:
-        return str(error)
-    return ""
-
-
 @cache
 def _tokenizer() -> apsw.FTS5Tokenizer:
     name, *options = TOKENIZER.split()
@@ -135,3 +115,10 @@ def stem(word: str) -> str:
         include_colocated=False,
     )
     return stems[0] if stems else word
+
+
+def run_command(
+    db: Connection, table: str, command: Literal["optimize", "delete-all", "integrity-check"]
+) -> None:
+    """Merge the index segments, delete all rows, or check the index and raise if it is damaged."""
+    db.run(f"INSERT INTO {table} ({table}) VALUES ('{command}')")

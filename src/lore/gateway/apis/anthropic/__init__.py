@@ -6,14 +6,14 @@ from lore.gateway.apis.anthropic.requests import (
     repair_thinking,
     rewrite_request,
 )
-from lore.gateway.apis.anthropic.streams import answer_with_text, open_reader, open_rewriter
+from lore.gateway.apis.anthropic.streams import answer_with_text, open_rewriter, read_reply
 
 __all__ = [
     "answer_with_text",
     "expand_markers",
-    "open_reader",
     "open_rewriter",
     "parse_request",
+    "read_reply",
     "repair_thinking",
     "rewrite_request",
 ]

@@ -11,7 +11,7 @@ from lore.gateway.apis import entry_keys, json_values, markers, prompt_layout
 from lore.gateway.apis.adapter import FindMarker, PromptAdditions, Request, Tool
 from lore.gateway.apis.entry_keys import KeyedBlock
 from lore.gateway.apis.json_values import Json, as_object, as_text
-from lore.gateway.apis.markers import Marker
+from lore.gateway.apis.markers import Atom, Marker
 from lore.gateway.apis.parse_cache import MAX_CACHE_BYTES, ParseCache
 from lore.records.gateway import Block, Dialogue, Entry, Plan, Voice
 
@@ -314,22 +314,16 @@ _CACHEABLE_TYPES = frozenset("text image document tool_use tool_result".split())
 
 def rewrite_request(request: Request, plan: Plan, texts: PromptAdditions) -> bytes:
     """Return the prompt that a plan describes; the client's own bytes if nothing changes."""
-    prompt_layout.check_plan(request.dialogue, plan)
-    notes = prompt_layout.notes_by_entry(request, plan, texts)
-    is_raw = not (plan.start or plan.prefix or plan.annotated)
-    is_told = texts.knowledge or texts.recall_tool or notes
-    if is_raw and not is_told and not request.is_expanded:
+    if prompt_layout.is_passthrough(request, plan, texts):
         return request.body
+    notes = prompt_layout.notes_by_entry(request, plan, texts)
     document = dict(request.document)
     if texts.knowledge:
         knowledge = {"type": "text", "text": texts.knowledge}
         document["system"] = [*content_blocks(document.get("system")), knowledge]
     if texts.recall_tool:
-        document["tools"] = [
-            *json_values.objects_in(document.get("tools")),
-            tool_definition(texts.recall_tool),
-        ]
-    if is_raw:
+        prompt_layout.add_tool(document, tool_definition(texts.recall_tool))
+    if not (plan.start or plan.prefix or plan.annotated):
         messages = json_values.require_objects(document["messages"])
         document["messages"] = [
             _with_note(one, notes.get(at, "")) for at, one in enumerate(messages)
@@ -405,7 +399,12 @@ def _window_messages(
                 order[as_text(one.get("id"))] = len(order)
         if note := notes.get(at):
             blocks.append(_text_block(note))
-        window.append({**message, "content": _order_results(blocks, order)})
+        ordered = prompt_layout.sort_results(
+            blocks,
+            lambda one: one.get("type") == "tool_result",
+            lambda one: order.get(as_text(one.get("tool_use_id")), len(order)),
+        )
+        window.append({**message, "content": ordered})
     return window
 
 
@@ -426,17 +425,6 @@ def _normalize_block(block: Json, annotations: dict[str, str]) -> Json:
             ],
         }
     return block
-
-
-def _order_results(blocks: list[Json], order: dict[str, int]) -> list[Json]:
-    """Sort the results in blocks by the order of their calls."""
-    places = [at for at, one in enumerate(blocks) if one.get("type") == "tool_result"]
-    results = [blocks[at] for at in places]
-    results.sort(key=lambda one: order.get(as_text(one.get("tool_use_id")), len(order)))
-    ordered = list(blocks)
-    for at, one in zip(places, results, strict=True):
-        ordered[at] = one
-    return ordered
 
 
 def _set_breakpoints(document: Json, places: list[int]) -> None:
@@ -489,9 +477,6 @@ def _add_breakpoint(messages: list[Json], at: int, control: Json) -> bool:
             messages[at] = {**messages[at], "content": marked}
             return True
     return False
-
-
-Atom = Json | Marker
 
 
 def expand_markers(request: Request, find: FindMarker) -> Request:
@@ -597,10 +582,9 @@ def _split_message(message: Json, find: FindMarker) -> Iterator[Atom]:
 
 
 def _split_block(block: Json, text: str, find: FindMarker) -> Iterator[Atom]:
-    for marker_id, piece in markers.split_text(text):
-        marker = markers.parse_marker(find(marker_id)) if marker_id else None
-        if marker is not None:
-            yield marker
+    for piece in markers.split_markers(text, find):
+        if isinstance(piece, Marker):
+            yield piece
         elif piece.strip():
             yield {**without_breakpoint(block), "text": piece}
 

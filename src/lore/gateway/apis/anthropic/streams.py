@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 import orjson
 
@@ -14,15 +13,13 @@ from lore.gateway.apis.adapter import (
     STREAM_HEADERS,
     MakeId,
     Reply,
-    ReplyReader,
     Request,
     Tool,
 )
 from lore.gateway.apis.anthropic.requests import is_sendable, parse_entry, tool_result
 from lore.gateway.apis.json_values import Json, as_count, as_object, as_text
-from lore.gateway.apis.stream_rewriter import BaseStreamRewriter
+from lore.gateway.apis.stream_rewriter import StreamRewriter
 from lore.gateway.plugin_protocol import LocalResponse
-from lore.gateway.provider_errors import upstream_error_body
 from lore.gateway.sse import Event
 from lore.records.gateway import TokenUse
 
@@ -127,14 +124,14 @@ class MessageAssembler:
         )
 
 
-def open_reader(*, streams: bool) -> ReplyReader:
-    """Return a reader for one response."""
-    return adapter.make_reader(MessageAssembler(), parse_reply, streams=streams)
+def read_reply(body: bytes, *, streams: bool) -> Reply:
+    """Parse a response, complete or cut off."""
+    return adapter.read_stream(MessageAssembler(), body) if streams else parse_reply(body)
 
 
 def parse_reply(body: bytes) -> Reply:
     """Parse a response that is one JSON document."""
-    document = as_object(json_values.parse_or_none(body.decode(errors="replace")))
+    document = json_values.read_object(body)
     error = as_object(document.get("error"))
     if error or document.get("type") != "message":
         kind = as_text(error.get("type")) or adapter.UNREADABLE_ERROR
@@ -201,13 +198,13 @@ def text_events(at: int, text: str) -> list[Json]:
     ]
 
 
-class MessageRewriter(BaseStreamRewriter):
+class MessageRewriter(StreamRewriter):
     """Stream rewriter for the Messages API."""
+
+    provider = "anthropic"
 
     def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
         super().__init__(request, body, tool, make_id)
-        self._usages: list[Json] = []
-        """The usage of each response."""
         self._next_index = 0
         """The index of the client's next block."""
         self._client_blocks: list[Json] = []
@@ -222,23 +219,17 @@ class MessageRewriter(BaseStreamRewriter):
         self._withheld: set[int] = set()
         self._invalid_calls: list[Json] = []
         """Calls with invalid arguments: cut off, or to be answered with an error."""
-        self._has_client_calls = False
 
     @property
-    def _is_recall_only(self) -> bool:
-        calls = bool(self._recall_calls) and not self._has_client_calls
-        return calls and self._assembler.stop == "tool_use"
+    def _waits_for_results(self) -> bool:
+        return self._assembler.stop == "tool_use"
 
-    def add_results(self, results: Mapping[str, str]) -> dict[str, str]:
-        """Add results by call id; return the markers to store, by marker id."""
-        last = self._recall_calls.last_place
-        blocks = self._assembler.blocks
-        tail = sum(at > last and is_sendable(blocks[at]) for at in blocks)
-        return self._recall_calls.add_results(results, tail=tail, is_mixed=self._has_client_calls)
+    @property
+    def _tail(self) -> int:
+        last, blocks = self._recall_calls.last_place, self._assembler.blocks
+        return sum(at > last and is_sendable(blocks[at]) for at in blocks)
 
-    def follow_up_body(self) -> bytes:
-        """Return the body of the next request to the upstream."""
-        document = json_values.parse_object(self._body)
+    def _add_round(self, document: Json) -> None:
         document["messages"] = [
             *json_values.require_objects(document["messages"]),
             {"role": "assistant", "content": self._assembler.content},
@@ -249,14 +240,9 @@ class MessageRewriter(BaseStreamRewriter):
             document["container"] = (
                 {**container, "id": container_id} if isinstance(container, dict) else container_id
             )
-        self._body = json_values.to_json_bytes(document)
-        self._start_round()
-        return self._body
 
-    def error_output(self, status: int, body: bytes) -> bytes:
-        """Return the bytes that end the response after an upstream error, in the API's format."""
-        error = upstream_error_body("anthropic", status, body)
-        return sse.frame(error, "error") if self._streams else error
+    def _error_event(self, error: bytes) -> bytes:
+        return sse.frame(error, "error")
 
     def _rewrite_event(self, event: Event) -> bytes:
         document = event.document()
@@ -268,7 +254,7 @@ class MessageRewriter(BaseStreamRewriter):
             return self._rewrite_block(event, document, at)
         if kind == "message_delta":
             self._usages.append(dict(self._assembler.usage))
-            return self._rewrite_end(event, document)
+            return self._invalid_call_markers() + self._rewrite_delta(event, document)
         if kind == "message_stop" and not self._is_last_round:
             return b""
         return event.raw
@@ -304,9 +290,6 @@ class MessageRewriter(BaseStreamRewriter):
         self._next_index += 1
         return b"".join(sse.write(one, one["type"]) for one in shown)
 
-    def _rewrite_end(self, event: Event, document: Json) -> bytes:
-        return self._invalid_call_markers() + self._rewrite_delta(event, document)
-
     def _invalid_call_markers(self) -> bytes:
         """Return markers for calls with invalid arguments that were not cut off."""
         shown = b""
@@ -335,10 +318,9 @@ class MessageRewriter(BaseStreamRewriter):
     def _container_field(self) -> Json:
         return {"container": self._container} if self._container else {}
 
-    def _rewrite_document(self, body: bytes) -> bytes:
-        document = as_object(json_values.parse_or_none(body.decode(errors="replace")))
+    def _join_document(self, document: Json) -> Json | None:
         if document.get("type") != "message":
-            return body
+            return None
         blocks = json_values.objects_in(document.get("content"))
         assembler = self._assembler
         assembler.blocks = dict(enumerate(blocks))
@@ -347,10 +329,6 @@ class MessageRewriter(BaseStreamRewriter):
         self._save_container(document)
         for at, block in enumerate(blocks):
             self._client_blocks.append(self._rewrite_whole_block(at, block))
-        if self.needs_follow_up:
-            return b""
-        if self._round == 1 and not self._recall_calls:
-            return body
         usage = stream_rewriter.sum_with_iterations(self._usages)
         whole = {
             **document,
@@ -360,7 +338,7 @@ class MessageRewriter(BaseStreamRewriter):
         }
         if self._is_recall_only:
             whole["stop_reason"] = "end_turn"
-        return orjson.dumps(whole)
+        return whole
 
     def _rewrite_whole_block(self, at: int, block: Json) -> Json:
         if block.get("type") != "tool_use":

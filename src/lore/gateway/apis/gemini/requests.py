@@ -6,14 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from lore.gateway.apis import entry_keys, json_values, markers, prompt_layout
 from lore.gateway.apis.adapter import FindMarker, PromptAdditions, Request, Tool
 from lore.gateway.apis.entry_keys import KeyedBlock
 from lore.gateway.apis.json_values import Json, as_object, as_text
-from lore.gateway.apis.markers import Marker
+from lore.gateway.apis.markers import Atom, Marker
 from lore.gateway.apis.prompt_layout import ItemFormat
-from lore.records.gateway import Block, BlockKind, Dialogue, Entry, Plan, Voice
+from lore.records.gateway import Block, BlockKind, Entry, Plan, Voice
 
 IMAGE_CHARS = 1_032
 """258 tokens for an image or a tile of one, from Google's documentation."""
@@ -70,16 +71,15 @@ def parse_document(
     system = document.get("systemInstruction", document.get("system_instruction"))
     fixed = [*map(json_values.to_json_text, tools), json_values.to_json_text(system)]
     places = _content_spans(contents)
-    numbering = CallNumbering()
     return Request(
         body=body,
         document=document,
-        dialogue=Dialogue(
-            model=model or as_text(document.get("model")),
-            entries=entry_keys.number_duplicates(
-                parse_entry(contents[at:end], numbering) for at, end in places
-            ),
-            fixed_chars=sum(map(len, fixed)),
+        dialogue=entry_keys.make_dialogue(
+            model or as_text(document.get("model")),
+            contents,
+            places,
+            partial(parse_entry, numbering=CallNumbering()),
+            fixed,
         ),
         entry_spans=places,
         streams=streams,
@@ -239,10 +239,7 @@ def rewrite_request(request: Request, plan: Plan, texts: PromptAdditions) -> byt
         parts = [*json_values.objects_in(system.get("parts")), {"text": texts.knowledge}]
         document[name] = {**system, "parts": parts}
     if texts.recall_tool:
-        document["tools"] = [
-            *json_values.objects_in(document.get("tools")),
-            tool_definition(texts.recall_tool),
-        ]
+        prompt_layout.add_tool(document, tool_definition(texts.recall_tool))
     return json_values.to_json_bytes(document)
 
 
@@ -281,12 +278,12 @@ def _normalize_content(content: Json, annotations: Mapping[int, str]) -> Json:
         _annotate_part(part, annotations[at]) if at in annotations else part
         for at, part in enumerate(json_values.objects_in(content.get("parts")))
     ]
-    places = [at for at, part in enumerate(parts) if get_field(part, "functionResponse")]
-    results = [parts[at] for at in places]
-    results.sort(key=lambda part: as_text(get_field(part, "functionResponse").get("id")))
-    for at, part in zip(places, results, strict=True):
-        parts[at] = part
-    return {**content, "parts": parts}
+    ordered = prompt_layout.sort_results(
+        parts,
+        lambda part: bool(get_field(part, "functionResponse")),
+        lambda part: as_text(get_field(part, "functionResponse").get("id")),
+    )
+    return {**content, "parts": ordered}
 
 
 def _annotate_part(part: Json, annotation: str) -> Json:
@@ -300,9 +297,6 @@ def _with_note(content: Json, note: str) -> list[Json]:
 
 
 _ITEM_FORMAT = ItemFormat(_user_content, _model_content, _normalize_content, _with_note)
-
-
-Atom = Json | Marker
 
 
 def expand_markers(request: Request, find: FindMarker) -> Request:
@@ -348,12 +342,8 @@ def _split_content(content: Json, find: FindMarker) -> Iterator[Atom]:
         if not markers.may_have_markers(text.encode(errors="replace")):
             yield part
             continue
-        for marker_id, piece in markers.split_text(text):
-            marker = markers.parse_marker(find(marker_id)) if marker_id else None
-            if marker is not None:
-                yield marker
-            elif piece:
-                yield {**part, "text": piece}
+        for piece in markers.split_markers(text, find):
+            yield {**part, "text": piece} if isinstance(piece, str) else piece
 
 
 def _expand_content(content: Json, atoms: list[Atom]) -> tuple[list[Json], list[Json]]:

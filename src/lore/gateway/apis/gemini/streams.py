@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import orjson
 
 from lore.gateway import sse
@@ -13,7 +11,6 @@ from lore.gateway.apis.adapter import (
     STREAM_HEADERS,
     MakeId,
     Reply,
-    ReplyReader,
     Request,
     Tool,
 )
@@ -25,9 +22,8 @@ from lore.gateway.apis.gemini.requests import (
     parse_entry,
 )
 from lore.gateway.apis.json_values import Json, as_count, as_object, as_text
-from lore.gateway.apis.stream_rewriter import BaseStreamRewriter
+from lore.gateway.apis.stream_rewriter import StreamRewriter
 from lore.gateway.plugin_protocol import LocalResponse
-from lore.gateway.provider_errors import upstream_error_body
 from lore.gateway.sse import Event
 from lore.records.gateway import TokenUse
 
@@ -73,9 +69,9 @@ def _count_written_chars(candidate: Json) -> int:
     )
 
 
-def open_reader(*, streams: bool) -> ReplyReader:
-    """Return a reader for one response."""
-    return adapter.make_reader(GeminiAssembler(), parse_reply, streams=streams)
+def read_reply(body: bytes, *, streams: bool) -> Reply:
+    """Parse a response, complete or cut off."""
+    return adapter.read_stream(GeminiAssembler(), body) if streams else parse_reply(body)
 
 
 def parse_reply(body: bytes) -> Reply:
@@ -117,13 +113,13 @@ def answer_with_text(request: Request, text: str) -> LocalResponse:
     return LocalResponse(200, JSON_HEADERS, orjson.dumps(document))
 
 
-class GeminiRewriter(BaseStreamRewriter):
+class GeminiRewriter(StreamRewriter):
     """Stream rewriter for the generateContent API."""
+
+    provider = "gemini"
 
     def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
         super().__init__(request, body, tool, make_id)
-        self._usages: list[Json] = []
-        """The usage of earlier responses."""
         self._client_parts: list[Json] = []
         """The parts for the client of responses that are not streamed."""
         self._id = ""
@@ -131,36 +127,23 @@ class GeminiRewriter(BaseStreamRewriter):
     def _start_round(self) -> None:
         super()._start_round()
         self._assembler = GeminiAssembler()
-        self._has_client_calls = False
 
     @property
-    def _is_recall_only(self) -> bool:
-        has_ours = bool(self._recall_calls) and not self._has_client_calls
-        return has_ours and self._assembler.stop == "STOP"
+    def _waits_for_results(self) -> bool:
+        return self._assembler.stop == "STOP"
 
-    def add_results(self, results: Mapping[str, str]) -> dict[str, str]:
-        """Add results by call id; return the markers to store, by marker id."""
-        tail = len(self._assembler.parts) - 1 - self._recall_calls.last_place
-        return self._recall_calls.add_results(results, tail=tail, is_mixed=self._has_client_calls)
+    @property
+    def _tail(self) -> int:
+        return len(self._assembler.parts) - 1 - self._recall_calls.last_place
 
-    def follow_up_body(self) -> bytes:
-        """Return the body of the next request to the upstream."""
-        document = json_values.parse_object(self._body)
+    def _add_round(self, document: Json) -> None:
         answered = [function_response(one) for one in self._recall_calls.markers]
         document["contents"] = [
             *json_values.require_objects(document["contents"]),
             {"role": "model", "parts": self._assembler.parts},
             {"role": "user", "parts": answered},
         ]
-        self._body = json_values.to_json_bytes(document)
         self._usages.append(self._assembler.usage)
-        self._start_round()
-        return self._body
-
-    def error_output(self, status: int, body: bytes) -> bytes:
-        """Return the bytes that end the response after an upstream error, in the API's format."""
-        error = upstream_error_body("gemini", status, body)
-        return sse.frame(error) if self._streams else error
 
     def _rewrite_event(self, event: Event) -> bytes:
         chunk = event.document()
@@ -221,20 +204,15 @@ class GeminiRewriter(BaseStreamRewriter):
             self._assembler.parts[place] = part
         return {"text": self._recall_calls.add(call_id, arguments, part, place)[1]}
 
-    def _rewrite_document(self, body: bytes) -> bytes:
-        document = as_object(json_values.parse_or_none(body.decode(errors="replace")))
+    def _join_document(self, document: Json) -> Json | None:
         if not document.get("candidates"):
-            return body
+            return None
         shown = self._rewrite_chunk_document(document)
         candidate = json_values.objects_in(shown["candidates"])[0]
         content = as_object(candidate.get("content"))
         self._client_parts += json_values.objects_in(content.get("parts"))
-        if not self._is_last_round:
-            return b""
-        if shown == document and self._round == 1:
-            return body
         whole = {**candidate, "content": {**content, "parts": self._client_parts}}
-        return orjson.dumps({**shown, "candidates": [whole]})
+        return {**shown, "candidates": [whole]}
 
 
 open_rewriter = GeminiRewriter

@@ -1,13 +1,13 @@
 """Adapter for OpenAI's Chat Completions API."""
 
 from lore.gateway.apis.openai_chat.requests import expand_markers, parse_request, rewrite_request
-from lore.gateway.apis.openai_chat.streams import answer_with_text, open_reader, open_rewriter
+from lore.gateway.apis.openai_chat.streams import answer_with_text, open_rewriter, read_reply
 
 __all__ = [
     "answer_with_text",
     "expand_markers",
-    "open_reader",
     "open_rewriter",
     "parse_request",
+    "read_reply",
     "rewrite_request",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import takewhile
 
 from lore.gateway.apis import entry_keys, json_values, markers, prompt_layout
 from lore.gateway.apis.adapter import FindMarker, PromptAdditions, Request, Tool
@@ -10,12 +12,15 @@ from lore.gateway.apis.entry_keys import KeyedBlock
 from lore.gateway.apis.json_values import Json, as_object, as_text
 from lore.gateway.apis.markers import Marker
 from lore.gateway.apis.prompt_layout import ItemFormat
-from lore.records.gateway import Block, Dialogue, Entry, Plan
+from lore.records.gateway import Block, Entry, Plan
 
 IMAGE_CHARS = 4_000
 """About 1,000 tokens; an image of 1024 × 1024 at high detail takes 765 (OpenAI's documentation)."""
 
 SYSTEM_ROLES = ("system", "developer")
+
+_TEXT_TYPES = ("text", "refusal")
+_MEDIA_TYPES = ("image_url", "input_audio", "file")
 
 _TOOL_CONFLICTS = ("functions", "function_call", "prediction", "web_search_options")
 """Fields that replace tools, or are rejected together with tools (OpenAI's documentation)."""
@@ -33,25 +38,21 @@ def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) ->
     # The results of parallel calls are one entry.
     places = entry_keys.entry_spans([one.get("role") for one in messages], ("tool",), head)
     names: dict[str, str] = {}
+    model = as_text(document.get("model"))
     tools = json_values.objects_in(document.get("tools"))
     fixed = [json_values.to_json_text(one) for one in tools]
-    fixed += ["\n".join(_part_texts(one.get("content"))) for one in messages[:head]]
+    fixed += ["\n".join(part_texts(one.get("content"))) for one in messages[:head]]
     return Request(
         body=body,
         document=document,
-        dialogue=Dialogue(
-            model=as_text(document.get("model")),
-            entries=entry_keys.number_duplicates(
-                parse_entry(messages[at:end], names) for at, end in places
-            ),
-            fixed_chars=sum(map(len, fixed)),
+        dialogue=entry_keys.make_dialogue(
+            model, messages, places, partial(parse_entry, names=names), fixed
         ),
         entry_spans=places,
         streams=document.get("stream") is True,
         tools=frozenset(as_text(as_object(tool.get("function")).get("name")) for tool in tools),
         is_expanded=is_expanded,
-        can_offer_recall=_supports_recall(document)
-        and prompt_layout.supports_tools(as_text(document.get("model"))),
+        can_offer_recall=_supports_recall(document) and prompt_layout.supports_tools(model),
     )
 
 
@@ -70,10 +71,7 @@ def _supports_recall(document: Json) -> bool:
 
 def count_system_messages(messages: list[Json]) -> int:
     """Return the number of leading system messages."""
-    for at, one in enumerate(messages):
-        if one.get("role") not in SYSTEM_ROLES:
-            return at
-    return len(messages)
+    return len(list(takewhile(lambda one: one.get("role") in SYSTEM_ROLES, messages)))
 
 
 def parse_entry(messages: list[Json], names: dict[str, str]) -> Entry:
@@ -86,18 +84,19 @@ def parse_entry(messages: list[Json], names: dict[str, str]) -> Entry:
         return entry_keys.make_entry("user", [_parse_result(one, names) for one in messages])
     if role == "assistant":
         return entry_keys.make_entry("assistant", list(_parse_assistant(messages[0], names)))
-    pieces = [_parse_part(part) for part in content_parts(messages[0].get("content"))]
+    pieces = [parse_part(part) for part in content_parts(messages[0].get("content"))]
     return entry_keys.make_entry("user" if role == "user" else "system", pieces)
 
 
-def content_parts(content: object) -> list[Json]:
-    """Return a content as parts, whether it is a string or a list."""
+def content_parts(content: object, kind: str = "text") -> list[Json]:
+    """Return a content as parts; a string becomes one part of type `kind`."""
     if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
+        return [{"type": kind, "text": content}] if content else []
     return json_values.objects_in(content)
 
 
-def _part_texts(content: object) -> list[str]:
+def part_texts(content: object) -> list[str]:
+    """Return the texts of a content's parts."""
     return [as_text(part.get("text")) for part in content_parts(content)]
 
 
@@ -106,18 +105,23 @@ def _parse_assistant(message: Json, names: dict[str, str]) -> Iterator[KeyedBloc
     if thought:
         yield KeyedBlock(Block("reasoning", len(thought), thought), thought)
     for part in content_parts(message.get("content")):
-        yield _parse_part(part)
+        yield parse_part(part)
     for call in json_values.objects_in(message.get("tool_calls")):
         yield _parse_call(call, names)
 
 
-def _parse_part(part: Json) -> KeyedBlock:
+def parse_part(
+    part: Json,
+    text_types: Collection[str] = _TEXT_TYPES,
+    media_types: Collection[str] = _MEDIA_TYPES,
+) -> KeyedBlock:
+    """Return a part of a message as a block."""
     sort = as_text(part.get("type"))
-    if sort in ("text", "refusal"):
+    if sort in text_types:
         text = as_text(part.get("text")) or as_text(part.get("refusal"))
         return KeyedBlock(Block("text", len(text), text), entry_keys.strip_reminders(text))
     json_text = json_values.to_json_text(part)
-    size = IMAGE_CHARS if sort in ("image_url", "input_audio", "file") else len(json_text)
+    size = IMAGE_CHARS if sort in media_types else len(json_text)
     return KeyedBlock(Block("other", size, f"[{sort}]", tool=sort), entry_keys.digest(json_text))
 
 
@@ -152,10 +156,7 @@ def rewrite_request(request: Request, plan: Plan, texts: PromptAdditions) -> byt
         messages = _add_knowledge(messages, head, texts.knowledge)
     document["messages"] = messages
     if texts.recall_tool:
-        document["tools"] = [
-            *json_values.objects_in(document.get("tools")),
-            tool_definition(texts.recall_tool),
-        ]
+        prompt_layout.add_tool(document, tool_definition(texts.recall_tool))
     return json_values.to_json_bytes(document)
 
 
@@ -218,17 +219,12 @@ def expand_markers(request: Request, find: FindMarker) -> Request:
     """Replace markers by the recall calls and results that they stand for."""
     if not markers.may_have_markers(request.body):
         return request
-    find = markers.find_once(find)
-    messages: list[Json] = []
-    is_expanded = False
-    for message in json_values.require_objects(request.document["messages"]):
-        atoms = list(_split_message(message, find)) if message.get("role") == "assistant" else []
-        if any(isinstance(atom, Marker) for atom in atoms):
-            messages += _expand_message(message, atoms)
-            is_expanded = True
-        else:
-            messages.append(message)
-    if not is_expanded:
+    messages = markers.expand_items(
+        json_values.require_objects(request.document["messages"]),
+        partial(_split_message, find=markers.find_once(find)),
+        _expand_message,
+    )
+    if messages is None:
         return request
     return parse_document(
         request.body, {**request.document, "messages": messages}, is_expanded=True
@@ -237,10 +233,8 @@ def expand_markers(request: Request, find: FindMarker) -> Request:
 
 def _split_message(message: Json, find: FindMarker) -> Iterator[str | Marker]:
     """Yield the texts of an assistant message, with markers in their place."""
-    text = "".join(as_text(part.get("text")) for part in content_parts(message.get("content")))
-    for marker_id, piece in markers.split_text(text):
-        marker = markers.parse_marker(find(marker_id)) if marker_id else None
-        yield piece if marker is None else marker
+    if message.get("role") == "assistant":
+        yield from markers.split_markers("".join(part_texts(message.get("content"))), find)
 
 
 def _expand_message(message: Json, atoms: list[str | Marker]) -> list[Json]:

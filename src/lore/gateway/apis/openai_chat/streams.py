@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import orjson
@@ -15,7 +14,6 @@ from lore.gateway.apis.adapter import (
     ErrorDetails,
     MakeId,
     Reply,
-    ReplyReader,
     Request,
     Tool,
 )
@@ -26,9 +24,8 @@ from lore.gateway.apis.openai_chat.requests import (
     recall_message,
     tool_message,
 )
-from lore.gateway.apis.stream_rewriter import BaseStreamRewriter
+from lore.gateway.apis.stream_rewriter import StreamRewriter
 from lore.gateway.plugin_protocol import LocalResponse
-from lore.gateway.provider_errors import upstream_error_body
 from lore.gateway.sse import Event
 from lore.records.gateway import TokenUse
 
@@ -178,14 +175,14 @@ def count_written_chars(message: Json) -> int:
     )
 
 
-def open_reader(*, streams: bool) -> ReplyReader:
-    """Return a reader for one response."""
-    return adapter.make_reader(ChatAssembler(), parse_reply, streams=streams)
+def read_reply(body: bytes, *, streams: bool) -> Reply:
+    """Parse a response, complete or cut off."""
+    return adapter.read_stream(ChatAssembler(), body) if streams else parse_reply(body)
 
 
 def parse_reply(body: bytes) -> Reply:
     """Parse a response that is one JSON document."""
-    document = as_object(json_values.parse_or_none(body.decode(errors="replace")))
+    document = json_values.read_object(body)
     choices = json_values.objects_in(document.get("choices"))
     use = parse_usage(as_object(document.get("usage")))
     if not choices:
@@ -253,12 +250,13 @@ _CUT_OFF_REASONS = ("length", "content_filter")
 """Reasons why a response may end within a call."""
 
 
-class ChatRewriter(BaseStreamRewriter):
+class ChatRewriter(StreamRewriter):
     """Stream rewriter for the Chat Completions API."""
+
+    provider = "openai"
 
     def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
         super().__init__(request, body, tool, make_id)
-        self._usages: list[Json] = []
         self._head: Json = {}
         """Fields of the first chunk that all later ones repeat, above all the id."""
         self._client_text = ""
@@ -282,38 +280,23 @@ class ChatRewriter(BaseStreamRewriter):
         return output
 
     @property
-    def _is_recall_only(self) -> bool:
-        return (
-            bool(self._recall_calls)
-            and not self._client_calls
-            and self._assembler.stop not in _CUT_OFF_REASONS
-        )
+    def _waits_for_results(self) -> bool:
+        return self._assembler.stop not in _CUT_OFF_REASONS
 
-    def add_results(self, results: Mapping[str, str]) -> dict[str, str]:
-        """Add results by call id; return the markers to store, by marker id."""
-        extra = extra_fields(self._message)
-        return self._recall_calls.add_results(
-            results, is_mixed=bool(self._client_calls), extra=extra
-        )
+    @property
+    def _extra_fields(self) -> Json:
+        return extra_fields(self._message)
 
-    def follow_up_body(self) -> bytes:
-        """Return the body of the next request to the upstream."""
-        document = json_values.parse_object(self._body)
-        answered = self._recall_calls.markers
-        text = as_text(self._message.get("content"))
+    def _add_round(self, document: Json) -> None:
+        answered, text = self._recall_calls.markers, as_text(self._message.get("content"))
         document["messages"] = [
             *json_values.require_objects(document["messages"]),
-            recall_message(text, answered, extra_fields(self._message)),
+            recall_message(text, answered, self._extra_fields),
             *map(tool_message, answered),
         ]
-        self._body = json_values.to_json_bytes(document)
-        self._start_round()
-        return self._body
 
-    def error_output(self, status: int, body: bytes) -> bytes:
-        """Return the bytes that end the response after an upstream error, in the API's format."""
-        error = upstream_error_body("openai", status, body)
-        return sse.frame(error) + DONE if self._streams else error
+    def _error_event(self, error: bytes) -> bytes:
+        return sse.frame(error) + DONE
 
     def _rewrite_event(self, event: Event) -> bytes:
         if event.data.strip() == b"[DONE]":
@@ -368,6 +351,7 @@ class ChatRewriter(BaseStreamRewriter):
             is_ours = as_object(piece.delta.get("function")).get("name") == self._tool
             numbers = self._withheld if is_ours else self._client_calls
             numbers[piece.place] = piece.client_index
+            self._has_client_calls = bool(self._client_calls)
         return piece.place in self._withheld
 
     def _reindex(self, piece: CallPiece) -> Json:
@@ -422,11 +406,10 @@ class ChatRewriter(BaseStreamRewriter):
             arguments, call = {}, {**call, "function": {**function, "arguments": "{}"}}
         return self._recall_calls.add(as_text(call.get("id")), arguments, call, at)[1]
 
-    def _rewrite_document(self, body: bytes) -> bytes:
-        document = as_object(json_values.parse_or_none(body.decode(errors="replace")))
+    def _join_document(self, document: Json) -> Json | None:
         choices = json_values.objects_in(document.get("choices"))
         if not choices:
-            return body
+            return None
         self._usages.append(as_object(document.get("usage")))
         message = self._message = as_object(choices[0].get("message"))
         self._assembler.stop = as_text(choices[0].get("finish_reason"))
@@ -436,16 +419,12 @@ class ChatRewriter(BaseStreamRewriter):
             if as_object(call.get("function")).get("name") == self._tool:
                 signs += self._marker_text(call, at)
             else:
-                self._client_calls[at] = at
                 theirs.append(call)
+        self._has_client_calls = bool(theirs)
         self._client_text += as_text(message.get("content")) + signs
-        for name, value in extra_fields(message).items():
+        for name, value in self._extra_fields.items():
             if isinstance(value, str):
                 self._extra[name] = self._extra.get(name, "") + value
-        if not self._is_last_round:
-            return b""
-        if self._round == 1 and not self._recall_calls:
-            return body
         shown: Json = {**message, **self._extra, "content": self._client_text or None}
         shown.pop("tool_calls", None)
         if theirs:
@@ -453,7 +432,7 @@ class ChatRewriter(BaseStreamRewriter):
         stop = "stop" if self._is_recall_only else choices[0].get("finish_reason")
         choice = {**choices[0], "message": shown, "finish_reason": stop}
         usage = stream_rewriter.sum_usages(self._usages)
-        return orjson.dumps({**document, "choices": [choice], "usage": usage})
+        return {**document, "choices": [choice], "usage": usage}
 
 
 open_rewriter = ChatRewriter

@@ -5,13 +5,13 @@ from lore.gateway.apis.openai_responses.requests import (
     parse_request,
     rewrite_request,
 )
-from lore.gateway.apis.openai_responses.streams import answer_with_text, open_reader, open_rewriter
+from lore.gateway.apis.openai_responses.streams import answer_with_text, open_rewriter, read_reply
 
 __all__ = [
     "answer_with_text",
     "expand_markers",
-    "open_reader",
     "open_rewriter",
     "parse_request",
+    "read_reply",
     "rewrite_request",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import takewhile
 from typing import Literal
 
 from lore.errors import InvalidInput
@@ -10,10 +12,15 @@ from lore.gateway.apis import entry_keys, json_values, markers, prompt_layout
 from lore.gateway.apis.adapter import FindMarker, PromptAdditions, Request, Tool
 from lore.gateway.apis.entry_keys import KeyedBlock
 from lore.gateway.apis.json_values import Json, as_object, as_text
-from lore.gateway.apis.markers import Marker
-from lore.gateway.apis.openai_chat.requests import IMAGE_CHARS, SYSTEM_ROLES
+from lore.gateway.apis.markers import Atom, Marker
+from lore.gateway.apis.openai_chat.requests import (
+    SYSTEM_ROLES,
+    content_parts,
+    parse_part,
+    part_texts,
+)
 from lore.gateway.apis.prompt_layout import ItemFormat
-from lore.records.gateway import Block, BlockKind, Dialogue, Entry, Plan, Voice
+from lore.records.gateway import Block, BlockKind, Entry, Plan, Voice
 
 Side = Literal["user", "assistant", "system", "results"]
 
@@ -52,9 +59,7 @@ def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) ->
     tools = json_values.objects_in(document.get("tools"))
     fixed = [json_values.to_json_text(one) for one in tools]
     fixed.append(as_text(document.get("instructions")))
-    fixed += [
-        "\n".join(_part_texts(one.get("content"))) for one in items[:head] if "content" in one
-    ]
+    fixed += ["\n".join(part_texts(one.get("content"))) for one in items[:head] if "content" in one]
     fixed += [json_values.to_json_text(one) for one in items[:head] if "content" not in one]
     more = [
         tool
@@ -65,12 +70,12 @@ def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) ->
     return Request(
         body=body,
         document=document,
-        dialogue=Dialogue(
-            model=as_text(document.get("model")),
-            entries=entry_keys.number_duplicates(
-                parse_entry(items[at:end], names) for at, end in places
-            ),
-            fixed_chars=sum(map(len, fixed)),
+        dialogue=entry_keys.make_dialogue(
+            as_text(document.get("model")),
+            items,
+            places,
+            partial(parse_entry, names=names),
+            fixed,
         ),
         entry_spans=places,
         streams=document.get("stream") is True,
@@ -141,10 +146,7 @@ def _tool_names(tool: Json) -> list[str]:
 
 def count_system_items(items: list[Json]) -> int:
     """Return the number of leading system items."""
-    for at, one in enumerate(items):
-        if item_side(one) != "system":
-            return at
-    return len(items)
+    return len(list(takewhile(lambda one: item_side(one) == "system", items)))
 
 
 def parse_entry(items: list[Json], names: dict[str, str]) -> Entry:
@@ -161,7 +163,7 @@ def parse_entry(items: list[Json], names: dict[str, str]) -> Entry:
 def _parse_item(item: Json, names: dict[str, str]) -> list[KeyedBlock]:
     kind = as_text(item.get("type")) or "message"
     if kind == "message":
-        return [_parse_part(part) for part in content_parts(item.get("content"))]
+        return [_parse_part(part) for part in content_parts(item.get("content"), "input_text")]
     if kind.endswith("_output"):
         return [_parse_output(item, names)]
     call_id = as_text(item.get("call_id"))
@@ -173,7 +175,7 @@ def _parse_item(item: Json, names: dict[str, str]) -> list[KeyedBlock]:
             KeyedBlock(Block("call", len(arguments) + len(name), arguments, call_id, name), call_id)
         ]
     if kind == "reasoning":
-        thought = "\n".join(_part_texts(item.get("summary")))
+        thought = "\n".join(part_texts(item.get("summary")))
         sealed = as_text(item.get("encrypted_content"))
         size = len(thought) or len(sealed) // 2
         return [KeyedBlock(Block("reasoning", size, thought), as_text(item.get("id")) or sealed)]
@@ -188,25 +190,8 @@ def _parse_item(item: Json, names: dict[str, str]) -> list[KeyedBlock]:
     ]
 
 
-def content_parts(content: object, kind: str = "input_text") -> list[Json]:
-    """Return a content as parts; a string becomes one part of type `kind`."""
-    if isinstance(content, str):
-        return [{"type": kind, "text": content}] if content else []
-    return json_values.objects_in(content)
-
-
-def _part_texts(content: object) -> list[str]:
-    return [as_text(part.get("text")) for part in content_parts(content)]
-
-
 def _parse_part(part: Json) -> KeyedBlock:
-    sort = as_text(part.get("type"))
-    if sort in _TEXT_TYPES:
-        text = as_text(part.get("text")) or as_text(part.get("refusal"))
-        return KeyedBlock(Block("text", len(text), text), entry_keys.strip_reminders(text))
-    json_text = json_values.to_json_text(part)
-    size = IMAGE_CHARS if sort in _MEDIA_TYPES else len(json_text)
-    return KeyedBlock(Block("other", size, f"[{sort}]", tool=sort), entry_keys.digest(json_text))
+    return parse_part(part, _TEXT_TYPES, _MEDIA_TYPES)
 
 
 def _parse_output(item: Json, names: dict[str, str]) -> KeyedBlock:
@@ -238,10 +223,7 @@ def rewrite_request(request: Request, plan: Plan, texts: PromptAdditions) -> byt
         items.insert(count_system_items(original), _make_message("developer", texts.knowledge))
     document["input"] = items
     if texts.recall_tool:
-        document["tools"] = [
-            *json_values.objects_in(document.get("tools")),
-            tool_definition(texts.recall_tool),
-        ]
+        prompt_layout.add_tool(document, tool_definition(texts.recall_tool))
     return json_values.to_json_bytes(document)
 
 
@@ -278,14 +260,15 @@ def _normalize_item(item: Json, annotations: Mapping[int, str]) -> Json:
 def _with_note(item: Json, note: str) -> list[Json]:
     if item.get("role") != "user":
         return [item, _make_message("user", note)]
-    content = [*content_parts(item.get("content")), {"type": "input_text", "text": note}]
+    content = [
+        *content_parts(item.get("content"), "input_text"),
+        {"type": "input_text", "text": note},
+    ]
     return [{**item, "content": content}]
 
 
 _ITEM_FORMAT = ItemFormat(_user_item, _assistant_item, _normalize_item, _with_note)
 
-
-Atom = Json | Marker
 
 _POSITIONAL_FIELDS = ("annotations", "logprobs")
 """Fields that refer to positions in a text."""
@@ -295,17 +278,9 @@ def expand_markers(request: Request, find: FindMarker) -> Request:
     """Replace markers by the recall calls and results that they stand for."""
     if not markers.may_have_markers(request.body):
         return request
-    find = markers.find_once(find)
-    items: list[Json] = []
-    is_expanded = False
-    for item in input_items(request.document):
-        atoms = list(_split_item(item, find))
-        if any(isinstance(atom, Marker) for atom in atoms):
-            items += _expand_item(item, atoms)
-            is_expanded = True
-        else:
-            items.append(item)
-    if not is_expanded:
+    split = partial(_split_item, find=markers.find_once(find))
+    items = markers.expand_items(input_items(request.document), split, _expand_item)
+    if items is None:
         return request
     return parse_document(request.body, {**request.document, "input": items}, is_expanded=True)
 
@@ -320,9 +295,8 @@ def _split_item(item: Json, find: FindMarker) -> Iterator[Atom]:
             yield part
             continue
         unplaced: Json = {name: [] for name in _POSITIONAL_FIELDS if name in part}
-        for marker_id, piece in markers.split_text(text):
-            marker = markers.parse_marker(find(marker_id)) if marker_id else None
-            yield {**part, **unplaced, "text": piece} if marker is None else marker
+        for piece in markers.split_markers(text, find):
+            yield {**part, **unplaced, "text": piece} if isinstance(piece, str) else piece
 
 
 def _expand_item(item: Json, atoms: list[Atom]) -> Iterator[Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import orjson
@@ -14,7 +14,6 @@ from lore.gateway.apis.adapter import (
     STREAM_HEADERS,
     MakeId,
     Reply,
-    ReplyReader,
     Request,
     Tool,
 )
@@ -26,9 +25,8 @@ from lore.gateway.apis.openai_responses.requests import (
     parse_entry,
     without_id,
 )
-from lore.gateway.apis.stream_rewriter import BaseStreamRewriter
+from lore.gateway.apis.stream_rewriter import StreamRewriter
 from lore.gateway.plugin_protocol import LocalResponse
-from lore.gateway.provider_errors import upstream_error_body
 from lore.gateway.sse import Event
 from lore.records.gateway import TokenUse
 
@@ -84,14 +82,14 @@ class ResponseAssembler:
         return _in_background(reply, self.begun) if is_running else reply
 
 
-def open_reader(*, streams: bool) -> ReplyReader:
-    """Return a reader for one response."""
-    return adapter.make_reader(ResponseAssembler(), parse_reply, streams=streams)
+def read_reply(body: bytes, *, streams: bool) -> Reply:
+    """Parse a response, complete or cut off."""
+    return adapter.read_stream(ResponseAssembler(), body) if streams else parse_reply(body)
 
 
 def parse_reply(body: bytes) -> Reply:
     """Parse a response that is one JSON document."""
-    response = as_object(json_values.parse_or_none(body.decode(errors="replace")))
+    response = json_values.read_object(body)
     error = as_object(response.get("error"))
     if error or "output" not in response:
         use, stop = parse_usage(as_object(response.get("usage"))), as_text(response.get("status"))
@@ -189,16 +187,17 @@ def message_events(at: int, item: Json) -> list[Json]:
     ]
 
 
-class ResponseRewriter(BaseStreamRewriter):
+class ResponseRewriter(StreamRewriter):
     """Stream rewriter for the Responses API.
 
     If the provider stores the history (`store`), clients refer to responses by id, and several
     cannot be joined into one: recall must not be offered there.
     """
 
+    provider = "openai"
+
     def __init__(self, request: Request, body: bytes, tool: Tool, make_id: MakeId) -> None:
         super().__init__(request, body, tool, make_id)
-        self._usages: list[Json] = []
         self._id = ""
         self._next_sequence_number = 0
         """The sequence number of the client's next event."""
@@ -211,24 +210,13 @@ class ResponseRewriter(BaseStreamRewriter):
         self._assembler = ResponseAssembler()
         self._client_indexes: dict[int, int] = {}
         self._withheld: set[int] = set()
-        self._has_client_calls = False
 
     @property
-    def _is_recall_only(self) -> bool:
-        is_done = self._assembler.response.get("status") == "completed"
-        return bool(self._recall_calls) and not self._has_client_calls and is_done
+    def _waits_for_results(self) -> bool:
+        return self._assembler.response.get("status") == "completed"
 
-    def add_results(self, results: Mapping[str, str]) -> dict[str, str]:
-        """Add results by call id; return the markers to store, by marker id."""
-        return self._recall_calls.add_results(results, is_mixed=self._has_client_calls)
-
-    def follow_up_body(self) -> bytes:
-        """Return the body of the next request to the upstream."""
-        document = json_values.parse_object(self._body)
+    def _add_round(self, document: Json) -> None:
         document["input"] = [*input_items(document), *self._answered_items()]
-        self._body = json_values.to_json_bytes(document)
-        self._start_round()
-        return self._body
 
     def _answered_items(self) -> Iterator[Json]:
         """Yield the items of the response, each recall call with its result."""
@@ -239,12 +227,8 @@ class ResponseRewriter(BaseStreamRewriter):
             else:
                 yield item
 
-    def error_output(self, status: int, body: bytes) -> bytes:
-        """Return the bytes that end the response after an upstream error, in the API's format."""
-        error = upstream_error_body("openai", status, body)
-        if not self._streams:
-            return error
-        details = as_object(as_object(json_values.parse_or_none(error.decode())).get("error"))
+    def _error_event(self, error: bytes) -> bytes:
+        details = as_object(json_values.read_object(error).get("error"))
         code = details.get("code") or details.get("type")
         fields = {
             "code": code,
@@ -266,7 +250,7 @@ class ResponseRewriter(BaseStreamRewriter):
             return self._rewrite_item(event, document, at)
         if not kind.startswith("response."):
             return event.raw
-        if kind in ("response.created", "response.in_progress", "response.queued"):
+        if kind in _START_EVENTS:
             self._id = self._id or as_text(as_object(document.get("response")).get("id"))
             return b"" if self._round > 1 else self._pass_through(event)
         if self._assembler.response:
@@ -347,14 +331,13 @@ class ResponseRewriter(BaseStreamRewriter):
         joined = {**response, "output": self._client_items, "usage": usage or None}
         return {**joined, "id": self._id} if self._id else joined
 
-    def _rewrite_document(self, body: bytes) -> bytes:
-        response = as_object(json_values.parse_or_none(body.decode(errors="replace")))
-        if "output" not in response:
-            return body
-        self._id = self._id or as_text(response.get("id"))
-        self._usages.append(as_object(response.get("usage")))
-        self._assembler.response = response
-        items = json_values.objects_in(response.get("output"))
+    def _join_document(self, document: Json) -> Json | None:
+        if "output" not in document:
+            return None
+        self._id = self._id or as_text(document.get("id"))
+        self._usages.append(as_object(document.get("usage")))
+        self._assembler.response = document
+        items = json_values.objects_in(document.get("output"))
         self._assembler.items = dict(enumerate(items))
         for at, item in enumerate(items):
             if self._is_recall_call(item):
@@ -362,11 +345,7 @@ class ResponseRewriter(BaseStreamRewriter):
                 continue
             self._has_client_calls = self._has_client_calls or _is_client_call(item)
             self._client_items.append(item)
-        if not self._is_last_round:
-            return b""
-        if self._round == 1 and not self._recall_calls:
-            return body
-        return orjson.dumps(self._join_responses(response))
+        return self._join_responses(document)
 
 
 def _replayable_items(items: list[Json]) -> list[Json]:
