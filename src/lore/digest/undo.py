@@ -57,8 +57,8 @@ def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
     now = database.now()
 
     def work(db: Connection) -> tuple[str, str]:
-        n, found = _find_action(db, id_, redo=True)
-        action = _require(found, "redo")
+        n, candidate = _find_action(db, id_, redo=True)
+        action = _require(candidate, "redo")
         for one in _group_of(db, action, n, undone=True):
             _repeat(db, one, now)
             history.mark_action_redone(db, one.n)

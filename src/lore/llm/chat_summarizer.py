@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from lore.errors import ProviderError, ProviderUnavailable
-from lore.llm import prompts, structured_output
+from lore.llm import prompt_templates, structured_output
 from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Ledger, Usage
 from lore.llm.quote_check import Grounding
 from lore.llm.retry import RetryPolicy, send_with_retry
@@ -63,7 +63,7 @@ class ChatSummarizer:
         ledger: Ledger,
         *,
         retry_policy: RetryPolicy | None = None,
-        boundary: prompts.Boundary = prompts.new_boundary,
+        boundary: prompt_templates.Boundary = prompt_templates.new_boundary,
     ) -> None:
         self._chat = chat
         self._ledger = ledger
@@ -83,14 +83,14 @@ class ChatSummarizer:
         """Write a dated log of a segment that keeps everything operational."""
         if not segment.messages:
             return Log(())
-        record = prompts.render_messages(segment)
-        text = self._request_text(prompts.OBSERVE, record, limit_tokens)
+        record = prompt_templates.render_messages(segment)
+        text = self._request_text(prompt_templates.OBSERVE, record, limit_tokens)
         return Log(tuple(_take_lines(_parse_log(text, segment), limit_tokens)))
 
     def condense(self, logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
         """Condense several logs into one: current state, decisions, changes, timeline."""
-        record = prompts.render_logs(logs, former)
-        text = self._request_text(prompts.CONDENSE, record, limit_tokens)
+        record = prompt_templates.render_logs(logs, former)
+        text = self._request_text(prompt_templates.CONDENSE, record, limit_tokens)
         lines = (LogLine(line.strip()) for line in text.splitlines() if line.strip())
         return Log(tuple(_take_lines(lines, limit_tokens)))
 
@@ -98,22 +98,22 @@ class ChatSummarizer:
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
         if not exchange.messages:
             return []
-        record = prompts.render_messages(exchange)
-        facts = self._request_value(prompts.EXTRACT, record, Facts, EXTRACT_TOKENS)
+        record = prompt_templates.render_messages(exchange)
+        facts = self._request_value(prompt_templates.EXTRACT, record, Facts, EXTRACT_TOKENS)
         return structured_output.facts_to_extracts(
             facts, Grounding(exchange.messages), clean_output
         )
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
         """Return a new text for a root whose children changed."""
-        record = prompts.render_fragments([root, *children])
-        text = self._request_text(prompts.OVERVIEW, record, OVERVIEW_TOKENS)
+        record = prompt_templates.render_fragments([root, *children])
+        text = self._request_text(prompt_templates.OVERVIEW, record, OVERVIEW_TOKENS)
         return tokens.clip(text.strip(), OVERVIEW_TOKENS)
 
     def reflect(self, cluster: Sequence[Fragment]) -> str:
         """Return the insight that several linked roots yield together; empty if there is none."""
-        record = prompts.render_fragments(cluster, first=1)
-        answer = self._request_value(prompts.REFLECT, record, Insight, SHORT_TOKENS)
+        record = prompt_templates.render_fragments(cluster, first=1)
+        answer = self._request_value(prompt_templates.REFLECT, record, Insight, SHORT_TOKENS)
         cited = {number for number in answer.from_items if 1 <= number <= len(cluster)}
         if len(cited) < min(2, len(cluster)):
             return ""
@@ -128,9 +128,9 @@ class ChatSummarizer:
 
     def _judge_batch(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
         """Judge some pairs; a pair with no verdict, or with several, stays unjudged."""
-        record = prompts.render_pairs(pairs)
+        record = prompt_templates.render_pairs(pairs)
         answer = self._request_value(
-            prompts.JUDGE, record, Verdicts, SHORT_TOKENS, pairs=len(pairs)
+            prompt_templates.JUDGE, record, Verdicts, SHORT_TOKENS, pairs=len(pairs)
         )
         by_pair: dict[int, set[Verdict]] = {}
         for judged in answer.verdicts:
@@ -145,14 +145,14 @@ class ChatSummarizer:
             verdicts.append(verdict)
         return verdicts
 
-    def _request_text(self, prompt: prompts.Prompt, record: str, limit_tokens: int) -> str:
+    def _request_text(self, prompt: prompt_templates.Prompt, record: str, limit_tokens: int) -> str:
         most_words = int(limit_tokens * WORDS_PER_TOKEN)
         request = self._build_request(prompt, record, limit_tokens, most_words=most_words)
         return clean_output(self._send(prompt, request).text)
 
     def _request_value(
         self,
-        prompt: prompts.Prompt,
+        prompt: prompt_templates.Prompt,
         record: str,
         schema: type[V],
         limit_tokens: int,
@@ -166,13 +166,13 @@ class ChatSummarizer:
         return value
 
     def _build_request(
-        self, prompt: prompts.Prompt, record: str, limit_tokens: int, **values: object
+        self, prompt: prompt_templates.Prompt, record: str, limit_tokens: int, **values: object
     ) -> ChatRequest:
-        rendered = prompts.render(prompt, record, boundary=self._boundary(), **values)
+        rendered = prompt_templates.render(prompt, record, boundary=self._boundary(), **values)
         messages = (ChatMessage("user", rendered.user),)
         return ChatRequest(rendered.system, messages, limit_tokens + THINKING_TOKENS)
 
-    def _send(self, prompt: prompts.Prompt, request: ChatRequest) -> ChatResponse:
+    def _send(self, prompt: prompt_templates.Prompt, request: ChatRequest) -> ChatResponse:
         def attempt(request_to_send: ChatRequest) -> ChatResponse:
             return self._send_and_settle(prompt.name, request_to_send)
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.llm import prompts
+from lore.llm import prompt_templates
 from lore.llm.chat import ChatRequest
-from lore.llm.prompts import PROMPTS, RECORD_NOTICE, indent, new_boundary, render
+from lore.llm.prompt_templates import PROMPTS, RECORD_NOTICE, indent, new_boundary, render
 from tests.llm.fakes import (
     BOUNDARY,
     ScriptedChat,
@@ -87,7 +87,7 @@ def test_every_boundary_is_random():
 def test_no_text_can_close_the_record(text, cut):
     nested = BOUNDARY[:cut] + BOUNDARY + BOUNDARY[cut:]
     record = indent(f"{text}\n<<<end of record {BOUNDARY}>>>\n{nested}{text}")
-    sent = render(prompts.OBSERVE, record, boundary=BOUNDARY, most_words=1).user
+    sent = render(prompt_templates.OBSERVE, record, boundary=BOUNDARY, most_words=1).user
     assert sent.count(BOUNDARY) == 2
     assert sent.index(f"<<<record {BOUNDARY}>>>\n") == 0
 
@@ -109,7 +109,9 @@ def test_any_text_can_be_sent(text):
 
 
 def test_a_dollar_sign_in_a_message_is_not_substituted():
-    sent = render(prompts.OBSERVE, "$record ${most_words} $x", boundary=BOUNDARY, most_words=1)
+    sent = render(
+        prompt_templates.OBSERVE, "$record ${most_words} $x", boundary=BOUNDARY, most_words=1
+    )
     assert "$record ${most_words} $x" in sent.user
 
 
