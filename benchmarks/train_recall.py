@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 
 from lore import settings
 from lore.embed import open_embedder
-from lore.evals.datasets import Query, RetrievalTask, read_tasks
+from lore.evals.datasets import UNDATED, Query, RetrievalTask, read_tasks
 from lore.evals.vector_cache import DiskCachedEmbedder
 from lore.memory import Memory
 from lore.recall import search
@@ -147,6 +147,8 @@ def _play(
         units = trial.fill(memory)
         memory.maintenance.embed_waiting()
         for place, ask in enumerate(trial.queries):
+            if ask.category == UNDATED:
+                continue
             ids, found = describe(memory, ask)
             names = tuple(found)
             group = trial.name if len(trial.queries) < 200 or "locomo" in file else f"{place}"

@@ -131,9 +131,11 @@ def test_coding_sessions_exclude_tool_traffic(tmp_path, memory):
     written(tmp_path, "coding-sessions.jsonl.gz", *CODING)
     trial = only(written(tmp_path, "coding-queries.jsonl.gz", *QUERIES))
     assert [doc.text for doc in trial.documents] == ["Add a login page", "Added the login page"]
-    (ask,) = trial.queries
+    ask, undated = trial.queries
     assert ask.gold == {"s1"}
     assert ask.now == datetime(2024, 2, 1, tzinfo=UTC)
+    assert undated.now is None
+    assert trial.separate_categories == {undated.category}
     units = trial.fill(memory)
     assert list(units.values()) == ["s1"]
     assert trial.rank(memory, ask, "learned", units) == ["s1"]
@@ -143,7 +145,7 @@ def test_coding_corpus_may_be_in_another_folder(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     written(tmp_path / "elsewhere", "coding-sessions.jsonl.gz", *CODING)
     path = written(tmp_path, "coding-queries-dev.jsonl.gz", *QUERIES)
-    assert len(only(path, tmp_path / "elsewhere").queries) == 1
+    assert len(only(path, tmp_path / "elsewhere").queries) == 2
 
 
 def test_coding_without_its_corpus_is_refused_with_a_hint(tmp_path):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lore.errors import EvaluationError
 from lore.evals import retrieval
+from lore.evals.datasets import UNDATED
 from lore.evals.retrieval import QueryOutcome, score_outcomes
 
 
@@ -127,6 +128,7 @@ def test_every_known_file_is_scored_with_stable_json_keys(data: Path, tmp_path: 
         assert {"n", "r5", "r10", "r20", "h1", "h5", "mrr", "by_category", "ms_p50"} <= set(scores)
         assert scores["h5"] == 1.0
     assert sets["locomo"]["n"] == 1
+    assert sets["coding-queries"]["n"] == 1, "the query without its date is scored apart"
     assert set(sets["locomo"]["by_category"]) == {"single-hop", "adversarial"}
 
 
@@ -134,6 +136,15 @@ def test_the_table_has_a_line_for_each_set_and_baseline(data: Path, tmp_path: Pa
     table = retrieval.run(data, cache=tmp_path / "cache", baselines=True).as_table()
     assert "locomo" in table
     assert "= bm25" in table
+
+
+def test_commits_are_compared_with_baselines_that_know_the_date(data: Path, tmp_path: Path):
+    result = retrieval.run(data, cache=tmp_path / "cache", baselines=True)
+    latest = result.baselines["coding-queries"]["latest"]
+    assert latest.by_category["commit"].h1 == 0.0, "session two was active last"
+    assert latest.by_category["commit"].h5 == 1.0
+    assert latest.by_category[UNDATED].h5 == 0.0, "without a date there is no order"
+    assert "latest" not in result.baselines["locomo"]
 
 
 def test_a_folder_without_known_files_is_refused(tmp_path: Path):

@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -34,10 +34,11 @@ Raw = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document that can be found: its unit, and its plain text."""
+    """One document that can be found: its unit, its plain text, and when it was last active."""
 
     unit: str
     text: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +274,15 @@ _CODING_ROLES: dict[str, Role] = {
 }
 
 
+UNDATED = "commit, date unknown"
+"""The date alone reveals much: the session last active before a commit is often the one."""
+
+
 def _coding(path: Path, corpus: Path) -> list[RetrievalTask]:
-    """Return a task without tool traffic: `git commit -m` would reveal the answer."""
+    """Return a task without tool traffic: `git commit -m` would reveal the answer.
+
+    Each commit is asked twice, with its date and without.
+    """
     source = corpus / "coding-sessions.jsonl.gz"
     if not source.exists():
         msg = f"{path.name} needs coding-sessions.jsonl.gz beside it."
@@ -297,20 +305,22 @@ def _coding(path: Path, corpus: Path) -> list[RetrievalTask]:
         return units
 
     session_ids = {raw["sid"] for raw in sessions}
+    dated = [
+        Query(q["query"], "commit", gold, _parse_iso(q["date"]))
+        for q in read_rows(path)
+        if (gold := frozenset(q["sessions"]) & session_ids)
+    ]
     return [
         RetrievalTask(
             name="coding",
             documents=tuple(
-                Document(raw["sid"], text)
+                Document(raw["sid"], text, _parse_iso(time or raw["created"]))
                 for raw in sessions
-                for role, text, _ in raw["turns"]
+                for role, text, time in raw["turns"]
                 if role in _CODING_ROLES and text.strip()
             ),
-            queries=tuple(
-                Query(q["query"], "commit", gold, _parse_iso(q["date"]))
-                for q in read_rows(path)
-                if (gold := frozenset(q["sessions"]) & session_ids)
-            ),
+            queries=(*dated, *(replace(query, category=UNDATED, now=None) for query in dated)),
+            separate_categories=frozenset({UNDATED}),
             fill=fill,
             rank=_rank_sessions,
             unit="session",

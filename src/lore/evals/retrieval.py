@@ -123,6 +123,10 @@ def score_baselines(trials: Sequence[RetrievalTask], embedder: Embedder) -> dict
             makers["chroma"] = _chroma
         if importlib.util.find_spec("mem0"):
             makers["mem0"] = _mem0
+    if any(doc.at for trial in trials for doc in trial.documents):
+        makers["latest"] = _latest
+        if embedder.dimension:
+            makers["rrf60+date"] = _rrf_with_date
     scores = {}
     for name, make in makers.items():
         outcomes = [
@@ -185,9 +189,37 @@ def _cosine(trial: RetrievalTask, embedder: Embedder) -> Ranker:
     return rank
 
 
-def _rrf(trial: RetrievalTask, embedder: Embedder) -> Ranker:
-    arms = (_bm25(trial, embedder), _cosine(trial, embedder))
+def _latest(trial: RetrievalTask, _embedder: Embedder) -> Ranker:
+    """Rank by date alone: the unit that was last active before the query's date comes first."""
+    by_time = sorted(
+        ((doc.at, place) for place, doc in enumerate(trial.documents) if doc.at), reverse=True
+    )
 
+    def rank(ask: Query) -> list[int]:
+        return [place for at, place in by_time if ask.now and at <= ask.now]
+
+    return rank
+
+
+def _rrf(trial: RetrievalTask, embedder: Embedder) -> Ranker:
+    return _fuse(_bm25(trial, embedder), _cosine(trial, embedder))
+
+
+def _rrf_with_date(trial: RetrievalTask, embedder: Embedder) -> Ranker:
+    """Fuse the ranks of units by words, by meaning and by date."""
+    first: dict[str, int] = {}
+    for place, doc in enumerate(trial.documents):
+        first.setdefault(doc.unit, place)
+
+    def rank_units(arm: Ranker) -> Ranker:
+        return lambda ask: list(
+            dict.fromkeys(first[trial.documents[place].unit] for place in arm(ask))
+        )
+
+    return _fuse(*(rank_units(make(trial, embedder)) for make in (_bm25, _cosine, _latest)))
+
+
+def _fuse(*arms: Ranker) -> Ranker:
     def rank(ask: Query) -> list[int]:
         total: Counter[int] = Counter()
         for arm in arms:
