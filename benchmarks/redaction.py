@@ -5,6 +5,9 @@ out from the rules' author. Four of those were opened later to mend what they sh
 was not, so its recall is the honest one. A secret counts as caught when less than half of it can
 still be read. Speed is measured over real transcripts where there are any, and over text that is
 made to be slow. With --families each family of rules is switched off in turn.
+
+The parts `tuned` and `held-out` are generated (`redaction_cases.py`): values of any strength after
+a clear name, in several notations. There a secret is caught only if nothing of it is left.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Any, NamedTuple
 
 from lore.redaction.assignment_rules import FAMILIES
 from lore.redaction.redactor import Redactor
+from redaction_cases import PARTS, cases
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHIVE = ROOT / "benchmarks" / "data" / "redaction-corpora.jsonl.gz"
@@ -62,6 +66,8 @@ class Line(NamedTuple):
 
 def read_lines(corpus: str) -> list[Line]:
     """Return the lines of one corpus."""
+    if corpus in PARTS:
+        return [Line(corpus, *case) for case in cases(PARTS[corpus])]
     with gzip.open(ARCHIVE, "rt", encoding="utf-8", errors="surrogatepass") as stream:
         lines = [Line(**json.loads(row)) for row in stream]
     return [line for line in lines if line.corpus == corpus]
@@ -71,6 +77,12 @@ def leaks(secret: str, redacted: str) -> bool:
     """Return whether half of a secret or more can still be read."""
     size = max(SHORTEST_LEAK, len(secret) // 2)
     return any(secret[at : at + size] in redacted for at in range(len(secret) - size + 1))
+
+
+def is_cut(secret: str, redacted: str) -> bool:
+    """Return whether the first or the last characters of a secret can still be read."""
+    value = secret.strip("'")
+    return "[secret:" not in redacted or value[:4] in redacted or value[-4:] in redacted
 
 
 def measure(redactor: Redactor, corpus: str) -> dict[str, Any]:
@@ -83,7 +95,8 @@ def measure(redactor: Redactor, corpus: str) -> dict[str, Any]:
         redacted = redactor.redact(line.text)
         if line.secret:
             total[line.kind] += 1
-            caught[line.kind] += not leaks(line.secret, redacted)
+            is_left = is_cut if corpus in PARTS else leaks
+            caught[line.kind] += not is_left(line.secret, redacted)
         else:
             lines[line.kind] += 1
             touched[line.kind] += redacted != line.text
@@ -177,7 +190,10 @@ def main() -> None:
     results = ROOT / "benchmarks" / "results" / "redaction.json"
     parser.add_argument("--json", type=Path, default=results, metavar="FILE")
     parser.add_argument(
-        "--part", choices=CORPORA, action="append", help="only this corpus; can be repeated"
+        "--part",
+        choices=(*CORPORA, *PARTS),
+        action="append",
+        help="only this corpus; can be repeated",
     )
     parser.add_argument("--hostile", action="store_true", help="also text that is made to be slow")
     parser.add_argument(
@@ -186,7 +202,7 @@ def main() -> None:
     options = parser.parse_args()
     redactor = Redactor(KEY)
     report: dict[str, Any] = {}
-    for part in options.part or CORPORA:
+    for part in options.part or (*CORPORA, *PARTS):
         if options.families:
             print(f"\n{part}")
             report[part] = measure_families(part)

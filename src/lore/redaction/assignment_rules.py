@@ -22,6 +22,7 @@ from lore.redaction.name_rules import NameKind, classify_name, means_secret
 from lore.redaction.otp_rules import OTP_RULES
 from lore.redaction.password_shapes import (
     fits_kind,
+    fits_setting,
     is_named_password,
     is_plain_secret,
     is_striking,
@@ -39,7 +40,10 @@ from lore.redaction.value_reader import (
     Span,
     Value,
     full_end,
+    is_in_settings,
     match_app_password,
+    read_entry,
+    read_quoted,
     read_value,
     skip_quote,
 )
@@ -76,6 +80,9 @@ _AHEAD_BYTES = 80
 _NAME = compile_lazy(
     rb"(?i)\b\w*(?:passw|secret|token|key|credential|pwd|pass\b|random_string)[\w.\-]*"
 )
+_OPTION = compile_lazy(rb"[ \t]--[\w\-]*$")
+_STRING_IN_CODE = compile_lazy(r"[(\[{=,][\"'`]")
+_NO_SETTING = compile_lazy(r"\s|://")
 _GENERIC_NAMES = frozenset(("keyname", "secrets", "random_string"))
 _MOST_ENTRIES = 20
 """Entries of a list that are judged."""
@@ -139,6 +146,22 @@ def _judge_value(link: str, data: bytes, match: Any, at: int, kind: NameKind) ->
     whole_line = link == "assign" and bool(_ENV_LINE.search(data, max(0, start - 64), at))
     if wrapped := _VALUE_WRAPPER.match(data, at, at + 120):
         at = wrapped.end()
+    if link == "assign":
+        at = _skip_back(data, at)
+        if data.endswith(b":?", at - 1, at + 1):
+            return  # ${NAME:?message}: what a shell prints if the variable is not set.
+        setting = _judge_setting(data, start, at, kind)
+        yield from setting
+        if any(span[2] for span in setting):
+            return
+    yield from _judge_linked(link, data, match, at, kind, whole_line=whole_line)
+
+
+def _judge_linked(
+    link: str, data: bytes, match: Any, at: int, kind: NameKind, *, whole_line: bool
+) -> Iterator[Span]:
+    """Judge a value that may belong to something other than the name before it."""
+    start, _ = match.span(_WORD)
     in_talk = link in ("said", "next", "near")
     value = read_value(data, at, whole_line=whole_line, prose=in_talk)
     if kind in ("password", "pass") and data[value.end : value.end + 1] == b",":
@@ -147,8 +170,6 @@ def _judge_value(link: str, data: bytes, match: Any, at: int, kind: NameKind) ->
         value = value._replace(text=value.text.removesuffix("{enter}"))
     if in_talk and is_about_metadata(data, start, value):
         return
-    if link == "assign" and value.text.startswith("?") and data[at - 1 : at] == b":":
-        return  # ${NAME:?message}: what a shell prints if the variable is not set.
     loose = (
         link == "near"
         or (in_talk and is_location(value.text))
@@ -156,13 +177,40 @@ def _judge_value(link: str, data: bytes, match: Any, at: int, kind: NameKind) ->
     )
     if kind == "password" and (apart := match_app_password(data, value.start)):
         yield *apart.span(), secret_kind(kind)
-    elif not loose and fits_kind(kind, value.text, bare=not (value.quoted or whole_line)):
+    elif not loose and (
+        fits_kind(kind, value.text, bare=not (value.quoted or whole_line))
+        or (_OPTION.search(data, max(0, start - _LEFT_BYTES), start) is not None
+            and fits_setting(kind, value.text, is_certain=False))
+    ):  # fmt: skip
         yield value.start, value.end, secret_kind(kind)
     elif link == "call" and value.quoted and b"redential" in match.group(_WORD):
         yield from _judge_second_argument(data, value)
     elif in_talk or (link == "assign" and not value.quoted and value.text.isalpha()):
         end = start + len(match.group(_WORD))
         yield from find_nearby(data, end, secret_kind(kind), since=at if link == "assign" else end)
+
+
+def _judge_setting(data: bytes, name_at: int, at: int, kind: NameKind) -> list[Span]:
+    """Judge a value that belongs to its name without doubt: quoted, or alone on its line.
+
+    If it is no secret in itself, the span has no kind.
+    """
+    if kind not in ("password", "secret"):
+        return []
+    value = read_entry(data, at, name_at=name_at) or read_quoted(data, at)
+    if value is None or _NO_SETTING.search(value.text):
+        return []
+    is_variable = data[at - 1 : at] == b"=" and data[name_at : name_at + 1].isupper()
+    is_certain = value.quoted or is_variable or is_in_settings(data, value)
+    is_code = not (value.quoted or is_variable) and _STRING_IN_CODE.search(value.text)
+    fits = not is_code and fits_setting(kind, value.text, is_certain=is_certain)
+    return [(value.start, value.end, secret_kind(kind) if fits else "")]
+
+
+def _skip_back(data: bytes, at: int) -> int:
+    """Return where a value starts; the link may have taken its first characters for emphasis."""
+    last = data[max(0, at - 2) : at]
+    return at if last == b"**" else at - (len(last) - len(last.rstrip(b"_*")))
 
 
 def _with_commas(data: bytes, value: Value) -> Value:
@@ -460,6 +508,8 @@ def find_by_place(
         for start, judged, kind in rules.judges[index](data, match, place[1]):
             end = full_end(data, start, judged)
             yield start, end, kind
+            if not kind:
+                continue
             at = clean_since = max(at, end)
             idle = 0
         if idle >= IDLE_LIMIT:

@@ -10,6 +10,7 @@ from lore.redaction.name_rules import NameKind, classify_name
 from lore.redaction.password_shapes import (
     DIGIT,
     fits_kind,
+    fits_setting,
     is_named_password,
     is_plain_secret,
     is_striking,
@@ -93,6 +94,10 @@ def _judge_flag(data: bytes, match: Any, at: int) -> Iterator[Span]:
     if words[-1].endswith(b"-stdin"):
         yield from _judge_pipe(data, match, at)
         return
+    if words[-1].startswith(b"-p") and _GLUED_COMMANDS.search(_line_before(data, match)):
+        start = data.rfind(words[-1], 0, at) + len(b"-p")
+        yield from judge_password(read_value(data, start, whole_line=True), "password")
+        return
     name = words[-1].strip(b"\"'`,[-").decode("latin-1")
     secure = "tring" in name
     kind: NameKind = "password" if secure else classify_name(name)
@@ -104,11 +109,15 @@ def _judge_flag(data: bytes, match: Any, at: int) -> Iterator[Span]:
     if kind == "password" and (apart := match_app_password(data, value.start)):
         yield *apart.span(), secret_kind(kind)
         return
+    has_user = kind == "password" and bool(_WITH_USER.search(_line_before(data, match)))
     convincing = DIGIT.search(value.text) or is_striking(value.text)
-    if not value.quoted and not convincing:
+    if not value.quoted and not convincing and not has_user:
         return
-    if fits_kind(kind, value.text, bare=not value.quoted):
-        yield value.start, value.end, secret_kind(kind)
+    fits = fits_kind(kind, value.text, bare=not value.quoted) or fits_setting(
+        kind, value.text, is_certain=has_user
+    )
+    if fits or value.quoted:
+        yield value.start, value.end, secret_kind(kind) if fits else ""
 
 
 def _line_before(data: bytes, match: Any) -> bytes:
@@ -128,13 +137,19 @@ def _judge_user(data: bytes, match: Any, at: int) -> Iterator[Span]:
 
 def _judge_short_flag(data: bytes, match: Any, at: int) -> Iterator[Span]:
     flag = match.group().strip(b" \t\"'")
+    if (
+        flag == b"-pw"
+        and data[at - 1 : at] == b"w"
+        and _GLUED_COMMANDS.search(_line_before(data, match))
+    ):
+        flag, at = b"-p", at - 1
     value = read_value(data, at, whole_line=True)
     if not flag.startswith(b"-"):
         yield from judge_password(value, "password")
         return
     line = _line_before(data, match)
     command = _SHORT_COMMANDS.get(flag)
-    glued = flag == b"-p" and match.group().endswith(flag) and _GLUED_COMMANDS.search(line)
+    glued = flag == b"-p" and data.endswith(flag, 0, at) and _GLUED_COMMANDS.search(line)
     if glued or (command is not None and command.search(line)):
         yield from judge_password(value, "password")
     elif (

@@ -54,6 +54,9 @@ _TABLE_BYTES = 6_000
 _HEAD_BYTES = 800
 """Bytes above the rule of a table in which its head starts."""
 
+_NEAR = 2 * _HEAD_BYTES
+"""Bytes before a hint that are searched: the head of a table, or the longest lone value."""
+
 _CELL = b" \t\"'`*"
 _BARS = compile_lazy(rb"\||\xe2\x94\x82|\xe2\x94\xac|\xe2\x94\xbc")
 _LINE_CHARS = b" \t-+|:\xe2\x94\x80\x82\x8c\x90\x98\xac\xb4\xbc\xa4\x9c\xa0"
@@ -65,11 +68,23 @@ def has_lines(text: str) -> bool:
     return text.find("\n", 0, -1) >= 0 or "\\n" in text
 
 
-def find_by_line(data: bytes, at: int = 0) -> Iterator[Span]:
-    """Yield the secrets that another line of the text gives away."""
+def find_by_line(data: bytes, at: int = 0, *, skip: bool = True) -> Iterator[Span]:
+    """Yield the secrets that another line of the text gives away.
+
+    Text without a word that hints at a secret is skipped; without `skip` all of it is searched.
+    """
     if data.find(b"\n", at, -1) < 0 and b"\\n" not in data:
         return
-    while (head := _LOOSE.search(data, at)) is not None:
+    near = at - 1 if skip else len(data)
+    while True:
+        if at > near:
+            at, near = _skip_to_hint(data, at)
+        head = _LOOSE.search(data, at) if at >= 0 else None
+        if head is None:
+            return
+        if head.start() > near:
+            at = head.start()
+            continue
         nameless = _has_no_label(data, *head.span())
         if nameless or (match := _LINES.match(data, head.start())) is None:
             at = _skip_break(data, *head.span())
@@ -79,6 +94,17 @@ def find_by_line(data: bytes, at: int = 0) -> Iterator[Span]:
         for span in _JUDGES[_NAMES[index]](data, start, at):
             yield span
             at = max(at, span[1])
+
+
+def _skip_to_hint(data: bytes, at: int) -> tuple[int, int]:
+    """Return where the next secret may start, or -1, and how far the word that hints at it reaches.
+
+    Every rule needs such a word: before a lone value, or in the head of a table.
+    """
+    hint = _LABEL_HINT.search(data, max(0, at - _HEAD_BYTES))
+    if hint is None:
+        return -1, -1
+    return max(at, data.rfind(b"\n", at, max(at, hint.start() - _NEAR))), hint.end() + _HEAD_BYTES
 
 
 def _has_no_label(data: bytes, start: int, end: int) -> bool:

@@ -123,6 +123,23 @@ def fits_kind(kind: NameKind, value: str, *, bare: bool) -> bool:
     return kind in _TESTS and _TESTS[kind](value)
 
 
+def fits_setting(kind: NameKind, value: str, *, is_certain: bool) -> bool:
+    """Return whether a value that is assigned to a clear name is a secret, however weak.
+
+    It is certain if the value can be no name in code, because of its quotes or its place. Only
+    then a single word counts.
+    """
+    if kind not in ("password", "secret"):
+        return False
+    if value_checks.is_scrambled(value):
+        return True
+    if kind == "secret":
+        return fits_kind(kind, value, bare=not is_certain)
+    if fits_kind(kind, value, bare=not is_certain) or value_checks.is_weak_password(value):
+        return True
+    return is_certain and value_checks.is_lone_word(value)
+
+
 def secret_kind(kind: NameKind) -> str:
     """Return the kind that a mark shows for a name of this kind."""
     return "password" if kind in ("password", "pass", "phrase") else "secret"
@@ -130,8 +147,11 @@ def secret_kind(kind: NameKind) -> str:
 
 def judge_password(value: Value, kind: str) -> Iterator[Span]:
     """Yield a value that can only be a password, unless it is an example; even a word counts."""
-    if not _MAPPING.match(value.text) and value_checks.is_chosen(value.text):
-        yield value.start, value.end, kind
+    text = value.text
+    if _MAPPING.match(text):
+        return
+    fits = value_checks.is_chosen(text) or value_checks.is_weak_password(text)
+    yield value.start, value.end, kind if fits else ""
 
 
 def is_striking(value: str) -> bool:

@@ -119,6 +119,21 @@ def _end(data: bytes, at: int, limit: int) -> int:
     return at + len(truncated) - int(_TAIL.match(truncated[::-1]).end())
 
 
+_PUBLIC = compile_re2(
+    r"-----BEGIN (?:[A-Z0-9]+ )*(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|X509 CRL|PARAMETERS)"
+    r"-----(?:\s|\\+[nr]|[A-Za-z0-9+/=])*"
+)
+"""A certificate or public key, up to its last line."""
+
+
+def _outside_public(data: bytes, spans: list[Span]) -> list[Span]:
+    """Return the spans that are not within a certificate or public key."""
+    if not spans or b"-----BEGIN " not in data:
+        return spans
+    blocks = [block.span() for block in _PUBLIC.finditer(data)]
+    return [s for s in spans if not any(low <= s[0] and s[1] <= high for low, high in blocks)]
+
+
 _HASH_CHARS = 8
 """32 bits: the few hundred secrets of a person differ, and a mark stays short."""
 
@@ -216,10 +231,13 @@ class Redactor:
         """
         all_texts = list(texts)
         # Keys and names are one line: joined, each would look like a value alone on its line.
-        short, with_lines = _SEPARATOR.join(t for t in all_texts if not has_lines(t)), _SEPARATOR
-        with_lines += _SEPARATOR.join(t for t in all_texts if has_lines(t))
+        one_line: list[str] = []
+        with_lines = [""]
+        for text in all_texts:
+            (with_lines if has_lines(text) else one_line).append(text)
+        short, longer = _SEPARATOR.join(one_line), _SEPARATOR.join(with_lines)
         data = short.encode("utf-8", "surrogatepass")
-        whole = data + with_lines.encode("utf-8", "surrogatepass")
+        whole = data + longer.encode("utf-8", "surrogatepass")
         if self._find_spans(whole, "", lines_from=len(data)):
             return True
         return bool(self._patterns) and any(map(self.find, all_texts))
@@ -233,13 +251,14 @@ class Redactor:
         spans += find_by_place(data, without=self._without)
         spans += () if "lines" in self._without else find_by_line(data, lines_from)
         spans += () if "context" in self._without else find_by_context(data)
-        spans += _find_split(data)
+        spans = _outside_public(data, spans + list(_find_split(data)))
         spans += self._find_custom(data)
         if name and is_secret_value(name, data.decode("utf-8", "replace")):
             spans.append((0, len(data), "secret"))
-        if not spans:
+        secret_spans = [span for span in spans if span[2]]
+        if not secret_spans:
             return []
-        spans += _find_repeats(data, spans)
+        spans += _find_repeats(data, secret_spans)
         if self._allow:
             spans = [span for span in spans if not self._is_allowed(data[span[0] : span[1]])]
         return list(_exclude_marks(data, _merge_overlaps(spans)))
@@ -356,21 +375,23 @@ def _compile_custom(pattern: str) -> Any:
 
 
 def _merge_overlaps(spans: list[Span]) -> Iterator[Span]:
-    """Merge spans that overlap; the kind is that of the rule that came first."""
+    """Merge spans that overlap; the kind is that of the rule that came first.
+
+    Spans without a kind only extend others.
+    """
     order = {span: place for place, span in reversed(list(enumerate(spans)))}
-    start = end = 0
-    kind, rank = "", len(spans)
+    groups: list[list[Span]] = []
+    end = -1
     for span in sorted(spans):
         if span[0] >= end:
-            if kind:
-                yield start, end, kind
-            (start, end, kind), rank = span, order[span]
-            continue
+            groups.append([])
+        groups[-1].append(span)
         end = max(end, span[1])
-        if order[span] < rank:
-            kind, rank = span[2], order[span]
-    if kind:
-        yield start, end, kind
+    for group in groups:
+        kinds = [span for span in group if span[2]]
+        if kinds:
+            first = min(kinds, key=order.__getitem__)
+            yield group[0][0], max(span[1] for span in group), first[2]
 
 
 def _blank_marks(data: bytes) -> bytes:

@@ -27,6 +27,11 @@ _NOT_A_VALUE = compile_re2_text(
 )
 """One pattern for all, because every candidate value is checked against it."""
 
+_DOLLAR = compile_lazy(r"^\$[A-Za-z0-9!@#%^&*?~+=\-]{7,}$")
+"""A value that starts like a variable; the parts of a name are words."""
+
+_ODD_HUMPS = 3
+
 _NOT_A_KEY = compile_re2_text("|".join((_EXAMPLE, _MASK, _REFERENCE, _REGEX)))
 _HAS_SEQUENCE = compile_re2_text(_SEQUENCE)
 _NEXT = frozenset((0, 1, ord("0") - ord("9")))
@@ -55,6 +60,19 @@ _ARGUMENT = compile_lazy(r"^(?:[\[(:].*|[a-z_]+(?:[A-Z][a-z]+)*\d?[),;]+|[\d.,:;
 _LONGEST_PASSWORD = 256
 _FEWEST_WORDS = 4
 """Words of a passphrase; names have up to three."""
+
+_SCRAMBLED_CHARS, _SCRAMBLED_SYMBOLS = 10, 3
+_EXAMPLES = compile_re2_text("|".join((_EXAMPLE, _MASK)))
+_WEAK = compile_lazy(r"^([A-Za-z]{3,16})(\d{1,6})[!?#*$%]{0,2}$")
+_STEMS = load_words("stems")
+_LONE_WORD = compile_lazy(r"^[A-Z]?[a-z]{5,23}$")
+_SPOKEN = frozenset().union(
+    *map(load_words, ("common_values", "technical_words", "sentence_words", "secret_properties",
+                      "trailing_words", "password_names", "state_words"))
+)  # fmt: skip
+"""Words that describe a password or a program."""
+
+_STATE_ENDINGS = ("ed", "ing", "tion", "ity", "able", "ible", "less", "ment", "word", "hash")
 
 _TYPE = compile_lazy(load_pattern("value_type"))
 HUMP = compile_lazy(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -89,6 +107,8 @@ _KEY_HEX = compile_lazy(r"^[0-9a-f]+$|^[0-9A-F]+$")
 
 def is_example(value: str) -> bool:
     """Return whether a value is a placeholder, a mask or a reference."""
+    if _DOLLAR.match(value) and _odd_humps(value) >= _ODD_HUMPS:
+        value = value[1:]
     return bool(_NOT_A_VALUE.search(value)) or _is_monotonous(value)
 
 
@@ -129,8 +149,11 @@ def is_jumbled(value: str) -> bool:
     humps = HUMP.findall(value)
     if len(value) < _JUMBLED_CHARS or len(humps) < _JUMBLED_HUMPS:
         return False
-    odd = sum(len(hump) <= 2 or not _VOWEL.search(hump) for hump in humps)
-    return odd >= 0.6 * len(humps) and _PIECES.sub("", value) == ""
+    return _odd_humps(value) >= 0.6 * len(humps) and _PIECES.sub("", value) == ""
+
+
+def _odd_humps(value: str) -> int:
+    return sum(len(hump) <= 2 or not _VOWEL.search(hump) for hump in HUMP.findall(value))
 
 
 def is_dotted(value: str) -> bool:
@@ -181,7 +204,8 @@ def is_password(value: str, *, bare: bool) -> bool:
     """Return whether a value could be a password that a person chose."""
     if not 4 <= len(value) <= _LONGEST_PASSWORD or not is_chosen(value):
         return False
-    if _is_code(value) and (not _is_mixed(value) or _CALL.match(value)) and not is_jumbled(value):
+    is_place = _CALL.match(value) or _is_path(value)
+    if _is_code(value) and (not _is_mixed(value) or is_place) and not is_jumbled(value):
         return False
     word = _LETTERS.sub("", value).lower()
     if not word:
@@ -191,6 +215,28 @@ def is_password(value: str, *, bare: bool) -> bool:
     if is_jumbled(value) or value.isalpha():
         return is_jumbled(value) or _is_random_letters(value)
     return not (_PHRASE.match(value) or (bare and _ARGUMENT.match(value)))
+
+
+def is_scrambled(value: str) -> bool:
+    """Return whether a value mixes so many symbols that it is no code and no reference."""
+    if len(value) < _SCRAMBLED_CHARS or _SPACE.search(value) or _EXAMPLES.search(value):
+        return False
+    symbols = set(_SYMBOL.findall(value))
+    return len(symbols) >= _SCRAMBLED_SYMBOLS and count_jumps(value) >= _MANY_JUMPS
+
+
+def is_weak_password(value: str) -> bool:
+    """Return whether a value is a word with digits, as people choose a weak password."""
+    weak = _WEAK.match(value)
+    return weak is not None and weak[1].lower() not in _STEMS
+
+
+def is_lone_word(value: str) -> bool:
+    """Return whether a value is one word that says nothing about a password."""
+    if not _LONE_WORD.match(value) or _is_monotonous(value) or is_example(value):
+        return False
+    word = value.lower()
+    return word not in _SPOKEN and not word.endswith(_STATE_ENDINGS) and "pass" not in word
 
 
 def is_word_chain(value: str, joint: str) -> bool:
@@ -222,8 +268,12 @@ def _is_mixed(value: str) -> bool:
     return all(sort.search(value) for sort in _SORTS)
 
 
+def _is_path(value: str) -> bool:
+    return bool(_PATH.match(value) and _FOLDER.search(value)) and not _is_dense(value)
+
+
 def _is_code(value: str) -> bool:
-    if _PATH.match(value) and _FOLDER.search(value) and not _is_dense(value):
+    if _is_path(value):
         return True
     if _CALL.match(value):
         return True

@@ -25,7 +25,11 @@ _OPENING = compile_lazy(
     rb"[bfruNL@$]{0,2}\\*(?:\"\"\"|''\'|[\"'`])|r#{1,3}\"|&quot;|&#3[49];|%2[27]|\\+u002[27]"
 )
 _PREFIXES = b"bfruNL@$#"
-_BARE = compile_lazy(rb"(?:[^\x00\x1b\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u])+")
+_BARE = compile_lazy(
+    rb"(?:[^\x00\x1b\s\"'`\\<>|,;&]|\\[^nrt\"'`\\u]|&(?![&\s]|[\w.\-%\[\]]+=|#?\w+;|$))+"
+)
+"""A value without quotes; `&` belongs to it unless another field or an entity follows."""
+
 _WHOLE_LINE = compile_lazy(rb"(?:[^\x00\x1b\s\"'`\\]|\\[^nrt\"'`\\])+")
 _ADDRESS = compile_lazy(rb"[^\x00\s\"'`\\<>]+")
 _STOP = compile_lazy(rb"\xef\xbc[\x8c\x9b\x89]|\xe3\x80|\xe2\x80[\x98-\x9f]")
@@ -39,8 +43,43 @@ _APP_PASSWORD = compile_bytes("app_password")
 _PRONOUNCEABLE = compile_lazy(rb"^.(?:[aeiouy]|.[aeiouy])")
 
 
+_ENTRY = compile_lazy(
+    rb"(?:^|\n)(?:[ \t]*\d{1,6}(?:\xe2\x86\x92|\t|:))?[+\-]?[ \t]*(?:-[ \t]+)?"
+    rb"(?:(?:export|set|ENV|ARG)[ \t]+)?[\w.\-]+[ \t]*[=:][ \t]*$"
+)
+"""The name of a setting that has a line for itself, also in a diff or a numbered listing."""
+
+_ALONE = compile_lazy(rb"[^\s\x00\x1b]+(?=[ \t]*(?:\r?\n|\Z|[ \t]#))")
+_MARKUP = compile_lazy(rb"</[A-Za-z][\w\-]*>|<br/?>|&(?:amp|quot|lt|gt|#\d+);")
+_OTHER_FIELD = compile_lazy(_MARKUP.pattern + rb"|[&;,][A-Za-z_]{2,}=")
+"""What may follow a value without a space: markup, another field of a form."""
+
+_VARIABLE = compile_lazy(rb"[A-Z0-9_.\-]*=")
+
+_CODE_END = ",;)"
+"""Ends a value in code; in a settings file it may belong to the value."""
+
+_SECTION = compile_lazy(rb"(?:^|\n)[+ ]?\[[\w.\- ]+\][ \t]*\r?\n(?:[^\n({]*\r?\n)*$")
+_PLAIN_ENTRY = compile_lazy(
+    rb"(?:^|\n)[+\- \t]*[\w.\-]+:[ \t]+(?:\d+|true|false|yes|no|localhost|[\w\-]+(?:\.[\w\-]+)+)"
+    rb"[ \t]*(?=\r?\n|\Z)"
+)
+"""A number, a switch or a host, without the comma or semicolon of code."""
+
+_AROUND_BYTES = 240
+
+_ENTRY_BYTES = 96
+"""Bytes before a value in which the line of its setting starts."""
+
+_REQUOTED = (b"'\"'\"'", b"'\\''")
+"""A single quote within single quotes, as a shell writes it."""
+
+
 Span = tuple[int, int, str]
-"""Where a secret starts and ends, in bytes, and its kind."""
+"""Where a secret starts and ends, in bytes, and its kind.
+
+Without a kind it is a value that is redacted as a whole if another rule finds a secret in it.
+"""
 
 Judge = Callable[[bytes, Any, int], Iterator[Span]]
 """Yield the secrets at a match, given the data, the match and the end of its named group.
@@ -80,6 +119,41 @@ def read_value(data: bytes, at: int, *, whole_line: bool = False, prose: bool = 
     return _value(data, at, at + len(trimmed), quoted=False)
 
 
+def read_quoted(data: bytes, at: int) -> Value | None:
+    """Return the value in quotes that starts at an offset."""
+    value = read_value(data, at)
+    return value if value.quoted and value.text else None
+
+
+def read_entry(data: bytes, at: int, *, name_at: int) -> Value | None:
+    """Return the value of a setting, if it has no quotes and is alone on the rest of its line.
+
+    Its text lacks what may be the end of a statement, and the value has it.
+    """
+    variable = _VARIABLE.match(data, name_at, at)
+    at = variable.end() if variable else at
+    if not _ENTRY.search(data, max(0, name_at - _ENTRY_BYTES), at) or skip_quote(data, at) > at:
+        return None
+    alone = _ALONE.match(data, at)
+    if alone is None:
+        return None
+    following = _OTHER_FIELD if data[at - 1 : at] == b"=" else _MARKUP
+    field = None if variable else following.search(alone.group())
+    value = _value(data, at, field.start() + at if field else alone.end(), quoted=False)
+    return value._replace(text=value.text.rstrip(_CODE_END))
+
+
+def is_in_settings(data: bytes, value: Value) -> bool:
+    """Return whether the lines around a value are settings, so that a word is no variable."""
+    line = data.rfind(b"\n", 0, value.start) + 1
+    if data.endswith(b": ", 0, value.start):
+        return bool(
+            _PLAIN_ENTRY.search(data, max(0, line - _AROUND_BYTES), line)
+            or _PLAIN_ENTRY.search(data, value.end, value.end + _AROUND_BYTES)
+        )
+    return _SECTION.search(data, max(0, line - _AROUND_BYTES), line) is not None
+
+
 def skip_quote(data: bytes, at: int) -> int:
     """Return the offset after an opening quote, or the same offset if there is none."""
     opening = _OPENING.match(data, at)
@@ -108,19 +182,32 @@ def full_end(data: bytes, start: int, end: int) -> int:
     return rest.end() if rest else end
 
 
+_CLOSERS = b" \t\r\n,;)]}"
+"""What follows the quote at the end of a value."""
+
+
 def _closing(data: bytes, quote: bytes, start: int) -> int:
-    """Return where the quote closes on the same line, or -1."""
+    """Return where the quote closes on the same line, or -1.
+
+    A quote in JSON that is itself escaped has more backslashes within the value than at its ends.
+    Within single quotes a backslash may stand for itself.
+    """
     line = data.find(b"\n", start, start + LONGEST_VALUE)
     limit = line if line >= 0 else min(len(data), start + LONGEST_VALUE)
-    at = start
-    while (end := data.find(quote, at, limit)) >= 0:
-        slashes = end
-        while slashes > start and data[slashes - 1] == 0x5C:
-            slashes -= 1
-        if (end - slashes) % 2 == 0:
-            return end
-        at = end + 1
-    return -1
+    mark = quote.lstrip(b"\\")
+    level = len(quote) - len(mark)
+    at, literal = start, -1
+    while (end := data.find(mark, at, limit)) >= 0:
+        at = end + len(mark)
+        if data.startswith(_REQUOTED, end) and mark == b"'":
+            at = end + (5 if data[end + 1] == 0x22 else 4)
+            continue
+        slashes = end - start - len(data[start:end].rstrip(b"\\"))
+        if (slashes - level) % (2 * level + 2) == 0 and slashes >= level:
+            return end - level
+        if literal < 0 and slashes == 1 and mark == b"'" and data[at : at + 1] in _CLOSERS:
+            literal = end
+    return literal
 
 
 def read_url_password(data: bytes, at: int) -> Value | None:
