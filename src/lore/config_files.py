@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
@@ -35,6 +36,23 @@ def flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
 def _row(model: str, named: object) -> str:
     pairs = named.items() if isinstance(named, Mapping) else [("", named)]
     return " ".join([model, *(f"{name}={value}" for name, value in pairs)])
+
+
+def read_small_file(path: Path, most: int = _LARGEST_FILE) -> bytes:
+    """Return the content of a regular file of at most `most` bytes.
+
+    A pipe, device, socket, folder or symbolic link raises `OSError` at once: reading one could
+    wait forever or read another file.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, "it is too large", str(path))
+    return content
 
 
 def _read(path: Path) -> str | None:
@@ -100,10 +118,27 @@ def replace_file(path: Path, content: bytes) -> None:
             part.unlink(missing_ok=True)
 
 
+def make_private_folder(folder: Path) -> None:
+    """Create a folder and its missing parents; only the owner can use them."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+        missing.chmod(0o700)
+
+
+def tighten_folder(folder: Path) -> bool:
+    """Close a folder of this user to everybody else; return whether it was open."""
+    with suppress(OSError):
+        state = folder.lstat()
+        if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and state.st_mode & 0o077:
+            folder.chmod(0o700)
+            return True
+    return False
+
+
 def write_atomic(path: Path, text: str) -> None:
     """Replace a configuration file atomically, and create its folder."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         replace_file(path, text.encode())
     except OSError as error:
         msg = f"{path} cannot be written: {error.strerror}."
@@ -120,16 +155,14 @@ def ensure_key(
 
 def _read_key(path: Path, is_sound: Callable[[bytes], bool]) -> bytes:
     with suppress(FileNotFoundError):
-        key = path.read_bytes()
+        key = read_small_file(path)
         return key if is_sound(key) else b""
     return b""
 
 
 def _make_key(path: Path, make: Callable[[], bytes], is_sound: Callable[[bytes], bool]) -> bytes:
     """Create a key file atomically; of two writers the first one wins."""
-    if not path.parent.exists():
-        path.parent.mkdir(mode=0o700, parents=True)
-        path.parent.chmod(0o700)
+    make_private_folder(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as opened:
@@ -144,4 +177,4 @@ def _make_key(path: Path, make: Callable[[], bytes], is_sound: Callable[[bytes],
                 os.link(name, path)
     finally:
         Path(name).unlink(missing_ok=True)
-    return path.read_bytes()
+    return read_small_file(path)

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 from lore.store import project_rows, standing_instructions
 from lore.store.sqlite import Connection
+from lore.text import instructions
 from tests.store.samples import NOON, add_fragment
 
 
@@ -86,3 +90,28 @@ def test_items_with_only_withdrawn_instructions_are_found(db: Connection) -> Non
     standing_instructions.add(db, back, None, NO_LINT, 5)
     assert standing_instructions.withdrawn_items(db, [said, again, both, back]) == {said, again}
     assert standing_instructions.withdrawn_items(db, []) == set()
+
+
+def test_withdrawals_are_parsed_when_they_are_stored_and_not_at_each_reading(
+    db: Connection,
+) -> None:
+    item = add_fragment(db, 1)
+    for i in range(50):
+        standing_instructions.add(db, item, None, f"Always check rule number {i}.", i)
+    standing_instructions.add(db, item, None, NO_LINT, 50)
+    standing_instructions.current_instructions(db, None)
+    standing_instructions.withdrawn_items(db, [item])
+    parsed = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal parsed
+        parsed += event == "call" and frame.f_code is instructions.find_withdrawal.__code__
+
+    sys.setprofile(count)
+    try:
+        shown = standing_instructions.current_instructions(db, None)
+        standing_instructions.withdrawn_items(db, [item])
+    finally:
+        sys.setprofile(None)
+    assert len(shown) == 50
+    assert parsed <= 1

@@ -128,6 +128,6 @@ def test_a_pipe_in_place_of_a_configuration_file_is_not_read(tmp_path: Path):
 def test_a_restore_into_a_new_home_works(memory: Memory, tmp_path: Path):
     memory.store("the tea is green")
     copy = memory.maintenance.backup(tmp_path / "copy.db")
-    assert restore_backup(copy, home=tmp_path / "new" / "home") is None
+    assert restore_backup(copy, home=tmp_path / "new" / "home", trust=True) is None
     with Memory.open(home=tmp_path / "new" / "home", embedder=FakeEmbedder()) as restored:
         assert len(restored.recall("tea").hits) == 1

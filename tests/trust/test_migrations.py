@@ -71,14 +71,16 @@ def state_of(path: Path) -> tuple[bool, ...]:
     columns = {row[1] for row in db.rows("PRAGMA table_info(fragments)")}
     spent = {row[1] for row in db.rows("PRAGMA table_info(spend)")}
     held = {row[1] for row in db.rows("PRAGMA table_info(spend_reservations)")}
+    standing = {row[1] for row in db.rows("PRAGMA table_info(standing)")}
     db.close()
     assert sqlite.integrity_problems(path) == []
     first = {"m001_initial" in done, "items" in names, "spend" in names, "session_words" in names}
     second = {"m002_requests" in done, "layer" in spent, "without_usd" in spent}
     third = {"m003_dialogues" in done, "dialogue_states" in names, "recall_markers" in names}
     fourth = {"m004_holders" in done, "process" in held, "prompt_usd" in held}
+    fifth = {"m005_withdrawals" in done, "withdraws" in standing, "standing_newest" in names}
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    steps = (first, second, third, fourth, last)
+    steps = (first, second, third, fourth, fifth, last)
     assert all(len(step) == 1 for step in steps), (names, done)
     return tuple(step.pop() for step in steps)
 
@@ -143,7 +145,7 @@ def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> Non
     )
     assert pid.returncode == 9
     open_at(tmp_path).close()
-    assert state_of(tmp_path / "memory.db") == (True, True, True, True, False)
+    assert state_of(tmp_path / "memory.db") == (True, True, True, True, True, False)
 
 
 if __name__ == "__main__":

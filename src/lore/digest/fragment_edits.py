@@ -35,6 +35,7 @@ from lore.store.history import (
     Wording,
 )
 from lore.text import entities, hidden_text, sentences, words
+from lore.text.private_text import hide_private
 from lore.validation import check_nested_values, check_origin
 
 _USER_HINT = "A user can, with 'lore {command}'. Store what you know besides as a new fragment."
@@ -165,7 +166,7 @@ def clean_draft(draft: Draft, redactor: Redactor) -> Draft:
     _check_draft(draft)
 
     def clean(text: str) -> str:
-        return words.clean(redactor.redact(words.clean(text)))
+        return words.clean(redactor.redact(hide_private(words.clean(text))))
 
     return replace(
         draft,

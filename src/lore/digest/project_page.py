@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from lore import clock
+from lore import clock, config_files
 from lore.digest import fragment_edits as storing
 from lore.digest.fragment_edits import scope_key
 from lore.errors import InvalidInput, NotFound
@@ -25,7 +25,14 @@ from lore.records import (
     SharedPage,
 )
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
-from lore.store import fragments, history, items, project_rows, reversible_changes
+from lore.store import (
+    fragments,
+    hard_delete,
+    history,
+    items,
+    project_rows,
+    reversible_changes,
+)
 from lore.store.database import Connection, Database
 from lore.store.fragments import NewFragment
 from lore.store.history import Attribution, UndoSnapshot, Wording
@@ -120,7 +127,10 @@ def _differences(db: Connection, project_n: int, page: Page) -> list[SharedChang
     rows = {row.entry: row for row in project_rows.shared_entries(db, project_n)}
     digests = {row.digest for row in rows.values()}
     changes: list[SharedChange] = []
+    forgotten = history.find_tombstones(db, [entry.id for entry in page.entries if entry.id])
     for entry in _deduplicate_entries(page.entries):
+        if entry.id in forgotten:
+            continue  # an older version of the page does not bring it back
         fragment = _current_fragment(db, rows, entry.id, project_n)
         if fragment is None:
             known_digests = (
@@ -278,6 +288,45 @@ def read_page(path: Path, redactor: Redactor) -> Page | None:
         msg = f"{path} has the marks of an unfinished merge."
         raise InvalidInput(msg, hint="Resolve the conflict first.")
     return shared_page.parse(redactor.redact(text))
+
+
+class ForgottenEntries:
+    """The entries of shared pages that go with what is forgotten.
+
+    Create it before the forgetting, while the store still knows the entries of its fragments.
+    """
+
+    def __init__(self, db: Connection, item_ns: Sequence[int], text: str) -> None:
+        projects = project_rows.all_projects(db)
+        self._ids = set(items.ids_of(db, item_ns).values())
+        self._ids |= project_rows.entries_of_fragments(db, item_ns)
+        self._needle = hard_delete.normalize_text(text)
+        self._pages = [
+            Path(project.path, shared_page.FILE_NAME)
+            for project in projects.values()
+            if project.path.startswith("/")
+        ]
+
+    def find_pages(self) -> list[Path]:
+        """Return the pages that have such entries."""
+        return [path for path, before, after in self._changes() if before != after]
+
+    def remove(self) -> None:
+        """Remove the entries from their pages."""
+        for path, before, after in self._changes():
+            if before != after:
+                write_page(path, after)
+
+    def _changes(self) -> Iterator[tuple[Path, str, str]]:
+        for path in self._pages:
+            with suppress(OSError, UnicodeDecodeError):
+                text = config_files.read_small_file(path, MAX_PAGE_BYTES).decode("utf-8")
+                yield path, text, shared_page.remove_entries(text, self._is_forgotten)
+
+    def _is_forgotten(self, entry: Entry) -> bool:
+        if entry.id in self._ids:
+            return True
+        return bool(self._needle) and self._needle in hard_delete.normalize_text(entry.text)
 
 
 def write_page(path: Path, text: str) -> None:

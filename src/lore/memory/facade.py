@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from lore import clock, settings
+from lore import clock, config_files, settings
 from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
@@ -23,7 +23,7 @@ from lore.memory.sessions import Sessions
 from lore.recall import health
 from lore.recall.sources import Sources
 from lore.records import Check
-from lore.redaction.redactor import EPHEMERAL_REDACTOR, open_redactor
+from lore.redaction.redactor import EPHEMERAL_REDACTOR, home_key, open_redactor
 from lore.settings import Settings
 from lore.store import maintenance
 from lore.store.database import Database, open_database
@@ -110,6 +110,9 @@ class Memory:
         if config is None:
             loaded = settings.load(home=Path(home) if home else None, project_dir=Path.cwd())
             config, warning = loaded.settings, loaded.warning
+        if config_files.tighten_folder(config.home):
+            tightened = f"{config.home} was open to other users of this machine; it is private now."
+            warning = f"{warning} {tightened}".strip()
         path = config.database
         if not create and not path.exists():
             msg = f"There is no memory at {path} yet."
@@ -178,10 +181,14 @@ def _explain_read_only(database: Database) -> str:
 
 
 @validate_arguments
-def restore_backup(source: Path, *, home: Path | None = None) -> Path | None:
-    """Replace the database by a backup; return where the former database was moved."""
+def restore_backup(source: Path, *, home: Path | None = None, trust: bool = False) -> Path | None:
+    """Replace the database by a backup; return where the former database was moved.
+
+    A backup that this home did not seal is refused without `trust`.
+    """
     config = settings.load(home=home).settings
-    return maintenance.restore(config.database, source, config.backups)
+    key = home_key(config, "backup")
+    return maintenance.restore(config.database, source, config.backups, key=key, trust=trust)
 
 
 @validate_arguments

@@ -14,6 +14,7 @@ from lore.records import (
     Queues,
     Stats,
 )
+from lore.redaction.redactor import home_key
 from lore.store import hard_delete, items, maintenance, spend, vectors
 from lore.store import jobs as job_store
 from lore.validation import Seconds, validate_methods
@@ -28,19 +29,31 @@ class Maintenance(MemoryPart):
         if target is None:
             self._settings.backups.mkdir(mode=0o700, parents=True, exist_ok=True)
             target = self._settings.backups
-        return maintenance.backup(self._database, Path(target))
+        return maintenance.backup(self._database, Path(target), key=self._backup_key)
+
+    @property
+    def _backup_key(self) -> bytes:
+        return home_key(self._settings, "backup")
 
     def preview_forget(
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> ForgetPreview:
         """Return what `forget` would delete, items by id in the order of storage."""
+        from lore.digest import project_page
+
         session, project = self._redactor.redact(session), self._redactor.redact(project)
         with self._database.read() as db:
             direct = hard_delete.select(db, id, session, project, match)
             selection = hard_delete.with_derived(db, direct)
             ids = items.ids_of(db, selection.item_ns)
+            entries = project_page.ForgottenEntries(db, selection.item_ns, match)
         chosen = tuple(ids[n] for n in selection.item_ns if n in ids)
-        return ForgetPreview(chosen, len(selection.session_ns), len(selection.project_ns))
+        return ForgetPreview(
+            chosen,
+            len(selection.session_ns),
+            len(selection.project_ns),
+            tuple(entries.find_pages()),
+        )
 
     def find_names(self, text: str) -> NameMatches:
         """Return the sessions and projects whose names contain a text.
@@ -55,15 +68,19 @@ class Maintenance(MemoryPart):
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
         """Delete data permanently at a person's request; return the deleted ids."""
+        from lore.digest import project_page
+
         session, project = self._redactor.redact(session), self._redactor.redact(project)
         with self._database.read() as db:
             selection = hard_delete.select(db, id, session, project, match)
             selection = hard_delete.with_derived(db, selection)
+            entries = project_page.ForgottenEntries(db, selection.item_ns, match)
         deleted_ids = maintenance.forget_everywhere(
-            self._database, selection, match, self._settings.backups
+            self._database, selection, match, self._settings.backups, key=self._backup_key
         )
         self._sources.forget_vectors(selection.item_ns)
         self.clear_caches()
+        entries.remove()
         return deleted_ids
 
     def clear_caches(self) -> None:

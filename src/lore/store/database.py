@@ -236,10 +236,10 @@ class Database:
         with self._separate_connection() as connection:
             sqlite.erase_traces(connection)
 
-    def copy_to(self, target: Path) -> None:
+    def copy_to(self, target: Path, finish: Callable[[Path], None] | None = None) -> None:
         """Write a consistent copy to a file while others keep reading and writing."""
         with self._separate_connection() as connection:
-            sqlite.copy_database(connection, target)
+            sqlite.copy_database(connection, target, finish)
 
     def close(self) -> None:
         """Finish queued writes and close all connections; those in use close after use."""
@@ -324,6 +324,7 @@ def open_database(
     """
     if not read_only:
         files.make_folder(path.parent)
+        _refuse_lost_database(path, backups)
         read_only = _is_read_only_file(path)
     database = Database(
         path, busy_timeout_s=busy_timeout_s, read_only=read_only, full=full, now=now
@@ -355,6 +356,16 @@ def _has_content(path: Path) -> bool:
         return path.stat().st_size > 0
     except OSError:
         return False
+
+
+def _refuse_lost_database(path: Path, backups: Path | None) -> None:
+    """Refuse an empty file beside backups: it was a memory before and is no new one."""
+    if backups is None or not path.exists() or _has_content(path):
+        return
+    if newest := max(backups.glob("*.db"), default=None):
+        msg = f"{path} is empty, but it has backups."
+        hint = f"'lore restore {newest}' brings one back; delete the empty file to start anew."
+        raise StoreDamaged(msg, hint=hint)
 
 
 def _check_schema(path: Path, busy_timeout_s: float) -> None:

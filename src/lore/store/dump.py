@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from lore.errors import InvalidInput
 from lore.records import Distillation, Part, Spend, Watermark
 from lore.store import (
     distillations,
+    forgotten_names,
     fragments,
     hard_delete,
     history,
@@ -445,6 +446,8 @@ def load_spend(db: Connection, line: Line, _now: datetime) -> bool:
         delay_ms=line.get("delay_ms", 0),
         without_usd=line.get("without_usd", 0.0),
     )
+    if forgotten_names.find(db, [entry.model]):
+        entry = replace(entry, model="")
     session_n = _number(db, "sessions", line["session_id"])
     project_n = _number(db, "projects", line["project_id"])
     return spend.add(db, entry, session_n=session_n, project_n=project_n)

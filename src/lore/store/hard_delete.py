@@ -13,6 +13,7 @@ from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part
 from lore.store import (
     consolidation,
     dialogue_state,
+    forgotten_names,
     fork_dedup,
     fragments,
     graph,
@@ -23,16 +24,18 @@ from lore.store import (
     project_rows,
     reversible_changes,
     sessions,
+    watermarks,
 )
 from lore.store.codec import (
     has_part_kind,
     may_have_other_origins,
+    pack_json,
     unpack_json,
     unpack_key,
     unpack_parts,
 )
+from lore.store.forgotten_names import SessionName
 from lore.store.items import MESSAGE_RANGE
-from lore.store.sessions import SessionName
 from lore.store.sqlite import Connection, among, id_text, int_array, text_array
 from lore.text.words import find_quoting
 
@@ -109,7 +112,9 @@ def find_names(db: Connection, text: str) -> NameMatches:
         return NameMatches()
     session_ns = [
         n
-        for n, *called in db.rows("SELECT n, title, files, branch, external_id FROM sessions")
+        for n, *called in db.rows(
+            "SELECT n, title, files, branch, external_id, agent FROM sessions"
+        )
         if _contains(needle, called)
     ]
     projects = [
@@ -224,7 +229,7 @@ def forget(
     elsewhere |= fork_dedup.echo_sources(db, selection.item_ns, set(selection.session_ns))
     _clean_logs(db, deleted)
     reversible_changes.withdraw_overviews(db, selection.item_ns, now=now)
-    _clean_titles(db, selection, now)
+    _clean_session_names(db, selection, now)
     if text:
         _clean_text(db, normalize_text(text), now)
     if deleted:
@@ -313,72 +318,146 @@ def _texts_of(db: Connection, ns: Sequence[int]) -> Iterator[str]:
             yield normalize_text(text)
 
 
-def _clean_titles(db: Connection, doomed: ForgetSelection, now: datetime) -> None:
-    """Clear the titles of forgotten sessions, and titles taken from forgotten messages."""
+_SESSION_NAMES = "s.n, s.id, s.agent, s.external_id, s.title, s.files, s.branch"
+
+
+def _clean_session_names(db: Connection, doomed: ForgetSelection, now: datetime) -> None:
+    """Forget the names of forgotten sessions, and those taken from forgotten messages.
+
+    The transcripts of both are read again when they change: what was read so far contains names.
+    """
     rows = db.rows(
-        "SELECT n, id, agent, external_id, title, files, branch FROM sessions"
-        f" WHERE {among('n', 'ns')}",
+        f"SELECT {_SESSION_NAMES} FROM sessions s WHERE {among('s.n', 'ns')}",
         ns=int_array(doomed.session_ns),
     )
-    for _, id_, agent, name, title, _, branch in rows:
+    for _, id_, agent, name, title, files, branch in rows:
         session = SessionName(id_, agent, name)
-        sessions.add_name_tombstone(db, session, "title", title, now=now)
-        sessions.add_name_tombstone(db, session, "branch", branch, now=now)
+        forgotten_names.add_of_session(db, session, "title", [title], now=now)
+        forgotten_names.add_of_session(db, session, "branch", [branch], now=now)
+        forgotten_names.add_of_session(db, session, "file", files.split("\n"), now=now)
+    sources = watermarks.sources_of(db, doomed.session_ns)
+    names = project_rows.names_of_projects(db, doomed.project_ns)
+    forgotten_names.add_everywhere(db, [*sources, *names], now=now)
     rows = db.rows(
-        "SELECT DISTINCT s.n, s.id, s.agent, s.external_id, s.title, s.files FROM messages m"
-        f" JOIN sessions s ON s.n = m.session_n WHERE s.title <> '' AND {among('m.n', 'ns')}",
+        f"SELECT DISTINCT {_SESSION_NAMES} FROM messages m"
+        f" JOIN sessions s ON s.n = m.session_n WHERE {among('m.n', 'ns')}",
         ns=int_array(doomed.item_ns),
     )
-    if not rows:
-        return
-    forgotten_words = [set(text.split()) for text in _texts_of(db, doomed.item_ns)]
-    for n, id_, agent, name, title, files in rows:
-        needle = normalize_text(title)
-        title_words = set(needle.rstrip("…").split()[:_TITLE_WORDS])
-        if any(title_words <= words for words in forgotten_words):
-            sessions.add_name_tombstone(db, SessionName(id_, agent, name), "title", title, now=now)
-            _clean_session(db, n, title, files, needle)
+    for n, id_, agent, name, title, files, _ in rows:
+        if n not in doomed.session_ns:
+            _clean_taken_names(db, n, SessionName(id_, agent, name), title, files, doomed, now)
+    watermarks.clear_contexts(db, [row[0] for row in rows])
+
+
+def _clean_taken_names(
+    db: Connection,
+    n: int,
+    session: SessionName,
+    title: str,
+    files: str,
+    doomed: ForgetSelection,
+    now: datetime,
+) -> None:
+    """Forget the title and the files of a session that come from its forgotten messages."""
+    ns = set(db.column("SELECT n FROM messages WHERE session_n = :n", n=n))
+    forgotten = list(_texts_of(db, sorted(ns & set(doomed.item_ns))))
+    words = set(normalize_text(title).rstrip("…").split()[:_TITLE_WORDS])
+    if title and any(words <= set(text.split()) for text in forgotten):
+        forgotten_names.add_of_session(db, session, "title", [title], now=now)
+        title = ""
+    touched = _quoted_in(forgotten, filter(None, files.split("\n")))
+    if touched:
+        touched -= _quoted_in(_texts_of(db, sorted(ns - set(doomed.item_ns))), touched)
+        forgotten_names.add_of_session(db, session, "file", touched, now=now)
+    _set_names(db, n, title, [file for file in files.split("\n") if file not in touched])
+
+
+def _quoted_in(texts: Iterable[str], names: Iterable[str]) -> set[str]:
+    """Return the names that occur in a text, as they are or as JSON writes them."""
+    written = {
+        name: {normalize_text(name), normalize_text(pack_json(name)[1:-1])} for name in names
+    }
+    quoted: set[str] = set()
+    for text in texts:
+        quoted |= {name for name, forms in written.items() if any(form in text for form in forms)}
+    return quoted
+
+
+def _set_names(db: Connection, n: int, title: str, files: Sequence[str]) -> None:
+    db.update("sessions", n, title=title, files="\n".join(files))
+    keywords.index_session(db, n)
 
 
 def _clean_text(db: Connection, needle: str, now: datetime) -> None:
-    """Delete a text from all tables beside the items."""
+    """Delete a text from all tables beside the items; names that contain it are forgotten."""
     for table, key, column in _TEXT_COLUMNS:
         for place in _rows_with_text(db, table, key, column, needle):
             db.run(f"DELETE FROM {table} WHERE {_key_condition(key)}", **place)
     for place in _rows_with_text(db, "edges", _EDGE_KEY, "note", needle):
         db.run(f"UPDATE edges SET note = '' WHERE {_key_condition(_EDGE_KEY)}", **place)
-    for n, title, files, branch, name, id_, agent in db.rows(
-        "SELECT n, title, files, branch, external_id, id, agent FROM sessions"
+    for column in ("context", "problem"):
+        for place in _rows_with_text(db, "watermarks", ("source",), column, needle):
+            db.run(f"UPDATE watermarks SET {column} = '' WHERE source = :source", **place)
+    names = {name for _, name in _all_names(db) if needle in normalize_text(name)}
+    forgotten_names.add_everywhere(db, names, now=now)
+    _clean_forgotten_names(db, now)
+
+
+_NAME_COLUMNS = (
+    ("spend", "model"),
+    ("spend_reservations", "model"),
+    ("access_keys", "name"),
+    ("aliases", "id"),
+)
+"""Names beside those of sessions and transcripts."""
+
+
+def _all_names(db: Connection) -> Iterator[tuple[str, str]]:
+    """Yield all names that can be forgotten, with the column they are in."""
+    for table, column in _NAME_COLUMNS:
+        for name in db.column(f"SELECT DISTINCT {column} FROM {table} WHERE {column} <> ''"):
+            yield f"{table}.{column}", name
+    for source in watermarks.sources(db):
+        yield "watermarks.source", source
+    for agent, *names, files in db.rows(
+        "SELECT agent, title, branch, external_id, files FROM sessions"
     ):
-        session = SessionName(id_, agent, name)
-        if _contains(needle, (branch,)):
-            sessions.add_name_tombstone(db, session, "branch", branch, now=now)
-            db.update("sessions", n, branch="")
-        if _contains(needle, (title, files)):
-            if needle in normalize_text(title):
-                sessions.add_name_tombstone(db, session, "title", title, now=now)
-            _clean_session(db, n, title, files, needle)
-        if _contains(needle, (name,)):
-            _rename(db, n, session, now)
+        for name in filter(None, (agent, *names, *files.split("\n"))):
+            yield "sessions", name
+
+
+def _clean_forgotten_names(db: Connection, now: datetime) -> None:
+    """Clear every name that was forgotten, here or in the memory that tombstones come from."""
+    names = list(_all_names(db))
+    forgotten = forgotten_names.find(db, {name for _, name in names})
+    for place, name in names:
+        table, _, column = place.partition(".")
+        if name not in forgotten:
+            continue
+        if table == "watermarks":
+            watermarks.hide(db, name)
+        elif table == "aliases":
+            db.run("DELETE FROM aliases WHERE id = :name", name=name)
+        elif column:
+            db.run(f"UPDATE {table} SET {column} = '' WHERE {column} = :name", name=name)
+    for n, id_, agent, name, title, files, branch in db.rows(
+        f"SELECT {_SESSION_NAMES} FROM sessions s"
+    ):
+        own = tuple(files.split("\n")) if files else ()
+        visible = forgotten_names.visible(db, agent, name, title=title, branch=branch, files=own)
+        if visible.branch != branch:
+            db.update("sessions", n, branch=visible.branch)
+        if (visible.title, visible.files) != (title, own):
+            _set_names(db, n, visible.title, visible.files)
+        if forgotten_names.stored_name(db, agent, name) != (agent, name) or name in forgotten:
+            _rename(db, n, SessionName(id_, agent, name), now)
 
 
 def _rename(db: Connection, n: int, session: SessionName, now: datetime) -> None:
-    """Replace the agent's own name of a session by its id."""
-    sessions.add_name_tombstone(db, session, "session", session.name, now=now)
-    db.update("sessions", n, external_id=session.id)
-
-
-def _clean_names(db: Connection, now: datetime) -> None:
-    """Clear names of sessions that were forgotten before."""
-    for n, title, files, branch, name, id_, agent in db.rows(
-        "SELECT n, title, files, branch, external_id, id, agent FROM sessions"
-    ):
-        if not sessions.visible_name(db, agent, name, "branch", branch):
-            db.update("sessions", n, branch="")
-        if title and not sessions.visible_name(db, agent, name, "title", title):
-            _clean_session(db, n, title, files, normalize_text(title))
-        if sessions.find_renamed_session(db, agent, name):
-            _rename(db, n, SessionName(id_, agent, name), now)
+    """Replace the agent's own name of a session by its id, and a forgotten agent by none."""
+    forgotten_names.add_of_session(db, session, "session", [session.name], now=now)
+    agent = "" if forgotten_names.find(db, [session.agent]) else session.agent
+    db.update("sessions", n, agent=agent, external_id=session.id)
 
 
 _EDGE_KEY = ("source_n", "target_n", "kind")
@@ -389,10 +468,6 @@ _TEXT_COLUMNS = (
     ("jobs", ("n",), "subject"),
     ("staged_turns", ("n",), "body"),
     ("session_states", ("session_n", "name"), "value"),
-    ("watermarks", ("source",), "source"),
-    ("watermarks", ("source",), "context"),
-    ("watermarks", ("source",), "problem"),
-    ("aliases", ("id",), "id"),
 )
 """Tables whose rows are deleted when they contain the text, with their keys."""
 
@@ -412,16 +487,6 @@ def _key_condition(key: Sequence[str]) -> str:
     return " AND ".join(f"{name} = :{name}" for name in key)
 
 
-def _clean_session(db: Connection, n: int, title: str, files: str, needle: str) -> None:
-    db.update(
-        "sessions",
-        n,
-        title="" if needle in normalize_text(title) else title,
-        files="\n".join(name for name in files.split("\n") if needle not in normalize_text(name)),
-    )
-    keywords.index_session(db, n)
-
-
 def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[str]:
     """Forget again what a copy brings back, by tombstone ids with their source digests."""
     ids = list(tombstones)
@@ -432,8 +497,8 @@ def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: date
     if item_ns or any(ns.values()):
         deleted = forget(db, ForgetSelection(item_ns, ns["sessions"], ns["projects"]), now=now)
     history.add_tombstones(db, ids, now, sources=tombstones)
-    if sessions.has_name_tombstones(ids):
-        _clean_names(db, now)
+    if forgotten_names.has_any(ids):
+        _clean_forgotten_names(db, now)
     return deleted
 
 

@@ -79,6 +79,8 @@ def has_source_tombstones(db: Connection) -> bool:
 
 def find_tombstones_by_source(db: Connection, sources: Sequence[str]) -> dict[str, str]:
     """Return those of the source digests that have tombstones, with their ids."""
+    if not sources:
+        return {}
     rows = db.rows(
         f"SELECT source, id FROM tombstones WHERE source <> '' AND {among('source', 'sources')}",
         sources=text_array(sources),

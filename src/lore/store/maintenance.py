@@ -12,9 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lore import clock
-from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
+from lore.errors import (
+    InvalidInput,
+    NotFound,
+    SchemaTooNew,
+    StoreDamaged,
+    StoreError,
+)
 from lore.records import Stats
 from lore.store import (
+    backup_seals,
     dialogue_state,
     files,
     fragments,
@@ -140,8 +147,11 @@ _RECEIPT_DAYS = 30
 """Receipts of idempotent writes are kept this long; repeats come within minutes."""
 
 
-def backup(database: Database, target: Path) -> Path:
-    """Write a consistent backup of a live database; an existing file is not overwritten."""
+def backup(database: Database, target: Path, *, key: bytes | None = None) -> Path:
+    """Write a consistent backup of a live database; an existing file is not overwritten.
+
+    With the key of its home it is sealed.
+    """
     if target.is_dir():
         stamp = database.now().strftime("%Y%m%dT%H%M%S")
         target = target / f"lore-{stamp}.db"
@@ -151,14 +161,17 @@ def backup(database: Database, target: Path) -> Path:
     if not target.parent.is_dir():
         msg = f"There is no folder {target.parent}."
         raise NotFound(msg)
-    database.copy_to(target)
+    database.copy_to(target, None if key is None else partial(backup_seals.seal, key=key))
     return target
 
 
-def restore(path: Path, source: Path, backups: Path) -> Path | None:
+def restore(
+    path: Path, source: Path, backups: Path, *, key: bytes | None = None, trust: bool = False
+) -> Path | None:
     """Replace the database by a backup; return where the former one was saved.
 
-    What was forgotten is removed from the restored copy as well.
+    What was forgotten is removed from the restored copy as well. With a key, a backup without its
+    seal is refused, unless a person trusts it.
     """
     if not source.is_file():
         msg = f"There is no file {source}."
@@ -169,8 +182,12 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
     fresh = path.with_name(f"{path.name}.restored-{os.getpid()}")
     saved: Path | None = None
     try:
-        with _read_only(source) as db:
-            sqlite.copy_database(db, fresh)
+        if key is None or trust:
+            with _read_only(source) as db:
+                sqlite.copy_database(db, fresh)
+        else:
+            _copy_sealed(source, fresh, key)
+        _refuse_foreign_schema(source, fresh)
         _forget_again(fresh, forgotten, _new_epoch)
         if path.exists():
             files.make_folder(backups)
@@ -178,10 +195,50 @@ def restore(path: Path, source: Path, backups: Path) -> Path | None:
         _swap(fresh, path, saved)
         if saved is not None:
             _forget_late(path, saved, forgotten)
+            if key is not None:
+                with suppress(StoreDamaged):
+                    backup_seals.seal(saved, key)
     finally:
         for leftover in (fresh, *sqlite.companion_files(fresh)):
             leftover.unlink(missing_ok=True)
     return saved
+
+
+_UNSEALED = (
+    "If it is your own, made elsewhere or by an older Lore, add --trust, or put the 'redaction.key'"
+    " of its memory into this one first. Otherwise ask for an export: 'lore import --no-trust'"
+    " does not believe it."
+)
+
+
+def _copy_sealed(source: Path, fresh: Path, key: bytes) -> None:
+    """Copy the bytes of a backup and refuse it without its seal: what was checked is used."""
+    files.make_private(fresh)
+    try:
+        shutil.copyfile(source, fresh)
+    except OSError as error:
+        raise _copy_error(error, fresh) from error
+    if not backup_seals.is_sealed(fresh, key):
+        msg = f"{source} was not sealed by this memory, or was changed since."
+        raise InvalidInput(msg, hint=_UNSEALED)
+
+
+def _copy_error(error: OSError, target: Path) -> StoreError:
+    if error.errno in files.FULL_DISK:
+        return files.disk_full_error(target)
+    return StoreError(f"The copy could not be written to {target}: {error.strerror}.")
+
+
+def _refuse_foreign_schema(source: Path, fresh: Path) -> None:
+    with _read_only(fresh) as db:
+        foreign = migrations.find_foreign_schema(db)
+    if foreign:
+        shown = ", ".join(foreign[:_MOST_SHOWN])
+        msg = f"{source} has a schema that Lore did not make: {shown}."
+        raise InvalidInput(msg, hint="The present database was left as it is.")
+
+
+_MOST_SHOWN = 5
 
 
 def _read_only(path: Path) -> closing[Connection]:
@@ -239,6 +296,7 @@ def _read_tombstones(path: Path) -> dict[str, str]:
 
 def _new_epoch(db: Connection) -> None:
     db.run("UPDATE meta SET value = :epoch WHERE key = 'epoch'", epoch=uuid.uuid4().hex)
+    db.run("DELETE FROM meta WHERE key = :key", key=backup_seals.SEAL_KEY)
 
 
 def _swap(fresh: Path, path: Path, saved: Path | None) -> None:
@@ -262,9 +320,17 @@ def _swap(fresh: Path, path: Path, saved: Path | None) -> None:
 
 
 def forget_everywhere(
-    database: Database, selection: ForgetSelection, text: str, backups: Path
+    database: Database,
+    selection: ForgetSelection,
+    text: str,
+    backups: Path,
+    *,
+    key: bytes | None = None,
 ) -> list[str]:
-    """Forget in the database and in the automatic backups, down to the bytes on disk."""
+    """Forget in the database and in the automatic backups, down to the bytes on disk.
+
+    With the key, a backup that is sealed gets a new seal.
+    """
 
     def work(db: Connection) -> list[str]:
         now = database.now()
@@ -284,8 +350,17 @@ def forget_everywhere(
         leftover.unlink(missing_ok=True)
     for copy in sorted(backups.glob("*.db")):
         if copy.is_file() and not copy.is_symlink():
+            is_sealed = key is not None and _has_seal(copy, key)
             _forget_in_copy(copy, tombstones, text)
+            if key is not None and is_sealed and copy.exists():
+                backup_seals.seal(copy, key)
     return ids
+
+
+def _has_seal(copy: Path, key: bytes) -> bool:
+    with suppress(StoreError):
+        return backup_seals.is_sealed(copy, key)
+    return False
 
 
 def _forget_in_copy(copy: Path, gone: dict[str, str], text: str) -> None:

@@ -17,7 +17,14 @@ from lore.records import (
     Origin,
     PastTurns,
 )
-from lore.store import history, items, keywords, message_dedup, standing_instructions
+from lore.store import (
+    forgotten_names,
+    history,
+    items,
+    keywords,
+    message_dedup,
+    standing_instructions,
+)
 from lore.store.codec import (
     TRUSTED_ORIGINS,
     TRUSTED_SQL,
@@ -84,7 +91,11 @@ def add_messages(
     keys = [message.key for message in prepared]
     known_ids = message_dedup.find_seen(db, session_n, channel, keys) if following else {}
     known_ids |= _find_stored_or_forgotten(
-        db, session_n, (agent, external_id), channel, _fresh(prepared, known_ids)
+        db,
+        session_n,
+        (agent, external_id),
+        channel,
+        _fresh(prepared, known_ids),
     )
     ids: list[str] = []
     added: list[PreparedMessage] = []
@@ -136,7 +147,7 @@ def _find_stored_or_forgotten(
         return message_dedup.claim_duplicates(
             db, session_n, channel, [(m.key, m.digest) for m in fresh]
         )
-    known_ids = _forgotten(db, place, {message.key: message.key for message in fresh})
+    known_ids = _forgotten(db, [place], {message.key: message.key for message in fresh})
     fresh = _fresh(fresh, known_ids)
     known_ids |= message_dedup.claim_duplicates(
         db, session_n, channel, [(m.key, m.digest) for m in fresh]
@@ -144,34 +155,46 @@ def _find_stored_or_forgotten(
     contents = {
         m.key: message_dedup.content_key(channel, m.digest) for m in _fresh(fresh, known_ids)
     }
-    return known_ids | _forgotten(db, place, contents)
+    return known_ids | _forgotten(db, [place], contents)
 
 
 def drop_forgotten(
     db: Connection, place: tuple[str, str], channel: Channel, prepared: Sequence[PreparedMessage]
 ) -> list[PreparedMessage]:
     """Return the messages that were not forgotten, of a session given by agent and name."""
-    if not history.has_source_tombstones(db):
-        return list(prepared)
-    forgotten = _forgotten(db, place, {message.key: message.key for message in prepared})
-    contents = {
-        m.key: message_dedup.content_key(channel, m.digest) for m in _fresh(prepared, forgotten)
-    }
-    forgotten |= _forgotten(db, place, contents)
+    forgotten = find_forgotten(db, place, channel, prepared)
     return [message for message in prepared if message.key not in forgotten]
 
 
-def _forgotten(
-    db: Connection, place: tuple[str, str], source_keys: dict[str, str]
+def find_forgotten(
+    db: Connection, place: tuple[str, str], channel: Channel, prepared: Sequence[PreparedMessage]
 ) -> dict[str, str]:
-    """Return the former ids of forgotten messages by key; `wanted` holds their source keys."""
+    """Return the former ids of the messages that were forgotten, by key."""
+    if not history.has_source_tombstones(db):
+        return {}
+    places = tuple({place, forgotten_names.stored_name(db, *place)})
+    forgotten = _forgotten(db, places, {message.key: message.key for message in prepared})
+    contents = {
+        m.key: message_dedup.content_key(channel, m.digest) for m in _fresh(prepared, forgotten)
+    }
+    return forgotten | _forgotten(db, places, contents)
+
+
+def _forgotten(
+    db: Connection, places: Sequence[tuple[str, str]], source_keys: dict[str, str]
+) -> dict[str, str]:
+    """Return the former ids of forgotten messages by key; `source_keys` recognize them."""
     if not source_keys:
         return {}
-    sources = {key: history.source_digest(*place, name) for key, name in source_keys.items()}
+    sources = {
+        (key, place): history.source_digest(*place, name)
+        for key, name in source_keys.items()
+        for place in places
+    }
     buried = history.find_tombstones_by_source(db, list(sources.values()))
     return {
         key: message_dedup.message_id_of(buried[source])
-        for key, source in sources.items()
+        for (key, _), source in sources.items()
         if source in buried
     }
 

@@ -12,6 +12,7 @@ from lore.errors import SchemaTooNew, StoreDamaged
 from lore.store import keywords, sqlite
 from lore.store.files import make_folder
 from lore.store.sqlite import AUTOINCREMENT, ID, ROW_NUMBER, Connection
+from lore.text import instructions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,25 @@ def m004_holders(db: Connection) -> None:
         db.rows(f"ALTER TABLE spend_reservations ADD COLUMN {column}")
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_initial, m002_requests, m003_dialogues, m004_holders)
+def m005_withdrawals(db: Connection) -> None:
+    """Note which standing instructions withdraw another, and index what identifies them."""
+    db.rows("ALTER TABLE standing ADD COLUMN withdraws INTEGER NOT NULL DEFAULT 0")
+    for n, text in db.rows("SELECT n, text FROM standing"):
+        if instructions.find_withdrawal(text):
+            db.update("standing", n, withdraws=1)
+    db.rows("CREATE INDEX standing_withdraws ON standing (n) WHERE withdraws = 1")
+    # A covering index: every recall reads it.
+    columns = "created_at, n, item_n, project_n, digest, withdraws"
+    db.rows(f"CREATE INDEX standing_newest ON standing ({columns})")
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    m001_initial,
+    m002_requests,
+    m003_dialogues,
+    m004_holders,
+    m005_withdrawals,
+)
 
 
 def migrate(
@@ -93,6 +112,22 @@ def check(db: Connection, steps: Sequence[Migration] = MIGRATIONS) -> set[str]:
         msg = f"{db.path} was written by a newer Lore (it has {', '.join(sorted(unknown))})."
         raise SchemaTooNew(msg, hint="Upgrade this Lore; nothing was changed.")
     return applied
+
+
+def find_foreign_schema(db: Connection, steps: Sequence[Migration] = MIGRATIONS) -> list[str]:
+    """Return what differs from the schema that the applied migrations make, before it is used.
+
+    A trigger, a view or an expression in a table would run with the next write.
+    """
+    applied = check(db, steps)
+    with sqlite.open_scratch() as scratch:
+        for step in steps:
+            if step.__name__ in applied:
+                _apply(scratch, step, clock.now)
+        expected = sqlite.schema_objects(scratch)
+    present = sqlite.schema_objects(db)
+    names = {name for name in expected | present if expected.get(name) != present.get(name)}
+    return sorted(f"{kind} {name!r}" for kind, name in names)
 
 
 def _apply(db: Connection, step: Migration, now: clock.Clock) -> None:

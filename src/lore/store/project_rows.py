@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -11,9 +11,12 @@ from typing import NamedTuple
 from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import UNASKED_TRUST, Project
+from lore.store import forgotten_names
 from lore.store.codec import unpack_record
 from lore.store.fragments import VISIBLE_FRAGMENT
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, among, int_array
+
+_HIDDEN_NAME = "(forgotten)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,9 @@ def ensure_project_at(db: Connection, place: ProjectLocation, *, now: datetime) 
     """Return the number of the project at a location, created if it is new.
 
     Repositories with the same remote are one project. A path that had another remote before is
-    another project now.
+    another project now. A forgotten location is stored without its names.
     """
+    place = _hide_forgotten(db, place)
     n = find_project_at(db, place)
     if n is None:
         taken = db.find("SELECT 1 FROM projects WHERE path = :path", path=place.path)
@@ -58,6 +62,7 @@ def _add_project(db: Connection, path: str, remote: str, name: str, now: datetim
 
 def find_project_at(db: Connection, place: ProjectLocation) -> int | None:
     """Return the number of the project at a location, or None."""
+    place = _hide_forgotten(db, place)
     if place.remote:
         same = db.value("SELECT n FROM projects WHERE remote = :remote", remote=place.remote)
         if same:
@@ -70,6 +75,15 @@ def find_project_at(db: Connection, place: ProjectLocation) -> int | None:
     return None
 
 
+def _hide_forgotten(db: Connection, place: ProjectLocation) -> ProjectLocation:
+    if not forgotten_names.find(db, (place.path, place.remote)):
+        return place
+    path, remote = (
+        name and forgotten_names.hidden_form(name) for name in (place.path, place.remote)
+    )
+    return ProjectLocation(path, remote, _HIDDEN_NAME, gone=place.gone)
+
+
 def find_project_alias(db: Connection, path: str) -> int | None:
     """Return the number of the project that a folder last belonged to, or None."""
     return db.number("SELECT project_n FROM aliases WHERE id = :path", path=path)
@@ -77,10 +91,12 @@ def find_project_alias(db: Connection, path: str) -> int | None:
 
 def _set_aliases(db: Connection, n: int, place: ProjectLocation) -> None:
     own = db.value("SELECT path FROM projects WHERE n = :n", n=n)
-    for path in dict.fromkeys((place.path, *place.aliases)):
+    paths = dict.fromkeys((place.path, *place.aliases))
+    forgotten = forgotten_names.find(db, paths)
+    for path in paths:
         if path == own:
             db.run("DELETE FROM aliases WHERE id = :path AND project_n <> :n", path=path, n=n)
-        elif not place.gone:
+        elif not place.gone and path not in forgotten:
             db.run(
                 "INSERT INTO aliases (id, project_n) VALUES (:path, :n) ON CONFLICT (id)"
                 " DO UPDATE SET project_n = excluded.project_n WHERE project_n <> :n",
@@ -117,6 +133,12 @@ def shareable_fragments(db: Connection, project_n: int, *, least_confidence: flo
     return db.column(sql, n=project_n, trust=UNASKED_TRUST, least=least_confidence)
 
 
+def entries_of_fragments(db: Connection, ns: Sequence[int]) -> set[str]:
+    """Return the entries of fragments on shared pages."""
+    sql = f"SELECT entry FROM shared WHERE {among('fragment_n', 'ns')}"
+    return set(db.column(sql, ns=int_array(ns)))
+
+
 def put_shared_entries(db: Connection, entries: Iterable[SharedRow]) -> None:
     """Store entries as they are on the page now."""
     for entry in entries:
@@ -138,6 +160,8 @@ def ensure_project(
     existing = find_project(db, path)
     if existing is not None:
         return existing
+    if forgotten_names.find(db, [path]):
+        return _add_project(db, forgotten_names.hidden_form(path), "", _HIDDEN_NAME, now)
     name = name or path.rstrip("/").rsplit("/", 1)[-1] or path
     return _add_project(db, path, remote, name, now)
 
@@ -151,7 +175,9 @@ def find_project(db: Connection, path_name_or_id: str) -> int | None:
     """Return the number of the project with this path or id, otherwise with this name."""
     path_name_or_id = _normalize_path(path_name_or_id)
     exact = find_project_alias(db, path_name_or_id) or db.number(
-        "SELECT n FROM projects WHERE path = :w OR id = :w", w=path_name_or_id
+        "SELECT n FROM projects WHERE path IN (:w, :hidden) OR id = :w",
+        w=path_name_or_id,
+        hidden=forgotten_names.hidden_form(path_name_or_id),
     )
     if exact:
         return exact
@@ -169,6 +195,16 @@ def get_project(db: Connection, path_name_or_id: str) -> int:
         msg = f"No project is called '{path_name_or_id}'."
         raise NotFound(msg, hint="Run 'lore stats' to list the projects.")
     return n
+
+
+def names_of_projects(db: Connection, ns: Sequence[int]) -> list[str]:
+    """Return the paths, remotes and other folders of projects."""
+    sql = (
+        f"SELECT path FROM projects WHERE {among('n', 'ns')}"
+        f" UNION SELECT remote FROM projects WHERE {among('n', 'ns')}"
+        f" UNION SELECT id FROM aliases WHERE {among('project_n', 'ns')}"
+    )
+    return db.column(sql, ns=int_array(ns))
 
 
 def all_projects(db: Connection) -> dict[int, Project]:

@@ -1,66 +1,17 @@
-"""Sessions: their projects, names and states, and names that were forgotten.
-
-An agent's files still contain names that a user forgot here. A digest of a name, bound to its
-session, recognizes it without storing it.
-"""
+"""Sessions: their projects, names and states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import Session
-from lore.store import history, keywords
+from lore.store import forgotten_names, keywords
 from lore.store.codec import pack_json, unpack_json, unpack_number, unpack_record
 from lore.store.sqlite import Connection, among, int_array, text_array
-
-NameKind = Literal["title", "branch", "session"]
-
-
-class SessionName(NamedTuple):
-    """A session's id, its agent, and the agent's own name for it."""
-
-    id: str
-    agent: str
-    name: str
-
-
-def add_name_tombstone(
-    db: Connection, session: SessionName, what: NameKind, text: str, *, now: datetime
-) -> None:
-    """Add a tombstone for a name of a session."""
-    if text:
-        source = _name_source(session.agent, session.name, what, text)
-        id_ = f"{session.id}/{what}/{source[:8]}"
-        history.add_tombstones(db, [id_], now, sources={id_: source})
-
-
-def visible_name(db: Connection, agent: str, name: str, what: NameKind, text: str) -> str:
-    """Return a name of a session, or '' if it was forgotten."""
-    if not text or not history.find_tombstones_by_source(
-        db, [_name_source(agent, name, what, text)]
-    ):
-        return text
-    return ""
-
-
-def find_renamed_session(db: Connection, agent: str, name: str) -> str | None:
-    """Return the id of the session whose own name was forgotten, or None."""
-    buried = history.find_tombstones_by_source(db, [_name_source(agent, name, "session", name)])
-    return next((id_.partition("/")[0] for id_ in buried.values()), None)
-
-
-def has_name_tombstones(ids: Iterable[str]) -> bool:
-    """Return whether any of the tombstone ids is of a name."""
-    return any("/title/" in id_ or "/branch/" in id_ or "/session/" in id_ for id_ in ids)
-
-
-def _name_source(agent: str, name: str, what: NameKind, text: str) -> str:
-    return history.source_digest(agent, name, f"\0{what}\0{text}")
-
 
 _SESSION = (
     "s.id, s.external_id, p.id, s.agent, s.title, s.branch, parent.id,"
@@ -76,8 +27,9 @@ def find_session(db: Connection, external_id: str, *, agent: str) -> int | None:
     """Return the number of a session by its agent's own name, even if that was forgotten."""
     sql = "SELECT n FROM sessions WHERE agent = :agent AND external_id = :external_id"
     n = db.number(sql, agent=agent, external_id=external_id)
-    if n is None and (renamed := find_renamed_session(db, agent, external_id)):
-        n = db.number("SELECT n FROM sessions WHERE id = :id", id=renamed)
+    if n is None:
+        stored_agent, name = forgotten_names.stored_name(db, agent, external_id)
+        n = db.number(sql, agent=stored_agent, external_id=name)
     return n
 
 
@@ -104,6 +56,7 @@ def ensure_session(
     if existing is not None:
         return existing
     at = clock.to_us(started_at)
+    agent, external_id = forgotten_names.stored_name(db, agent, external_id)
     return db.insert_numbered(
         "sessions",
         id=clock.new_id(started_at),

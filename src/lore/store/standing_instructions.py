@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from lore.records import TRUST, Origin
 from lore.store import items
 from lore.store.codec import unpack_json
-from lore.store.sqlite import Connection, among, int_array
+from lore.store.sqlite import Connection, Row, among, int_array
 from lore.text import instructions, words
 
 _MAX_READ = 1_000
@@ -34,8 +34,9 @@ class Instruction(NamedTuple):
 def add(db: Connection, item_n: int, project_n: int | None, text: str, created_at: int) -> None:
     """Store an instruction; of repeated ones, only the newest is shown."""
     digest = hashlib.sha256(" ".join(words.split(text)).encode()).hexdigest()[:16]
+    withdraws = int(instructions.find_withdrawal(text) is not None)
     source = {"item_n": item_n, "project_n": project_n, "created_at": created_at}
-    db.insert("standing", text=text, digest=digest, **source)
+    db.insert("standing", text=text, digest=digest, withdraws=withdraws, **source)
 
 
 def texts_of_items(db: Connection, item_ns: Sequence[int]) -> list[str]:
@@ -62,19 +63,9 @@ def current_instructions(
     Instructions are left out if the user withdrew them later or reworded the fragment made of them,
     and so are sentences that only withdraw. A less trusted origin withdraws nothing.
     """
-    candidates = _read_instructions(db, project_n, everywhere=everywhere)
-    former = _former_words(db, candidates)
-    candidates = [
-        one
-        for one in candidates
-        if not any(instructions.is_same_rule(one.text, text) for text in former.get(one.item_n, ()))
-    ]
-    withdrawn = _find_withdrawn(candidates, everywhere=everywhere)
-    return [
-        one
-        for place, one in enumerate(candidates)
-        if place not in withdrawn and not instructions.is_only_withdrawal(one.text)
-    ][:limit]
+    rows = _newest(db, project_n, everywhere=everywhere)
+    hidden = _resolve(db, rows, everywhere=everywhere).hidden
+    return _load(db, [n for n, *_ in rows if n not in hidden][:limit])
 
 
 def has_any_since(db: Connection, at_us: int) -> bool:
@@ -84,42 +75,58 @@ def has_any_since(db: Connection, at_us: int) -> bool:
 
 def withdrawn_items(db: Connection, item_ns: Sequence[int]) -> set[int]:
     """Return those of the items all of whose instructions the user withdrew later."""
-    rows = db.rows(
-        "SELECT item_n, text, (SELECT p.id FROM projects p WHERE p.n = project_n)"
-        f" FROM standing WHERE {among('item_n', 'ns')}",
+    own = db.rows(
+        f"SELECT item_n, project_n, digest, text FROM standing WHERE {among('item_n', 'ns')}",
         ns=int_array(item_ns),
     )
-    own = [(n, (project_id, *words.split(text))) for n, text, project_id in rows]
-    if not own:
+    if not _may_be_withdrawn(db, [text for *_, text in own]):
         return set()
-    candidates = _read_instructions(db, None, everywhere=True)
-    # Only the newest of repeated instructions was read; its result holds for all of them.
-    withdrawn = {
-        (candidates[place].project_id, *words.split(candidates[place].text))
-        for place in _find_withdrawn(candidates, everywhere=True)
-    }
-    return {n for n, instruction in own if instruction in withdrawn} - {
-        n for n, instruction in own if instruction not in withdrawn
+    # Only the newest of repeated instructions was judged; its result holds for all of them.
+    withdrawn = _resolve(db, _newest(db, None, everywhere=True), everywhere=True).withdrawn
+    return {n for n, *statement, _ in own if tuple(statement) in withdrawn} - {
+        n for n, *statement, _ in own if tuple(statement) not in withdrawn
     }
 
 
-def _read_instructions(
-    db: Connection, project_n: int | None, *, everywhere: bool
-) -> list[Instruction]:
-    """Return instructions, newest first, each once for every project it was given in."""
-    sql = (
-        "SELECT s.item_n, s.text, s.created_at, (SELECT f.origin FROM fragments f"
-        " WHERE f.n = s.item_n), (SELECT p.id FROM projects p WHERE p.n = s.project_n),"
-        " (SELECT t.id FROM sessions t JOIN items i ON i.session_n = t.n WHERE i.n = s.item_n)"
+def _may_be_withdrawn(db: Connection, rules: Sequence[str]) -> bool:
+    """Return whether a withdrawal has the words of a rule; most memories have few withdrawals."""
+    if not rules:
+        return False
+    sentences = db.column("SELECT text FROM standing WHERE withdraws = 1")
+    withdrawals = [one for text in sentences if (one := instructions.find_withdrawal(text))]
+    return bool(withdrawals) and instructions.may_withdraw(withdrawals, rules)
+
+
+def _newest(db: Connection, project_n: int | None, *, everywhere: bool) -> list[Row]:
+    """Return what identifies instructions, newest first, each once for every project.
+
+    All of it is in one index, and a text is never changed in place.
+    """
+    return db.rows(
+        "SELECT s.n, s.item_n, s.project_n, s.digest, s.created_at, s.withdraws"
         " FROM standing s WHERE (:everywhere"
         " OR s.project_n IS NULL OR s.project_n = :project_n) AND NOT EXISTS (SELECT 1"
         " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
         " AND (o.project_n IS NULL"
         " OR o.project_n = CASE WHEN :everywhere THEN s.project_n ELSE :project_n END))"
-        " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit"
+        " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit",
+        project_n=project_n,
+        everywhere=int(everywhere),
+        limit=_MAX_READ,
     )
-    rows = db.rows(sql, project_n=project_n, everywhere=int(everywhere), limit=_MAX_READ)
-    return [Instruction(*row) for row in rows]
+
+
+def _load(db: Connection, ns: Sequence[int]) -> list[Instruction]:
+    """Return the instructions with these numbers, in their order."""
+    rows = db.rows(
+        "SELECT s.n, s.item_n, s.text, s.created_at, f.origin, p.id, t.id FROM standing s"
+        " JOIN items i ON i.n = s.item_n LEFT JOIN fragments f ON f.n = s.item_n"
+        " LEFT JOIN projects p ON p.n = s.project_n LEFT JOIN sessions t ON t.n = i.session_n"
+        f" WHERE {among('s.n', 'ns')}",
+        ns=int_array(ns),
+    )
+    by_n = {n: Instruction._make(rest) for n, *rest in rows}
+    return [by_n[n] for n in ns]
 
 
 def _former_words(db: Connection, candidates: Sequence[Instruction]) -> dict[int, list[str]]:
@@ -136,17 +143,77 @@ def _former_words(db: Connection, candidates: Sequence[Instruction]) -> dict[int
     return former
 
 
-def _find_withdrawn(candidates: Sequence[Instruction], *, everywhere: bool) -> set[int]:
-    """Return the positions of the withdrawn instructions, which are ordered newest first."""
+class _Outcome(NamedTuple):
+    """Which of some instructions no longer apply."""
+
+    hidden: frozenset[int]
+    """The numbers of those that are not shown: withdrawn, reworded, or only withdrawals."""
+
+    withdrawn: frozenset[tuple[int | None, str]]
+    """The projects and digests of the withdrawn ones."""
+
+
+_outcomes: dict[int, _Outcome] = {}
+"""Outcomes by the hash of the rows that they were computed from: instructions seldom change, and
+matching them with withdrawals would take most of the time of a recall. No text is cached."""
+
+_MAX_OUTCOMES = 64
+
+
+def _resolve(db: Connection, rows: Sequence[Row], *, everywhere: bool) -> _Outcome:
+    """Return which instructions no longer apply; the rows are ordered newest first."""
+    key = hash((str(db.path), everywhere, *rows))
+    outcome = _outcomes.get(key)
+    if outcome is None:
+        if len(_outcomes) >= _MAX_OUTCOMES:
+            _outcomes.clear()
+        outcome = _outcomes[key] = _compute_outcome(db, rows, everywhere=everywhere)
+    return outcome
+
+
+def _compute_outcome(db: Connection, rows: Sequence[Row], *, everywhere: bool) -> _Outcome:
+    ns, _, project_ns, digests, _, withdraws = zip(*rows, strict=True) if rows else ((),) * 6
+    candidates = _load(db, ns)
+    former = _former_words(db, candidates)
+    withdrawals = {
+        place: withdrawal
+        for place, one in enumerate(candidates)
+        if withdraws[place] and (withdrawal := instructions.find_withdrawal(one.text))
+    }
+    reworded = {
+        place
+        for place, one in enumerate(candidates)
+        if any(instructions.is_same_rule(one.text, text) for text in former.get(one.item_n, ()))
+    }
+    withdrawn = _find_withdrawn(candidates, withdrawals, set(), everywhere=everywhere)
+    hidden = reworded | _find_withdrawn(candidates, withdrawals, reworded, everywhere=everywhere)
+    hidden |= {
+        place for place in withdrawals if instructions.is_only_withdrawal(candidates[place].text)
+    }
+    return _Outcome(
+        frozenset(ns[place] for place in hidden),
+        frozenset((project_ns[place], digests[place]) for place in withdrawn),
+    )
+
+
+def _find_withdrawn(
+    candidates: Sequence[Instruction],
+    withdrawals: Mapping[int, instructions.Withdrawal],
+    ignored: Set[int],
+    *,
+    everywhere: bool,
+) -> set[int]:
+    """Return the positions of the withdrawn instructions, without those to ignore."""
     withdrawn: set[int] = set()
-    for place, one in enumerate(candidates):
-        withdrawal = instructions.find_withdrawal(one.text)
-        if withdrawal is None or place in withdrawn:
+    for place, withdrawal in withdrawals.items():
+        one = candidates[place]
+        if place in withdrawn or place in ignored:
             continue
         older = [
             i
             for i in range(place + 1, len(candidates))
-            if _trust(candidates[i]) <= _trust(one)
+            if i not in ignored
+            and _trust(candidates[i]) <= _trust(one)
             and _applies_to(one, candidates[i], everywhere=everywhere)
         ]
         withdrawn |= {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lore import clock
 from lore.records import Watermark
-from lore.store import database
+from lore.store import database, forgotten_names
 from lore.store.codec import unpack_record
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, among, int_array
 
 FIELDS = (
     "file", "size", "modified_ns", "position", "fingerprint", "context", "problem", "updated_at",
@@ -25,18 +27,51 @@ def put(db: Connection, mark: Watermark, *, session_n: int | None) -> None:
 
     Call it in the transaction that stores what was read.
     """
+    source = mark.source
+    values = {name: getattr(mark, name) for name in FIELDS}
+    if forgotten_names.find(db, [source]):
+        # Without its context the file is read from the beginning when it changes.
+        source, values["context"] = forgotten_names.hidden_form(source), ""
     if session_n is None:
         sql = "SELECT session_n FROM watermarks WHERE source = :source"
-        session_n = db.number(sql, source=mark.source)
-    values = {name: getattr(mark, name) for name in FIELDS}
+        session_n = db.number(sql, source=source)
     values |= {"session_n": session_n, "updated_at": clock.to_us(mark.updated_at)}
-    db.upsert("watermarks", ("source",), source=mark.source, **values)
+    db.upsert("watermarks", ("source",), source=source, **values)
+
+
+def hide(db: Connection, source: str) -> None:
+    """Replace the name of a source that was forgotten."""
+    hidden = forgotten_names.hidden_form(source)
+    db.run("DELETE FROM watermarks WHERE source = :hidden", hidden=hidden)
+    sql = "UPDATE watermarks SET source = :hidden, context = '' WHERE source = :source"
+    db.run(sql, source=source, hidden=hidden)
+
+
+def clear_contexts(db: Connection, session_ns: Sequence[int]) -> None:
+    """Clear the contexts of sessions: their files are read again when they change."""
+    sql = f"UPDATE watermarks SET context = '' WHERE context <> '' AND {among('session_n', 'ns')}"
+    db.run(sql, ns=int_array(session_ns))
+
+
+def sources(db: Connection) -> list[str]:
+    """Return all sources."""
+    return db.column("SELECT source FROM watermarks")
+
+
+def sources_of(db: Connection, session_ns: Sequence[int]) -> list[str]:
+    """Return the sources of sessions."""
+    sql = f"SELECT source FROM watermarks WHERE {among('session_n', 'ns')}"
+    return db.column(sql, ns=int_array(session_ns))
 
 
 def find(db: Connection, source: str) -> Watermark | None:
     """Return how far a source was read, or None."""
-    row = db.find(f"{_SELECT} WHERE w.source = :source", source=source)
-    return None if row is None else unpack_record(Watermark, row)
+    row = db.find(
+        f"{_SELECT} WHERE w.source IN (:source, :hidden)",
+        source=source,
+        hidden=forgotten_names.hidden_form(source),
+    )
+    return None if row is None else unpack_record(Watermark, (source, *row[1:]))
 
 
 def find_renamed(db: Connection, file: str) -> Watermark | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lore.records import FragmentKind
@@ -97,6 +97,23 @@ def canonical(text: str) -> str:
 def has_conflict(text: str) -> bool:
     """Return whether a page has merge conflict markers."""
     return bool(_CONFLICT.search(text))
+
+
+def remove_entries(text: str, is_unwanted: Callable[[Entry], bool]) -> str:
+    """Return a page without the entries, and the other lines, that are unwanted."""
+    blocks: list[list[str]] = []
+    for line in text.splitlines(keepends=True):
+        if line.strip() and line[0] in " \t" and blocks and _ENTRY.match(blocks[-1][0]):
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    remaining = []
+    for block in blocks:
+        written = "".join(block)
+        entries = parse(written).entries if _ENTRY.match(written) else ()
+        if not any(map(is_unwanted, entries or [Entry("", "fact", written)])):
+            remaining.append(written)
+    return "".join(remaining)
 
 
 def parse(text: str) -> Page:

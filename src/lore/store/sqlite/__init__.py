@@ -92,5 +92,14 @@ from lore.store.sqlite.database_file import (
     leftover_copies as leftover_copies,
 )
 from lore.store.sqlite.database_file import (
+    open_scratch as open_scratch,
+)
+from lore.store.sqlite.database_file import (
+    schema_objects as schema_objects,
+)
+from lore.store.sqlite.database_file import (
     swap_database as swap_database,
+)
+from lore.store.sqlite.database_file import (
+    write_offline as write_offline,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,13 @@ _UNFINISHED = re.compile(r"\.(?:part|restored)-(\d+)(?:-wal|-shm|-journal)?$")
 """Names of files that a killed process leaves while copying, with its process id."""
 
 
-def copy_database(source: Connection, target: Path) -> None:
-    """Write a consistent copy of a live database to a file, completely or not at all."""
+def copy_database(
+    source: Connection, target: Path, finish: Callable[[Path], None] | None = None
+) -> None:
+    """Write a consistent copy of a live database to a file, completely or not at all.
+
+    `finish` gets the copy before it has its name.
+    """
     part = target.with_name(f"{target.name}.part-{os.getpid()}")
     part.unlink(missing_ok=True)
     try:
@@ -40,6 +45,8 @@ def copy_database(source: Connection, target: Path) -> None:
         with closing(apsw.Connection(str(part))) as copy:
             _copy_pages(source.raw, copy)
             copy.execute("PRAGMA journal_mode = delete").fetchall()
+        if finish:
+            finish(part)
         _sync(part)
         part.replace(target)
         sync_folder(target.parent)
@@ -51,6 +58,32 @@ def copy_database(source: Connection, target: Path) -> None:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def write_offline(path: Path, sql: str, **params: Any) -> None:
+    """Run a statement in a database file that no one uses, and leave no files beside it."""
+    try:
+        with closing(apsw.Connection(str(path))) as connection:
+            connection.execute(sql, params).fetchall()
+            connection.execute("PRAGMA journal_mode = delete").fetchall()
+    except apsw.Error as error:
+        raise translate_error(error, path) from error
+
+
+def schema_objects(db: Connection) -> dict[tuple[str, str], str]:
+    """Return the SQL of all tables, indexes, views and triggers, by type and name."""
+    rows = db.rows(
+        "SELECT type, name, coalesce(sql, '') FROM sqlite_schema"
+        " WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' OR type NOT IN ('table', 'index')"
+    )
+    return {(kind, name): " ".join(sql.split()) for kind, name, sql in rows}
+
+
+@contextmanager
+def open_scratch() -> Iterator[Connection]:
+    """Open an empty database in memory."""
+    with closing(apsw.Connection(":memory:")) as raw:
+        yield Connection(raw, Path(":memory:"), read_only=False)
 
 
 def _copy_pages(source: apsw.Connection, target: apsw.Connection) -> None:
@@ -252,9 +285,11 @@ def external_rows(
 ) -> list[Row]:
     """Return columns of the rows whose values equal, or are at least, the given ones.
 
-    A missing column is read as NULL; a condition on one matches no row.
+    A missing column is read as NULL; a condition on one matches no row. Each table also has its
+    `rowid`.
     """
     existing = external_columns(db, table)
+    existing = (*existing, "rowid") if existing else ()
     conditions = [(name, "=", value) for name, value in (equal or {}).items()]
     conditions += [(name, ">=", value) for name, value in (least or {}).items()]
     if not existing or any(name not in existing for name, _, _ in conditions):
