@@ -313,7 +313,7 @@ def measure(root: Path, messages: int, files: int, idle_s: float) -> dict[str, o
     for path in transcripts[:100]:
         append(path, rng, "many words " * 200, 20)
     with daemon(root) as pid:
-        wait_until(lambda: status(root)["state"] == "embedding", 60)
+        wait_until(lambda: "embedding" in status(root)["state"], 60)
         time.sleep(3)
         told["while embedding long texts"] = resident(pid)
         told["stop while embedding, s"] = stop_s(root)

@@ -4,8 +4,10 @@ The same requests go straight to an upstream on this machine, through the gatewa
 without and with memory, and through LiteLLM's proxy, in turns within one run. An upstream answers
 with a stream of 100 events. Told for each: processor time of the proxy per request, time to the
 first byte of the body above the direct way, and requests in a second with 1, 16 and 64 clients, for
-bodies of 50 KB and 1 MB. LiteLLM is installed into an environment of its own; where that cannot be
-done, it is left out and the reason told.
+bodies of 50 KB and 1 MB. Then a conversation grows by a turn with each request, from 50 KB on,
+through the gateway without memory, with an empty memory, and with a filled one: processor time per
+request, its ratio to the gateway without memory, and requests that were late. LiteLLM is installed
+into an environment of its own; where that cannot be done, it is left out and the reason told.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import cpu_s, environment, wait_until
+from latency_memory import Place, build
 from lore.proxy.address import find_address
 
 EVENTS = 100
@@ -40,8 +43,9 @@ LOOSENED = "certifi"
 STARTING_S = 180.0
 KEY = f"sk-{secrets.token_hex(32)}"
 """LiteLLM does not start without one."""
-PASSING, REMEMBERING = "passing", "memory"
-"""The gateway without memory, and as it is."""
+PASSING, REMEMBERING, FILLED = "passing", "memory", "filled"
+"""The gateway without memory, with an empty one, and with a filled one."""
+GROWING_TURNS = 31
 
 QUIET = {
     "LORE_SERVER_PORT": "0",
@@ -140,22 +144,47 @@ async def be_upstream() -> None:
     await server.serve_forever()
 
 
-def request_of(size: int) -> bytes:
-    """Return a request with a body of about so many bytes, in turns of a few KB."""
+def messages_of(size: int) -> list[Any]:
+    """Return messages of about so many bytes, in turns of a few KB."""
     lines, messages = "A line of a file that was read, with some words in it. " * 40, list[Any]()
     while len(json.dumps(messages)) < size:
         turn = f"Turn {len(messages)}: {lines}"
         messages.append({"role": "user", "content": turn})
         messages.append({"role": "assistant", "content": [{"type": "text", "text": turn}]})
     messages.append({"role": "user", "content": "Go on."})
+    return messages
+
+
+def request_of(messages: list[Any], session: str = "") -> bytes:
+    """Return a request with these messages; a named session is the same in all its requests."""
     tree = {"model": MODEL, "max_tokens": 1024, "stream": True, "messages": messages}
     body = json.dumps(tree).encode()
     head = (
         "POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
         f"x-api-key: {KEY}\r\nauthorization: Bearer {KEY}\r\nanthropic-version: 2023-06-01\r\n"
-        f"accept: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        f"accept: application/json\r\ncontent-length: {len(body)}\r\n"
     )
-    return head.encode() + body
+    if session:
+        head += f"user-agent: claude-cli/2.0.0\r\nx-claude-code-session-id: {session}\r\n"
+    return f"{head}\r\n".encode() + body
+
+
+def growing_requests(session: str, turns: int = GROWING_TURNS) -> Iterator[bytes]:
+    """Yield the requests of a conversation: calls and results, and a prompt in every third turn."""
+    messages = messages_of(SIZES["50 KB"])
+    for turn in range(turns):
+        yield request_of(messages, session)
+        call = {"type": "tool_use", "id": f"call-{turn}", "name": "Bash", "input": {"n": turn}}
+        output = f"Line {turn} of the output of the build, with a path src/part_{turn}.py. " * 20
+        result = {"type": "tool_result", "tool_use_id": f"call-{turn}", "content": output}
+        said = {"type": "text", "text": f"Step {turn}: look at part {turn} of the build."}
+        messages.append({"role": "assistant", "content": [said, call]})
+        messages.append({"role": "user", "content": [result]})
+        if turn % 3 == 2:
+            answer = [{"type": "text", "text": f"Part {turn} is done."}]
+            messages.append({"role": "assistant", "content": answer})
+            prompt = f"How did we change part {turn} of the build before?"
+            messages.append({"role": "user", "content": prompt})
 
 
 class Client:
@@ -163,6 +192,7 @@ class Client:
 
     def __init__(self, port: int) -> None:
         self._port = port
+        self.degraded = 0
 
     async def open(self) -> None:
         """Connect."""
@@ -183,6 +213,7 @@ class Client:
         first = await self._reader.readexactly(1)
         took = time.perf_counter() - started
         lowered = head.lower()
+        self.degraded += b"x-lore-degraded" in lowered
         if b"chunked" in lowered:
             data = first
             while not data.endswith(b"0\r\n\r\n"):
@@ -232,6 +263,21 @@ async def throughput(way: Way, request: bytes, clients: int, count: int) -> dict
     return {"per_s": round(count / took, 1), "cpu_ms": round(spent / count * 1000, 2)}
 
 
+async def growing(way: Way) -> dict[str, float]:
+    """Return the processor time of a proxy per request of a growing conversation, and late ones."""
+    client, session = Client(way.port), secrets.token_hex(8)
+    await client.open()
+    requests = list(growing_requests(session))
+    await client.ask(requests[0])
+    spent = cpu_s(way.pid)
+    for request in requests[1:]:
+        await client.ask(request)
+    await asyncio.sleep(1)  # What is recorded after the last response counts too.
+    spent = cpu_s(way.pid) - spent
+    await client.close()
+    return {"cpu_ms": round(spent / (len(requests) - 1) * 1000, 2), "late": client.degraded}
+
+
 @contextmanager
 def upstream_process() -> Iterator[Way]:
     """Run the upstream in a process of its own."""
@@ -247,12 +293,17 @@ def upstream_process() -> Iterator[Way]:
 
 
 @contextmanager
-def lore_process(folder: Path, upstream: int, *, memory: bool) -> Iterator[Way]:
+def lore_process(folder: Path, upstream: int, *, memory: bool, items: int = 0) -> Iterator[Way]:
     """Run a daemon whose gateway leads to the upstream, with memory or without."""
-    name = REMEMBERING if memory else PASSING
+    name = (FILLED if items else REMEMBERING) if memory else PASSING
     folder = folder / name
     home = folder / ".lore"
     home.mkdir(parents=True)
+    if items:
+        place = Place(folder, items, 1)
+        build(place)
+        home.rmdir()
+        place.home.rename(home)
     told = {
         "LORE_GATEWAY_ANTHROPIC_URL": f"http://127.0.0.1:{upstream}",
         "LORE_GATEWAY_MEMORY": str(memory).lower(),
@@ -334,7 +385,7 @@ async def measure(ways: list[Way], rounds: int) -> dict[str, Any]:
     """Return all figures."""
     found: dict[str, Any] = {}
     for name, size in SIZES.items():
-        request = request_of(size)
+        request = request_of(messages_of(size))
         small = max(10, rounds // (1 if size < 100_000 else 5))
         figures: dict[str, Any] = {
             "first_byte_ms": await first_bytes(ways, request, small),
@@ -379,12 +430,22 @@ def show(found: dict[str, Any], ways: list[Way]) -> None:
                       f" {cpu['litellm']:.2f} ms per request: {share:.0f} times")  # fmt: skip
 
 
+def show_growing(grown: dict[str, dict[str, float]]) -> None:
+    """Print what a growing conversation costs, against the gateway without memory."""
+    print(f"\na conversation of {GROWING_TURNS} requests that grows from 50 KB on")
+    for name, told in grown.items():
+        ratio = told["cpu_ms"] / grown[PASSING]["cpu_ms"]
+        print(f"  {name:8} {told['cpu_ms']:7.2f} ms of processor time per request"
+              f" ({ratio:.1f} times {PASSING}), {told['late']:.0f} late")  # fmt: skip
+
+
 def main() -> None:
     """Measure all ways in one run."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--upstream", action="store_true", help="be the upstream")
     options.add_argument("--rounds", type=int, default=200)
     options.add_argument("--litellm", type=Path, help="folder to keep LiteLLM's environment in")
+    options.add_argument("--items", type=int, default=100_000, help="size of the filled memory")
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
     if given.upstream:
@@ -399,16 +460,21 @@ def main() -> None:
             for memory in (False, True)
         ]
         kept = given.litellm or folder / "litellm"
-        wrong = install_litellm(kept)
+        wrong = install_litellm(kept) if given.rounds else "no rounds"
         if wrong:
             print(f"LiteLLM is left out: {wrong}", file=sys.stderr)
         else:
             ways.append(stack.enter_context(litellm_process(kept, direct.port)))
-        found = asyncio.run(measure(ways, given.rounds))
+        found = asyncio.run(measure(ways, given.rounds)) if given.rounds else {}
+        filled = stack.enter_context(
+            lore_process(folder, direct.port, memory=True, items=given.items)
+        )
+        grown = {way.name: asyncio.run(growing(way)) for way in (*ways[1:3], filled)}
     if given.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps({**found, "growing": grown}, indent=2))
     else:
         show(found, ways)
+        show_growing(grown)
 
 
 if __name__ == "__main__":

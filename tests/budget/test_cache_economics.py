@@ -108,7 +108,9 @@ def model(read_usd, window=1_000_000):
         (3.00, {"target_usd_per_turn": 0, "turns_without_writes": 9}, 1_000_000),
         # three turns and more without writes to the cache
         (0.30, {"turns_without_writes": 2}, 333_333),
-        (0.30, {"turns_without_writes": 3}, 650_000),
+        (0.30, {"turns_without_writes": 3}, 333_333),
+        (0.10, {"turns_without_writes": 3}, 650_000),
+        (0.30, {"turns_without_writes": 3, "billed_read_usd": 3.00}, 40_000),
         # pinned, whatever else holds
         (0.30, {"pinned_tokens": 55_000, "turns_without_writes": 5}, 55_000),
         (0.30, {"pinned_tokens": 10_000, "calibrated": False}, 10_000),
@@ -132,6 +134,23 @@ def test_the_window_of_a_small_model_bounds_every_cap():
     assert compute_layer_0_cap(small, turns_without_writes=4) == 97_500
     assert compute_layer_0_cap(small, target_usd_per_turn=0) == 150_000
     assert compute_layer_0_cap(small, pinned_tokens=200_000) == 150_000
+
+
+@given(
+    read_usd=st.floats(0, 30),
+    window=st.integers(4_000, 2_000_000),
+    billed=st.none() | st.floats(0, 30),
+    calibrated=st.booleans(),
+)
+def test_turns_without_writes_never_raise_the_cap(read_usd, window, billed, calibrated):
+    price = model(read_usd, window)
+    caps = [
+        compute_layer_0_cap(
+            price, calibrated=calibrated, turns_without_writes=turns, billed_read_usd=billed
+        )
+        for turns in range(6)
+    ]
+    assert caps == sorted(caps, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -219,6 +238,24 @@ def test_an_outlook_is_made_of_all_three():
     assert outlook.cold_share == pytest.approx(DEFAULT_COLD_SHARE / 2)
     assert outlook.growth_tokens == pytest.approx(2_000.0)
     assert forecast_session(1, lifetime_s=LONG_CACHE_TTL_S).cold_share == DEFAULT_LONG_COLD_SHARE
+
+
+def test_without_cache_reads_a_bust_is_worth_while_sooner():
+    shares = (1.0, 0.9, 0.5, 0.0)
+    found = [
+        least_busting(20_000, SessionForecast(cached_share=share), least_tokens=0)
+        for share in shares
+    ]
+    assert found == sorted(found, reverse=True)
+    uncached = SessionForecast(cached_share=0.0, has_writes=False)
+    assert least_busting(20_000, uncached, least_tokens=0) < found[0] / 2
+
+
+def test_every_token_of_a_provider_without_a_cache_has_the_usual_price():
+    told = decide_break_even(
+        120_000, 20_000, SONNET, SessionForecast(turns=0, cached_share=0.0, has_writes=False)
+    )
+    assert [told.continue_usd, told.bust_usd] == pytest.approx([0.36, 0.06])
 
 
 def test_more_turns_to_come_make_a_bust_worth_while_sooner():

@@ -67,6 +67,28 @@ def test_turns_without_writes_are_counted(uses, without):
     assert after(*[(1_000, use) for use in uses]).turns_without_writes == without
 
 
+@pytest.mark.parametrize(
+    ("uses", "share", "last"),
+    [
+        ([], 1.0, 0.0),
+        ([TokenUse(100), TokenUse(110)], 1.0, 0.0),  # one miss says little
+        ([TokenUse(100), TokenUse(110), TokenUse(120)], 0.0, 0.0),
+        ([TokenUse(100), read(100), read(100)], 1.0, 1.0),
+        ([TokenUse(100), TokenUse(50, 50), TokenUse(25, 75)], 0.625, 0.75),
+    ],
+)
+def test_the_cached_share_is_what_the_provider_reported(uses, share, last):
+    known = after(*[(1_000, use) for use in uses])
+    assert (known.cached_share, known.last_cached_share) == (share, last)
+
+
+def test_prompts_that_were_written_anew_say_nothing_about_the_cache():
+    known = after((1_000, TokenUse(100)), (1_000, read(100)), (1_000, read(100)))
+    for _ in range(3):
+        known = add_turn(known, 1_000, TokenUse(100), is_warm=False)
+    assert known.cached_share == 1.0
+
+
 def test_only_so_many_turns_are_remembered():
     known = after(*[(1_000 + turn, read(100 + turn)) for turn in range(3 * WINDOW)])
     assert len(known.turns) == WINDOW

@@ -13,8 +13,13 @@ from typing import Any
 
 import pytest
 
-from lore.daemon import daemon_lock
+from lore.daemon import daemon_lock, status_file
+from lore.daemon.status_file import Status, TaskStatus
+from lore.embed.embedder import NoEmbedder
 from lore.errors import AlreadyRunning, StoreDamaged
+from lore.memory import Memory
+from lore.store import jobs
+from lore.store.database import Connection
 from tests.cli.conftest import PROGRAM, Outcome, environment, run_process
 from tests.waiting import PATIENCE_S, eventually
 
@@ -113,6 +118,37 @@ def test_the_status_counts_hooks_while_the_daemon_runs(lore: Running):
     assert "with nothing to say" in lore("status").works().out
     lore("down").works()
     assert "hooks" not in lore("status").works().out
+
+
+def test_status_shows_the_progress_of_long_work(lore: Running):
+    lore.home.mkdir(mode=0o700)
+    lock = daemon_lock.take_lock(lore.home, now=datetime.now(UTC), version="test")
+    cycle = TaskStatus(
+        "consolidate", 60, running=True, part="merge", done=250, total=1_000, eta_s=720.0
+    )
+    status_file.write(
+        lore.home, Status(running=True, state="consolidating", pid=os.getpid(), chores=(cycle,))
+    )
+    told = lore("status").works().out
+    assert "merge: 250 of 1,000, about 12 min left" in told
+    (shown,) = lore.status()["chores"]
+    assert (shown["running"], shown["part"], shown["eta_s"]) == (True, "merge", 720.0)
+    lock.release()
+
+
+def test_stats_count_jobs_instead_of_listing_them(lore: Running):
+    with Memory.open(home=lore.home, embedder=NoEmbedder()) as memory:
+        now = memory.database.now()
+
+        def add_jobs(db: Connection) -> None:
+            for n in range(480):
+                jobs.ensure(db, "distill", f"s{n}", total=1, now=now)
+
+        memory.database.write(add_jobs)
+    told = lore("stats").works().out
+    assert "480 pending" in told
+    assert len(told.splitlines()) < 20
+    assert len(json.loads(lore("stats", "--json").works().out)["jobs"]) == 480
 
 
 def test_doctor_checks_the_daemon_and_the_agents(lore: Running):

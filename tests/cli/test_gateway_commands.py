@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from tests.cli.conftest import PROGRAM, Lore, environment, run_process
 from tests.gateway.faulty_upstream import HEAD, LAST, Peer, chunk, faulty
 from tests.gateway.gateway_server import HELLO
 from tests.upstream import Upstream, running_upstream
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 TELL = f"""#!{sys.executable}
 import json, os, sys
@@ -121,10 +123,10 @@ def test_gateway_shows_the_address_in_use(daemon: tuple[Path, Address, Upstream]
 def test_claude_code_uses_the_gateway_and_sends_its_project(
     daemon: tuple[Path, Address, Upstream], agents: Path
 ):
-    home, found, _ = daemon
+    home, _, _ = daemon
     told = run(home, agents, "claude", "-p", "hello", "--no-gateway")
     assert told["words"][-3:] == ["-p", "hello", "--no-gateway"]
-    assert told["environ"]["ANTHROPIC_BASE_URL"] == f"http://127.0.0.1:{found.port}"
+    assert told["environ"]["ANTHROPIC_BASE_URL"].startswith("http://127.0.0.1:")
     assert told["environ"]["ANTHROPIC_CUSTOM_HEADERS"] == f"x-lore-project: {agents}"
 
 
@@ -145,11 +147,12 @@ def test_a_base_url_of_the_user_is_kept(daemon: tuple[Path, Address, Upstream], 
 
 
 def test_codex_and_opencode_use_the_gateway(daemon: tuple[Path, Address, Upstream], agents: Path):
-    home, found, _ = daemon
-    url = f"http://127.0.0.1:{found.port}"
-    assert f'openai_base_url="{url}/v1"' in run(home, agents, "codex")["words"]
+    home, _, _ = daemon
+    words = " ".join(run(home, agents, "codex")["words"])
+    assert re.search(r'openai_base_url="http://127\.0\.0\.1:\d+/v1"', words)
     told = json.loads(run(home, agents, "opencode")["environ"]["OPENCODE_CONFIG_CONTENT"])
     options = {name: given["options"] for name, given in told["provider"].items()}
+    url = options["openai"]["baseURL"].removesuffix("/v1")
     assert {name: given["baseURL"] for name, given in options.items()} == {
         "anthropic": f"{url}/v1",
         "openai": f"{url}/v1",
@@ -167,6 +170,8 @@ def test_an_agent_can_run_without_the_gateway(
         run(home, agents, "--no-gateway", agent),
         run(home, agents, agent, LORE_GATEWAY_ON="false"),
     ):
+        assert "http://127.0.0.1:" not in json.dumps(told["words"])
+        assert "ANTHROPIC_BASE_URL" not in told["environ"]
         assert f":{found.port}" not in json.dumps(told)
 
 
@@ -184,6 +189,115 @@ def test_requests_of_an_agent_reach_its_model(daemon: tuple[Path, Address, Upstr
     assert "Understood." in done.out, done.err
     assert up.model_requests[-1].json == HELLO
     assert not up.rejected
+
+
+ASK_ON = f"""#!{sys.executable}
+import json, os, sys, urllib.request
+for _ in sys.stdin:
+    request = urllib.request.Request(
+        os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
+        {json.dumps(HELLO).encode()!r},
+        dict(line.split(": ", 1) for line in os.environ["ANTHROPIC_CUSTOM_HEADERS"].splitlines()),
+    )
+    with urllib.request.urlopen(request) as answer:
+        print(answer.headers.get("x-lore-degraded", "memory"), answer.read().decode(), flush=True)
+"""
+
+
+class talking:  # noqa: N801 - reads as what it is: a block in which an agent talks
+    """An agent that `lore run` has started; it asks its model for every line that it reads."""
+
+    def __init__(self, home: Path, agents: Path, **env: str) -> None:
+        (agents / "claude").write_text(ASK_ON)
+        path = os.pathsep.join([str(agents), os.environ["PATH"]])
+        self.process = subprocess.Popen(
+            [*PROGRAM, "run", "claude"],
+            env=environment(home, PATH=path, **env),
+            cwd=agents,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self) -> str:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write("go on\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def __enter__(self) -> talking:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate(timeout=60)
+
+
+def test_an_agent_goes_on_when_its_daemon_is_killed(tmp_path: Path, agents: Path):
+    home = tmp_path / "home"
+    home.mkdir()
+    with running_upstream() as up:
+        with running(home, up.url) as daemon, talking(home, agents) as agent:
+            assert "Understood." in agent.ask()
+            first = find_address(str(home))
+            daemon.kill()
+            daemon.wait(60)
+            for _ in range(3):
+                answer = agent.ask()
+                assert "Understood." in answer
+                assert answer.startswith("memory")
+            assert find_address(str(home)) is not None
+            assert first is not None
+            stopped = run_process("down", home=home)
+            assert "1 agent" in stopped.err
+            answer = agent.ask()  # the user has stopped Lore: the agent goes on without it
+            assert "Understood." in answer
+            assert answer.startswith("DaemonError")
+            assert find_address(str(home)) is None
+        assert not up.rejected
+    eventually(lambda: not list(home.glob("relay-*")))
+
+
+def test_a_request_under_way_waits_for_the_next_daemon(tmp_path: Path, agents: Path):
+    home = tmp_path / "home"
+    home.mkdir()
+    received = list[bytes]()
+    may_answer = threading.Event()
+
+    def answer(peer: Peer) -> None:
+        received.append(peer.request)
+        if may_answer.wait(PATIENCE_S if len(received) == 1 else 0) or len(received) > 1:
+            body = b'{"content": [{"type": "text", "text": "Understood."}]}'
+            peer.send(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n"
+                b"content-length: %d\r\n\r\n" % len(body) + body
+            )
+
+    with faulty(answer) as up, running(home, up.url) as daemon, talking(home, agents) as agent:
+        answers = list[str]()
+        asking = threading.Thread(target=lambda: answers.append(agent.ask()))
+        asking.start()
+        eventually(lambda: received)
+        daemon.kill()
+        daemon.wait(60)
+        asking.join(60)
+        assert "Understood." in answers[0]
+        may_answer.set()
+        run_process("down", home=home)
+
+
+def test_an_agent_goes_on_when_no_daemon_can_be_started(tmp_path: Path, agents: Path):
+    home = tmp_path / "home"
+    home.mkdir()
+    with running_upstream() as up, running(home, up.url) as daemon:
+        with talking(home, agents) as agent:
+            assert agent.ask().startswith("memory")
+            config = home / "config.toml"
+            config.write_text(config.read_text() + "[mcp]\nstart = false\n")
+            daemon.kill()
+            daemon.wait(60)
+            assert "Understood." in agent.ask()
+        assert not up.rejected
 
 
 def test_a_stopping_daemon_ends_its_streams(tmp_path: Path):

@@ -6,13 +6,24 @@ import logging
 import os
 import threading
 import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lore.daemon import server_address, status_file
 from lore.daemon.main_loop import Clocks, Daemon, _take_lock
-from lore.daemon.periodic_tasks import PeriodicTask, TaskResult, periodic_tasks
+from lore.daemon.periodic_tasks import (
+    PeriodicTask,
+    Progress,
+    ProgressBoard,
+    Stopping,
+    TaskResult,
+    consolidate,
+    embed,
+    periodic_tasks,
+)
 from lore.daemon.server_address import ServerAddress
 from lore.embed.embedder import NoEmbedder
 from lore.errors import StoreFull
@@ -140,6 +151,69 @@ def test_a_stop_closes_the_memory(memory: Memory, tmp_path: Path):
     assert (told.running, told.state) == (False, "stopped")
     with pytest.raises(Exception, match="closed"), memory.database.read():
         pass
+
+
+def test_capture_embedding_and_jobs_go_on_while_a_cycle_runs(memory: Memory, tmp_path: Path):
+    turns, may_end, board = Counter[str](), threading.Event(), ProgressBoard()
+
+    def counted(task: PeriodicTask) -> PeriodicTask:
+        def run(memory: Memory, stopping: Stopping) -> TaskResult:
+            turns[task.name] += 1
+            return task.run(memory, stopping)
+
+        return replace(task, run=run, every_s=0.01)
+
+    def run_cycle(_memory: Memory, stopping: Stopping) -> TaskResult:
+        board.report("consolidate", "merge", 100, 1_000)
+        board.report("consolidate", "merge", 250, 1_000)
+        while not may_end.wait(0.01) and not stopping():
+            pass
+        return TaskResult()
+
+    tasks = {task.name: counted(task) for task in periodic_tasks(Settings(), board=board)}
+    tasks["consolidate"] = replace(tasks["consolidate"], run=run_cycle)
+    daemon = Daemon(memory, list(tasks.values()), tmp_path, board=board)
+
+    def is_done(_timeout_s: float) -> bool:
+        daemon.tell()
+        told = {task.name: task for task in status_file._read(tmp_path).chores}
+        cycle = told["consolidate"]
+        if not cycle.running or turns["capture"] < 3 or turns["embed"] < 3 or turns["jobs"] < 3:
+            return False
+        assert (cycle.part, cycle.done, cycle.total) == ("merge", 250, 1_000)
+        assert cycle.eta_s is not None
+        assert "consolidating" in status_file._read(tmp_path).state
+        return True
+
+    assert daemon.run(is_done)
+
+
+def test_progress_measures_the_pace_of_each_part():
+    ticks = Ticks()
+    board = ProgressBoard(ticks)
+    assert board.find("consolidate") is None
+    board.report("consolidate", "merge", 0, 100)
+    assert board.find("consolidate") == Progress("merge", 0, 100, None)
+    ticks.now_s += 10
+    board.report("consolidate", "merge", 25, 100)
+    assert board.find("consolidate") == Progress("merge", 25, 100, 30.0)
+    board.report("consolidate", "link", 0, 8)
+    assert board.find("consolidate") == Progress("link", 0, 8, None)
+    board.clear("consolidate")
+    assert board.find("consolidate") is None
+
+
+def test_a_cycle_and_the_embedding_report_their_progress(memory: Memory):
+    reported: list[tuple[str, int, int]] = []
+
+    def note(part: str, done: int, total: int) -> None:
+        reported.append((part, done, total))
+
+    memory.capture("talk", [new_message(f"word and {i}", i, key=str(i)) for i in range(70)])
+    embed(memory, lambda: False, progress=note)
+    assert ("items", 70, 70) in reported
+    consolidate(memory, lambda: False, progress=note)
+    assert {part for part, _, _ in reported} >= {"items", "digest", "merge", "prune_fragments"}
 
 
 def test_work_that_does_not_end_is_aborted(memory: Memory, tmp_path: Path):

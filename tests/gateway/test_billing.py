@@ -306,6 +306,13 @@ def test_all_of_a_prompt_may_be_new_to_the_cache(wire: str, long: bool, most: To
     assert prompt_usage(most, counted=True) == most
 
 
+def test_a_likely_prompt_is_partly_read_from_the_cache():
+    most = TokenUse(fresh_tokens=1_001, output_tokens=9)
+    assert prompt_usage(most, counted=True, cached_share=0.8) == TokenUse(
+        fresh_tokens=200, cache_read_tokens=801, output_tokens=9
+    )
+
+
 CUT = b'data: {"candidates": [{"content": {"parts": [{"text": "abcdefgh"}]}}]}\n\n'
 
 

@@ -49,7 +49,13 @@ class Talk:
             *map(bare, told["messages"]),
         ])
         self.busts.append(dict(prepared.headers).get("x-lore-bust", ""))
-        use = {"input_tokens": 10, "cache_creation_input_tokens": len(json.dumps(told)) // 4}
+        tokens = len(json.dumps(told)) // 4
+        cached = len(json.dumps(self.sent[-2])) // 4 if len(self.sent) > 1 and self.goes_on else 0
+        use = {
+            "input_tokens": 10,
+            "cache_read_input_tokens": cached,
+            "cache_creation_input_tokens": max(0, tokens - cached),
+        }
         reply = {
             "type": "message",
             "role": "assistant",

@@ -664,3 +664,51 @@ def test_interceptor_that_loses_a_chunk_aborts_the_stream(switched: Switched):
 def test_interceptor_that_fails_before_the_start_is_an_error(switched: Switched):
     switched.plan(lambda _incoming: RequestPlan(interceptor=Failing("feed")))
     assert switched.gateway.ask("/v1/messages", BODY).status == 502
+
+
+@pytest.mark.parametrize("cached", [RequestPlan(has_state=False), None])
+def test_first_request_after_a_start_waits_until_its_session_is_loaded(
+    cached: RequestPlan | None,
+):
+    is_late, body = threading.Event(), b"planned with the session"
+
+    def load_slowly(_incoming: ClientRequest) -> RequestPlan:
+        is_late.wait(PATIENCE_S)
+        return RequestPlan(body)
+
+    plugin = Planned(load_slowly)
+    plugin.held = cached
+    planner = RequestPlanner(plugin, 0.01, first_within_s=PATIENCE_S)
+
+    async def ask() -> RequestPlan:
+        asked = asyncio.create_task(planner.plan(INCOMING))
+        await asyncio.sleep(0.1)  # the deadline of other requests has passed
+        assert not asked.done()
+        is_late.set()
+        plan = await asked
+        await planner.close()
+        return plan
+
+    plan = asyncio.run(ask())
+    assert (plan.body, plan.headers) == (body, ())
+
+
+def test_session_with_cached_state_does_not_wait_for_a_late_plan():
+    never = threading.Event()
+
+    def plan_late(_incoming: ClientRequest) -> RequestPlan:
+        never.wait(PATIENCE_S)
+        return RequestPlan()
+
+    plugin = Planned(plan_late)
+    plugin.held = RequestPlan(b"cached")
+    planner = RequestPlanner(plugin, 0.2, first_within_s=PATIENCE_S)
+
+    async def ask() -> RequestPlan:
+        plan = await planner.plan(INCOMING)
+        never.set()
+        await planner.close()
+        return plan
+
+    plan = asyncio.run(ask())
+    assert (plan.body, dict(plan.headers)) == (b"cached", {DEGRADED_HEADER: "late"})

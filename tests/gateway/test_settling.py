@@ -16,7 +16,7 @@ import zstandard
 
 from lore.records import RequestCost, TokenUse
 from lore.settings import USER_FILE
-from tests.gateway.faulty_upstream import HEAD, Peer, chunk, faulty
+from tests.gateway.faulty_upstream import HEAD, LAST, Peer, chunk, faulty
 from tests.gateway.gateway_server import HELLO
 from tests.gateway.priced_gateway import paying, total
 from tests.upstream import RawResponse, Upstream, running_upstream
@@ -53,6 +53,37 @@ def test_a_stream_that_breaks_off_is_entered_as_an_estimate(tmp_path: Path):
         assert 250 <= entered.tokens.input_tokens <= 1_000
         assert entered.tokens.output_tokens == 85
         assert entered.usd > 0
+
+
+def test_a_stream_that_breaks_off_is_estimated_with_the_cached_share_of_the_last_report(
+    tmp_path: Path,
+):
+    usage = {
+        "prompt_tokens": 1_000,
+        "completion_tokens": 5,
+        "prompt_tokens_details": {"cached_tokens": 800},
+    }
+    said = {"index": 0, "delta": {"content": "It is low."}, "finish_reason": "stop"}
+    events = ({"choices": [said]}, {"choices": [], "usage": usage})
+    whole = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in events)
+
+    def answer_once(peer: Peer) -> None:
+        if len(upstream.requests) == 1:
+            peer.send(HEAD + chunk(whole + b"data: [DONE]\n\n") + LAST)
+        else:
+            say_and_break_off(peer)
+
+    again = [{"role": "assistant", "content": "It is low."}, {"role": "user", "content": "Why?"}]
+    with faulty(answer_once) as upstream, paying(tmp_path, upstream.url) as (memory, gateway):
+        gateway.ask(CHAT, ASKED, HEADERS)
+        eventually(lambda: total(memory).requests == 1)
+        with suppress(http.client.IncompleteRead):
+            gateway.ask(CHAT, {**ASKED, "messages": [*ASKED["messages"], *again]}, HEADERS)
+        eventually(lambda: total(memory).requests == 2)
+        used = total(memory).tokens
+        estimated = used.input_tokens - 1_000
+        assert 1_000 <= estimated <= 1_600
+        assert used.cache_read_tokens - 800 == pytest.approx(0.8 * estimated, abs=2)
 
 
 def test_a_client_that_leaves_pays_for_what_it_was_told(tmp_path: Path):

@@ -7,13 +7,15 @@ The break-even rule (`horizon`, the default) estimates how many turns are still 
 the prompt grows in each, and how many find the cache expired. It compares two options: compress
 now, or read the whole prompt for some more turns and compress then. The cost of a bust includes the
 cycle that it starts: the prompt grows again and is compressed again. A turn that finds the cache
-expired can compress at no extra cost, so a session that expects many of them waits for one.
+expired can compress at no extra cost, so a session that expects many of them waits for one. What
+the provider reports goes before the price list: tokens that it did not read from its cache so far
+are expected at their full price.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from lore.context.layers import PromptRoom, TokenMeasure
@@ -61,7 +63,7 @@ def compute_layer_0_cap(
     if not target_usd_per_turn:
         return most_tokens
     if turns_without_writes >= TURNS_WITHOUT_WRITES:
-        return int(most_tokens * SHARE_WITHOUT_WRITES)
+        most_tokens = int(most_tokens * SHARE_WITHOUT_WRITES)
     read_usd = price.cache_read_usd if billed_read_usd is None else billed_read_usd
     affordable = target_usd_per_turn * _MILLION / read_usd if read_usd else float(most_tokens)
     usual = affordable
@@ -165,6 +167,10 @@ class SessionForecast:
     """Growth of the prompt per turn."""
     lifetime_s: float = CACHE_TTL_S
     """Time to live of the cache; a longer one is written at the higher price."""
+    cached_share: float = 1.0
+    """Share of a known prefix that the provider reads from its cache while that is warm."""
+    has_writes: bool = True
+    """Whether new text is written to the cache; without, it has the usual price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,17 +196,20 @@ def forecast_session(
     project_lengths: Sequence[int] = (),
     project_gaps_s: Sequence[float] = (),
     lifetime_s: float = CACHE_TTL_S,
+    cached_share: float = 1.0,
 ) -> SessionForecast:
     """Return a forecast for a session, from its own history and that of its project.
 
     `gaps_s` are the times between its turns, `grown_tokens` the growth of its prompt in each turn,
-    and `project_lengths` the number of turns of the project's finished sessions.
+    and `project_lengths` the number of turns of the project's finished sessions. `cached_share` is
+    what the provider reported.
     """
     return SessionForecast(
         expected_turns(turns_so_far, project_lengths),
         expected_cold_share(gaps_s, project_gaps_s, lifetime_s),
         expected_growth(grown_tokens),
         lifetime_s,
+        cached_share,
     )
 
 
@@ -293,8 +302,10 @@ class _Rates:
 
 def _rates(price: ModelPrice, outlook: SessionForecast) -> _Rates:
     is_long = outlook.lifetime_s > CACHE_TTL_S
-    read = price.cache_read_usd / _MILLION
-    write = (price.cache_write_1h_usd if is_long else price.cache_write_usd) / _MILLION
+    written_usd = price.cache_write_1h_usd if is_long else price.cache_write_usd
+    write = (written_usd if outlook.has_writes else price.input_usd) / _MILLION
+    cached = outlook.cached_share * price.cache_read_usd / _MILLION
+    read = cached + (1 - outlook.cached_share) * write
     turns = min(outlook.turns, _MAX_TURNS)
     survival = turns / (turns + 1)
     warm = survival * (1 - outlook.cold_share)
@@ -319,6 +330,10 @@ KEEP_TOKENS = 10_000
 current one needs it; the prefix may be as long. In a replayed session of 353 K tokens this costs
 11 % of full context (20 K: 16 %, 40 K: 26 %), with the same evidence available."""
 
+DISTILL_SHARE = 0.35
+"""Share of a small window from which a session is distilled: half of where tiers begin, so that
+distillations are there once the window has to be cut."""
+
 MIN_CUT_FACTOR = 2
 """A prompt shorter than this multiple of `keep_tokens` is left alone, even if the cache is cold."""
 
@@ -335,6 +350,11 @@ class SessionCosts:
     turns_without_writes: int = 0
     billed_read_usd: float | None = None
 
+    def expected(self) -> SessionForecast:
+        """Return the forecast, with the cache writes that the provider reported."""
+        has_writes = self.turns_without_writes < TURNS_WITHOUT_WRITES
+        return replace(self.forecast, has_writes=has_writes)
+
 
 @dataclass(frozen=True, slots=True)
 class CostPolicy:
@@ -344,6 +364,10 @@ class CostPolicy:
     target_usd_per_turn: float = TARGET_USD_PER_TURN
     max_layer0_tokens: int = 0
     keep_tokens: int = KEEP_TOKENS
+
+    def distill_from_tokens(self, window_tokens: int) -> int:
+        """Return the size of a prompt from which its session needs distillations."""
+        return min(self.keep_tokens, int(DISTILL_SHARE * window_tokens))
 
     def terms(
         self,
@@ -373,7 +397,7 @@ class CostPolicy:
         return PlanTerms(
             PromptRoom(price.window_tokens, knowledge_tokens, self.keep_tokens),
             costs.measure,
-            _BreakEvenRule(price, cap_tokens, costs.forecast, least_tokens),
+            _BreakEvenRule(price, cap_tokens, costs.expected(), least_tokens),
             cold=cold,
             min_layer=min_layer,
         )

@@ -77,18 +77,21 @@ def add_chars(most: TokenUse, chars: int) -> TokenUse:
     return replace(most, fresh_tokens=most.fresh_tokens + more)
 
 
-def prompt_usage(most: TokenUse, *, counted: bool) -> TokenUse:
+def prompt_usage(most: TokenUse, *, counted: bool, cached_share: float = 0.0) -> TokenUse:
     """Return the likely usage of a prompt: the estimate without its safety margin.
 
-    The output is the maximum of all answers.
+    `cached_share` of it is read from the cache. The output is the maximum of all answers.
     """
     margin = 1.0 if counted else UNCALIBRATED_FACTOR
-    return TokenUse(
-        fresh_tokens=round(most.fresh_tokens / margin),
-        cache_write_tokens=round(most.cache_write_tokens / margin),
-        cache_write_1h_tokens=round(most.cache_write_1h_tokens / margin),
+    anew = (1 - cached_share) / margin
+    use = TokenUse(
+        fresh_tokens=round(most.fresh_tokens * anew),
+        cache_write_tokens=round(most.cache_write_tokens * anew),
+        cache_write_1h_tokens=round(most.cache_write_1h_tokens * anew),
         output_tokens=most.output_tokens,
     )
+    whole_tokens = round(most.input_tokens / margin)
+    return replace(use, cache_read_tokens=whole_tokens - use.input_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +107,15 @@ class CostEstimate:
     client_session: ClientSession | None = None
     is_counted: bool = False
     """Whether the provider has counted the tokens of this session's prompts before."""
+    cached_share: float = 0.0
+    """Share of the prompt that is likely read from the cache."""
 
 
 WINDOW = 20
 """Number of turns in the calibration: a session that changes is followed within these."""
+
+MIN_WARM_TURNS = 2
+"""A single miss may be a prompt that was too short to be cached, or a cache still being written."""
 
 _MIN_TAIL_CHARS = 2_000
 """With fewer characters than this, the ratio of the whole prompt is more accurate."""
@@ -119,6 +127,8 @@ class ReportedTurn:
 
     chars: int
     use: TokenUse
+    is_warm: bool = True
+    """Whether it began like the prompt before it, within the time to live of the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +168,23 @@ class Calibration:
             return tokens / chars
         return self.known_tokens / self.known_chars if self.known_chars else TOKENS_PER_CHAR
 
+    @property
+    def cached_share(self) -> float:
+        """Return the share of the known prefix that was read from a warm cache, 1 if unknown.
+
+        Turns that rewrote the prompt or came too late say nothing about the provider.
+        """
+        warm = [(before, after) for before, after in pairwise(self.turns) if after.is_warm]
+        tokens = sum(_prefix_tokens(*pair) for pair in warm)
+        if len(warm) < MIN_WARM_TURNS or not tokens:
+            return 1.0
+        return 1 - sum(_missed_tokens(*pair) for pair in warm) / tokens
+
+    @property
+    def last_cached_share(self) -> float:
+        """Return the share of the last prompt that was read from the cache."""
+        return self.turns[-1].use.cache_read_tokens / self.known_tokens if self.turns else 0.0
+
     def billed_read_usd(self, price: ModelPrice) -> float | None:
         """Return the measured cost of a million tokens of the known prefix, None if there is none.
 
@@ -167,18 +194,20 @@ class Calibration:
         usd, tokens = 0.0, 0
         for before, after in pairwise(self.turns):
             missed = _missed_tokens(before, after)
-            prefix = min(before.use.input_tokens, after.use.input_tokens)
+            prefix = _prefix_tokens(before, after)
             anew = price.cache_write_usd if _written_tokens(after.use) else price.input_usd
             usd += (prefix - missed) * price.cache_read_usd + missed * anew
             tokens += prefix
         return usd / tokens if tokens else None
 
 
-def add_turn(calibration: Calibration, chars: int, use: TokenUse) -> Calibration:
+def add_turn(
+    calibration: Calibration, chars: int, use: TokenUse, *, is_warm: bool = True
+) -> Calibration:
     """Return the calibration with one more turn; ignore a turn without reported input tokens."""
     if use.input_tokens <= 0:
         return calibration
-    turns = (*calibration.turns[-(WINDOW - 1) :], ReportedTurn(chars, use))
+    turns = (*calibration.turns[-(WINDOW - 1) :], ReportedTurn(chars, use, is_warm))
     without = 0 if _written_tokens(use) else calibration.turns_without_writes + 1
     return Calibration(turns, without)
 
@@ -187,6 +216,9 @@ def _written_tokens(use: TokenUse) -> int:
     return use.cache_write_tokens + use.cache_write_1h_tokens
 
 
+def _prefix_tokens(before: ReportedTurn, after: ReportedTurn) -> int:
+    return min(before.use.input_tokens, after.use.input_tokens)
+
+
 def _missed_tokens(before: ReportedTurn, after: ReportedTurn) -> int:
-    prefix = min(before.use.input_tokens, after.use.input_tokens)
-    return max(0, prefix - after.use.cache_read_tokens)
+    return max(0, _prefix_tokens(before, after) - after.use.cache_read_tokens)

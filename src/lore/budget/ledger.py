@@ -3,7 +3,8 @@
 Background work waits for the store. Agents' requests do not: without a budget nothing is written
 before a request, and its cost is written later. With a budget, money is reserved in the store for
 all processes together. If the store is not available, requests go on: this process then counts on
-its own, based on the last known state.
+its own, based on the last known state. Every request is in the journal before it leaves, so that
+its cost is known even if the process is killed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from lore.budget.entries import (
     usage_fields,
     write_entry,
 )
+from lore.budget.journal import JournalRecord, SpendJournal
 from lore.budget.prices import LOAD_TIMEOUT_S, PriceCatalogue
 from lore.budget.reports import RequestCounters
 from lore.budget.throttle import STALE_PACE_TTL, Pace, PaceCache, measure_pace, start_of_day
@@ -101,21 +103,29 @@ def process_key() -> str:
     return f"{os.getpid()}.{_PROCESS_TOKEN}"
 
 
-def settle_dead_processes(db: Connection, now: datetime) -> None:
+def settle_dead_processes(
+    db: Connection, now: datetime, has_journal: Callable[[str], bool] = lambda _process: False
+) -> None:
     """Record the cost of calls whose process was killed, each with the price of its prompt.
 
-    The provider has most likely read the prompt and charges for it; the response is unknown.
+    The provider has most likely read the prompt and charges for it; the response is unknown. If the
+    process left a journal, that knows better.
     """
     for hold in spend.list_reservations(db):
-        if not hold.process or _is_alive(hold.process):
+        if not hold.process or _is_alive(hold.process) or has_journal(hold.process):
             if abs(now - hold.at) > HOLD_TIMEOUT:
                 spend.remove_reservation(db, hold.key)
             continue
         spend.remove_reservation(db, hold.key)
         if hold.prompt_usd:
-            usd, usage = hold.prompt_usd, {spend.ESTIMATED: 1}
-            entry = Spend(hold.key, hold.at, hold.purpose, hold.model, usage, usd, without_usd=usd)
-            spend.add(db, entry)
+            spend.add(db, _lost_entry(hold, hold.purpose, hold.model))
+
+
+def _lost_entry(hold: RequestHold | spend.SpendReservation, purpose: str, model: str) -> Spend:
+    """Return the entry of a request whose response is unknown: the price of its prompt."""
+    usd = hold.prompt_usd
+    usage = {spend.ESTIMATED: 1}
+    return Spend(hold.key, hold.at, purpose, model, usage, usd, without_usd=usd)
 
 
 def _is_alive(process: str) -> bool:
@@ -162,6 +172,7 @@ class Ledger:
         self._redact = redact
         self._current_budget = current_budget or (lambda: budget_usd)
         self._database = database
+        self._journal = SpendJournal(database.path, process_key())
         self._store_timeout_s, self._store_backoff_s = store_timeout_s, store_backoff_s
         self._settle_wait_s = settle_wait_s
         self._max_unwritten = max_unwritten
@@ -178,7 +189,7 @@ class Ledger:
         """Cost of the entries that were dropped, of the last day with any."""
         self._known_usd: dict[datetime, float] = {}
         """What was spent on the current day, as far as this process knows."""
-        self._backoff_until = self._retry_at = 0.0
+        self._backoff_until = self._retry_at = self._adopt_at = 0.0
         self._pace = PaceCache()
         self._counters = RequestCounters()
 
@@ -196,13 +207,15 @@ class Ledger:
         wait_s = 0.0 if budget_usd is None else min(LOAD_TIMEOUT_S, _seconds_until(until))
         hold = self._price_request(cost, wait_s)
         self._retry_failed()
-        if budget_usd is None or hold.usd == 0:
-            return hold
-        try:
-            return self._reserve_or_wait(replace(hold, is_stored=True), budget_usd, until)
-        except BudgetSpent:
-            self._counters.refuse(self._model(cost.model))
-            raise
+        self._adopt()
+        if budget_usd is not None and hold.usd != 0:
+            try:
+                hold = self._reserve_or_wait(replace(hold, is_stored=True), budget_usd, until)
+            except BudgetSpent:
+                self._counters.refuse(self._model(cost.model))
+                raise
+        self._write_journal(hold)
+        return hold
 
     def release_unused(self, hold: RequestHold, used: TokenUse, *, service: str = "") -> None:
         """Release the unused part of a reservation at once; the request is settled later."""
@@ -216,6 +229,7 @@ class Ledger:
             if hold.key not in self._holds:
                 return
             self._holds[hold.key] = replace(hold, usd=usd)
+        self._write_journal(replace(hold, usd=usd, prompt_usd=usd))
         if hold.is_stored:
             with suppress(StoreError):
                 self._database.submit(partial(spend.update_reservation, key=hold.key, usd=usd))
@@ -252,6 +266,7 @@ class Ledger:
             without_usd=instead or 0.0,
         )
         self._counters.count(entry, used)
+        self._write_journal(hold, entry)
         with self._lock:
             self._holds.pop(hold.key, None)
             self._unwritten[entry.key] = (entry, hold)
@@ -287,20 +302,34 @@ class Ledger:
         with self._lock:
             self._holds.pop(hold.key, None)
         if hold.is_stored:
+            self._write_journal(replace(hold, usd=0.0, prompt_usd=0.0))
             # If the store refuses, the hold expires by itself.
             with suppress(StoreError):
-                self._database.submit(remove)
+                future = self._database.submit(remove)
+                future.add_done_callback(lambda _: self._journal.remove(hold.key))
+        else:
+            self._journal.remove(hold.key)
         self._notify_released()
 
     def start(self) -> None:
         """Load the prices, and settle the calls of killed processes."""
         self.catalogue.load()
+        self._adopt(at_once=True)
+        settle = partial(
+            settle_dead_processes, now=self._database.now(), has_journal=self._journal.has_file
+        )
         with suppress(StoreError):
-            self._database.submit(partial(settle_dead_processes, now=self._database.now()))
+            self._database.submit(settle)
+        with suppress(StoreError):
+            self.day_budget()  # what was spent is known from now on, also if the store is locked
 
     def close(self) -> None:
         """Retry once more to write the entries that the store refused."""
         self._retry_failed(at_once=True)
+
+    def close_journal(self) -> None:
+        """Close the journal, after the store has written what it could."""
+        self._journal.close()
 
     def day_budget(self) -> DayBudget:
         """Return the state of today's budget for all spend."""
@@ -356,8 +385,10 @@ class Ledger:
         prompt_usd = self.catalogue.cost(cost.model, prompt, now) or 0.0
         hold = RequestHold(clock.new_id(now), now, cost, usd, is_stored=True, prompt_usd=prompt_usd)
 
+        self._adopt()
+
         def reserve(db: Connection) -> None:
-            settle_dead_processes(db, now)
+            settle_dead_processes(db, now, self._journal.has_file)
             # A free call needs no budget.
             if usd != 0:
                 self._require_background_budget(db, now)
@@ -449,7 +480,9 @@ class Ledger:
             )
         left_usd = budget_usd - beside_usd - held_usd
         watched_usd = budget_usd if self._pace.find(hold.at, budget_usd) is None else None
-        work = partial(_reserve_in_store, hold=hold, left_usd=left_usd, watched_usd=watched_usd)
+        work = partial(
+            self._reserve_in_store, hold=hold, left_usd=left_usd, watched_usd=watched_usd
+        )
         future: Future[_StoreReply] | None = None
         try:
             future = self._database.submit(work)
@@ -467,6 +500,18 @@ class Ledger:
         with self._lock:
             self._holds[hold.key] = hold
         return hold
+
+    def _reserve_in_store(
+        self, db: Connection, hold: RequestHold, left_usd: float, watched_usd: float | None
+    ) -> _StoreReply:
+        settle_dead_processes(db, hold.at, self._journal.has_file)
+        begun = start_of_day(hold.at)
+        spent_usd = spend.total_spent(db, since=begun, until=begun + _DAY)
+        if spent_usd + spend.total_reserved(db) >= left_usd:
+            return _StoreReply(granted=False, spent_usd=spent_usd)
+        pace = None if watched_usd is None else measure_pace(db, hold.at, watched_usd)
+        _store_reservation(db, hold)
+        return _StoreReply(granted=True, spent_usd=spent_usd, pace=pace)
 
     def _reserve_locally(self, hold: RequestHold, budget_usd: float) -> RequestHold:
         """Reserve money in this process only, on top of the known spend."""
@@ -499,7 +544,7 @@ class Ledger:
         except StoreError:
             self._postpone(entry.key)
             return
-        future.add_done_callback(partial(self._on_entry_written, entry))
+        future.add_done_callback(partial(self._on_entry_written, entry, hold))
 
     def _write(self, db: Connection, entry: Spend, hold: RequestHold) -> None:
         """Write the latest state of an entry: it may have been corrected while it waited."""
@@ -507,13 +552,14 @@ class Ledger:
             latest, _ = self._unwritten.get(entry.key, (entry, hold))
         write_entry(db, latest, hold)
 
-    def _on_entry_written(self, entry: Spend, future: Future[None]) -> None:
+    def _on_entry_written(self, entry: Spend, hold: RequestHold, future: Future[None]) -> None:
         if future.cancelled() or future.exception() is not None:
             self._postpone(entry.key)
             return
         with self._lock:
             latest, _ = self._unwritten.pop(entry.key, (entry, None))
             self._add_known_spend(latest.at, latest.usd)
+        self._journal.remove(hold.key)
 
     def _correct(self, db: Connection, correction: Correction) -> AppliedCorrection | None:
         """Correct an entry in the store, or among those that wait for it."""
@@ -527,8 +573,9 @@ class Ledger:
             entry = correction.find(one for one, _ in self._unwritten.values())
             if entry is None:
                 return
-            corrected = correction.applied(entry)
-            self._unwritten[entry.key] = (corrected.entry, self._unwritten[entry.key][1])
+            corrected, hold = correction.applied(entry), self._unwritten[entry.key][1]
+            self._unwritten[entry.key] = (corrected.entry, hold)
+            self._write_journal(hold, corrected.entry)
         self._counters.correct(corrected.entry, corrected.used)
 
     def _on_corrected(
@@ -549,7 +596,8 @@ class Ledger:
     def _postpone(self, key: str) -> None:
         with self._lock:
             if len(self._unwritten) > self._max_unwritten:
-                entry, _ = self._unwritten.pop(key)
+                entry, hold = self._unwritten.pop(key)
+                self._journal.remove(hold.key)
                 begun = start_of_day(entry.at)
                 self._dropped_usd = {begun: self._dropped_usd.get(begun, 0.0) + entry.usd}
             else:
@@ -566,6 +614,27 @@ class Ledger:
             count = len(self._failed) if at_once else min(len(self._failed), _RETRY_BATCH)
             again = [self._unwritten[self._failed.pop()] for _ in range(count)]
         for entry, hold in again:
+            self._submit_entry(entry, hold)
+
+    def _write_journal(self, hold: RequestHold, entry: Spend | None = None) -> None:
+        redacted = replace(hold.cost, model=self._model(hold.cost.model))
+        self._journal.record(JournalRecord(replace(hold, cost=redacted), entry))
+
+    def _adopt(self, *, at_once: bool = False) -> None:
+        """Settle the requests of killed processes from time to time, by their journals."""
+        with self._lock:
+            if time.monotonic() < self._adopt_at and not at_once:
+                return
+            self._adopt_at = time.monotonic() + RETRY_INTERVAL_S
+        for record in self._journal.adopt():
+            hold, entry = record.hold, record.entry
+            if entry is None and hold.prompt_usd:
+                entry = _lost_entry(hold, hold.cost.purpose, hold.cost.model)
+            if entry is None:
+                self.release(hold)
+                continue
+            with self._lock:
+                self._unwritten[entry.key] = (entry, hold)
             self._submit_entry(entry, hold)
 
     def _update_known_spend(self, begun: datetime, spent_usd: float) -> None:
@@ -589,19 +658,6 @@ class _StoreReply(NamedTuple):
     spent_usd: float
     pace: Pace | None = None
     """The pace of the day, if it was requested."""
-
-
-def _reserve_in_store(
-    db: Connection, hold: RequestHold, left_usd: float, watched_usd: float | None
-) -> _StoreReply:
-    settle_dead_processes(db, hold.at)
-    begun = start_of_day(hold.at)
-    spent_usd = spend.total_spent(db, since=begun, until=begun + _DAY)
-    if spent_usd + spend.total_reserved(db) >= left_usd:
-        return _StoreReply(granted=False, spent_usd=spent_usd)
-    pace = None if watched_usd is None else measure_pace(db, hold.at, watched_usd)
-    _store_reservation(db, hold)
-    return _StoreReply(granted=True, spent_usd=spent_usd, pace=pace)
 
 
 def _store_reservation(db: Connection, hold: RequestHold) -> None:

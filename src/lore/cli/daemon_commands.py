@@ -20,6 +20,7 @@ from lore.cli.output import (
     coloured,
     counted,
     dim,
+    format_duration,
     load_settings,
     notice,
     one_line,
@@ -34,6 +35,7 @@ from lore.errors import AlreadyRunning, InvalidInput, LoreError
 if TYPE_CHECKING:
     from lore.daemon.status_file import Status, TaskStatus
     from lore.daemon.systemd_units import Unit
+    from lore.memory import Memory
     from lore.records import Job
     from lore.settings import Settings
 
@@ -67,7 +69,13 @@ def up(
         else:
             print(f"{_told_up(settings.home, os.getpid())}; Ctrl-C stops it.", flush=True)
 
-    serve(settings, echo=not in_background and sys.stderr.isatty(), on_ready=tell)
+    def run_command(memory: Memory, body: bytes) -> bytes | None:
+        from lore.cli import command_server  # for the first client
+
+        return command_server.run_command(memory, body)
+
+    echo = not in_background and sys.stderr.isatty()
+    serve(settings, echo=echo, on_ready=tell, run_command=run_command)
     exit_with_threads()
 
 
@@ -102,11 +110,16 @@ def down(
 ) -> None:
     """Stop the daemon and wait until it has stopped.
 
-    If none runs there is nothing to do, which is no error.
+    If none runs there is nothing to do, which is no error. Agents that 'lore run' has started go on
+    without memory until the daemon runs again.
     """
+    from lore.cli.relay import count_relays
     from lore.daemon import process
 
-    pid = process.stop(load_settings(context).home, force=force)
+    home = load_settings(context).home
+    if agents := count_relays(home):
+        notice(f"{counted(agents, 'agent')} of 'lore run' will go on without memory.")
+    pid = process.stop(home, force=force)
     print("Lore is not running." if pid is None else f"Lore has stopped (pid {pid}).")
 
 
@@ -207,10 +220,23 @@ def _with_queues(context: Context, settings: Settings, status: Status) -> Status
 
 
 def _task_row(task: TaskStatus) -> tuple[str, ...]:
+    name, every = f"   {task.name}", f"every {task.every_s:g} s"
+    if task.running:
+        return (name, every, coloured("runs", "green"), describe_progress(task))
     ran = f"ran {_moment(task.last_run)}" if task.last_run else "has not run yet"
     following = f"next {_moment(task.next_run)}" if task.next_run else ""
     error = coloured(one_line(task.last_error, 200), "red") if task.last_error else ""
-    return (f"   {task.name}", f"every {task.every_s:g} s", ran, following, error)
+    return (name, every, ran, following, error)
+
+
+def describe_progress(task: TaskStatus) -> str:
+    """Return how far a task is, and about how long its part still takes."""
+    if not task.total:
+        return ""
+    share = f"{task.part}: {task.done:,} of {task.total:,}"
+    if task.eta_s is None:
+        return share
+    return f"{share}, about {format_duration(task.eta_s)} left"
 
 
 def _moment(moment: datetime) -> str:

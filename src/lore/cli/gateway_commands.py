@@ -108,7 +108,7 @@ def spend(
     by: Annotated[_By, Option(help="Group by model, project, session or day.")] = "model",
     json: Json = False,
 ) -> None:
-    """Show what calls to models cost today, and an estimate of what Lore saved.
+    """Show what calls to models cost today, and about how much Lore saved.
 
     The estimate applies the same prices to the requests as they would have been without Lore, and
     subtracts what Lore's own background work cost. Days are in UTC.

@@ -297,22 +297,27 @@ def plan_tiers(
 ) -> Plan:
     """Return the plan of the next prompt with tiers.
 
-    New summaries exist only in the plan: the caller must store them and pass them again, as the
-    state refers to them.
+    A prompt that had to be planned by layers, because too little was summarized, goes back to tiers
+    when it is written anew. New summaries exist only in the plan: the caller must store them and
+    pass them again, as the state refers to them.
     """
-    if state.layer > 1:
-        return _plan_by_layers(dialogue, state, distilled, terms)
+    layered = _plan_by_layers(dialogue, state, distilled, terms) if state.layer > 1 else None
+    is_rewritten = terms.cold or state.layer == LAYERS[-1]
+    if layered is not None and not (is_rewritten and layered.busts):
+        return layered
     scene = open_layers(dialogue, distilled, terms)
     pinned = restore_shape(scene, state)
     now = pinned.shape
     # After a refusal as too long, start at a half or a third of the size.
     most = int(TIERS_FROM_SHARE * scene.room.usable_tokens) // max(1, state.floor, terms.min_layer)
-    if now.tokens <= most:
+    if now.tokens <= most and layered is None:
         return finish_plan(scene, state, pinned, now, why="", cold=terms.cold)
     then = _rebalance(scene, pinned, most, condense)
-    then = then if then.tokens < now.tokens else now
-    if then.tokens > int((1 - OUTPUT_SHARE) * scene.room.usable_tokens):
-        return _plan_by_layers(dialogue, state, distilled, terms)
+    if layered is None:
+        then = then if then.tokens < now.tokens else now
+        most = int((1 - OUTPUT_SHARE) * scene.room.usable_tokens)
+    if then.tokens > most:
+        return layered or _plan_by_layers(dialogue, state, distilled, terms)
     return finish_plan(scene, state, pinned, then, why="fit", cold=terms.cold)
 
 

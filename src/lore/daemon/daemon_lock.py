@@ -103,7 +103,7 @@ def find_holder(home: Path) -> Holder | None:
 
 def _find_told(home: Path) -> Holder | None:
     try:
-        file = os.open(home / LOCK_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        file = os.open(home / LOCK_FILE, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:

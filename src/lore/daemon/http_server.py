@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcp.server import Server
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from lore.gateway.memory_plugin import MemoryPlugin
     from lore.http.app import MountedApp
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from lore.http.middleware import FailureReason
     from lore.http.server import AppServer
     from lore.mcp.transports import McpApps
+
+CommandRunner = Callable[[Memory, bytes], bytes | None]
+"""Executes a command line; returns None if the client has to execute it."""
 
 START_TIMEOUT_S = 20.0
 """Stop waiting for a server that takes longer to start."""
@@ -46,6 +49,10 @@ SWITCH_INTERVAL_S = 0.0005
 With Python's default of 5 ms, a prompt that arrives during a busy task is answered a tenth to a
 fifth later (100,000 messages, measured in turns).
 """
+
+FIRST_REQUEST_S = 1.5
+"""How long the first request of a session after a start may take: its state is loaded, and a prompt
+without it would lose the session's layer and the provider's cache."""
 
 STOP_TIMEOUT_S = 2.0
 """The server aborts open requests after a second; stopping may take a little longer."""
@@ -75,7 +82,8 @@ class HttpServer:
     """The HTTP server of a daemon; `on_change` gets its URL and notices.
 
     `hooks` counts the outcomes of hook calls. A `place` that is passed in outlives the server, so
-    that another server can use it. With `shut`, only requests to models are served.
+    that another server can use it. With `shut`, only requests to models are served. `run_command`
+    executes the commands of the command line.
     """
 
     def __init__(
@@ -85,8 +93,10 @@ class HttpServer:
         *,
         place: BoundSocket | None = None,
         shut: FailureReason | None = None,
+        run_command: CommandRunner | None = None,
     ) -> None:
         self._memory = memory
+        self._run_command = run_command
         self._place = place
         self._shut = shut
         self._settings = memory.settings
@@ -157,7 +167,7 @@ class HttpServer:
                 host, (settings.server_host, *settings.server_allowed_hosts)
             ),
             limits=Limits.from_settings(settings),
-            mounts=mcp_mounts(make_mcp_server),
+            mounts=[*mcp_mounts(make_mcp_server), *command_mounts(memory, self._run_command)],
             fallback=gateway_app(memory, self._shut) if settings.gateway_on else None,
             stopping=self._stopping.is_set,
             about=lambda: _page_rows(status_file.read(settings.home)),
@@ -239,6 +249,27 @@ def mcp_mounts(make_server: Callable[[], Server[Any]]) -> Sequence[MountedApp]:
     ]
 
 
+def command_mounts(memory: Memory, run_command: CommandRunner | None) -> Sequence[MountedApp]:
+    """Return the route on which the command line lets the daemon execute its commands."""
+    from anyio import to_thread
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from lore.http.app import MountedApp
+    from lore.proxy.command_client import COMMAND_PATH
+
+    if run_command is None:
+        return []
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        body = await Request(scope, receive).body()
+        answer = await to_thread.run_sync(run_command, memory, body)
+        response = Response(answer, 409 if answer is None else 200)
+        await response(scope, receive, send)
+
+    return [MountedApp(COMMAND_PATH, serve, scopes=("admin",))]
+
+
 def gateway_app(memory: Memory, shut: FailureReason | None = None) -> MountedApp:
     """Return the gateway, which handles all paths that are not the server's own.
 
@@ -264,6 +295,7 @@ def gateway_app(memory: Memory, shut: FailureReason | None = None) -> MountedApp
         plugin=plugin,
         max_bytes=settings.gateway_max_body_bytes,
         within_s=settings.gateway_within_ms / 1000 if shut is None else _NO_MEMORY_TIMEOUT_S,
+        first_within_s=FIRST_REQUEST_S,
         stats=memory.context.gateway_stats,
         degraded=None if shut is None else lambda: type(shut()).__name__,
     )

@@ -1,4 +1,4 @@
-"""The main loop: periodic tasks in one thread, and a second thread that watches and reports."""
+"""The main loop: periodic tasks in a few threads, and one that watches and reports."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from lore import __version__, clock
 from lore.daemon import daemon_lock, log_file, server_address, status_file
 from lore.daemon.daemon_lock import DaemonLock
 from lore.daemon.degraded_mode import DegradedServer, open_error, open_writable
-from lore.daemon.http_server import BoundSocket, HttpServer
+from lore.daemon.http_server import BoundSocket, CommandRunner, HttpServer
 from lore.daemon.periodic_tasks import (
     Failure,
     PeriodicTask,
+    ProgressBoard,
     Schedule,
     TaskResult,
     Turn,
@@ -107,6 +108,7 @@ class Daemon:
         tasks: Sequence[PeriodicTask],
         home: Path,
         clocks: Clocks | None = None,
+        board: ProgressBoard | None = None,
     ) -> None:
         self.stopping = threading.Event()
         self._over = threading.Event()
@@ -115,6 +117,9 @@ class Daemon:
         self._home = home
         self._clocks = clocks or Clocks()
         self._schedule = Schedule.of(tasks, self._clocks.monotonic())
+        self._board = board or ProgressBoard()
+        self._states: dict[str, str] = {}
+        """The states of the tasks that run."""
         self._lock = threading.Lock()
         self._hooks = HookCounters()
         self._written = Status()
@@ -141,8 +146,8 @@ class Daemon:
         close_server: Callable[[], bool] = lambda: True,
     ) -> bool:
         """Work until `wait` returns; return False if running work had to be aborted."""
-        worker = threading.Thread(target=self._work_and_close, name="lore-tasks", daemon=True)
-        worker.start()
+        closer = threading.Thread(target=self._work_and_close, name="lore-tasks", daemon=True)
+        closer.start()
         apart_s, beats = self._apart_s(), 0
         while not wait(BEAT_S) and not self._over.is_set():
             if not is_in_place():
@@ -158,39 +163,58 @@ class Daemon:
         self._memory.digest.interrupt()
         closed = close_server()
         self._may_close.set()
-        worker.join(max(0.0, until - time.monotonic()))
-        ended = closed and not worker.is_alive()
+        closer.join(max(0.0, until - time.monotonic()))
+        ended = closed and not closer.is_alive()
         log.info("stopped", extra={"cut_off": not ended})
         self._change(state="stopped", running=False, server="")
         self.tell()
         return ended
 
     def _work_and_close(self) -> None:
-        try:
-            self.work()
-        finally:
-            self._over.set()
-            self._may_close.wait()  # open requests still read and write
-            self._memory.close()
+        """Work in the threads that the tasks name; close the memory when all have ended."""
+        turns = self._schedule.turns
+        names = dict.fromkeys(turn.task.thread for turn in turns)
+        schedules = [Schedule([one for one in turns if one.task.thread == name]) for name in names]
+        workers = [
+            threading.Thread(target=self._work, args=(schedule,), name=f"lore-{name}", daemon=True)
+            for name, schedule in zip(names, schedules, strict=True)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self._over.set()
+        self._may_close.wait()  # open requests still read and write
+        self._memory.close()
 
-    def work(self) -> None:
-        """Run the tasks as they come due, until it is time to stop."""
+    def _work(self, schedule: Schedule) -> None:
+        try:
+            self.work(schedule)
+        finally:
+            self.stopping.set()  # one thread never ends alone
+
+    def work(self, schedule: Schedule | None = None) -> None:
+        """Run the tasks of a schedule as they come due, until it is time to stop."""
+        schedule = schedule or self._schedule
         self._count_queues()
         while not self.stopping.is_set():
-            for turn in self._schedule.due(self._clocks.monotonic()):
+            for turn in schedule.due(self._clocks.monotonic()):
                 if not self.stopping.is_set():
                     self.take_turn(turn)
             self._count_queues()
-            self._change(state="idle")
-            self.stopping.wait(self._schedule.pause_s(self._clocks.monotonic()))
+            self._show_state()
+            self.stopping.wait(schedule.pause_s(self._clocks.monotonic()))
 
     def take_turn(self, turn: Turn) -> None:
         """Run one task; a failure is recorded, and the other tasks go on."""
         task, clocks = turn.task, self._clocks
-        self._change(state=task.state)
+        self._show_state({task.name: task.state})
         started_s = clocks.monotonic()
         outcome = attempt(lambda: task.run(self._memory, self.stopping.is_set))
         ended_s = clocks.monotonic()
+        with self._lock:
+            self._states.pop(task.name, None)
+        self._board.clear(task.name)
         failed = isinstance(outcome, Failure)
         more = isinstance(outcome, TaskResult) and outcome.more
         self._schedule.ran(turn, ended_s, failed=failed, more=more)
@@ -237,6 +261,13 @@ class Daemon:
         if not isinstance(counted, Failure):
             self._change(**asdict(counted))
 
+    def _show_state(self, begun: Mapping[str, str] | None = None) -> None:
+        """Show what runs, and what begins now."""
+        with self._lock:
+            self._states |= begun or {}
+            state = ", ".join(dict.fromkeys(self._states.values())) or "idle"
+            self._status = replace(self._status, state=state)
+
     def _change(self, **fields: object) -> None:
         with self._lock:
             self._status = replace(self._status, **fields)  # type: ignore[arg-type]  # its own fields
@@ -258,11 +289,19 @@ class Daemon:
                 hooks=asdict(self._hooks),
                 requests=self._memory.context.gateway_stats.requests,
                 degraded=self._memory.context.gateway_stats.degraded(),
+                chores=tuple(map(self._with_progress, self._status.chores)),
             )
         passed_s = self._clocks.monotonic() - self._written_s
         if _without_timings(present) != _without_timings(self._written) or passed_s >= UNCHANGED_S:
             status_file.write(self._home, present)
             self._written, self._written_s = present, self._clocks.monotonic()
+
+    def _with_progress(self, task: TaskStatus) -> TaskStatus:
+        if task.name not in self._states:
+            return task
+        progress = self._board.find(task.name)
+        fields = {} if progress is None else asdict(progress)
+        return replace(task, running=True, **fields)
 
     def _apart_s(self) -> float:
         return self._clocks.now().timestamp() - self._clocks.monotonic()
@@ -287,6 +326,7 @@ def serve(
     echo: bool = False,
     tasks: Sequence[PeriodicTask] | None = None,
     on_ready: Callable[[str], None] = lambda _notice: None,
+    run_command: CommandRunner | None = None,
 ) -> bool:
     """Run the daemon of a home until a signal arrives; return False if work was aborted."""
     home = settings.home
@@ -307,8 +347,12 @@ def serve(
                     return True
                 (opened, place), on_ready = recovered, lambda _notice: None
             with _named_lock(lock, home) as file_lock, _open_log(home, echo=echo):
-                daemon = Daemon(opened, periodic_tasks(settings) if tasks is None else tasks, home)
-                server = HttpServer(opened, daemon.tell_server, place=place)
+                board = ProgressBoard()
+                chosen = periodic_tasks(settings, board=board) if tasks is None else tasks
+                daemon = Daemon(opened, chosen, home, board=board)
+                server = HttpServer(
+                    opened, daemon.tell_server, place=place, run_command=run_command
+                )
                 daemon.follow_hooks(server.hooks)
                 daemon.tell()
                 server.open()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -117,15 +118,68 @@ class TaskResult:
 
 Stopping = Callable[[], bool]
 
+ReportProgress = Callable[[str, int, int], None]
+"""Called with the part of the work, how much of it is done, and the total."""
+
+
+def ignore_progress(_part: str, _done: int, _total: int) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a task is, and how long this part of it will still take, if that can be told."""
+
+    part: str
+    done: int
+    total: int
+    eta_s: float | None
+
+
+class ProgressBoard:
+    """The progress of the tasks that run; thread-safe."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._parts: dict[str, tuple[str, float, int, int, int]] = {}
+
+    def report(self, task: str, part: str, done: int, total: int) -> None:
+        """Record how much of a part is done; the pace is measured from its first report."""
+        with self._lock:
+            former, begun_s, first, before, _ = self._parts.get(task, ("", 0.0, 0, 0, 0))
+            if part != former or done < before:
+                begun_s, first = self._monotonic(), done
+            self._parts[task] = (part, begun_s, first, done, total)
+
+    def find(self, task: str) -> Progress | None:
+        """Return the progress of a task, if it has reported any."""
+        with self._lock:
+            if task not in self._parts:
+                return None
+            part, begun_s, first, done, total = self._parts[task]
+        took_s = self._monotonic() - begun_s
+        eta_s = round(took_s / (done - first) * (total - done), 1) if done > first else None
+        return Progress(part, done, total, eta_s)
+
+    def clear(self, task: str) -> None:
+        """Forget the progress of a task that has ended."""
+        with self._lock:
+            self._parts.pop(task, None)
+
 
 @dataclass(frozen=True, slots=True)
 class PeriodicTask:
-    """Work that is repeated; `state` is the daemon's state meanwhile."""
+    """Work that is repeated; `state` is the daemon's state meanwhile.
+
+    Tasks of one `thread` take turns; those of others go on meanwhile.
+    """
 
     name: str
     state: str
     every_s: float
     run: Callable[[Memory, Stopping], TaskResult]
+    thread: str = "digest"
 
 
 def store_episode(memory: Memory, job: Job) -> None:
@@ -154,15 +208,24 @@ DIGEST_KINDS: Kinds = {DISTILL: distill, CURATE: curate}
 """The function for each kind of job; its results stay, even if a later step fails."""
 
 
-def periodic_tasks(settings: Settings, kinds: Kinds = JOB_KINDS) -> tuple[PeriodicTask, ...]:
-    """Return the tasks in the order in which they run when several are due."""
+def periodic_tasks(
+    settings: Settings, kinds: Kinds = JOB_KINDS, board: ProgressBoard | None = None
+) -> tuple[PeriodicTask, ...]:
+    """Return the tasks in the order in which they run when several of one thread are due.
+
+    Digest and consolidation take minutes on a large memory: capture, embedding and jobs must not
+    wait for them.
+    """
+    poll_s, board = settings.capture_poll_interval_s, board or ProgressBoard()
+    embed_all = partial(embed, progress=partial(board.report, "embed"))
+    run_cycle = partial(consolidate, progress=partial(board.report, "consolidate"))
     return (
-        PeriodicTask("capture", "capturing", settings.capture_poll_interval_s, capture),
-        PeriodicTask("embed", "embedding", _LOOK_S, embed),
-        PeriodicTask("episodes", "looking", _QUIET_LOOK_S, queue_episodes),
-        PeriodicTask("jobs", "working", _LOOK_S, partial(run_jobs, kinds=kinds)),
+        PeriodicTask("capture", "capturing", poll_s, capture, "capture"),
+        PeriodicTask("embed", "embedding", _LOOK_S, embed_all, "embed"),
+        PeriodicTask("episodes", "looking", _QUIET_LOOK_S, queue_episodes, "jobs"),
+        PeriodicTask("jobs", "working", _LOOK_S, partial(run_jobs, kinds=kinds), "jobs"),
         PeriodicTask("digest", "distilling", _DIGEST_LOOK_S, digest),
-        PeriodicTask("consolidate", "consolidating", _CYCLE_LOOK_S, consolidate),
+        PeriodicTask("consolidate", "consolidating", _CYCLE_LOOK_S, run_cycle),
         PeriodicTask("upkeep", "tidying", _UPKEEP_S, run_maintenance),
     )
 
@@ -179,13 +242,17 @@ def capture(memory: Memory, stopping: Stopping) -> TaskResult:
     return TaskResult({"messages": captured.added}, more=time.monotonic() >= until)
 
 
-def embed(memory: Memory, stopping: Stopping) -> TaskResult:
+def embed(
+    memory: Memory, stopping: Stopping, *, progress: ReportProgress = ignore_progress
+) -> TaskResult:
     """Embed items that wait for a vector."""
     until = time.monotonic() + SLICE_S
     total, count = 0, 1
     while count and not stopping() and time.monotonic() < until:
         count = memory.maintenance.embed_waiting(within_s=_EMBED_SLICE_S)
         total += count
+        if count:
+            progress("items", total, total + memory.maintenance.queues().waiting)
     return TaskResult({"embedded": total}, more=bool(count))
 
 
@@ -216,12 +283,14 @@ def digest(memory: Memory, stopping: Stopping) -> TaskResult:
     return run_jobs(memory, stopping, kinds=DIGEST_KINDS)
 
 
-def consolidate(memory: Memory, stopping: Stopping) -> TaskResult:
+def consolidate(
+    memory: Memory, stopping: Stopping, *, progress: ReportProgress = ignore_progress
+) -> TaskResult:
     """Run a consolidation cycle if one is due; it can stop between its steps."""
     if not memory.digest.is_cycle_due():
         return TaskResult()
     try:
-        report = memory.digest.consolidate(stopping=stopping)
+        report = memory.digest.consolidate(stopping=stopping, progress=progress)
     except CycleRunning:
         log.info("another process runs a cycle")
         return TaskResult()

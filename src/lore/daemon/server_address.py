@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lore.config_files import replace_file
+from lore.config_files import read_small_file, replace_file
 from lore.proxy.address import SERVER_FILE, url_of
 
 PORT_FILE = "server.port"
@@ -53,14 +53,14 @@ def clear(home: Path) -> None:
 def remove(home: Path) -> None:
     """Remove the file, unless it belongs to another daemon by now."""
     with suppress(OSError, ValueError, TypeError, KeyError):
-        if json.loads((home / SERVER_FILE).read_bytes())["pid"] == os.getpid():
+        if json.loads(read_small_file(home / SERVER_FILE))["pid"] == os.getpid():
             (home / SERVER_FILE).unlink()
 
 
 def find_last_port(home: Path, configured: int) -> int | None:
     """Return the port that the server used when the configured one was taken."""
     try:
-        then, port = map(int, (home / PORT_FILE).read_bytes()[:20].split())
+        then, port = map(int, read_small_file(home / PORT_FILE)[:20].split())
     except (OSError, ValueError):
         return None
     return port if then == configured and 0 < port < 65_536 else None

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from lore.config_files import replace_file
+from lore.config_files import read_small_file, replace_file
 from lore.daemon import daemon_lock
 from lore.records import Check
 from lore.records.gateway import LATE
@@ -39,6 +39,12 @@ class TaskStatus:
     took_s: float = 0.0
     failures: int = 0
     last_error: str = ""
+    running: bool = False
+    part: str = ""
+    """What part of its work the task does now; `done` of `total`, for another `eta_s` seconds."""
+    done: int = 0
+    total: int = 0
+    eta_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,11 @@ def remove(home: Path) -> None:
         (home / STATUS_FILE).unlink()
 
 
+def has_stopped(home: Path) -> bool:
+    """Return whether the last daemon of a home was stopped; one that was killed wrote no end."""
+    return _read(home).state == "stopped"
+
+
 def read(home: Path) -> Status:
     """Return the status of a home; a status of a dead daemon is marked as stopped."""
     status = _read(home)
@@ -104,7 +115,7 @@ def read(home: Path) -> Status:
 
 def _read(home: Path) -> Status:
     try:
-        tree = json.loads((home / STATUS_FILE).read_bytes())
+        tree = json.loads(read_small_file(home / STATUS_FILE))
         tasks = tuple(
             TaskStatus(**_known_fields(TaskStatus, task)) for task in tree.get("chores", ())
         )

@@ -50,7 +50,7 @@ class Gateway:
     no memory at all, and every response says it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each limit and part by its name
         self,
         upstreams: Upstreams,
         *,
@@ -58,6 +58,7 @@ class Gateway:
         max_bytes: int = 64_000_000,
         owner: connection_owner.Owner | None = None,
         within_s: float = REQUEST_DEADLINE_S,
+        first_within_s: float = 0.0,
         stats: GatewayStats | None = None,
         degraded: Callable[[], str] | None = None,
     ) -> None:
@@ -65,7 +66,7 @@ class Gateway:
         self._plugin = plugin
         self._max_bytes = max_bytes
         self._owner = owner
-        self._within_s = within_s
+        self._within_s, self._first_within_s = within_s, first_within_s
         self._stats = stats
         self._degraded = degraded
         self._upstream_client: UpstreamClient | None = None
@@ -76,7 +77,9 @@ class Gateway:
         """Serve within this context."""
         self._upstream_client = UpstreamClient()
         if self._plugin is not None:
-            self._planner = RequestPlanner(self._plugin, self._within_s, self._stats)
+            self._planner = RequestPlanner(
+                self._plugin, self._within_s, self._stats, first_within_s=self._first_within_s
+            )
         try:
             yield
         finally:

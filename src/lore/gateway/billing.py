@@ -326,7 +326,9 @@ class BudgetGuard:
         try:
             free = reserved.usd == 0
             delay_s = self.pacing.delay_s(provider, cache_left_s=cache_left_s, free=free)
-            prompt = prompt_usage(order.max_usage, counted=order.is_counted)
+            prompt = prompt_usage(
+                order.max_usage, counted=order.is_counted, cached_share=order.cached_share
+            )
             reserve = partial(self._reserve, provider, order)
             further = FollowUpReservation(self._memory, reserved, order.max_usage, reserve)
             yield Reservation(adapter, reserved, order.streams, prompt, further, delay_s)

@@ -146,12 +146,13 @@ class MemoryPlugin:
             client, parsed.request.dialogue, provider=PROVIDERS[incoming.api]
         )
         if composed is None:
-            return self._forward(
+            forwarded = self._forward(
                 parsed,
                 client=client,
                 on_begin=partial(self._composer.mark_passthrough, client),
                 on_end=partial(self._end_passthrough, incoming),
             )
+            return replace(forwarded, has_state=False)
         return self._plan_turn(parsed, client, composed)
 
     def passthrough(self, incoming: ClientRequest, until_s: float = math.inf) -> RequestPlan:
@@ -365,6 +366,7 @@ class MemoryPlugin:
             kind="turn",
             client_session=client,
             is_counted=composed.calibrated,
+            cached_share=composed.cached_share,
         )
         tool_loop = self._tool_loop(parsed, client, body, tool)
         is_sent = body is not request.body or composed.is_plain

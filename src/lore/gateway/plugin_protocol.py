@@ -155,6 +155,9 @@ class RequestPlan:
     interceptor: ResponseInterceptor | None = None
     answer: LocalResponse | None = None
     command: Command | None = None
+    has_state: bool = True
+    """Whether this process has the state of the session; a plan from cached state has nothing to
+    say without."""
 
 
 class RequestPlugin(Protocol):

@@ -16,6 +16,7 @@ from yarl import URL
 from lore.errors import InvalidInput
 from lore.gateway.plugin_protocol import ApiName, ClientRequest, Provider
 from lore.settings import Settings
+from lore.text.json_strings import find_string_end
 
 _APIS: dict[str, ApiName] = {
     "/v1/messages": "anthropic",
@@ -395,16 +396,11 @@ class _Conversation(msgspec.Struct):
     contents: msgspec.Raw = msgspec.Raw()
 
 
-_NAME = rb'"(%b)"\s*+:' % b"|".join((
-    *(one.encode() for one in _Head.__struct_fields__),
-    *_NESTED_NAMES,
-))
-_TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
-"""A string, which may be cut off."""
 _PART = re.compile(
-    rb'(?:[^"\[\]{}]++|(?!%b)%b)*+(?:%b|([\[{]++)|([\]}]++)|\Z)' % (_NAME, _TEXT, _NAME), re.DOTALL
+    rb'"(%b)"\s*+:|([\[{]++)|([\]}]++)|"'
+    % b"|".join((*(one.encode() for one in _Head.__struct_fields__), *_NESTED_NAMES))
 )
-"""The next known name, brackets, or the end; skips what comes before."""
+"""The next known name, brackets, or the beginning of another string."""
 _VALUE = re.compile(rb'\s*(?:"([^"]{0,200})"|(\d++)(?![.eE])|(true)\b)')
 """What follows a name: a text, a number or `true`."""
 _MAX_DEPTH = 2
@@ -467,8 +463,11 @@ def _scan(body: bytes) -> dict[str, object]:
     top: dict[str, object] = {}
     inner: dict[str, object] = {}
     depth = 0
-    for part in _PART.finditer(body):
-        _, name, opening, closing = part.groups()
+    at = 0
+    while at >= 0 and (part := _PART.search(body, at)):
+        name, opening, closing = part.groups()
+        is_string = not (name or opening or closing)
+        at = find_string_end(body, part.end()) if is_string else part.end()
         if opening:
             depth += len(opening)
         elif closing:

@@ -53,6 +53,9 @@ MAX_QUEUED_BYTES = 64_000_000
 """Limit of requests and responses that wait to be recorded while the store is locked. Of others
 only the cost is recorded; what was said comes again with the session's next request."""
 
+_EXTEND_INTERVAL_S = 10.0
+"""How long no deadline is extended after an extension did not help."""
+
 CLOSE_TIMEOUT_S = 0.5
 """The server has two seconds to stop, of which its requests take one."""
 
@@ -119,10 +122,16 @@ class RequestPlanner:
         stats: GatewayStats | None = None,
         *,
         planning_share: float = PLANNING_SHARE,
+        first_within_s: float = 0.0,
     ) -> None:
+        """Plan within a deadline; a session without cached state has until `first_within_s`."""
         self._plugin = plugin
         self._planning_s = planning_share * within_s
-        self._within_s = within_s
+        self._within_s, self._first_within_s = within_s, first_within_s
+        self._extend_at = -math.inf
+        """When the deadline may be extended again, after that did not help."""
+        self._is_warm = False
+        """Whether a request was planned since the start; until then, nothing is cached."""
         self._stats = stats or GatewayStats()
         self._logged_at = {"without memory": -math.inf, "not recorded": -math.inf}
         self._workers = plugin.workers
@@ -175,13 +184,36 @@ class RequestPlanner:
             if command is not None:
                 return await self._use(RequestPlan(command=command))
             cached = await task.wait(until)
+            has_state = self._is_warm if cached is None else _has_state(cached)
+            if fresh is None and not has_state:
+                late = await self._wait_longer(planning)
+                if late is not None:
+                    if isinstance(cached, RequestPlan) and cached.observer is not None:
+                        self._release(cached.observer)
+                    return await self._use(late)
         if not isinstance(cached, RequestPlan):
             return reason
         self._count(reason)
         return _with_degraded_header(cached, reason)
 
+    async def _wait_longer(self, planning: DeadlineTask[RequestPlan]) -> RequestPlan | None:
+        """Wait for the plan of a session whose state is not loaded yet.
+
+        A session that went without its memory would lose its layer. If the store is locked, no
+        session waits for some time.
+        """
+        now = time.monotonic()
+        if now < self._extend_at:
+            return None
+        plan = await planning.wait(now + self._first_within_s - self._within_s)
+        if isinstance(plan, RequestPlan):
+            return plan
+        self._extend_at = time.monotonic() + _EXTEND_INTERVAL_S
+        return None
+
     async def _use(self, plan: RequestPlan) -> RequestPlan:
         """Count a plan of memory; a command to Lore is run now."""
+        self._is_warm = True
         self._stats.count()
         return plan if plan.command is None else await self._run_command(plan.command)
 
@@ -291,6 +323,10 @@ class RequestPlanner:
             self._workers.accounting.submit("settlement", work)
         except RuntimeError:  # The pool is closed: settle in this thread.
             attempt("settlement", work)
+
+
+def _has_state(cached: RequestPlan | Failure | None) -> bool:
+    return not isinstance(cached, RequestPlan) or cached.has_state
 
 
 def _with_degraded_header(plan: RequestPlan, reason: str) -> RequestPlan:

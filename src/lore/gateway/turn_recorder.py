@@ -153,7 +153,7 @@ class TurnRecorder:
             return client
         is_private = turn.composed.is_private
         composer.record(named, entries, model=request.dialogue.model, is_private=is_private)
-        if not is_private and composer.needs_distillation(turn.composed):
+        if not is_private and composer.claim_distillation(turn.composed):
             self._annotations.prepare(entries)
             self._distill_later(named.session)
         return named

@@ -23,6 +23,9 @@ _MILLION = 1_000_000
 _REMINDER = "<system-reminder>"
 """Begins text that a client adds to a person's message."""
 
+_COMMAND = "lore:"
+"""In every command that a person types to Lore."""
+
 _CONTEXT = "<session_context>", "</session_context>"
 """The context that Gemini CLI puts before a person's first message."""
 
@@ -65,6 +68,8 @@ class Entry:
     """Whether a person writes in it, and it contains nothing else."""
     texts: tuple[str, ...] = field(init=False, compare=False, repr=False)
     """Its text, without reminders of the client."""
+    may_be_command: bool = field(init=False, compare=False, repr=False)
+    """Whether a person may have typed a command to Lore in it."""
 
     def __post_init__(self) -> None:
         """Compute the derived fields."""
@@ -75,6 +80,8 @@ class Entry:
         object.__setattr__(self, "chars", sum(block.chars for block in self.blocks))
         object.__setattr__(self, "begins_turn", begins)
         object.__setattr__(self, "texts", texts)
+        may_be_command = begins and any(_COMMAND in text.lower() for text in texts)
+        object.__setattr__(self, "may_be_command", may_be_command)
 
     def typed(self, *, joined: bool) -> tuple[str, ...]:
         """Return the texts in which a person may have typed a command.
@@ -232,6 +239,8 @@ class Measured:
     lifetime_s: float = 300.0
     whole_tokens: int = 0
     """The token count without any shortening."""
+    cached_tokens: int = 0
+    """Those that were read from the provider's cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from lore.records.kinds import AccessScope
@@ -153,11 +154,15 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPreview:
-    """What `forget` would delete: items by id, and the numbers of sessions and projects."""
+    """What `forget` would delete: items by id, and the numbers of sessions and projects.
+
+    `pages` are the shared pages that would lose entries.
+    """
 
     ids: tuple[str, ...] = ()
     sessions: int = 0
     projects: int = 0
+    pages: tuple[Path, ...] = ()
 
     @property
     def count(self) -> int:

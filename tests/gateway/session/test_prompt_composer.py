@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from lore.gateway.session.prompt_composer import PromptComposer
 from lore.gateway.session.session_state import ComposedPrompt
@@ -15,6 +17,7 @@ from lore.memory import Memory
 from lore.records import ClientSession, Dialogue, Entry, Injection, PromptState, TokenUse
 from lore.settings import load
 from lore.text.tokens import count
+from tests.context.dialogues import plain_turn, requests
 from tests.fakes import FakeEmbedder, FixedClock
 from tests.gateway.session.test_session_store import entry, exchange, talk, words
 
@@ -466,3 +469,78 @@ def test_bust_ends_a_bare_session_without_knowledge(capped: Memory):
     bare, busting = shortened(capped, composer)
     assert [bare.bare, busting.bare] == [True, False]
     assert [bare.knowledge, busting.knowledge] == ["", ""]
+
+
+def first_bust(memory: Memory, *, cached: bool) -> int:
+    """Return how long the prompt of a session is when it is first cut to save money."""
+    composer = PromptComposer(memory)
+    client = replace(TALK, session=f"cached-{cached}")
+    before = 0
+    for n in range(1, 200):
+        dialogue = said(talk(12 * n))
+        composed = composer.compose(client, dialogue)
+        composer.mark_sent(client, composed)
+        if composed.plan.why == "cost":
+            return composed.whole_tokens
+        tokens = composed.whole_tokens
+        use = TokenUse(cache_read_tokens=before, cache_write_tokens=tokens - before)
+        composer.record_usage(client, dialogue, composed, use if cached else TokenUse(tokens))
+        composer.record(client, dialogue.entries)
+        if composer.claim_distillation(composed):
+            memory.distill(client.session)
+        before = tokens
+    raise AssertionError
+
+
+def test_a_provider_that_reports_no_cache_reads_is_sent_shorter_prompts(memory: Memory):
+    assert first_bust(memory, cached=False) < first_bust(memory, cached=True)
+
+
+SMALL_WINDOW_TOKENS = 12_000
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    fixed_chars=st.integers(0, 16_000),
+    turns=st.lists(st.tuples(st.integers(0, 3), st.integers(200, 2_400)), min_size=30, max_size=40),
+)
+def test_tiers_work_on_a_window_of_12_000_tokens(
+    fixed_chars: int, turns: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory
+):
+    prices = (f"claude-sonnet-4-5 input=3 output=15 window={SMALL_WINDOW_TOKENS}",)
+    config = load({}, home=tmp_path_factory.mktemp("home")).settings
+    config = replace(config, prices=prices, context_strategy="tiered")
+    entries = [
+        one
+        for n, (steps, chars) in enumerate(turns)
+        for one in plain_turn(n, steps=steps, chars=chars)
+    ]
+    plans = []
+    with Memory.open(config=config, embedder=FakeEmbedder()) as memory:
+        composer = PromptComposer(memory)
+        for end in requests(entries):
+            dialogue = replace(said(entries[:end]), fixed_chars=fixed_chars)
+            composed = used(composer, dialogue)
+            plans.append(composed.plan)
+            tokens = composed.chars // 4
+            composer.record_usage(TALK, dialogue, composed, TokenUse(cache_write_tokens=tokens))
+            composer.record(TALK, entries[: end + 1])
+            if composer.claim_distillation(composed):
+                memory.distill(TALK.session)
+    assert all(plan.layer <= 1 and not plan.notes for plan in plans)
+    assert all(plan.tokens <= 0.75 * SMALL_WINDOW_TOKENS + fixed_chars / 4 for plan in plans)
+    assert sum(plan.busts for plan in plans) < len(plans) / 3
+    whole_tokens = sum(one.chars for one in entries) / 4
+    if whole_tokens > SMALL_WINDOW_TOKENS:
+        assert plans[-1].prefix
+
+
+def test_a_session_is_distilled_again_only_once_it_has_grown(memory: Memory):
+    composer = PromptComposer(memory)
+    claimed, sizes = [], []
+    for n in range(100, 160):
+        composed = composer.compose(TALK, said(talk(n)))
+        sizes.append(composed.whole_tokens)
+        claimed.append(composer.claim_distillation(composed))
+    assert sizes[-1] > 10_000
+    assert 1 < sum(claimed) < len(claimed) / 4

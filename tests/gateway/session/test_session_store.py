@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lore.gateway.apis import entry_keys
 from lore.gateway.apis.entry_keys import KeyedBlock
-from lore.gateway.session.session_store import SessionStore
+from lore.gateway.session.session_store import SessionStore, StoredPrefix
 from lore.memory import Memory
 from lore.records import (
     Block,
@@ -29,7 +29,7 @@ from lore.records import (
     Voice,
 )
 from lore.settings import load
-from lore.store import dialogue_state
+from lore.store import dialogue_state, sessions
 from tests.capture.adapters.samples import claude_line
 from tests.fakes import FakeEmbedder, FixedClock
 
@@ -273,6 +273,29 @@ def test_distillation_states_the_entries_it_covers(memory: Memory):
     assert [one.until for one in found] == sorted(one.until for one in found)
     assert found[-1].until == 24
     assert SessionStore(memory).find_distillations(TALK, entries[:8])[-1].until == 8
+
+
+def test_a_growing_session_looks_up_only_its_new_entries(memory: Memory):
+    entries, store, known = talk(12), SessionStore(memory), StoredPrefix()
+    for end in range(4, len(entries) + 1, 4):
+        store.record(TALK, entries[:end])
+        memory.distill("s-1")
+        found = store.find_distillations(TALK, entries[:end], known)
+        assert found == store.find_distillations(TALK, entries[:end])
+        with memory.database.read() as db:
+            session_n = sessions.find_session(db, TALK.session, agent=TALK.agent)
+        assert session_n is not None
+        assert len(known.ordinals(session_n, entries)) == end
+
+
+def test_a_changed_history_is_looked_up_from_the_change_on(memory: Memory):
+    entries, store, known = talk(8), SessionStore(memory), StoredPrefix()
+    store.record(TALK, entries)
+    memory.distill("s-1")
+    store.find_distillations(TALK, entries, known)
+    for other in (entries[:9], [*entries[:9], *talk(20)[60:]], entries[4:], talk(20)[40:]):
+        found = store.find_distillations(TALK, other, known)
+        assert found == store.find_distillations(TALK, other)
 
 
 def test_unknown_session_has_no_distillations(memory: Memory):

@@ -34,6 +34,8 @@ def find_private_entries(client: ClientSession, entries: Sequence[Entry]) -> fro
 
     Unless the agent marks injected text, only an entry with a single text is a command.
     """
+    if not any(entry.may_be_command for entry in entries):
+        return frozenset()
     numbers: list[int] = []
     is_on, command = False, ""
     for number, entry in enumerate(entries):
@@ -48,7 +50,7 @@ def is_private_dialogue(client: ClientSession, entries: Sequence[Entry]) -> bool
     """Return whether a conversation is in private mode at its end, by its own text."""
     is_on = False
     for entry in entries:
-        if entry.voice == "user":
+        if entry.may_be_command:
             is_on, _ = _apply_command(client, entry, is_on=is_on)
     return is_on
 

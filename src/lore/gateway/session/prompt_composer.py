@@ -54,6 +54,11 @@ much to the cache again costs some cents. For a session that began as a pass-thr
 of the prompt counts too."""
 
 
+DISTILL_EVERY_SHARE = 0.125
+"""A session is distilled again once it has grown by this share of the size from which it is
+distilled. A cut leaves several times as much at its end as it is, so nothing uncovered is cut."""
+
+
 class PromptComposer:
     """Composes the prompts of all sessions."""
 
@@ -89,7 +94,7 @@ class PromptComposer:
         budget = self._knowledge_budget(state, dialogue, price) if gives_memory else 0
         give = partial(self._with_knowledge, client=client, dialogue=dialogue, budget_tokens=budget)
         draft = give(draft, rewritten=cold)
-        self._load_distillations(state, client, dialogue)
+        self._load_distillations(state, client, dialogue, price)
         plan_for = partial(
             self._plan, state, dialogue=dialogue, price=price, cold=cold, min_layer=min_layer
         )
@@ -155,7 +160,7 @@ class PromptComposer:
         is_long = full.plan.tokens > (1 - OUTPUT_SHARE) * price.window_tokens
         if snapshot.is_private or not snapshot.pins.layer or not is_long:
             return full
-        self._load_distillations(state, client, dialogue)
+        self._load_distillations(state, client, dialogue, price)
         plan = self._plan(state, snapshot, dialogue, price, cold=False, saves_cost=False)
         return replace(full, plan=plan)
 
@@ -186,7 +191,12 @@ class PromptComposer:
             if composed.is_private:
                 # It was sent in full and is not stored: the calibration of planned prompts stays.
                 return without
-            state.calibration = add_turn(state.calibration, composed.chars, use)
+            state.calibration = add_turn(
+                state.calibration,
+                composed.chars,
+                use,
+                is_warm=not composed.plan.busts and not composed.cold,
+            )
             if before.at_s:
                 state.gaps_s.append(max(0.0, now - before.at_s))
             if before.tokens and not composed.plan.busts and use.input_tokens:
@@ -205,6 +215,7 @@ class PromptComposer:
                 now,
                 lifetime_s if use.input_tokens else before.lifetime_s,
                 without.input_tokens,
+                state.calibration.turns[-1].use.cache_read_tokens if state.calibration.turns else 0,
             )
             state.snapshot = replace(state.snapshot, measured=measured)
             self.sessions.save(client, state)
@@ -260,9 +271,25 @@ class PromptComposer:
         state.recorded_digests.extend(chain[-2:])
         return len(stored)
 
-    def needs_distillation(self, composed: ComposedPrompt) -> bool:
-        """Return whether a session is long enough to need distillations soon."""
-        return composed.whole_tokens >= self._cost_policy().keep_tokens
+    def claim_distillation(self, composed: ComposedPrompt) -> bool:
+        """Return whether a session should be distilled now, and note its size if so.
+
+        It has to be long enough to need distillations soon, and longer than at the last time: a
+        distillation reads the whole session.
+        """
+        from_tokens = self._cost_policy().distill_from_tokens(composed.price.window_tokens)
+        tokens = composed.whole_tokens
+        if tokens < from_tokens:
+            return False
+        if composed.change is None:
+            return True
+        state = composed.change.state
+        with state.lock:
+            grown = tokens - state.distilled_at_tokens
+            if 0 <= grown < DISTILL_EVERY_SHARE * from_tokens:
+                return False
+            state.distilled_at_tokens = tokens
+        return True
 
     def describe(self, client: ClientSession, dialogue: Dialogue) -> str:
         """Describe the state of a session to the person who asks."""
@@ -330,15 +357,17 @@ class PromptComposer:
         )
 
     def _load_distillations(
-        self, state: SessionState, client: ClientSession, dialogue: Dialogue
+        self, state: SessionState, client: ClientSession, dialogue: Dialogue, price: ModelPrice
     ) -> None:
         if self._settings.context_strategy == "off":
             return
-        raw_tokens = session_state.token_measure(state, dialogue).of_chars(
-            session_state.dialogue_chars(dialogue)
+        whole_tokens = session_state.token_measure(state, dialogue).of_chars(
+            session_state.dialogue_chars(dialogue) + dialogue.fixed_chars
         )
-        if state.snapshot.pins.layer or raw_tokens >= self._cost_policy().keep_tokens:
-            state.distilled = tuple(self.store.find_distillations(client, dialogue.entries))
+        from_tokens = self._cost_policy().distill_from_tokens(price.window_tokens)
+        if state.snapshot.pins.layer or whole_tokens >= from_tokens:
+            known = state.stored_prefix
+            state.distilled = tuple(self.store.find_distillations(client, dialogue.entries, known))
 
     def _plan(
         self,
@@ -394,6 +423,7 @@ class PromptComposer:
             project_lengths=past.lengths,
             project_gaps_s=past.gaps_s,
             lifetime_s=state.snapshot.measured.lifetime_s,
+            cached_share=calibration.cached_share,
         )
         return SessionCosts(
             measure,

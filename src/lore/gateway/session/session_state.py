@@ -19,7 +19,12 @@ from lore.context import layers, planner
 from lore.context.layers import PromptRoom, StandingTexts, TokenMeasure
 from lore.context.planner import PlanTerms
 from lore.errors import StoreError
-from lore.gateway.session.session_store import MARKER_TIMEOUT_S, SNAPSHOT_FIELDS, SessionStore
+from lore.gateway.session.session_store import (
+    MARKER_TIMEOUT_S,
+    SNAPSHOT_FIELDS,
+    SessionStore,
+    StoredPrefix,
+)
 from lore.records import (
     ClientSession,
     Dialogue,
@@ -72,6 +77,9 @@ class SessionState:
     """Chain digests of all stored entries up to the ends of recent requests."""
     distilled: tuple[Distilled, ...] = ()
     """Distillations of the session as they were last found."""
+    distilled_at_tokens: int = 0
+    """The size of its prompt when it was last distilled, with nothing left out."""
+    stored_prefix: StoredPrefix = field(default_factory=StoredPrefix)
     markers: Mapping[str, str] = field(default_factory=dict)
     """What its markers stand for, as far as this process knows."""
     has_all_markers: bool = False
@@ -137,6 +145,8 @@ class ComposedPrompt:
     cold: bool = False
     calibrated: bool = False
     """Whether its token count is based on what the provider reported for the prompt before."""
+    cached_share: float = 0.0
+    """Share of the prompt that is likely read from the cache, by the last report."""
     whole_tokens: int = 0
     """Token count with nothing left out."""
     chars: int = 0
@@ -156,7 +166,8 @@ def restore_calibration(measured: Measured) -> Calibration:
     """Return the calibration that a former process stored."""
     if not measured.tokens:
         return Calibration()
-    use = TokenUse(fresh_tokens=measured.tokens)
+    cached = measured.cached_tokens
+    use = TokenUse(fresh_tokens=measured.tokens - cached, cache_read_tokens=cached)
     return Calibration((ReportedTurn(measured.chars, use),), measured.turns_without_writes)
 
 
@@ -189,7 +200,7 @@ def advance_generation(state: SessionState, generation: str) -> None:
         return
     state.withdrawn |= given_in(state.snapshot)
     state.snapshot = replace(state.snapshot, knowledge=None, notes={}, tiers=(), told={})
-    state.markers, state.distilled = {}, ()
+    state.markers, state.distilled, state.stored_prefix = {}, (), StoredPrefix()
     state.has_all_markers = False
     state.generation, state.submitted = generation, None
 
@@ -237,6 +248,7 @@ def build_prompt(
         bare=snapshot.bare,
         cold=cold,
         calibrated=state.calibration.calibrated,
+        cached_share=0.0 if cold or plan.busts else state.calibration.last_cached_share,
         whole_tokens=token_measure(state, dialogue).of_chars(
             dialogue_chars(dialogue) + dialogue.fixed_chars
         ),

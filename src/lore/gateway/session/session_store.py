@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from lore.capture import dialogues, message_capture
@@ -59,6 +60,32 @@ SNAPSHOT_FIELDS = frozenset(_SERIALIZERS)
 
 MARKER_TIMEOUT_S = 1.0
 """How long a response waits for its markers to be durable; a commit takes some milliseconds."""
+
+
+class StoredPrefix:
+    """The stored messages of the first entries of a session, so that only new ones are looked up.
+
+    It belongs to a cache generation: whatever is forgotten is looked up again. Threads share it:
+    one assignment replaces all of it.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[int, list[str], list[int]] = (-1, [], [])
+
+    def ordinals(self, session_n: int, entries: Sequence[Entry]) -> list[int]:
+        """Return of each known leading entry the ordinal of its last message, -1 for none."""
+        known_n, keys, ordinals = self._known
+        if session_n != known_n:
+            return []
+        if [entry.key for entry in entries[: len(keys)]] == keys:
+            return ordinals
+        pairs = enumerate(zip(keys, entries, strict=False))
+        return ordinals[: next((n for n, (key, one) in pairs if key != one.key), len(entries))]
+
+    def put(self, session_n: int, entries: Sequence[Entry], last: Sequence[int | None]) -> None:
+        """Keep the ordinals of the entries before the first that is not stored yet."""
+        stored = [one for one in takewhile(lambda one: one is not None, last) if one is not None]
+        self._known = session_n, [entry.key for entry in entries[: len(stored)]], stored
 
 
 class SessionStore:
@@ -134,6 +161,8 @@ class SessionStore:
         self, client: ClientSession, entries: Sequence[Entry], *, first: int = 0, model: str = ""
     ) -> list[str]:
         """Store the messages of entries from `first` on, each once; return their ids."""
+        if self._memory.sessions.is_excluded(client.agent, client.project):
+            return []
         with self._database.read() as db:
             if self.private_mode.is_private(db, client):
                 return []
@@ -162,9 +191,13 @@ class SessionStore:
         )
 
     def find_distillations(
-        self, client: ClientSession, entries: Sequence[Entry]
+        self, client: ClientSession, entries: Sequence[Entry], known: StoredPrefix | None = None
     ) -> list[Distilled]:
-        """Return the distillations of a session, each with the number of entries it covers."""
+        """Return the distillations of a session, each with the number of entries it covers.
+
+        `known` has what earlier calls found, and takes what this one finds.
+        """
+        known = known or StoredPrefix()
         with self._database.read() as db:
             n = sessions.find_session(db, self._name(client), agent=client.agent)
             if n is None:
@@ -176,9 +209,7 @@ class SessionStore:
             ]
             if not logs and not excluded:
                 return []
-            parsed = self._messages_of(client, entries)
-            places = self._places(db, n, parsed)
-        last = _last_ordinals(len(entries), parsed.entries, places)
+            last = self._last_ordinals(db, client, n, entries, known)
         distilled = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
             until = _covered_entries(last, extents[log.id][2], excluded)
@@ -300,9 +331,34 @@ class SessionStore:
 
     def _places(self, db: Connection, session_n: int, parsed: DialogueMessages) -> list[int | None]:
         """Return the ordinals of messages in the stored session, None for those not in it."""
-        keys = [self._redacted_key(key) for key in parsed.keys]
+        keys = self._redact_keys(parsed.keys)
         ordinals = message_dedup.find_ordinals(db, session_n, "gateway", keys)
         return [ordinals.get(key) for key in keys]
+
+    def _redact_keys(self, keys: list[str]) -> list[str]:
+        """Return keys as they are stored: hardly any holds a secret, so one scan is enough."""
+        if not self._memory.redactor.holds_secret(keys):
+            return keys
+        return [self._redacted_key(key) for key in keys]
+
+    def _last_ordinals(
+        self,
+        db: Connection,
+        client: ClientSession,
+        session_n: int,
+        entries: Sequence[Entry],
+        known: StoredPrefix,
+    ) -> list[int | None]:
+        """Return the ordinal of the last message of each entry, None where one is not stored."""
+        before_new = known.ordinals(session_n, entries)
+        first = len(before_new)
+        last: list[int | None] = [*before_new, *[-1] * (len(entries) - first)]
+        parsed = self._messages_of(client, entries, first=first)
+        for at, ordinal in zip(parsed.entries, self._places(db, session_n, parsed), strict=True):
+            before = last[at]
+            last[at] = None if ordinal is None or before is None else max(before, ordinal)
+        known.put(session_n, entries, last)
+        return last
 
     def _parent_of(self, client: ClientSession) -> str:
         if not client.parent:
@@ -314,17 +370,6 @@ class SessionStore:
                 ).id
             except NotFound:
                 return ""
-
-
-def _last_ordinals(
-    count: int, places: Sequence[int], ordinals: Sequence[int | None]
-) -> list[int | None]:
-    """Return the ordinal of the last message of each entry, None where one is not stored yet."""
-    last: list[int | None] = [-1] * count
-    for place, ordinal in zip(places, ordinals, strict=True):
-        before = last[place]
-        last[place] = None if ordinal is None or before is None else max(before, ordinal)
-    return last
 
 
 def _covered_entries(last: Sequence[int | None], until: int, excluded: Container[int]) -> int:
