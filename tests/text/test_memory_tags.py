@@ -119,9 +119,9 @@ def test_a_fence_that_was_never_opened_reaches_to_the_beginning():
         assert split_fences(f"{fence} d", ("out",)) == [(True, fence), (False, " d")]
 
 
-def test_overlapping_fences_both_count():
+def test_overlapping_fences_are_one():
     assert split_fences("x<a>1<b>2</a>3</b>y", ("a", "b")) == [
-        (False, "x"), (True, "<a>1<b>2</a>"), (True, "3</b>"), (False, "y"),
+        (False, "x"), (True, "<a>1<b>2</a>3</b>"), (False, "y"),
     ]  # fmt: skip
 
 

@@ -73,7 +73,9 @@ def to_messages(
         key = own if seen[own] == 1 else f"{own}-{seen[own]}"
         before = entry.key
         if entry.voice == "user":
-            is_command = bool(chat_commands.find_command(entry.typed(joined=joined)))
+            is_command = entry.may_be_command and bool(
+                chat_commands.find_command(entry.typed(joined=joined))
+            )
         if number < first or (is_command and entry.voice != "system"):
             continue
         # Search markers are not the model's own words.

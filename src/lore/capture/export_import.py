@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -341,6 +342,25 @@ def import_lines(
         if progress:
             progress(counts.added + counts.skipped + counts.left_out)
     return counts
+
+
+def import_records(
+    database: Database,
+    records: Iterable[Line],
+    *,
+    foreign: bool,
+    redactor: Redactor = EPHEMERAL_REDACTOR,
+) -> ImportResult:
+    """Import the records of another memory; if `foreign`, they are stored as a peer's words."""
+    added = left_out = total = 0
+    stream = iter(records)
+    while batch := list(islice(stream, LINES_PER_SEAL)):
+        work = partial(
+            _add_batch, batch=_redact_batch(batch, redactor), foreign=foreign, now=database.now()
+        )
+        new, omitted = database.write(work)
+        added, left_out, total = added + new, left_out + omitted, total + len(batch)
+    return ImportResult(added, total - added - left_out, left_out, foreign)
 
 
 _Numbered = Iterator[tuple[int, bytes]]

@@ -14,7 +14,9 @@ from itertools import groupby
 from typing import NamedTuple, Self
 
 from lore import projects
+from lore.capture import quotes
 from lore.capture.adapter_protocol import Context
+from lore.capture.exclusion import is_excluded
 from lore.capture.message_capture import (
     check_message,
     prepare_all,
@@ -25,12 +27,21 @@ from lore.errors import InvalidInput, LoreError
 from lore.projects import ProjectFinder
 from lore.records import NewMessage, Watermark
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
-from lore.store import dialogue_state, fork_dedup, keywords, message_dedup, messages, sessions
+from lore.store import (
+    dialogue_state,
+    forgotten_names,
+    fork_dedup,
+    keywords,
+    message_dedup,
+    messages,
+    sessions,
+)
 from lore.store.database import Connection, Database
 from lore.store.keywords import NewMessageText
 from lore.store.messages import PreparedMessage
 from lore.text import chat_commands, goals, sentences, words
 from lore.text.instructions import typed_text
+from lore.text.private_text import hide_private
 
 BATCH_MESSAGES = 1_000
 BATCH_BYTES = 4 << 20
@@ -85,6 +96,7 @@ class Batch:
     counts: FileCounts
     redactor: Redactor = EPHEMERAL_REDACTOR
     most: int = BATCH_MESSAGES
+    exclude: tuple[str, ...] = ()
     runs: list[SessionRun] = field(default_factory=list)
     messages: int = 0
     bytes: int = 0
@@ -93,7 +105,11 @@ class Batch:
     """The session of the last command to Lore, until another message follows."""
 
     def add(self, context: Context, new: Sequence[NewMessage], size: int) -> None:
-        """Add messages to the batch; drop commands to Lore and invalid ones."""
+        """Add messages to the batch; drop commands to Lore, excluded and invalid ones."""
+        if is_excluded(self.exclude, self.counts.agent, context.folder):
+            self.bytes += size
+            self.counts.skipped["excluded"] += len(new)
+            return
         if self.runs and self.runs[-1].context.session == context.session:
             run = self.runs[-1]
             run.context = context
@@ -141,6 +157,8 @@ class Batch:
 
     def end(self, context: Context) -> None:
         """Apply session data that came after the last message."""
+        if is_excluded(self.exclude, self.counts.agent, context.folder):
+            return
         if self.runs and self.runs[-1].context.session == context.session:
             self.runs[-1].context = context
         elif context.title or context.files:
@@ -156,7 +174,10 @@ class Batch:
                 if isinstance(value := getattr(context, each.name), str)
             ]
             has_secret = self.redactor.holds_secret(map(words.clean, texts))
-            redacted = redact_fields(context, self.redactor) if has_secret else context
+            is_private = any(hide_private(text) is not text for text in texts)
+            redacted = context
+            if has_secret or is_private:
+                redacted = redact_fields(context, self.redactor)
             self._redacted_context = context, redacted
         return self._redacted_context[1]
 
@@ -233,11 +254,12 @@ def drop_forgotten_names(db: Connection, agent: str, context: Context) -> Contex
         if one
     ):
         context = replace(context, title="", files=())
-    title = sessions.visible_name(db, agent, name, "title", words.clean(context.title))
-    branch = sessions.visible_name(db, agent, name, "branch", words.clean(context.branch))
-    if bool(title) == bool(context.title) and bool(branch) == bool(context.branch):
+    title, branch = words.clean(context.title), words.clean(context.branch)
+    files = tuple(map(words.clean, context.files))
+    visible = forgotten_names.visible(db, agent, name, title=title, branch=branch, files=files)
+    if visible == (title, branch, files):
         return context
-    return replace(context, title=title, branch=branch)
+    return replace(context, title=visible.title, branch=visible.branch, files=visible.files)
 
 
 def _add_with_fork_dedup(
@@ -293,6 +315,7 @@ def _add_messages(
     now: datetime,
 ) -> int:
     """Store messages without duplicates and return how many were new."""
+    prepared = quotes.mark_quotes(db, session_n, prepared)
     ids = messages.add_messages(
         db, session_n, prepared, now=now, channel="file", unindexed=unindexed
     )

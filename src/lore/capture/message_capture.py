@@ -13,18 +13,21 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from lore import clock, projects
+from lore.capture import quotes
 from lore.capture.adapter_protocol import Context
+from lore.capture.adapters import injected_text
 from lore.errors import InvalidInput
 from lore.projects import ProjectFinder
 from lore.records import PART_KINDS, ROLES, Channel, NewMessage, Origin, Part, Role
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
-from lore.store import fork_dedup, message_dedup, messages, sessions
+from lore.store import forgotten_names, fork_dedup, message_dedup, messages, sessions
 from lore.store.database import Connection, Database
 from lore.store.messages import PreparedMessage
 from lore.store.project_rows import ProjectLocation
 from lore.text import memory_tags, message_features, tokens, words
 from lore.text.instructions import is_only_withdrawal, typed_instructions
 from lore.text.message_features import compute_features
+from lore.text.private_text import hide_private
 from lore.validation import check_origin
 
 _ORIGINS: dict[Role, Origin] = {
@@ -63,7 +66,7 @@ def redact_fields(record: R, redactor: Redactor) -> R:
 
     def redact(value: Any) -> Any:
         if isinstance(value, str):
-            return redactor.redact(words.clean(value))
+            return redactor.redact(hide_private(words.clean(value)))
         if isinstance(value, dict):
             return {redact(key): redact(each) for key, each in value.items()}
         return tuple(map(redact, value)) if isinstance(value, tuple) else value
@@ -92,6 +95,8 @@ def capture(
         return []
     for message in new:
         check_message(message)
+    if conversation.channel == "push":
+        new = [_mark_attachments(message) for message in new]
     keyed = _assign_keys(_clean_all(new, redactor))
     prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
     cleaned = redact_fields(conversation, redactor)
@@ -100,6 +105,18 @@ def capture(
     return database.write(
         lambda db: _store(db, cleaned, location, prepared, now=database.now(), before=before)
     )
+
+
+def _mark_attachments(message: NewMessage) -> NewMessage:
+    """Return a pushed message in which text that a person attached is a part of its own."""
+    if message.role != "user":
+        return message
+    parts = [
+        piece
+        for part in message.parts
+        for piece in (injected_text.split_attached(part) if part.kind == "text" else [part])
+    ]
+    return message if parts == [*message.parts] else replace(message, parts=tuple(parts))
 
 
 def _store(
@@ -115,17 +132,29 @@ def _store(
         prepared = fork_dedup.drop_forgotten_echoes(db, prepared)
         if not prepared:
             return []
-    session_n = sessions.find_session(db, conversation.session, agent=conversation.agent)
+    agent, name = conversation.agent, conversation.session
+    session_n = sessions.find_session(db, name, agent=agent)
+    forgotten: dict[str, str] = {}
+    if session_n is None or forgotten_names.stored_name(db, agent, name) != (agent, name):
+        forgotten = messages.find_forgotten(db, (agent, name), conversation.channel, prepared)
+        if all(message.key in forgotten for message in prepared):
+            return [forgotten[message.key] for message in prepared]
     if session_n is None:
         session_n = _new_session(db, conversation, place, prepared[0].new.created_at, now)
     elif conversation.project:
         _note_other_project(db, session_n, conversation.project, place, now)
-    if conversation.title or conversation.files:
-        sessions.describe_session(db, session_n, title=conversation.title, files=conversation.files)
+    names = forgotten_names.visible(
+        db, agent, name, title=conversation.title, files=conversation.files
+    )
+    if names.title or names.files:
+        sessions.describe_session(db, session_n, title=names.title, files=names.files)
     repeated = [(message.key, message.digest) for message in prepared if message.id in before]
     if repeated:
         message_dedup.claim_repeated(db, session_n, conversation.channel, repeated)
-    return messages.add_messages(db, session_n, prepared, now=now, channel=conversation.channel)
+    own = [message for message in prepared if message.key not in forgotten]
+    own = quotes.mark_quotes(db, session_n, own)
+    ids = iter(messages.add_messages(db, session_n, own, now=now, channel=conversation.channel))
+    return [forgotten.get(message.key) or next(ids) for message in prepared]
 
 
 def _new_session(
@@ -139,13 +168,15 @@ def _new_session(
     parent_n = sessions.get_session_number(db, conversation.parent) if conversation.parent else None
     if project_n is None and parent_n is not None:
         project_n = sessions.project_of_session(db, parent_n)
+    agent, name = conversation.agent, conversation.session
+    names = forgotten_names.visible(db, agent, name, branch=conversation.branch)
     return sessions.ensure_session(
         db,
-        conversation.session,
-        agent=conversation.agent,
+        name,
+        agent=agent,
         project_n=project_n,
         started_at=started_at,
-        branch=conversation.branch,
+        branch=names.branch,
         parent_n=parent_n,
     )
 
@@ -194,11 +225,13 @@ def prepare_all(new: Sequence[NewMessage], *, redactor: Redactor) -> list[Prepar
 
 
 def _clean_all(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage]:
-    """Return messages as they may be stored: valid text, and without secrets."""
+    """Return messages as they may be stored: valid text, without secrets and private text."""
     cleaned: list[NewMessage] = []
     for start in range(0, len(new), _REDACTION_BATCH):
         some = [
-            message if message.origin else replace(message, origin=_ORIGINS[message.role])
+            _without_private(message)
+            if message.origin
+            else _without_private(replace(message, origin=_ORIGINS[message.role]))
             for message in new[start : start + _REDACTION_BATCH]
         ]
         texts = _texts(some)
@@ -207,6 +240,14 @@ def _clean_all(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage
             texts = _texts(some)
         cleaned += _redact_all(some, texts, redactor)
     return cleaned
+
+
+def _without_private(message: NewMessage) -> NewMessage:
+    """Return a person's message without what they marked as private."""
+    if message.role != "user":
+        return message
+    parts = tuple([_map_part_texts(part, hide_private) for part in message.parts])
+    return message if parts == message.parts else replace(message, parts=parts)
 
 
 def _redact_all(

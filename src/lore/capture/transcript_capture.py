@@ -78,6 +78,9 @@ class ReadOptions:
     find_adapter: FindAdapter
     projects: ProjectFinder = field(default_factory=ProjectFinder)
     redactor: Redactor = EPHEMERAL_REDACTOR
+    exclude: tuple[str, ...] = ()
+    """Globs of folders whose sessions are not stored."""
+
     dry_run: bool = False
     progress: ReportBytes | None = None
     stopping: Callable[[], bool] = lambda: False
@@ -187,7 +190,8 @@ class _Reader:
         self._renamed: Watermark | None = None
 
     def _new_batch(self) -> Batch:
-        return Batch(self.counts, self.reading.redactor, self.reading.batch_messages)
+        reading = self.reading
+        return Batch(self.counts, reading.redactor, reading.batch_messages, reading.exclude)
 
     def resume(self) -> Watermark | None:
         """Return the watermark to continue from, or None to read from the beginning."""
@@ -461,8 +465,8 @@ def find_files(
     With `since`, only those written since then. A path that a person named must exist.
     """
     by_source: dict[str, TranscriptFile] = {}
-    found = ((path, True) for adapter in adapters for path in adapter.find(home))
-    for path, named in _named_files(paths) if paths else found:
+    discovered = ((path, True) for adapter in adapters for path in adapter.find(home))
+    for path, named in _named_files(paths) if paths else discovered:
         try:
             state = path.lstat()
         except OSError:

@@ -32,7 +32,7 @@ _LENGTHS = re.compile(r"([0-9]+):([0-9]+)(?::|$)")
 
 _NO_FILE = "is no ordinary file"
 
-_DATABASES = (".db", ".sqlite", ".sqlite3")
+_DATABASES = (".db", ".sqlite", ".sqlite3", ".vscdb")
 """Files that are written through a write-ahead log beside them."""
 
 _TICK_NS = 20_000_000

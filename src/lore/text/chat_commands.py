@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lore.text.regex import compile_lazy
 
 _TYPED = compile_lazy(
-    r"/?lore:(status|amnesia|remember)(?:\s+(.*))?|/lore:(\S*).*", re.DOTALL | re.IGNORECASE
+    r"/?lore:(status|amnesia|private|remember)(?:\s+(.*))?|/lore:(\S*).*", re.DOTALL | re.IGNORECASE
 )
 """Also without the slash:
 
@@ -26,6 +26,7 @@ _MOST_CHARS = 20_000
 """No typed command is longer."""
 
 _SWITCHES = {"lore:amnesia on": True, "lore:amnesia off": False}
+_ALIASES = {"private": "amnesia"}
 
 
 def find_private_switch(texts: Sequence[str]) -> bool | None:
@@ -47,7 +48,8 @@ def find_command(texts: Sequence[str]) -> str:
     typed = _TYPED.fullmatch(_unquoted(texts[-1].strip()[:_MOST_CHARS]))
     if typed is None:
         return ""
-    return f"lore:{(typed[1] or typed[3] or '').lower()} {typed[2] or ''}".strip()
+    name = (typed[1] or typed[3] or "").lower()
+    return f"lore:{_ALIASES.get(name, name)} {typed[2] or ''}".strip()
 
 
 def _unquoted(text: str) -> str:

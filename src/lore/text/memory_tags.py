@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache
 
 from lore.text.regex import compile_lazy
@@ -29,6 +29,9 @@ _NAMED = compile_lazy("-(?i:memory)")
 
 Pieces = list[tuple[str, str]]
 """The pieces of a text, each with the name of the tag around it, or ''."""
+
+Span = tuple[int, int]
+"""Where something begins in a text, and where it ends."""
 
 
 def wrap_memory(text: str) -> str:
@@ -63,7 +66,18 @@ def split_memory(text: str) -> list[tuple[bool, str]]:
 
 
 def split_fences(text: str, names: Collection[str]) -> list[tuple[bool, str]]:
-    """Return the pieces of a text in order, each with whether it is inside a named fence.
+    """Return the pieces of a text in order, each with whether it is inside a named fence."""
+    pieces: list[tuple[bool, str]] = []
+    at = 0
+    for start, end in find_fences(text, names):
+        pieces += [(False, text[at:start]), (True, text[start:end])]
+        at = end
+    pieces.append((False, text[at:]))
+    return [(is_fence, piece) for is_fence, piece in pieces if piece]
+
+
+def find_fences(text: str, names: Collection[str]) -> list[Span]:
+    """Return where the named fences of a text are, in order and without overlap.
 
     Anyone may write inside a fence, also tags of its own name. So one fence per name reaches from
     its first tag to its last, and to the beginning or end of the text where the other half is
@@ -72,14 +86,34 @@ def split_fences(text: str, names: Collection[str]) -> list[tuple[bool, str]]:
     tags_by_name: dict[str, list[re.Match[str]]] = {}
     for tag in _tags(tuple(names)).finditer(text):
         tags_by_name.setdefault(tag[2].lower(), []).append(tag)
-    pieces: list[tuple[bool, str]] = []
+    return merge_spans(_span(tags, len(text)) for tags in tags_by_name.values())
+
+
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in order, overlapping ones as one, without empty ones."""
+    merged: list[Span] = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def find_pairs(text: str, names: Collection[str]) -> list[Span]:
+    """Return where pairs of named tags are, the outer ones."""
+    pairs: list[Span] = []
     at = 0
-    for start, end in sorted(_span(tags, len(text)) for tags in tags_by_name.values()):
-        if end > at:
-            pieces += [(False, text[at:start]), (True, text[max(at, start) : end])]
-            at = end
-    pieces.append((False, text[at:]))
-    return [(is_fence, piece) for is_fence, piece in pieces if piece]
+    for name, piece in split_tags(text, names) if names else ():
+        if name:
+            pairs.append((at, at + len(piece)))
+        at += len(piece)
+    return pairs
+
+
+def find_paired_tags(text: str, names: Collection[str]) -> list[Span]:
+    """Return the named tags of a text that have their other half."""
+    return [tag.span() for tag in _paired(list(_tags(tuple(names)).finditer(text)))]
 
 
 def _span(tags: list[re.Match[str]], size: int) -> tuple[int, int]:
@@ -187,17 +221,3 @@ RECAP_OPENINGS = (
 
 TYPED_TAGS = ("command-args", "bash-input", "user-memory-input")
 """Tags that Claude Code puts around text typed after a command."""
-
-ATTACHMENT_TAGS = (
-    "document",
-    "documents",
-    "file",
-    "files",
-    "attachment",
-    "attachments",
-    "attached_file",
-)
-"""Tags that programs and people put around text of others.
-
-Only a pair counts: one alone may be the name of an argument.
-"""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+
 from lore.text.words import fold
 
 TOKENS_PER_CHAR = 0.25
@@ -69,8 +71,15 @@ def _levelled(text: str) -> str:
     """Return a text of the same length in lower case without accents."""
     if text.isascii():
         return text.lower()
-    levels = {letter: fold(letter) for letter in set(text)}
-    return text.translate({ord(k): level for k, level in levels.items() if len(level) == 1})
+    levels = {letter: fold(letter) for letter in set(text) if not letter.isascii()}
+    if all(letter == level for letter, level in levels.items()):
+        return text.lower()  # symbols and other scripts: much quicker than a translation
+    return text.translate(
+        _LOWER_ASCII | {ord(k): level for k, level in levels.items() if len(level) == 1}
+    )
+
+
+_LOWER_ASCII = {ord(letter): letter.lower() for letter in string.ascii_uppercase}
 
 
 def _places(text: str, word: str, most: int = 2_000) -> list[int]:

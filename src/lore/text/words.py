@@ -179,7 +179,7 @@ def split(text: str) -> list[str]:
     """Tokenize a text into lower-case words without accents."""
     if text.isascii():
         return _WORD.findall(text.lower())
-    return [fold(word) for word in _WORD.findall(text)]
+    return [word.lower() if word.isascii() else fold(word) for word in _WORD.findall(text)]
 
 
 _ENDINGS = ("ing", "ed", "es", "s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import zipfile
 from typing import Any
 
@@ -210,3 +211,35 @@ def test_an_object_that_is_too_large_is_refused_before_it_is_whole():
     with pytest.raises(InvalidInput, match="larger than 3 MB"):
         list(read_objects(stream, most_bytes=3 << 20))  # type: ignore[arg-type]
     assert stream.given < 16 << 20
+
+
+class Drops(io.BytesIO):
+    """A stream that gives a few bytes at a time."""
+
+    size = 1
+
+    def read(self, _most: int | None = -1, /) -> bytes:
+        return super().read(self.size)
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
+def test_120_objects_are_read_whole_wherever_the_stream_is_cut(size):
+    hard = ["\\", '"', '\\"', "\\\\", "]}", "[{", '"[', "é\n\t", "{" * 9, "\\" * 7 + '"', ""]
+    texts = [" ".join(hard[(n + i) % len(hard)] for i in range(n % 23 + 1)) for n in range(120)]
+    stream = Drops(json.dumps([{"id": n, "text": text} for n, text in enumerate(texts)]).encode())
+    stream.size = size
+    objects = [json.loads(one) for one in read_objects(stream, most_bytes=1 << 20)]
+    assert [one["text"] for one in objects] == texts
+
+
+def test_an_export_of_120_long_conversations_is_read_whole():
+    chosen = random.Random(1)
+    talks = [
+        {
+            str(i): "".join(chosen.choices('ab \\"\n[{}]', k=chosen.randrange(3_000)))
+            for i in range(20)
+        }
+        for _ in range(120)
+    ]
+    stream = io.BytesIO(json.dumps(talks).encode())
+    assert [json.loads(one) for one in read_objects(stream, most_bytes=1 << 28)] == talks

@@ -18,12 +18,14 @@ from lore.capture.adapter_protocol import Context, SessionChunk
 from lore.capture.adapters.json_fields import Record, as_dict, as_list, modified_at
 from lore.errors import InvalidInput, NotFound
 from lore.records import NewMessage
+from lore.text.json_strings import find_string_end
 
 CHUNK_BYTES = 1 << 20
 
-_PLAIN = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-_IN_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
-_OPENING, _QUOTE, _BACKSLASH = b"[{", ord('"'), ord("\\")
+_PLAIN = re.compile(rb'(?:[^"\[\]{}]*+"[^"\\]*+"){0,64}[^"\[\]{}]*+')
+"""Some strings without escapes, and what is between brackets and strings."""
+
+_OPENING, _QUOTE = b"[{", ord('"')
 _SPACE = b" \t\r\n\xef\xbb\xbf"
 
 
@@ -52,7 +54,6 @@ class _ObjectSplitter:
         self._depth = 0
         self._floor = 0
         """The depth between objects: 1 in a list."""
-        self._in_string = False
 
     @property
     def buffered(self) -> int:
@@ -90,22 +91,17 @@ class _ObjectSplitter:
         """Return the next bracket outside strings; None if more has to be read."""
         if self.done:
             self._at = len(self._buffer)
-        while self._at < len(self._buffer):
-            self._pass_over(_IN_STRING if self._in_string else _PLAIN)
+        while plain := _PLAIN.match(self._buffer, self._at):
+            self._at = plain.end()
             if self._at == len(self._buffer):
                 return None
-            mark = self._buffer[self._at]
-            if mark == _BACKSLASH:
-                return None  # what it escapes is still to come
-            if mark != _QUOTE:
-                return mark
-            self._in_string = not self._in_string
-            self._at += 1
+            if self._buffer[self._at] != _QUOTE:
+                return self._buffer[self._at]
+            end = find_string_end(self._buffer, self._at + 1)
+            if end < 0:
+                return None  # the rest of the string is still to come
+            self._at = end
         return None
-
-    def _pass_over(self, pattern: re.Pattern[bytes]) -> None:
-        match = pattern.match(self._buffer, self._at)
-        self._at = match.end() if match else self._at
 
 
 def _not_json() -> InvalidInput:

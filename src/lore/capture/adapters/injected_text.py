@@ -6,13 +6,14 @@ Also strips base64 data from texts and attachments.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from lore.capture.adapters.json_fields import as_dict, as_text
 from lore.records import NewMessage, Origin, Part, PartKind
 from lore.text import memory_tags
+from lore.text.attachments import blank, find_attachments
 
 _URI = re.compile(r"data:([\w.+/-]{0,80})(?:;[\w=.-]{1,40}){0,3};base64,[A-Za-z0-9+/=_%-]*")
 _RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{1000,}={0,2}")
@@ -105,10 +106,6 @@ MEMORY_PLACEHOLDER = "(What memory gave is not stored once more.)"
 
 _FENCES = (*memory_tags.INJECTED_TAGS, memory_tags.MEMORY_TAG)
 
-_ATTACHED = re.compile(
-    rf"<({'|'.join(memory_tags.ATTACHMENT_TAGS)})(?:\s[^<>]*)?>.*</\1>", re.DOTALL | re.IGNORECASE
-)
-
 
 def injected_part(text: str, name: str = "") -> Part:
     """Return a text as an injected part (kind 'aside'), which no one said.
@@ -129,37 +126,51 @@ def _replace_memory(text: str) -> str:
 
 
 def split_typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
-    """Split a text in a person's place, in order: typed text and injected text."""
+    """Split a text in a person's place, in order: typed, attached and injected text.
+
+    Attachments are found first. Anyone may have written them, so that tags inside them mean
+    nothing, and their origin is a tool.
+    """
     if text.lstrip().startswith(INJECTED_PREFIXES):
         return (injected_part(text),)
-    if "<" not in text:
+    attached = find_attachments(text, _FENCES)
+    if "<" not in text and not attached:
         return (Part("text", strip_data_uris(text), origin=origin),) if text.strip() else ()
+    own = blank(text, attached) if attached else text
+    fences = memory_tags.find_fences(own, _FENCES)
+    typed_tags = memory_tags.find_paired_tags(blank(own, fences), memory_tags.TYPED_TAGS)
+    marked = sorted([
+        *((span, "fence") for span in fences),
+        *((span, "attached") for span in attached),
+        *((span, "tag") for span in typed_tags),
+    ])
     parts: list[Part] = []
-    for is_aside, piece in _split_injected(text):
-        if is_aside:
-            parts.append(injected_part(piece))
-        else:
-            parts += _with_attached(piece, origin)
+    at = 0
+    for (start, end), what in (*marked, ((len(text), len(text)), "tag")):
+        if start < at:  # an attachment in a fence
+            continue
+        parts += _text_parts(text[at:start], origin)
+        if what == "fence":
+            parts.append(injected_part(text[start:end]))
+        elif what == "attached":
+            parts += _text_parts(text[start:end], "tool")
+        at = end
     return tuple(parts)
 
 
-def _with_attached(text: str, origin: Origin | None) -> Iterator[Part]:
-    """Yield typed text, and attached text with a tool's origin: anyone may have written that."""
-    attached = _ATTACHED.search(text)
-    start, end = attached.span() if attached else (len(text), len(text))
-    for piece, whose in ((text[:start], origin), (text[start:end], "tool"), (text[end:], origin)):
-        if piece.strip():
-            yield Part("text", strip_data_uris(piece).strip("\n"), origin=whose)
+def split_attached(part: Part) -> list[Part]:
+    """Split a person's text into its own words and those of attachments."""
+    parts: list[Part] = []
+    at = 0
+    for start, end in find_attachments(part.text):
+        parts += _text_parts(part.text[at:start], part.origin)
+        parts += _text_parts(part.text[start:end], "tool")
+        at = end
+    return [*parts, *_text_parts(part.text[at:], part.origin)] if at else [part]
 
 
-def _split_injected(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield a text in pieces, each with whether it is injected."""
-    for is_fence, piece in memory_tags.split_fences(text, _FENCES):
-        if is_fence:
-            yield True, piece
-            continue
-        for name, bare in memory_tags.split_tags(piece, memory_tags.TYPED_TAGS):
-            yield False, memory_tags.inner_text(bare) if name else bare
+def _text_parts(text: str, origin: Origin | None) -> list[Part]:
+    return [Part("text", strip_data_uris(text).strip("\n"), origin=origin)] if text.strip() else []
 
 
 def split_spoken(text: str) -> tuple[Part, ...]:

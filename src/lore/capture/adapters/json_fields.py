@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 import orjson
 
 from lore import clock
+from lore.capture.transcript_files import Unparsed, parse
+from lore.errors import InvalidInput, NotFound
 
 Record = dict[str, Any]
 
@@ -27,6 +30,9 @@ _LARGEST_COUNT = 1 << 53
 """JSON has exact integers up to here everywhere."""
 
 _TOO_DEEP = "[cannot be shown]"
+
+_MOST_BYTES = 256 << 20
+"""The largest document that is read; parsed, it takes several times as much memory."""
 
 
 def as_text(value: Any) -> str:
@@ -116,6 +122,42 @@ def digest(*values: Any) -> str:
     return hashlib.blake2b(written, digest_size=12).hexdigest()
 
 
+def repeat_keys(values: Iterable[Any]) -> Iterator[str]:
+    """Yield a key for each value: its hash, and from the second equal value on a number.
+
+    So the keys of a list stay when a part of it is taken out, or more is added.
+    """
+    times: Counter[str] = Counter()
+    for value in values:
+        key = digest(value)
+        times[key] += 1
+        yield key if times[key] == 1 else f"{key}-{times[key]}"
+
+
+def load_document(path: Path) -> Any:
+    """Return the parsed JSON of a file; raise an error that says why it cannot be read."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            msg = f"It is larger than {_MOST_BYTES >> 20} MB."
+            raise InvalidInput(msg)
+        document = parse(path.read_bytes())
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}."
+        raise NotFound(msg) from error
+    if isinstance(document, Unparsed):
+        msg = f"It is {document.reason}."
+        raise InvalidInput(msg)
+    return document
+
+
+def find_document(path: Path) -> Any:
+    """Return the parsed JSON of a file beside a transcript, or None if it cannot be read."""
+    try:
+        return load_document(path) if is_regular(path) else None
+    except (InvalidInput, NotFound):
+        return None
+
+
 def extend_bounded(names: Iterable[str], known: tuple[str, ...], most: int) -> tuple[str, ...]:
     """Return the known names with new ones added, at most `most`."""
     fresh = [name for name in names if name and name not in known]
@@ -150,6 +192,23 @@ def modified_at(path: Path) -> datetime:
         return as_datetime(path.stat().st_mtime) or clock.now()
     except OSError:
         return clock.now()
+
+
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
+"""Visual Studio Code and editors made from it, by the names of their folders."""
+
+
+def find_editor_folders(home: Path, editors: Iterable[str] = _EDITORS) -> Iterator[Path]:
+    """Yield the folders in which editors of the Visual Studio Code family keep a person's data."""
+    places = [
+        home / above / editor / "User"
+        for editor in editors
+        for above in (".config", "Library/Application Support")
+    ]
+    places += [home / server / "data" / "User" for server in (".vscode-server", ".cursor-server")]
+    for place in places:
+        if place.is_dir() and not place.is_symlink():
+            yield place
 
 
 def find_nothing(home: Path) -> Iterator[Path]:

@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import orjson
-
 from lore.capture.adapter_protocol import Context, SessionChunk
 from lore.capture.adapters import content_blocks, injected_text, json_fields
 from lore.capture.adapters.json_fields import Record, as_dict, as_list, as_text
-from lore.errors import InvalidInput, NotFound
 from lore.records import NewMessage
 
 agent = "swe-agent"
@@ -32,14 +29,7 @@ def read(path: Path, position: int) -> Iterator[SessionChunk]:
     The document is rewritten with each step, and by the next run: none is skipped.
     """
     del position
-    try:
-        document = as_dict(orjson.loads(path.read_bytes()))
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}."
-        raise NotFound(msg) from error
-    except orjson.JSONDecodeError as error:
-        msg = f"{path} is not JSON: {error}."
-        raise InvalidInput(msg) from error
+    document = as_dict(json_fields.load_document(path))
     at = json_fields.modified_at(path)
     messages: list[NewMessage] = []
     unknown: Counter[str] = Counter()

@@ -1,0 +1,32 @@
+"""Exclusion: folders whose sessions are never captured, from the setting `capture.exclude`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+
+
+def is_excluded(patterns: Sequence[str], agent: str, folder: str) -> bool:
+    """Return whether the sessions of an agent in a folder are excluded.
+
+    A pattern is a glob of a folder, which covers all below it, or of its name ('secret-*'). With an
+    agent before it ('codex:~/work/*') it applies to that agent only.
+    """
+    if not patterns or not folder:
+        return False
+    path = PurePath(os.path.normpath(folder))
+    return any(_covers(pattern, agent, path) for pattern in patterns)
+
+
+def _covers(pattern: str, agent: str, path: PurePath) -> bool:
+    named, separator, glob = pattern.partition(":")
+    if separator and "/" not in named:
+        if not fnmatchcase(agent, named):
+            return False
+        pattern = glob
+    if "/" not in pattern and pattern != "~":
+        return any(fnmatchcase(part, pattern) for part in path.parts)
+    glob = os.path.normpath(Path(pattern).expanduser())
+    return any(fnmatchcase(str(each), glob) for each in (path, *path.parents))

@@ -1,0 +1,113 @@
+"""Quotes: text of an assistant that repeats untrusted text of its session keeps that trust."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lore.records import TRUST, UNASKED_TRUST, Origin, Part
+from lore.store import messages
+from lore.store.database import Connection
+from lore.store.messages import PreparedMessage
+from lore.text.message_features import is_dialogue_part, part_origin
+
+_LETTERS = bytes(ord(chr(byte).lower()) if byte < 0x80 else byte for byte in range(256))
+_OTHERS = bytes(byte for byte in range(0x80) if not chr(byte).isalnum())
+"""Text is compared by its letters and digits: line breaks, quotes and markup do not matter."""
+
+_PROBE_BYTES = 24
+"""Letters that are searched for at once, some five words; a shorter text is no quote."""
+
+_MAX_PROBES = 32
+_QUOTED_SHARE = 0.5
+"""A text is a quote if at least this share of its probes is found."""
+
+_MAX_READ_CHARS = 60_000
+_MAX_LETTERS = 1 << 16
+"""Letters of untrusted text that are remembered: an agent repeats a page soon, or not verbatim."""
+
+_MAX_MESSAGES = 40
+"""Stored messages that are read for a session that continues."""
+
+
+def mark_quotes(
+    db: Connection, session_n: int, prepared: Sequence[PreparedMessage]
+) -> list[PreparedMessage]:
+    """Return messages in which an assistant's quotes have the origin of what they quote."""
+    marked = list(prepared)
+    if not any(_may_quote(message) for message in marked):
+        return marked
+    untrusted = _UntrustedText()
+    first = messages.last_ordinal(db, session_n) - _MAX_MESSAGES
+    for stored in messages.messages_of_session(db, session_n, first=first):
+        untrusted.add(stored.parts, stored.origin)
+    for place, message in enumerate(marked):
+        new = message.new
+        if _may_quote(message) and untrusted:
+            parts = tuple([untrusted.mark(part) for part in new.parts])
+            if parts != new.parts:
+                marked[place] = message._replace(new=replace(new, parts=parts))
+        untrusted.add(new.parts, new.origin or "tool")
+    return marked
+
+
+def _may_quote(message: PreparedMessage) -> bool:
+    return message.new.role == "assistant" and any(map(_is_own_text, message.new.parts))
+
+
+def _is_own_text(part: Part) -> bool:
+    return part.kind == "text" and part.origin is None and len(part.text) >= _PROBE_BYTES
+
+
+def _letters(text: str) -> bytes:
+    return text[:_MAX_READ_CHARS].encode("utf-8", "replace").translate(_LETTERS, _OTHERS)
+
+
+class _UntrustedText:
+    """The newest untrusted text of a session, as letters."""
+
+    def __init__(self) -> None:
+        self._texts: deque[tuple[Origin, bytes]] = deque()
+        self._size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def add(self, parts: Sequence[Part], origin: Origin) -> None:
+        """Add the untrusted parts of a message, and drop the oldest text beyond the limit."""
+        for part in parts:
+            whose = part_origin(part, origin)
+            if TRUST[whose] < UNASKED_TRUST and is_dialogue_part(part):
+                letters = _letters(part.text)
+                self._texts.append((whose, letters))
+                self._size += len(letters)
+        while self._size > _MAX_LETTERS and len(self._texts) > 1:
+            self._size -= len(self._texts.popleft()[1])
+
+    def mark(self, part: Part) -> Part:
+        """Return a part with the origin of the text that it repeats."""
+        if not _is_own_text(part):
+            return part
+        origin = self._find_quoted(_letters(part.text))
+        return replace(part, origin=origin) if origin else part
+
+    def _find_quoted(self, letters: bytes) -> Origin | None:
+        last = len(letters) - _PROBE_BYTES
+        if last < 0:
+            return None
+        count = max(1, min(_MAX_PROBES, len(letters) // _PROBE_BYTES))
+        probes = [
+            letters[at : at + _PROBE_BYTES]
+            for at in (last * place // max(1, count - 1) for place in range(count))
+        ]
+        # Most texts quote nothing: three probes show it.
+        if not any(map(self._find, (probes[count // 2], probes[count // 4], probes[-1]))):
+            return None
+        origins = [origin for probe in probes if (origin := self._find(probe))]
+        if len(origins) < _QUOTED_SHARE * len(probes):
+            return None
+        return min(origins, key=TRUST.__getitem__)
+
+    def _find(self, probe: bytes) -> Origin | None:
+        return next((origin for origin, letters in self._texts if probe in letters), None)
