@@ -55,7 +55,10 @@ def run_apart(name: str, place: Place) -> Figures:
     """Run one phase in a fresh process."""
     command = [sys.executable, __file__, "--phase", name, "--keep", str(place.root)]
     done = subprocess.run(
-        [*command, "--sizes", str(place.size), "--queries", str(place.queries)],
+        [
+            *(*command, "--sizes", str(place.size), "--queries", str(place.queries)),
+            *(("--texts", str(place.texts)) if place.texts else ()),
+        ],
         env={**os.environ, **ONE_THREAD, **compiled_once(place.root)},
         stdout=subprocess.PIPE,
         check=True,
@@ -150,19 +153,24 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go")
     parser.add_argument("--queries", type=int, default=200, help="questions per figure")
     parser.add_argument("--keep", type=Path, help="keep and re-use built memories here")
+    parser.add_argument(
+        "--texts", type=Path, help="fill the memories with the texts of this folder"
+    )
     parser.add_argument("--phase", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     sizes = [int(size) for size in asked.sizes.split(",")]
     if asked.phase:
         phases = {name: phase for name, (_, phase) in PHASES.items()} | {"build": build}
-        print(json.dumps(phases[asked.phase](Place(asked.keep, sizes[0], asked.queries))))
+        print(
+            json.dumps(phases[asked.phase](Place(asked.keep, sizes[0], asked.queries, asked.texts)))
+        )
         return
     results = json.loads(asked.json.read_text()) if asked.json.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         root = asked.keep or Path(folder)
         root.mkdir(parents=True, exist_ok=True)
         for size in sizes:
-            results[str(size)] = run(Place(root.resolve(), size, asked.queries))
+            results[str(size)] = run(Place(root.resolve(), size, asked.queries, asked.texts))
             print_table(size, results[str(size)])
             asked.json.parent.mkdir(exist_ok=True)
             asked.json.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n")

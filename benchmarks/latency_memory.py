@@ -23,6 +23,7 @@ from lore.records import FRAGMENT_KINDS, Draft, NewMessage, Part, Role
 from lore.settings import Settings
 from lore.store import vectors
 from lore.store.database import Database
+from real_texts import RealTexts
 
 FRAGMENT_SHARE = 0.05
 EMBED_BATCH, EMBED_LAST = 4_096, 2_000
@@ -38,11 +39,17 @@ class Place:
     root: Path
     size: int
     queries: int
+    texts: Path | None = None
+    """The folder of evaluation data whose texts fill the memory; made-up texts without one."""
 
     @property
     def home(self) -> Path:
         """Return the home folder of the memory."""
-        return self.root / f"memory-{self.size}"
+        return self.root / f"{'real' if self.texts else 'memory'}-{self.size}"
+
+    def corpus(self) -> Corpus | RealTexts:
+        """Return the source of the texts."""
+        return RealTexts(self.texts) if self.texts else Corpus()
 
     @property
     def plain(self) -> Path:
@@ -91,7 +98,7 @@ def build(place: Place) -> Figures:
     place.home.mkdir(parents=True, exist_ok=True)
     place.plain.unlink(missing_ok=True)
     fragment_count = int(place.size * FRAGMENT_SHARE)
-    corpus, embedder = Corpus(), place.embedder()
+    corpus, embedder = place.corpus(), place.embedder()
     heard: list[str] = []
     figures: Figures = {}
     with open_memory(place.home, embedder) as memory, plain_table(place.plain) as keep:
@@ -122,7 +129,8 @@ def build(place: Place) -> Figures:
         store_notes(memory, notes)
         figures["store_fragments_per_cpu_s"] = len(notes) / (time.process_time() - started)
         figures |= embed_all(memory, embedder)
-    place.questions.write_text(json.dumps(make_questions(heard, 1_000)))
+    asked = corpus.questions() if isinstance(corpus, RealTexts) else make_questions(heard, 1_000)
+    place.questions.write_text(json.dumps(asked))
     figures |= {"raw_bytes": raw_bytes, "items": len(heard) + len(notes)}
     place.built.write_text(json.dumps(figures))
     return figures

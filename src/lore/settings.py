@@ -179,6 +179,12 @@ class Settings:
     capture_redact_allow: tuple[str, ...] = _setting(
         (), "Patterns of text that is never redacted.", PATTERNS
     )
+    capture_exclude: tuple[str, ...] = _setting(
+        (), "Globs of folders whose sessions are never stored; 'codex:GLOB' for one agent."
+    )
+    recall_everywhere: bool = _setting(
+        default=False, doc="Whether agents search all projects at once, not their own first."
+    )
     embed_provider: str = _setting(
         "local",
         "Provider of embeddings; 'none' searches by keywords only.",

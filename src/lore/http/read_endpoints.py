@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar, overload
 
 from pydantic import Field
 
+from lore import __version__
 from lore.http.endpoint import A, Cursor, Endpoint, Id, InProject, Limit, Name, NoArguments
 from lore.memory import Memory
 from lore.memory.context import MAX_PAGE_SIZE
@@ -178,6 +179,28 @@ def _stats(memory: Memory, _a: NoArguments, _caller: Caller) -> Stats:
     return memory.maintenance.stats()
 
 
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of the server: whether it can write, and how much waits for a vector."""
+
+    version: str
+    read_only: bool
+    items: int
+    waiting: int
+    notice: str
+
+
+def _status(memory: Memory, _a: NoArguments, _caller: Caller) -> Status:
+    stats = memory.maintenance.stats()
+    return Status(
+        version=__version__,
+        read_only=memory.database.read_only,
+        items=stats.messages + stats.distillations + stats.fragments,
+        waiting=stats.waiting,
+        notice=stats.notice,
+    )
+
+
 def _spend(memory: Memory, a: OfSpend, _caller: Caller) -> Spending:
     page = memory.budget.page_of_spend(limit=a.limit, cursor=a.cursor)
     report = memory.budget.spend_report(since=a.since, by=a.by)
@@ -250,6 +273,7 @@ READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
         "/conflicts", "Fragments that contradict each other.", OfProject, _conflicts,
         item=Contradiction,
     ),
+    _get("/status", "Version and state of the memory.", NoArguments, _status, result=Status),
     _get("/stats", "What the memory holds.", NoArguments, _stats, result=Stats),
     _get("/spend", "What calls to models cost and saved.", OfSpend, _spend, result=Spending),
 )  # fmt: skip

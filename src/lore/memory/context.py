@@ -122,6 +122,8 @@ class MemoryContext:
             self.ledger.close()
         self.sources.close()
         self.database.close()
+        if self.ledger is not None:
+            self.ledger.close_journal()
 
 
 class MemoryPart:

@@ -26,6 +26,7 @@ from lore.records import CaptureResult, InjectedItem, Injection, PromptCandidate
 from lore.store import dialogue_state, fragments, items, sessions
 from lore.store.database import Connection
 from lore.text import call_text, goals, message_features, tokens
+from lore.text.private_text import hide_private
 from lore.validation import Count, Seconds, validate_methods
 
 BRIEFING_TOKENS = 500
@@ -225,7 +226,7 @@ class Prompts(MemoryPart):
             try:
                 return prompt_hits.find_prompt_hits(
                     self._sources,
-                    self._redactor.redact(request.text),
+                    self._redactor.redact(hide_private(request.text)),
                     project_n=self._project_of(db, project),
                     without=_family(db, session),
                     now=now or self._database.now(),

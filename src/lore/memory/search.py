@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from lore.errors import InvalidInput
 from lore.memory.context import MemoryPart
 from lore.recall import answer as answering
-from lore.recall import item_details, search
+from lore.recall import item_details, search, time_spans
 from lore.recall.answer import Request
 from lore.recall.item_details import Direction
 from lore.recall.search import SearchRequest
@@ -29,7 +30,11 @@ from lore.records import (
 )
 from lore.store import fragments as fragment_store
 from lore.store import items
+from lore.text.private_text import hide_private
 from lore.validation import Count, Whole, validate_methods
+
+if TYPE_CHECKING:
+    from lore.memory.facade import Memory
 
 
 @validate_methods
@@ -51,7 +56,7 @@ class Search(MemoryPart):
         log: bool = True,
     ) -> list[Hit]:
         """Search fragments; `deep` follows the graph to related ones."""
-        query, project = self._redactor.redact(query), self._redactor.redact(project)
+        query, project = self._redact_query(query), self._redactor.redact(project)
         request = SearchRequest(
             query, parent_id, depth, limit, deep, kind, origin, since, project, self._database.now()
         )
@@ -88,7 +93,7 @@ class Search(MemoryPart):
         ask. `types` limits the types of items.
         """
         started = time.perf_counter()
-        query = self._redactor.redact(query)
+        query = self._redact_query(query)
         request = Request(
             query=query,
             scope=scope,
@@ -203,7 +208,29 @@ class Search(MemoryPart):
                 now=self._database.now(),
             )  # fmt: skip
 
+    def moment(self, text: str) -> datetime:
+        """Return the start of the time that a text names: a date, or 'last week'."""
+        return time_spans.since(text, self._database.now())
+
+    def _redact_query(self, query: str) -> str:
+        """Return a query as it may be logged: without secrets and private text."""
+        return self._redactor.redact(hide_private(query))
+
     def short_ids(self, ids: Sequence[str]) -> dict[str, str]:
         """Return for each id the shortest unique prefix."""
         with self._database.read() as db:
             return items.short_ids(db, ids)
+
+
+def ask_project_first(
+    memory: Memory, folder: str, ask: Callable[[str], Answer], project: str = ""
+) -> Answer:
+    """Return the answer of the project of a folder; of `project`, or all, if it has none.
+
+    The setting `recall.everywhere` leaves out the folder.
+    """
+    if folder and not memory.settings.recall_everywhere:
+        own = memory.sessions.find_project(folder)
+        if own is not None and (answer := ask(own.id)).hits and answer.relevant:
+            return answer
+    return ask(project)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from lore import projects
-from lore.capture import export_import, message_capture
+from lore.capture import exclusion, export_import, message_capture
 from lore.capture.message_capture import Conversation
 from lore.errors import NotFound
 from lore.memory import context
@@ -73,9 +73,15 @@ class Sessions(MemoryPart):
         A session stays in the project that was named first; `lore doctor` lists sessions for which
         another was named later.
         """
+        if self.is_excluded(agent, project):
+            return []
         details = (title, branch, parent, tuple(files), channel)
         conversation = Conversation(session, agent, project, *details)
         return message_capture.capture(self._database, conversation, new, redactor=self._redactor)
+
+    def is_excluded(self, agent: str, folder: str) -> bool:
+        """Return whether the setting `capture.exclude` keeps a folder out of memory."""
+        return exclusion.is_excluded(self._settings.capture_exclude, agent, folder)
 
     def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
         """Return how much `capture_files` would read, and how long that may take."""
@@ -97,6 +103,7 @@ class Sessions(MemoryPart):
         how = ReadOptions(
             self._database, adapter_registry.find_adapter,
             redactor=self._redactor, dry_run=dry_run, stopping=stopping,
+            exclude=self._settings.capture_exclude,
         )  # fmt: skip
         return transcript_capture.capture_files(
             how, self._transcripts(paths, since), progress=progress
@@ -123,6 +130,18 @@ class Sessions(MemoryPart):
         return export_import.import_lines(
             self._database, lines, key=home_key(self._settings, "export"), trust=trust,
             redactor=self._redactor, progress=progress,
+        )  # fmt: skip
+
+    def import_memory(self, kind: str, path: Path, *, trust: bool = False) -> ImportResult:
+        """Import the knowledge of another memory: claude-mem, mem0 or basic-memory.
+
+        Without `trust` it is stored as a peer's words, which are found only by asking.
+        """
+        from lore.capture import foreign_memories
+
+        return export_import.import_records(
+            self._database, foreign_memories.read_records(kind, path),
+            foreign=not trust, redactor=self._redactor,
         )  # fmt: skip
 
     def episode(self, session: str) -> Episode | None:

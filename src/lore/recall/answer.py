@@ -198,6 +198,8 @@ def fit_standing_instructions(
     budget = sources.settings.recall_standing_tokens
     fitting = []
     for entry in entries:
+        if len(entry.text) * tokens.TOKENS_PER_CHAR > budget + 1:
+            continue  # most are too long once the budget is nearly spent: not worth counting
         size = tokens.count(entry.text)
         if size <= budget:
             budget -= size

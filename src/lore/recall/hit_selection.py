@@ -21,7 +21,7 @@ NEARLY_SAME = 0.9
 QUOTED = 0.7
 """A message is a duplicate of a shown distillation line that has this share of its words."""
 
-_PAGE, _SPARE = 10, 2
+_PAGE, _SPARE = 15, 2
 """Candidates are loaded page by page: the budget is often spent after a few."""
 
 

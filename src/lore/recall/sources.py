@@ -35,6 +35,8 @@ _NOT_ALNUM = re.compile(r"[^\w]+|_")
 def plain(text: str) -> str:
     """Return a text in lower case with blanks for everything but letters and digits."""
     lowered = text.lower()
+    if lowered.isascii():
+        return f" {lowered.encode().translate(_BLANKS).decode()} "
     narrow = lowered.encode("ascii", "replace")
     if len(narrow) < _DENSE * len(lowered.encode()):
         return f" {_NOT_ALNUM.sub(' ', lowered)} "

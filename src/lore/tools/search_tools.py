@@ -12,6 +12,7 @@ from pydantic import Field
 
 from lore.errors import AmbiguousId, NotFound
 from lore.memory import Memory
+from lore.memory.search import ask_project_first
 from lore.records import Answer, Edge, FragmentKind, Hit, ItemType, Origin, Reading, Scope
 from lore.text import tokens
 from lore.tools import tool_output
@@ -238,6 +239,10 @@ class RecallArguments(Question):
     task_type: TaskType | None = Field(
         None, description="What you are doing; kept for later, changes nothing yet."
     )
+    everywhere: bool = Field(
+        False,  # noqa: FBT003 - the default
+        description="Search all projects at once, not the present one first.",
+    )
 
 
 class Recalled(Result):
@@ -274,13 +279,7 @@ def recall(memory: Memory, arguments: RecallArguments, caller: Caller) -> Outcom
     ids = _find_ids(arguments.query)
     if ids and (whole := _find_whole(memory, ids, caller)):
         return whole
-    answer = memory.recall(
-        arguments.query,
-        scope=arguments.scope,
-        limit=arguments.limit,
-        session=_session(memory, arguments.scope, caller),
-        project=_project(memory, arguments.scope, caller),
-    )
+    answer = _answer(memory, arguments, caller)
     if not answer.hits and not answer.standing:
         return Outcome(_noticed(_NOTHING, answer.notice), _recalled((), (), answer))
     short = memory.search.short_ids([hit.id for hit in (*answer.hits, *answer.standing)])
@@ -291,6 +290,22 @@ def recall(memory: Memory, arguments: RecallArguments, caller: Caller) -> Outcom
     hits = _fill(sheet, answer, short, for_standing)
     sheet.add(*(line for _, line in standing))
     return Outcome(sheet.text(), _recalled(hits, tuple(hit for hit, _ in standing), answer))
+
+
+def _answer(memory: Memory, arguments: RecallArguments, caller: Caller) -> Answer:
+    scope = arguments.scope
+
+    def ask(project: str) -> Answer:
+        return memory.recall(
+            arguments.query,
+            scope=scope,
+            limit=arguments.limit,
+            session=_session(memory, scope, caller),
+            project=project,
+        )
+
+    folder = "" if arguments.everywhere or scope != "all" else caller.project
+    return ask_project_first(memory, folder, ask, _project(memory, scope, caller))
 
 
 def _find_ids(query: str) -> list[str]:

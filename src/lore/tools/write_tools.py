@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
+from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import EdgeKind, FragmentKind, RememberResult, Storing, Title
 from lore.tools import tool_output
@@ -43,6 +44,9 @@ class StoreResult(Result):
 
 def store(memory: Memory, arguments: StoreArguments, caller: Caller) -> Outcome:
     """Store a fragment in the caller's name, unless it is a duplicate."""
+    if memory.sessions.is_excluded("mcp", caller.project):
+        msg = "Nothing is stored in this folder: the setting capture.exclude names it."
+        raise InvalidInput(msg)
     stored = memory.remember(
         arguments.content,
         summary=arguments.summary,
