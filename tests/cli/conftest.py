@@ -90,7 +90,7 @@ def environment(home: Path | str | None, **changes: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("LORE_") and name not in ("PYTHONDONTWRITEBYTECODE", "NO_COLOR")
     }
-    given = {"LORE_EMBED_PROVIDER": "none", "PYTHONPYCACHEPREFIX": str(BYTECODE)}
+    given = {"LORE_EMBED_PROVIDER": "none", "PYTHONPYCACHEPREFIX": str(BYTECODE), "PAGER": "cat"}
     if home is not None:
         given["LORE_HOME"] = str(home)
     merged = {**kept, **given, **changes}

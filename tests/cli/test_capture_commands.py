@@ -100,7 +100,7 @@ def test_capture_prints_how_to_delete_what_it_stored(lore: Lore, transcript: Pat
 
 def test_without_transcripts_capture_names_the_searched_folders(lore: Lore, tmp_path: Path):
     done = lore("capture", "--all", env={"HOME": str(tmp_path)}).works()
-    assert "No transcripts found in ~/.claude/projects" in done.err
+    assert "No transcripts found in the folders of Claude Code" in done.err
 
 
 def test_older_files_are_not_reported_as_known(lore: Lore, transcript: Path):

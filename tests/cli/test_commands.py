@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.settings import load
-from tests.cli.conftest import Lore, Seeded
+from tests.cli.conftest import Lore, Seeded, run_process
 from tests.recall.talk import say
 
 WHOLE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -134,7 +135,6 @@ def test_a_limit_out_of_range_is_a_usage_error(seeded: Seeded, command: str, lim
         ("nonsense",),
         ("recall",),
         ("recall", "--nonsense"),
-        ("recall", "a", "b"),
         ("link", "a"),
         ("model", "nonsense"),
         ("--nonsense",),
@@ -335,3 +335,26 @@ def test_remember_applies_to_the_current_repository(lore: Lore, tmp_path: Path):
         "The moon is full on the 24th": False,
         "Lamps are lit at dusk": False,
     }
+
+
+def test_recall_searches_the_current_repository_first(tmp_path: Path):
+    facts = {
+        "pier": "Deploys go through the pier script",
+        "tide": "Deploys go through the tide tool",
+    }
+    env = {"LORE_EMBED_PROVIDER": "none"}
+    for name, fact in facts.items():
+        subprocess.run(["git", "init", "--quiet", str(tmp_path / name)], check=True)
+        run_process("remember", fact, home=tmp_path / "home", env=env, cwd=tmp_path / name).works()
+
+    def recall(*words: str) -> str:
+        return (
+            run_process("recall", *words, home=tmp_path / "home", env=env, cwd=tmp_path / "pier")
+            .works()
+            .out
+        )
+
+    assert facts["pier"] in recall("how", "do", "deploys", "go")
+    assert facts["tide"] not in recall("how", "do", "deploys", "go")
+    assert facts["tide"] in recall("how", "do", "deploys", "go", "--everywhere")
+    assert facts["tide"] in recall("the", "tide", "tool"), "nothing is found in the repository"

@@ -119,3 +119,14 @@ def test_no_changed_field_causes_a_traceback(
 def test_imported_items_can_be_read(seed: Seeded, lore: Lore, name: str, junk: object):
     lines = [json.loads(line) for line in seed("export").works().out.splitlines()]
     lore("import", "-", "--trust", stdin=changed(lines, 1, name, junk)).fails_with(2)
+
+
+def test_the_knowledge_of_another_memory_is_imported_as_a_peers(tmp_path: Path):
+    lore = Lore(tmp_path / "home")
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "Tea.md").write_text("# Tea\n\n- [method] Steep it #brew\n")
+    command = ("import", "--from", "basic-memory", str(notes))
+    assert "3 records imported as a peer's" in lore(*command).works().out
+    assert "0 records imported" in lore(*command).works().out
+    lore("import", "--from", "cake", str(notes)).fails_with(2)

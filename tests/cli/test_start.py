@@ -28,7 +28,7 @@ NEEDLESS = {
 """What some commands need, and a list of all commands does not; the records alone took a fifth."""
 
 
-def loaded_by(home: Path, *arguments: str) -> set[str]:
+def loaded_by(home: Path, *arguments: str, **env: str) -> set[str]:
     """Return the modules that a command has imported when it ends."""
     script = (
         "import sys, json, atexit; from lore.cli import main\n"
@@ -36,7 +36,10 @@ def loaded_by(home: Path, *arguments: str) -> set[str]:
         f"main({list(arguments)!r})"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=True, env=environment(home)
+        [sys.executable, "-c", script],
+        capture_output=True,
+        check=True,
+        env=environment(home, **env),
     )
     return set(json.loads(done.stderr.splitlines()[-1]))
 

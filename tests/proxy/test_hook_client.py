@@ -29,19 +29,21 @@ def answered(home: Path, event: str = "UserPromptSubmit", stdin: bytes = INPUT) 
     """Run the hook until it was in time: a machine may have much else to do."""
 
     def once() -> bytes:
-        done = run_hook(home, event, stdin=stdin)
+        done = run_hook(home, event, stdin=stdin, LORE_INJECT_WITHIN_MS="4000")
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout
 
     return eventually(once)
 
 
-def run_hook(home: Path, *words: str, stdin: bytes = INPUT) -> subprocess.CompletedProcess[bytes]:
+def run_hook(
+    home: Path, *words: str, stdin: bytes = INPUT, **env: str
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [*PROGRAM, "--home", str(home), "hook", *words],
         input=stdin,
         capture_output=True,
-        env=environment(home),
+        env=environment(home, **env),
         timeout=60,
         check=False,
     )

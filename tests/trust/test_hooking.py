@@ -23,7 +23,12 @@ def test_a_session_that_begins_on_a_full_disk_is_told_what_can_be_read(disk: Pat
             [*PROGRAM, "--home", str(home), "hook", event],
             input=json.dumps(told).encode(),
             capture_output=True,
-            env=environment(home, LORE_MCP_START="false", LORE_EMBED_PROVIDER="none"),
+            env=environment(
+                home,
+                LORE_MCP_START="false",
+                LORE_EMBED_PROVIDER="none",
+                LORE_INJECT_WITHIN_MS="4000",
+            ),
             timeout=60,
             check=False,
         )

@@ -83,6 +83,11 @@ def hook(
     fast_path.serve_hook(str(context.obj or ""), event)
 
 
+def statusline(context: Context) -> None:
+    """Print one line for the status line of Claude Code: memory, spend today, digest progress."""
+    fast_path.print_statusline(str(context.obj or ""))
+
+
 def tool(
     context: Context,
     name: Annotated[str, Argument(help="Name of a tool; without it, list all tools.")] = "",

@@ -8,10 +8,13 @@ import io
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 from typer import Context, Option
 from typer.main import get_command_name
 from typer.models import CommandInfo
@@ -21,18 +24,20 @@ from lore.cli import agent_commands as agent
 from lore.cli import browse_commands as browse
 from lore.cli import daemon_commands as daemon
 from lore.cli import digest_commands as digest
+from lore.cli import help_text, setup_commands
 from lore.cli import knowledge_commands as knowledge
 from lore.cli import maintenance_commands as maintenance
 from lore.cli import search_commands as search
-from lore.cli import setup_commands
 from lore.cli.capture_commands import capture
 from lore.cli.config_commands import config
 from lore.cli.demo import demo
 from lore.cli.eval_commands import evaluate
 from lore.cli.fast_path import home_of
 from lore.cli.gateway_commands import gateway, spend
+from lore.cli.invocation import shared_memory
 from lore.cli.output import INTERRUPTED, one_line
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
+from lore.proxy.pager import is_paged, print_paged
 
 _LONGEST = 400
 """An error is printed on one line of at most this many characters."""
@@ -40,8 +45,30 @@ _LONGEST = 400
 _INVALID_TEXT = re.compile("[\0\ud800-\udfff]")
 """Invalid characters of arguments: not UTF-8, or not allowed in the store."""
 
+
+class LoreCommands(typer.core.TyperGroup):
+    """All commands: help in groups, and a hint for an unknown command."""
+
+    def get_help(self, ctx: Any) -> str:  # noqa: ARG002 - as typer calls it
+        """Return the help of `lore`."""
+        summaries = {
+            name: (command.help or "").strip().partition("\n")[0]
+            for name, command in self.commands.items()
+        }
+        return help_text.describe_commands(summaries)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Find a command by its name."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            hint = help_text.suggest(args[0], list(self.commands))
+            msg = f"There is no command '{args[0]}'."
+            raise InvalidInput(msg, hint=f"{hint} 'lore --help' lists all.".strip())
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="lore",
+    cls=LoreCommands,
     invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -58,9 +85,9 @@ _COMMANDS = (
     maintenance.import_file, maintenance.embed, maintenance.doctor, demo,
     daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser,
     agent.mcp, agent.hook, agent.tool, gateway, spend,
-    setup_commands.setup, setup_commands.run, config,
+    setup_commands.setup, setup_commands.run, config, agent.statusline,
 )  # fmt: skip
-"""In the order of the help."""
+"""Every command; `help_text.GROUPS` has their order."""
 
 _NAMES = {access.open_browser: "open", maintenance.import_file: "import"}
 _PASS_ON: dict[object, dict[str, object]] = {
@@ -93,7 +120,8 @@ def options(
     context: Context,
     home: Annotated[str | None, Option(help="Folder of the memory (LORE_HOME, ~/.lore).")] = None,
     version: Annotated[  # noqa: ARG001 - handled by its callback
-        bool, Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool,
+        Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Long-term memory for AI agents: remember, recall, search, forget."""
@@ -105,6 +133,22 @@ def options(
         print(context.get_help())
 
 
+@app.command("help")
+def show_help(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="A command.", metavar="[COMMAND]")
+    ] = None,
+) -> None:
+    """Show the help of all commands, or of one."""
+    raise typer.Exit(run([*(words or ()), "--help"]))
+
+
+@app.command()
+def upgrade() -> None:
+    """Print the command that upgrades Lore, as it was installed."""
+    print(help_text.upgrade_command(sys.prefix))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its exit code."""
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -113,13 +157,15 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_run([_INVALID_TEXT.sub("\ufffd", argument) for argument in words]))
+    sys.exit(run(words))
 
 
-def _run(arguments: list[str]) -> int:
+def run(words: list[str]) -> int:
     """Run one command, print its error on one line, and return its exit code."""
+    arguments = [_INVALID_TEXT.sub("\ufffd", argument) for argument in words]
     try:
-        code = _trim_commands(arguments)(arguments, prog_name="lore", standalone_mode=False)
+        with _paged(arguments):
+            code = _trim_commands(arguments)(arguments, prog_name="lore", standalone_mode=False)
         sys.stdout.flush()
     except LoreError as error:
         return _print_error(error)
@@ -135,6 +181,29 @@ def _run(arguments: list[str]) -> int:
     if code == INTERRUPTED:
         print("\nlore: Interrupted; what was acknowledged is stored.", file=sys.stderr)
     return code or 0
+
+
+@contextmanager
+def _paged(arguments: list[str]) -> Iterator[None]:
+    """Show the output of a command in a pager if a terminal is too small for it."""
+    _, rest = home_of(arguments)
+    screen = sys.stdout
+    if not screen.isatty() or shared_memory() or not is_paged(rest):
+        yield
+        return
+    sys.stdout = pages = _Pages()
+    try:
+        yield
+    finally:
+        sys.stdout = screen
+        print_paged(pages.getvalue(), dict(os.environ))  # noqa: TID251 - for another program
+
+
+class _Pages(io.StringIO):
+    """Output that a terminal is going to show."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def _trim_commands(arguments: list[str]) -> typer.Typer:

@@ -38,7 +38,9 @@ _MOST_PROBLEMS = 20
 _MOST_FILES = 20
 """How many files are listed with their counts; --json has all of them."""
 
-_PLACES = "~/.claude/projects, ~/.codex/sessions and ~/.local/share/opencode"
+_PLACES = (
+    "the folders of Claude Code, Codex, opencode, pi, Gemini CLI, Copilot CLI, Cursor and Cline"
+)
 """Where agents store transcripts, as the adapters look for them."""
 
 

@@ -1,4 +1,4 @@
-"""Fast path for the commands that agents start all the time: `lore mcp` and `lore hook`.
+"""Fast path for the commands that agents start all the time, and for those that the daemon runs.
 
 It uses the standard library only, as long as the daemon of the home runs.
 """
@@ -42,6 +42,31 @@ def run(arguments: list[str]) -> bool:
     if rest[:1] == ["hook"] and len(rest) > 1 and not rest[1].startswith("-"):
         serve_hook(home, rest[1])
         return True
+    if rest == ["statusline"]:
+        print_statusline(home)
+        return True
+    return _run_in_daemon(home, arguments, rest)
+
+
+def print_statusline(given_home: str) -> None:
+    """Print what the daemon of a home does, on one line."""
+    from lore.proxy import status_line
+
+    home = _find_home(given_home)
+    sys.stdout.write(f"{status_line.describe(home)}\n")
+
+
+def _run_in_daemon(given_home: str, arguments: list[str], rest: list[str]) -> bool:
+    """Let the daemon run a command, and exit with its code; return False if it cannot."""
+    from lore import __version__
+    from lore.proxy import command_client
+
+    home = _find_home(given_home)
+    code = (
+        command_client.run_command(home, __version__, arguments, rest, os.environ) if home else None
+    )
+    if code is not None:
+        sys.exit(code)
     return False
 
 
@@ -132,7 +157,14 @@ def serve_hook(given_home: str, event: str) -> None:
     if event == WAKE:
         start_daemon(home)
         return
-    hook_client.run_hook(event, home, _wake, _answer_without_daemon)
+    within_ms = os.environ.get("LORE_INJECT_WITHIN_MS", "")
+    hook_client.run_hook(
+        event,
+        home,
+        _wake,
+        _answer_without_daemon,
+        within_s=int(within_ms) / 1_000 if within_ms.isdecimal() else 0.0,
+    )
 
 
 def _wake(home: str) -> None:

@@ -20,6 +20,7 @@ from lore.cli.options import (
     Text,
     Yes,
     absolute,
+    current_repository,
     given_path,
     names_of,
 )
@@ -99,7 +100,7 @@ def remember(
         msg = "Use --project or --everywhere, not both."
         raise InvalidInput(msg)
     if not everywhere and not project:
-        project = _repository()
+        project = current_repository()
     with open_memory(context, create=True) as memory:
         result = memory.remember(
             read_text(text),
@@ -124,19 +125,6 @@ def remember(
         notice(f"Stored below '{one_line(result.parent.title, 60)}'.")
     if result.outcome == "stored":
         notice(_where(project))
-
-
-def _repository() -> str:
-    """Return the current folder if it is in a repository, else ''."""
-    from lore.settings import resting_threads
-
-    with resting_threads():
-        from lore.projects import ProjectFinder
-    try:
-        here = str(Path.cwd())
-    except FileNotFoundError:
-        return ""
-    return ProjectFinder().find_repository(here)
 
 
 def _where(project: str) -> str:
@@ -301,6 +289,9 @@ def forget(
         print_json({"forgotten": count, "dry_run": dry_run, "ids": preview.ids, **ids})
         return
     _print_forgotten(count, names, dry_run=dry_run)
+    for page in preview.pages:
+        print(f"{one_line(str(page))} {'would lose' if dry_run else 'lost'} the entries with it.")
+        print("   The history of the repository still has them.")
 
 
 def _warn_of_short(match: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
@@ -28,7 +29,7 @@ from lore.errors import InvalidInput, NotFound, StoreDamaged
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import Check, Stats
+    from lore.records import Check, ImportResult, Stats
 
 
 _STANDARD = Path("-")
@@ -47,9 +48,10 @@ def stats(context: Context, json: Json = False) -> None:
     print_columns(
         ("   project", one_line(path), counted(count, "item")) for path, count in figures.projects
     )
-    for job in figures.jobs:
-        error = f"  {one_line(job.last_error)}" if job.last_error else ""
-        print(f"   job        {job.kind}, {job.progress:,} of {job.total:,}, {job.state}{error}")
+    if figures.jobs:
+        states = Counter(job.state for job in figures.jobs)
+        by_state = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
+        print(f"   {'jobs':<14}{len(figures.jobs):>12,}   {by_state}: 'lore jobs' lists them")
     notice(figures.notice)
 
 
@@ -94,15 +96,19 @@ def backup(
 def restore(
     context: Context,
     file: Annotated[Path, Argument(help="A backup.", parser=given_path, metavar="FILE")],
+    trust: Annotated[
+        bool, Option("--trust", help="It is mine, although this memory did not seal it.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Replace the database by a backup.
 
-    The former database is kept, and what was forgotten stays forgotten.
+    The former database is kept, and what was forgotten stays forgotten. A backup that this memory
+    did not seal is refused without --trust.
     """
     from lore.memory import restore_backup
 
-    former = restore_backup(file, home=context.obj)
+    former = restore_backup(file, home=context.obj, trust=trust)
     if json:
         print_json({"restored": file, "former": former})
         return
@@ -172,13 +178,22 @@ def import_file(
             help="For an export of another home: trust it as yours, or store it as a peer's.",
         ),
     ] = None,
+    origin: Annotated[
+        str, Option("--from", help="Another memory: claude-mem, mem0 or basic-memory.")
+    ] = "",
     json: Json = False,
 ) -> None:
-    """Import an export.
+    """Import an export, or with --from the knowledge of another memory.
 
     What is here already, or was forgotten, is skipped. An export of another home needs --trust or
-    --no-trust: knowledge of a peer is found only by asking, and deletes nothing.
+    --no-trust: knowledge of a peer is found only by asking, and deletes nothing. Knowledge of
+    another memory is a peer's unless you add --trust.
     """
+    if origin:
+        with open_memory(context, create=True) as memory:
+            result = memory.sessions.import_memory(origin, file, trust=bool(trust))
+        _print_import(result, json=json)
+        return
     with (
         _to_import(file) as source,
         open_memory(context, create=True) as memory,
@@ -187,6 +202,10 @@ def import_file(
         counts = memory.sessions.import_lines(
             source, trust=trust, progress=lambda done: report(done, None)
         )
+    _print_import(counts, json=json)
+
+
+def _print_import(counts: ImportResult, *, json: bool) -> None:
     if json:
         print_json(counts)
         return

@@ -9,14 +9,28 @@ from typing import Annotated
 import typer
 from typer import Argument, Context, Option
 
+from lore.cli.invocation import working_folder
 from lore.errors import InvalidInput
 
 
 def absolute(project: str) -> str:
     """Return a relative path of a project as an absolute one; a name stays a name."""
     if project.startswith((".", "~")) or "/" in project:
-        return str(Path(project).expanduser().absolute().resolve())
+        return str((working_folder() / Path(project).expanduser()).resolve())
     return project
+
+
+def current_repository() -> str:
+    """Return the current folder if it is in a repository, else ''."""
+    from lore.settings import resting_threads
+
+    with resting_threads():
+        from lore.projects import ProjectFinder
+    try:
+        here = str(working_folder())
+    except FileNotFoundError:
+        return ""
+    return ProjectFinder().find_repository(here)
 
 
 def given_path(path: str) -> Path:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 from typer import Context
 
+from lore.cli import invocation
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -44,16 +45,20 @@ def open_memory(
 ) -> Iterator[Memory]:
     """Open the memory of the command line; only commands that store something create one.
 
-    With `or_empty`, a missing memory is replaced by an empty one that leaves nothing behind.
+    With `or_empty`, a missing memory is replaced by an empty one that leaves nothing behind. In the
+    daemon, commands share its memory.
     """
     from lore.settings import load, resting_threads
 
+    loaded = load(invocation.environ(), home=context.obj, project_dir=invocation.working_folder())
+    notice(loaded.warning)
+    if shared := invocation.shared_memory():
+        yield shared
+        return
+    config = loaded.settings
     with resting_threads():
         from lore.memory import Memory
 
-    loaded = load(home=context.obj, project_dir=Path.cwd())
-    notice(loaded.warning)
-    config = loaded.settings
     if or_empty and _is_yet_to_come(config):
         from tempfile import TemporaryDirectory
 
@@ -76,14 +81,14 @@ def load_settings(context: Context) -> Settings:
     """Return the settings of the home that the command line names."""
     from lore.settings import load
 
-    return load(home=context.obj).settings
+    return load(invocation.environ(), home=context.obj).settings
 
 
 def called() -> str:
     """Return the command by which this user runs Lore."""
     from lore.settings import runs_by_uv
 
-    return "uv run lore" if runs_by_uv() else "lore"
+    return "uv run lore" if runs_by_uv(invocation.environ()) else "lore"
 
 
 def notice(text: str) -> None:
@@ -165,7 +170,8 @@ def diff_line(line: str) -> str:
 def _styled(text: str, **style: Any) -> str:
     from lore.settings import wants_colour
 
-    return typer.style(text, **style) if sys.stdout.isatty() and wants_colour() else text
+    has_colour = sys.stdout.isatty() and wants_colour(invocation.environ())
+    return typer.style(text, **style) if has_colour else text
 
 
 def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
@@ -219,10 +225,11 @@ def plain(value: Any) -> Any:
 def read_text(argument: str) -> str:
     """Return the text of an argument, or standard input if it is '-'."""
     if argument == "-":
-        if sys.stdin is None:
+        text = invocation.find_stdin()
+        if text is None:
             msg = "Standard input is missing."
             raise InvalidInput(msg)
-        return sys.stdin.buffer.read().decode("utf-8", "replace")
+        return text
     return argument
 
 

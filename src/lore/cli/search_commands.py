@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Argument, Context, Option
 
-from lore.cli.options import Json, Project, Recipe, names_of
+from lore.cli.options import Json, Project, Recipe, current_repository, names_of
 from lore.cli.output import (
     bold,
     coloured,
@@ -24,11 +25,24 @@ from lore.cli.output import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from lore.memory import Memory
     from lore.records import Answer, Hit, RecallTrace, Scope, Signal
 
-Query = Annotated[str, Argument(help="The question, or '-' for standard input.")]
+Query = Annotated[
+    list[str], Argument(help="The question in one or more words, or '-' for standard input.")
+]
+
+HITS_SHOWN = 5
+HIT_LINES = 6
+"""Hits, and lines of each, that people are shown; `--all` shows everything, JSON always does."""
+
+_LINE_CHARS = 100
+"""A longer line of a hit counts as several."""
+
+_ALL_HITS, _ALL_TOKENS = 1000, 1_000_000
+"""Limits of an answer that is filtered afterwards."""
 
 STANDING_SHOWN = 3
 """Standing instructions shown with an answer; `lore standing` shows all."""
@@ -46,12 +60,38 @@ _LATEST = 20
 def recall(
     context: Context,
     query: Query,
-    scope: Annotated[
-        str, Option(help="all, session, project or knowledge.", autocompletion=names_of("SCOPES"))
-    ] = "all",
-    session: Annotated[str, Option(help="Id of the session that asks.")] = "",
+    limit: Annotated[
+        int | None,
+        Option(
+            "--limit",
+            "-n",
+            min=1,
+            max=1000,
+            help="Maximum number of hits (5; in JSON the setting).",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, Option("--all", help="Show all relevant hits, and each in full.")
+    ] = False,
+    since: Annotated[str, Option(help="Only newer items: a date, or 'last week'.")] = "",
+    until: Annotated[str, Option(help="Only items before this time.")] = "",
+    agent: Annotated[str, Option(help="Only conversations with this agent.")] = "",
+    kind: Annotated[
+        str,
+        Option(
+            help="Only this kind of fragment, or message or distillation.",
+            autocompletion=names_of("FRAGMENT_KINDS"),
+        ),
+    ] = "",
     project: Project = "",
-    limit: Annotated[int | None, Option(min=1, max=1000, help="Maximum number of hits.")] = None,
+    everywhere: Annotated[
+        bool, Option("--everywhere", help="Search all projects, not the current one first.")
+    ] = False,
+    session: Annotated[str, Option(help="Only this session, unless --scope is wider.")] = "",
+    scope: Annotated[
+        str | None,
+        Option(help="all, session, project or knowledge.", autocompletion=names_of("SCOPES")),
+    ] = None,
     budget: Annotated[int | None, Option(min=1, help="Maximum number of tokens.")] = None,
     recipe: Recipe = "",
     explain: Annotated[bool, Option("--explain", help="Show the scores behind each hit.")] = False,
@@ -60,24 +100,82 @@ def recall(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Answer a question from messages, distillations and fragments."""
+    """Answer a question from messages, distillations and fragments.
+
+    In a repository it searches there first, and everywhere if it finds nothing.
+    """
     with open_memory(context) as memory:
-        answer = memory.recall(
-            read_text(query),
-            scope=cast("Scope", scope),
-            session=session,
-            project=project,
-            limit=limit,
-            budget_tokens=budget,
-            recipe=recipe,
-            explain=explain,
-            why_not=tuple(why_not or ()),
-        )
+        from lore.memory.search import ask_project_first
+
+        filters = _Filters.parse(memory, since, until, agent, kind)
+        most = limit or (None if every or json else HITS_SHOWN)
+
+        default_scope = "session" if session else "all"
+
+        def ask(place: str) -> Answer:
+            return memory.recall(
+                _joined(query),
+                scope=cast("Scope", default_scope if scope is None else scope),
+                session=session,
+                project=place,
+                limit=_ALL_HITS if filters else most,
+                budget_tokens=_ALL_TOKENS if filters and budget is None else budget,
+                recipe=recipe,
+                explain=explain,
+                why_not=tuple(why_not or ()),
+            )
+
+        limited = everywhere or project or session or scope is not None
+        answer = ask_project_first(memory, "" if limited else current_repository(), ask, project)
+        if filters:
+            answer = filters.apply(memory, answer, most or memory.settings.recall_max_hits)
         notice(answer.notice)
         if json:
             print_json(answer)
         else:
-            print_answer(memory, answer, explain=explain)
+            print_answer(memory, answer, explain=explain, most_lines=None if every else HIT_LINES)
+
+
+def _joined(query: list[str]) -> str:
+    """Return a question that was written without quotes."""
+    return read_text(" ".join(query))
+
+
+@dataclass(frozen=True, slots=True)
+class _Filters:
+    """Limits of an answer to a time, an agent or a kind."""
+
+    since: datetime | None
+    until: datetime | None
+    agent: str
+    kind: str
+
+    @classmethod
+    def parse(
+        cls, memory: Memory, since: str, until: str, agent: str, kind: str
+    ) -> _Filters | None:
+        """Return the filters, or None if there are none."""
+        if not any((since, until, agent, kind)):
+            return None
+        moments = [memory.search.moment(text) if text else None for text in (since, until)]
+        return cls(moments[0], moments[1], agent.lower(), kind)
+
+    def apply(self, memory: Memory, answer: Answer, most: int) -> Answer:
+        """Return an answer with the hits that pass, at most so many."""
+        agents = {}
+        if self.agent:
+            agents = {one.id: one.agent for one in memory.sessions(limit=1_000_000)}
+        hits = tuple(hit for hit in answer.hits if self._passes(hit, agents))[:most]
+        return replace(answer, hits=hits, tokens=sum(hit.tokens for hit in hits))
+
+    def _passes(self, hit: Hit, agents: dict[str, str]) -> bool:
+        if self.since and hit.created_at < self.since:
+            return False
+        if self.until and hit.created_at >= self.until:
+            return False
+        if self.kind and self.kind not in (hit.kind, hit.type):
+            return False
+        return not self.agent or self.agent in agents.get(hit.session_id, "").lower()
 
 
 def search(
@@ -87,7 +185,9 @@ def search(
     depth: Annotated[
         int | None, Option(min=0, max=1000, help="Only this depth: 0 is broad, 3 is detail.")
     ] = None,
-    limit: Annotated[int, Option(min=1, max=1000, help="Maximum number of hits.")] = 10,
+    limit: Annotated[
+        int, Option("--limit", "-n", min=1, max=1000, help="Maximum number of hits.")
+    ] = 10,
     deep: Annotated[bool, Option("--deep", help="Follow the graph to related fragments.")] = False,
     kind: Annotated[
         str, Option(help="Only this kind.", autocompletion=names_of("FRAGMENT_KINDS"))
@@ -99,10 +199,10 @@ def search(
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Search the fragments: print ids and titles; 'lore read' shows them in full."""
+    """Search the fragments; 'lore read' shows one in full."""
     with open_memory(context) as memory:
         hits = memory.search(
-            read_text(query),
+            _joined(query),
             parent_id=parent,
             depth=depth,
             limit=limit,
@@ -132,24 +232,28 @@ def _titled(hit: Hit) -> str:
 def sessions(
     context: Context,
     query: Annotated[
-        str | None,
+        list[str] | None,
         Argument(help="The question, '-' for standard input; without it, the latest sessions."),
     ] = None,
     project: Project = "",
     limit: Annotated[
         int | None,
-        Option(min=1, max=1000, help="Maximum number of sessions (default: 5, or the latest 20)."),
+        Option(
+            "--limit",
+            "-n",
+            min=1,
+            max=1000,
+            help="Maximum number of sessions (default: 5, or the latest 20).",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Find the conversations in which something was done, or list the latest."""
+    """Find the session in which something was done, or list the latest."""
     with open_memory(context) as memory:
-        if query is None:
+        if not query:
             _print_latest(memory, project, limit or _LATEST, json=json)
             return
-        hits = memory.search.find_sessions(
-            read_text(query), project=project, limit=limit or _FITTING
-        )
+        hits = memory.search.find_sessions(_joined(query), project=project, limit=limit or _FITTING)
         notice(memory.notice_now)
         if json:
             print_json(hits)
@@ -206,18 +310,28 @@ def standing(context: Context, project: Project = "", json: Json = False) -> Non
 
 
 def print_answer(
-    memory: Memory, answer: Answer, *, explain: bool = False, hints: bool = True
+    memory: Memory,
+    answer: Answer,
+    *,
+    explain: bool = False,
+    hints: bool = True,
+    most_lines: int | None = None,
 ) -> None:
-    """Print an answer; `hints` name commands that continue in the same memory."""
+    """Print an answer; `hints` name commands that continue in the same memory.
+
+    Hits are cut after `most_lines` lines.
+    """
     hits = answer.hits if answer.relevant else answer.hits[:NEAREST_SHOWN]
     short = memory.search.short_ids([hit.id for hit in hits])
     if hits and not answer.relevant:
         print("Nothing relevant found; nearest:")
     for place, hit in enumerate(hits, 1):
         print(f"{bold(f'{place}. {_heading(hit)}')}  {dim(short[hit.id])}")
-        print(indented(hit.text))
-        if hit.answer:
-            print(f"   {dim('→ assistant')}\n{indented(hit.answer, 6)}")
+        text, cut = _beginning(hit.text, most_lines)
+        print(indented(text))
+        if hit.answer and not cut:
+            reply, _ = _beginning(hit.answer, most_lines)
+            print(f"   {dim('→ assistant')}\n{indented(reply, 6)}")
         print(f"   {dim(one_line(hit.why, 300))}")
         if explain:
             _print_signals(hit.signals)
@@ -232,6 +346,20 @@ def print_answer(
         tokens = answer.tokens if answer.relevant else sum(hit.tokens for hit in hits)
         onward = " 'lore read ID' shows one whole." if hints else ""
         print(dim(f"{shown}, {counted(tokens, 'token')}.{onward}"))
+
+
+def _beginning(text: str, most_lines: int | None) -> tuple[str, bool]:
+    """Return the first lines of a text, and whether it has more."""
+    lines, room = text.strip().split("\n"), most_lines or 0
+    if most_lines is None:
+        return text, False
+    for place, line in enumerate(lines):
+        rows = max(1, -(-len(line) // _LINE_CHARS))
+        if rows > room:
+            rest = line[: room * _LINE_CHARS].rstrip()
+            return "\n".join([*lines[:place], f"{rest}…"]), True
+        room -= rows
+    return text, False
 
 
 def _heading(hit: Hit) -> str:

@@ -314,8 +314,9 @@ def _print(agent: Agent, planned: list[Change], *, undo: bool, dry_run: bool) ->
 def _gateway_for_run(settings: Settings, agent: str) -> GatewayRoute | None:
     """Return the gateway for an agent started here; None, with a notice, if there is none.
 
-    A daemon is started if none runs.
+    A daemon is started if none runs, and a relay that starts it again if it dies.
     """
+    from lore.cli import relay
     from lore.proxy.address import LOOPBACK_HOSTS, find_address
     from lore.setup.launch import BASE_URLS, CUSTOM_HEADERS, GatewayRoute
 
@@ -342,7 +343,7 @@ def _gateway_for_run(settings: Settings, agent: str) -> GatewayRoute | None:
         pairs = (line.partition(":") for line in former.split(between))
         custom_headers = {name.strip(): value.strip() for name, _, value in pairs if value.strip()}
         headers = {**custom_headers, **headers}
-    return GatewayRoute(daemon.url, headers)
+    return GatewayRoute(relay.start(settings.home) or daemon.url, headers)
 
 
 def run(

@@ -103,7 +103,8 @@ def _is_valid_key(key: str) -> bool:
 def _lock_holder_pid(home: str) -> int | None:
     """Return the pid of the process that holds the lock of a home."""
     try:
-        file = os.open(os.path.join(home, LOCK_FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(os.path.join(home, LOCK_FILE), flags)
     except OSError:
         return None
     try:

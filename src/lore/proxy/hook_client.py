@@ -81,15 +81,19 @@ def run_hook(
     start_daemon: Callable[[str], None],
     answer_locally: Callable[[str, str, bytes], bytes],
     disk_of: Callable[[str], os.statvfs_result] = os.statvfs,
+    *,
+    within_s: float = 0.0,
 ) -> None:
     """Post the agent's input to the daemon and print the response; always exit with code 0.
 
     `start_daemon` does not wait for the daemon. `answer_locally` answers in this process where
-    no daemon can write its address because the disk is full.
+    no daemon can write its address because the disk is full. `within_s` overrides the time limit.
     """
     try:
         started = time.monotonic() - _process_age_s()
-        whole_s = SESSION_START_TIMEOUT_S if event == _SESSION_START else HOOK_TIMEOUT_S
+        whole_s = within_s or HOOK_TIMEOUT_S
+        if event == _SESSION_START:
+            whole_s = max(whole_s, SESSION_START_TIMEOUT_S)
         _exit_at(started + whole_s)
         address = find_address(home)
         if address is None:
@@ -100,7 +104,7 @@ def run_hook(
         elif event in NOTIFICATION_EVENTS:
             _post_in_background(event, address)
         else:
-            wanted_s = address.hook_s or HOOK_TIMEOUT_S
+            wanted_s = within_s or address.hook_s or HOOK_TIMEOUT_S
             until = started + (max(wanted_s, whole_s) if event == _SESSION_START else wanted_s)
             _exit_at(until)
             _print_response(event, address, until - PRINT_RESERVE_S)

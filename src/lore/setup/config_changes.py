@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lore import config_files
 from lore.errors import InvalidInput
 from lore.setup.agents import Agent, Edit
 
@@ -228,7 +229,7 @@ def _store_record(
         path: {"original": _packed(former.original), "digest": former.digest}
         for path, former in formers.items()
     }
-    record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    config_files.make_private_folder(record.parent)
     document: dict[str, object] = {"files": files}
     if addresses:
         document["addresses"] = addresses
