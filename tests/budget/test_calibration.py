@@ -74,7 +74,7 @@ def test_turns_without_writes_are_counted(uses, without):
         ([TokenUse(100), TokenUse(110)], 1.0, 0.0),  # one miss says little
         ([TokenUse(100), TokenUse(110), TokenUse(120)], 0.0, 0.0),
         ([TokenUse(100), read(100), read(100)], 1.0, 1.0),
-        ([TokenUse(100), TokenUse(50, 50), TokenUse(25, 75)], 0.625, 0.75),
+        ([TokenUse(100), TokenUse(50, 50), TokenUse(25, 75)], 0.75, 0.75),
     ],
 )
 def test_the_cached_share_is_what_the_provider_reported(uses, share, last):

@@ -170,15 +170,16 @@ class Calibration:
 
     @property
     def cached_share(self) -> float:
-        """Return the share of the known prefix that was read from a warm cache, 1 if unknown.
+        """Return the usual share of the known prefix that was read from a warm cache, 1 if unknown.
 
-        Turns that rewrote the prompt or came too late say nothing about the provider.
+        Turns that rewrote the prompt or came too late say nothing about the provider, and neither
+        does a single miss: clients change their tools at the start of a session.
         """
         warm = [(before, after) for before, after in pairwise(self.turns) if after.is_warm]
-        tokens = sum(_prefix_tokens(*pair) for pair in warm)
-        if len(warm) < MIN_WARM_TURNS or not tokens:
-            return 1.0
-        return 1 - sum(_missed_tokens(*pair) for pair in warm) / tokens
+        shares = [
+            1 - _missed_tokens(*pair) / prefix for pair in warm if (prefix := _prefix_tokens(*pair))
+        ]
+        return sorted(shares)[len(shares) // 2] if len(shares) >= MIN_WARM_TURNS else 1.0
 
     @property
     def last_cached_share(self) -> float:
