@@ -148,10 +148,11 @@ def test_there_are_enough_cases():
 def test_no_attachment_becomes_the_persons_word_and_the_words_beside_it_count(
     memory: Memory, tmp_path: Path, way: str
 ):
-    bring_in(memory, way, tmp_path, CASES)
+    cases = CASES if way == "transcript" else CASES[:: 1 + len(CASES) // 600]
+    bring_in(memory, way, tmp_path, cases)
     with memory.database.read() as db:
         standing = {text for (text,) in db.rows("SELECT text FROM standing")}
-    assert standing == {case.rule for case in CASES}
+    assert standing == {case.rule for case in cases}
 
 
 @pytest.mark.parametrize("way", WAYS)
