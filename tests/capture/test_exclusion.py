@@ -12,17 +12,17 @@ HOME = str(Path.home())
 @pytest.mark.parametrize(
     ("pattern", "agent", "folder", "excluded"),
     [
-        ("/work/secret", "codex", "/work/secret", True),
-        ("/work/secret", "codex", "/work/secret/deep/below", True),
-        ("/work/secret", "codex", "/work/secrets", False),
-        ("/work/*", "codex", "/work/anything", True),
+        ("/code/secret", "codex", "/code/secret", True),
+        ("/code/secret", "codex", "/code/secret/deep/below", True),
+        ("/code/secret", "codex", "/code/secrets", False),
+        ("/code/*", "codex", "/code/anything", True),
         ("~/clients/*", "codex", f"{HOME}/clients/acme/src", True),
-        ("secret-*", "codex", "/work/secret-plan/src", True),
-        ("secret-*", "codex", "/work/open", False),
-        ("codex:/work", "codex", "/work/a", True),
-        ("codex:/work", "claude-code", "/work/a", False),
-        ("claude*:secret", "claude-code", "/work/secret", True),
-        ("/work", "codex", "", False),
+        ("secret-*", "codex", "/code/secret-plan/src", True),
+        ("secret-*", "codex", "/code/open", False),
+        ("codex:/code", "codex", "/code/a", True),
+        ("codex:/code", "claude-code", "/code/a", False),
+        ("claude*:secret", "claude-code", "/code/secret", True),
+        ("/code", "codex", "", False),
     ],
 )
 def test_a_glob_excludes_a_folder_and_all_below_it(

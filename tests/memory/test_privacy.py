@@ -52,7 +52,7 @@ def test_a_private_span_is_stored_nowhere(tmp_path: Path) -> None:
     text = f"Deploy on Fridays. <private>the pet is a {CANARY}</private> Thanks."
     with opened(home) as memory:
         memory.capture("s-push", [said(text)], title=f"<private>{CANARY}</private> plan")
-        file = transcript(tmp_path / "s-file.jsonl", "/work/open", text)
+        file = transcript(tmp_path / "s-file.jsonl", "/code/open", text)
         memory.sessions.capture_files([file])
         memory.remember(f"The release is on Friday. <private>{CANARY}</private>")
         memory.recall(f"who is it <private>{CANARY}</private> deploy")
@@ -64,31 +64,31 @@ def test_a_private_span_is_stored_nowhere(tmp_path: Path) -> None:
 
 def test_an_excluded_folder_is_stored_by_no_way_in(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with opened(home, capture_exclude=("/work/secret*",)) as memory:
-        file = transcript(tmp_path / "s-file.jsonl", "/work/secret/src", f"a {CANARY} text")
+    with opened(home, capture_exclude=("/code/secret*",)) as memory:
+        file = transcript(tmp_path / "s-file.jsonl", "/code/secret/src", f"a {CANARY} text")
         memory.sessions.capture_files([file])
-        assert memory.capture("s-push", [said(CANARY)], project="/work/secret") == []
+        assert memory.capture("s-push", [said(CANARY)], project="/code/secret") == []
         with pytest.raises(InvalidInput, match=r"capture\.exclude"):
             store(
                 memory,
                 StoreArguments.model_validate({"content": CANARY}),
-                Caller(project="/work/secret"),
+                Caller(project="/code/secret"),
             )
-        assert memory.capture("s-open", [said("kept")], project="/work/open")
+        assert memory.capture("s-open", [said("kept")], project="/code/open")
         assert memory.maintenance.stats().sessions == 1
     assert CANARY.encode() not in bytes_of(home)
 
 
 def test_recall_quotes_another_project_only_if_its_own_has_nothing(tmp_path: Path) -> None:
     with opened(tmp_path / "home") as memory:
-        memory.capture("a", [said("The deploy script is called ship.sh")], project="/work/a")
-        memory.capture("b", [said("The deploy script is called launch.py")], project="/work/b")
-        memory.capture("b", [said("Penguins are served at noon")], project="/work/b")
+        memory.capture("a", [said("The deploy script is called ship.sh")], project="/code/a")
+        memory.capture("b", [said("The deploy script is called launch.py")], project="/code/b")
+        memory.capture("b", [said("Penguins are served at noon")], project="/code/b")
         question = asking("what is the deploy script called")
-        here = recall(memory, question, Caller(project="/work/a")).text
+        here = recall(memory, question, Caller(project="/code/a")).text
         assert "ship.sh" in here
         assert "launch.py" not in here
         everywhere = asking(question.query, everywhere=True)
-        assert "launch.py" in recall(memory, everywhere, Caller(project="/work/a")).text
+        assert "launch.py" in recall(memory, everywhere, Caller(project="/code/a")).text
         elsewhere = asking("when are penguins served")
-        assert "noon" in recall(memory, elsewhere, Caller(project="/work/a")).text
+        assert "noon" in recall(memory, elsewhere, Caller(project="/code/a")).text

@@ -12,7 +12,7 @@ def is_excluded(patterns: Sequence[str], agent: str, folder: str) -> bool:
     """Return whether the sessions of an agent in a folder are excluded.
 
     A pattern is a glob of a folder, which covers all below it, or of its name ('secret-*'). With an
-    agent before it ('codex:~/work/*') it applies to that agent only.
+    agent before it ('codex:~/code/*') it applies to that agent only.
     """
     if not patterns or not folder:
         return False
