@@ -207,8 +207,8 @@ def keep_vectors(
     database: Database, embedder: WordVectors, number: int, waiting: Sequence[vectors.PendingItem]
 ) -> None:
     """Store the vectors of some items in one transaction."""
-    ns, matrix = [item.n for item in waiting], embedder.embed([item.text for item in waiting])
-    database.write(lambda db: vectors.put(db, number, ns, matrix))
+    ns, matrices = [item.n for item in waiting], [embedder.embed(item.texts) for item in waiting]
+    database.write(lambda db: vectors.put(db, number, ns, matrices))
 
 
 def make_questions(texts: Sequence[str], count: int) -> list[str]:

@@ -22,7 +22,8 @@ EMBEDDER = HashEmbedder()
 
 def embed(db: Connection, embedder_n: int) -> list[int]:
     waiting = vectors.pending_items(db, limit=100)
-    vectors.put(db, embedder_n, [w.n for w in waiting], EMBEDDER.embed([w.text for w in waiting]))
+    matrices = [EMBEDDER.embed(w.texts) for w in waiting]
+    vectors.put(db, embedder_n, [w.n for w in waiting], matrices)
     return [w.n for w in waiting]
 
 
@@ -32,8 +33,13 @@ def test_pending_items_come_newest_first_with_their_texts(db: Connection) -> Non
     distillations.add_distillation(db, session_n, new_distillation(9, "distilled"), now=NOON)
     add_fragment(db, 1, "the content of it", summary="the content…")
     add_fragment(db, 2, "content", summary="Another title")
-    texts = [w.text for w in vectors.pending_items(db, limit=9)]
-    assert texts == ["Another title\ncontent", "the content of it", "distilled", "a message"]
+    texts = [w.texts for w in vectors.pending_items(db, limit=9)]
+    assert texts == [
+        ["Another title\ncontent"],
+        ["the content of it"],
+        ["distilled"],
+        ["a message"],
+    ]
     assert vectors.count_pending(db) == 4
 
 
@@ -80,3 +86,38 @@ def test_update_index_appends_only_new_vectors(db: Connection, tmp_path: Path) -
     found, _ = index.search(EMBEDDER.embed(["second"])[0], 2)
     assert found.tolist() == [second, first]
     index.close()
+
+
+def test_a_long_message_is_found_by_each_of_its_passages(db: Connection, tmp_path: Path) -> None:
+    n = vectors.ensure_embedder(db, "one", 64)
+    index = VectorIndex.open(tmp_path / "v", identity="one", dimension=64, epoch="e")
+    long = " ".join(f"word{i}" for i in range(400))
+    add_messages(db, new_session(db), "a short one", long)
+    waiting = {item.n: item.texts for item in vectors.pending_items(db, limit=9)}
+    embed(db, n)
+    ((long_n, cut),) = [(number, texts) for number, texts in waiting.items() if len(texts) > 1]
+    assert vectors.update_index(db, index, n, 64) == len(cut) + 1
+    for passage in cut:
+        query = EMBEDDER.embed([passage])[0]
+        found, scores = index.search(query, 2)
+        assert found.tolist().count(long_n) == 1
+        assert found[0] == long_n
+        assert scores[0] > 0.99
+        assert index.cosines(query, np.array([long_n]))[0] > 0.99
+    rows = vectors.load_passages(db, np.array([long_n]), 64)[long_n]
+    assert rows.shape == (len(cut), 64)
+    assert np.isclose(np.linalg.norm(vectors.load(db, np.array([long_n]), 64)[0]), 1, atol=1e-3)
+
+
+def test_passages_that_are_replaced_leave_the_index_together(
+    db: Connection, tmp_path: Path
+) -> None:
+    n = vectors.ensure_embedder(db, "one", 64)
+    index = VectorIndex.open(tmp_path / "v", identity="one", dimension=64, epoch="e")
+    add_messages(db, new_session(db), " ".join(f"word{i}" for i in range(400)))
+    (item,) = embed(db, n)
+    vectors.update_index(db, index, n, 64)
+    vectors.put(db, n, [item], [EMBEDDER.embed(["now one passage"])])
+    vectors.update_index(db, index, n, 64)
+    assert len(index) == 1
+    assert index.search(EMBEDDER.embed(["now one passage"])[0], 5)[0].tolist() == [item]

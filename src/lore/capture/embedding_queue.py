@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
+import numpy as np
+
 from lore.embed import Embedder
 from lore.errors import LoreError
 from lore.index.vector_index import VectorIndex
@@ -87,7 +89,7 @@ def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: J
     if not waiting:
         return None
     try:
-        matrix = embedder.embed([item.text for item in waiting])
+        matrix = embedder.embed([text for item in waiting for text in item.texts])
     except LoreError as error:
         reason = str(error)
         database.write(lambda db: jobs.fail(db, job.id, reason, now=database.now()))
@@ -100,7 +102,9 @@ def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: J
         unchanged = [
             i for i, item in enumerate(waiting) if current.get(item.n) == versions.get(item.n)
         ]
-        vectors.put(db, embedder_n, [waiting[i].n for i in unchanged], matrix[unchanged])
+        ends = np.cumsum([len(item.texts) for item in waiting])
+        rows = np.split(matrix, ends[:-1])
+        vectors.put(db, embedder_n, [waiting[i].n for i in unchanged], [rows[i] for i in unchanged])
         return len(unchanged)
 
     return database.write(store_vectors)
@@ -109,7 +113,7 @@ def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: J
 def _limit_batch(waiting: Sequence[PendingItem]) -> Sequence[PendingItem]:
     chars = 0
     for place, item in enumerate(waiting):
-        chars += min(len(item.text), LONGEST_CHARS)
+        chars += sum(min(len(text), LONGEST_CHARS) for text in item.texts)
         if chars > BATCH_CHARS and place:
             return waiting[:place]
     return waiting

@@ -167,7 +167,7 @@ class SlotLookup:
         """Return every slot that may hold one of the sorted `ns`; the caller drops dead ones.
 
         `tail` holds the item numbers of the slots from `self.rows` on. All slots of equal numbers
-        are returned, since only one of them is live.
+        are returned: the passages of an item, and rows that were replaced.
         """
         first = np.searchsorted(self._numbers, ns, side="left")
         last = np.searchsorted(self._numbers, ns, side="right")

@@ -174,6 +174,8 @@ def _is_any_of(values: NDArray[Any], wanted: tuple[int, ...]) -> Bools:
 SIGNS_FROM_ROWS = 32_768
 # Dead rows are compacted away once they outnumber the live ones and this.
 COMPACT_FROM_ROWS = 4_096
+# Passages that the nearest items may have, on average, among the nearest rows.
+PASSAGES = 2
 # Rows for the exact rescoring, as a multiple of k: holds all of the true 50 in the best 200.
 RESCORE_FACTOR = 4
 
@@ -251,6 +253,8 @@ class VectorIndex:
     ) -> None:
         """Add rows in the order of their change numbers; newer rows of an item replace older.
 
+        An item may have several rows of one change number: its passages.
+
         Rows up to `last_seq` are skipped: another process has added them. Pass as `after_seq` the
         `last_seq` from which the rows were read: then nothing is added if the index was cleared
         since, which would leave a gap.
@@ -322,28 +326,32 @@ class VectorIndex:
             snapshot = self._snapshot()
             only = None if where is None or where.ns is None else np.unique(where.ns)
             named = None if only is None else snapshot.slots_of(only.astype(np.int64))
-        slots = snapshot.candidates(unit, k, snapshot.filter_rows(where, named))
+        slots = snapshot.candidates(unit, PASSAGES * k, snapshot.filter_rows(where, named))
         scores = snapshot.scores(unit, slots)
-        best = best_first(scores, k if exact is None else RESCORE_FACTOR * k)
+        best = best_first(scores, (PASSAGES if exact is None else RESCORE_FACTOR) * k)
         at = np.divmod(slots[best], BLOCK_ROWS)
         # Checked last: a row that was erased while it was scored is dropped here.
         living = snapshot.views.alive[at] != 0
         ns, scores = snapshot.views.n[at][living], scores[best][living]
+        first = np.sort(np.unique(ns, return_index=True)[1])  # the best passage of each item
+        ns, scores = ns[first], scores[first]
         if exact is not None and len(ns):
             ns, scores = rescore(ns, exact(ns), unit[0])
             best = best_first(scores, k)
             ns, scores = ns[best], scores[best]
-        return ns, scores
+        return ns[:k], scores[:k]
 
     def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:
-        """Return the int8 cosine of each item with the query; 0 for an item without a vector."""
+        """Return the int8 cosine of each item's best passage; 0 for an item without a vector."""
         wanted, places = np.unique(ns, return_inverse=True)
         with self._state:
             snapshot = self._snapshot()
             slots = snapshot.slots_of(wanted)
         numbers = snapshot.views.n[np.divmod(slots, BLOCK_ROWS)]
-        scores = np.zeros(len(wanted))
-        scores[np.searchsorted(wanted, numbers)] = snapshot.scores(unit_rows(query), slots)
+        scores = np.full(len(wanted), -np.inf)
+        found = snapshot.scores(unit_rows(query), slots)
+        np.maximum.at(scores, np.searchsorted(wanted, numbers), found)
+        scores[np.isinf(scores)] = 0.0
         return scores[places]
 
     def check(self) -> list[str]:
@@ -359,11 +367,7 @@ class VectorIndex:
         wrong = sum(
             _count_damaged(snapshot, start) for start in range(0, snapshot.count, BLOCK_ROWS)
         )
-        problems = [f"{wrong} rows of the vector index are damaged"] if wrong else []
-        numbers = snapshot.flat(snapshot.views.n)[snapshot.live_rows()]
-        if len(np.unique(numbers)) != len(numbers):
-            problems.append("an item has two rows in the vector index")
-        return problems
+        return [f"{wrong} rows of the vector index are damaged"] if wrong else []
 
     def close(self) -> None:
         """Close the file; searches under way in other threads can finish."""
@@ -469,9 +473,14 @@ class VectorIndex:
             return
         fresh = [at for at, row in enumerate(rows) if row.seq > header.last_seq]
         fresh.sort(key=lambda at: rows[at].seq)
-        for start in range(0, len(fresh), BLOCK_ROWS):
-            batch = fresh[start : start + BLOCK_ROWS]
-            newest = list({rows[at].n: at for at in batch}.values())
+        start = 0
+        while start < len(fresh):
+            end = min(start + BLOCK_ROWS, len(fresh))
+            while end < len(fresh) and rows[fresh[end]].seq == rows[fresh[end - 1]].seq:
+                end += 1  # the passages of an item are added or replaced together
+            batch, start = fresh[start:end], end
+            newest_seq = {rows[at].n: rows[at].seq for at in batch}
+            newest = [at for at in batch if rows[at].seq == newest_seq[rows[at].n]]
             last_seq = rows[batch[-1]].seq
             header = self._append_batch(
                 self._compact(header),

@@ -200,7 +200,7 @@ class Sources:
         with self.database.read() as db:
             vectors.update_index(db, index, embedder_n, dimension)
             ns, scores = index.search(query, k, where=where)
-            return _rerank(query, ns, scores, vectors.load(db, ns[:_RESCORED], dimension))
+            return _rerank(query, ns, scores, vectors.load_passages(db, ns[:_RESCORED], dimension))
 
     def cosines(self, query: Scores, ns: Numbers) -> NDArray[np.float64]:
         """Return the cosines of items to a question's vector, at the index's precision."""
@@ -292,11 +292,14 @@ class Sources:
         return self._embedder_n
 
 
-def _rerank(query: Scores, ns: Numbers, scores: Scores, exact: Scores) -> tuple[Numbers, Scores]:
+def _rerank(
+    query: Scores, ns: Numbers, scores: Scores, exact: dict[int, Scores]
+) -> tuple[Numbers, Scores]:
     """Re-rank the first few by their float vectors; drop those that are gone from the store."""
-    count = len(exact)
-    there = exact.any(axis=1)
-    near = exact @ query
-    order = np.argsort(-near[there], kind="stable")
-    best = ns[:count][there][order]
-    return np.concatenate([best, ns[count:]]), np.concatenate([near[there][order], scores[count:]])
+    there = np.array([n for n in ns[:_RESCORED].tolist() if n in exact], np.int64)
+    near = np.array([(exact[n] @ query).max() for n in there.tolist()], np.float32)
+    order = np.argsort(-near, kind="stable")
+    return (
+        np.concatenate([there[order], ns[_RESCORED:]]),
+        np.concatenate([near[order], scores[_RESCORED:]]),
+    )

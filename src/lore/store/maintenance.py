@@ -131,7 +131,13 @@ _INDEXED = (
 
 def compare_vector_index(db: Connection, embedder_n: int, indexed: int) -> list[str]:
     """Return where the vector index differs from the vectors in the database."""
-    stored = int(db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n))
+    stored = int(
+        db.value(
+            "SELECT coalesce(sum(length(v.vector) / (2 * e.dimension)), 0) FROM vectors v"
+            " JOIN embedders e ON e.n = v.embedder_n WHERE v.embedder_n = :n",
+            n=embedder_n,
+        )
+    )
     if stored == indexed:
         return []
     return [f"the vector index holds {indexed} vectors, the database {stored}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from lore.store import database
 from lore.store.codec import unpack_parts
 from lore.store.items import NEVER_EMBEDDED
 from lore.store.sqlite import Connection, among, int_array
+from lore.text import passages
 from lore.text.message_features import spoken_text
 
 _BATCH_ROWS = 4_096
@@ -21,10 +22,10 @@ Matrix = NDArray[np.float32]
 
 
 class PendingItem(NamedTuple):
-    """An item without a vector, with the text to embed."""
+    """An item without a vector, with the text or the passages to embed."""
 
     n: int
-    text: str
+    texts: list[str]
 
 
 def ensure_embedder(db: Connection, identity: str, dimension: int) -> int:
@@ -69,17 +70,18 @@ def pending_items(db: Connection, *, limit: int) -> list[PendingItem]:
         " LEFT JOIN fragments f ON f.n = i.n"
         " WHERE i.embedder_n IS NULL ORDER BY i.n DESC LIMIT :limit"
     )
-    return [PendingItem(n, _embedded_text(*rest)) for n, *rest in db.rows(sql, limit=limit)]
+    return [PendingItem(n, _embedded_texts(*rest)) for n, *rest in db.rows(sql, limit=limit)]
 
 
-def _embedded_text(
+def _embedded_texts(
     parts: str | None, distilled: str | None, summary: str | None, content: str | None
-) -> str:
+) -> list[str]:
+    """Return the passages of a message or distillation, or the text of a fragment."""
     if parts is not None:
-        return spoken_text(unpack_parts(parts))
+        return passages.texts(spoken_text(unpack_parts(parts)))
     if distilled is not None:
-        return distilled
-    return fragment_text(summary or "", content or "")
+        return passages.texts(distilled)
+    return [fragment_text(summary or "", content or "")]
 
 
 def fragment_text(summary: str, content: str) -> str:
@@ -87,11 +89,14 @@ def fragment_text(summary: str, content: str) -> str:
     return content if content.startswith(summary.rstrip("…")) else f"{summary}\n{content}"
 
 
-def put(db: Connection, embedder_n: int, ns: Sequence[int], matrix: Matrix) -> None:
-    """Store vectors of items that still exist."""
+def put(db: Connection, embedder_n: int, ns: Sequence[int], matrices: Iterable[Matrix]) -> None:
+    """Store the vectors of items that still exist: for each item a row per passage, in one blob."""
     there = set(db.column(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(ns)))
-    halves = matrix.astype(np.float16)
-    stored = sorted((n, embedder_n, halves[i].tobytes()) for i, n in enumerate(ns) if n in there)
+    stored = sorted(
+        (n, embedder_n, matrix.astype(np.float16).tobytes())
+        for n, matrix in zip(ns, matrices, strict=True)
+        if n in there
+    )
     db.run_many("DELETE FROM vectors WHERE n = :n", [row[:1] for row in stored])
     db.insert_many("vectors", ("n", "embedder_n", "vector"), stored)
     db.run_many(
@@ -108,16 +113,34 @@ def renumber(db: Connection, n: int) -> None:
 
 
 def load(db: Connection, ns: NDArray[np.int64], dimension: int) -> Matrix:
-    """Return the vectors of items in their order; a row of zeros for a missing vector."""
+    """Return a vector of each item in their order; a row of zeros for a missing vector.
+
+    That of a text of several passages is the normalized mean of theirs.
+    """
     matrix = np.zeros((len(ns), dimension), dtype=np.float32)
-    if not len(ns):
-        return matrix
-    place = {int(n): i for i, n in enumerate(ns)}
-    rows = db.rows(f"SELECT n, vector FROM vectors WHERE {among('n', 'ns')}", ns=int_array(ns))
-    for n, blob in rows:
-        if len(blob) == 2 * dimension:
-            matrix[place[n]] = np.frombuffer(blob, dtype=np.float16)
+    by_n = load_passages(db, ns, dimension)
+    for place, n in enumerate(ns.tolist()):
+        rows = by_n.get(n)
+        if rows is not None:
+            mean = rows.mean(axis=0)
+            matrix[place] = rows[0] if len(rows) == 1 else mean / (np.linalg.norm(mean) or 1.0)
     return matrix
+
+
+def load_passages(db: Connection, ns: NDArray[np.int64], dimension: int) -> dict[int, Matrix]:
+    """Return the vectors of the passages of items, one row each; no entry for a missing one."""
+    if not len(ns):
+        return {}
+    rows = db.rows(
+        "SELECT v.n, v.vector FROM vectors v JOIN embedders e ON e.n = v.embedder_n"
+        f" WHERE e.dimension = :dimension AND {among('v.n', 'ns')}",
+        dimension=dimension,
+        ns=int_array(ns),
+    )
+    return {
+        n: np.frombuffer(blob, np.float16).reshape(-1, dimension).astype(np.float32)
+        for n, blob in rows
+    }
 
 
 def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) -> int:
@@ -136,9 +159,12 @@ def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension:
         if not rows:
             break
         blobs = b"".join(row[5] for row in rows)
-        halves = np.frombuffer(blobs, dtype=np.float16).reshape(len(rows), dimension)
-        index.append([VectorRow(*row[:5]) for row in rows], halves, after_seq=last_seq)
-        added += len(rows)
+        halves = np.frombuffer(blobs, dtype=np.float16).reshape(-1, dimension)
+        entries = [
+            VectorRow(*row[:5]) for row in rows for _ in range(len(row[5]) // (2 * dimension))
+        ]
+        index.append(entries, halves, after_seq=last_seq)
+        added += len(entries)
     return added
 
 

@@ -123,9 +123,8 @@ def embed_all(database: Database, embedder: FakeEmbedder) -> None:
         n = vectors.ensure_embedder(db, embedder.identity, embedder.dimension)
         waiting = vectors.pending_items(db, limit=10_000)
         if waiting:
-            vectors.put(
-                db, n, [one.n for one in waiting], embedder.embed([w.text for w in waiting])
-            )
+            matrices = [embedder.embed(one.texts) for one in waiting]
+            vectors.put(db, n, [one.n for one in waiting], matrices)
 
     database.write(work)
 
