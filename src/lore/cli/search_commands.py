@@ -327,11 +327,10 @@ def print_answer(
         print("Nothing relevant found; nearest:")
     for place, hit in enumerate(hits, 1):
         print(f"{bold(f'{place}. {_heading(hit)}')}  {dim(short[hit.id])}")
-        text, cut = _beginning(hit.text, most_lines)
+        if hit.question:
+            print(f"   {dim(f'asked: {one_line(hit.question, 200)}')}")
+        text, _ = _beginning(hit.text, most_lines)
         print(indented(text))
-        if hit.answer and not cut:
-            reply, _ = _beginning(hit.answer, most_lines)
-            print(f"   {dim('→ assistant')}\n{indented(reply, 6)}")
         print(f"   {dim(one_line(hit.why, 300))}")
         if explain:
             _print_signals(hit.signals)

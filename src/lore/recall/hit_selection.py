@@ -68,6 +68,12 @@ def select_hits(
     return selection.result(order)
 
 
+_WITHOUT_TEXT = {
+    "distillation": "hits above already show what its lines say",
+    "message": "a question that was not answered",
+}
+
+
 class _HitSelector:
     """The hits so far, and what is needed to judge the next one."""
 
@@ -79,6 +85,7 @@ class _HitSelector:
         self._bags: list[frozenset[str]] = []
         self._reasons: dict[str, str] = {}
         self._shown_ids: set[str] = set()
+        self._answers: set[str] = set()
         self._judged: set[int] = set()
         self._spent = 0
 
@@ -106,8 +113,11 @@ class _HitSelector:
 
     def _add(self, place: int, hit: Hit, most_tokens: int) -> bool:
         """Judge a candidate; return False where it exceeds the token budget."""
-        if not hit.text and hit.type == "distillation":
-            self._reasons[hit.id] = "hits above already show what its lines say"
+        if not hit.text and hit.type != "fragment":
+            self._reasons[hit.id] = _WITHOUT_TEXT[hit.type]
+            return True
+        if hit.id in self._answers:
+            self._reasons[hit.question_id or hit.id] = f"shown as {hit.id}, an answer"
             return True
         bag = frozenset(words.split(hit.text))
         duplicate = _find_duplicate(bag, self._bags)
@@ -123,6 +133,8 @@ class _HitSelector:
         self._places.append(place)
         self._bags.append(bag)
         self._shown_ids.update((hit.id, *hit.sources))
+        if hit.type == "message":
+            self._answers.add(hit.id)
         self._spent += hit.tokens
         return True
 

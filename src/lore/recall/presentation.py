@@ -1,4 +1,4 @@
-"""Present candidates as hits: excerpt, date, place and reason, with the reply to a question."""
+"""Present candidates as hits: passage, date, place and reason; a question as its answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lore.recall import hit_selection
-from lore.recall.features import EXCERPT_TOKENS, Floats, within
+from lore.recall.features import EXCERPT_TOKENS, Floats, needle, within
 from lore.recall.hit_selection import Limits, Selection
 from lore.recall.question import Question
+from lore.recall.sources import plain
 from lore.records import (
     TRUST,
     UNASKED_TRUST,
@@ -25,42 +26,40 @@ from lore.records import (
     Session,
     Signal,
 )
-from lore.store import distillations, fragments, graph, items, messages, project_rows, sessions
+from lore.store import (
+    distillations,
+    fragments,
+    graph,
+    items,
+    messages,
+    project_rows,
+    sessions,
+    vectors,
+)
 from lore.store.database import Connection
 from lore.store.keywords import stem
-from lore.text import goals, message_features, tokens, words
+from lore.text import goals, message_features, passages, tokens, words
 
 if TYPE_CHECKING:
     from lore.recall.ranking import Ranked
 
 
-REPLY_TOKENS = 100
-"""Token limit of a reply excerpt; `read` returns all of it."""
+QUESTION_TOKENS = 40
+"""Token limit of the question above a reply; `read` returns all of it."""
 
 _LONGEST_TOKENS = 80
-"""A longer message is more than a question and needs no reply beside it."""
+"""A longer message is more than a question: it is shown itself."""
 
 
-def with_reply(
-    db: Connection, hit: Hit, terms: list[str], *, most_tokens: int, shown: Collection[str]
-) -> Hit:
-    """Return a hit with the reply to it, if it is a question and the reply fits and is not
-    shown."""
-    if not _is_question(hit):
-        return hit
-    replies = [(m, text) for m in messages.find_answers(db, hit.id) if (text := _own_words(m))]
-    if not replies:
-        return hit
-    answer, whole = replies[
-        _best_reply([text for _, text in replies], {*terms, *words.search_terms(hit.text)})
+def _find_reply(db: Connection, asked: Message, text: str, terms: Sequence[str]) -> Message | None:
+    """Return the message that answers a question in the assistant's own words."""
+    replies = [
+        (m, words_) for m in messages.find_answers(db, asked.id) if (words_ := _own_words(m))
     ]
-    if answer.id in shown:
-        return hit
-    text = tokens.clip_around(whole, REPLY_TOKENS, terms)
-    size = tokens.count(text)
-    if size > most_tokens:
-        return hit
-    return replace(hit, answer=text, tokens=hit.tokens + size)
+    if not replies:
+        return None
+    wanted = {*terms, *words.search_terms(text)}
+    return replies[_best_reply([words_ for _, words_ in replies], wanted)][0]
 
 
 def _best_reply(texts: Sequence[str], wanted: Collection[str]) -> int:
@@ -86,6 +85,9 @@ def _is_announcement(text: str) -> bool:
     )
 
 
+WORDS_SHARE = 0.3
+"""What all words of the question in a passage count beside its cosine."""
+
 _CLEARLY = 2
 """Another message must have this many more words of the question than the turn's last one to be
 shown in its place. Chosen by hand."""
@@ -98,10 +100,11 @@ _ANNOUNCED = re.compile(
 )
 
 
-def _is_question(hit: Hit) -> bool:
-    if hit.type != "message" or hit.role != "user" or hit.tokens > _LONGEST_TOKENS:
+def _asks(message: Message, text: str) -> bool:
+    """Return whether a message only asks: a short one of the person who talks to the assistant."""
+    if message.role != "user" or message.speaker or tokens.count(text) > _LONGEST_TOKENS:
         return False
-    return hit.text.rstrip().endswith("?") or goals.is_request(hit.text)
+    return text.rstrip().endswith("?") or goals.is_request(text)
 
 
 def _own_words(message: Message) -> str:
@@ -120,25 +123,14 @@ def present(
     limits: Limits,
     explain: bool = False,
 ) -> Selection:
-    """Turn the best candidates into hits until the hit limit or the token budget is reached.
-
-    What is left of the budget goes to replies to hits that are questions, the best first.
-    """
+    """Turn the best candidates into hits until the hit limit or the token budget is reached."""
     is_log = ranked.pool.is_type("distillation")
     places = [int(place) for place in order]
     make_hits = partial(
         _hits, db, question, ranked, explain=explain, trusted_only=limits.trusted_only
     )
     logs = {place for place in places if is_log[place]}
-    selection = hit_selection.select_hits(places, logs, make_hits, limits)
-    tokens_left = limits.tokens - sum(hit.tokens for hit in selection.hits)
-    shown = {hit.id for hit in selection.hits}
-    hits = []
-    for hit in selection.hits:
-        replied = with_reply(db, hit, list(question.terms), most_tokens=tokens_left, shown=shown)
-        tokens_left -= replied.tokens - hit.tokens
-        hits.append(replied)
-    return replace(selection, hits=tuple(hits))
+    return hit_selection.select_hits(places, logs, make_hits, limits)
 
 
 def _hits(
@@ -168,6 +160,7 @@ def _hits(
         sessions.get_sessions(db, sorted(session_ns)),
         project_rows.all_projects(db),
         trusted_only,
+        _Excerpts(db, question, ranked, ns),
     )
     lines = _line_sources(db, [n for n in ns if isinstance(records.get(n), Distillation)])
     for place in places:
@@ -211,12 +204,52 @@ def _with_selected_lines(
     return replace(hit, text=selected.text, tokens=size, sources=selected.sources)
 
 
+class _Excerpts:
+    """Cuts long texts to the passage that fits a question best, by meaning and words."""
+
+    def __init__(
+        self, db: Connection, question: Question, ranked: Ranked, ns: Sequence[int]
+    ) -> None:
+        self._db = db
+        self._terms = list(question.terms)
+        self._query = ranked.query
+        self._vectors = vectors.load_passages(db, np.array(ns, np.int64), len(ranked.query))
+        self._needles = [needle(term) for term in question.terms]
+        self._weights = ranked.pool.word_weights()
+
+    def of(self, n: int, text: str, spoken: str) -> str:
+        """Return the best passage of a message: all of a short one."""
+        if tokens.count(text) <= EXCERPT_TOKENS:
+            return text
+        cut = passages.split(spoken)
+        rows = self._vectors.get(n)
+        if rows is None:
+            rows = vectors.load_passages(self._db, np.array([n]), len(self._query)).get(n)
+        if rows is None or len(rows) != len(cut) or not self._query.any():
+            return tokens.clip_around(text, EXCERPT_TOKENS, self._terms)
+        fit = rows @ self._query + WORDS_SHARE * self._covered([spoken[a:b] for a, b in cut])
+        start, end = cut[int(np.argmax(fit))]
+        passage = spoken[start:end]
+        place = text.find(passage)
+        before = "…" if place > 0 or (place < 0 and start > 0) else ""
+        after = "…" if place + len(passage) < len(text) else ""
+        return before + tokens.clip_around(passage, EXCERPT_TOKENS, self._terms) + after
+
+    def _covered(self, texts: Sequence[str]) -> Floats:
+        levelled = [plain(text) for text in texts]
+        covered = np.zeros(len(texts))
+        for pattern, weight in zip(self._needles, self._weights.tolist(), strict=True):
+            covered += [weight * (pattern in text) for text in levelled]
+        return covered
+
+
 @dataclass(frozen=True, slots=True)
 class _HitContext:
     db: Connection
     sessions: dict[int, Session]
     projects: dict[int, Project]
     trusted_only: bool
+    excerpts: _Excerpts
 
     def text_of(self, message: Message) -> str:
         """Return a message's readable text, without parts that nobody said."""
@@ -263,12 +296,7 @@ def _hit(
     title, trail, project_id = context.place_of(session_n)
     terms = list(question.terms)
     if isinstance(record, Message):
-        text = tokens.clip_around(context.text_of(record), EXCERPT_TOKENS, terms)
-        return Hit(
-            record.id, "message", text, title, score, why, record.created_at, tokens.count(text),
-            trail, role=context.voice_of(record), session_id=record.session_id,
-            project_id=project_id, origin=record.origin,
-        )  # fmt: skip
+        return _message_hit(context, record, n, terms, score, why, (title, trail, project_id))
     if isinstance(record, Distillation):
         return Hit(
             record.id, "distillation", record.text, title, score, why, record.created_at,
@@ -283,6 +311,39 @@ def _hit(
         kind=record.kind, depth=record.depth, session_id=record.session_id or "",
         project_id=record.project_id or "", origin=record.origin,
         sources=record.source_messages,
+    )  # fmt: skip
+
+
+def _message_hit(
+    context: _HitContext,
+    message: Message,
+    n: int,
+    terms: list[str],
+    score: float,
+    why: str,
+    place: tuple[str, str, str],
+) -> Hit:
+    """Return the hit of a message; one that only asks is shown as its answer.
+
+    A question that nobody answered has no text: it is not shown.
+    """
+    title, trail, project_id = place
+    text = context.text_of(message)
+    shown, shown_n, asked = message, n, ""
+    if _asks(message, text):
+        reply = _find_reply(context.db, message, text, terms)
+        if reply is not None:
+            asked = tokens.clip(text, QUESTION_TOKENS)
+            shown, shown_n = reply, items.find_number(context.db, reply.id) or n
+            text = context.text_of(reply)
+        elif text.rstrip().endswith("?"):
+            text = ""
+    text = context.excerpts.of(shown_n, text, message_features.spoken_text(shown.parts))
+    return Hit(
+        shown.id, "message", text, title, score, why, shown.created_at,
+        tokens.count(text) + tokens.count(asked), trail, role=context.voice_of(shown),
+        session_id=shown.session_id, project_id=project_id, origin=shown.origin,
+        question=asked, question_id=message.id if asked else "",
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def find_prompt_hits(
         dropped = messages.find_repeated(db, list(ns.values()), without)
         dropped |= _find_repeated(db, [ns[hit.id] for hit in selection.hits if hit.role == "user"])
         hits = [_as_fragment(db, hit) for hit in selection.hits if ns[hit.id] not in dropped]
-        ns = items.numbers_of(db, [hit.id for hit in hits])
+        ns = items.numbers_of(db, [hit.question_id or hit.id for hit in hits])
         return _fits(ranked, hits, ns, rarest=math.log1p(items.highest_number(db)), now=now)
 
 
@@ -95,11 +95,11 @@ def _fits(
     total_rarity = float(ranked.pool.rarity.sum()) / max(rarest, 1.0)
     fits = []
     for hit in hits:
-        place = int(np.searchsorted(ranked.pool.ns, ns[hit.id]))
+        place = int(np.searchsorted(ranked.pool.ns, ns[hit.question_id or hit.id]))
         covered = float(ranked.features["covered"][place])
         fits.append(
             PromptCandidate(
-                hit=replace(hit, answer=""),
+                hit=hit,
                 cosine=float(ranked.pool.cosine[place]),
                 rarity=covered * total_rarity,
                 covered=covered,

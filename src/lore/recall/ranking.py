@@ -14,6 +14,7 @@ from lore.recall.candidates import Bounds, Pool, gather
 from lore.recall.features import Floats
 from lore.recall.question import Question, in_first_person
 from lore.recall.sources import Numbers, Sources
+from lore.recall.sources import Scores as Vector
 from lore.store import fragments, messages
 from lore.store import standing_instructions as instructions
 from lore.store.candidate_rows import CandidateRows
@@ -78,6 +79,7 @@ class Ranked:
     """Candidates with their scores and features."""
 
     pool: Pool
+    query: Vector
     scores: Floats
     features: dict[str, Floats]
     recipe: str
@@ -113,7 +115,7 @@ def rank(
             if recipe == "weighted"
             else fusion.reciprocal_ranks(keyword, pool.cosine, len(question.terms))
         )
-        return Ranked(pool, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
+        return Ranked(pool, query, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
     around = features.load_surroundings(sources, db, query, pool, speakers)
     profile = features.profile_of(pool, around)
     model = fusion.load_model("recall", profile)
@@ -124,7 +126,7 @@ def rank(
     logs = pool.is_type("distillation")
     if logs.any():
         scores = _with_logs(scores, described, logs)
-    return Ranked(pool, scores, described, recipe, model, profile)
+    return Ranked(pool, query, scores, described, recipe, model, profile)
 
 
 def _with_logs(scores: Floats, described: dict[str, Floats], logs: np.ndarray) -> Floats:

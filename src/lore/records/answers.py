@@ -25,8 +25,8 @@ class Signal:
 class Hit:
     """A search result: text, source, score and reason.
 
-    `sources` are the messages that the text was derived from, best first; `answer` is the
-    assistant's reply to a message that asks.
+    `sources` are the messages that the text was derived from, best first; `question`
+    is what a reply answers, `question_id` the message that asked it.
     """
 
     id: str
@@ -48,7 +48,8 @@ class Hit:
     sources: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     signals: tuple[Signal, ...] = ()
-    answer: str = ""
+    question: str = ""
+    question_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,7 +259,8 @@ class Recalled(Result):
     title: Seen = ""
     breadcrumb: Seen = ""
     session_id: str = ""
-    answer: Seen = ""
+    question: Seen = ""
+    question_id: str = ""
 
 
 class RecallResult(Result):
@@ -373,11 +374,10 @@ def _fill(
     shown: list[Hit] = []
     with sheet.reserve(reserved):
         for hit in answer.hits:
-            if not sheet.add_quote(_heading(hit, short[hit.id]), hit.text):
+            asked = f"(asked: {hit.question})\n" if hit.question else ""
+            if not sheet.add_quote(_heading(hit, short[hit.id]), asked + hit.text):
                 break
             shown.append(hit)
-            if hit.answer:
-                sheet.add_quote("the assistant answered:", hit.answer)
     return tuple(shown)
 
 
