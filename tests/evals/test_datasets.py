@@ -64,7 +64,7 @@ def test_locomo_turns_are_messages_of_speakers(tmp_path, memory):
     trial = only(written(tmp_path, "locomo.jsonl.gz", LOCOMO))
     assert [doc.unit for doc in trial.documents] == ["D1:1", "D1:2", "D2:1"]
     assert trial.documents[1].text == "Bob:  a photo of a red bicycle"
-    assert trial.separate_categories == {"adversarial"}
+    assert trial.separate_categories == {"adversarial", "unanswerable"}
     units = trial.fill(memory)
     assert sorted(units.values()) == ["D1:1", "D1:2", "D2:1"]
     first, second = memory.sessions.messages("c1-1")
@@ -72,7 +72,7 @@ def test_locomo_turns_are_messages_of_speakers(tmp_path, memory):
     assert (first.speaker, second.parts[0].kind) == ("Ada", "image")
     (ask,) = trial.queries
     assert ask.gold == {"D1:1"}
-    assert trial.rank(memory, ask, "learned", units)[0] == "D1:1"
+    assert trial.rank(memory, ask, "learned", units)[0] == frozenset({"D1:1"})
 
 
 BEAM = {
@@ -138,7 +138,7 @@ def test_coding_sessions_exclude_tool_traffic(tmp_path, memory):
     assert trial.separate_categories == {undated.category}
     units = trial.fill(memory)
     assert list(units.values()) == ["s1"]
-    assert trial.rank(memory, ask, "learned", units) == ["s1"]
+    assert trial.rank(memory, ask, "learned", units) == [frozenset({"s1"})]
 
 
 def test_coding_corpus_may_be_in_another_folder(tmp_path):
@@ -175,7 +175,10 @@ def test_multihop_passages_are_fragments(tmp_path, memory):
     assert ask.gold == {"0", "1"}
     units = trial.fill(memory)
     assert sorted(units.values()) == ["0", "1", "2"]
-    assert set(trial.rank(memory, ask, "learned", units)[:2]) == {"0", "1"}
+    assert set(trial.rank(memory, ask, "learned", units)[:2]) == {
+        frozenset({"0"}),
+        frozenset({"1"}),
+    }
 
 
 LONG = {
@@ -202,7 +205,7 @@ def test_a_long_session_is_one_session_of_a_project(tmp_path, memory):
     ]
     units = trial.fill(memory)
     assert sorted(units.values()) == ["10", "11"]
-    assert trial.rank(memory, trial.queries[0], "learned", units)[0] == "10"
+    assert trial.rank(memory, trial.queries[0], "learned", units)[0] == frozenset({"10", "11"})
 
 
 def test_file_with_unknown_name_has_no_tasks(tmp_path):
@@ -265,3 +268,38 @@ def test_a_captured_answer_in_pieces_is_one_request():
         ],
     )
     assert [request.entries for request in made.requests] == [1, 4]
+
+
+def test_questions_over_coding_sessions_have_alternatives(memory: Memory, tmp_path: Path) -> None:
+    sessions = [
+        {"sid": "s1", "created": "2026-01-05T10:00:00Z", "turns": [
+            ["user", "why does the build fail?", None],
+            ["tool", "Bash make", None],
+            ["result", "error: no rule", None],
+            ["assistant", "The Makefile lacks the target deploy.", "2026-01-05T10:01:00Z"],
+        ]},
+        {"sid": "s2", "created": "2026-01-06T10:00:00Z", "turns": [
+            ["assistant", "Again the target deploy was missing in the Makefile.", None],
+        ]},
+    ]  # fmt: skip
+    questions = [
+        {"kind": "fix", "question": "what was wrong with the Makefile?", "session": "s1",
+         "evidence": [3], "also": [["s2", 0]]},
+        {"kind": "cross", "question": "how often?", "evidence_all": [[["s1", 3]], [["s2", 0]]]},
+        {"kind": "unanswerable", "question": "who is the mayor?", "session": None, "evidence": []},
+    ]  # fmt: skip
+    written(tmp_path, "coding-sessions-x.jsonl.gz", *sessions)
+    task = only(written(tmp_path, "coding-qa-x.jsonl.gz", *questions))
+    first, cross, nowhere = task.queries
+    assert first.groups == (frozenset({"s1:3", "s2:0"}),)
+    assert [sorted(group) for group in cross.groups] == [["s1:3"], ["s2:0"]]
+    assert nowhere.groups == ()
+    units = task.fill(memory)
+    assert sorted(units.values()) == ["s1:0", "s1:1", "s1:2", "s1:3", "s2:0"]
+    assert task.rank(memory, first, "learned", units)[0] & first.gold
+
+
+def test_coding_questions_need_their_sessions(tmp_path: Path) -> None:
+    path = written(tmp_path, "coding-qa-x.jsonl.gz")
+    with pytest.raises(EvaluationError, match=r"coding-sessions-x\.jsonl\.gz"):
+        read_tasks(path, None)

@@ -165,7 +165,13 @@ def test_development_data_is_parsed_if_present():
 
 
 def outcome(ranked: str, gold: str, *, category: str = "x", ms: float = 1.0, at_hand: str = ""):
-    return QueryOutcome(category, tuple(ranked), frozenset(gold), ms, frozenset(at_hand))
+    return QueryOutcome(
+        category,
+        tuple(frozenset({unit}) for unit in ranked),
+        tuple(frozenset({unit}) for unit in gold),
+        ms,
+        frozenset(at_hand),
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,7 +244,7 @@ def test_all_count_if_every_category_is_separate():
 def test_no_queries_score_zero():
     assert score_outcomes([]).as_json() == {
         "n": 0, "r5": 0, "r10": 0, "r20": 0, "h1": 0, "h5": 0, "h10": 0, "mrr": 0,
-        "r10_standing": 0, "ms_p50": 0,
+        "r10_standing": 0, "evidence_at_budget": 0, "answerable_refused": 0, "ms_p50": 0,
     }  # fmt: skip
 
 
@@ -246,7 +252,8 @@ def test_json_has_rounded_numbers_and_the_categories():
     made = score_outcomes([outcome("ba", "a"), outcome("cba", "a"), outcome("a", "a")]).as_json()
     assert made["mrr"] == 0.6111
     assert list(made) == [
-        "n", "r5", "r10", "r20", "h1", "h5", "h10", "mrr", "r10_standing", "by_category", "ms_p50",
+        "n", "r5", "r10", "r20", "h1", "h5", "h10", "mrr", "r10_standing", "evidence_at_budget",
+        "answerable_refused", "by_category", "ms_p50",
     ]  # fmt: skip
 
 

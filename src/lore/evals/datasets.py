@@ -19,7 +19,7 @@ from lore import clock
 from lore.embed import Embedder
 from lore.errors import EvaluationError
 from lore.memory import Memory
-from lore.records import Draft, Message, NewMessage, Part, Role
+from lore.records import Draft, Hit, Message, NewMessage, Part, Role
 from lore.records.gateway import Block, Entry, Voice
 from lore.text.tokens import TOKENS_PER_CHAR
 
@@ -30,6 +30,8 @@ _UNLIMITED_TOKENS = 1_000_000
 """No token limit: ranks are scored, not lengths."""
 
 Raw = dict[str, Any]
+Shown = frozenset[str]
+"""The units that one hit shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,27 @@ class Document:
     at: datetime | None = None
 
 
+UNANSWERABLE = "unanswerable"
+"""The category of questions whose answer is nowhere: they have no gold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question with the units that answer it."""
+    """One question with the units that answer it.
+
+    Every unit of `gold` is needed, unless `alternatives` says otherwise: one unit of each group.
+    """
 
     text: str
     category: str
     gold: frozenset[str]
     now: datetime | None = None
+    alternatives: tuple[frozenset[str], ...] = ()
+
+    @property
+    def groups(self) -> tuple[frozenset[str], ...]:
+        """Return the groups of units of which one each is needed."""
+        return self.alternatives or tuple(frozenset({unit}) for unit in sorted(self.gold))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +74,7 @@ class RetrievalTask:
     documents: tuple[Document, ...]
     queries: tuple[Query, ...]
     fill: Callable[[Memory], dict[str, str]]
-    rank: Callable[[Memory, Query, str, dict[str, str]], list[str]]
+    rank: Callable[[Memory, Query, str, dict[str, str]], list[Shown]]
     separate_categories: frozenset[str] = field(default_factory=frozenset)
     unit: Literal["message", "session", "fragment"] = "message"
 
@@ -119,7 +134,7 @@ def _message(
     return NewMessage(role, tuple(parts), at, speaker=speaker)
 
 
-def _rank_messages(memory: Memory, ask: Query, recipe: str, units: dict[str, str]) -> list[str]:
+def _rank_messages(memory: Memory, ask: Query, recipe: str, units: dict[str, str]) -> list[Shown]:
     answer = memory.recall(
         ask.text,
         limit=3 * MAX_RANK,
@@ -128,7 +143,15 @@ def _rank_messages(memory: Memory, ask: Query, recipe: str, units: dict[str, str
         now=ask.now,
         log=False,
     )
-    return list(dict.fromkeys(units[hit.id] for hit in answer.hits if hit.id in units))[:MAX_RANK]
+    return list(dict.fromkeys(shown for hit in answer.hits if (shown := units_of(hit, units))))[
+        :MAX_RANK
+    ]
+
+
+def units_of(hit: Hit, units: dict[str, str]) -> Shown:
+    """Return the units that a hit shows: its message, its answer, and what its lines say."""
+    ids = (hit.id, hit.question_id, *(hit.sources if hit.type != "message" else ()))
+    return frozenset(units[id_] for id_ in ids if id_ in units)
 
 
 def _locomo(path: Path, _corpus: Path) -> list[RetrievalTask]:
@@ -155,14 +178,21 @@ def _locomo_task(raw: Raw) -> RetrievalTask:
             for t in turns
         ),
         queries=tuple(
-            Query(q["question"], q["category"], gold)
+            _locomo_query(q, gold)
             for q in raw["questions"]
-            if (gold := frozenset(q["evidence"]) & turn_ids)
+            if (gold := frozenset(q["evidence"]) & turn_ids) or q["category"] == UNANSWERABLE
         ),
         fill=fill,
         rank=_rank_messages,
-        separate_categories=frozenset({"adversarial"}),
+        separate_categories=frozenset({"adversarial", UNANSWERABLE}),
     )
+
+
+def _locomo_query(raw: Raw, gold: frozenset[str]) -> Query:
+    """Return a question; a single turn may have others that answer alone, too."""
+    also = raw.get("also") or []
+    alternatives = (gold | frozenset(also),) if also and len(gold) == 1 else ()
+    return Query(raw["question"], raw["category"], gold, alternatives=alternatives)
 
 
 def locomo_sessions(raw: Raw) -> Iterator[tuple[str, list[NewMessage]]]:
@@ -328,9 +358,75 @@ def _coding(path: Path, corpus: Path) -> list[RetrievalTask]:
     ]
 
 
-def _rank_sessions(memory: Memory, ask: Query, recipe: str, units: dict[str, str]) -> list[str]:
+def _rank_sessions(memory: Memory, ask: Query, recipe: str, units: dict[str, str]) -> list[Shown]:
     hits = memory.search.find_sessions(ask.text, limit=MAX_RANK, now=ask.now, recipe=recipe)
-    return [units[hit.session_id] for hit in hits if hit.session_id in units]
+    return [frozenset({units[hit.session_id]}) for hit in hits if hit.session_id in units]
+
+
+def _coding_questions(path: Path, corpus: Path) -> list[RetrievalTask]:
+    """Return the task of a project: its sessions, tool traffic included, and questions on them."""
+    suffix = path.name.removeprefix("coding-qa").removesuffix(".jsonl.gz")
+    source = corpus / f"coding-sessions{suffix}.jsonl.gz"
+    if not source.exists():
+        msg = f"{path.name} needs {source.name} beside it."
+        raise EvaluationError(msg, hint="--corpus names its folder.")
+    sessions = list(read_rows(source))
+    return [
+        RetrievalTask(
+            name=suffix.lstrip("-") or "entire",
+            documents=tuple(
+                Document(_turn_unit(raw["sid"], place), text, _parse_iso(time or raw["created"]))
+                for raw in sessions
+                for place, (role, text, time) in enumerate(raw["turns"])
+                if role in _CODING_ROLES and text.strip()
+            ),
+            queries=tuple(map(_coding_question, read_rows(path))),
+            fill=lambda memory: _fill_with_tools(memory, sessions),
+            rank=_rank_messages,
+            separate_categories=frozenset({UNANSWERABLE}),
+        )
+    ]
+
+
+def _turn_unit(session: str, place: int) -> str:
+    return f"{session}:{place}"
+
+
+def _coding_question(raw: Raw) -> Query:
+    if raw["kind"] == UNANSWERABLE:
+        return Query(raw["question"], raw["kind"], frozenset())
+    parts = raw.get("evidence_all") or [
+        [*([raw["session"], place] for place in raw["evidence"]), *(raw.get("also") or [])]
+    ]
+    groups = tuple(frozenset(_turn_unit(*turn) for turn in part) for part in parts)
+    return Query(raw["question"], raw["kind"], frozenset().union(*groups), alternatives=groups)
+
+
+def _fill_with_tools(memory: Memory, sessions: Sequence[Raw]) -> dict[str, str]:
+    units: dict[str, str] = {}
+    for raw in sessions:
+        new, places = [], []
+        at = _parse_iso(raw["created"])
+        for place, (role, text, time) in enumerate(raw["turns"]):
+            at = _parse_iso(time) if time else at
+            if text.strip():
+                new.append(_coding_message(role, text, at))
+                places.append(place)
+        if new:
+            ids = memory.capture(raw["sid"], new, agent="coding", files=raw.get("files") or ())
+            units |= {
+                id_: _turn_unit(raw["sid"], place) for id_, place in zip(ids, places, strict=True)
+            }
+    return units
+
+
+def _coding_message(role: str, text: str, at: datetime) -> NewMessage:
+    if role == "tool":
+        name, _, arguments = text.partition(" ")
+        return NewMessage("assistant", (Part("tool_call", arguments, name=name),), at)
+    if role == "result":
+        return NewMessage("tool", (Part("tool_result", text),), at)
+    return _message(_CODING_ROLES[role], text, at)
 
 
 def _parse_iso(text: str) -> datetime:
@@ -351,9 +447,9 @@ def _multihop_task(raw: Raw) -> RetrievalTask:
         )
         return {id_: str(place) for place, id_ in enumerate(ids)}
 
-    def rank(memory: Memory, ask: Query, recipe: str, units: dict[str, str]) -> list[str]:
+    def rank(memory: Memory, ask: Query, recipe: str, units: dict[str, str]) -> list[Shown]:
         hits = memory.search(ask.text, limit=MAX_RANK, deep=recipe == "learned", log=False)
-        return [units[hit.id] for hit in hits]
+        return [frozenset({units[hit.id]}) for hit in hits]
 
     return RetrievalTask(
         name="passages",
@@ -403,6 +499,8 @@ def _long_session_task(raw: Raw) -> RetrievalTask:
 
 _READERS: tuple[tuple[str, Callable[[Path, Path], list[RetrievalTask]]], ...] = (
     (r"locomo.*\.jsonl\.gz", _locomo),
+    (r"chats.*\.jsonl\.gz", _locomo),
+    (r"coding-qa.*\.jsonl\.gz", _coding_questions),
     (r"beam-.*\.jsonl\.gz", _beam),
     (r"coding-queries.*\.jsonl\.gz", _coding),
     (r"multihop-.*\.jsonl\.gz", _multihop),

@@ -17,8 +17,18 @@ from numpy.typing import NDArray
 
 from lore.embed import Embedder
 from lore.errors import EvaluationError
-from lore.evals.datasets import MAX_RANK, Query, RetrievalTask, open_scratch_memory, read_folder
+from lore.evals.datasets import (
+    MAX_RANK,
+    UNANSWERABLE,
+    Query,
+    RetrievalTask,
+    Shown,
+    open_scratch_memory,
+    read_folder,
+    units_of,
+)
 from lore.evals.vector_cache import DiskCachedEmbedder, open_cached_embedder
+from lore.memory import Memory
 from lore.text import words
 
 
@@ -27,29 +37,38 @@ class QueryOutcome:
     """The result of one query."""
 
     category: str
-    ranked: tuple[str, ...]
-    gold: frozenset[str]
+    ranked: tuple[Shown, ...]
+    groups: tuple[frozenset[str], ...]
     took_ms: float
-    at_hand: frozenset[str] = frozenset()
+    at_hand: Shown = frozenset()
+    in_budget: Shown = frozenset()
+    refused: bool = False
 
     def recall(self, k: int) -> float:
-        """Return the share of the gold units among the first k."""
-        return len(self.gold & set(self.ranked[:k])) / len(self.gold)
+        """Return the share of the needed units among the first k hits."""
+        return self._share(frozenset().union(*self.ranked[:k]))
 
     def recall_with_standing(self, k: int) -> float:
         """Return the same with standing instructions counted as found: prompts contain them."""
-        return len(self.gold & (set(self.ranked[:k]) | self.at_hand)) / len(self.gold)
+        return self._share(self.at_hand.union(*self.ranked[:k]))
+
+    def recall_in_budget(self) -> float:
+        """Return the share of the needed units that the default answer shows."""
+        return self._share(self.in_budget)
 
     def hit(self, k: int) -> float:
-        """Return 1 if any gold unit is among the first k."""
-        return float(bool(self.gold & set(self.ranked[:k])))
+        """Return 1 if any needed unit is among the first k hits."""
+        return float(self.recall(k) > 0)
 
     def reciprocal_rank(self) -> float:
-        """Return 1 / rank of the first gold unit, 0 if there is none."""
-        for rank, unit in enumerate(self.ranked, 1):
-            if unit in self.gold:
+        """Return 1 / rank of the first needed unit, 0 if there is none."""
+        for rank, shown in enumerate(self.ranked, 1):
+            if self._share(shown):
                 return 1 / rank
         return 0.0
+
+    def _share(self, shown: Shown) -> float:
+        return sum(bool(group & shown) for group in self.groups) / max(1, len(self.groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +85,8 @@ class Scores:
     mrr: float
     ms_p50: float
     r10_standing: float
+    in_budget: float
+    refused: float
     by_category: dict[str, Scores] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
@@ -74,7 +95,12 @@ class Scores:
             "n": self.n,
             **{name: round(getattr(self, name), 4) for name in
                ("r5", "r10", "r20", "h1", "h5", "h10", "mrr", "r10_standing")},
+            "evidence_at_budget": round(self.in_budget, 4),
+            "answerable_refused": round(self.refused, 4),
         }  # fmt: skip
+        if UNANSWERABLE in self.by_category:
+            recognised = self.by_category[UNANSWERABLE].refused
+            values["unanswerable_recognised"] = round(recognised, 4)
         if self.by_category:
             values["by_category"] = {k: v.as_json() for k, v in self.by_category.items()}
         values["ms_p50"] = round(self.ms_p50, 2)
@@ -91,7 +117,7 @@ def score_outcomes(outcomes: Sequence[QueryOutcome], apart: frozenset[str] = fro
 
 def _means(outcomes: Sequence[QueryOutcome], split: dict[str, Scores] | None = None) -> Scores:
     if not outcomes:
-        return Scores(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        return Scores(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     return Scores(
         n=len(outcomes),
         r5=mean(o.recall(5) for o in outcomes),
@@ -103,6 +129,8 @@ def _means(outcomes: Sequence[QueryOutcome], split: dict[str, Scores] | None = N
         mrr=mean(o.reciprocal_rank() for o in outcomes),
         ms_p50=median(o.took_ms for o in outcomes),
         r10_standing=mean(o.recall_with_standing(10) for o in outcomes),
+        in_budget=mean(o.recall_in_budget() for o in outcomes),
+        refused=mean(o.refused for o in outcomes),
         by_category=split or {},
     )
 
@@ -141,9 +169,10 @@ def _outcomes(trial: RetrievalTask, rank: Ranker) -> list[QueryOutcome]:
     for ask in trial.queries:
         started = time.process_time()
         places = rank(ask)
-        units = tuple(dict.fromkeys(trial.documents[place].unit for place in places))[:MAX_RANK]
+        units = dict.fromkeys(trial.documents[place].unit for place in places)
+        ranked = tuple(frozenset({unit}) for unit in units)[:MAX_RANK]
         took_ms = (time.process_time() - started) * 1000
-        outcomes.append(QueryOutcome(ask.category, units, ask.gold, took_ms))
+        outcomes.append(QueryOutcome(ask.category, ranked, ask.groups, took_ms))
     return outcomes
 
 
@@ -309,7 +338,7 @@ class Result:
 
     def as_table(self) -> str:
         """Return the result as a table in percent."""
-        head = f"{'set':<34}{'n':>6}" + "".join(f"{name:>7}" for name in _COLUMNS) + f"{'ms':>8}"
+        head = f"{'set':<34}{'n':>6}" + "".join(f"{name:>8}" for name in _COLUMNS) + f"{'ms':>8}"
         lines = [head, "-" * len(head)]
         for stem, scores in self.sets.items():
             lines.append(_line(stem, scores))
@@ -318,18 +347,21 @@ class Result:
             lines += [_line(f"  = {name}", rival) for name, rival in rival_scores.items()]
         if self.notice:
             lines.append(self.notice)
-        lines.append("R+ is R@10 with the standing instructions at hand counted as found.")
+        lines += [
+            "R+ is R@10 with the standing instructions at hand counted as found; budget: the",
+            "evidence is in the default answer; none: the answer says that nothing answers.",
+        ]
         return "\n".join(lines)
 
 
 _COLUMNS = {
     "R@5": "r5", "R@10": "r10", "R@20": "r20", "H@1": "h1", "H@5": "h5", "H@10": "h10",
-    "MRR": "mrr", "R+": "r10_standing",
+    "MRR": "mrr", "R+": "r10_standing", "budget": "in_budget", "none": "refused",
 }  # fmt: skip
 
 
 def _line(name: str, scores: Scores) -> str:
-    figures = "".join(f"{100 * getattr(scores, field):7.1f}" for field in _COLUMNS.values())
+    figures = "".join(f"{100 * getattr(scores, field):8.1f}" for field in _COLUMNS.values())
     return f"{name:<34}{scores.n:>6}{figures}{scores.ms_p50:>8.1f}"
 
 
@@ -348,7 +380,8 @@ def run(
         msg = f"No file in {data} has a name that is known."
         raise EvaluationError(
             msg,
-            hint="Known: locomo*, beam-*, coding-queries*, multihop-*, long-session-* (.jsonl.gz).",
+            hint="Known: locomo*, chats*, beam-*, coding-qa*, coding-queries*, multihop-*,"
+            " long-session-* (.jsonl.gz).",
         )
     total = sum(len(trial.queries) for tasks in files.values() for trial in tasks)
     done = 0
@@ -386,5 +419,21 @@ def _run_task(
             started = time.process_time()
             ranked = trial.rank(memory, ask, recipe, units)
             took_ms = (time.process_time() - started) * 1000
-            outcomes.append(QueryOutcome(ask.category, tuple(ranked), ask.gold, took_ms, at_hand))
+            in_budget, refused = _default_answer(memory, ask, recipe, units, trial.unit)
+            outcomes.append(
+                QueryOutcome(
+                    ask.category, tuple(ranked), ask.groups, took_ms, at_hand, in_budget, refused
+                )
+            )
     return outcomes
+
+
+def _default_answer(
+    memory: Memory, ask: Query, recipe: str, units: dict[str, str], unit: str
+) -> tuple[Shown, bool]:
+    """Return what the default answer shows, and whether it says that nothing answers."""
+    if unit != "message":
+        return frozenset(), False
+    answer = memory.recall(ask.text, recipe=recipe, now=ask.now, log=False)
+    shown: Shown = frozenset().union(*(units_of(hit, units) for hit in answer.hits))
+    return shown, not answer.relevant
