@@ -190,7 +190,7 @@ class Settings:
         "Provider of embeddings; 'none' searches by keywords only.",
         Rule(choices=("local", "fastembed", "openai", "voyage", "none")),
     )
-    embed_model: str = _setting("all-MiniLM-L6-v2", "Name of the embedding model at its provider.")
+    embed_model: str = _setting("lore-mini", "Name of the embedding model at its provider.")
     embed_model_path: str = _setting(
         "", "Folder of the model files; empty: search the usual folders."
     )

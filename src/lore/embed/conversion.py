@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -302,19 +302,32 @@ class _Layer:
         return self._model.tensor(name, self._tensors[name])
 
 
-def read_tensors(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Return the float32 tensors of a safetensors file by name, memory-mapped."""
+def read_tensors(path: Path, dtype: Literal["F32", "I8"] = "F32") -> dict[str, NDArray[Any]]:
+    """Return the tensors of one type in a safetensors file by name, memory-mapped."""
     content = np.memmap(path, dtype=np.uint8, mode="r")
     (header_bytes,) = struct.unpack("<Q", content[:8].tobytes())
     start = 8 + header_bytes
-    tensors: dict[str, NDArray[np.float32]] = {}
+    tensors: dict[str, NDArray[Any]] = {}
     for name, entry in json.loads(content[8:start].tobytes()).items():
-        if name == "__metadata__" or entry["dtype"] != "F32":
+        if name == "__metadata__" or entry["dtype"] != dtype:
             continue
         first, end = entry["data_offsets"]
-        flat = content[start + first : start + end].view(np.float32)
+        flat = content[start + first : start + end].view(_DTYPES[dtype])
         tensors[name] = flat.reshape(entry["shape"])
     return tensors
+
+
+_DTYPES = {"F32": np.float32, "I8": np.int8}
+
+
+def add_delta(tensors: Tensors, path: Path) -> dict[str, NDArray[np.float32]]:
+    """Return tensors with what training changed: int8 levels, and a scale for each row."""
+    changed = dict(tensors)
+    scales = read_tensors(path)
+    for name, levels in read_tensors(path, "I8").items():
+        scale = scales[f"{name}.scale"].reshape(-1, *[1] * (levels.ndim - 1))
+        changed[name] = tensors[name] + levels.astype(np.float32) * scale
+    return changed
 
 
 # A conversion takes a second; what is older was left by a process that was killed.
@@ -336,11 +349,11 @@ def converted_graph(
         return
     try:
         _remove_abandoned(cache)
-        _convert(folder / WEIGHTS, graph, precision)
+        _convert(folder / WEIGHTS, model.delta_path, graph, precision)
     except OSError:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as private:
             graph = Path(private) / graph.name
-            _convert(folder / WEIGHTS, graph, precision)
+            _convert(folder / WEIGHTS, model.delta_path, graph, precision)
             yield graph
     else:
         yield graph
@@ -348,7 +361,7 @@ def converted_graph(
 
 def graph_name(model: Model, precision: Precision) -> str:
     """Return the file name of a graph; it depends on the weights, precision and writer version."""
-    weights = next(file for file in model.files if file.name == WEIGHTS)
+    weights = model.delta or next(file for file in model.files if file.name == WEIGHTS)
     return f"{precision}-{weights.sha256[:12]}-{GRAPH_VERSION}.onnx"
 
 
@@ -356,12 +369,15 @@ def _data(graph: Path) -> Path:
     return graph.with_suffix(".data")
 
 
-def _convert(weights: Path, graph: Path, precision: Precision) -> None:
+def _convert(weights: Path, delta: Path | None, graph: Path, precision: Precision) -> None:
     # Two processes that convert at once write the same bytes, so the later rename does no
     # harm; the graph appears last and only beside its whole data.
     data = _data(graph)
+    tensors = read_tensors(weights)
+    if delta:
+        tensors = add_delta(tensors, delta)
     with whole_file(data) as opened:
-        content = write_graph(read_tensors(weights), opened, data.name, precision)
+        content = write_graph(tensors, opened, data.name, precision)
     with whole_file(graph) as opened:
         opened.write(content)
 

