@@ -10,12 +10,14 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lore.daemon import status_file
 from lore.proxy.address import Address, find_address
 from tests.cli.conftest import PROGRAM, Lore, environment, run_process
 from tests.gateway.faulty_upstream import HEAD, LAST, Peer, chunk, faulty
@@ -250,12 +252,28 @@ def test_an_agent_goes_on_when_its_daemon_is_killed(tmp_path: Path, agents: Path
             assert first is not None
             stopped = run_process("down", home=home)
             assert "1 agent" in stopped.err
+            assert "An agent uses the gateway" not in stopped.err
             answer = agent.ask()  # the user has stopped Lore: the agent goes on without it
             assert "Understood." in answer
             assert answer.startswith("DaemonError")
             assert find_address(str(home)) is None
         assert not up.rejected
     eventually(lambda: not list(home.glob("relay-*")))
+
+
+def test_stopping_warns_of_agents_that_need_the_gateway(tmp_path: Path):
+    with running_upstream() as up, running(tmp_path, up.url) as daemon:
+        found = find_address(str(tmp_path))
+        assert found
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{found.port}/v1/messages", json.dumps(HELLO).encode()
+        )
+        request.add_header("x-api-key", "of a client")
+        urllib.request.urlopen(request).close()
+        eventually(lambda: status_file.read(tmp_path).last_direct_at)
+        assert "An agent uses the gateway" in run_process("down", home=tmp_path).works().err
+        daemon.wait(60)
+        assert run_process("down", home=tmp_path).works().err == ""
 
 
 def test_a_request_under_way_waits_for_the_next_daemon(tmp_path: Path, agents: Path):

@@ -47,7 +47,7 @@ def test_setup_without_an_agent_lists_the_supported_ones(here, person):
     assert files_of(person) == before
 
 
-@pytest.mark.parametrize("option", ["--undo", "--gateway"])
+@pytest.mark.parametrize("option", ["--undo", "--gateway", "--statusline"])
 def test_setup_options_need_an_agent(here, person, option):
     write(person, ["codex"])
     here("setup", "codex").works()
@@ -173,6 +173,69 @@ def test_claude_code_with_the_plugin_gets_only_the_address(here, person):
     assert set(files_of(person)) == set(before)
     told = json.loads((person / ".claude" / "settings.json").read_text())
     assert set(told) == {"enabledPlugins", "env"}
+    here("setup", "claude-code", "--undo").works()
+    assert files_of(person) == before
+
+
+def status_line(person):
+    return json.loads((person / ".claude" / "settings.json").read_text()).get("statusLine")
+
+
+def test_setup_writes_the_status_line_if_asked(here, person):
+    write(person, ["claude-code"])
+    before = files_of(person)
+    shown = here("setup", "claude-code", "--statusline", "--dry-run").works()
+    assert "+" in shown.out
+    assert "statusline" in shown.out
+    assert files_of(person) == before
+    here("setup", "claude-code").works()
+    assert status_line(person) is None
+    here("setup", "claude-code", "--statusline").works()
+    line = status_line(person)
+    assert line["type"] == "command"
+    assert line["command"].endswith(" statusline")
+    assert "nothing to change" in here("setup", "claude-code", "--statusline").works().out
+    here("setup", "claude-code").works()
+    assert status_line(person) == line
+    here("setup", "claude-code", "--undo").works()
+    assert files_of(person) == before
+
+
+def test_undo_leaves_what_changed_beside_the_status_line(here, person):
+    write(person, ["claude-code"])
+    here("setup", "claude-code", "--statusline").works()
+    path = person / ".claude" / "settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "theme": "dark"}))
+    here("setup", "claude-code", "--undo").works()
+    left = json.loads(path.read_text())
+    assert "statusLine" not in left
+    assert left["theme"] == "dark"
+
+
+def test_another_status_line_stays(here, person):
+    write(person, ["claude-code"])
+    path = person / ".claude" / "settings.json"
+    own = {"type": "command", "command": "~/bin/line.sh"}
+    path.write_text(json.dumps({"statusLine": own}))
+    before = files_of(person)
+    failed = here("setup", "claude-code", "--statusline").fails_with(2)
+    assert "another status line" in failed.err
+    assert files_of(person) == before
+    here("setup", "claude-code").works()
+    here("setup", "claude-code", "--undo").works()
+    assert files_of(person) == before
+
+
+def test_claude_code_with_the_plugin_gets_only_the_status_line(here, person):
+    write(person, ["claude-code"])
+    turn_plugin_on(person)
+    before = files_of(person)
+    here("setup", "claude-code", "--statusline").works()
+    changed = [
+        path.name for path, content in files_of(person).items() if before.get(path) != content
+    ]
+    assert changed == ["settings.json"]
+    assert "hook" not in json.dumps(status_line(person))
     here("setup", "claude-code", "--undo").works()
     assert files_of(person) == before
 

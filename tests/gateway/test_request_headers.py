@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.gateway import client_session, request_head
+from lore.gateway import client_session, request_head, request_planner
 from lore.gateway.plugin_protocol import ClientRequest
 
 
@@ -99,7 +99,7 @@ def test_all_headers_that_identify_clients_are_visible():
         client_session.is_auxiliary(said)
         ClientRequest("gemini", "/", "", told, b"", 1).body()
         asked |= told.asked
-    assert asked == request_head.VISIBLE_HEADERS
+    assert asked | {request_planner.RELAY_HEADER} == request_head.VISIBLE_HEADERS
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.fakes import FakeEmbedder
 from tests.gateway.gateway_server import Proxied, proxied
 from tests.gateway.test_late_plans import bare
 from tests.gateway.test_memory_plugin import HERE
-from tests.upstream import ModelReply, Text, Upstream, running_upstream
+from tests.upstream import ModelError, ModelReply, Text, Upstream, running_upstream
 from tests.waiting import PATIENCE_S, eventually
 
 SETTINGS: dict[str, Any] = {"context_max_layer0_tokens": 3_000, "inject_threshold": 0.0}
@@ -133,3 +133,35 @@ def test_long_session_is_shortened_and_byte_stable_through_restarts(
         assert bust or after[: len(before)] == before
     assert "Wheel" in json.dumps(told[0])
     assert len(told[-1]) < len(talk)
+
+
+@pytest.mark.parametrize(
+    ("failure", "restarts"),
+    [(ModelError(529), False), (ModelError(429), False), (ModelError(500), True)],
+)
+def test_a_retry_keeps_the_layer_of_its_session(
+    tmp_path: Path, up: Upstream, failure: ModelError, restarts: bool
+):
+    dialect, talk, layers = DIALECTS["anthropic"], list[Any](), list[int]()
+    headers = {"x-lore-project": HERE, "x-api-key": "k", "x-claude-code-session-id": "s-1"}
+    with ExitStack() as stack:
+        memory, gateway = stack.enter_context(started(tmp_path, up))
+        for n in range(TURNS):
+            answer = ModelReply(Text(f"Part {n} is {'described at length here, ' * 60}done."))
+            up.reply_with(failure, failure, answer)
+            talk.append(dialect.says(f"Describe part {n} of the engine, please."))
+            body = {**dialect.fixed, dialect.talk: talk}
+            for _ in range(2):
+                got = gateway.ask(dialect.path, body, headers)
+                assert got.status == failure.status
+                if restarts:
+                    stack.close()
+                    memory, gateway = stack.enter_context(started(tmp_path, up))
+            got = gateway.ask(dialect.path, body, headers)
+            first, second, third = (dialect.said(asked.json) for asked in up.requests[-3:])
+            assert first == second == third
+            layers.append(int(got.header("x-lore-layer")))
+            talk += dialect.answers(got.json)
+            eventually(partial(has_stored, memory, len(talk)))
+            memory.distill("s-1")
+    assert max(layers) >= 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lore import __version__
 from lore.http.request_limits import Limits
 from lore.memory import Memory
 from lore.records import NewMessage, Part
@@ -186,3 +187,26 @@ def test_stats_and_spend_tell_the_figures(filled: Served):
     spend = filled.get("/api/v1/spend").json
     assert spend["items"] == []
     assert spend["today"]
+
+
+@pytest.mark.parametrize("path", ["/status", "/api/v1/status"])
+def test_the_status_says_what_the_server_holds(filled: Served, path: str):
+    reply = filled.get(path)
+    assert reply.status == 200
+    stats = filled.memory.maintenance.stats()
+    assert reply.json == {
+        "version": __version__,
+        "home": str(filled.memory.settings.home),
+        "read_only": False,
+        "items": stats.messages + stats.distillations + stats.fragments,
+        "waiting": stats.waiting,
+        "jobs": len(stats.jobs),
+        "notice": "",
+    }
+
+
+def test_the_status_is_closed_without_access(filled: Served):
+    assert filled.ask("GET", "/status").status == 401
+    pushing, _ = filled.memory.access.create_key("pusher", scopes=("push",))
+    for path in ("/status", "/api/v1/status"):
+        assert filled.ask("GET", path, headers={"authorization": f"Bearer {pushing}"}).status == 403

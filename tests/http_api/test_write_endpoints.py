@@ -20,6 +20,28 @@ def test_what_is_pushed_is_found_at_once(served: Served):
     assert found.json["hits"][0]["why"]
 
 
+def test_the_project_of_the_caller_is_searched_first(served: Served):
+    push(served, "ferry", "The ferry pilot is called Marlin.", project="/code/ferry")
+    push(served, "barge", "The barge pilot is called Nutmeg.", project="/code/barge")
+    asked = {"query": "what is the pilot called?"}
+
+    def texts(folder: str, **more: object) -> str:
+        reply = served.post("/api/v1/retrieve", {**asked, **more}, x_lore_project=folder)
+        assert reply.status == 200
+        return " ".join(hit["text"] for hit in reply.json["hits"])
+
+    assert "Marlin" in texts("/code/ferry")
+    assert "Nutmeg" not in texts("/code/ferry")
+    assert "Nutmeg" in texts("/code/ferry", everywhere=True)
+    assert "Nutmeg" in texts("/code/unknown")
+    assert "Nutmeg" in texts(
+        "/code/ferry", query="what is the barge called?", project="/code/barge"
+    )
+    assert "Nutmeg" not in texts("/code/barge", project="/code/ferry")
+    asked["query"] = "who steers the barge Nutmeg?"
+    assert "Nutmeg" in texts("/code/empty")
+
+
 def test_the_same_push_again_stores_nothing_twice(served: Served):
     first = push(served, "twice", "One thing.", "Another thing.")
     assert push(served, "twice", "One thing.", "Another thing.").json == first.json

@@ -394,3 +394,47 @@ def test_idempotency_key_belongs_to_one_verb(memory: Memory):
     assert memory.knowledge.update(id_, "two", key="k") == 2
     assert memory.knowledge.update(id_, "three", key="k") == 2
     assert memory.read([id_])[0].text == "two"
+
+
+LAMPS = ("harbour", "attic", "chapel", "tunnel", "garden", "bakery")
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"since": "yesterday"},
+        {"since": "2026-05-01", "until": "2026-06-01"},
+        {"agent": "Codex"},
+        {"agent": "codex", "since": "yesterday", "kind": "message"},
+        {"session": "new", "scope": "session", "since": "yesterday"},
+        {"project": "tides", "since": "yesterday"},
+        {"kind": "fact"},
+    ],
+    ids=str,
+)
+def test_filters_act_before_ranking(memory: Memory, filters):
+    long_ago = NOON - timedelta(days=90)
+    many = [f"kelp oil lamp {i}, kelp oil lamp again: number {i * 7}" for i in range(300)]
+    say(memory, "old", *many, at=long_ago, agent="claude-code", project="tides")
+    if filters.get("kind") == "fact":
+        for place in LAMPS:
+            memory.store(f"The {place} keeper lit a lamp of {place} make", kind="fact")
+    else:
+        at = NOON - timedelta(hours=1)
+        said = [f"In the {place} someone lit a lamp of {place} make" for place in LAMPS]
+        say(memory, "new", *said, at=at, agent="codex-cli", project="tides")
+    hits = memory.recall("kelp oil lamp", limit=5, budget_tokens=10_000, **filters).hits
+    assert len(hits) == 5
+    assert all("kelp" not in hit.text for hit in hits)
+
+
+def test_a_message_beside_a_hit_passes_the_filters_too(memory: Memory):
+    say(memory, "s", "which oil burns in the lamp?", at=NOON - timedelta(seconds=90))
+    say(memory, "s", "kelp, always kelp", at=NOON)
+    hits = memory.recall("which oil burns in the lamp?", since="2026-05-13T12:00").hits
+    assert "which oil burns in the lamp?" not in [hit.text for hit in hits]
+
+
+def test_an_unknown_kind_is_refused(memory: Memory):
+    with pytest.raises(InvalidInput, match="not a kind of item"):
+        memory.recall("lamp", kind="thing")

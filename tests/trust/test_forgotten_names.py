@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lore.daemon import periodic_tasks
 from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory, restore_backup
 from lore.records import NewMessage, Part, Spend
@@ -179,3 +180,20 @@ def test_an_older_page_does_not_bring_a_forgotten_entry_back(tmp_path: Path) -> 
         memory.forget(match=WORD)
         page.write_text(older)
         assert memory.knowledge.read_shared(str(tmp_path), page) == []
+
+
+def test_the_log_never_has_the_name_of_a_transcript(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    folder = tmp_path / "user" / ".claude" / "projects" / f"-code-{WORD}"
+    folder.mkdir(parents=True)
+    (folder / f"{WORD}.jsonl").write_text('{"type": "no such thing"}\n')
+    (folder / f"{WORD}-2.jsonl").write_bytes(b"\xff\xfe broken\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    with Memory.open(home=tmp_path / "home", embedder=NoEmbedder()) as memory:
+        captured = memory.capture_files()
+        assert any(WORD in problem.path for problem in captured.problems)
+        memory.database.write(lambda db: db.run("DELETE FROM watermarks"))
+        periodic_tasks.capture(memory, lambda: False)
+    assert "files not read" in caplog.text
+    assert WORD not in " ".join(str(vars(record)) for record in caplog.records)

@@ -12,18 +12,49 @@ from pathlib import Path
 import pytest
 
 from lore.embed.embedder import NoEmbedder
-from lore.errors import StoreDamaged
+from lore.errors import LoreError, StoreDamaged
 from lore.memory import Memory
 
-SMALL_FILES = ("lore.pid", "status.json", "redaction.key", "server.port", "server.json")
+STATUS, REMEMBER = ("status",), ("remember", "a fact")
+READERS = {
+    "lore.pid": (STATUS, REMEMBER),
+    "status.json": (STATUS, REMEMBER, ("statusline",)),
+    "redaction.key": (STATUS, REMEMBER),
+    "server.port": (STATUS, REMEMBER),
+    "server.json": (STATUS, REMEMBER),
+    "lore.log": (("logs",),),
+    "lore.log.1": (("logs",),),
+    "config.toml": (STATUS,),
+}
+"""Files of a home, and commands that read them."""
+ODD_KINDS = ("fifo", "link", "folder", "socket")
 
 
-def lore(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "LORE_HOME": str(home), "HOME": str(home.parent)}
-    command = [sys.executable, "-m", "lore.cli", *words]
+def lore(home: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, which may start no daemon of its own accord."""
+    places = {"LORE_HOME": str(home), "HOME": str(home.parent), "LORE_EMBED_PROVIDER": "none"}
     return subprocess.run(
-        command, env=environ, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "lore.cli", *words],
+        env={**os.environ, **places, "LORE_MCP_START": "false", **environ},
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
+
+
+def put_odd_file(path: Path, kind: str) -> None:
+    """Put something in the place of a file that cannot be read, or for ever."""
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(path))
 
 
 def mode(path: Path) -> int:
@@ -56,20 +87,47 @@ def test_an_empty_database_beside_backups_is_no_new_memory(tmp_path: Path) -> No
     assert "lore restore" in raised.value.hint
 
 
-@pytest.mark.parametrize("name", SMALL_FILES)
-@pytest.mark.parametrize("kind", ["fifo", "link", "folder", "socket"])
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("kind", ODD_KINDS)
 def test_no_odd_file_hangs_a_command(tmp_path: Path, name: str, kind: str) -> None:
     home = tmp_path / "h"
     home.mkdir(mode=0o700)
-    path = home / name
-    if kind == "fifo":
-        os.mkfifo(path)
-    elif kind == "link":
-        path.symlink_to("/dev/zero")
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(str(path))
-    for words in (["status"], ["remember", "a fact"]):
+    put_odd_file(home / name, kind)
+    for words in READERS[name]:
         assert "Traceback" not in lore(home, *words).stderr
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+def test_no_odd_file_hangs_a_daemon_or_those_who_ask_it(tmp_path: Path, kind: str) -> None:
+    home = tmp_path / "h"
+    home.mkdir(mode=0o700)
+    for name in ("lore.log", "greeting.json"):
+        put_odd_file(home / name, kind)
+    started = lore(home, "up", "--detach", LORE_SERVER_PORT="0")
+    try:
+        assert started.returncode == 0, started.stderr
+        if kind != "folder":
+            assert "started" in lore(home, "logs").stdout
+        assert lore(home, "mcp").returncode == 0
+        for name in ("server.json", "access.key"):
+            (home / name).rename(tmp_path / name)
+            put_odd_file(home / name, kind)
+            assert "Traceback" not in lore(home, "recall", "a fact").stderr
+            assert lore(home, "hook", "UserPromptSubmit").returncode == 0
+            assert lore(home, "mcp").returncode == 0
+            (home / name).rmdir() if kind == "folder" else (home / name).unlink()
+            (tmp_path / name).rename(home / name)
+    finally:
+        assert lore(home, "down").returncode == 0
+
+
+@pytest.mark.parametrize("kind", ODD_KINDS)
+def test_an_odd_project_page_is_refused(tmp_path: Path, kind: str) -> None:
+    home, folder = tmp_path / "home", tmp_path / "code"
+    (folder / ".git").mkdir(parents=True)
+    put_odd_file(folder / ".lore.md", kind)
+    with (
+        Memory.open(home=home, embedder=NoEmbedder()) as memory,
+        pytest.raises((LoreError, OSError)),
+    ):
+        memory.knowledge.read_shared(str(folder), folder / ".lore.md")

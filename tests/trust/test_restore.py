@@ -128,3 +128,18 @@ def test_a_backup_cleaned_by_forgetting_keeps_its_seal(tmp_path: Path) -> None:
         memory.forget(match="jabberwock")
     restore_backup(kept, home=home)
     assert contents(home) == ["we use tabs"]
+
+
+def test_the_copy_that_a_migration_makes_is_restored_unasked(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with opened(home) as memory:
+        memory.store("we use tabs", kind="preference")
+    alter(home / "memory.db", "DROP INDEX standing_newest")
+    alter(home / "memory.db", "DROP INDEX standing_withdraws")
+    alter(home / "memory.db", "ALTER TABLE standing DROP COLUMN withdraws")
+    alter(home / "memory.db", "DELETE FROM migrations WHERE name = 'm005_withdrawals'")
+    with opened(home) as memory:
+        memory.store("we use spaces", kind="preference")
+    (copy,) = (home / "backups").glob("before-m005_*.db")
+    restore_backup(copy, home=home)
+    assert contents(home) == ["we use tabs"]

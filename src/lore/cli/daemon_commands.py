@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Context, Option
 
+from lore import clock
 from lore.cli.agent_commands import exit_with_threads
 from lore.cli.options import Json, command_group
 from lore.cli.output import (
@@ -111,16 +112,28 @@ def down(
     """Stop the daemon and wait until it has stopped.
 
     If none runs there is nothing to do, which is no error. Agents that 'lore run' has started go on
-    without memory until the daemon runs again.
+    without memory until the daemon runs again; others that use the gateway cannot reach their
+    model.
     """
     from lore.cli.relay import count_relays
-    from lore.daemon import process
+    from lore.daemon import process, status_file
 
     home = load_settings(context).home
     if agents := count_relays(home):
         notice(f"{counted(agents, 'agent')} of 'lore run' will go on without memory.")
+    state = status_file.read(home)
+    if state.running and _is_in_use(state.last_direct_at):
+        notice("An agent uses the gateway: it cannot reach its model until 'lore up -d'.")
     pid = process.stop(home, force=force)
     print("Lore is not running." if pid is None else f"Lore has stopped (pid {pid}).")
+
+
+_IN_USE = timedelta(minutes=10)
+"""A person may read an answer this long before they go on."""
+
+
+def _is_in_use(last_request_at: datetime | None) -> bool:
+    return last_request_at is not None and clock.now() - last_request_at < _IN_USE
 
 
 def status(context: Context, json: Json = False) -> None:

@@ -36,6 +36,9 @@ LONGEST_BACKOFF_S = 30.0
 MAX_ATTEMPTS = 3
 """A request that ends the daemon this often goes to the provider without it."""
 
+_RELAYED = b"x-lore-relay: 1"
+"""Header that tells the gateway that the agent can do without it."""
+
 MARK_PREFIX = "relay-"
 """Prefix of the files in the home that say which relays run."""
 
@@ -191,7 +194,7 @@ def _read_request(client: socket.socket) -> bytes:
         body = b"".join(pieces)
     left_out = (b"connection", b"keep-alive", b"expect")
     forwarded = [line for line in lines if line.partition(b":")[0].strip().lower() not in left_out]
-    return b"\r\n".join([first, *forwarded, b"connection: close", b"", body])
+    return b"\r\n".join([first, *forwarded, _RELAYED, b"connection: close", b"", body])
 
 
 def _receive(client: socket.socket) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Argument, Context, Option
@@ -25,7 +24,6 @@ from lore.cli.output import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
     from lore.memory import Memory
     from lore.records import Answer, Hit, RecallTrace, Scope, Signal
@@ -41,8 +39,8 @@ HIT_LINES = 6
 _LINE_CHARS = 100
 """A longer line of a hit counts as several."""
 
-_ALL_HITS, _ALL_TOKENS = 1000, 1_000_000
-"""Limits of an answer that is filtered afterwards."""
+_ALL_TOKENS = 1_000_000
+"""Limit of an answer to a filtered question: as many hits as asked for."""
 
 STANDING_SHOWN = 3
 """Standing instructions shown with an answer; `lore standing` shows all."""
@@ -107,7 +105,7 @@ def recall(
     with open_memory(context) as memory:
         from lore.memory.search import ask_project_first
 
-        filters = _Filters.parse(memory, since, until, agent, kind)
+        is_filtered = any((since, until, agent, kind))
         most = limit or (None if every or json else HITS_SHOWN)
 
         default_scope = "session" if session else "all"
@@ -118,8 +116,12 @@ def recall(
                 scope=cast("Scope", default_scope if scope is None else scope),
                 session=session,
                 project=place,
-                limit=_ALL_HITS if filters else most,
-                budget_tokens=_ALL_TOKENS if filters and budget is None else budget,
+                limit=most,
+                budget_tokens=_ALL_TOKENS if is_filtered and budget is None else budget,
+                since=since,
+                until=until,
+                agent=agent,
+                kind=kind,
                 recipe=recipe,
                 explain=explain,
                 why_not=tuple(why_not or ()),
@@ -127,8 +129,6 @@ def recall(
 
         limited = everywhere or project or session or scope is not None
         answer = ask_project_first(memory, "" if limited else current_repository(), ask, project)
-        if filters:
-            answer = filters.apply(memory, answer, most or memory.settings.recall_max_hits)
         notice(answer.notice)
         if json:
             print_json(answer)
@@ -139,43 +139,6 @@ def recall(
 def _joined(query: list[str]) -> str:
     """Return a question that was written without quotes."""
     return read_text(" ".join(query))
-
-
-@dataclass(frozen=True, slots=True)
-class _Filters:
-    """Limits of an answer to a time, an agent or a kind."""
-
-    since: datetime | None
-    until: datetime | None
-    agent: str
-    kind: str
-
-    @classmethod
-    def parse(
-        cls, memory: Memory, since: str, until: str, agent: str, kind: str
-    ) -> _Filters | None:
-        """Return the filters, or None if there are none."""
-        if not any((since, until, agent, kind)):
-            return None
-        moments = [memory.search.moment(text) if text else None for text in (since, until)]
-        return cls(moments[0], moments[1], agent.lower(), kind)
-
-    def apply(self, memory: Memory, answer: Answer, most: int) -> Answer:
-        """Return an answer with the hits that pass, at most so many."""
-        agents = {}
-        if self.agent:
-            agents = {one.id: one.agent for one in memory.sessions(limit=1_000_000)}
-        hits = tuple(hit for hit in answer.hits if self._passes(hit, agents))[:most]
-        return replace(answer, hits=hits, tokens=sum(hit.tokens for hit in hits))
-
-    def _passes(self, hit: Hit, agents: dict[str, str]) -> bool:
-        if self.since and hit.created_at < self.since:
-            return False
-        if self.until and hit.created_at >= self.until:
-            return False
-        if self.kind and self.kind not in (hit.kind, hit.type):
-            return False
-        return not self.agent or self.agent in agents.get(hit.session_id, "").lower()
 
 
 def search(

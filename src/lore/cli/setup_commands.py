@@ -48,6 +48,9 @@ def setup(
     gateway: Annotated[
         bool, Option("--gateway", help="Also route its requests through the gateway.")
     ] = False,
+    statusline: Annotated[
+        bool, Option("--statusline", help="Also show Lore in Claude Code's status line.")
+    ] = False,
     undo: Annotated[bool, Option("--undo", help="Restore the files.")] = False,
     dry_run: DryRun = False,
     json: Json = False,
@@ -64,16 +67,15 @@ def setup(
     home = settings.home
     command = _command(home)
     if not agents:
-        _refuse_alone({"--undo": undo, "--gateway": gateway})
+        _refuse_alone({"--undo": undo, "--gateway": gateway, "--statusline": statusline})
         _list(home, command, json=json)
         return
     chosen = _chosen(agents, list(AGENTS))
     url = _permanent_url(settings) if gateway and not undo else ""
-    plugged = [] if undo else [agent for agent in chosen if _needs_nothing(agent, url)]
+    wanted = _Wanted(url, undo, statusline)
+    plugged = [agent for agent in chosen if not undo and _needs_nothing(agent, wanted)]
     plans = [
-        (agent, _plan(home, agent, command, url, undo=undo))
-        for agent in chosen
-        if agent not in plugged
+        (agent, _plan(home, agent, command, wanted)) for agent in chosen if agent not in plugged
     ]
     if not dry_run:
         for agent, planned in plans:
@@ -81,12 +83,7 @@ def setup(
     if not undo and not dry_run:
         _cache_handshake(settings)
     if json:
-        plans += [(agent, []) for agent in plugged]
-        changed = {agent: [str(c.path) for c in each if not c.is_noop] for agent, each in plans}
-        print_json([
-            {"agent": agent.name, "changed": files, "dry_run": dry_run}
-            for agent, files in changed.items()
-        ])
+        _print_json([*plans, *((agent, []) for agent in plugged)], dry_run=dry_run)
         return
     for agent in plugged:
         _print_plugged(agent, home, command)
@@ -138,23 +135,52 @@ def _refuse_alone(options: dict[str, bool]) -> None:
             raise InvalidInput(msg, hint="Name an agent, or 'all' for all installed ones.")
 
 
-def _needs_nothing(agent: Agent, url: str) -> bool:
-    """Return whether an agent has memory through its plugin, and needs no address either."""
+class _Wanted(NamedTuple):
+    """What a setup writes beside the memory; `url` is the gateway's address, if that is wanted."""
+
+    url: str
+    undo: bool
+    statusline: bool
+
+
+def _needs_nothing(agent: Agent, wanted: _Wanted) -> bool:
+    """Return whether an agent has memory through its plugin, and needs nothing else either."""
+    from lore.setup.agents import STATUS_LINE_AGENT
     from lore.setup.gateway_address import ADDRESS_KEYS
 
-    return agent.has_plugin(Path.home()) and not (url and agent.name in ADDRESS_KEYS)
+    needs_address = wanted.url and agent.name in ADDRESS_KEYS
+    needs_line = wanted.statusline and agent.name == STATUS_LINE_AGENT
+    return agent.has_plugin(Path.home()) and not needs_address and not needs_line
 
 
-def _plan(home: Path, agent: Agent, command: list[str], url: str, *, undo: bool) -> list[Change]:
-    """Return the changes of an agent's files; an undo also removes gateway addresses."""
+def _print_json(plans: list[tuple[Agent, list[Change]]], *, dry_run: bool) -> None:
+    print_json([
+        {
+            "agent": agent.name,
+            "changed": [str(change.path) for change in changes if not change.is_noop],
+            "dry_run": dry_run,
+        }
+        for agent, changes in plans
+    ])
+
+
+def _plan(home: Path, agent: Agent, command: list[str], wanted: _Wanted) -> list[Change]:
+    """Return the changes of an agent's files.
+
+    An undo also removes gateway addresses and the status line.
+    """
     from lore.setup import config_changes
+    from lore.setup.agents import STATUS_LINE_AGENT, with_status_line
     from lore.setup.gateway_address import GatewayAddress, with_gateway
 
+    url, undo, statusline = wanted
     plan = config_changes.plan_undo if undo else config_changes.plan
     address = GatewayAddress(url, config_changes.stored_addresses(home, agent))
     edits = agent.edits(Path.home(), command)
     memory = undo or not agent.has_plugin(Path.home())
     edits = with_gateway(agent.name, edits, address, puts=bool(url), memory=memory)
+    if agent.name == STATUS_LINE_AGENT:
+        edits = with_status_line(edits, command, puts=statusline and not undo)
     return plan(home, agent, edits)
 
 

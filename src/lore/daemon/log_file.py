@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import stat
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
+from lore.config_files import read_small_file
 from lore.errors import error_location
 
 OWN_LOGGER = "lore"
@@ -132,6 +134,7 @@ def _log_accident(event: str, kind: type[BaseException], error: BaseException | 
 
 LOG_FILE = "lore.log"
 LARGEST_BYTES, OLD_FILES = 5_000_000, 2
+_MAX_READ_BYTES = 4 * LARGEST_BYTES
 
 _POLL_S = 0.3
 
@@ -140,8 +143,18 @@ class LogFile(RotatingFileHandler):
     """The log file of a home, rotated when it grows large and readable by its owner only."""
 
     def _open(self) -> TextIOWrapper:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        return TextIOWrapper(open(os.open(self.baseFilename, flags, 0o600), "ab"), "utf-8")  # noqa: PTH123
+        """Open the file; a pipe, link or socket in its place is removed, since it could block."""
+        path = Path(self.baseFilename)
+        with suppress(OSError):
+            if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
+                path.unlink()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        flags |= os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            file = os.open(path, flags, 0o600)
+        except IsADirectoryError:
+            file = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        return TextIOWrapper(open(file, "ab"), "utf-8")  # noqa: PTH123 - a descriptor
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's
         """Drop the line: a full disk must not stop the daemon."""
@@ -187,8 +200,9 @@ def last_lines(home: Path, count: int) -> list[str]:
     lines: deque[str] = deque(maxlen=count)
     for number in range(OLD_FILES, -1, -1):
         path = home / (f"{LOG_FILE}.{number}" if number else LOG_FILE)
-        with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
-            lines.extend(line.rstrip("\n") for line in file)
+        with suppress(OSError):
+            text = read_small_file(path, _MAX_READ_BYTES).decode("utf-8", "replace")
+            lines.extend(text.removesuffix("\n").split("\n") if text else ())
     return list(lines)
 
 
@@ -213,8 +227,9 @@ def follow(home: Path, wait: Callable[[float], object] = time.sleep) -> Iterator
 
 
 def _place(path: Path) -> tuple[int, int]:
+    """Return the size and inode of the log; a file of another kind counts as empty."""
     try:
-        info = path.stat()
+        info = path.lstat()
     except OSError:
         return 0, 0
-    return info.st_size, info.st_ino
+    return (info.st_size if stat.S_ISREG(info.st_mode) else 0), info.st_ino

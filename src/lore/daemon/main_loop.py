@@ -282,13 +282,15 @@ class Daemon:
 
     def tell(self) -> None:
         """Write the status if it changed, or if its times are old."""
+        gateway = self._memory.context.gateway_stats
         with self._lock:
             present = replace(
                 self._status,
                 memory_mb=round(status_file.resident_mb(), 1),
                 hooks=asdict(self._hooks),
-                requests=self._memory.context.gateway_stats.requests,
-                degraded=self._memory.context.gateway_stats.degraded(),
+                requests=gateway.requests,
+                last_direct_at=gateway.last_direct_at,
+                degraded=gateway.degraded(),
                 chores=tuple(map(self._with_progress, self._status.chores)),
             )
         passed_s = self._clocks.monotonic() - self._written_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -231,14 +232,16 @@ def periodic_tasks(
 
 
 def capture(memory: Memory, stopping: Stopping) -> TaskResult:
-    """Capture new lines of transcript files."""
+    """Capture new lines of transcript files.
+
+    The log has no names of files, because forgetting does not reach it; 'lore capture' lists them.
+    """
     until = time.monotonic() + CAPTURE_SLICE_S
     captured = memory.capture_files(stopping=lambda: stopping() or time.monotonic() >= until)
-    for problem in captured.problems:
-        if problem.news:
-            # The text after the colon may quote the file.
-            reason = problem.problem.partition(":")[0]
-            log.warning("file not read", extra={"file": problem.path, "reason": reason})
+    # The text after the colon may quote the file.
+    reasons = Counter(one.problem.partition(":")[0] for one in captured.problems if one.news)
+    for reason, count in reasons.items():
+        log.warning("files not read", extra={"files": count, "reason": reason})
     return TaskResult({"messages": captured.added}, more=time.monotonic() >= until)
 
 

@@ -73,6 +73,8 @@ class Status:
     server_notice: str = ""
     hooks: Mapping[str, int] = field(default_factory=dict)
     requests: int = 0
+    last_direct_at: datetime | None = None
+    """When an agent last used the gateway without the relay of 'lore run'."""
     degraded: Mapping[str, int] = field(default_factory=dict)
     """Requests that the gateway forwarded without memory since the start, by reason."""
     chores: tuple[TaskStatus, ...] = ()
@@ -107,7 +109,7 @@ def read(home: Path) -> Status:
         return replace(status, running=False, state="stopped", pid=None, memory_mb=0.0, server="")
     if status.pid != holder.pid:
         status = replace(status, state="starting", chores=(), memory_mb=0.0, server="", hooks={})
-        status = replace(status, requests=0, degraded={})
+        status = replace(status, requests=0, degraded={}, last_direct_at=None)
     if holder.holds_folder_lock and status.state == "starting":
         status = replace(status, state=PASSING, notice=_MUTE)
     return replace(status, running=True, pid=holder.pid, since=holder.since, version=holder.version)
@@ -131,7 +133,7 @@ def _known_fields(kind: type, tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any) -> Any:
-    is_moment = name in ("since", "last_run", "next_run", "last_error_at")
+    is_moment = name in ("since", "last_run", "next_run", "last_error_at", "last_direct_at")
     return datetime.fromisoformat(value) if is_moment and value is not None else value
 
 

@@ -277,7 +277,7 @@ def read_page(path: Path, redactor: Redactor) -> Page | None:
         raise InvalidInput(msg)
     try:
         size = path.stat().st_size
-        raw = path.read_bytes() if size <= MAX_PAGE_BYTES else b""
+        raw = config_files.read_small_file(path, MAX_PAGE_BYTES) if size <= MAX_PAGE_BYTES else b""
     except FileNotFoundError:
         return None
     if size > MAX_PAGE_BYTES:

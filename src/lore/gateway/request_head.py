@@ -208,6 +208,7 @@ VISIBLE_HEADERS = frozenset({
     "x-claude-code-session-id",
     "x-codex-turn-metadata",
     "x-lore-project",
+    "x-lore-relay",
     "x-parent-session-id",
     "x-session-id",
 })

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Generic, Self, TypeVar
 
+from lore import clock
 from lore.gateway.observer import DeferredObserver, SafeObserver
 from lore.gateway.plugin_protocol import (
     ClientRequest,
@@ -58,6 +59,9 @@ _EXTEND_INTERVAL_S = 10.0
 
 CLOSE_TIMEOUT_S = 0.5
 """The server has two seconds to stop, of which its requests take one."""
+
+RELAY_HEADER = "x-lore-relay"
+"""Marks requests of agents that reach their model without the gateway too."""
 
 DEGRADED_HEADER = "x-lore-degraded"
 
@@ -149,6 +153,8 @@ class RequestPlanner:
         """
         started = time.monotonic()
         until = started + self._within_s
+        if RELAY_HEADER not in incoming.headers:
+            self._stats.last_direct_at = clock.now()
         if len(incoming.raw) <= _INLINE_BYTES and not self._plugin.may_wait():
             # In this thread, because switching threads twice would cost the most.
             plan = attempt("passthrough", partial(self._plugin.passthrough, incoming, started))

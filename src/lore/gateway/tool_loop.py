@@ -125,7 +125,7 @@ class MemorySearch:
     ) -> ToolLoop:
         """Return the tool loop for the response to a request that offers a tool."""
         rewriter = adapter.open_rewriter(request, body, tool, partial(secrets.token_hex, 8))
-        caller = Caller(client.project, client.session)
+        caller = Caller(client.project, client.session, agent=client.agent)
         search = partial(self._search, tool, caller)
         return ToolLoop(rewriter, search, partial(self._save, client))
 

@@ -177,6 +177,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
         Route("/metrics", serve_metrics(memory), methods=["GET"]),
         _get_only_route("/login", _login(access.logins)),
         Route(f"{API_PREFIX}/openapi.json", _serve_document(described), methods=["GET"]),
+        _route(read_endpoints.STATUS_ENDPOINT, memory, prefix=""),
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
     ]
@@ -222,11 +223,11 @@ def _own_path_matcher(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
     return is_own
 
 
-def _route(endpoint: Endpoint[Any], memory: Memory) -> Route:
+def _route(endpoint: Endpoint[Any], memory: Memory, *, prefix: str = API_PREFIX) -> Route:
     async def serve(request: Request) -> Response:
         return await handle_request(request, endpoint, memory)
 
-    return Route(f"{API_PREFIX}{endpoint.path}", serve, methods=[endpoint.method])
+    return Route(f"{prefix}{endpoint.path}", serve, methods=[endpoint.method])
 
 
 def _get_only_route(path: str, endpoint: Callable[[Request], Any]) -> Route:

@@ -181,12 +181,14 @@ def _stats(memory: Memory, _a: NoArguments, _caller: Caller) -> Stats:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of the server: whether it can write, and how much waits for a vector."""
+    """The state of the server: its home, whether it can write, and what waits for a vector."""
 
     version: str
+    home: str
     read_only: bool
     items: int
     waiting: int
+    jobs: int
     notice: str
 
 
@@ -194,9 +196,11 @@ def _status(memory: Memory, _a: NoArguments, _caller: Caller) -> Status:
     stats = memory.maintenance.stats()
     return Status(
         version=__version__,
+        home=str(memory.settings.home),
         read_only=memory.database.read_only,
         items=stats.messages + stats.distillations + stats.fragments,
         waiting=stats.waiting,
+        jobs=len(stats.jobs),
         notice=stats.notice,
     )
 
@@ -234,6 +238,11 @@ def _get(
     """Return a GET endpoint; the overloads tie the function to its arguments and result."""
     return Endpoint("GET", path, summary, "read", arguments, run, result, item, ("reading",))
 
+
+STATUS_ENDPOINT = _get(
+    "/status", "Version and state of the memory.", NoArguments, _status, result=Status
+)
+"""Also served as `/status`, beside `/health`."""
 
 READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     _get("/projects", "Projects, as they became known.", Paged, _projects, item=Project),
@@ -273,7 +282,7 @@ READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
         "/conflicts", "Fragments that contradict each other.", OfProject, _conflicts,
         item=Contradiction,
     ),
-    _get("/status", "Version and state of the memory.", NoArguments, _status, result=Status),
+    STATUS_ENDPOINT,
     _get("/stats", "What the memory holds.", NoArguments, _stats, result=Stats),
     _get("/spend", "What calls to models cost and saved.", OfSpend, _spend, result=Spending),
 )  # fmt: skip

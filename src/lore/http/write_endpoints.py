@@ -15,6 +15,7 @@ from lore.errors import InvalidInput
 from lore.http.auth import TICKET_S, Logins
 from lore.http.endpoint import Endpoint, Id, Name, NoArguments, Short, Text
 from lore.memory import Memory
+from lore.memory.search import ask_project_first
 from lore.records import (
     ITEM_TYPES,
     Answer,
@@ -37,13 +38,19 @@ _MAX_MESSAGES = 1_000
 
 
 class Recall(Question):
-    """A recall query of a program, with explicit scope and limits."""
+    """A recall query of a program, with explicit scope and limits.
+
+    The project of the header x-lore-project is searched first; `project` excludes all others.
+    """
 
     limit: int | None = Field(None, ge=1, le=_MAX_HITS, description="Most hits.")
     session: Annotated[Name, Field(description="With scope 'session': which one.")] = ""
     project: Annotated[
-        Name, Field(description="Path, name or id; for scope 'project' also x-lore-project.")
+        Name, Field(description="Only this: path, name or id. For scope 'project' also the header.")
     ] = ""
+    everywhere: Annotated[
+        bool, Field(description="Search all projects at once, not that of x-lore-project first.")
+    ] = False
     budget_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     types: Annotated[
         tuple[ItemType, ...],
@@ -112,17 +119,22 @@ class Pushed:
 
 
 def _recall(memory: Memory, a: Recall, caller: Caller) -> Answer:
-    return memory.recall(
-        a.query,
-        scope=a.scope,
-        session=a.session or caller.session,
-        project=a.project or (caller.project if a.scope == "project" else ""),
-        limit=a.limit,
-        budget_tokens=a.budget_tokens,
-        explain=a.explain,
-        trusted_only=a.trusted_only,
-        types=a.types,
-    )
+    def ask(project: str) -> Answer:
+        return memory.recall(
+            a.query,
+            scope=a.scope,
+            session=a.session or caller.session,
+            project=project,
+            limit=a.limit,
+            budget_tokens=a.budget_tokens,
+            explain=a.explain,
+            trusted_only=a.trusted_only,
+            types=a.types,
+        )
+
+    is_limited = a.everywhere or a.project or a.scope != "all"
+    project = a.project or (caller.project if a.scope == "project" else "")
+    return ask_project_first(memory, "" if is_limited else caller.project, ask, project)
 
 
 def _capture(memory: Memory, a: Push, caller: Caller) -> Pushed:

@@ -25,7 +25,7 @@ from lore.recall.sources import Sources
 from lore.records import Check
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, home_key, open_redactor
 from lore.settings import Settings
-from lore.store import maintenance
+from lore.store import backup_seals, maintenance
 from lore.store.database import Database, open_database
 from lore.validation import validate_arguments, validate_methods
 
@@ -118,7 +118,11 @@ class Memory:
             msg = f"There is no memory at {path} yet."
             raise NotFound(msg, hint=_NO_MEMORY)
         database = open_database(
-            path, busy_timeout_s=config.store_busy_timeout_s, backups=config.backups, now=now
+            path,
+            busy_timeout_s=config.store_busy_timeout_s,
+            backups=config.backups,
+            now=now,
+            seal=lambda copy: backup_seals.seal(copy, home_key(config, "backup")),
         )
         try:
             redactor = open_redactor(config)

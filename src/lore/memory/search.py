@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lore.errors import InvalidInput
 from lore.memory.context import MemoryPart
 from lore.recall import answer as answering
-from lore.recall import item_details, search, time_spans
+from lore.recall import item_details, search
 from lore.recall.answer import Request
 from lore.recall.item_details import Direction
 from lore.recall.search import SearchRequest
@@ -84,13 +84,18 @@ class Search(MemoryPart):
         why_not: Sequence[str] = (),
         trusted_only: bool = False,
         types: Sequence[ItemType] = ITEM_TYPES,
+        since: str = "",
+        until: str = "",
+        agent: str = "",
+        kind: str = "",
         now: datetime | None = None,
         log: bool = True,
     ) -> Answer:
         """Answer a question from messages, distillations and fragments, best first.
 
         `trusted_only` limits hits to words of the person or the assistant, for prompts that did not
-        ask. `types` limits the types of items.
+        ask. `types` limits the types of items, `kind` to one type or kind of fragment, `agent` to
+        conversations with an agent, and `since` and `until` to a time ('2026-05-08', 'last week').
         """
         started = time.perf_counter()
         query = self._redact_query(query)
@@ -108,6 +113,10 @@ class Search(MemoryPart):
             why_not=tuple(why_not),
             trusted_only=trusted_only,
             types=tuple(types),
+            since=since,
+            until=until,
+            agent=agent,
+            kind=kind,
             now=now or self._database.now(),
         )
         self._context.catch_up()
@@ -207,10 +216,6 @@ class Search(MemoryPart):
                 db, anchor, before=before, after=after, project_n=project_n,
                 now=self._database.now(),
             )  # fmt: skip
-
-    def moment(self, text: str) -> datetime:
-        """Return the start of the time that a text names: a date, or 'last week'."""
-        return time_spans.since(text, self._database.now())
 
     def _redact_query(self, query: str) -> str:
         """Return a query as it may be logged: without secrets and private text."""

@@ -5,9 +5,11 @@ The file names and path prefixes here are shared with the code that writes them.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import stat
 
 LOCK_FILE = "lore.pid"
 SERVER_FILE = "server.json"
@@ -121,7 +123,17 @@ def _lock_holder_pid(home: str) -> int | None:
 
 def _read_file(home: str, name: str) -> str:
     try:
-        with open(os.path.join(home, name), encoding="utf-8") as file:
-            return file.read(_MAX_FILE_BYTES)
+        return read_file(os.path.join(home, name), _MAX_FILE_BYTES).decode()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def read_file(path: str, most_bytes: int) -> bytes:
+    """Return the beginning of a regular file; raise `OSError` for any other, which could block."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", path)
+        return os.read(file, most_bytes)
+    finally:
+        os.close(file)

@@ -12,6 +12,8 @@ import sys
 from contextlib import suppress
 from typing import Any, Protocol
 
+from lore.proxy.address import read_file
+
 HANDSHAKE_FILE = "greeting.json"
 
 INITIALIZE, DISCOVER = "initialize", "server/discover"
@@ -56,8 +58,7 @@ def fingerprint(version: str, choices: HandshakeSettings) -> str:
 def load_handshake(home: str, mark: str) -> Handshake | None:
     """Return the cached handshake of a home, if it is readable and the fingerprint matches."""
     try:
-        with open(os.path.join(home, HANDSHAKE_FILE), encoding="utf-8") as file:
-            stored = json.loads(file.read(_MAX_FILE_BYTES))
+        stored = json.loads(read_file(os.path.join(home, HANDSHAKE_FILE), _MAX_FILE_BYTES))
         if not mark or stored["mark"] != mark:
             return None
         answers: Handshake = stored["answers"]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 
-from lore.proxy.address import find_address
+from lore.proxy.address import find_address, read_file
 
 TYPE_CHECKING = False  # as type checkers read it; importing `typing` would double the start-up
 
@@ -61,16 +60,9 @@ def _number(value: object) -> float:
 
 
 def _read_status(home: str) -> dict[str, Any]:
-    """Return the status that the daemon wrote; a file of another kind could block."""
+    """Return the status that the daemon wrote."""
     try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        file = os.open(os.path.join(home, STATUS_FILE), flags)
-        try:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                return {}
-            status = json.loads(os.read(file, _MAX_FILE_BYTES))
-        finally:
-            os.close(file)
+        status = json.loads(read_file(os.path.join(home, STATUS_FILE), _MAX_FILE_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return status if isinstance(status, dict) else {}

@@ -9,16 +9,26 @@ import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.recall import presentation
+from lore.recall import presentation, time_spans
 from lore.recall.candidates import Bounds
 from lore.recall.hit_selection import Limits, Selection
 from lore.recall.question import Question, check_limit, parse
 from lore.recall.ranking import FEWEST, Ranked, apply_policy, rank, select_relevant
 from lore.recall.sources import Sources
-from lore.records import ITEM_TYPES, SCOPES, Answer, Hit, ItemType, RecallTrace, Scope
+from lore.records import (
+    FRAGMENT_KINDS,
+    ITEM_TYPES,
+    SCOPES,
+    Answer,
+    Hit,
+    ItemType,
+    RecallTrace,
+    Scope,
+)
 from lore.relevance import BELIEVED, VISIBLE
 from lore.store import fragments, items, project_rows, sessions
 from lore.store import standing_instructions as instructions
+from lore.store.candidate_rows import ItemFilter, filter_items
 from lore.store.database import Connection
 from lore.text import tokens
 
@@ -55,6 +65,10 @@ class Request:
     why_not: tuple[str, ...] = ()
     trusted_only: bool = False
     types: tuple[ItemType, ...] = ITEM_TYPES
+    since: str = ""
+    until: str = ""
+    agent: str = ""
+    kind: str = ""
 
 
 def recall(sources: Sources, request: Request) -> Answer:
@@ -113,7 +127,32 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
         raise InvalidInput(msg)
     types = ("fragment",) if request.scope == "knowledge" else request.types
     within = session_n if request.scope == "session" else None
-    return Bounds(project_n, within, types, request.trusted_only), session_n
+    if request.kind:
+        types = tuple(one for one in types if one == _type_of(request.kind))
+    criteria = _filter(request)
+    ns = None
+    if any(value not in (None, "") for value in criteria):
+        ns = filter_items(db, criteria, project_n=project_n, session_n=within)
+    return Bounds(project_n, within, types, request.trusted_only, ns=ns), session_n
+
+
+def _type_of(kind: str) -> str:
+    """Return the type of the items that have a kind; a type counts as a kind of its own."""
+    if kind in FRAGMENT_KINDS:
+        return "fragment"
+    if kind in ITEM_TYPES:
+        return kind
+    msg = f"'{kind}' is not a kind of item."
+    raise InvalidInput(msg, hint=f"Kinds: {', '.join((*ITEM_TYPES, *FRAGMENT_KINDS))}.")
+
+
+def _filter(request: Request) -> ItemFilter:
+    since, until = (
+        clock.to_us(time_spans.since(text, request.now)) if text else None
+        for text in (request.since, request.until)
+    )
+    kind = request.kind if request.kind in FRAGMENT_KINDS else ""
+    return ItemFilter(since, until, request.agent, kind)
 
 
 def _is_relevant(sources: Sources, question: Question, ranked: Ranked, best: np.ndarray) -> bool:

@@ -93,13 +93,17 @@ def _rank_or_none(rank: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Filters on candidates; items of the sessions in `without` are excluded."""
+    """Filters on candidates; items of the sessions in `without` are excluded.
+
+    `ns` are the items of a time, an agent or a kind, in order, if only these may be found.
+    """
 
     project_n: int | None = None
     session_n: int | None = None
     types: tuple[ItemType, ...] = ("message", "distillation", "fragment")
     trusted_only: bool = False
     without: tuple[int, ...] = ()
+    ns: Numbers | None = None
 
 
 def gather(
@@ -114,6 +118,8 @@ def gather(
     linked = graph.edges_among(db, list(searches["fragment"])[:EXPANDED], _LINKING)
     related = {n for edge in linked for n in (edge.source_n, edge.target_n)}
     related |= _in_time_spans(db, question, bounds)
+    if bounds.ns is not None:
+        related.intersection_update(bounds.ns.tolist())
     all_ns = np.array(
         sorted({n for results in searches.values() for n in results} | related), np.int64
     )
@@ -181,6 +187,7 @@ def _search(
     scope = keywords.SearchScope(
         bounds.project_n,
         bounds.session_n,
+        bounds.ns,
         trusted_only=bounds.trusted_only,
         excluded_sessions=bounds.without,
     )
@@ -206,7 +213,9 @@ def _nearest(
     sources: Sources, db: Connection, query: NDArray[np.float32], bounds: Bounds
 ) -> tuple[Numbers, NDArray[np.float32]]:
     types = tuple(items.type_number(name) for name in bounds.types)
-    if bounds.session_n is not None:
+    if bounds.ns is not None:
+        where = VectorFilter(types=types, ns=bounds.ns)
+    elif bounds.session_n is not None:
         where = VectorFilter(types=types, ns=candidate_rows.items_of_session(db, bounds.session_n))
     else:
         projects = None if bounds.project_n is None else (0, bounds.project_n)

@@ -438,6 +438,8 @@ class GatewayStats:
         self._lock = threading.Lock()
         self._requests = 0
         self._degraded: Counter[str] = Counter()
+        self.last_direct_at: datetime | None = None
+        """When an agent that needs the gateway, because no relay stands before it, last asked."""
 
     def count(self, reason: str = "") -> None:
         """Count a request, with the reason if it went without memory."""

@@ -6,7 +6,7 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import eq
 from pathlib import Path
@@ -140,6 +140,62 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
     )
 
 
+STATUS_LINE = ("statusLine",)
+"""Where Claude Code's settings name the program that prints its status line."""
+
+STATUS_LINE_AGENT = "claude-code"
+
+
+def with_status_line(edits: Sequence[Edit], command: Command, *, puts: bool) -> tuple[Edit, ...]:
+    """Return edits of Claude Code that also handle its status line.
+
+    It is always removed with the rest, and added if `puts`. One of another program stays.
+    """
+    return tuple(
+        _also_status_line(edit, command, puts=puts) if edit.path.stem == "settings" else edit
+        for edit in edits
+    )
+
+
+def _also_status_line(edit: Edit, command: Command, *, puts: bool) -> Edit:
+    value = {"type": "command", "command": shlex.join((*command, "statusline"))}
+
+    def put(text: str) -> str:
+        text = edit.put(text)
+        present = jsonc.read(text, STATUS_LINE)
+        if not puts or present == value:
+            return text
+        if present is not None and not _prints_status_line(present):
+            msg = "Claude Code has another status line already."
+            raise InvalidInput(msg, hint="Take that out, or let it call 'lore statusline'.")
+        return jsonc.put(text, STATUS_LINE, value)
+
+    def drop(text: str) -> str:
+        text = edit.drop(text)
+        return jsonc.drop(text, STATUS_LINE) if jsonc.read(text, STATUS_LINE) == value else text
+
+    def give_back(text: str, former: str) -> str:
+        text = edit.give_back(text, former)
+        ours = _prints_status_line(jsonc.read(text, STATUS_LINE))
+        return jsonc.restore(text, STATUS_LINE, former) if ours else text
+
+    return replace(edit, put=put, drop=drop, give_back=give_back)
+
+
+def _prints_status_line(value: Any) -> bool:
+    """Return whether a status line is Lore's, from any installation."""
+    words = _split(value.get("command")) if isinstance(value, dict) else []
+    return len(words) > 1 and words[-1] == "statusline" and Path(words[0]).name in _PROGRAMS
+
+
+def _split(command: Any) -> list[str]:
+    """Return the words of a shell command; none if it cannot be parsed."""
+    try:
+        return shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        return []
+
+
 def find_in_claude_code(user_home: Path, command: Command) -> tuple[bool, bool]:
     """Return whether Claude Code has Lore's server and its hooks, for the home of a command."""
     servers = user_home / ".claude.json"
@@ -233,10 +289,7 @@ def _is_ours(entry: Any) -> bool:
 
 
 def _runs_hook(command: str) -> bool:
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return False
+    words = _split(command)
     return (
         len(words) > 2
         and words[-2] == "hook"

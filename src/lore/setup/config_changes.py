@@ -236,9 +236,15 @@ def _store_record(
     _write(record, json.dumps(document).encode())
 
 
+_MAX_RECORD_BYTES = 200_000_000
+"""A record holds the original of an agent's file, which may have many megabytes."""
+
+
 def _load_records(home: Path, agent: Agent) -> dict[str, _FileRecord]:
     try:
-        files = json.loads(_record_of(home, agent).read_bytes())["files"]
+        files = json.loads(
+            config_files.read_small_file(_record_of(home, agent), _MAX_RECORD_BYTES)
+        )["files"]
         return {
             path: _FileRecord(_unpacked(former["original"]), str(former["digest"]))
             for path, former in files.items()
@@ -250,7 +256,9 @@ def _load_records(home: Path, agent: Agent) -> dict[str, _FileRecord]:
 def stored_addresses(home: Path, agent: Agent) -> tuple[str, ...]:
     """Return the gateway addresses that were written for an agent, the latest last."""
     try:
-        addresses = json.loads(_record_of(home, agent).read_bytes()).get("addresses", ())
+        addresses = json.loads(
+            config_files.read_small_file(_record_of(home, agent), _MAX_RECORD_BYTES)
+        ).get("addresses", ())
         return tuple(one for one in addresses if isinstance(one, str))
     except (OSError, ValueError, TypeError, AttributeError):
         return ()

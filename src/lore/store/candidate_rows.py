@@ -161,6 +161,42 @@ def items_of_session(db: Connection, session_n: int) -> Numbers:
     return np.array(ns, np.int64)
 
 
+class ItemFilter(NamedTuple):
+    """Limits of a search to a time (`until_us` is excluded), an agent or a kind of fragment.
+
+    An agent is meant by a part of its name.
+    """
+
+    since_us: int | None = None
+    until_us: int | None = None
+    agent: str = ""
+    kind: str = ""
+
+
+def filter_items(
+    db: Connection, criteria: ItemFilter, *, project_n: int | None, session_n: int | None
+) -> Numbers:
+    """Return the numbers of the items that pass a filter, in order."""
+    ns = db.column(
+        "SELECT i.n FROM items i"
+        + (" JOIN fragments f ON f.n = i.n AND f.kind = :kind" if criteria.kind else "")
+        + (" JOIN sessions s ON s.n = i.session_n" if criteria.agent else "")
+        + " WHERE (:since IS NULL OR i.created_at >= :since)"
+        " AND (:until IS NULL OR i.created_at < :until)"
+        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        " AND (:session_n IS NULL OR i.session_n = :session_n)"
+        + (" AND instr(lower(s.agent), :agent) > 0" if criteria.agent else "")
+        + " ORDER BY i.n",
+        since=criteria.since_us,
+        until=criteria.until_us,
+        project_n=project_n,
+        session_n=session_n,
+        **({"kind": criteria.kind} if criteria.kind else {}),
+        **({"agent": criteria.agent.lower()} if criteria.agent else {}),
+    )
+    return np.array(ns, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class NearbyQuery:
     """A moment, the direction to look in, and the session or project to stay within."""

@@ -316,11 +316,12 @@ def open_database(
     read_only: bool = False,
     full: bool = False,
     now: clock.Clock = clock.now,
+    seal: Callable[[Path], None] | None = None,
 ) -> Database:
     """Open or create a database and migrate its schema, after a backup to `backups`.
 
-    A damaged file, or one on a full disk, is opened read-only so that its content can be saved. A
-    file of another program or of a newer Lore is refused and not changed.
+    `seal` seals that backup. A damaged file, or one on a full disk, is opened read-only so that its
+    content can be saved. A file of another program or of a newer Lore is refused and not changed.
     """
     if not read_only:
         files.make_folder(path.parent)
@@ -333,7 +334,7 @@ def open_database(
         if read_only or _has_content(path):
             _check_schema(path, busy_timeout_s)
         if not read_only:
-            migrations.migrate(database, backups)
+            migrations.migrate(database, backups, seal=seal)
             _warn_if_shared(path)
     except (StoreDamaged, StoreFull) as error:
         database.close()

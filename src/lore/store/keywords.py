@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lore import clock
 from lore.errors import StoreError
 from lore.records import UNASKED_TRUST, ItemType, Role
@@ -159,12 +162,13 @@ _TABLES_OF: dict[ItemType, tuple[str, ...]] = {
 class SearchScope(NamedTuple):
     """Where to search: one project, one session, these items, or trusted items only.
 
-    Items of the sessions in `without` are excluded.
+    Items of the sessions in `without` are excluded. With `ns`, these alone count, whatever their
+    session.
     """
 
     project_n: int | None = None
     session_n: int | None = None
-    ns: Sequence[int] | None = None
+    ns: Sequence[int] | NDArray[np.int64] | None = None
     trusted_only: bool = False
     excluded_sessions: Sequence[int] = ()
 
@@ -183,10 +187,10 @@ def search(
     project_n, session_n, ns = within.project_n, within.session_n, within.ns
     if not query or (ns is not None and not len(ns)):
         return []
-    if session_n is not None:
-        only = "SELECT n FROM items WHERE session_n = :session_n"
+    if ns is not None:
+        only = bound_values("ns")
     else:
-        only = "" if ns is None else bound_values("ns")
+        only = "SELECT n FROM items WHERE session_n = :session_n" if session_n is not None else ""
     hits = full_text.search(
         db,
         table,
@@ -200,7 +204,13 @@ def search(
         **({} if ns is None else {"ns": int_array(ns)}),
         **({"without": int_array(within.excluded_sessions)} if within.excluded_sessions else {}),
     )
-    return _add_context_scores(db, hits, query)[:limit] if table == "message_words" else hits
+    if table != "message_words":
+        return hits
+    hits = _add_context_scores(db, hits, query)
+    if ns is not None:
+        within_ns = set(ns.tolist() if isinstance(ns, np.ndarray) else ns)
+        hits = [hit for hit in hits if hit[0] in within_ns]
+    return hits[:limit]
 
 
 def _add_context_scores(

@@ -84,16 +84,20 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def migrate(
-    database: Database, backups: Path | None, steps: Sequence[Migration] = MIGRATIONS
+    database: Database,
+    backups: Path | None,
+    steps: Sequence[Migration] = MIGRATIONS,
+    *,
+    seal: Callable[[Path], None] | None = None,
 ) -> list[str]:
-    """Apply the missing migrations; an existing database is copied to `backups` first."""
+    """Apply the missing migrations; first copy an existing database to `backups` and seal that."""
     with database.read() as db:
         applied = check(db, steps)
     missing = [step for step in steps if step.__name__ not in applied]
     if missing and applied and backups is not None:
         make_folder(backups)
         stamp = database.now().strftime("%Y%m%dT%H%M%S")
-        database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db")
+        database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db", seal)
     for step in missing:
         database.write(partial(_apply, step=step, now=database.now))
     return [step.__name__ for step in missing]

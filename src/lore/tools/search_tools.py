@@ -303,6 +303,7 @@ def _answer(memory: Memory, arguments: RecallArguments, caller: Caller) -> Answe
             limit=arguments.limit,
             session=_session(memory, scope, caller),
             project=project,
+            log=not memory.sessions.is_excluded(caller.agent, caller.project),
         )
 
     folder = "" if arguments.everywhere or scope != "all" else caller.project

@@ -37,12 +37,13 @@ class Result(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a tool: working folder, session, origin of what it stores, and deadline."""
+    """The caller of a tool: working folder, session, origin of what it stores, deadline, agent."""
 
     project: str = ""
     session: str = ""
     origin: Origin = "assistant"
     within_s: float | None = None
+    agent: str = "mcp"
 
     def after(self, waited_s: float) -> Caller:
         """Return the caller with the rest of its deadline."""

@@ -44,7 +44,7 @@ class StoreResult(Result):
 
 def store(memory: Memory, arguments: StoreArguments, caller: Caller) -> Outcome:
     """Store a fragment in the caller's name, unless it is a duplicate."""
-    if memory.sessions.is_excluded("mcp", caller.project):
+    if memory.sessions.is_excluded(caller.agent, caller.project):
         msg = "Nothing is stored in this folder: the setting capture.exclude names it."
         raise InvalidInput(msg)
     stored = memory.remember(

@@ -264,10 +264,13 @@ class SessionStore:
         *,
         timeout_s: float = MARKER_TIMEOUT_S,
     ) -> None:
-        """Store what markers stand for, unless in private mode, and wait until that is durable.
+        """Store what markers stand for, and wait until that is durable.
 
-        Raises `StoreBusy` on a timeout; the markers are stored once the store is free again.
+        Nothing is stored in private mode or in an excluded folder. Raises `StoreBusy` on a timeout;
+        the markers are stored once the store is free again.
         """
+        if self._memory.sessions.is_excluded(client.agent, client.project):
+            return
         session, now = self._place(client), self._database.now()
 
         def add(db: Connection) -> None:
