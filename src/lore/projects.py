@@ -10,11 +10,12 @@ import posixpath
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 
+from lore.lazy_dataclass import dataclass
 from lore.store import project_rows
 from lore.store.database import Connection
 from lore.store.project_rows import ProjectLocation

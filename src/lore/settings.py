@@ -14,13 +14,14 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 from lore import config_files, toml_edit
 from lore.errors import InvalidInput, NotFound, UnknownSetting
+from lore.lazy_dataclass import dataclass
 
 Value = str | int | float | bool | tuple[str, ...] | None
 """None is the default of a setting without a value."""

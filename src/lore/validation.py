@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import is_dataclass
 from datetime import UTC, datetime
 from functools import cache, wraps
-from inspect import signature
 from numbers import Integral, Real
 from types import FunctionType, NoneType, UnionType
 from typing import (
@@ -89,7 +88,8 @@ def validate_methods(cls: _Class) -> _Class:
 
 def validate_arguments(function: _Called) -> _Called:
     """Validate the arguments of a function; raise `InvalidInput` for a wrong type."""
-    names = tuple(signature(function).parameters)
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
 
     @wraps(function)
     def call(*positional: Any, **named: Any) -> Any:

@@ -72,7 +72,7 @@ def test_former_names_lead_to_methods_of_the_parts(tmp_path: Path):
 
 def test_every_former_name_leads_to_a_method(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
-        for name in facade._FORMER_METHODS:
+        for name in facade._PART_METHODS:
             assert getattr(memory, name) is not None
 
 

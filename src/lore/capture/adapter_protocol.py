@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from lore.lazy_dataclass import dataclass
 from lore.records import NewMessage
 
 

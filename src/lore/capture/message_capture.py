@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from lore.capture import quotes
 from lore.capture.adapter_protocol import Context
 from lore.capture.adapters import injected_text
 from lore.errors import InvalidInput
+from lore.lazy_dataclass import dataclass
 from lore.projects import ProjectFinder
 from lore.records import PART_KINDS, ROLES, Channel, NewMessage, Origin, Part, Role
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor

@@ -10,7 +10,6 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -18,6 +17,7 @@ import orjson
 
 from lore import clock
 from lore.errors import CaptureError
+from lore.lazy_dataclass import dataclass
 from lore.records import Watermark
 
 _BUFFER = 1 << 20

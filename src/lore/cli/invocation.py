@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from lore.memory import Memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Argument, Context, Option
@@ -21,6 +22,7 @@ from lore.cli.output import (
     project_names,
     read_text,
 )
+from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from lore.lazy_dataclass import dataclass
 from lore.records import Hit, PastSession, PromptCandidate, Remedy, SessionBriefing
 from lore.text import message_features, tokens, words
 from lore.text.hidden_text import PromptBlock, one_line, quote_lines, wrap_lines

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lore import payloads
 from lore.embed import Embedder
 from lore.index.vector_index import VectorFilter
 from lore.llm import Summarizer
@@ -155,6 +154,8 @@ def _check_draft(
     title = sentences.one_line(summary, SUMMARY_CHARS) or sentences.summary(content)
     if not content or len(content) > MAX_CHARS or not 0 <= extract.importance <= 1:
         return None
+    from lore import payloads  # pydantic is slow to import, and 'lore remember' needs none of it
+
     payload = redact_tree(context.redactor, extract.payload)
     checked = payloads.validate_payload(extract.kind, payload, summary=title)
     if checked is None:

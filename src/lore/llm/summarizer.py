@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from lore.errors import ProviderUnavailable
+from lore.lazy_dataclass import dataclass
 from lore.records import Extract, Fragment, Log, Segment, Verdict
 
 if TYPE_CHECKING:

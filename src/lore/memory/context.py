@@ -7,7 +7,7 @@ import binascii
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,6 +15,7 @@ import orjson
 
 from lore.capture import embedding_queue
 from lore.errors import EmbedderError, InvalidInput, StoreError
+from lore.lazy_dataclass import dataclass
 from lore.llm.summarizer import Summarizer
 from lore.recall.sources import Sources
 from lore.records import Page

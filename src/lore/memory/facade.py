@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,16 +13,7 @@ from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
 from lore.embed.embedding_cache import CachedEmbedder
 from lore.errors import LoreError, NotFound, StoreError
-from lore.memory.access import Access
-from lore.memory.budget import Budget
 from lore.memory.context import MemoryContext
-from lore.memory.digest import Digest
-from lore.memory.knowledge import Knowledge
-from lore.memory.maintenance import Maintenance
-from lore.memory.prompts import Prompts
-from lore.memory.search import Search
-from lore.memory.sessions import Sessions
-from lore.recall import health
 from lore.recall.sources import Sources
 from lore.records import Check
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, home_key, open_redactor
@@ -28,6 +21,16 @@ from lore.settings import Settings
 from lore.store import backup_seals, maintenance
 from lore.store.database import Database, open_database
 from lore.validation import validate_arguments, validate_methods
+
+if TYPE_CHECKING:
+    from lore.memory.access import Access
+    from lore.memory.budget import Budget
+    from lore.memory.digest import Digest
+    from lore.memory.knowledge import Knowledge
+    from lore.memory.maintenance import Maintenance
+    from lore.memory.prompts import Prompts
+    from lore.memory.search import Search
+    from lore.memory.sessions import Sessions
 
 _NO_MEMORY = (
     "'lore capture --all' creates one from your agents' sessions;"
@@ -57,9 +60,18 @@ _FORMER_NAMES = {
 }
 """Methods of each part from when all of them were methods of `Memory`; `former=current`."""
 
-_FORMER_METHODS = {
+_EVERYDAY_NAMES = {
+    "digest": "distill",
+    "knowledge": "remember store",
+    "maintenance": "forget",
+    "search": "read recall",
+    "sessions": "capture capture_files",
+}
+"""Methods of each part that `Memory` has as well."""
+
+_PART_METHODS = {
     former: (part, current or former)
-    for part, names in _FORMER_NAMES.items()
+    for part, names in (*_FORMER_NAMES.items(), *_EVERYDAY_NAMES.items())
     for former, _, current in (name.partition("=") for name in names.split())
 }
 
@@ -72,28 +84,32 @@ class Memory:
     `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can be called, as
     `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()` lists
     sessions, `memory.digest()` digests sessions.
+
+    A part is imported at its first use: a command needs one or two of them.
     """
 
     def __init__(self, context: MemoryContext) -> None:
         self.context = context
         self.database, self.sources = context.database, context.sources
         self.redactor = context.redactor
-        self.knowledge = Knowledge(context)
-        self.sessions = Sessions(context)
-        self.search = Search(context)
-        self.digest = Digest(context)
-        self.maintenance = Maintenance(context)
-        self.access = Access(context)
-        self.budget = Budget(context)
-        self.prompts = Prompts(context, self.sessions, self.digest)
-        self.store = self.knowledge.store
-        self.remember = self.knowledge.remember
-        self.capture = self.sessions.capture
-        self.capture_files = self.sessions.capture_files
-        self.recall = self.search.recall
-        self.read = self.search.read
-        self.distill = self.digest.distill
-        self.forget = self.maintenance.forget
+        self._parts_lock = threading.RLock()
+        if TYPE_CHECKING:
+            self.knowledge = Knowledge(context)
+            self.sessions = Sessions(context)
+            self.search = Search(context)
+            self.digest = Digest(context)
+            self.maintenance = Maintenance(context)
+            self.access = Access(context)
+            self.budget = Budget(context)
+            self.prompts = Prompts(context, self.sessions, self.digest)
+            self.store = self.knowledge.store
+            self.remember = self.knowledge.remember
+            self.capture = self.sessions.capture
+            self.capture_files = self.sessions.capture_files
+            self.recall = self.search.recall
+            self.read = self.search.read
+            self.distill = self.digest.distill
+            self.forget = self.maintenance.forget
 
     @classmethod
     def open(
@@ -168,12 +184,23 @@ class Memory:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return a method by the name it had before there were parts."""
-            if name not in _FORMER_METHODS:
+            """Return a part, or a method of a part by its name here or its former name."""
+            if name in _FORMER_NAMES:
+                return self._open_part(name)
+            if name not in _PART_METHODS:
                 msg = f"'Memory' object has no attribute {name!r}"
                 raise AttributeError(msg)
-            part, method = _FORMER_METHODS[name]
+            part, method = _PART_METHODS[name]
             return getattr(getattr(self, part), method)
+
+        def _open_part(self, name: str) -> Any:
+            """Create a part at its first use; all threads get the same."""
+            with self._parts_lock:
+                if name not in vars(self):
+                    part = getattr(import_module(f"lore.memory.{name}"), name.capitalize())
+                    shared = (self.sessions, self.digest) if name == "prompts" else ()
+                    setattr(self, name, part(self.context, *shared))
+                return vars(self)[name]
 
 
 def _explain_read_only(database: Database) -> str:
@@ -198,6 +225,8 @@ def restore_backup(source: Path, *, home: Path | None = None, trust: bool = Fals
 @validate_arguments
 def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
     """Check everything that can be wrong with a home; with `fix`, repair derived data."""
+    from lore.recall import health
+
     config = settings.load(home=home).settings
     checks = health.check_home(config)
     try:

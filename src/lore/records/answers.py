@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from lore.lazy_dataclass import dataclass
 from lore.records.kinds import ItemType, Origin, Outcome, Storing
 from lore.records.knowledge import Edge, Fragment
 from lore.records.sessions import Distillation, Message, Session

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Literal
 
+from lore.lazy_dataclass import dataclass
 from lore.records.answers import InjectedItem
 
 BlockKind = Literal["text", "call", "result", "reasoning", "other"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from lore.lazy_dataclass import dataclass
 from lore.records.kinds import EdgeKind, FragmentKind, Origin, Outcome
 
 

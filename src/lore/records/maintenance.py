@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
+from lore.lazy_dataclass import dataclass
 from lore.records.kinds import AccessScope
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+from lore.lazy_dataclass import dataclass
 from lore.records.kinds import Origin, PartKind, Role, SessionState
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from lore.lazy_dataclass import dataclass
 from lore.redaction import compile_bytes, load_pattern, value_checks
 from lore.redaction.dense_text import IDLE_LIMIT, skip_repeats
 from lore.redaction.password_shapes import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from math import log
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from lore import clock
 from lore.errors import StoreDamaged
+from lore.lazy_dataclass import dataclass
 from lore.records import ItemType
 from lore.store import messages
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record, unpack_text

@@ -10,11 +10,12 @@ import threading
 import time
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lore import clock
 from lore.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly
+from lore.lazy_dataclass import dataclass
 from lore.store import files, migrations, sqlite
 from lore.store.codec import pack_json, unpack_json
 from lore.store.sqlite import Connection

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from lore import clock
 from lore.errors import NotFound
+from lore.lazy_dataclass import dataclass
 from lore.records import TRUST, UNASKED_TRUST, Fragment, FragmentKind, FragmentVersion, Origin
 from lore.relevance import BELIEVED, MOST_BOOST, NEIGHBOUR_BOOST, VISIBLE, decay_rate, relevance
 from lore.store import graph, history, items, keywords, standing_instructions

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lore.lazy_dataclass import dataclass
 from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part
 from lore.store import (
     consolidation,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from lore import clock
+from lore.lazy_dataclass import dataclass
 from lore.records import EdgeKind, FragmentKind, Origin
 from lore.store.codec import pack_json, pack_key, unpack_json, unpack_key, unpack_record
 from lore.store.graph import EdgeState

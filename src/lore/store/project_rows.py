@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound
+from lore.lazy_dataclass import dataclass
 from lore.records import UNASKED_TRUST, Project
 from lore.store import forgotten_names
 from lore.store.codec import unpack_record

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 import orjson
 
 from lore import clock
+from lore.lazy_dataclass import dataclass
 from lore.records import Spend
 from lore.store.codec import unpack_json, unpack_time
 from lore.store.sqlite import Connection, Row

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from lore.lazy_dataclass import dataclass
 from lore.text import sentences
 from lore.text.regex import PatternFile
 
