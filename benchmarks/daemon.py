@@ -42,6 +42,7 @@ LINES = 10
 GROWING = 10
 CLIENTS = 8
 ROUNDS = 60
+LONG_TEXTS, LONG_WORDS = 20, 200
 TICK_S = os.sysconf("SC_CLK_TCK")
 LORE = (sys.executable, "-m", "lore.cli")
 WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("ar", "el", "in", "or", "um", "ash", "eck")]
@@ -311,11 +312,14 @@ def measure(root: Path, messages: int, files: int, idle_s: float) -> dict[str, o
         told["append to found, s"] = delays_s(config, transcripts, 4)
         told["stop when idle, s"] = stop_s(root)
     for path in transcripts[:100]:
-        append(path, rng, "many words " * 200, 20)
+        for _ in range(LONG_TEXTS):  # each its own: a text that was embedded before takes no time
+            append(path, rng, sentence(rng, LONG_WORDS))
     with daemon(root) as pid:
-        wait_until(lambda: "embedding" in status(root)["state"], 60)
+        # The state may change between two looks at it; what waits takes minutes.
+        wait_until(lambda: status(root)["waiting"] > 0, 60)
         time.sleep(3)
         told["while embedding long texts"] = resident(pid)
+        told["waiting when stopped"] = status(root)["waiting"]
         told["stop while embedding, s"] = stop_s(root)
     told["log"] = (root / ".lore" / "lore.log").read_text().splitlines()[-3:]
     return told
