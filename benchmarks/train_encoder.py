@@ -39,6 +39,8 @@ EVALUATED_ONLY = ("locomo", "beam", "multihop-2wiki")
 CHAT_FOLDS = 5
 """Conversations are held out by fifths, one beside each project."""
 
+VECTORS_A_FILE = 19_000
+
 HEADS, EPSILON = 12, 1e-12
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -510,19 +512,21 @@ def hold_out(corpora: Sequence[Corpus], number: int) -> list[Corpus]:
 def write_vectors(path: Path, texts: Sequence[tuple[str, str]], vectors: torch.Tensor) -> None:
     """Write vectors by the key of their text, as the evaluation's cache has them, in float16."""
     halves = vectors.cpu().numpy().astype(np.float16)
-    with path.open("ab") as stream:
+    with path.open("wb") as stream:
         for (kind, text), row in zip(texts, halves, strict=True):
             raw = kind.encode() + text.encode("utf-8", "replace")
             stream.write(hashlib.blake2b(raw, digest_size=16).digest() + row.tobytes())
 
 
 def write_corpora(path: Path, weights: Weights, texts: Texts, corpora: Sequence[Corpus]) -> None:
-    """Write the vectors of all passages and questions of some corpora."""
-    for corpus in corpora:
-        both = [("p", passage) for cut in corpus.passages for passage in cut]
-        both += [("q", question.text) for question in corpus.questions]
-        both = list(dict.fromkeys(both))
-        write_vectors(path, both, embed(weights, texts, [text for _, text in both]))
+    """Write the vectors of all passages and questions of some corpora, in files of 15 MB."""
+    both = [("p", passage) for corpus in corpora for cut in corpus.passages for passage in cut]
+    both += [("q", question.text) for corpus in corpora for question in corpus.questions]
+    both = list(dict.fromkeys(both))
+    vectors = embed(weights, texts, [text for _, text in both])
+    for number, start in enumerate(range(0, len(both), VECTORS_A_FILE)):
+        part = slice(start, start + VECTORS_A_FILE)
+        write_vectors(path.with_suffix(f".{number}.bin"), both[part], vectors[part])
 
 
 def train_folds(

@@ -1,16 +1,23 @@
-"""Train the `learned` recipe: coefficients of recall, of sessions and of deep search.
+"""Train the ranking of recall, of sessions and of deep search.
 
-Uses only the development data (`--data`), through the product's own capture and recall, and
-splits by conversation: what is printed was never seen in training. Needs scipy:
+    uv run --with scipy python benchmarks/train_recall.py ranking --data DATA --corpus SESSIONS \\
+        --data benchmarks/data --vectors OUT --write
 
-    uv run --with scipy python benchmarks/train_recall.py --data ../shared/bench --write
+Runs the data through the product's own capture and recall, and splits by project and
+conversation: what is printed was never seen in training. `--vectors` holds what
+`train_encoder.py --folds` wrote: vectors by encoders that were not trained on the project.
+LoCoMo, BEAM and the long session are scored and not trained on. Needs scipy.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import pickle
 import tempfile
+import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,56 +27,48 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from lore import settings
-from lore.embed import open_embedder
-from lore.evals.datasets import UNDATED, Query, RetrievalTask, read_tasks
+from lore.embed import Embedder, open_embedder
+from lore.evals.datasets import UNDATED, Query, RetrievalTask, open_scratch_memory, read_tasks
 from lore.evals.vector_cache import DiskCachedEmbedder
 from lore.memory import Memory
-from lore.recall import search
-from lore.recall.candidates import Bounds
+from lore.recall import features, search
+from lore.recall.candidates import Bounds, gather
 from lore.recall.question import parse
-from lore.recall.ranking import rank
+from lore.recall.ranking import describe, embed_question, rank
 from lore.store import items, sessions
 from lore.store.fragments import FragmentFilter
 
 Floats = NDArray[np.float64]
 
-SHARES = {"locomo": 1.0, "beam": 1.0}
-"""How much each set counts in the profiles of people and of chat."""
+HIDDEN, PENALTY, FOLDS = 24, 3.0, 5
 
-PROFILE_OF = {"locomo": "people", "beam": "chat", "long": "agent", "coding": "agent"}
+LEFT_OUT = ("one", "keyword_rank", "length_if_list", "session_if_list")
+"""Features that bring nothing, or are the same for all candidates of a question."""
 
-AGENT_FEATURES = (
-    "keyword", "keyword_z", "keyword_rank", "long_rank", "covered", "covered_before",
-    "covered_after", "covered_near", "covered_close", "pairs", "cosine", "cosine_z",
-    "cosine_beside", "cosine_rank", "length", "user", "reply", "after_user", "asks",
-    "number_if_many", "late_if_early", "late_if_late", "session_best",
-)  # fmt: skip
-"""Few questions about agents' sessions are at hand, so their profile has few features."""
-
-AGENT_SHARES = {"locomo": 0.5, "beam": 0.5, "coding": 0.5, "long": 1.0}
-AGENT_PENALTY = 100.0
-AGENT_ONLY = ("late_if_early", "late_if_late", "covered_close", "exact", "together")
-"""Features that the other profiles do without: there they would prefer what is stale, or cost
-more than they bring; the last two belong to the rules that stand above the model."""
-
-PENALTY = 20.0
-FOLDS = 5
-COSTLY = ("covered_close",)
-"""Features that are computed only where a profile has them."""
+LOGS_ONLY = features.LOG_FEATURES
+"""Features of distillations, which have a model of their own."""
 
 DATA = Path(__file__).parent.parent / "src" / "lore" / "data"
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One question: candidates with their units and features, and the right units."""
+    """One question: candidates with their units and features, and the right units.
+
+    Of each group of units one is needed.
+    """
 
     set: str
     group: str
     category: str
     units: list[str]
     matrix: Floats
-    gold: frozenset[str]
+    groups: tuple[frozenset[str], ...]
+
+    @property
+    def gold(self) -> frozenset[str]:
+        """Return all right units."""
+        return frozenset().union(*self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,50 +84,84 @@ def main() -> None:
     options = _options()
     opened = open_embedder(replace(settings.load().settings, embed_threads=0))
     embedder = DiskCachedEmbedder(opened.embedder, options.cache)
-    kinds = ("recall", "commits", "sessions", "deep")
-    tables = {name: _collect(options.data, embedder, name) for name in kinds}
-    spoken, commits = tables["recall"], tables["commits"]
-    together = Table(spoken.names, spoken.examples + commits.examples)
-    models = {
-        "recall": {**_train_recall(spoken), "agent": _train_agent(together)},
-        "sessions": _train_simple(tables["sessions"], "sessions"),
-        "deep-search": _train_simple(tables["deep"], "deep search"),
-    }
-    if options.write:
-        for name, weights in models.items():
-            _write(name, weights)
+    if options.what == "ranking":
+        train_ranking(options, embedder)
+        return
+    for name, kind in (("sessions", "sessions"), ("deep-search", "deep")):
+        weights = _train_simple(_collect(options, embedder, kind), name)
+        if options.write:
+            _write(name, {"weights": weights, "embedder": embedder.identity})
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("what", choices=("ranking", "others"))
+    parser.add_argument("--data", type=Path, action="append", required=True)
+    parser.add_argument("--corpus", type=Path, help="folder of the coding sessions")
+    parser.add_argument(
+        "--vectors", type=Path, help="folder of vectors by encoders that do not know the project"
+    )
     parser.add_argument(
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "lore-eval-cache"
     )
+    parser.add_argument("--table", type=Path, help="keep what was collected in this file")
     parser.add_argument("--write", action="store_true")
     return parser.parse_args()
 
 
-def _collect(data: Path, embedder: DiskCachedEmbedder, what: str) -> Table:
+class HeldOutEmbedder:
+    """Returns vectors from files, made by encoders trained without the text's project."""
+
+    def __init__(self, inner: Embedder, folder: Path) -> None:
+        self.name, self.identity, self.dimension = inner.name, inner.identity, inner.dimension
+        self._inner = inner
+        self._known: dict[bytes, NDArray[np.float16]] = {}
+        record = 16 + 2 * inner.dimension
+        for path in sorted(folder.glob("vectors-*.bin")):
+            raw = path.read_bytes()
+            for start in range(0, len(raw) - record + 1, record):
+                row = np.frombuffer(raw[start + 16 : start + record], np.float16)
+                self._known[raw[start : start + 16]] = row
+        self.missing = 0
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Return the vectors of texts; those of unknown texts by the encoder at hand."""
+        kind = b"q" if query else b"p"
+        rows = np.zeros((len(texts), self.dimension), np.float32)
+        for place, text in enumerate(texts):
+            raw = kind + text.encode("utf-8", "replace")
+            row = self._known.get(hashlib.blake2b(raw, digest_size=16).digest())
+            if row is None:
+                self.missing += 1
+                rows[place] = self._inner.embed([text], query=query)[0]
+            else:
+                rows[place] = row
+        return rows
+
+    def close(self) -> None:
+        """Close the encoder at hand."""
+        self._inner.close()
+
+
+def _collect(options: argparse.Namespace, embedder: Embedder, what: str) -> Table:
     patterns = {
-        "recall": ("locomo*.gz", "beam-*.gz", "long-session-*.gz"),
-        "commits": ("coding-queries*.gz",),
+        "ranking": ("coding-qa*.gz", "chats*.gz", "locomo*.gz", "beam-*.gz", "long-session-*.gz"),
         "sessions": ("coding-queries*.gz",),
         "deep": ("multihop-*.gz",),
     }
     describe = {
-        "recall": _describe_recall,
-        "commits": _describe_commits,
+        "ranking": _describe_recall,
         "sessions": _describe_sessions,
         "deep": _describe_deep,
     }
     names: tuple[str, ...] = ()
     examples: list[Example] = []
     for pattern in patterns[what]:
-        for path in sorted(data.glob(pattern)):
-            for trial in read_tasks(path, None):
+        for path in sorted(path for data in options.data for path in data.glob(pattern)):
+            for trial in read_tasks(path, options.corpus):
                 names, found = _play(trial, path.name, embedder, describe[what])
                 examples += found
+                print(f"{path.name} {trial.name}: {len(found)}", flush=True)
     return Table(names, examples)
 
 
@@ -136,52 +169,43 @@ Describe = Callable[[Memory, Query], tuple[list[str], dict[str, Floats]]]
 
 
 def _play(
-    trial: RetrievalTask, file: str, embedder: DiskCachedEmbedder, describe: Describe
+    trial: RetrievalTask, file: str, embedder: Embedder, describe: Describe
 ) -> tuple[tuple[str, ...], list[Example]]:
     names: tuple[str, ...] = ()
     examples = []
-    with (
-        tempfile.TemporaryDirectory(prefix="lore-train-") as home,
-        Memory.open(home=home, embedder=embedder) as memory,
-    ):
+    with open_scratch_memory(embedder) as memory:
         units = trial.fill(memory)
         memory.maintenance.embed_waiting()
-        for place, ask in enumerate(trial.queries):
-            if ask.category == UNDATED:
+        for ask in trial.queries:
+            if ask.category in (UNDATED, "adversarial"):
                 continue
             ids, found = describe(memory, ask)
             names = tuple(found)
-            group = trial.name if len(trial.queries) < 200 or "locomo" in file else f"{place}"
-            kind = file.split("-")[0].split(".")[0]
+            kind = next(k for k in KINDS if file.startswith(k))
             examples.append(
                 Example(
                     kind,
-                    group if kind in PROFILE_OF else f"{file}:{place}",
+                    trial.name,
                     ask.category,
                     [units.get(id_, "") for id_ in ids],
-                    np.column_stack([found[name] for name in names]),
-                    ask.gold,
+                    np.column_stack([found[name] for name in names]).astype(np.float32),
+                    ask.groups,
                 )
             )
     return names, examples
 
 
+KINDS = ("coding-qa", "coding-queries", "chats", "locomo", "beam", "long-session", "multihop")
+
+
 def _describe_recall(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Floats]]:
     question = parse(ask.text, ask.now or memory.database.now())
     with memory.database.read() as db:
-        ranked = rank(memory.sources, db, question, Bounds(), "learned", COSTLY)
-        ids = items.ids_of(db, ranked.pool.ns.tolist())
-        return [ids[int(n)] for n in ranked.pool.ns], ranked.features
-
-
-def _describe_commits(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Floats]]:
-    """Describe messages where the session that they belong to is the unit."""
-    question = parse(ask.text, ask.now or memory.database.now())
-    with memory.database.read() as db:
-        ranked = rank(memory.sources, db, question, Bounds(types=("message",)), "learned", COSTLY)
-        of = ranked.pool.rows.sessions.tolist()
-        found = sessions.get_sessions(db, sorted(set(of)))
-        return [found[n].id for n in of], ranked.features
+        query, speakers = embed_question(memory.sources, db, question)
+        pool = gather(memory.sources, db, question, query, Bounds())
+        described = describe(memory.sources, db, question, query, pool, speakers)
+        ids = items.ids_of(db, pool.ns.tolist())
+        return [ids[int(n)] for n in pool.ns], described
 
 
 def _describe_sessions(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Floats]]:
@@ -204,118 +228,175 @@ def _describe_deep(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Flo
         return [ids[int(n)] for n in found.ns], found.features
 
 
-def fit(examples: Sequence[Example], weights: Floats, penalty: float) -> Floats:
-    """Fit a group softmax: each right unit against all wrong ones of its question."""
-    kept = [(e, w) for e, w in zip(examples, weights, strict=True) if e.gold & set(e.units)]
-    matrix = np.concatenate([e.matrix for e, _ in kept])
-    deviation = matrix.std(axis=0) + 1e-6
-    matrix = (matrix - matrix.mean(axis=0)) / deviation
-    unit_of, right, question_of = [], [], []
-    count = 0
-    for place, (example, _) in enumerate(kept):
-        unique, inverse = np.unique(example.units, return_inverse=True)
-        unit_of.append(inverse + count)
-        right.append(np.isin(unique, list(example.gold)))
-        question_of.append(np.full(len(unique), place))
-        count += len(unique)
-    units, is_right = np.concatenate(unit_of), np.concatenate(right)
-    questions = np.concatenate(question_of)
-    by_row = questions[units]
-    gold = np.flatnonzero(is_right)
-    gold_question = questions[gold]
-    share = np.array([w for _, w in kept])
-    each = share[gold_question] / np.bincount(gold_question, minlength=len(kept))[gold_question]
-    starts = np.r_[0, np.flatnonzero(np.diff(by_row)) + 1]
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """All candidates of some questions as one matrix, with the groups that are needed."""
+
+    matrix: Floats
+    question_of: NDArray[np.int64]
+    group_rows: NDArray[np.int64]
+    group_of: NDArray[np.int64]
+    group_question: NDArray[np.int64]
+    is_right: NDArray[np.bool_]
+    share: Floats
+
+
+def batch_of(examples: Sequence[Example], shares: Sequence[float]) -> Batch:
+    """Return the candidates of the questions that have a right one among them."""
+    matrices, question_of, rights = [], [], []
+    group_rows, group_of, group_question, share = [], [], [], []
+    start = groups = 0
+    kept = [(e, w) for e, w in zip(examples, shares, strict=True) if e.gold & set(e.units)]
+    for place, (example, weight) in enumerate(kept):
+        units = np.array(example.units)
+        found = [np.flatnonzero(np.isin(units, list(group))) for group in example.groups]
+        found = [rows for rows in found if len(rows)]
+        for rows in found:
+            group_rows.append(rows + start)
+            group_of.append(np.full(len(rows), groups))
+            group_question.append(place)
+            share.append(weight / len(found))
+            groups += 1
+        matrices.append(example.matrix)
+        question_of.append(np.full(len(units), place))
+        rights.append(np.isin(units, list(example.gold)))
+        start += len(units)
+    return Batch(
+        np.concatenate(matrices).astype(np.float64), np.concatenate(question_of),
+        np.concatenate(group_rows), np.concatenate(group_of), np.array(group_question),
+        np.concatenate(rights), np.array(share) / sum(share),
+    )  # fmt: skip
+
+
+def loss_of(batch: Batch, score: Floats) -> tuple[float, Floats]:
+    """Return the loss of each needed group against the wrong candidates, and its slope."""
+    count = int(batch.question_of[-1]) + 1
+    top = np.full(count, -np.inf)
+    np.maximum.at(top, batch.question_of, score)
+    odds = np.exp(score - top[batch.question_of])
+    wrong = np.bincount(batch.question_of, odds * ~batch.is_right, count)
+    mine = np.bincount(batch.group_of, odds[batch.group_rows], len(batch.group_question)) + 1e-300
+    total = wrong[batch.group_question] + mine
+    value = float(-(batch.share * np.log(mine / total)).sum())
+    slope = np.zeros(len(score))
+    np.add.at(slope, batch.group_rows, (-batch.share * (1 / mine - 1 / total))[batch.group_of])
+    by_question = np.bincount(batch.group_question, batch.share / total, count)
+    slope += ~batch.is_right * by_question[batch.question_of]
+    return value, slope * odds
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """A fitted model: a linear part, and a hidden layer beside it."""
+
+    mean: Floats
+    deviation: Floats
+    linear: Floats
+    hidden: Floats
+    bias: Floats
+    output: Floats
+
+    def score(self, matrix: Floats) -> Floats:
+        """Return the score of each row."""
+        z = (matrix - self.mean) / self.deviation
+        return np.asarray(z @ self.linear + np.tanh(z @ self.hidden + self.bias) @ self.output)
+
+
+def fit(
+    examples: Sequence[Example], shares: Sequence[float], penalty: float, hidden: int = 0
+) -> Ranker:
+    """Fit a model by the softmax of each right unit against all wrong ones of its question."""
+    batch = batch_of(examples, shares)
+    mean, deviation = batch.matrix.mean(axis=0), batch.matrix.std(axis=0) + 1e-6
+    z = np.clip((batch.matrix - mean) / deviation, -8, 8)
+    width = z.shape[1]
+    chance = np.random.default_rng(7)
+    start = np.concatenate([
+        np.zeros(width), chance.normal(0, 0.3 / width**0.5, width * hidden), np.zeros(hidden),
+        chance.normal(0, 0.1, hidden),
+    ])  # fmt: skip
+
+    def parts(beta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        cut = np.split(beta, np.cumsum([width, width * hidden, hidden]))
+        return cut[0], cut[1].reshape(width, hidden), cut[2], cut[3]
 
     def loss(beta: Floats) -> tuple[float, Floats]:
-        score = matrix @ beta
-        score = score - np.maximum.reduceat(score, starts)[by_row]
-        odds = np.exp(score)
-        unit_odds = np.bincount(units, odds, count)
-        wrong = np.bincount(questions, unit_odds * ~is_right, len(kept))
-        mine = unit_odds[gold] + 1e-300
-        total = wrong[gold_question] + mine
-        value = -(each * np.log(mine / total)).sum() / share.sum()
-        gradient = np.zeros(count)
-        gradient[gold] = -each * (1 / mine - 1 / total)
-        gradient += ~is_right * np.bincount(gold_question, each / total, len(kept))[questions]
-        slope = matrix.T @ (gradient[units] * odds) / share.sum()
-        return value + penalty * 0.0005 * beta @ beta, slope + penalty * 0.001 * beta
+        linear, weights, bias, output = parts(beta)
+        layer = np.tanh(z @ weights + bias)
+        value, slope = loss_of(batch, z @ linear + layer @ output)
+        back = slope[:, None] * output * (1 - layer**2)
+        gradient = np.concatenate([
+            z.T @ slope,
+            (z.T @ back).ravel(),
+            back.sum(axis=0),
+            layer.T @ slope,
+        ])
+        scale = penalty * 0.001
+        return value + 0.5 * scale * float(beta @ beta), gradient + scale * beta
 
-    found = minimize(
-        loss, np.zeros(matrix.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 150}
-    )
-    result: Floats = found.x / deviation
-    return result
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 250})
+    return Ranker(mean, deviation, *parts(found.x))
 
 
-def _with_profiles(examples: Sequence[Example]) -> list[Example]:
-    """Add, for each profile, a copy of the features that is zero elsewhere."""
-    blocks = ("locomo", "beam")
-    return [
-        replace(
-            e,
-            matrix=np.hstack([e.matrix, *(e.matrix * (e.set == block) for block in blocks)]),
-        )
-        for e in examples
-    ]
-
-
-def _weights(examples: Sequence[Example], shares: dict[str, float]) -> Floats:
-    counts = {name: max(1, sum(e.set == name for e in examples)) for name in shares}
-    return np.array([shares[e.set] / counts[e.set] for e in examples])
-
-
-def _folds(examples: Sequence[Example]) -> NDArray[np.int64]:
-    groups: dict[str, int] = {}
-    seen: dict[str, int] = {}
-    for example in examples:
-        key = f"{example.set}:{example.group}"
-        if key not in groups:
-            groups[key] = seen.get(example.set, 0) % FOLDS
-            seen[example.set] = seen.get(example.set, 0) + 1
-    return np.array([groups[f"{e.set}:{e.group}"] for e in examples])
-
-
-def _train_recall(table: Table) -> dict[str, dict[str, float]]:
-    """Train the profiles of people and of chat: what they share, and what sets them apart."""
-    kept = [place for place, name in enumerate(table.names) if name not in AGENT_ONLY]
+def train_ranking(options: argparse.Namespace, embedder: Embedder) -> None:
+    """Train the ranking of messages on what may be shipped, and score all sets."""
+    if options.vectors:
+        embedder = HeldOutEmbedder(embedder, options.vectors)
+    if options.table and options.table.exists():
+        table = pickle.loads(options.table.read_bytes())  # noqa: S301 - this script wrote it
+    else:
+        table = _collect(options, embedder, "ranking")
+        if options.table:
+            options.table.write_bytes(pickle.dumps(table))
+    kept = [place for place, name in enumerate(table.names) if name not in (*LEFT_OUT, *LOGS_ONLY)]
     names = [table.names[place] for place in kept]
-    width = len(names)
-    examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.set in SHARES]
-    spread = _with_profiles(examples)
-    folds = _folds(examples)
-    scores: list[Floats] = [np.zeros(0)] * len(spread)
-    for fold in range(FOLDS):
-        train = [e for e, f in zip(spread, folds, strict=True) if f != fold]
-        beta = fit(train, _weights(train, SHARES), PENALTY)
-        for place in np.flatnonzero(folds == fold):
-            scores[place] = spread[place].matrix @ beta
-    _show("recall, held out by conversation", examples, scores)
-    beta = fit(spread, _weights(spread, SHARES), PENALTY)
-    parts = {
-        "people": beta[:width] + beta[width : 2 * width],
-        "chat": beta[:width] + beta[2 * width :],
-    }
-    return {
-        profile: dict(zip(names, np.round(found, 4).tolist(), strict=True))
-        for profile, found in parts.items()
-    }
+    examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.groups]
+    own = [e for e in examples if e.set in ("coding-qa", "chats")]
+    print(f"{len(own)} questions to train on, {len(names)} features")
+    scores = _held_out(own)
+    _show("ranking, by project and conversation held out", own, scores)
+    ranker = fit(own, _shares(own), PENALTY, HIDDEN)
+    apart = [e for e in examples if e.set not in ("coding-qa", "chats")]
+    _show("sets that were not trained on", apart, [ranker.score(e.matrix) for e in apart])
+    if options.write:
+        model = {
+            "features": names,
+            **{
+                key: np.round(value, 5).tolist()
+                for key, value in zip(
+                    ("mean", "deviation", "linear", "hidden", "hidden_bias", "output"),
+                    (ranker.mean, ranker.deviation, ranker.linear, ranker.hidden, ranker.bias,
+                     ranker.output),
+                    strict=True,
+                )
+            },
+        }  # fmt: skip
+        _write("ranking", {"embedder": embedder.identity, **model})
 
 
-def _train_agent(table: Table) -> dict[str, float]:
-    """Train the profile of agents at work; each long-session question is held out in turn."""
-    places = [table.names.index(name) for name in AGENT_FEATURES]
-    examples = [replace(e, matrix=e.matrix[:, places]) for e in table.examples]
-    held = [place for place, e in enumerate(examples) if e.set == "long"]
-    scores = []
-    for place in held:
-        train = examples[:place] + examples[place + 1 :]
-        beta = fit(train, _weights(train, AGENT_SHARES), AGENT_PENALTY)
-        scores.append(examples[place].matrix @ beta)
-    _show("agent, held out by question", [examples[place] for place in held], scores)
-    beta = fit(examples, _weights(examples, AGENT_SHARES), AGENT_PENALTY)
-    return dict(zip(AGENT_FEATURES, np.round(beta, 4).tolist(), strict=True))
+def _shares(examples: Sequence[Example]) -> list[float]:
+    """Return weights by which coding and chats count the same in all."""
+    counts = Counter(e.set for e in examples)
+    return [1 / counts[e.set] for e in examples]
+
+
+def _held_out(examples: Sequence[Example]) -> list[Floats]:
+    """Return scores by models that were not trained on the project or conversation."""
+    coding = sorted({e.group for e in examples if e.set == "coding-qa"})
+    fold = {
+        e.group: coding.index(e.group) % FOLDS
+        if e.set == "coding-qa"
+        else zlib.crc32(e.group.encode()) % FOLDS
+        for e in examples
+    }
+    scores: list[Floats] = [np.zeros(0)] * len(examples)
+    for number in range(FOLDS):
+        train = [e for e in examples if fold[e.group] != number]
+        ranker = fit(train, _shares(train), PENALTY, HIDDEN)
+        for place, example in enumerate(examples):
+            if fold[example.group] == number:
+                scores[place] = ranker.score(example.matrix)
+    return scores
 
 
 def _train_simple(table: Table, label: str) -> dict[str, float]:
@@ -327,38 +408,41 @@ def _train_simple(table: Table, label: str) -> dict[str, float]:
     scores: list[Floats] = [np.zeros(0)] * len(table.examples)
     for fold in range(FOLDS):
         train = [e for e, f in zip(table.examples, folds, strict=True) if f != fold]
-        beta = fit(train, equal[: len(train)], penalty)
+        ranker = fit(train, equal[: len(train)].tolist(), penalty)
         for place in np.flatnonzero(folds == fold):
-            scores[place] = table.examples[place].matrix @ beta
+            scores[place] = ranker.score(table.examples[place].matrix)
     _show(f"{label}, held out", table.examples, scores)
-    beta = fit(table.examples, equal, penalty)
+    ranker = fit(table.examples, equal.tolist(), penalty)
+    beta = ranker.linear / ranker.deviation
     return dict(zip(table.names, np.round(beta, 4).tolist(), strict=True))
 
 
 def _show(label: str, examples: Sequence[Example], scores: Sequence[Floats]) -> None:
-    print(f"{label}: R@5 R@10 R@20 H@1 H@5 MRR")
+    print(f"{label}: R@1 R@5 R@10 R@20, in the pool")
     rows: dict[str, list[list[float]]] = {}
     for example, score in zip(examples, scores, strict=True):
         order = np.argsort(-score, kind="stable")
         ranked = list(dict.fromkeys(example.units[place] for place in order))
-        found = [len(example.gold & set(ranked[:k])) / len(example.gold) for k in (5, 10, 20)]
-        first = next((r for r, u in enumerate(ranked, 1) if u in example.gold), 0)
-        row = [*found, float(first == 1), float(0 < first <= 5), 1 / first if first else 0.0]
-        name = example.group.split(":")[0] if example.set == "multihop" else example.set
-        if example.category != "adversarial":
-            rows.setdefault(name, []).append(row)
-    for name, values in rows.items():
+        row = [
+            float(np.mean([bool(group & set(ranked[:k])) for group in example.groups]))
+            for k in (1, 5, 10, 20, len(ranked))
+        ]
+        name = example.set
+        if example.set == "coding-qa":
+            name = f"{example.set} {example.group}"
+        rows.setdefault(name, []).append(row)
+        if example.set == "coding-qa":
+            rows.setdefault(example.set, []).append(row)
+    for name, values in sorted(rows.items()):
         figures = " ".join(f"{100 * value:5.1f}" for value in np.mean(values, axis=0))
         print(f"  {name:<28} {figures}  n={len(values)}", flush=True)
 
 
-def _write(name: str, weights: object) -> None:
+def _write(name: str, content: dict[str, object]) -> None:
     provenance = {
         "script": "benchmarks/train_recall.py",
-        "trained_on": "LoCoMo, BEAM-100K, MuSiQue, 2WikiMultihopQA, coding sessions (development)",
         "objective": "group softmax, right units against wrong ones, L2",
-        "embedder": "all-MiniLM-L6-v2/float32/256",
-        "weights": weights,
+        **content,
     }
     (DATA / f"{name}.json").write_text(json.dumps(provenance, indent=1) + "\n", "utf-8")
 

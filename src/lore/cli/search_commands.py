@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Argument, Context, Option
@@ -22,7 +21,6 @@ from lore.cli.output import (
     project_names,
     read_text,
 )
-from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

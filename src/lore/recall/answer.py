@@ -81,7 +81,7 @@ def recall(sources: Sources, request: Request) -> Answer:
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
         ranked = rank(sources, db, question, bounds, request.recipe)
-        ranked = apply_policy(db, ranked, question, session_n, request.now)
+        ranked = apply_policy(db, ranked, session_n)
         order = select_relevant(ranked)
         limits = Limits(
             request.limit, request.budget_tokens, FEWEST, request.trusted_only, LOG_SHARE

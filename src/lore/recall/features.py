@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, takewhile
@@ -33,6 +33,14 @@ CLOSE_CHARS = 320
 WHOLE, LONG_CHARS = 0.85, 5_000
 """From this share of its words on, a question counts as contained in a text; shorter texts than
 this many characters are covered by the model's other features."""
+
+FEW = 60
+"""Among fewer candidates than this, a text's own words and meaning may count more than its
+surroundings."""
+
+_ANNOUNCING = (" let me ", " i ll ", " now i ", " now let me ", " i will ", " next ", " first ")
+_ANNOUNCED_CHARS = 240
+"""Short texts that begin so announce work and answer nothing."""
 
 SOLE_HOLDERS = 2
 """A word that at most this many candidates contain points at them."""
@@ -142,10 +150,8 @@ def profile_of(pool: Pool, around: Surroundings) -> str:
     return "chat" if turns[spoken].sum() >= TURN_SHARE * spoken.sum() else "agent"
 
 
-def describe(
-    question: Question, pool: Pool, around: Surroundings, *, wanted: Container[str]
-) -> dict[str, Floats]:
-    """Return the features of the candidates by name; costly ones only if they are in `wanted`."""
+def describe(question: Question, pool: Pool, around: Surroundings) -> dict[str, Floats]:
+    """Return the features of the candidates by name."""
     rows = pool.rows
     count = len(rows.ns)
     columns: dict[str, Floats] = {"one": np.ones(count)}
@@ -166,7 +172,7 @@ def describe(
     columns["keyword_rank"] = _RANK_SCALE / (_RANK_SCALE + np.minimum.reduce(short_ranks))
     columns["long_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.ranks["long"])
     columns["cosine_rank"] = _RANK_SCALE / (_RANK_SCALE + pool.ranks["cosine"])
-    columns |= _coverage(question, pool, around, wanted)
+    columns |= _coverage(question, pool, around)
     columns["exact"] = _exact(question, around.own)
     columns |= _speaker(rows.speakers, around)
     columns["date"] = _date_match(question, rows.created_at)
@@ -180,12 +186,26 @@ def describe(
     columns["session_if_list"] = columns["session_best"] * question.asks_list
     columns["first_if_advice"] = columns["first_person"] * question.asks_advice
     columns["keyword_if_long"] = (min(len(question.terms), 16) / 8 - 1) * columns["keyword_z"]
+    columns["late"] = when - 0.5
+    columns["in_time"] = within(question.spans, rows.created_at)
+    columns["latest_if_now"] = _newest_fitting(columns["covered"], when) * question.asks_now
+    columns["cosine_top"] = pool.cosine - pool.cosine.max(initial=0.0)
+    few = max(0.0, 1.0 - count / FEW)
+    columns["covered_if_few"] = few * columns["covered"]
+    columns["cosine_if_few"] = few * np.maximum(pool.cosine, 0.0)
     return columns
 
 
-def _coverage(
-    question: Question, pool: Pool, around: Surroundings, wanted: Container[str]
-) -> dict[str, Floats]:
+def _newest_fitting(covered: Floats, when: Floats) -> Floats:
+    """Return 0 for the oldest to 1 for the newest of the candidates with most of the words."""
+    newest = np.zeros(len(covered))
+    fitting = np.flatnonzero((covered > 0) & (covered >= 0.5 * covered.max(initial=0.0)))
+    order = fitting[np.argsort(when[fitting], kind="stable")]
+    newest[order] = np.arange(1, len(order) + 1) / max(1, len(order))
+    return newest
+
+
+def _coverage(question: Question, pool: Pool, around: Surroundings) -> dict[str, Floats]:
     """Return how much of the question a candidate and its neighbours contain."""
     needles = [needle(term) for term in question.terms]
     weights = pool.word_weights()
@@ -199,8 +219,7 @@ def _coverage(
         "covered_near": (own | before | after) @ weights,
         "pairs": _pairs(question, around.own),
     }
-    if "covered_close" in wanted:
-        columns["covered_close"] = _closest(around.own, own, needles, weights)
+    columns["covered_close"] = _closest(around.own, own, needles, weights)
     columns["together"] = _together(around.own, own, needles, weights)
     alone: Floats = np.where(own.sum(axis=0) <= SOLE_HOLDERS, weights, 0.0)
     columns["sole"] = own.astype(float) @ alone
@@ -361,6 +380,7 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
     after_user = has(message_features.FROM_USER, around.before_traits) * unnamed
     share = max(0.01, float(user.mean())) if len(user) else 1.0
     standing = has(message_features.STANDING)
+    spoken = rows.traits & (message_features.FROM_USER | message_features.FROM_ASSISTANT)
     return {
         "opens": ((rows.ordinals == 0) & (rows.sessions > 0)).astype(float),
         "asks": has(message_features.ENDS_IN_QUESTION),
@@ -377,6 +397,11 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
         "standing_if_advice": standing * question.asks_advice,
         "time_if_when": has(message_features.HAS_TIME) * question.asks_when,
         "number_if_many": has(message_features.HAS_NUMBER) * question.asks_number,
+        "tool": ((rows.traits > 0) & (spoken == 0)).astype(float),
+        "announces": np.array(
+            [text.startswith(_ANNOUNCING) and len(text) < _ANNOUNCED_CHARS for text in around.own],
+            float,
+        ),
     }
 
 

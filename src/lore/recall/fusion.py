@@ -36,6 +36,52 @@ class LinearModel:
         return np.column_stack([features[name] for name in self.names])
 
 
+@dataclass(frozen=True, slots=True)
+class RankingModel:
+    """A linear model with one hidden layer beside it, over standardized features."""
+
+    names: tuple[str, ...]
+    mean: Scores
+    deviation: Scores
+    linear: Scores
+    hidden: Scores
+    hidden_bias: Scores
+    output: Scores
+    provenance: Mapping[str, object]
+
+    def score(self, features: Mapping[str, Scores]) -> Scores:
+        """Return the score of each candidate."""
+        return np.asarray(self._direct(features).sum(axis=1) + self.interaction(features))
+
+    def contributions(self, features: Mapping[str, Scores]) -> Scores:
+        """Return what each feature of each candidate adds directly."""
+        return self._direct(features)
+
+    def interaction(self, features: Mapping[str, Scores]) -> Scores:
+        """Return what the hidden layer adds to each candidate."""
+        layer = np.tanh(self._standardised(features) @ self.hidden + self.hidden_bias)
+        return np.asarray(layer @ self.output)
+
+    def _direct(self, features: Mapping[str, Scores]) -> Scores:
+        return np.asarray(self._standardised(features) * self.linear)
+
+    def _standardised(self, features: Mapping[str, Scores]) -> Scores:
+        matrix = np.column_stack([features[name] for name in self.names])
+        return np.asarray((matrix - self.mean) / self.deviation)
+
+
+@cache
+def load_ranking() -> RankingModel:
+    """Return the model that ranks messages."""
+    text = (resources.files("lore") / "data" / "ranking.json").read_text("utf-8")
+    raw = json.loads(text)
+    arrays = {
+        key: np.array(raw.pop(key), np.float64)
+        for key in ("mean", "deviation", "linear", "hidden", "hidden_bias", "output")
+    }
+    return RankingModel(tuple(raw.pop("features")), **arrays, provenance=raw)
+
+
 @cache
 def load_model(name: str, profile: str = "") -> LinearModel:
     """Return a model shipped with the package; some have a profile for each kind of

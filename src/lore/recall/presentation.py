@@ -377,10 +377,11 @@ def signals_of(ranked: Ranked, place: int) -> tuple[Signal, ...]:
     model = ranked.model
     if model is None:
         return tuple(Signal(k, float(v[place]), 0.0) for k, v in ranked.features.items())
-    values = [float(ranked.features[name][place]) for name in model.names]
+    direct = model.contributions(ranked.features)[place].tolist()
     signals = tuple(
-        Signal(name, value, value * float(weight))
-        for name, value, weight in zip(model.names, values, model.weights, strict=True)
+        Signal(name, float(ranked.features[name][place]), added)
+        for name, added in zip(model.names, direct, strict=True)
     )
+    together = float(model.interaction(ranked.features)[place])
     bonus = 0.0 if ranked.bonus is None else float(ranked.bonus[place])
-    return (*signals, Signal("policy", 1.0, bonus))
+    return (*signals, Signal("interaction", 1.0, together), Signal("policy", 1.0, bonus))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import numpy as np
 
-from lore import clock
 from lore.errors import InvalidInput
 from lore.recall import features, fusion
 from lore.recall.candidates import Bounds, Pool, gather
@@ -35,32 +33,8 @@ BRIEF = 0.7
 (On BEAM, 0.4 to 1.0 gain 1 to 3 points of recall within a budget; from 1.5 on, the first ten hits
 suffer.)"""
 
-SOLE = 2.0
-"""Bonus for the only candidates with a word of the question: a keyword-only hit must be able to
-win."""
-
-FEW, OWN = 60, 5.0
-"""Among fewer candidates than this, a text's own words and meaning count more: the model was
-trained on long conversations, where the load_surroundings say as much."""
-
-EXACT = 3.0
-"""Bonus for identifiers and quoted phrases that match letter by letter."""
-
-RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
-"""Of two texts that fit alike, the newer one is more likely to hold still."""
-
 REPLACED = 2.5
 """Penalty for messages that a newer fragment supersedes."""
-
-TOGETHER = 6.0
-"""Bonus for a long text with nearly the whole question in one place."""
-
-LATEST = 2.5
-"""Bonus for the newest of the fitting texts when the question asks what holds now."""
-
-IN_TIME = 4.0
-"""Bonus for items from the time span asked for. (Where people talk, a date that is spelled out is a
-feature of the model: they mention dates of other things too.)"""
 
 
 WEAK = 8.0
@@ -83,8 +57,7 @@ class Ranked:
     scores: Floats
     features: dict[str, Floats]
     recipe: str
-    model: fusion.LinearModel | None = None
-    profile: str = ""
+    model: fusion.RankingModel | None = None
     bonus: Floats | None = None
 
     def order(self) -> Numbers:
@@ -98,15 +71,12 @@ def rank(
     question: Question,
     bounds: Bounds,
     recipe: str,
-    wanted: tuple[str, ...] = (),
 ) -> Ranked:
     """Gather the candidates for a question and score them by a recipe."""
     if recipe not in RECIPES:
         msg = f"'{recipe}' is not a recipe."
         raise InvalidInput(msg, hint=f"Recipes: {', '.join(RECIPES)}.")
-    names = [word for word in words.raw_words(question.core) if word[:1].isupper()]
-    speakers = messages.find_speakers(db, names)
-    query = sources.embed_query(in_first_person(question.core, speakers))
+    query, speakers = embed_question(sources, db, question)
     pool = gather(sources, db, question, query, bounds)
     if recipe != "learned":
         keyword = np.maximum(*(fusion.shares(pool.scores[name]) for name in ("head", "fragment")))
@@ -116,17 +86,40 @@ def rank(
             else fusion.reciprocal_ranks(keyword, pool.cosine, len(question.terms))
         )
         return Ranked(pool, query, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
-    around = features.load_surroundings(sources, db, query, pool, speakers)
-    profile = features.profile_of(pool, around)
-    model = fusion.load_model("recall", profile)
-    described = features.describe(question, pool, around, wanted=wanted or model.names)
-    described |= features.describe_logs(db, question, pool)
-    described["people"] = np.full(len(pool.ns), float(profile == "people"))
+    described = describe(sources, db, question, query, pool, speakers)
+    model = fusion.load_ranking()
     scores = model.score(described)
     logs = pool.is_type("distillation")
     if logs.any():
         scores = _with_logs(scores, described, logs)
-    return Ranked(pool, query, scores, described, recipe, model, profile)
+    return Ranked(pool, query, scores, described, recipe, model)
+
+
+def embed_question(
+    sources: Sources, db: Connection, question: Question
+) -> tuple[Vector, list[str]]:
+    """Return the vector of a question, and the speakers that it names."""
+    names = [word for word in words.raw_words(question.core) if word[:1].isupper()]
+    speakers = messages.find_speakers(db, names)
+    return sources.embed_query(in_first_person(question.core, speakers)), speakers
+
+
+def describe(
+    sources: Sources,
+    db: Connection,
+    question: Question,
+    query: Vector,
+    pool: Pool,
+    speakers: list[str],
+) -> dict[str, Floats]:
+    """Return the features of candidates."""
+    around = features.load_surroundings(sources, db, query, pool, speakers)
+    profile = features.profile_of(pool, around)
+    described = features.describe(question, pool, around)
+    described |= features.describe_logs(db, question, pool)
+    for name in ("people", "agent"):
+        described[name] = np.full(len(pool.ns), float(profile == name))
+    return described
 
 
 def _with_logs(scores: Floats, described: dict[str, Floats], logs: np.ndarray) -> Floats:
@@ -145,10 +138,8 @@ def _find_outdated(db: Connection, rows: CandidateRows) -> set[int]:
     return superseded | instructions.withdrawn_items(db, ns)
 
 
-def apply_policy(
-    db: Connection, ranked: Ranked, question: Question, session_n: int | None, now: datetime
-) -> Ranked:
-    """Add bonuses: this session, knowledge, recent items, exact names, the time asked for.
+def apply_policy(db: Connection, ranked: Ranked, session_n: int | None) -> Ranked:
+    """Add bonuses for this session and for knowledge, and a penalty for what was replaced.
 
     Outdated messages are marked in the feature "replaced".
     """
@@ -158,34 +149,12 @@ def apply_policy(
         is_outdated = np.isin(rows.ns, sorted(outdated)).astype(float)
         ranked = replace(ranked, features={**ranked.features, "replaced": is_outdated})
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
-    nothing = np.zeros(len(rows.ns))
     bonus = KNOWLEDGE * ranked.pool.is_type("fragment").astype(float)
     if session_n is not None:
         bonus += SAME_SESSION * (rows.sessions == session_n)
-    few = max(0.0, 1.0 - len(rows.ns) / FEW)
-    covered = ranked.features.get("covered", nothing)
-    bonus += few * OWN * (covered + np.maximum(ranked.pool.cosine, 0.0))
-    bonus += TOGETHER * ranked.features.get("together", nothing)
-    bonus += SOLE * ranked.features.get("sole", nothing)
-    if question.asks_now:
-        bonus += LATEST * _recency_rank(covered, rows.created_at)
-    bonus += EXACT * ranked.features.get("exact", nothing)
-    bonus -= REPLACED * ranked.features.get("replaced", nothing)
-    age_days = (clock.to_us(now) - rows.created_at) / 8.64e10
-    bonus += RECENT * np.exp2(-np.maximum(age_days, 0.0) / RECENT_HALVES_DAYS)
-    spelled_out = question.months or question.years
-    if question.spans and not (spelled_out and ranked.profile == "people"):
-        bonus += IN_TIME * features.within(question.spans, rows.created_at)
+    if outdated:
+        bonus -= REPLACED * ranked.features["replaced"]
     return replace(ranked, scores=ranked.scores + scale * bonus, bonus=scale * bonus)
-
-
-def _recency_rank(covered: np.ndarray, created_at: np.ndarray) -> np.ndarray:
-    """Return 0 for the oldest to 1 for the newest of the candidates with most of the words."""
-    late = np.zeros(len(covered))
-    fitting = np.flatnonzero((covered > 0) & (covered >= 0.5 * covered.max(initial=0.0)))
-    order = fitting[np.argsort(created_at[fitting], kind="stable")]
-    late[order] = np.arange(1, len(order) + 1) / max(1, len(order))
-    return late
 
 
 def select_relevant(ranked: Ranked) -> np.ndarray:
