@@ -301,6 +301,7 @@ class Recipe:
     dropout: float = 0.1
     frozen_words: bool = True
     one_corpus: bool = True
+    share: float = 0.9
     dims: tuple[int, ...] = (384,)
     margin: float = 0.95
     steps: int = 0
@@ -437,7 +438,12 @@ def train(base: Weights, texts: Texts, corpora: Sequence[Corpus], recipe: Recipe
         if step >= total:
             break
     print(f"  {len(groups)} groups, {step} steps, {time.time() - started:.0f} s", flush=True)
-    return {name: tensor.detach() for name, tensor in weights.items()}
+    return mixed(base, {name: tensor.detach() for name, tensor in weights.items()}, recipe.share)
+
+
+def mixed(base: Weights, trained: Weights, share: float) -> Weights:
+    """Return weights between the base and the trained ones: general retrieval suffers less."""
+    return {name: base[name] + share * (tensor - base[name]) for name, tensor in trained.items()}
 
 
 # The result

@@ -93,7 +93,7 @@ MODELS = (
         base=MINILM,
         delta=ModelFile(
             "lore-mini.safetensors",
-            "0" * 64,
+            "41c0329303858142e21dbffa8148a46c3d418dab0c92a35055d19332bd6866f7",
         ),
     ),
     _MINILM,
