@@ -99,10 +99,12 @@ def _compile(cls: Any, name: str, *, frozen: bool) -> Any:
     if hasattr(cls, "__post_init__"):
         body["__post_init__"] = cls.__post_init__
     # A twin of the class, because the class itself keeps the methods that it has.
+    is_init = name == "__init__"
     twin: type = dataclasses.dataclass(
-        init=name == "__init__",
+        init=is_init,
         repr=name == "__repr__",
-        eq=name in ("__eq__", "__hash__"),
-        frozen=frozen,
+        eq=name == "__eq__",
+        unsafe_hash=name == "__hash__",
+        frozen=frozen and is_init,  # the other methods are the same, and it compiles two more
     )(type(cls.__name__, (), body))
     return vars(twin)[name]
