@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
-from lore import config_files, toml_edit
+from lore import config_files
 from lore.errors import InvalidInput, NotFound, UnknownSetting
 from lore.lazy_dataclass import dataclass
 
@@ -559,6 +559,8 @@ def resting_threads(environ: MutableMapping[str, str] | None = None) -> Iterator
 
 def write_user_setting(home: Path, key: str, raw: str | None) -> Path:
     """Set or remove one key in the user's file; other lines stay as they are."""
+    from lore import toml_edit  # only a change of the file needs its patterns
+
     name = _field_name(key)
     if name == "home":
         raise UnknownSetting(f"'{key}' is set by the environment only ({_env(name)}).")

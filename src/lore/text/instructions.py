@@ -234,7 +234,10 @@ def _stem(word: str) -> str:
 
 def typed_instructions(message: NewMessage | Message) -> tuple[str, ...]:
     """Return the standing instructions and withdrawals that the person typed."""
-    cut = list(masked_sentences(typed_text(message)))
+    typed = typed_text(message)
+    if not typed:  # most messages are of agents and tools
+        return ()
+    cut = list(masked_sentences(typed))
     before = ["", *(masked for _, masked in cut)]
     behind = [*(masked for _, masked in cut[1:]), ""]
     return tuple(
