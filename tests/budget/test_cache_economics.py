@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -410,3 +411,42 @@ def test_going_on_with_a_prompt_that_is_dearer_for_its_length_costs_more():
     assert decide_break_even(150_000, 20_000, stepped, SessionForecast()) == decide_break_even(
         150_000, 20_000, usual, SessionForecast()
     )
+
+
+OPUS = ModelPrice(5.0, 25.0, 0.50, 6.25, 10.0, 200_000)
+
+
+def optimal_threshold(compressed: int, outlook: SessionForecast, *, most: int, step: int) -> int:
+    """Return from which size on a bust pays, by value iteration over all sizes of a prompt."""
+    price = OPUS.at(compressed)
+    read, write = price.cache_read_usd / 1e6, price.cache_write_usd / 1e6
+    survival, cold = outlook.turns / (outlook.turns + 1), outlook.cold_share
+    sizes = np.arange(0, most + step, step)
+    later = np.minimum(((sizes + outlook.growth_tokens) / step).round().astype(int), len(sizes) - 1)
+    after = later[compressed // step]
+    costs = np.zeros(len(sizes))
+    for _ in range(2_000):
+        bust = write * compressed + survival * costs[after]
+        warm = np.minimum(read * sizes + survival * costs[later], bust)
+        expired = np.minimum(write * sizes + survival * costs[later], bust)
+        costs = (1 - cold) * warm + cold * expired
+        costs[-1] = bust
+    pays = write * compressed + survival * costs[after] < read * sizes + survival * costs[later]
+    return int(sizes[pays & (sizes > compressed)][0])
+
+
+@pytest.mark.parametrize("compressed", [16_000, 22_500, 35_500, 55_000])
+@pytest.mark.parametrize("growth", [1_000, 2_400, 4_400])
+def test_the_rule_busts_where_dynamic_programming_would(compressed: int, growth: int):
+    outlook = SessionForecast(DEFAULT_TURNS, DEFAULT_COLD_SHARE, growth)
+    sizes = range(compressed + 500, 200_000, 500)
+    rule = next(
+        size
+        for size in sizes
+        if decide_break_even(size, compressed, OPUS, outlook, least_tokens=0).busts
+    )
+    best = optimal_threshold(compressed, outlook, most=200_000, step=500)
+    assert rule == pytest.approx(best, rel=0.02)
+    # A shorter prompt to go on with pays earlier: what is distilled by then decides the turn.
+    smaller = decide_break_even(rule - 2_000, compressed - 2_000, OPUS, outlook, least_tokens=0)
+    assert smaller.busts

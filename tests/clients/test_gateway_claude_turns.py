@@ -219,7 +219,11 @@ def changed_settings(machine: Story, **settings: str) -> Iterator[None]:
 
 @pytest.fixture
 def uncapped(machine: Story) -> Iterator[None]:
-    """Let prompts grow whatever they cost, until they are too long."""
+    """Let prompts grow whatever they cost, until they are too long.
+
+    From some 60,000 tokens on it pays to shorten them; the turn depends on what is distilled by
+    then.
+    """
     with changed_settings(
         machine, LORE_CONTEXT_RULE="seed", LORE_CONTEXT_MAX_LAYER0_TOKENS="150000"
     ):
