@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from lore.embed.embedder import NoEmbedder
+from lore.memory import Memory
+
 KILLS = int(os.environ.get("LORE_TEST_KILLS", "1000"))
 
 
@@ -50,3 +53,37 @@ def test_eight_processes_open_an_empty_home_at_the_same_moment(tmp_path: Path) -
     for attempt in range(3):
         report = crowd("contend", tmp_path / f"home{attempt}", 8, 1)
         assert report == {"failed": 0, "lost": 0, "doubled": 0, "problems": []}
+
+
+DYING = """
+import apsw, os, sys
+db = apsw.Connection(sys.argv[1])
+db.execute("PRAGMA journal_mode = delete; PRAGMA cache_size = 1; BEGIN IMMEDIATE").fetchall()
+db.execute("CREATE TABLE half_done (bytes)")
+for _ in range(500):
+    db.execute("INSERT INTO half_done VALUES (randomblob(2000))")
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_database_opens_after_a_kill_without_wal(tmp_path: Path, is_new: bool) -> None:
+    """A new file has a rollback journal until it is in WAL mode, and always on a shared disk."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    path = home / "memory.db"
+    path.touch(mode=0o600)
+    if not is_new:
+        path.unlink()
+        with Memory.open(home=home, embedder=NoEmbedder()) as memory:
+            memory.store("a fact from before")
+    done = subprocess.run([sys.executable, "-c", DYING, str(path)], check=False)
+    assert done.returncode == -9
+    assert path.stat().st_size > 500_000
+    assert (home / "memory.db-journal").stat().st_size
+    with Memory.open(home=home, embedder=NoEmbedder()) as memory:
+        memory.store("a later fact")
+        facts = [one.content for one in memory.knowledge.page_of_fragments().items]
+        with memory.database.read() as db:
+            assert not db.find("SELECT 1 FROM sqlite_schema WHERE name = 'half_done'")
+    assert sorted(facts) == [*([] if is_new else ["a fact from before"]), "a later fact"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -342,19 +343,36 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
     raw = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     raw.set_busy_handler(wait)
     try:
-        raw.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        raw.execute(_FIRST_READ).fetchall()
     except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raw.close()
+        may_write = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+        if may_write and getattr(error, "extendedresult", 0) == apsw.SQLITE_READONLY_ROLLBACK:
+            _roll_back(path, wait)
+            return _open_read_only(path, wait)
         if os.access(path.parent, os.W_OK) and has_space(path):
             raise
-        log_file = path.with_name(f"{path.name}-wal")
-        if log_file.exists() and log_file.stat().st_size:
+        left_over = (path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-journal"))
+        if any(file.exists() and file.stat().st_size for file in left_over):
             msg = f"{path} has a write-ahead log that cannot be read in a read-only folder."
             hint = "Copy the folder to a writable place and open it there."
             raise StoreReadOnly(msg, hint=hint) from error
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         raw = apsw.Connection(f"{path.resolve().as_uri()}?immutable=1", flags=flags)
     return raw
+
+
+_FIRST_READ = "SELECT count(*) FROM sqlite_schema"
+
+
+def _roll_back(path: Path, wait: Callable[[int], bool]) -> None:
+    """Roll back what a killed process left half done; a reader must not do that.
+
+    With WAL this happens only to a new file, and on shared file systems to any.
+    """
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as raw:
+        raw.set_busy_handler(wait)
+        raw.execute(_FIRST_READ).fetchall()
 
 
 def _set_journal(raw: apsw.Connection, path: Path, busy_timeout_s: float) -> None:
