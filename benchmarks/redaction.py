@@ -6,8 +6,9 @@ was not, so its recall is the honest one. A secret counts as caught when less th
 still be read. Speed is measured over real transcripts where there are any, and over text that is
 made to be slow. With --families each family of rules is switched off in turn.
 
-The parts `tuned` and `held-out` are generated (`redaction_cases.py`): values of any strength after
-a clear name, in several notations. There a secret is caught only if nothing of it is left.
+The parts `tuned`, `held-out` and `later` are generated (`redaction_cases.py`): values of any
+strength after a clear name, in several notations. There a secret is caught only if nothing of it is
+left.
 """
 
 from __future__ import annotations

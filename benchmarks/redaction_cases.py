@@ -1,8 +1,9 @@
 """Generate secrets after a clear name, and benign lines that look alike, for `redaction.py`.
 
-There are two parts with different names, notations, values and seeds: the rules were tuned on
-`tuned`, and `held-out` was only measured. A case is a value in a notation; its kind is
-`<value>-<notation>`, so that the figures can be read either way.
+There are three parts with different names, notations, values and seeds: the rules were tuned on
+`tuned`; `held-out` and `later` were measured, and their misses in YAML and options were mended
+once. A case is a value in a notation; its kind is `<value>-<notation>`, so that the figures can be
+read either way.
 """
 
 from __future__ import annotations
@@ -196,7 +197,60 @@ HELD_OUT = Part(
         ),
     },
 )  # fmt: skip
-PARTS = {"tuned": TUNED, "held-out": HELD_OUT}
+LATER = Part(
+    seed=500_321,
+    names=("KEYCLOAK_ADMIN_PASSWORD", "MONGO_INITDB_ROOT_PASSWORD", "FTP_PASS", "WIFI_PASSWD",
+           "password", "passwd"),
+    key_names=("RAILS_SECRET_KEY", "JWT_SECRET_KEY"),
+    words=("summer", "papaya", "banana", "pepper", "jordan", "tigger", "killer", "mustang"),
+    tails=("3", "21", "88", "555", "2022", "4321"),
+    letters=("hollyhock", "gingerbread", "Persephone", "windjammer", "buttercup", "rumpelstilz",
+             "snowdrift", "Quicksilver"),
+    users=("sa", "reporting", "ci"),
+    notations={
+        "yaml": ("spring:\n  datasource:\n    username: {user}\n    {name}: {value}\n",
+                 "users:\n  - name: {user}\n    {name}: {value}\n", "- {name}: {value} # old\n",
+                 "env:\n- name: {NAME}\n  value: {value}\n", "  {name}:   {value}\n"),
+        "export": ("export PGHOST=db1 {NAME}={value}\n", "{NAME}={value} ./migrate.sh --all\n"),
+        "option": ("./backup.sh --password={value}\n", "docker login -u {user} -p {value} reg.io\n",
+                   "mongodump --username {user} --password {value} --db shop\n",
+                   "vault-cli write --passwd {value} --user {user}\n"),
+        "ini": ("[smtp]\nhost=mail1\n{name} = {value}\n", "{name}: {value}\n",
+                "{name} = {value}\n"),
+        "properties": ("spring.datasource.{name}={value}\n", "db.{name}: {value}\n"),
+    },
+    benign={
+        "yaml": (
+            "password: required\n", "  - password: mandatory\n", "db_password: string\n",
+            "user_password: Sensitive\n", "admin_password: prompt  # asks at start\n",
+            "properties:\n  password:\n    type: string\n", "ftp_pass: Buffer\n",
+            "password: changeme  # replace\n", "new_password: minimum of eight\n",
+            "admin_password: generated  # by the installer\n", "db_password: from vault\n",
+            "wifi_passwd: none\n", "- password: someone else's business\n", "db_password: vault\n",
+            "login_password: hidden\n", "root_password: disabled # no login\n",
+            "user_pwd: folder\n", "user_password: localized\n", "db_password: inherit\n",
+        ),
+        "option": (
+            "tool --password=PASSWORD --user=USER", "tool --password <password>",
+            "backup --password-file=secrets.txt", "usage: tool [--password=prompt|stdin|env]",
+            "tool --password=stdin", "--password=ask  ask for it", "curl --user name --fail url",
+            "lint --no-password --verbose", "psql --no-password --username app",
+            "pytest -k password --verbose", "tool --passwd=$PASS", "tool --password=\"$PW\"",
+            "the option --password takes a string", "add --password to sign in",
+        ),
+        "export": (
+            "export PGHOST=db1 PGPASSWORD=$PGPASSWORD", "PASSWORD=$(pass show db) ./run",
+            "export A=1 PASSWORD=", "PASSWORD=changeme docker compose up",
+        ),
+        "ini": (
+            "password = prompt\n", "password: wrong\n", "passwd = getpass()\n",
+            "db.password: ${DB_PASSWORD}\n", "auth.password = required\n",
+        ),
+    },
+)  # fmt: skip
+"""Written before the rules for YAML and options were mended: they had a recall of 0.75 here."""
+
+PARTS = {"tuned": TUNED, "held-out": HELD_OUT, "later": LATER}
 
 
 def cases(part: Part) -> Iterator[Case]:

@@ -100,7 +100,13 @@ def test_a_weak_password_after_a_clear_name_is_redacted(notation: str, value: st
 @pytest.mark.parametrize(
     "line",
     ["mysql://root:$ecR3tQx9Lp@db1/shop", "mysql -u root -p$ecR3tQx9Lp",
-     '{"password": "maplewood"}', "mysql -u root -pwintermute shop"],
+     '{"password": "maplewood"}', "mysql -u root -pwintermute shop",
+     "  - user_pwd: nightingale\n", "ldap_bind_password: Stonehenge  # of the test system\n",
+     "password: marigold  # of the test system\n", "  admin_passwd:   purpleturtle\n",
+     "users:\n  - login: x\n    password: marigold\n", "passwd: marigold\nusername: ci\n",
+     "db.password: marigold\n", "spring.datasource.password=marigold\n",
+     "export A=1 RABBITMQ_DEFAULT_PASS=purpleturtle\n", "FTP_PASS=marigold ./migrate.sh --all\n",
+     "restore --passwd=skywalker --host db2", "write --passwd marigold --user sa"],
 )  # fmt: skip
 def test_a_password_that_looks_like_a_variable_or_a_word_is_redacted(line: str):
     assert "[secret:" in REDACTOR.redact(line)
@@ -113,6 +119,11 @@ def test_a_password_that_looks_like_a_variable_or_a_word_is_redacted(line: str):
         "DB_PASSWORD=$DB_PASSWORD", "password = password1", "password: string;",
         "PWD=/home/app/src2", "mysql -u root -p$MYSQL_ROOT_PASSWORD",
         "pwd: /Users/ada/code/app2", "password: see 1Password",
+        "user_password: Sensitive\n", "db_password: vault\n", "  - password: mandatory\n",
+        "admin_password: prompt  # asks at start\n", "db_password: string\n", "ftp_pass: Buffer,\n",
+        "db_password: marigold,\n", "db_password: marigold;\n", "tool --password=stdin",
+        "tool --password=PASSWORD --user=USER", "PASSWORD=changeme docker compose up",
+        "export PGHOST=db1 PGPASSWORD=$PGPASSWORD", "password: wrong\nuser: unknown, sorry\n",
     ],
 )  # fmt: skip
 def test_what_is_no_value_stays(text: str):

@@ -180,7 +180,7 @@ def _judge_linked(
     elif not loose and (
         fits_kind(kind, value.text, bare=not (value.quoted or whole_line))
         or (_OPTION.search(data, max(0, start - _LEFT_BYTES), start) is not None
-            and fits_setting(kind, value.text, is_certain=False))
+            and fits_setting(kind, value.text, is_certain=data[at - 1 : at] == b"="))
     ):  # fmt: skip
         yield value.start, value.end, secret_kind(kind)
     elif link == "call" and value.quoted and b"redential" in match.group(_WORD):
@@ -197,14 +197,23 @@ def _judge_setting(data: bytes, name_at: int, at: int, kind: NameKind) -> list[S
     """
     if kind not in ("password", "secret"):
         return []
+    is_variable = data[at - 1 : at] == b"=" and data[name_at : name_at + 1].isupper()
     value = read_entry(data, at, name_at=name_at) or read_quoted(data, at)
+    if value is None and is_variable:
+        value = _read_lone_word(data, at)
     if value is None or _NO_SETTING.search(value.text):
         return []
-    is_variable = data[at - 1 : at] == b"=" and data[name_at : name_at + 1].isupper()
     is_certain = value.quoted or is_variable or is_in_settings(data, value)
     is_code = not (value.quoted or is_variable) and _STRING_IN_CODE.search(value.text)
     fits = not is_code and fits_setting(kind, value.text, is_certain=is_certain)
     return [(value.start, value.end, secret_kind(kind) if fits else "")]
+
+
+def _read_lone_word(data: bytes, at: int) -> Value | None:
+    """Return the word that is assigned to a variable before a command: PASSWORD=marigold ./run."""
+    value = read_value(data, at)
+    is_whole = not data[value.end : value.end + 1].strip()
+    return value if is_whole and value_checks.is_lone_word(value.text) else None
 
 
 def _skip_back(data: bytes, at: int) -> int:

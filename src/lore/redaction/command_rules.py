@@ -109,7 +109,9 @@ def _judge_flag(data: bytes, match: Any, at: int) -> Iterator[Span]:
     if kind == "password" and (apart := match_app_password(data, value.start)):
         yield *apart.span(), secret_kind(kind)
         return
-    has_user = kind == "password" and bool(_WITH_USER.search(_line_before(data, match)))
+    has_user = kind == "password" and bool(
+        _WITH_USER.search(_line_before(data, match)) or _WITH_USER.search(_line_after(data, value))
+    )
     convincing = DIGIT.search(value.text) or is_striking(value.text)
     if not value.quoted and not convincing and not has_user:
         return
@@ -122,6 +124,10 @@ def _judge_flag(data: bytes, match: Any, at: int) -> Iterator[Span]:
 
 def _line_before(data: bytes, match: Any) -> bytes:
     return data[max(0, match.start() - LINE_CHARS) : match.start()]
+
+
+def _line_after(data: bytes, value: Value) -> bytes:
+    return data[value.end : value.end + LINE_CHARS].partition(b"\n")[0]
 
 
 def _judge_user(data: bytes, match: Any, at: int) -> Iterator[Span]:

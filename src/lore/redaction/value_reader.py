@@ -45,7 +45,7 @@ _PRONOUNCEABLE = compile_lazy(rb"^.(?:[aeiouy]|.[aeiouy])")
 
 _ENTRY = compile_lazy(
     rb"(?:^|\n)(?:[ \t]*\d{1,6}(?:\xe2\x86\x92|\t|:))?[+\-]?[ \t]*(?:-[ \t]+)?"
-    rb"(?:(?:export|set|ENV|ARG)[ \t]+)?[\w.\-]+[ \t]*[=:][ \t]*$"
+    rb"(?:(?:export|set|ENV|ARG)[ \t]+(?:[A-Za-z_]\w*=[^\s\"'`]*[ \t]+)*)?[\w.\-]+[ \t]*[=:][ \t]*$"
 )
 """The name of a setting that has a line for itself, also in a diff or a numbered listing."""
 
@@ -65,6 +65,23 @@ _PLAIN_ENTRY = compile_lazy(
     rb"[ \t]*(?=\r?\n|\Z)"
 )
 """A number, a switch or a host, without the comma or semicolon of code."""
+
+_ACCOUNT_ENTRY = rb"[+\- \t]*(?:user(?:_?name)?|login|account|email|host):[ \t]+[^\s,;]+[ \t]*"
+_AFTER_ACCOUNT = compile_lazy(rb"(?:^|\n)" + _ACCOUNT_ENTRY + rb"\r?\n\Z")
+_BEFORE_ACCOUNT = compile_lazy(rb"[ \t]*\r?\n" + _ACCOUNT_ENTRY + rb"(?:\r?\n|\Z)")
+"""The entry of a user or a host, in the line beside a password."""
+
+_COMPOUND_NAME = compile_lazy(rb"(?:^|\n)[+\- \t]*[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+[ \t]*:[ \t]+\Z")
+"""A name that consists of several words; sentences have none."""
+
+_PROPERTY = compile_lazy(rb"(?:^|\n)[a-z][\w\-]*(?:\.[a-z][\w\-]*){2,}=\Z")
+"""A property of Java, without the spaces that code has."""
+
+_AFTER_COLON = compile_lazy(rb":[ \t]+\Z")
+_ALIGNED_BYTES = 32
+"""Bytes between a colon and a value that is aligned with others."""
+
+_COMMENT = compile_lazy(rb"[ \t]+#[ \t]*\w")
 
 _AROUND_BYTES = 240
 
@@ -144,13 +161,24 @@ def read_entry(data: bytes, at: int, *, name_at: int) -> Value | None:
 
 
 def is_in_settings(data: bytes, value: Value) -> bool:
-    """Return whether the lines around a value are settings, so that a word is no variable."""
+    """Return whether a value stands in settings, so that a word is no variable and no remark.
+
+    In YAML the name, a comment behind the value or an entry beside it gives that away.
+    """
     line = data.rfind(b"\n", 0, value.start) + 1
-    if data.endswith(b": ", 0, value.start):
+    is_whole = value.end - value.start == len(value.text)
+    if is_whole and _AFTER_COLON.search(data, max(0, value.start - _ALIGNED_BYTES), value.start):
+        above, below = max(0, line - _AROUND_BYTES), value.end + _AROUND_BYTES
         return bool(
-            _PLAIN_ENTRY.search(data, max(0, line - _AROUND_BYTES), line)
-            or _PLAIN_ENTRY.search(data, value.end, value.end + _AROUND_BYTES)
+            _COMPOUND_NAME.search(data, max(0, line - 1), value.start)
+            or _COMMENT.match(data, value.end, below)
+            or _PLAIN_ENTRY.search(data, above, line)
+            or _PLAIN_ENTRY.search(data, value.end, below)
+            or _AFTER_ACCOUNT.search(data, above, line)
+            or _BEFORE_ACCOUNT.match(data, value.end, below)
         )
+    if _PROPERTY.search(data, max(0, line - 1), value.start):
+        return True
     return _SECTION.search(data, max(0, line - _AROUND_BYTES), line) is not None
 
 
