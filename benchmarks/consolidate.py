@@ -280,25 +280,38 @@ def show(results: list[dict[str, Any]]) -> None:
 
 
 UNITS = {
-    "resummarize": ("reworded", "waiting"),
-    "reflect": ("insights", "waiting"),
-    "contradict": ("judged", "children waiting"),
-    "prune_fragments": ("removed", ""),
+    "resummarize": "reworded",
+    "reflect": "insights",
+    "contradict": "judged",
+    "prune_fragments": "removed",
 }
-"""What phases do that are bounded in a cycle, and how they count what they leave for the next."""
+"""What phases do that is bounded in a cycle."""
+
+LEFT = ("waiting", "children waiting")
+"""How phases count what their caps leave for the next cycle."""
+
+
+def left(phase: dict[str, Any]) -> int:
+    """Return how much a phase has left for the next cycle."""
+    return sum(phase.get(name, 0) for name in LEFT)
+
+
+def left_s(phases: dict[str, Any]) -> float:
+    """Return how long what is left would take, each unit as long as those that were done."""
+    units = ((phases[name], unit) for name, unit in UNITS.items() if phases[name].get(unit))
+    return sum(left(phase) * float(phase["s"]) / int(phase[unit]) for phase, unit in units)
 
 
 def show_units(which: str, results: list[dict[str, Any]]) -> None:
-    """Print what each unit of bounded work took: a cycle after a large one does what that left."""
-    for name, (unit, left) in UNITS.items():
+    """Print what each unit of bounded work took, and how much is left for the next cycle."""
+    for name, unit in UNITS.items():
         told = [one[which]["phases"][name] for one in results]
-        if not any(phase.get(unit) for phase in told):
+        if not any(phase.get(unit) or left(phase) for phase in told):
             continue
         each = [1e3 * p["s"] / p[unit] if p.get(unit) else 0.0 for p in told]
         print(f"{name}, ms a unit".ljust(28), *(f"{ms:>10.2f}" for ms in each))
         print(f"   {unit}".ljust(28), *(f"{phase.get(unit, 0):>10,}" for phase in told))
-        if left:
-            print("   left for the next cycle".ljust(28), *(f"{p.get(left, 0):>10,}" for p in told))
+        print("   left for the next cycle".ljust(28), *(f"{left(p):>10,}" for p in told))
 
 
 def main() -> None:
@@ -324,7 +337,9 @@ def main() -> None:
         )
         print(f"recall of near pairs among {count:,} roots: {lines}; target {TARGET_RECALL}")
     largest = results[-1]["first"]
+    waiting = sum(map(left, largest["phases"].values()))
     print(f"{results[-1]['fragments']:,}: {largest['wall_s']:.1f} s; target {TARGET_S:.0f} s")
+    print(f"   and {waiting:,} left by the caps, some {left_s(largest['phases']):.0f} s more")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ from latency_memory import (
 from lore.embed import Embedder
 from lore.embed.embedder import NoEmbedder
 from lore.memory import Memory
+from lore.recall import candidates
+from lore.recall.question import parse
 from lore.text import words
 
 WARM_UP = 20
@@ -236,27 +238,46 @@ def measure_size(place: Place) -> Figures:
 
 
 def measure_baselines(place: Place) -> Figures:
-    """Measure numpy over the vectors and FTS5 over the texts, and how exact the index is."""
+    """Measure numpy over the vectors and FTS5 over the texts, and how exact the index is.
+
+    FTS5 gets the same words as Lore's keyword search, and for comparison all words.
+    """
     questions = place.load_questions(min(place.queries, BASELINE_QUERIES))
     embedder = place.embedder()
     queries = embedder.embed(questions)
     with open_memory(place.home, embedder) as memory:
         ns, matrix = _load_vectors(memory)
         found = [set(memory.sources.nearest(query, TOP)[0].tolist()) for query in queries]
+        matches = _matches(memory, questions)
     exact = [_brute_force(matrix, query) for query in queries]
     shared = [len(hits & set(ns[at].tolist())) for hits, at in zip(found, exact, strict=True)]
     calls = [partial(_brute_force, matrix, query) for query in queries]
     plain = apsw.Connection(str(place.plain), flags=apsw.SQLITE_OPEN_READONLY)
     plain.execute(f"PRAGMA mmap_size = {1 << 28}").fetchall()
-    matches = [words.match_any(words.search_terms(question)) for question in questions]
+    all_calls = [
+        partial(_search_plain, plain, words.match_any(words.split(question)))
+        for question in questions
+    ]
     keyword_calls = [partial(_search_plain, plain, match) for match in matches]
-    for call in keyword_calls[:WARM_UP]:
+    for call in (*keyword_calls[:WARM_UP], *all_calls[:WARM_UP]):
         call()
     return {
         "vector_recall_at_50": float(np.mean(shared)) / TOP,
         **percentiles("numpy", timed_ms(calls, embedder)),
         **percentiles("fts5", timed_ms(keyword_calls, embedder)),
+        **percentiles("fts5_all_words", timed_ms(all_calls, embedder)),
     }
+
+
+def _matches(memory: Memory, questions: Sequence[str]) -> list[str]:
+    """Return the keyword queries as recall makes them: without stop and very common words."""
+    matches = []
+    with memory.database.read() as db:
+        for text in questions:
+            question = parse(text, memory.database.now())
+            terms, _ = candidates._weigh_terms(memory.sources, db, question)
+            matches.append(question.match(terms))
+    return matches
 
 
 def _load_vectors(memory: Memory) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
