@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from lore.embed.embedder import NoEmbedder
+from lore.errors import StoreReadOnly
 from lore.memory import Memory
+from lore.store import database
 
 KILLS = int(os.environ.get("LORE_TEST_KILLS", "1000"))
 
@@ -87,3 +89,13 @@ def test_a_database_opens_after_a_kill_without_wal(tmp_path: Path, is_new: bool)
         with memory.database.read() as db:
             assert not db.find("SELECT 1 FROM sqlite_schema WHERE name = 'half_done'")
     assert sorted(facts) == [*([] if is_new else ["a fact from before"]), "a later fact"]
+
+
+def test_a_database_of_another_program_is_not_rolled_back(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    subprocess.run([sys.executable, "-c", DYING, str(path)], check=False)
+    before = path.read_bytes()
+    with pytest.raises(StoreReadOnly), database.open_external(path):
+        pass
+    assert path.read_bytes() == before
+    assert (tmp_path / "other.db-journal").stat().st_size

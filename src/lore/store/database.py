@@ -332,6 +332,8 @@ def open_database(
         path, busy_timeout_s=busy_timeout_s, read_only=read_only, full=full, now=now
     )
     try:
+        if not read_only:
+            sqlite.roll_back(path, busy_timeout_s)
         if read_only or _has_content(path):
             _check_schema(path, busy_timeout_s)
         if not read_only:

@@ -272,10 +272,11 @@ class _WorkspaceFolders:
             except LoreError:
                 continue
             for each in as_list(listed.get("allComposers")):
-                yield as_text(as_dict(each).get("composerId")), _local_path(uri)
+                yield as_text(as_dict(each).get("composerId")), local_path(uri)
 
 
-def _local_path(uri: str) -> str:
+def local_path(uri: str) -> str:
+    """Return the path of a file URI."""
     return unquote(uri.removeprefix("file://"))
 
 
@@ -300,13 +301,14 @@ def find(home: Path) -> Iterator[Path]:
     first = next(transcripts, None)
     if first is None:
         return
-    in_editor = _sessions_of_editor(home)
+    in_editor = sessions_of_editor(home)
     for path in (first, *transcripts):
         if path.stem not in in_editor:
             yield path
 
 
-def _sessions_of_editor(home: Path) -> set[str]:
+def sessions_of_editor(home: Path) -> set[str]:
+    """Return the ids of the sessions in the editor's databases."""
     sessions: set[str] = set()
     for path in _find_databases(home):
         try:

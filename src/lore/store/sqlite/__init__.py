@@ -62,6 +62,9 @@ from lore.store.sqlite.connection import (
     open_connection as open_connection,
 )
 from lore.store.sqlite.connection import (
+    roll_back as roll_back,
+)
+from lore.store.sqlite.connection import (
     text_array as text_array,
 )
 from lore.store.sqlite.connection import (

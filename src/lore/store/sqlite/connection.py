@@ -346,10 +346,6 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
         raw.execute(_FIRST_READ).fetchall()
     except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raw.close()
-        may_write = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-        if may_write and getattr(error, "extendedresult", 0) == apsw.SQLITE_READONLY_ROLLBACK:
-            _roll_back(path, wait)
-            return _open_read_only(path, wait)
         if os.access(path.parent, os.W_OK) and has_space(path):
             raise
         left_over = (path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-journal"))
@@ -365,14 +361,20 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
 _FIRST_READ = "SELECT count(*) FROM sqlite_schema"
 
 
-def _roll_back(path: Path, wait: Callable[[int], bool]) -> None:
-    """Roll back what a killed process left half done; a reader must not do that.
+def roll_back(path: Path, busy_timeout_s: float) -> None:
+    """Roll back what a killed process left half done; a read-only connection must not do that.
 
     With WAL this happens only to a new file, and on shared file systems to any.
     """
-    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as raw:
-        raw.set_busy_handler(wait)
-        raw.execute(_FIRST_READ).fetchall()
+    journal = path.with_name(f"{path.name}-journal")
+    if path.is_symlink() or not journal.exists() or not journal.stat().st_size:
+        return
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as raw:
+            raw.set_busy_handler(_busy_handler(busy_timeout_s))
+            raw.execute(_FIRST_READ).fetchall()
+    except apsw.Error as error:
+        raise translate_error(error, path) from error
 
 
 def _set_journal(raw: apsw.Connection, path: Path, busy_timeout_s: float) -> None:
