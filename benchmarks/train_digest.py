@@ -4,7 +4,8 @@ Works on digested memories of the development data, offline, through the product
 coefficients of messages stay as `train_recall.py` made them. Halves of the conversations are
 held out in turn: what is printed was never seen in training. Needs scipy:
 
-    uv run --with scipy python benchmarks/train_digest.py --data ../shared/bench --write
+    uv run --with scipy python benchmarks/train_digest.py --data DATA --corpus SESSIONS \\
+        --vectors OUT --write
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from lore import settings
-from lore.embed import open_embedder
-from lore.evals.datasets import Query, RetrievalTask, read_tasks
+from lore.embed import Embedder, open_embedder
+from lore.evals.datasets import Query, RetrievalTask, open_scratch_memory, read_tasks
 from lore.evals.vector_cache import DiskCachedEmbedder
 from lore.memory import Memory
 from lore.recall import features, hit_selection
@@ -31,6 +32,7 @@ from lore.recall.question import parse
 from lore.recall.ranking import rank
 from lore.records import ItemType
 from lore.store import distillations, items
+from train_recall import HeldOutEmbedder
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +46,7 @@ SET_BY_HAND = {"condensed": -0.5, "archived": -1.0}
 """No conversation of the data is long enough to learn these from: an archived distillation ranks
 behind the one that tells it anew, and that one behind what it was made of."""
 
-SHARES = {"locomo": 0.5, "beam": 1.0}
+SHARES = {"chats": 0.5, "coding-qa-ctxeval": 0.5, "coding-qa-minsky": 0.5}
 PENALTY = 20.0
 DATA = Path(__file__).parent.parent / "src" / "lore" / "data" / "recall.json"
 
@@ -58,21 +60,23 @@ class Example:
     units: list[frozenset[str]]
     fixed: Floats
     matrix: Floats
-    gold: frozenset[str]
+    groups: tuple[frozenset[str], ...]
 
 
 def main() -> None:
     """Train, print held-out figures, and write the coefficients if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, action="append", required=True)
+    parser.add_argument("--corpus", type=Path, help="folder of the coding sessions")
+    parser.add_argument("--vectors", type=Path, required=True, help="see train_recall.py")
     parser.add_argument(
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "lore-eval-cache"
     )
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     opened = open_embedder(replace(settings.load().settings, embed_threads=0))
-    embedder = DiskCachedEmbedder(opened.embedder, options.cache)
-    examples = list(_collect(options.data, embedder))
+    embedder = HeldOutEmbedder(DiskCachedEmbedder(opened.embedder, options.cache), options.vectors)
+    examples = list(_collect(options, embedder))
     for half in (0, 1):
         beta = fit([e for e in examples if e.half != half])
         _show(f"half {half + 1}, held out", [e for e in examples if e.half == half], beta)
@@ -81,20 +85,16 @@ def main() -> None:
         _write(beta)
 
 
-def _collect(data: Path, embedder: DiskCachedEmbedder) -> Iterator[Example]:
-    for name in SHARES:
-        for path in sorted(data.glob(f"{name}*.jsonl.gz")):
-            for place, trial in enumerate(read_tasks(path, None)):
-                yield from _play(trial, embedder, name, place % 2)
+def _collect(options: argparse.Namespace, embedder: Embedder) -> Iterator[Example]:
+    for number, name in enumerate(SHARES):
+        for path in sorted(p for data in options.data for p in data.glob(f"{name}*.jsonl.gz")):
+            for place, trial in enumerate(read_tasks(path, options.corpus)):
+                print(f"{path.name} {trial.name}", flush=True)
+                yield from _play(trial, embedder, name, (place + number) % 2)
 
 
-def _play(
-    trial: RetrievalTask, embedder: DiskCachedEmbedder, name: str, half: int
-) -> Iterator[Example]:
-    with (
-        tempfile.TemporaryDirectory(prefix="lore-train-") as home,
-        Memory.open(home=home, embedder=embedder) as memory,
-    ):
+def _play(trial: RetrievalTask, embedder: Embedder, name: str, half: int) -> Iterator[Example]:
+    with open_scratch_memory(embedder) as memory:
         units = trial.fill(memory)
         memory.maintenance.embed_waiting()
         memory.digest(knowledge=False)
@@ -145,7 +145,7 @@ def _example(
     learned = [ranked.features[feature] * logs for feature in LOG]
     learned += [ranked.features[feature] * ~logs for feature in TOLD]
     fixed = np.where(logs, 0.0, ranked.model.score(ranked.features))
-    return Example(name, half, found, fixed, np.column_stack(learned), ask.gold)
+    return Example(name, half, found, fixed, np.column_stack(learned), ask.groups)
 
 
 def fit(examples: Sequence[Example]) -> Floats:
@@ -153,10 +153,10 @@ def fit(examples: Sequence[Example]) -> Floats:
     counts = {name: max(1, sum(e.set == name for e in examples)) for name in SHARES}
     parts = []
     for e in examples:
-        right = [np.array([g in units for units in e.units]) for g in sorted(e.gold)]
+        right = [np.array([bool(group & units) for units in e.units]) for group in e.groups]
         right = [mask for mask in right if mask.any()]
         if right:
-            wrong = ~np.array([bool(units & e.gold) for units in e.units])
+            wrong = ~np.any(right, axis=0)
             parts.append((e, right, wrong, SHARES[e.set] / counts[e.set]))
     deviation = np.concatenate([e.matrix for e, *_ in parts]).std(axis=0) + 1e-6
 
@@ -191,7 +191,7 @@ def _show(label: str, examples: Sequence[Example], beta: Floats) -> None:
                 order = np.argsort(-(e.fixed + e.matrix @ beta), kind="stable")
                 units = list(dict.fromkeys(u for p in order for u in sorted(e.units[p])))[:10]
                 alone = not e.fixed.any()
-                rows[alone].append(len(e.gold & set(units)) / len(e.gold))
+                rows[alone].append(float(np.mean([bool(g & set(units)) for g in e.groups])))
         both, alone_ = (100 * float(np.mean(r)) if r else 0.0 for r in rows)
         print(f"{label:<22}{name:<10} R@10 with messages {both:5.1f}, alone {alone_:5.1f}")
 

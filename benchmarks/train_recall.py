@@ -31,8 +31,9 @@ from lore.embed import Embedder, open_embedder
 from lore.evals.datasets import UNDATED, Query, RetrievalTask, open_scratch_memory, read_tasks
 from lore.evals.vector_cache import DiskCachedEmbedder
 from lore.memory import Memory
-from lore.recall import features, search
+from lore.recall import confidence, features, search
 from lore.recall.candidates import Bounds, gather
+from lore.recall.fusion import CLIPPED
 from lore.recall.question import parse
 from lore.recall.ranking import describe, embed_question, rank
 from lore.store import items, sessions
@@ -42,8 +43,12 @@ Floats = NDArray[np.float64]
 
 HIDDEN, PENALTY, FOLDS = 24, 3.0, 5
 
-LEFT_OUT = ("one", "keyword_rank", "length_if_list", "session_if_list")
-"""Features that bring nothing, or are the same for all candidates of a question."""
+LEFT_OUT = (
+    "one", "keyword_rank", "length_if_list", "session_if_list",
+    "latest_if_now", "in_time", "covered_if_few", "cosine_if_few",
+)  # fmt: skip
+"""Features that bring nothing, and those that the data has too rarely to learn from: they belong
+to the policy above the model."""
 
 LOGS_ONLY = features.LOG_FEATURES
 """Features of distillations, which have a model of their own."""
@@ -105,6 +110,7 @@ def _options() -> argparse.Namespace:
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "lore-eval-cache"
     )
     parser.add_argument("--table", type=Path, help="keep what was collected in this file")
+    parser.add_argument("--quick", action="store_true", help="do not score what is held out")
     parser.add_argument("--write", action="store_true")
     return parser.parse_args()
 
@@ -298,7 +304,7 @@ class Ranker:
 
     def score(self, matrix: Floats) -> Floats:
         """Return the score of each row."""
-        z = (matrix - self.mean) / self.deviation
+        z = np.clip((matrix - self.mean) / self.deviation, -CLIPPED, CLIPPED)
         return np.asarray(z @ self.linear + np.tanh(z @ self.hidden + self.bias) @ self.output)
 
 
@@ -308,7 +314,7 @@ def fit(
     """Fit a model by the softmax of each right unit against all wrong ones of its question."""
     batch = batch_of(examples, shares)
     mean, deviation = batch.matrix.mean(axis=0), batch.matrix.std(axis=0) + 1e-6
-    z = np.clip((batch.matrix - mean) / deviation, -8, 8)
+    z = np.clip((batch.matrix - mean) / deviation, -CLIPPED, CLIPPED)
     width = z.shape[1]
     chance = np.random.default_rng(7)
     start = np.concatenate([
@@ -353,11 +359,12 @@ def train_ranking(options: argparse.Namespace, embedder: Embedder) -> None:
     examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.groups]
     own = [e for e in examples if e.set in ("coding-qa", "chats")]
     print(f"{len(own)} questions to train on, {len(names)} features")
-    scores = _held_out(own)
-    _show("ranking, by project and conversation held out", own, scores)
+    if not options.quick:
+        _show("ranking, by project and conversation held out", own, _held_out(own))
     ranker = fit(own, _shares(own), PENALTY, HIDDEN)
     apart = [e for e in examples if e.set not in ("coding-qa", "chats")]
     _show("sets that were not trained on", apart, [ranker.score(e.matrix) for e in apart])
+    train_confidence(options, table, ranker, kept)
     if options.write:
         model = {
             "features": names,
@@ -372,6 +379,72 @@ def train_ranking(options: argparse.Namespace, embedder: Embedder) -> None:
             },
         }  # fmt: skip
         _write("ranking", {"embedder": embedder.identity, **model})
+
+
+REFUSED = 0.03
+"""Share of answerable questions that may be told that nothing answers."""
+
+
+def train_confidence(
+    options: argparse.Namespace, table: Table, ranker: Ranker, kept: list[int]
+) -> None:
+    """Train the probability that the best candidates answer, and where it means 'none'."""
+    own = [e for e in table.examples if e.set in ("coding-qa", "chats") and len(e.units)]
+    rows, answered, answerable = [], [], []
+    for example in own:
+        scores = ranker.score(example.matrix[:, kept])
+        columns = dict(zip(table.names, example.matrix.T.astype(np.float64), strict=True))
+        best = [example.units[place] for place in np.argsort(-scores)[: confidence.BEST]]
+        rows.append(confidence.describe(scores, columns))
+        answered.append(bool(example.gold & set(best)))
+        answerable.append(bool(example.groups))
+    matrix, right = np.array(rows), np.array(answered)
+    can = np.array(answerable)
+    folds = np.array([zlib.crc32(e.group.encode()) % 2 for e in own])
+    mean, deviation = matrix.mean(axis=0), matrix.std(axis=0) + 1e-6
+    z = np.clip((matrix - mean) / deviation, -6, 6)
+    share = np.where(can, 1.0, UNANSWERABLE_WEIGHT)
+    probability = np.zeros(len(own))
+    for number in (0, 1):
+        weights = _fit_logistic(z[folds != number], right[folds != number], share[folds != number])
+        probability[folds == number] = _logistic(z[folds == number], weights)
+    none = float(np.quantile(probability[can], REFUSED))
+    recognised = (probability[~can] < none).mean()
+    print(f"unanswerable recognised {100 * recognised:.1f} % of {(~can).sum()}, held out")
+    for low in np.arange(0, 1, 0.1):
+        inside = (probability >= low) & (probability < low + 0.1)
+        if inside.any():
+            print(f"  said {low:.1f}: {100 * right[inside].mean():5.1f} % right, n={inside.sum()}")
+    if options.write:
+        weights = _fit_logistic(z, right, share)
+        final = _logistic(z, weights)
+        content: dict[str, object] = {
+            "features": confidence.NAMES,
+            "mean": np.round(mean, 5).tolist(),
+            "deviation": np.round(deviation, 5).tolist(),
+            "weights": np.round(weights[:-1], 5).tolist(),
+            "bias": round(float(weights[-1]), 5),
+            "none": round(float(np.quantile(final[can], REFUSED)), 4),
+        }
+        _write("confidence", content)
+
+
+UNANSWERABLE_WEIGHT = 3.0
+"""Questions without an answer count more: there are few of them."""
+
+
+def _fit_logistic(z: Floats, right: NDArray[np.bool_], share: Floats) -> Floats:
+    def loss(beta: Floats) -> tuple[float, Floats]:
+        p = _logistic(z, beta)
+        value = -(share * np.log(np.where(right, p, 1 - p) + 1e-12)).sum()
+        slope = share * (p - right)
+        return value + beta @ beta, np.append(z.T @ slope, slope.sum()) + 2 * beta
+
+    return np.asarray(minimize(loss, np.zeros(z.shape[1] + 1), jac=True, method="L-BFGS-B").x)
+
+
+def _logistic(z: Floats, beta: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-(z @ beta[:-1] + beta[-1]))))
 
 
 def _shares(examples: Sequence[Example]) -> list[float]:

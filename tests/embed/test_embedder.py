@@ -59,14 +59,14 @@ def test_the_local_model_is_the_default(weights: Path, tmp_path: Path) -> None:
     opened = open_embedder(Settings(home=tmp_path))
     assert isinstance(opened.embedder, LocalEmbedder)
     assert opened.notice == ""
-    assert opened.embedder.identity == "all-MiniLM-L6-v2/float32/256"
+    assert opened.embedder.identity == "lore-mini@41c03293/float32/256"
     assert opened.embedder.dimension == 384
     assert not opened.embedder.is_loaded()
     assert not list(tmp_path.iterdir())
 
 
 def test_opening_imports_nothing_heavy(weights: Path, tmp_path: Path) -> None:
-    assert open_elsewhere(tmp_path) == ["all-MiniLM-L6-v2|384|", "[]"]
+    assert open_elsewhere(tmp_path) == ["lore-mini|384|", "[]"]
 
 
 def test_missing_weights_fall_back_to_keywords_with_notice(tmp_path: Path) -> None:

@@ -305,6 +305,8 @@ def print_answer(
         _print_fate(memory, answer, fate)
     if hits:
         shown = f"{counted(len(hits), 'hit')} of {answer.considered:,} considered"
+        if answer.relevant:
+            shown += f" ({answer.strength})"
         tokens = answer.tokens if answer.relevant else sum(hit.tokens for hit in hits)
         onward = " 'lore read ID' shows one whole." if hints else ""
         print(dim(f"{shown}, {counted(tokens, 'token')}.{onward}"))

@@ -9,8 +9,9 @@ import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.recall import presentation, time_spans
+from lore.recall import confidence, presentation, time_spans
 from lore.recall.candidates import Bounds
+from lore.recall.features import FEW
 from lore.recall.hit_selection import Limits, Selection
 from lore.recall.question import Question, check_limit, parse
 from lore.recall.ranking import FEWEST, Ranked, apply_policy, rank, select_relevant
@@ -81,7 +82,7 @@ def recall(sources: Sources, request: Request) -> Answer:
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
         ranked = rank(sources, db, question, bounds, request.recipe)
-        ranked = apply_policy(db, ranked, session_n)
+        ranked = apply_policy(db, ranked, question, session_n, request.now)
         order = select_relevant(ranked)
         limits = Limits(
             request.limit, request.budget_tokens, FEWEST, request.trusted_only, LOG_SHARE
@@ -98,6 +99,7 @@ def recall(sources: Sources, request: Request) -> Answer:
             standing_hits = fit_standing_instructions(
                 sources, question, instructions.current_instructions(db, project_n), db
             )
+    likely, relevant = _judge(sources, question, ranked, order[:_HITS_JUDGED])
     return Answer(
         question=question.text,
         hits=selection.hits,
@@ -105,8 +107,8 @@ def recall(sources: Sources, request: Request) -> Answer:
         tokens=sum(hit.tokens for hit in selection.hits) + sum(hit.tokens for hit in standing_hits),
         considered=ranked.pool.considered,
         fates=fates,
-        relevant=bool(selection.hits)
-        and _is_relevant(sources, question, ranked, order[:_HITS_JUDGED]),
+        relevant=bool(selection.hits) and relevant,
+        confidence=likely if selection.hits else 0.0,
     )
 
 
@@ -153,6 +155,24 @@ def _filter(request: Request) -> ItemFilter:
     )
     kind = request.kind if request.kind in FRAGMENT_KINDS else ""
     return ItemFilter(since, until, request.agent, kind)
+
+
+def _judge(
+    sources: Sources, question: Question, ranked: Ranked, best: np.ndarray
+) -> tuple[float, bool]:
+    """Return the probability that the best candidates answer, and whether any seems to.
+
+    The model knows memories of some size that have vectors; elsewhere words and cosines decide.
+    """
+    fits = _is_relevant(sources, question, ranked, best)
+    if ranked.model is None or ranked.bonus is None or not len(ranked.scores):
+        return float(fits), fits
+    model = confidence.load_confidence()
+    likely = model.probability(ranked.scores - ranked.bonus, ranked.features)
+    if len(ranked.scores) < FEW or not ranked.pool.cosine.any():
+        return max(likely, 0.5) if fits else min(likely, model.none), fits
+    asks_time = bool((ranked.features["date"][best] > 0).any())
+    return likely, likely >= model.none or asks_time
 
 
 def _is_relevant(sources: Sources, question: Question, ranked: Ranked, best: np.ndarray) -> bool:

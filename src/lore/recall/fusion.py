@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 
+CLIPPED = 8.0
+"""Deviations from the mean that a feature may count: a rare one would outweigh all others."""
+
 RRF_K = 60
 RRF_VECTOR_WEIGHT = 1.5
 """Weight of vectors against keywords once a question has two terms."""
@@ -67,7 +70,7 @@ class RankingModel:
 
     def _standardised(self, features: Mapping[str, Scores]) -> Scores:
         matrix = np.column_stack([features[name] for name in self.names])
-        return np.asarray((matrix - self.mean) / self.deviation)
+        return np.clip((matrix - self.mean) / self.deviation, -CLIPPED, CLIPPED)
 
 
 @cache

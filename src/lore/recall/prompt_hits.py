@@ -47,7 +47,7 @@ def find_prompt_hits(
     bounds = Bounds(project_n, None, types, trusted_only=True, without=tuple(without))
     with sources.database.read() as db:
         ranked = rank(sources, db, question, bounds, "learned")
-        ranked = ranking.apply_policy(db, ranked, None)
+        ranked = ranking.apply_policy(db, ranked, question, None, now)
         order = ranking.select_relevant(ranked)
         if "replaced" in ranked.features:
             order = order[ranked.features["replaced"][order] == 0]

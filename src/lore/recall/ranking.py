@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 
+from lore import clock
 from lore.errors import InvalidInput
 from lore.recall import features, fusion
 from lore.recall.candidates import Bounds, Pool, gather
@@ -32,6 +34,20 @@ BRIEF = 0.7
 """Bonus for a distillation line that costs a fraction of its message and leaves room for others.
 (On BEAM, 0.4 to 1.0 gain 1 to 3 points of recall within a budget; from 1.5 on, the first ten hits
 suffer.)"""
+
+OWN = 5.0
+"""Among few candidates a text's own words and meaning count more: the model was trained on long
+conversations, where the surroundings say as much."""
+
+RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
+"""Of two texts that fit alike, the newer one is more likely to hold still."""
+
+LATEST = 2.5
+"""Bonus for the newest of the fitting texts when the question asks what holds now."""
+
+IN_TIME = 4.0
+"""Bonus for items from the time span asked for. (Where people talk, a date that is spelled out is a
+feature of the model: they mention dates of other things too.)"""
 
 REPLACED = 2.5
 """Penalty for messages that a newer fragment supersedes."""
@@ -138,8 +154,10 @@ def _find_outdated(db: Connection, rows: CandidateRows) -> set[int]:
     return superseded | instructions.withdrawn_items(db, ns)
 
 
-def apply_policy(db: Connection, ranked: Ranked, session_n: int | None) -> Ranked:
-    """Add bonuses for this session and for knowledge, and a penalty for what was replaced.
+def apply_policy(
+    db: Connection, ranked: Ranked, question: Question, session_n: int | None, now: datetime
+) -> Ranked:
+    """Put first what was asked for: this session, a time, what holds now; and knowledge.
 
     Outdated messages are marked in the feature "replaced".
     """
@@ -154,6 +172,14 @@ def apply_policy(db: Connection, ranked: Ranked, session_n: int | None) -> Ranke
         bonus += SAME_SESSION * (rows.sessions == session_n)
     if outdated:
         bonus -= REPLACED * ranked.features["replaced"]
+    if ranked.model is not None:
+        bonus += LATEST * ranked.features["latest_if_now"]
+        bonus += OWN * (ranked.features["covered_if_few"] + ranked.features["cosine_if_few"])
+        age_days = (clock.to_us(now) - rows.created_at) / 8.64e10
+        bonus += RECENT * np.exp2(-np.maximum(age_days, 0.0) / RECENT_HALVES_DAYS)
+        is_people = bool(ranked.features["people"].any())
+        if not (is_people and (question.months or question.years)):
+            bonus += IN_TIME * ranked.features["in_time"]
     return replace(ranked, scores=ranked.scores + scale * bonus, bonus=scale * bonus)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lore.lazy_dataclass import dataclass
-from lore.records.kinds import ItemType, Origin, Outcome, Storing
+from lore.records.kinds import ItemType, Origin, Outcome, Storing, Strength
 from lore.records.knowledge import Edge, Fragment
 from lore.records.sessions import Distillation, Message, Session
 
@@ -78,7 +78,10 @@ class RecallTrace:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a recall; hits that are not `relevant` are only the nearest."""
+    """The result of a recall; hits that are not `relevant` are only the nearest.
+
+    `confidence` is the probability that one of the first five hits answers the question.
+    """
 
     question: str
     hits: tuple[Hit, ...]
@@ -88,6 +91,16 @@ class Answer:
     notice: str = ""
     fates: tuple[RecallTrace, ...] = ()
     relevant: bool = True
+    confidence: float = 1.0
+
+    @property
+    def strength(self) -> Strength:
+        """Return the confidence in a word."""
+        if not self.relevant:
+            return "none"
+        if self.confidence >= 0.75:
+            return "strong"
+        return "likely" if self.confidence >= 0.4 else "weak"
 
     def __iter__(self) -> Iterator[Hit]:
         """Iterate over the hits, best first."""

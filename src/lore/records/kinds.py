@@ -23,6 +23,9 @@ EdgeKind = Literal[
     "contradicts", "elaborates", "example_of", "supports",
 ]  # fmt: skip
 
+Strength = Literal["strong", "likely", "weak", "none"]
+"""How likely an answer is to answer the question."""
+
 ItemType = Literal["message", "distillation", "fragment"]
 
 Channel = Literal["push", "file", "gateway", "hook"]

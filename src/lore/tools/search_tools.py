@@ -14,6 +14,7 @@ from lore.errors import AmbiguousId, NotFound
 from lore.memory import Memory
 from lore.memory.search import ask_project_first
 from lore.records import Answer, Edge, FragmentKind, Hit, ItemType, Origin, Reading, Scope
+from lore.records.kinds import Strength
 from lore.text import tokens
 from lore.tools import tool_output
 from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool, find_session
@@ -270,6 +271,8 @@ class RecallResult(Result):
     considered: int
     standing: tuple[Recalled, ...] = ()
     notice: str = ""
+    confidence: float = 1.0
+    strength: Strength = "likely"
 
 
 def recall(memory: Memory, arguments: RecallArguments, caller: Caller) -> Outcome:
@@ -397,6 +400,8 @@ def _recalled(hits: tuple[Hit, ...], standing: tuple[Hit, ...], answer: Answer) 
         standing=tuple(_data(hit) for hit in standing),
         considered=answer.considered,
         notice=answer.notice,
+        confidence=round(answer.confidence, 3),
+        strength=answer.strength,
     )
 
 
