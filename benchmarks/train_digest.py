@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ behind the one that tells it anew, and that one behind what it was made of."""
 
 SHARES = {"chats": 0.5, "coding-qa-ctxeval": 0.5, "coding-qa-minsky": 0.5}
 PENALTY = 20.0
-DATA = Path(__file__).parent.parent / "src" / "lore" / "data" / "recall.json"
+DATA = Path(__file__).parent.parent / "src" / "lore" / "data" / "logs.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,12 @@ def _show(label: str, examples: Sequence[Example], beta: Floats) -> None:
 
 
 def _write(beta: Floats) -> None:
-    raw = json.loads(DATA.read_text("utf-8"))
+    raw: dict[str, Any] = {
+        "script": "benchmarks/train_digest.py",
+        "trained_on": ", ".join(SHARES),
+        "objective": "group softmax, what tells a right unit against what tells none, L2",
+        "weights": {},
+    }
     values = np.round(beta, 4).tolist()
     raw["weights"]["log"] = dict(zip(LOG, values, strict=False)) | SET_BY_HAND
     raw["weights"]["told"] = dict(zip(TOLD, values[len(LOG) :], strict=True))

@@ -35,6 +35,9 @@ BRIEF = 0.7
 (On BEAM, 0.4 to 1.0 gain 1 to 3 points of recall within a budget; from 1.5 on, the first ten hits
 suffer.)"""
 
+EXACT = 3.0
+"""Bonus for identifiers and quoted phrases that match letter by letter."""
+
 OWN = 5.0
 """Among few candidates a text's own words and meaning count more: the model was trained on long
 conversations, where the surroundings say as much."""
@@ -140,8 +143,8 @@ def describe(
 
 def _with_logs(scores: Floats, described: dict[str, Floats], logs: np.ndarray) -> Floats:
     """Score distillations by their own model, and raise their source messages."""
-    own = fusion.load_model("recall", "log").score(described)
-    scores = scores + fusion.load_model("recall", "told").score(described)
+    own = fusion.load_model("logs", "log").score(described)
+    scores = scores + fusion.load_model("logs", "told").score(described)
     scores[logs] = (own + BRIEF * described["brief"])[logs]
     return scores
 
@@ -174,6 +177,7 @@ def apply_policy(
         bonus -= REPLACED * ranked.features["replaced"]
     if ranked.model is not None:
         bonus += LATEST * ranked.features["latest_if_now"]
+        bonus += EXACT * ranked.features["exact"]
         bonus += OWN * (ranked.features["covered_if_few"] + ranked.features["cosine_if_few"])
         age_days = (clock.to_us(now) - rows.created_at) / 8.64e10
         bonus += RECENT * np.exp2(-np.maximum(age_days, 0.0) / RECENT_HALVES_DAYS)
@@ -196,5 +200,8 @@ def select_relevant(ranked: Ranked) -> np.ndarray:
         fits |= pool.scores[name] > 0
     order = order[fits[order]]
     scores = ranked.scores[order]
-    strong = int((scores > scores.max(initial=-np.inf) - WEAK).sum())
-    return order[: max(FEWEST, strong)]
+    is_log = pool.is_type("distillation")[order]
+    strong = np.arange(len(order)) < FEWEST
+    for group in (is_log, ~is_log):  # distillations have a share of the answer of their own
+        strong |= group & (scores > scores[group].max(initial=-np.inf) - WEAK)
+    return order[strong]
