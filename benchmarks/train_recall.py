@@ -33,7 +33,7 @@ from lore.evals.vector_cache import DiskCachedEmbedder
 from lore.memory import Memory
 from lore.recall import confidence, features, search
 from lore.recall.candidates import Bounds, gather
-from lore.recall.fusion import CLIPPED
+from lore.recall.fusion import CLIPPED, load_ranking
 from lore.recall.question import parse
 from lore.recall.ranking import describe, embed_question, rank
 from lore.store import items, sessions
@@ -89,8 +89,14 @@ def main() -> None:
     options = _options()
     opened = open_embedder(replace(settings.load().settings, embed_threads=0))
     embedder = DiskCachedEmbedder(opened.embedder, options.cache)
-    if options.what == "ranking":
-        train_ranking(options, embedder)
+    if options.what != "others":
+        if options.vectors:
+            table = _table(options, HeldOutEmbedder(embedder, options.vectors))
+        else:
+            table = _table(options, embedder)
+        if options.what == "ranking":
+            train_ranking(options, table, embedder.identity)
+        train_confidence(options, table)
         return
     for name, kind in (("sessions", "sessions"), ("deep-search", "deep")):
         weights = _train_simple(_collect(options, embedder, kind), name)
@@ -100,7 +106,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("ranking", "others"))
+    parser.add_argument("what", choices=("ranking", "confidence", "others"))
     parser.add_argument("--data", type=Path, action="append", required=True)
     parser.add_argument("--corpus", type=Path, help="folder of the coding sessions")
     parser.add_argument(
@@ -344,16 +350,19 @@ def fit(
     return Ranker(mean, deviation, *parts(found.x))
 
 
-def train_ranking(options: argparse.Namespace, embedder: Embedder) -> None:
-    """Train the ranking of messages on what may be shipped, and score all sets."""
-    if options.vectors:
-        embedder = HeldOutEmbedder(embedder, options.vectors)
+def _table(options: argparse.Namespace, embedder: Embedder) -> Table:
+    """Collect the examples, or read what an earlier run collected."""
     if options.table and options.table.exists():
-        table = pickle.loads(options.table.read_bytes())  # noqa: S301 - this script wrote it
-    else:
-        table = _collect(options, embedder, "ranking")
-        if options.table:
-            options.table.write_bytes(pickle.dumps(table))
+        kept: Table = pickle.loads(options.table.read_bytes())  # noqa: S301 - this script wrote it
+        return kept
+    table = _collect(options, embedder, "ranking")
+    if options.table:
+        options.table.write_bytes(pickle.dumps(table))
+    return table
+
+
+def train_ranking(options: argparse.Namespace, table: Table, identity: str) -> None:
+    """Train the ranking of messages on what may be shipped, and score all sets."""
     kept = [place for place, name in enumerate(table.names) if name not in (*LEFT_OUT, *LOGS_ONLY)]
     names = [table.names[place] for place in kept]
     examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.groups]
@@ -364,7 +373,6 @@ def train_ranking(options: argparse.Namespace, embedder: Embedder) -> None:
     ranker = fit(own, _shares(own), PENALTY, HIDDEN)
     apart = [e for e in examples if e.set not in ("coding-qa", "chats")]
     _show("sets that were not trained on", apart, [ranker.score(e.matrix) for e in apart])
-    train_confidence(options, table, ranker, kept)
     if options.write:
         model = {
             "features": names,
@@ -378,22 +386,24 @@ def train_ranking(options: argparse.Namespace, embedder: Embedder) -> None:
                 )
             },
         }  # fmt: skip
-        _write("ranking", {"embedder": embedder.identity, **model})
+        _write("ranking", {"embedder": identity, **model})
 
 
 REFUSED = 0.03
 """Share of answerable questions that may be told that nothing answers."""
 
 
-def train_confidence(
-    options: argparse.Namespace, table: Table, ranker: Ranker, kept: list[int]
-) -> None:
-    """Train the probability that the best candidates answer, and where it means 'none'."""
+def train_confidence(options: argparse.Namespace, table: Table) -> None:
+    """Train the probability that the best candidates answer, and where it means 'none'.
+
+    Ranks by the model that is shipped.
+    """
+    ranker = load_ranking()
     own = [e for e in table.examples if e.set in ("coding-qa", "chats") and len(e.units)]
     rows, answered, answerable = [], [], []
     for example in own:
-        scores = ranker.score(example.matrix[:, kept])
         columns = dict(zip(table.names, example.matrix.T.astype(np.float64), strict=True))
+        scores = ranker.score(columns)
         best = [example.units[place] for place in np.argsort(-scores)[: confidence.BEST]]
         rows.append(confidence.describe(scores, columns))
         answered.append(bool(example.gold & set(best)))
@@ -408,9 +418,11 @@ def train_confidence(
     for number in (0, 1):
         weights = _fit_logistic(z[folds != number], right[folds != number], share[folds != number])
         probability[folds == number] = _logistic(z[folds == number], weights)
-    none = float(np.quantile(probability[can], REFUSED))
-    recognised = (probability[~can] < none).mean()
-    print(f"unanswerable recognised {100 * recognised:.1f} % of {(~can).sum()}, held out")
+    is_agent = matrix[:, confidence.NAMES.index("agent")] > 0
+    for name, group in (("agent", is_agent), ("people", ~is_agent)):
+        none = float(np.quantile(probability[can & group], REFUSED))
+        recognised = (probability[~can & group] < none).mean()
+        print(f"{name}: unanswerable recognised {100 * recognised:.1f} % of {(~can & group).sum()}")
     for low in np.arange(0, 1, 0.1):
         inside = (probability >= low) & (probability < low + 0.1)
         if inside.any():
@@ -424,7 +436,10 @@ def train_confidence(
             "deviation": np.round(deviation, 5).tolist(),
             "weights": np.round(weights[:-1], 5).tolist(),
             "bias": round(float(weights[-1]), 5),
-            "none": round(float(np.quantile(final[can], REFUSED)), 4),
+            "none": {
+                name: round(float(np.quantile(final[can & group], REFUSED)), 4)
+                for name, group in (("agent", is_agent), ("people", ~is_agent))
+            },
         }
         _write("confidence", content)
 

@@ -30,8 +30,12 @@ class ConfidenceModel:
     deviation: Floats
     weights: Floats
     bias: float
-    none: float
-    """Below this probability nothing answers."""
+    none: Mapping[str, float]
+    """The probability below which nothing answers, for agents at work and for people."""
+
+    def threshold(self, features: Mapping[str, Floats]) -> float:
+        """Return the probability below which nothing answers in such a memory."""
+        return self.none["agent" if features["agent"].any() else "people"]
 
     def probability(self, scores: Floats, features: Mapping[str, Floats]) -> float:
         """Return the probability that one of the best candidates answers the question."""
