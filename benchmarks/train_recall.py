@@ -389,8 +389,9 @@ def train_ranking(options: argparse.Namespace, table: Table, identity: str) -> N
         _write("ranking", {"embedder": identity, **model})
 
 
-REFUSED = 0.03
-"""Share of answerable questions that may be told that nothing answers."""
+REFUSED = 0.01
+"""Share of answerable questions that may be told that nothing answers: on projects whose questions
+are harder than the others it is some times as much."""
 
 
 def train_confidence(options: argparse.Namespace, table: Table) -> None:

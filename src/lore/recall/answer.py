@@ -39,7 +39,7 @@ share the words of a question and say nothing, and a distillation skips those. (
 same evidence of coding sessions is found; on BEAM 0.2 to 0.25 is best, 0.4 is worse than none.)"""
 
 
-RELEVANT, RELEVANT_WORDS = 0.4, 0.2
+RELEVANT, RELEVANT_WORDS = 0.45, 0.2
 """Threshold for a question to count as answered in a small memory: the best cosine plus the largest
 share of the question's words, or that share alone where there are no vectors. (It was 0.5 with
 all-MiniLM-L6-v2, whose cosines are some 0.1 higher: none of 156 questions was below then, and 254
