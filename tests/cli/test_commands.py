@@ -19,6 +19,7 @@ WHOLE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f
 JSON_KEYS = {
     ("recall", "heron"): {
         "question", "hits", "standing", "tokens", "considered", "notice", "fates", "relevant",
+        "confidence",
     },
     ("stats",): {
         "path", "bytes", "messages", "distillations", "fragments", "edges", "sessions",

@@ -349,8 +349,8 @@ class VectorIndex:
             slots = snapshot.slots_of(wanted)
         numbers = snapshot.views.n[np.divmod(slots, BLOCK_ROWS)]
         scores = np.full(len(wanted), -np.inf)
-        found = snapshot.scores(unit_rows(query), slots)
-        np.maximum.at(scores, np.searchsorted(wanted, numbers), found)
+        passage_scores = snapshot.scores(unit_rows(query), slots)
+        np.maximum.at(scores, np.searchsorted(wanted, numbers), passage_scores)
         scores[np.isinf(scores)] = 0.0
         return scores[places]
 
