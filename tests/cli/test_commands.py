@@ -19,6 +19,10 @@ WHOLE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f
 JSON_KEYS = {
     ("recall", "heron"): {
         "question", "hits", "standing", "tokens", "considered", "notice", "fates", "relevant",
+        "confidence",
+    },
+    ("ask", "heron"): {
+        "question", "text", "citations", "strength", "notice", "written_by", "nearest",
     },
     ("stats",): {
         "path", "bytes", "messages", "distillations", "fragments", "edges", "sessions",
@@ -313,6 +317,35 @@ def test_irrelevant_hits_are_shown_as_nearest(seeded: Seeded):
     assert out.startswith("Nothing relevant found; nearest:\n1. ")
     assert '"relevant": false' in seeded("recall", query, "--json").works().out
     assert seeded("recall", "heron").works().out.startswith("1. ")
+
+
+def test_ask_quotes_one_answer_with_its_source(seeded: Seeded):
+    out = seeded("ask", "which", "staging", "server?").works().out
+    quoted, gap, source, footer = out.splitlines()
+    assert (quoted, gap) == ("“The staging server is called heron” [1]", "")
+    assert re.fullmatch(r"\[1\] user · \d{4}-\d\d-\d\d · [0-9a-f-]{8,}", source)
+    assert footer.startswith("Confidence: ")
+    assert seeded("ask", "which staging server?").works().out == out
+
+
+def test_ask_refuses_in_two_lines_and_is_no_failure(seeded: Seeded):
+    query = "zxqv blorf wubnar quatlorp vexgri muptok heron"
+    refusal, nearest = seeded("ask", query).works().out.splitlines()
+    assert refusal == "Nothing in memory answers this."
+    assert nearest.startswith("Nearest: “The staging server is called heron” user · ")
+    assert json.loads(seeded("ask", query, "--json").works().out)["strength"] == "none"
+
+
+def test_ask_is_limited_as_recall_is(seeded: Seeded):
+    seeded("ask", "heron", "--session", "no-such-session").fails_with(3)
+    seeded("ask", "heron", "--project", "no-such-project").fails_with(3)
+    assert "heron" in seeded("ask", "heron", "--everywhere").works().out
+
+
+def test_ask_says_so_if_the_chat_is_not_available(seeded: Seeded):
+    outcome = seeded("ask", "heron", env={"LORE_CHAT_PROVIDER": "ollama"}).works()
+    assert "is called heron” [1]" in outcome.out
+    assert outcome.err.startswith("lore: ")
 
 
 def test_remember_applies_to_the_current_repository(lore: Lore, tmp_path: Path):

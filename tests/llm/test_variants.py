@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,10 +17,10 @@ from lore.llm.chat_summarizer import ChatSummarizer
 from lore.llm.openai import OpenAIChat
 from lore.llm.retry import RetryPolicy
 from lore.memory import Memory
-from lore.records import Extract, Log, NewMessage, Part
+from lore.records import CitedSentence, Extract, Hit, Log, NewMessage, Part
 from lore.store import dump
 from lore.store.database import Database
-from tests.fakes import FakeEmbedder, FixedClock
+from tests.fakes import NOON, FakeEmbedder, FixedClock
 from tests.llm.fakes import fragment, message_text, segment
 from tests.llm.provider_server import Provider
 from tests.llm.variants import GOOD, answer
@@ -33,20 +34,20 @@ TALK = segment(
     message_text(2, "With ops/deploy.sh, not on Fridays.", "assistant"),
 )
 OLD, NEW = fragment("a", "Harbor uses port 8080."), fragment("b", "Harbor uses port 8443 instead.")
+HIT = Hit("h", "message", "With ops/deploy.sh.", "", 1.0, "", NOON, 5, role="user")
 
 
 def ask(digesting: ChatSummarizer, question: str) -> Any:
-    if question == "observe":
-        return digesting.observe(TALK, limit_tokens=200)
-    if question == "condense":
-        return digesting.condense(["a", "b"], "", limit_tokens=200)
-    if question == "extract":
-        return digesting.extract(TALK)
-    if question == "overview":
-        return digesting.overview(OLD, [NEW])
-    if question == "reflect":
-        return digesting.reflect([OLD, NEW])
-    return digesting.judge([(OLD, NEW)])
+    questions: dict[str, Callable[[], Any]] = {
+        "observe": lambda: digesting.observe(TALK, limit_tokens=200),
+        "condense": lambda: digesting.condense(["a", "b"], "", limit_tokens=200),
+        "extract": lambda: digesting.extract(TALK),
+        "overview": lambda: digesting.overview(OLD, [NEW]),
+        "reflect": lambda: digesting.reflect([OLD, NEW]),
+        "judge": lambda: digesting.judge([(OLD, NEW)]),
+        "ask": lambda: digesting.answer("How is harbor deployed?", [HIT]),
+    }
+    return questions[question]()
 
 
 def value_or_error(digesting: ChatSummarizer, question: str) -> Any:
@@ -63,6 +64,8 @@ def is_right(value: Any) -> bool:
     if isinstance(value, str):
         value.encode()
         return len(value) < 10_000
+    if any(isinstance(one, CitedSentence) for one in value):
+        return all(one.places == (0,) for one in value)
     return all(
         set(one.sources) <= {"id-1", "id-2"} if isinstance(one, Extract) else one in VERDICTS
         for one in value

@@ -78,7 +78,7 @@ app = typer.Typer(
 _COMMANDS = (
     knowledge.remember, knowledge.update, knowledge.delete, knowledge.undo, knowledge.link,
     knowledge.supersede, knowledge.forget, knowledge.revoke, knowledge.share, capture,
-    search.recall, search.search, search.sessions, search.standing,
+    search.recall, search.ask, search.search, search.sessions, search.standing,
     browse.read, browse.session, browse.explore, browse.roots, browse.traverse, browse.log,
     browse.diff, browse.timeline, browse.why, browse.episode, browse.episodes,
     digest.distill, digest.consolidate, digest.conflicts, digest.promote,

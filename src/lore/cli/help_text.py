@@ -10,12 +10,12 @@ DISTRIBUTION = "agent-lore"
 """The name of the package in package indexes, where `lore` is another project."""
 
 GROUPS: Mapping[str, Sequence[str]] = {
-    "Everyday": ("recall", "remember", "search", "sessions", "read", "undo", "forget", "config"),
+    "Everyday": ("recall", "ask", "remember", "sessions", "read", "undo", "forget", "config"),
     "Agents": ("setup", "run", "capture", "up", "down", "status", "gateway", "open"),
     "Knowledge": (
-        "standing", "session", "roots", "explore", "traverse", "log", "diff", "timeline", "why",
-        "episode", "episodes", "update", "delete", "link", "supersede", "revoke", "share",
-        "conflicts", "promote",
+        "search", "standing", "session", "roots", "explore", "traverse", "log", "diff",
+        "timeline", "why", "episode", "episodes", "update", "delete", "link", "supersede", "revoke",
+        "share", "conflicts", "promote",
     ),
     "Upkeep": (
         "doctor", "backup", "restore", "export", "import", "embed", "distill", "consolidate",
@@ -48,10 +48,11 @@ _MEANT = {
     "save": ("remember",),
     "note": ("remember",),
     "new": ("remember",),
-    "ask": ("recall",),
+    "answer": ("ask", "recall"),
     "find": ("search", "recall"),
     "grep": ("search", "recall"),
     "query": ("recall", "search"),
+    "question": ("ask",),
     "rm": ("delete", "forget"),
     "remove": ("delete", "forget"),
     "purge": ("forget",),

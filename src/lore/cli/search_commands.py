@@ -1,4 +1,4 @@
-"""Commands that search: recall, search, sessions, standing."""
+"""Commands that search: recall, ask, search, sessions, standing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typer import Argument, Context, Option
 from lore.cli.options import Json, Project, Recipe, current_repository, names_of
 from lore.cli.output import (
     bold,
+    clean,
     coloured,
     counted,
     dim,
@@ -26,10 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lore.memory import Memory
-    from lore.records import Answer, Hit, RecallTrace, Scope, Signal
+    from lore.records import Answer, AskResult, Citation, Hit, RecallTrace, Scope, Signal
 
 Query = Annotated[
     list[str], Argument(help="The question in one or more words, or '-' for standard input.")
+]
+
+Everywhere = Annotated[
+    bool, Option("--everywhere", help="Search all projects, not the current one first.")
 ]
 
 HITS_SHOWN = 5
@@ -82,9 +87,7 @@ def recall(
         ),
     ] = "",
     project: Project = "",
-    everywhere: Annotated[
-        bool, Option("--everywhere", help="Search all projects, not the current one first.")
-    ] = False,
+    everywhere: Everywhere = False,
     session: Annotated[str, Option(help="Only this session, unless --scope is wider.")] = "",
     scope: Annotated[
         str | None,
@@ -134,6 +137,63 @@ def recall(
             print_json(answer)
         else:
             print_answer(memory, answer, explain=explain, most_lines=None if every else HIT_LINES)
+
+
+def ask(
+    context: Context,
+    question: Query,
+    project: Project = "",
+    everywhere: Everywhere = False,
+    session: Annotated[str, Option(help="Only this session.")] = "",
+    json: Json = False,
+) -> None:
+    """Answer a question in a few sentences, with sources.
+
+    The chat of 'chat.provider' writes the answer; without one the best passages are quoted. In a
+    repository it searches there first, and everywhere if nothing there answers.
+    """
+    with open_memory(context) as memory:
+        from lore.memory.search import ask_project_first
+
+        def ask_in(place: str) -> AskResult:
+            return memory.search.ask(_joined(question), session=session, project=place)
+
+        is_limited = everywhere or project or session
+        folder = "" if is_limited else current_repository()
+        result = ask_project_first(memory, folder, ask_in, project)
+    notice(result.notice)
+    if json:
+        print_json(result)
+    else:
+        _print_ask_result(result)
+
+
+def _print_ask_result(result: AskResult) -> None:
+    print(clean(result.text))
+    if result.nearest is not None:
+        passage = one_line(result.nearest.text, 100)
+        print(f"Nearest: “{passage}” {dim(_source(result.nearest))}")
+        return
+    if not result.citations:
+        return
+    print()
+    for citation in result.citations:
+        print(f"[{citation.number}] {_source(citation)}")
+    writer = "" if result.written_by == "offline" else f", written by {one_line(result.written_by)}"
+    print(dim(f"Confidence: {result.strength}{writer}. 'lore read ID' shows a source whole."))
+
+
+def _source(citation: Citation) -> str:
+    """Return who said a passage, when, in which project and session, and its short id."""
+    words = [
+        one_line(citation.said_by, 40),
+        f"{citation.created_at:%Y-%m-%d}",
+        one_line(citation.project, 30),
+        one_line(citation.title, 80),
+        citation.short_id,
+        "out of date" if citation.is_outdated else "",
+    ]
+    return " · ".join(word for word in words if word)
 
 
 def _joined(query: list[str]) -> str:

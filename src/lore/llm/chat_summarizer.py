@@ -1,4 +1,4 @@
-"""A summarizer that asks a chat model: six prompts, validated answers, and a cost ledger."""
+"""A summarizer that asks a chat model: seven prompts, validated answers, and a cost ledger."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from lore.errors import ProviderError, ProviderUnavailable
+from lore.errors import BadReply, ProviderError, ProviderUnavailable
 from lore.llm import prompt_templates, structured_output
 from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Ledger, Usage
 from lore.llm.quote_check import Grounding
 from lore.llm.retry import RetryPolicy, send_with_retry
-from lore.llm.structured_output import Facts, Insight, Verdicts
+from lore.llm.structured_output import Facts, Insight, Reply, Verdicts
 from lore.records import (
+    CitedSentence,
     Extract,
     Fragment,
+    Hit,
     Log,
     LogLine,
     RequestCost,
@@ -26,6 +28,7 @@ from lore.records import (
     Verdict,
 )
 from lore.text import tokens, words
+from lore.text.sentences import split_sentences
 
 V = TypeVar("V", bound=BaseModel)
 
@@ -42,11 +45,16 @@ EXTRACT_TOKENS = 4096
 SHORT_TOKENS = 1024
 OVERVIEW_TOKENS = 400
 INSIGHT_TOKENS = 200
+ANSWER_TOKENS = 400
+
+ASK_WAIT_S = 10.0
+"""A person waits for the answer to a question: after this backoff the passages are quoted."""
 
 _SCHEMA_TOKENS = 600
 """A schema counts as prompt; the largest has some 500 tokens."""
 
 _NUMBERED = re.compile(r"\s*(?:[-*•]\s*)?\[([\d\s,;–-]{1,200})\]\s*(.*)")
+_CITED = re.compile(r"(?:^|\s+|(?<=[.!?]))\[[\d\s,;–-]{1,200}\]")
 _MAX_RANGE = 200
 _MAX_LINE_TOKENS = 600
 _FENCE = re.compile(r"<<<(?:end of )?record\b[^\n>]*>>>")
@@ -126,6 +134,30 @@ class ChatSummarizer:
             verdicts += self._judge_batch(pairs[start : start + PAIRS_PER_REQUEST])
         return verdicts
 
+    def answer(self, question: str, hits: Sequence[Hit]) -> list[CitedSentence]:
+        """Answer a question from hits; return no sentences if they do not answer it.
+
+        Sentences that cite no hit are dropped; `BadReply` if no other is left.
+        """
+        record = prompt_templates.render_hits(hits)
+        policy = replace(
+            self._retry_policy, max_wait_s=min(ASK_WAIT_S, self._retry_policy.max_wait_s)
+        )
+        asked = prompt_templates.indent(question)
+        reply = self._request_value(
+            prompt_templates.ASK, record, Reply, ANSWER_TOKENS, policy=policy, question=asked
+        )
+        sentences: list[CitedSentence] = []
+        for one in reply.sentences:
+            places = sorted({number - 1 for number in one.from_items if 1 <= number <= len(hits)})
+            text = " ".join(_CITED.sub("", clean_output(one.text)).split())
+            if places:
+                sentences += [CitedSentence(part, tuple(places)) for part in split_sentences(text)]
+        if reply.sentences and not sentences:
+            msg = f"{self.identity} answered without citing a passage of memory."
+            raise BadReply(msg)
+        return list(_take_sentences(sentences))
+
     def _judge_batch(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict | None]:
         """Judge some pairs; a pair with no verdict, or with several, stays unjudged."""
         record = prompt_templates.render_pairs(pairs)
@@ -156,12 +188,14 @@ class ChatSummarizer:
         record: str,
         schema: type[V],
         limit_tokens: int,
+        *,
+        policy: RetryPolicy | None = None,
         **values: object,
     ) -> V:
         request = replace(
             self._build_request(prompt, record, limit_tokens, **values), schema=schema
         )
-        value = self._send(prompt, request).value
+        value = self._send(prompt, request, policy).value
         assert isinstance(value, schema)
         return value
 
@@ -172,11 +206,16 @@ class ChatSummarizer:
         messages = (ChatMessage("user", rendered.user),)
         return ChatRequest(rendered.system, messages, limit_tokens + THINKING_TOKENS)
 
-    def _send(self, prompt: prompt_templates.Prompt, request: ChatRequest) -> ChatResponse:
+    def _send(
+        self,
+        prompt: prompt_templates.Prompt,
+        request: ChatRequest,
+        policy: RetryPolicy | None = None,
+    ) -> ChatResponse:
         def attempt(request_to_send: ChatRequest) -> ChatResponse:
             return self._send_and_settle(prompt.name, request_to_send)
 
-        return send_with_retry(self._chat, request, attempt, self._retry_policy)
+        return send_with_retry(self._chat, request, attempt, policy or self._retry_policy)
 
     def _send_and_settle(self, question: str, request: ChatRequest) -> ChatResponse:
         """Send one request; reserve its cost before and settle it after."""
@@ -265,6 +304,19 @@ def _take_lines(lines: Iterator[LogLine], limit_tokens: int) -> Iterator[LogLine
         if line.sources or not _is_day(line.text):
             yield from pending
             pending = []
+
+
+def _take_sentences(sentences: Sequence[CitedSentence]) -> Iterator[CitedSentence]:
+    """Yield sentences while they fit the limit of an answer; the first is cut to it."""
+    tokens_left = ANSWER_TOKENS
+    for place, sentence in enumerate(sentences):
+        size = tokens.count(sentence.text)
+        if size > tokens_left:
+            if place == 0:
+                yield replace(sentence, text=tokens.clip(sentence.text, ANSWER_TOKENS))
+            return
+        tokens_left -= size
+        yield sentence
 
 
 def _is_day(text: str) -> bool:

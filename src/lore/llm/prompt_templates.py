@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from lore.records import Fragment, MessageText, Segment
+from lore.records import Fragment, Hit, MessageText, Segment
 from lore.text import words
 from lore.text.sentences import one_line
 
@@ -53,7 +53,8 @@ EXTRACT = _load("extract", 1)
 OVERVIEW = _load("overview", 1)
 REFLECT = _load("reflect", 1)
 JUDGE = _load("judge", 1)
-PROMPTS = (OBSERVE, CONDENSE, EXTRACT, OVERVIEW, REFLECT, JUDGE)
+ASK = _load("ask", 1)
+PROMPTS = (OBSERVE, CONDENSE, EXTRACT, OVERVIEW, REFLECT, JUDGE, ASK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,24 @@ def render_pairs(pairs: Sequence[tuple[Fragment, Fragment]]) -> str:
         f"[{number}] newer: {_fragment_header(newer)}\n{_fragment_body(newer)}"
         for number, (older, newer) in enumerate(pairs, 1)
     )
+
+
+def render_hits(hits: Sequence[Hit]) -> str:
+    """Return hits with their numbers, authors, dates and what is known of their validity."""
+    return "\n".join(
+        f"[{number}] {_hit_header(hit)}\n{_hit_body(hit)}" for number, hit in enumerate(hits, 1)
+    )
+
+
+def _hit_header(hit: Hit) -> str:
+    author = _voice_label(hit.role or hit.kind)
+    state = ", OUT OF DATE" if hit.is_outdated else ""
+    return f"{hit.created_at:%Y-%m-%d} {author} (origin: {hit.origin}{state})"
+
+
+def _hit_body(hit: Hit) -> str:
+    asked = indent(f"(asked: {one_line(hit.question, _MAX_TITLE_CHARS)})\n") if hit.question else ""
+    return "\n".join(filter(None, (asked, indent(hit.text[:_MAX_FRAGMENT_CHARS]))))
 
 
 def _fragment_header(one: Fragment) -> str:

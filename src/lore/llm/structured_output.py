@@ -103,6 +103,19 @@ class Verdicts(Answer):
     verdicts: list[Judged]
 
 
+class Sentence(Answer):
+    """One sentence of an answer, with the numbers of the items that say it."""
+
+    text: str
+    from_items: list[int]
+
+
+class Reply(Answer):
+    """The answer to `ask`."""
+
+    sentences: list[Sentence]
+
+
 MAX_FACTS = 10
 """Per exchange, as specified."""
 

@@ -67,6 +67,11 @@ class OpenedSummarizer:
     close: Callable[[], None] = _do_nothing
 
 
+def uses_chat(settings: Settings) -> bool:
+    """Return whether the settings choose a chat; without that choice nothing is sent anywhere."""
+    return settings.chat_provider != _OFFLINE
+
+
 def open_summarizer(
     settings: Settings,
     *,
@@ -81,7 +86,7 @@ def open_summarizer(
     offline summarizer takes its place, with a notice. `retry_policy` says how to wait for a busy
     provider, `command` where `claude` lies.
     """
-    if settings.chat_provider == _OFFLINE:
+    if not uses_chat(settings):
         return OpenedSummarizer(offline)
     try:
         chat = _open_chat_provider(settings, command)

@@ -111,6 +111,25 @@ class MemoryContext:
                 )
             return self.ledger
 
+    def open_summarizer(self) -> Summarizer:
+        """Return the summarizer, opened on the first call."""
+        with self.summarizer_lock:
+            return self.summarizer or self._open_summarizer()
+
+    def _open_summarizer(self) -> Summarizer:
+        from lore.llm.offline.summarizer import OfflineSummarizer
+        from lore.llm.summarizer import open_summarizer
+
+        embedder = self.sources.embedder
+        opened = open_summarizer(
+            self.settings,
+            offline=OfflineSummarizer(embedder.embed if embedder.dimension else None),
+            ledger=self.open_ledger(),
+        )
+        self.summarizer, self.close_summarizer = opened.summarizer, opened.close
+        self.notice = " ".join(filter(None, (self.notice, opened.notice)))
+        return opened.summarizer
+
     @property
     def notice_now(self) -> str:
         """Return what is degraded, including temporary problems."""

@@ -27,7 +27,6 @@ from lore.validation import Count, Seconds, Whole, validate_methods
 
 if TYPE_CHECKING:
     from lore.digest.drafts import CurationContext
-    from lore.llm import Summarizer
     from lore.store.consolidation import StepRecorder
 
 Progress = Callable[[int, int], None]
@@ -96,7 +95,7 @@ class Digest(MemoryPart):
         """Summarize new messages of a session into distillations; return their ids."""
         from lore.digest import distillation
 
-        session, summarizer = self._redactor.redact(session), self._summarizer()
+        session, summarizer = self._redactor.redact(session), self._context.open_summarizer()
         new_ids = distillation.distill_session(
             self._database,
             summarizer,
@@ -150,7 +149,7 @@ class Digest(MemoryPart):
         from lore.digest.consolidation.phase import CycleContext
 
         means = CycleContext(
-            summarizer=self._summarizer(),
+            summarizer=self._context.open_summarizer(),
             digest_steps={DISTILL: self._distilled, CURATE: self._curated},
             idle_s=self._settings.curate_idle_s,
             redactor=self._redactor,
@@ -217,26 +216,7 @@ class Digest(MemoryPart):
         from lore.digest.drafts import CurationContext
 
         embedder, nearest = self._sources.embedder, self._sources.nearest
-        return CurationContext(self._summarizer(), embedder, nearest, self._redactor)
-
-    def _summarizer(self) -> Summarizer:
-        """Return the summarizer, opened on the first call."""
-        with self._context.summarizer_lock:
-            return self._context.summarizer or self._open_summarizer()
-
-    def _open_summarizer(self) -> Summarizer:
-        from lore.llm.offline.summarizer import OfflineSummarizer
-        from lore.llm.summarizer import open_summarizer
-
-        embedder = self._sources.embedder
-        opened = open_summarizer(
-            self._settings,
-            offline=OfflineSummarizer(embedder.embed if embedder.dimension else None),
-            ledger=self._context.open_ledger(),
-        )
-        self._context.summarizer, self._context.close_summarizer = opened.summarizer, opened.close
-        self._context.notice = " ".join(filter(None, (self._context.notice, opened.notice)))
-        return opened.summarizer
+        return CurationContext(self._context.open_summarizer(), embedder, nearest, self._redactor)
 
     def jobs(self) -> list[Job]:
         """Return the jobs that are not done."""

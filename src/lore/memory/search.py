@@ -6,18 +6,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from lore.errors import InvalidInput
+from lore.errors import BudgetSpent, InvalidInput, ProviderError, StoreError
+from lore.llm.summarizer import uses_chat
 from lore.memory.context import MemoryPart
 from lore.recall import answer as answering
-from lore.recall import item_details, search
+from lore.recall import cited_answer, item_details, search
 from lore.recall.answer import Request
 from lore.recall.item_details import Direction
 from lore.recall.search import SearchRequest
 from lore.records import (
     ITEM_TYPES,
     Answer,
+    AskResult,
+    CitedSentence,
     Hit,
     ItemType,
     Outline,
@@ -34,6 +37,7 @@ from lore.text.private_text import hide_private
 from lore.validation import Count, Whole, validate_methods
 
 if TYPE_CHECKING:
+    from lore.llm.chat_summarizer import ChatSummarizer
     from lore.memory.facade import Memory
 
 
@@ -126,6 +130,58 @@ class Search(MemoryPart):
             self._sources.log_retrieval("recall", query, [h.id for h in answer.hits], took_ms)
         notice = self._context.notice_now
         return replace(answer, notice=notice) if notice else answer
+
+    def ask(
+        self, question: str, *, session: str = "", project: str = "", log: bool = True
+    ) -> AskResult:
+        """Answer a question with citations; say so if nothing in memory answers it.
+
+        The chat of the settings writes the answer; without one the best passages are quoted. The
+        ranking is always the learned one, because its scores decide what is quoted.
+        """
+        answer = self.recall(
+            question,
+            scope="session" if session else "all",
+            session=session,
+            project=project,
+            recipe="learned",
+            log=log,
+        )
+        with self._database.read() as db:
+            hits = cited_answer.add_successors(db, answer.hits)
+        sentences, writer, problem = self._write_sentences(answer, hits)
+        with self._database.read() as db:
+            result = cited_answer.compose(db, answer, hits, sentences)
+        notice = " ".join(filter(None, (self._context.notice_now, problem)))
+        return replace(result, notice=notice, written_by=writer)
+
+    def _write_sentences(
+        self, answer: Answer, hits: Sequence[Hit]
+    ) -> tuple[Sequence[CitedSentence] | None, str, str]:
+        """Return the sentences of a chat, its name, and why there are none.
+
+        None instead of sentences means that the passages are to be quoted.
+        """
+        chat = self._find_chat() if answer.relevant else None
+        if chat is None:
+            return None, "offline", ""
+        try:
+            sentences = [
+                replace(sentence, text=self._redactor.redact(sentence.text))
+                for sentence in chat.answer(answer.question, hits)
+            ]
+        except (ProviderError, BudgetSpent, StoreError) as error:
+            return None, "offline", f"{error} The answer is quoted from memory instead."
+        return sentences, chat.identity, ""
+
+    def _find_chat(self) -> ChatSummarizer | None:
+        """Return the chat that the settings choose, or None."""
+        if self._context.summarizer is None and not uses_chat(self._settings):
+            return None
+        from lore.llm.chat_summarizer import ChatSummarizer
+
+        summarizer = self._context.open_summarizer()
+        return summarizer if isinstance(summarizer, ChatSummarizer) else None
 
     def find_sessions(
         self,
@@ -227,15 +283,16 @@ class Search(MemoryPart):
             return items.short_ids(db, ids)
 
 
-def ask_project_first(
-    memory: Memory, folder: str, ask: Callable[[str], Answer], project: str = ""
-) -> Answer:
+A = TypeVar("A", Answer, AskResult)
+
+
+def ask_project_first(memory: Memory, folder: str, ask: Callable[[str], A], project: str = "") -> A:
     """Return the answer of the project of a folder; of `project`, or all, if it has none.
 
     The setting `recall.everywhere` leaves out the folder.
     """
     if folder and not memory.settings.recall_everywhere:
         own = memory.sessions.find_project(folder)
-        if own is not None and (answer := ask(own.id)).hits and answer.relevant:
+        if own is not None and (answer := ask(own.id)).strength != "none":
             return answer
     return ask(project)

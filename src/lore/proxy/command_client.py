@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 COMMAND_PATH = f"{API_PREFIX}/command"
 
 COMMANDS = frozenset(
-    "recall search sessions standing remember read session explore roots traverse log diff timeline"
-    " why episode episodes stats status spend".split()
+    "recall ask search sessions standing remember read session explore roots traverse log diff"
+    " timeline why episode episodes stats status spend".split()
 )
-"""Commands that the daemon executes: they ask nothing, and executing one twice does no harm."""
+"""Commands that the daemon executes: none prompts, and executing one twice does no harm."""
 
 PROCESS_VARIABLES = ("HOME", "TZ")
 """Variables that apply to a whole process: the daemon declines if its own differ."""

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _COMMANDS = frozenset(
-    "recall search sessions standing read session roots log diff timeline episode episodes".split()
+    "recall ask search sessions standing read session roots log diff timeline episode"
+    " episodes".split()
 )
 """Commands whose output a terminal shows in a pager if it does not fit."""
 

@@ -16,6 +16,7 @@ from lore.recall.hit_selection import Limits, Selection
 from lore.recall.question import Question
 from lore.recall.sources import plain
 from lore.records import (
+    OUT_OF_DATE,
     TRUST,
     UNASKED_TRUST,
     Distillation,
@@ -368,7 +369,7 @@ def _why(question: Question, ranked: Ranked, place: int) -> str:
     if beside is not None and beside[place] > 0.5:
         reasons.append("other hits in the same session")
     if "replaced" in ranked.features and ranked.features["replaced"][place]:
-        reasons.append("out of date: something newer replaces it")
+        reasons.append(OUT_OF_DATE)
     return ", ".join(reasons) or "near other hits"
 
 

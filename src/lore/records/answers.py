@@ -11,6 +11,9 @@ from lore.records.kinds import ItemType, Origin, Outcome, Storing, Strength
 from lore.records.knowledge import Edge, Fragment
 from lore.records.sessions import Distillation, Message, Session
 
+OUT_OF_DATE = "out of date: something newer replaces it"
+"""The reason of a hit that is superseded or was taken back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Signal:
@@ -50,6 +53,11 @@ class Hit:
     signals: tuple[Signal, ...] = ()
     question: str = ""
     question_id: str = ""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Return whether something newer replaces it, or its author took it back."""
+        return OUT_OF_DATE in self.why
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,51 @@ class Answer:
     def __len__(self) -> int:
         """Return the number of hits."""
         return len(self.hits)
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence:
+    """A sentence of an answer, with the places of the hits that say it, from 0."""
+
+    text: str
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage that an answer cites: its text, and who said it when and where.
+
+    `title` is that of its session. `replaced_by` is the number of the citation that replaced it, if
+    that is known.
+    """
+
+    number: int
+    id: str
+    short_id: str
+    text: str
+    said_by: str
+    created_at: datetime
+    project: str = ""
+    title: str = ""
+    session_id: str = ""
+    is_outdated: bool = False
+    replaced_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskResult:
+    """One answer with citations; if nothing answers, the text says so and `nearest` is set.
+
+    `written_by` is `offline` for quotations, or the provider and model of a chat.
+    """
+
+    question: str
+    text: str
+    citations: tuple[Citation, ...] = ()
+    strength: Strength = "none"
+    notice: str = ""
+    written_by: str = "offline"
+    nearest: Citation | None = None
 
 
 @dataclass(frozen=True, slots=True)

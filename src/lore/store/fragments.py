@@ -431,3 +431,28 @@ def _source_messages(db: Connection, session_ns: Sequence[int], condition: str) 
         sessions=int_array(session_ns),
     )
     return {id_ for (packed,) in rows for id_ in unpack_json(packed)}
+
+
+def find_successor(db: Connection, message_id: str) -> Fragment | None:
+    """Return the visible fragment that superseded what was derived from a message, or None."""
+    message_n = items.find_number(db, message_id)
+    rows = db.rows(
+        "SELECT f.superseded_by, f.source_messages FROM fragments f JOIN items i ON i.n = f.n"
+        " WHERE f.superseded_by IS NOT NULL AND f.deleted_at IS NULL"
+        " AND i.session_n = (SELECT m.session_n FROM items m WHERE m.n = :message_n)",
+        message_n=message_n,
+    )
+    newer_ids = [newer for newer, packed in rows if message_id in unpack_json(packed)]
+    visited: set[str] = set()
+    while newer_ids:
+        id_ = newer_ids.pop()
+        n = items.find_number(db, id_)
+        if n is None or id_ in visited:
+            continue
+        visited.add(id_)
+        newer = get(db, n)
+        if newer.superseded_by:
+            newer_ids.append(newer.superseded_by)
+        elif filter_visible(db, FragmentFilter(), [n]):
+            return newer
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -154,6 +154,13 @@ def get_sessions(db: Connection, ns: Sequence[int]) -> dict[int, Session]:
         return {}
     sql = f"SELECT s.n, {_SESSION} {_SESSION_FROM} WHERE {among('s.n', 'ns')}"
     return {row[0]: unpack_record(Session, row[1:]) for row in db.rows(sql, ns=int_array(ns))}
+
+
+def titles_by_id(db: Connection, ids: Collection[str]) -> dict[str, str]:
+    """Return the titles of the sessions with these ids."""
+    sql = "SELECT title FROM sessions WHERE id = :id"
+    titles = ((id_, db.value(sql, id=id_)) for id_ in ids)
+    return {id_: str(title) for id_, title in titles if title}
 
 
 def recent_sessions(
