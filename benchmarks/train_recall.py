@@ -50,6 +50,12 @@ LEFT_OUT = (
 """Features that bring nothing, and those that the data has too rarely to learn from: they belong
 to the policy above the model."""
 
+BY_VECTORS = (
+    "cosine", "cosine_z", "cosine_before", "cosine_before_that", "cosine_beside", "cosine_rank",
+    "cosine_top", "session_cosine",
+)  # fmt: skip
+"""Features that a memory without an encoder lacks."""
+
 LOGS_ONLY = features.LOG_FEATURES
 """Features of distillations, which have a model of their own."""
 
@@ -88,25 +94,27 @@ def main() -> None:
     """Train, print held-out figures, and write the coefficients if asked to."""
     options = _options()
     opened = open_embedder(replace(settings.load().settings, embed_threads=0))
-    embedder = DiskCachedEmbedder(opened.embedder, options.cache)
-    if options.what != "others":
-        if options.vectors:
-            table = _table(options, HeldOutEmbedder(embedder, options.vectors))
-        else:
-            table = _table(options, embedder)
-        if options.what == "ranking":
-            train_ranking(options, table, embedder.identity)
-        train_confidence(options, table)
-        return
-    for name, kind in (("sessions", "sessions"), ("deep-search", "deep")):
-        weights = _train_simple(_collect(options, embedder, kind), name)
+    embedder: Embedder = DiskCachedEmbedder(opened.embedder, options.cache)
+    if options.vectors:
+        embedder = HeldOutEmbedder(embedder, options.vectors)
+    if options.what in OTHERS:
+        weights = _train_simple(_collect(options, embedder, options.what), options.what)
         if options.write:
-            _write(name, {"weights": weights, "embedder": embedder.identity})
+            _write(options.what, {"weights": weights, "embedder": embedder.identity})
+        return
+    table = _table(options, embedder)
+    if options.what == "ranking":
+        train_ranking(options, table, embedder.identity)
+    if not options.words:
+        train_confidence(options, table)
+
+
+OTHERS = ("sessions", "deep-search")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("ranking", "confidence", "others"))
+    parser.add_argument("what", choices=("ranking", "confidence", *OTHERS))
     parser.add_argument("--data", type=Path, action="append", required=True)
     parser.add_argument("--corpus", type=Path, help="folder of the coding sessions")
     parser.add_argument(
@@ -116,6 +124,7 @@ def _options() -> argparse.Namespace:
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "lore-eval-cache"
     )
     parser.add_argument("--table", type=Path, help="keep what was collected in this file")
+    parser.add_argument("--words", action="store_true", help="train the ranking without vectors")
     parser.add_argument("--quick", action="store_true", help="do not score what is held out")
     parser.add_argument("--write", action="store_true")
     return parser.parse_args()
@@ -159,12 +168,12 @@ def _collect(options: argparse.Namespace, embedder: Embedder, what: str) -> Tabl
     patterns = {
         "ranking": ("coding-qa*.gz", "chats*.gz", "locomo*.gz", "beam-*.gz", "long-session-*.gz"),
         "sessions": ("coding-queries*.gz",),
-        "deep": ("multihop-*.gz",),
+        "deep-search": ("multihop-*.gz",),
     }
     describe = {
         "ranking": _describe_recall,
         "sessions": _describe_sessions,
-        "deep": _describe_deep,
+        "deep-search": _describe_deep,
     }
     names: tuple[str, ...] = ()
     examples: list[Example] = []
@@ -363,14 +372,15 @@ def _table(options: argparse.Namespace, embedder: Embedder) -> Table:
 
 def train_ranking(options: argparse.Namespace, table: Table, identity: str) -> None:
     """Train the ranking of messages on what may be shipped, and score all sets."""
-    kept = [place for place, name in enumerate(table.names) if name not in (*LEFT_OUT, *LOGS_ONLY)]
+    left_out = (*LEFT_OUT, *LOGS_ONLY, *(BY_VECTORS if options.words else ()))
+    kept = [place for place, name in enumerate(table.names) if name not in left_out]
     names = [table.names[place] for place in kept]
     examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.groups]
     own = [e for e in examples if e.set in ("coding-qa", "chats")]
     print(f"{len(own)} questions to train on, {len(names)} features")
     if not options.quick:
         _show("ranking, by project and conversation held out", own, _held_out(own))
-    ranker = fit(own, _shares(own), PENALTY, HIDDEN)
+    ranker = fit(own, _shares(own), PENALTY, 0 if options.words else HIDDEN)
     apart = [e for e in examples if e.set not in ("coding-qa", "chats")]
     _show("sets that were not trained on", apart, [ranker.score(e.matrix) for e in apart])
     if options.write:
@@ -386,7 +396,10 @@ def train_ranking(options: argparse.Namespace, table: Table, identity: str) -> N
                 )
             },
         }  # fmt: skip
-        _write("ranking", {"embedder": identity, **model})
+        if options.words:
+            _write("ranking-words", {"embedder": "none", **model})
+        else:
+            _write("ranking", {"embedder": identity, **model})
 
 
 REFUSED = 0.01

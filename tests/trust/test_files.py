@@ -101,7 +101,9 @@ from pathlib import Path
 from lore.errors import LoreError
 from tests.store.samples import open_memory
 home = Path(sys.argv[1])
-open_memory(home.with_name(home.name + "-warm")).close()  # imports what is imported late
+with open_memory(home.with_name(home.name + "-warm")) as memory:  # imports what is imported late
+    memory.store("a note")
+    memory.search("zebras")
 os.setgid(65534); os.setuid(65534)
 with open_memory(home) as memory:
     found = [hit.text for hit in memory.search("zebras", log=False)]

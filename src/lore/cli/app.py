@@ -159,7 +159,8 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if arguments is None else arguments
     code = run(words)
-    gc.freeze()  # otherwise the interpreter traverses all modules at its end, which takes 30 ms
+    if arguments is None:  # the process ends here
+        gc.freeze()  # otherwise the interpreter traverses all modules at its end: 30 ms
     sys.exit(code)
 
 

@@ -440,6 +440,13 @@ def _session(pool: Pool, logs: NDArray[np.bool_]) -> dict[str, Floats]:
     return {"session_best": best, "session_next": following, "session_cosine": cosine}
 
 
+OF_FRAGMENTS = frozenset((
+    "keyword", "keyword_z", "keyword_if_long", "long_rank", "cosine", "cosine_z", "cosine_rank",
+    "cosine_top", "cosine_beside", "covered", "covered_near", "covered_close", "pairs", "together",
+    "sole", "exact", "date", "late", "late_if_early", "late_if_late", "people", "agent",
+))  # fmt: skip
+"""Features that fragments have, too: the others are about messages and their neighbours."""
+
 LOG_FEATURES = (
     "line",
     "line_cosine",

@@ -74,9 +74,9 @@ class RankingModel:
 
 
 @cache
-def load_ranking() -> RankingModel:
-    """Return the model that ranks messages."""
-    text = (resources.files("lore") / "data" / "ranking.json").read_text("utf-8")
+def load_ranking(name: str = "ranking") -> RankingModel:
+    """Return the model that ranks messages, or the one that does so without vectors."""
+    text = (resources.files("lore") / "data" / f"{name}.json").read_text("utf-8")
     raw = json.loads(text)
     arrays = {
         key: np.array(raw.pop(key), np.float64)

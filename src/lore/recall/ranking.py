@@ -26,8 +26,9 @@ RECIPES = ("learned", "weighted", "rrf")
 SAME_SESSION = 1.5
 """Bonus for messages of the session that asks."""
 
-KNOWLEDGE = 0.5
-"""Bonus for fragments: they were worth storing, and rank before raw text that says the same."""
+KNOWLEDGE = 2.0
+"""Bonus for fragments: they were worth storing, and rank before raw text that says the same. (The
+model was trained on messages, whose surroundings speak for them.)"""
 
 
 BRIEF = 0.7
@@ -106,12 +107,27 @@ def rank(
         )
         return Ranked(pool, query, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
     described = describe(sources, db, question, query, pool, speakers)
-    model = fusion.load_ranking()
+    model = fusion.load_ranking("ranking" if pool.cosine.any() else "ranking-words")
+    described |= _as_average(described, model, pool.is_type("fragment"))
     scores = model.score(described)
     logs = pool.is_type("distillation")
     if logs.any():
         scores = _with_logs(scores, described, logs)
     return Ranked(pool, query, scores, described, recipe, model)
+
+
+def _as_average(
+    described: dict[str, Floats], model: fusion.RankingModel, fragments_: np.ndarray
+) -> dict[str, Floats]:
+    """Return features in which a fragment is average where it has none: it has no neighbours."""
+    if not fragments_.any():
+        return {}
+    means = dict(zip(model.names, model.mean.tolist(), strict=True))
+    return {
+        name: np.where(fragments_, means[name], described[name])
+        for name in model.names
+        if name not in features.OF_FRAGMENTS
+    }
 
 
 def embed_question(
