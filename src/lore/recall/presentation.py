@@ -378,11 +378,11 @@ def signals_of(ranked: Ranked, place: int) -> tuple[Signal, ...]:
     model = ranked.model
     if model is None:
         return tuple(Signal(k, float(v[place]), 0.0) for k, v in ranked.features.items())
-    direct = model.contributions(ranked.features)[place].tolist()
+    direct = model.contributions(ranked.scored)[place].tolist()
     signals = tuple(
-        Signal(name, float(ranked.features[name][place]), added)
+        Signal(name, float(ranked.scored[name][place]), added)
         for name, added in zip(model.names, direct, strict=True)
     )
-    together = float(model.interaction(ranked.features)[place])
+    together = float(model.interaction(ranked.scored)[place])
     bonus = 0.0 if ranked.bonus is None else float(ranked.bonus[place])
     return (*signals, Signal("interaction", 1.0, together), Signal("policy", 1.0, bonus))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
@@ -79,6 +79,8 @@ class Ranked:
     recipe: str
     model: fusion.RankingModel | None = None
     bonus: Floats | None = None
+    scored: dict[str, Floats] = field(default_factory=dict)
+    """The features as the model saw them."""
 
     def order(self) -> Numbers:
         """Return the places of the candidates, best first; newer first among equals."""
@@ -108,12 +110,12 @@ def rank(
         return Ranked(pool, query, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
     described = describe(sources, db, question, query, pool, speakers)
     model = fusion.load_ranking("ranking" if pool.cosine.any() else "ranking-words")
-    described |= _as_average(described, model, pool.is_type("fragment"))
-    scores = model.score(described)
+    scored = described | _as_average(described, model, pool.is_type("fragment"))
+    scores = model.score(scored)
     logs = pool.is_type("distillation")
     if logs.any():
         scores = _with_logs(scores, described, logs)
-    return Ranked(pool, query, scores, described, recipe, model)
+    return Ranked(pool, query, scores, described, recipe, model, scored=scored)
 
 
 def _as_average(
