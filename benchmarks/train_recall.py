@@ -379,7 +379,8 @@ def train_ranking(options: argparse.Namespace, table: Table, identity: str) -> N
     own = [e for e in examples if e.set in ("coding-qa", "chats")]
     print(f"{len(own)} questions to train on, {len(names)} features")
     if not options.quick:
-        _show("ranking, by project and conversation held out", own, _held_out(own))
+        scores = _held_out(own, 0 if options.words else HIDDEN)
+        _show("ranking, by project and conversation held out", own, scores)
     ranker = fit(own, _shares(own), PENALTY, 0 if options.words else HIDDEN)
     apart = [e for e in examples if e.set not in ("coding-qa", "chats")]
     _show("sets that were not trained on", apart, [ranker.score(e.matrix) for e in apart])
@@ -482,7 +483,7 @@ def _shares(examples: Sequence[Example]) -> list[float]:
     return [1 / counts[e.set] for e in examples]
 
 
-def _held_out(examples: Sequence[Example]) -> list[Floats]:
+def _held_out(examples: Sequence[Example], hidden: int) -> list[Floats]:
     """Return scores by models that were not trained on the project or conversation."""
     coding = sorted({e.group for e in examples if e.set == "coding-qa"})
     fold = {
@@ -494,7 +495,7 @@ def _held_out(examples: Sequence[Example]) -> list[Floats]:
     scores: list[Floats] = [np.zeros(0)] * len(examples)
     for number in range(FOLDS):
         train = [e for e in examples if fold[e.group] != number]
-        ranker = fit(train, _shares(train), PENALTY, HIDDEN)
+        ranker = fit(train, _shares(train), PENALTY, hidden)
         for place, example in enumerate(examples):
             if fold[example.group] == number:
                 scores[place] = ranker.score(example.matrix)

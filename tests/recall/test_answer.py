@@ -167,8 +167,8 @@ def test_why_not_explains_each_item(memory: Memory):
     ids = say(memory, "s", *[f"deploy number {i} went to stage {i}" for i in range(8)], "tea")
     answer = memory.recall("deploy stage", limit=3, why_not=[*ids])
     fates = {fate.id: fate.verdict for fate in answer.fates}
-    shown = {hit.id for hit in answer.hits}
-    assert all(("shown" in fates[id_]) == (id_ in shown) for id_ in ids)
+    shown = {id_ for hit in answer.hits for id_ in (hit.id, hit.question_id)}
+    assert all(("shown as hit" in fates[id_]) == (id_ in shown) for id_ in ids)
     assert all(fates.values())
 
 

@@ -102,3 +102,14 @@ def test_untrusted_answer_is_not_shown_in_place_of_a_trusted_question(memory: Me
     memory.capture("s", [asked, answer])
     hits = memory.recall(QUESTION, trusted_only=True).hits
     assert not any("concrete" in hit.text for hit in hits)
+
+
+def test_words_in_a_tool_call_are_shown(memory: Memory):
+    call = Part(
+        "tool_call", "x = 1\n" * 400 + "harbour_retention = 30 days\n" + "y = 2\n" * 400, "Write"
+    )
+    parts = (Part("text", "Now I write the config:"), call)
+    memory.capture("s", [NewMessage("assistant", parts, NOON)])
+    memory.maintenance.embed_waiting()
+    [hit] = memory.recall("harbour_retention", limit=1).hits
+    assert "harbour_retention = 30 days" in hit.text

@@ -121,3 +121,32 @@ def test_passages_that_are_replaced_leave_the_index_together(
     vectors.update_index(db, index, n, 64)
     assert len(index) == 1
     assert index.search(EMBEDDER.embed(["now one passage"])[0], 5)[0].tolist() == [item]
+
+
+def test_vectors_of_another_embedder_and_damaged_ones_are_not_loaded(
+    db: Connection, tmp_path: Path
+) -> None:
+    old = vectors.ensure_embedder(db, "old", 64)
+    item = add_fragment(db, 1)
+    embed(db, old)
+    vectors.set_active_embedder(db, "new", 64)
+    assert vectors.load_passages(db, np.array([item]), 64) == {}
+    new = vectors.ensure_embedder(db, "new", 64)
+    embed(db, new)
+    db.run("UPDATE vectors SET vector = x'0000' WHERE n = :n", n=item)
+    assert vectors.load_passages(db, np.array([item]), 64) == {}
+    index = VectorIndex.open(tmp_path / "v", identity="new", dimension=64, epoch="e")
+    assert vectors.update_index(db, index, new, 64) == 0
+
+
+def test_many_passages_of_one_text_do_not_hide_other_items(db: Connection, tmp_path: Path) -> None:
+    n = vectors.ensure_embedder(db, "one", 64)
+    index = VectorIndex.open(tmp_path / "v", identity="one", dimension=64, epoch="e")
+    items_ = [add_fragment(db, i, f"text {i}") for i in range(1, 9)]
+    same = EMBEDDER.embed(["the question"])
+    others = [EMBEDDER.embed([f"other {i}"]) for i in range(7)]
+    vectors.put(db, n, items_, [np.repeat(same, 60, axis=0), *others])
+    vectors.update_index(db, index, n, 64)
+    found, _ = index.search(same[0], 5)
+    assert len(found) == 5
+    assert found[0] == items_[0]

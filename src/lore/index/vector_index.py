@@ -175,7 +175,7 @@ SIGNS_FROM_ROWS = 32_768
 # Dead rows are compacted away once they outnumber the live ones and this.
 COMPACT_FROM_ROWS = 4_096
 # Passages that the nearest items may have, on average, among the nearest rows.
-PASSAGES = 2
+PASSAGES, MOST_PASSAGES = 2, 16
 # Rows for the exact rescoring, as a multiple of k: holds all of the true 50 in the best 200.
 RESCORE_FACTOR = 4
 
@@ -327,12 +327,17 @@ class VectorIndex:
             only = None if where is None or where.ns is None else np.unique(where.ns)
             named = None if only is None else snapshot.slots_of(only.astype(np.int64))
         slots = snapshot.candidates(unit, PASSAGES * k, snapshot.filter_rows(where, named))
-        scores = snapshot.scores(unit, slots)
-        best = best_first(scores, (PASSAGES if exact is None else RESCORE_FACTOR) * k)
+        scores_of_rows = snapshot.scores(unit, slots)
+        best = best_first(scores_of_rows, (PASSAGES if exact is None else RESCORE_FACTOR) * k)
         at = np.divmod(slots[best], BLOCK_ROWS)
         # Checked last: a row that was erased while it was scored is dropped here.
         living = snapshot.views.alive[at] != 0
-        ns, scores = snapshot.views.n[at][living], scores[best][living]
+        ns, scores = snapshot.views.n[at][living], scores_of_rows[best][living]
+        if len(set(ns.tolist())) < k and len(best) < len(slots):  # long texts took many places
+            best = best_first(scores_of_rows, MOST_PASSAGES * k)
+            at = np.divmod(slots[best], BLOCK_ROWS)
+            living = snapshot.views.alive[at] != 0
+            ns, scores = snapshot.views.n[at][living], scores_of_rows[best][living]
         first = np.sort(np.unique(ns, return_index=True)[1])  # the best passage of each item
         ns, scores = ns[first], scores[first]
         if exact is not None and len(ns):

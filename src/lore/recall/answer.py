@@ -87,7 +87,7 @@ def recall(sources: Sources, request: Request) -> Answer:
             request.limit, request.budget_tokens, FEWEST, request.trusted_only, LOG_SHARE
         )
         selection = presentation.present(
-            db, question, ranked, order, limits=limits, explain=request.explain
+            db, question, ranked, order, limits=limits, explain=request.explain, among=bounds.ns
         )
         fates = tuple(_fate(db, id_, ranked, order, selection) for id_ in request.why_not)
         standing_hits: tuple[Hit, ...] = ()
@@ -197,7 +197,8 @@ def _fate(
     item = items.resolve(db, id_)
     places = np.flatnonzero(ranked.pool.ns == item.n)
     if not len(places):
-        return RecallTrace(item.id, None, None, None, None, _why_absent(db, item))
+        verdict = selection.reasons.get(item.id) or _why_absent(db, item)
+        return RecallTrace(item.id, None, None, None, None, verdict)
     place = int(places[0])
     pool = ranked.pool
     position = np.flatnonzero(order == place)

@@ -37,7 +37,12 @@ def add_successors(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
 def _find_successor(db: Connection, hit: Hit) -> Fragment | None:
     if not hit.is_outdated:
         return None
-    return fragments.find_successor(db, hit.question_id or hit.id)
+    newer = fragments.find_successor(db, hit.id)
+    if newer is None and hit.question_id:
+        newer = fragments.find_successor(db, hit.question_id)
+    if newer is not None and newer.project_id and newer.project_id != hit.project_id:
+        return None
+    return newer
 
 
 def _successor_hit(newer: Fragment, older: Hit) -> Hit:

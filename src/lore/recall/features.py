@@ -135,8 +135,8 @@ def needle(word: str) -> str:
 def profile_of(pool: Pool, around: Surroundings) -> str:
     """Return the kind of conversation the candidates come from: people, chat or agent.
 
-    Each has its own weights. In a chat, every message is a person's or follows one; an agent speaks
-    and uses tools many times in between.
+    In a chat, every message is a person's or follows one; an agent speaks and uses tools many times
+    in between.
     """
     rows = pool.rows
     messages = int(pool.is_type("message").sum())

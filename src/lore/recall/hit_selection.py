@@ -108,7 +108,12 @@ class _HitSelector:
         rank = {place: number for number, place in enumerate(order)}
         best = sorted(range(len(self._hits)), key=lambda i: rank[self._places[i]])
         hits = tuple(self._hits[i] for i in best)
-        shown = {hit.id: f"shown as hit {number}" for number, hit in enumerate(hits, 1)}
+        shown = {
+            id_: f"shown as hit {number}"
+            for number, hit in enumerate(hits, 1)
+            for id_ in (hit.id, hit.question_id)
+            if id_
+        }
         return Selection(hits, self._reasons | shown)
 
     def _add(self, place: int, hit: Hit, most_tokens: int) -> bool:
@@ -117,7 +122,7 @@ class _HitSelector:
             self._reasons[hit.id] = _WITHOUT_TEXT[hit.type]
             return True
         if hit.id in self._answers:
-            self._reasons[hit.question_id or hit.id] = f"shown as {hit.id}, an answer"
+            self._set_reason(hit, f"shown as {hit.id}, an answer")
             return True
         bag = frozenset(words.split(hit.text))
         duplicate = _find_duplicate(bag, self._bags)
@@ -127,7 +132,7 @@ class _HitSelector:
             self._merge_duplicate(hit, duplicate)
             return True
         if self._spent + hit.tokens > most_tokens and len(self._hits) >= self._limits.fewest:
-            self._reasons[hit.id] = f"cut by the budget of {self._limits.tokens} tokens"
+            self._set_reason(hit, f"cut by the budget of {self._limits.tokens} tokens")
             return False
         self._hits.append(hit)
         self._places.append(place)
@@ -144,7 +149,12 @@ class _HitSelector:
         if TRUST[hit.origin] > TRUST[shown.origin]:
             shown, other = replace(hit, same=shown.same), shown
         self._hits[duplicate] = replace(shown, same=(*shown.same, other.id))
-        self._reasons[other.id] = f"says nearly the same as {shown.id}"
+        self._set_reason(other, f"says nearly the same as {shown.id}")
+
+    def _set_reason(self, hit: Hit, reason: str) -> None:
+        """Record why a hit is not shown, for its message and for the question it answers."""
+        for id_ in filter(None, (hit.id, hit.question_id)):
+            self._reasons[id_] = reason
 
 
 def _find_duplicate(bag: frozenset[str], bags: Sequence[frozenset[str]]) -> int | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from lore.recall import hit_selection
 from lore.recall.features import EXCERPT_TOKENS, Floats, needle, within
 from lore.recall.hit_selection import Limits, Selection
 from lore.recall.question import Question
-from lore.recall.sources import plain
+from lore.recall.sources import Numbers, plain
 from lore.records import (
     OUT_OF_DATE,
     TRUST,
@@ -115,6 +115,14 @@ def _own_words(message: Message) -> str:
     return message_features.spoken_text(message.parts)
 
 
+class _Options(NamedTuple):
+    """How hits are made: with signals, of trusted origins only, with replies among some items."""
+
+    explain: bool
+    trusted_only: bool
+    among: frozenset[int] | None
+
+
 def present(
     db: Connection,
     question: Question,
@@ -123,13 +131,18 @@ def present(
     *,
     limits: Limits,
     explain: bool = False,
+    among: Numbers | None = None,
 ) -> Selection:
-    """Turn the best candidates into hits until the hit limit or the token budget is reached."""
+    """Turn the best candidates into hits until the hit limit or the token budget is reached.
+
+    Replies are shown only if they are `among` these items.
+    """
     is_log = ranked.pool.is_type("distillation")
     places = [int(place) for place in order]
-    make_hits = partial(
-        _hits, db, question, ranked, explain=explain, trusted_only=limits.trusted_only
+    options = _Options(
+        explain, limits.trusted_only, None if among is None else frozenset(among.tolist())
     )
+    make_hits = partial(_hits, db, question, ranked, options=options)
     logs = {place for place in places if is_log[place]}
     return hit_selection.select_hits(places, logs, make_hits, limits)
 
@@ -141,8 +154,7 @@ def _hits(
     places: Sequence[int],
     shown: Collection[str],
     *,
-    explain: bool,
-    trusted_only: bool,
+    options: _Options,
 ) -> Iterator[tuple[int, Hit]]:
     """Load the items behind some candidates and yield their hits.
 
@@ -160,8 +172,9 @@ def _hits(
         db,
         sessions.get_sessions(db, sorted(session_ns)),
         project_rows.all_projects(db),
-        trusted_only,
+        options.trusted_only,
         _Excerpts(db, question, ranked, ns),
+        options.among,
     )
     lines = _line_sources(db, [n for n in ns if isinstance(records.get(n), Distillation)])
     for place in places:
@@ -179,7 +192,7 @@ def _hits(
         )
         if n in lines:
             hit = _with_selected_lines(hit, lines[n], question, ranked.pool.rarity, shown)
-        yield place, replace(hit, signals=signals_of(ranked, place)) if explain else hit
+        yield place, replace(hit, signals=signals_of(ranked, place)) if options.explain else hit
 
 
 def _line_sources(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
@@ -226,10 +239,13 @@ class _Excerpts:
         rows = self._vectors.get(n)
         if rows is None:
             rows = vectors.load_passages(self._db, np.array([n]), len(self._query)).get(n)
-        if rows is None or len(rows) != len(cut) or not self._query.any():
+        if len(cut) == 1 or rows is None or len(rows) != len(cut) or not self._query.any():
             return tokens.clip_around(text, EXCERPT_TOKENS, self._terms)
-        fit = rows @ self._query + WORDS_SHARE * self._covered([spoken[a:b] for a, b in cut])
-        start, end = cut[int(np.argmax(fit))]
+        covered = self._covered([spoken[a:b] for a, b in cut])
+        best = int(np.argmax(rows @ self._query + WORDS_SHARE * covered))
+        if covered[best] == 0 and self._covered([text])[0] > 0:  # its words are in a call
+            return tokens.clip_around(text, EXCERPT_TOKENS, self._terms)
+        start, end = cut[best]
         passage = spoken[start:end]
         place = text.find(passage)
         before = "…" if place > 0 or (place < 0 and start > 0) else ""
@@ -251,6 +267,15 @@ class _HitContext:
     projects: dict[int, Project]
     trusted_only: bool
     excerpts: _Excerpts
+    among: frozenset[int] | None
+
+    def may_show(self, n: int) -> bool:
+        """Return whether an item is within the filters of the question."""
+        return self.among is None or n in self.among
+
+    def is_outdated(self, n: int, session_n: int) -> bool:
+        """Return whether something newer replaces a message."""
+        return n in fragments.outdated_messages(self.db, [n], [session_n])
 
     def text_of(self, message: Message) -> str:
         """Return a message's readable text, without parts that nobody said."""
@@ -297,7 +322,7 @@ def _hit(
     title, trail, project_id = context.place_of(session_n)
     terms = list(question.terms)
     if isinstance(record, Message):
-        return _message_hit(context, record, n, terms, score, why, (title, trail, project_id))
+        return _message_hit(context, record, n, session_n, terms, score, why)
     if isinstance(record, Distillation):
         return Hit(
             record.id, "distillation", record.text, title, score, why, record.created_at,
@@ -319,24 +344,27 @@ def _message_hit(
     context: _HitContext,
     message: Message,
     n: int,
+    session_n: int,
     terms: list[str],
     score: float,
     why: str,
-    place: tuple[str, str, str],
 ) -> Hit:
     """Return the hit of a message; one that only asks is shown as its answer.
 
     A question that nobody answered has no text: it is not shown.
     """
-    title, trail, project_id = place
+    title, trail, project_id = context.place_of(session_n)
     text = context.text_of(message)
     shown, shown_n, asked = message, n, ""
     if _asks(message, text):
         reply = _find_reply(context.db, message, text, terms)
-        if reply is not None:
+        reply_n = items.find_number(context.db, reply.id) if reply else None
+        if reply is not None and reply_n is not None and context.may_show(reply_n):
             asked = tokens.clip(text, QUESTION_TOKENS)
-            shown, shown_n = reply, items.find_number(context.db, reply.id) or n
+            shown, shown_n = reply, reply_n
             text = context.text_of(reply)
+            if OUT_OF_DATE not in why and context.is_outdated(reply_n, session_n):
+                why = f"{why}, {OUT_OF_DATE}"
         elif text.rstrip().endswith("?"):
             text = ""
     text = context.excerpts.of(shown_n, text, message_features.spoken_text(shown.parts))

@@ -58,7 +58,11 @@ def find_prompt_hits(
         ns = items.numbers_of(db, [hit.id for hit in selection.hits])
         dropped = messages.find_repeated(db, list(ns.values()), without)
         dropped |= _find_repeated(db, [ns[hit.id] for hit in selection.hits if hit.role == "user"])
-        hits = [_as_fragment(db, hit) for hit in selection.hits if ns[hit.id] not in dropped]
+        hits = [
+            _as_fragment(db, hit)
+            for hit in selection.hits
+            if ns[hit.id] not in dropped and not hit.is_outdated
+        ]
         ns = items.numbers_of(db, [hit.question_id or hit.id for hit in hits])
         return _fits(ranked, hits, ns, rarest=math.log1p(items.highest_number(db)), now=now)
 

@@ -20,6 +20,9 @@ _BATCH_ROWS = 4_096
 
 Matrix = NDArray[np.float32]
 
+_WHOLE_BLOB = "length(v.vector) > 0 AND length(v.vector) % (2 * :dimension) = 0"
+"""A damaged vector is as good as none."""
+
 
 class PendingItem(NamedTuple):
     """An item without a vector, with the text or the passages to embed."""
@@ -133,7 +136,8 @@ def load_passages(db: Connection, ns: NDArray[np.int64], dimension: int) -> dict
         return {}
     rows = db.rows(
         "SELECT v.n, v.vector FROM vectors v JOIN embedders e ON e.n = v.embedder_n"
-        f" WHERE e.dimension = :dimension AND {among('v.n', 'ns')}",
+        " JOIN items i ON i.n = v.n AND i.embedder_n = v.embedder_n"
+        f" WHERE e.dimension = :dimension AND {_WHOLE_BLOB} AND {among('v.n', 'ns')}",
         dimension=dimension,
         ns=int_array(ns),
     )
@@ -151,9 +155,11 @@ def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension:
         rows = db.rows(
             "SELECT v.seq, v.n, coalesce(i.project_n, 0), i.type, i.created_at, v.vector"
             " FROM vectors v JOIN items i ON i.n = v.n"
-            " WHERE v.seq > :seq AND v.embedder_n = :embedder_n ORDER BY v.seq LIMIT :limit",
+            f" WHERE v.seq > :seq AND v.embedder_n = :embedder_n AND {_WHOLE_BLOB}"
+            " ORDER BY v.seq LIMIT :limit",
             seq=last_seq,
             embedder_n=embedder_n,
+            dimension=dimension,
             limit=_BATCH_ROWS,
         )
         if not rows:
