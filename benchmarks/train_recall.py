@@ -44,8 +44,7 @@ Floats = NDArray[np.float64]
 HIDDEN, PENALTY, FOLDS = 24, 3.0, 5
 
 LEFT_OUT = (
-    "one", "keyword_rank", "length_if_list", "session_if_list",
-    "latest_if_now", "in_time", "covered_if_few", "cosine_if_few",
+    "one", "keyword_rank", "latest_if_now", "in_time", "covered_if_few", "cosine_if_few",
 )  # fmt: skip
 """Features that bring nothing, and those that the data has too rarely to learn from: they belong
 to the policy above the model."""

@@ -137,6 +137,16 @@ class Snapshot:
         scores[~np.isfinite(scores)] = -1
         return scores
 
+    def best_items(self, slots: Int64s, scores: Float32s, rows: int) -> tuple[Int64s, Float32s]:
+        """Return the items of the best rows, best first, each with the score of its best row."""
+        best = best_first(scores, rows)
+        at = np.divmod(slots[best], BLOCK_ROWS)
+        # Checked last: a row that was erased while it was scored is dropped here.
+        living = self.views.alive[at] != 0
+        ns, best_scores = self.views.n[at][living], scores[best][living]
+        first = np.sort(np.unique(ns, return_index=True)[1])
+        return ns[first], best_scores[first]
+
     def _scan(self, code: NDArray[np.int8]) -> Float32s:
         dots = np.empty(self.count, np.float32)
         for start in range(0, self.count, BLOCK_ROWS):
@@ -327,19 +337,11 @@ class VectorIndex:
             only = None if where is None or where.ns is None else np.unique(where.ns)
             named = None if only is None else snapshot.slots_of(only.astype(np.int64))
         slots = snapshot.candidates(unit, PASSAGES * k, snapshot.filter_rows(where, named))
-        scores_of_rows = snapshot.scores(unit, slots)
-        best = best_first(scores_of_rows, (PASSAGES if exact is None else RESCORE_FACTOR) * k)
-        at = np.divmod(slots[best], BLOCK_ROWS)
-        # Checked last: a row that was erased while it was scored is dropped here.
-        living = snapshot.views.alive[at] != 0
-        ns, scores = snapshot.views.n[at][living], scores_of_rows[best][living]
-        if len(set(ns.tolist())) < k and len(best) < len(slots):  # long texts took many places
-            best = best_first(scores_of_rows, MOST_PASSAGES * k)
-            at = np.divmod(slots[best], BLOCK_ROWS)
-            living = snapshot.views.alive[at] != 0
-            ns, scores = snapshot.views.n[at][living], scores_of_rows[best][living]
-        first = np.sort(np.unique(ns, return_index=True)[1])  # the best passage of each item
-        ns, scores = ns[first], scores[first]
+        row_scores = snapshot.scores(unit, slots)
+        rows = (PASSAGES if exact is None else RESCORE_FACTOR) * k
+        ns, scores = snapshot.best_items(slots, row_scores, rows)
+        if len(ns) < k and rows < len(slots):  # a few long texts took most of the rows
+            ns, scores = snapshot.best_items(slots, row_scores, MOST_PASSAGES * k)
         if exact is not None and len(ns):
             ns, scores = rescore(ns, exact(ns), unit[0])
             best = best_first(scores, k)

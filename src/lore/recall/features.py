@@ -182,8 +182,6 @@ def describe(question: Question, pool: Pool, around: Surroundings) -> dict[str, 
     when = place / max(1, count - 1)
     columns["late_if_early"] = (when - 0.5) * question.asks_early
     columns["late_if_late"] = (when - 0.5) * question.asks_late
-    columns["length_if_list"] = columns["length"] * question.asks_list
-    columns["session_if_list"] = columns["session_best"] * question.asks_list
     columns["first_if_advice"] = columns["first_person"] * question.asks_advice
     columns["keyword_if_long"] = (min(len(question.terms), 16) / 8 - 1) * columns["keyword_z"]
     columns["late"] = when - 0.5

@@ -86,14 +86,13 @@ def load_ranking(name: str = "ranking") -> RankingModel:
 
 
 @cache
-def load_model(name: str, profile: str = "") -> LinearModel:
-    """Return a model shipped with the package; some have a profile for each kind of
-    conversation."""
+def load_model(name: str, part: str = "") -> LinearModel:
+    """Return a linear model shipped with the package, or one part of it."""
     text = (resources.files("lore") / "data" / f"{name}.json").read_text("utf-8")
     raw = json.loads(text)
     weights = raw.pop("weights")
-    if profile:
-        weights = weights[profile]
+    if part:
+        weights = weights[part]
     return LinearModel(tuple(weights), np.array(list(weights.values()), np.float64), raw)
 
 

@@ -70,7 +70,7 @@ def select_hits(
 
 _WITHOUT_TEXT = {
     "distillation": "hits above already show what its lines say",
-    "message": "a question that was not answered",
+    "message": "nothing to show: a question that was not answered, or no text",
 }
 
 
