@@ -2,10 +2,10 @@
 
     uv run python benchmarks/encoder_sets.py --data DATA --data benchmarks/data --out sets
 
-Files of questions over coding sessions (`coding-qa*`), conversations (`chats*`, `locomo*`), chats
-with an assistant (`beam*`) and passages (`multihop*`) are read as `lore eval retrieval` reads them.
-Each set is one file: per conversation or project a line with its documents, cut into passages as
-the product cuts them, then one line per question.
+Files of questions over coding sessions (`coding-qa*`, `session-qa*`), conversations (`chats*`,
+`locomo*`), chats with an assistant (`beam*`) and passages (`multihop*`) are read as `lore eval
+retrieval` reads them. Each set is one file: per conversation, session or project a line with its
+documents, cut into passages as the product cuts them, then one line per question.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from lore.store import items, messages, vectors
 from lore.store.database import Connection
 from lore.text import words
 
+SETS = ("coding-qa", "session-qa", "chats", "locomo", "beam", "multihop")
+
 CANDIDATES = 100
 """Best documents by BM25 kept for each question: negatives, and one arm of the fused baseline."""
 
@@ -44,7 +46,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     for folder in options.data:
         for path in sorted(folder.glob("*.jsonl.gz")):
-            if path.name.startswith(("coding-qa", "chats", "locomo", "beam", "multihop")):
+            if path.name.startswith(SETS):
                 target = options.out / f"{folder.name}.{path.name}"
                 write_set(target, read_tasks(path, options.corpus))
 

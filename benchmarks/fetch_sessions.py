@@ -3,7 +3,7 @@
     uv run python benchmarks/fetch_sessions.py --out SESSIONS
     uv run python benchmarks/fetch_sessions.py --check SESSIONS
 
-The sessions belong to five public projects and are not copied here. Each is cloned from GitHub, or
+The sessions belong to eight public projects and are not copied here. Each is cloned from GitHub, or
 read from a local git directory (`--git nimbus=PATH`), at a fixed commit, and written as one file of
 `coding-sessions*.jsonl.gz`: a session a line, its turns as `[role, text, time]`. The number of
 sessions and turns and a checksum of the turns say whether the questions were asked on the same.
@@ -234,6 +234,42 @@ def opencode_turns(transcript: Raw) -> Iterator[Turn]:
                     yield ["result", str(output)[:RESULT_CHARS], time]
 
 
+def read_codex(git: GitDirectory) -> list[Raw]:
+    """Return the sessions of Codex in the order of their first checkpoints."""
+    sessions = []
+    for checkpoints in read_checkpoints(git):
+        largest = find_largest(checkpoints)
+        if not largest or largest.metadata.get("agent") != "Codex":
+            continue
+        sessions.append({
+            "sid": largest.metadata["session_id"],
+            "created": min(one.metadata["created_at"] for one in checkpoints),
+            "agent": "Codex",
+            "files": largest.metadata["files_touched"] or [],
+            "turns": list(codex_turns(git.read(largest.blob))),
+        })  # fmt: skip
+    return sorted(sessions, key=lambda session: str(session["created"]))
+
+
+def codex_turns(transcript: str) -> Iterator[Turn]:
+    """Yield the turns of a Codex transcript: what was said, and the tools with their results."""
+    for line in filter(None, transcript.split("\n")):
+        entry = json.loads(line)
+        payload = entry.get("payload") or {}
+        match payload.get("type"):
+            case "user_message" | "agent_message" as kind if payload.get("message", "").strip():
+                role = "user" if kind == "user_message" else "assistant"
+                yield [role, payload["message"][:PROSE_CHARS], entry.get("timestamp")]
+            case "function_call" | "custom_tool_call":
+                arguments = str(payload.get("arguments") or payload.get("input") or "")
+                called = f"{payload['name']} {arguments}"
+                yield ["tool", called[:TOOL_CHARS], entry.get("timestamp")]
+            case "function_call_output" | "custom_tool_call_output":
+                output = payload.get("output") or ""
+                text = output if isinstance(output, str) else json.dumps(output)
+                yield ["result", text[:RESULT_CHARS], entry.get("timestamp")]
+
+
 def _iso_time(time_ms: int | None) -> str:
     if not time_ms:
         return ""
@@ -340,6 +376,21 @@ PROJECTS = (
         "minsky", "edobry/minsky", "3e54e1f18bbc413643d84619716da64629822a07",
         None, (f"/{HISTORY}/",), read_specstory,
         Contents(60, 7_172, "14f5f3b00427dab99b95a8dbfd665a87"),
+    ),
+    Project(
+        "cipherbox", "FSM1/cipher-box", "e227f1183b594fa6bd5dbe58c75272434067e89b",
+        BRANCH, TRANSCRIPTS, read_claude_code,
+        Contents(33, 6_753, "2f38e78df8eac2e2ada039001bbe98a3"),
+    ),
+    Project(
+        "agentv", "EntityProcess/agentv", "47dca0eea369e545808f72dd9473c846f66dd79f",
+        BRANCH, TRANSCRIPTS, read_codex,
+        Contents(20, 10_374, "2d9170ff2e9d19d83175e299bab4d9ba"),
+    ),
+    Project(
+        "polychrome", "MichaelPaulukonis/polychrome.p5", "f809fac068512d829c7a0e9c1f1396e3d4709ce5",
+        None, (f"/{HISTORY}/",), read_specstory,
+        Contents(44, 506, "aec2289c55321f9befdfee7f76a35f8f"),
     ),
 )  # fmt: skip
 

@@ -501,16 +501,20 @@ def is_trainable(corpus: Corpus) -> bool:
     return not any(name in corpus.set for name in EVALUATED_ONLY)
 
 
+def _is_coding(corpus: Corpus) -> bool:
+    return "coding" in corpus.set or "session-qa" in corpus.set
+
+
 def fold_of(corpus: Corpus) -> str:
     """Return the fold of a corpus: a project of its own, or a fifth of the conversations."""
-    if "coding" in corpus.set:
-        return corpus.name
+    if _is_coding(corpus):
+        return corpus.name.partition("/")[0]
     return f"chats {zlib.crc32(corpus.name.encode()) % CHAT_FOLDS}" if "chats" in corpus.set else ""
 
 
 def hold_out(corpora: Sequence[Corpus], number: int) -> list[Corpus]:
     """Return the corpora of a fold: a project, and a part of the conversations."""
-    projects = sorted({corpus.name for corpus in corpora if "coding" in corpus.set})
+    projects = sorted({fold_of(corpus) for corpus in corpora if _is_coding(corpus)})
     held = {f"chats {number % CHAT_FOLDS}", *projects[number : number + 1]}
     return [corpus for corpus in corpora if fold_of(corpus) in held]
 

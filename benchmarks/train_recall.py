@@ -165,10 +165,13 @@ class HeldOutEmbedder:
 
 def _collect(options: argparse.Namespace, embedder: Embedder, what: str) -> Table:
     patterns = {
-        "ranking": ("coding-qa*.gz", "chats*.gz", "locomo*.gz", "beam-*.gz", "long-session-*.gz"),
+        "ranking": (
+            "coding-qa*.gz", "session-qa*.gz", "chats*.gz", "locomo*.gz", "beam-*.gz",
+            "long-session-*.gz",
+        ),
         "sessions": ("coding-queries*.gz",),
         "deep-search": ("multihop-*.gz",),
-    }
+    }  # fmt: skip
     describe = {
         "ranking": _describe_recall,
         "sessions": _describe_sessions,
@@ -215,7 +218,13 @@ def _play(
     return names, examples
 
 
-KINDS = ("coding-qa", "coding-queries", "chats", "locomo", "beam", "long-session", "multihop")
+KINDS = (
+    "coding-qa", "coding-queries", "session-qa", "chats", "locomo", "beam", "long-session",
+    "multihop",
+)  # fmt: skip
+
+OWN = ("coding-qa", "session-qa", "chats")
+"""The sets that may be trained on."""
 
 
 def _describe_recall(memory: Memory, ask: Query) -> tuple[list[str], dict[str, Floats]]:
@@ -375,13 +384,13 @@ def train_ranking(options: argparse.Namespace, table: Table, identity: str) -> N
     kept = [place for place, name in enumerate(table.names) if name not in left_out]
     names = [table.names[place] for place in kept]
     examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.groups]
-    own = [e for e in examples if e.set in ("coding-qa", "chats")]
+    own = [e for e in examples if e.set in OWN]
     print(f"{len(own)} questions to train on, {len(names)} features")
     if not options.quick:
         scores = _held_out(own, 0 if options.words else HIDDEN)
         _show("ranking, by project and conversation held out", own, scores)
     ranker = fit(own, _shares(own), PENALTY, 0 if options.words else HIDDEN)
-    apart = [e for e in examples if e.set not in ("coding-qa", "chats")]
+    apart = [e for e in examples if e.set not in OWN]
     _show("sets that were not trained on", apart, [ranker.score(e.matrix) for e in apart])
     if options.write:
         model = {
@@ -413,7 +422,7 @@ def train_confidence(options: argparse.Namespace, table: Table) -> None:
     Ranks by the model that is shipped.
     """
     ranker = load_ranking()
-    own = [e for e in table.examples if e.set in ("coding-qa", "chats") and len(e.units)]
+    own = [e for e in table.examples if e.set in OWN and len(e.units)]
     rows, answered, answerable = [], [], []
     for example in own:
         columns = dict(zip(table.names, example.matrix.T.astype(np.float64), strict=True))
@@ -478,16 +487,20 @@ def _logistic(z: Floats, beta: Floats) -> Floats:
 
 def _shares(examples: Sequence[Example]) -> list[float]:
     """Return weights by which coding and chats count the same in all."""
-    counts = Counter(e.set for e in examples)
-    return [1 / counts[e.set] for e in examples]
+    counts = Counter(e.set == "chats" for e in examples)
+    return [1 / counts[e.set == "chats"] for e in examples]
+
+
+def _project(example: Example) -> str:
+    return example.group.partition("/")[0]
 
 
 def _held_out(examples: Sequence[Example], hidden: int) -> list[Floats]:
     """Return scores by models that were not trained on the project or conversation."""
-    coding = sorted({e.group for e in examples if e.set == "coding-qa"})
+    projects = sorted({_project(e) for e in examples if e.set != "chats"})
     fold = {
-        e.group: coding.index(e.group) % FOLDS
-        if e.set == "coding-qa"
+        e.group: projects.index(_project(e)) % FOLDS
+        if e.set != "chats"
         else zlib.crc32(e.group.encode()) % FOLDS
         for e in examples
     }

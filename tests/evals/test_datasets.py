@@ -299,6 +299,29 @@ def test_questions_over_coding_sessions_have_alternatives(memory: Memory, tmp_pa
     assert task.rank(memory, first, "learned", units)[0] & first.gold
 
 
+def test_questions_within_a_session_are_asked_of_it_alone(memory: Memory, tmp_path: Path) -> None:
+    sessions = [
+        {"sid": sid, "created": "2026-01-05T10:00:00Z", "turns": [
+            ["user", "run the tests", None],
+            ["tool", "Bash pytest", None],
+            ["result", f"{count} failed in 3.1 s", None],
+        ]}
+        for sid, count in (("first-session", 7), ("other-session", 9))
+    ]  # fmt: skip
+    question = {
+        "kind": "value", "question": "how many tests failed?", "session": "first-session",
+        "within": "first-session", "evidence": [2],
+    }  # fmt: skip
+    written(tmp_path, "coding-sessions-x.jsonl.gz", *sessions)
+    task = only(written(tmp_path, "session-qa-x.jsonl.gz", question))
+    assert task.name == "x/first-se"
+    assert [document.unit for document in task.documents] == [
+        f"first-session:{place}" for place in range(3)
+    ]
+    units = task.fill(memory)
+    assert set(units.values()) == {document.unit for document in task.documents}
+
+
 def test_coding_questions_need_their_sessions(tmp_path: Path) -> None:
     path = written(tmp_path, "coding-qa-x.jsonl.gz")
     with pytest.raises(EvaluationError, match=r"coding-sessions-x\.jsonl\.gz"):

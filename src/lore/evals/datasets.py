@@ -7,7 +7,7 @@ import json
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -365,27 +365,51 @@ def _rank_sessions(memory: Memory, ask: Query, recipe: str, units: dict[str, str
 
 def _coding_questions(path: Path, corpus: Path) -> list[RetrievalTask]:
     """Return the task of a project: its sessions, tool traffic included, and questions on them."""
-    suffix = path.name.removeprefix("coding-qa").removesuffix(".jsonl.gz")
+    name, sessions = _coding_sessions(path, corpus, "coding-qa")
+    return [_coding_task(name, sessions, read_rows(path))]
+
+
+def _session_questions(path: Path, corpus: Path) -> list[RetrievalTask]:
+    """Return a task for each long session: that session alone, and questions on it."""
+    name, sessions = _coding_sessions(path, corpus, "session-qa")
+    asked: dict[str, list[Raw]] = defaultdict(list)
+    for raw in read_rows(path):
+        asked[raw["within"]].append(raw)
+    return [
+        _coding_task(
+            f"{name}/{session['sid'][:8]}", [session], asked[session["sid"]], with_tools=True
+        )
+        for session in sessions
+        if session["sid"] in asked
+    ]
+
+
+def _coding_sessions(path: Path, corpus: Path, prefix: str) -> tuple[str, list[Raw]]:
+    """Return the name of a project and its sessions."""
+    suffix = path.name.removeprefix(prefix).removesuffix(".jsonl.gz")
     source = corpus / f"coding-sessions{suffix}.jsonl.gz"
     if not source.exists():
         msg = f"{path.name} needs {source.name} beside it."
         raise EvaluationError(msg, hint="--corpus names its folder.")
-    sessions = list(read_rows(source))
-    return [
-        RetrievalTask(
-            name=suffix.lstrip("-") or "entire",
-            documents=tuple(
-                Document(_turn_unit(raw["sid"], place), text, _parse_iso(time or raw["created"]))
-                for raw in sessions
-                for place, (role, text, time) in enumerate(raw["turns"])
-                if role in _CODING_ROLES and text.strip()
-            ),
-            queries=tuple(map(_coding_question, read_rows(path))),
-            fill=lambda memory: _fill_with_tools(memory, sessions),
-            rank=_rank_messages,
-            separate_categories=frozenset({UNANSWERABLE}),
-        )
-    ]
+    return suffix.lstrip("-") or "entire", list(read_rows(source))
+
+
+def _coding_task(
+    name: str, sessions: Sequence[Raw], questions: Iterable[Raw], *, with_tools: bool = False
+) -> RetrievalTask:
+    return RetrievalTask(
+        name=name,
+        documents=tuple(
+            Document(_turn_unit(raw["sid"], place), text, _parse_iso(time or raw["created"]))
+            for raw in sessions
+            for place, (role, text, time) in enumerate(raw["turns"])
+            if (with_tools or role in _CODING_ROLES) and text.strip()
+        ),
+        queries=tuple(map(_coding_question, questions)),
+        fill=lambda memory: _fill_with_tools(memory, sessions),
+        rank=_rank_messages,
+        separate_categories=frozenset({UNANSWERABLE}),
+    )
 
 
 def _turn_unit(session: str, place: int) -> str:
@@ -501,6 +525,7 @@ _READERS: tuple[tuple[str, Callable[[Path, Path], list[RetrievalTask]]], ...] = 
     (r"locomo.*\.jsonl\.gz", _locomo),
     (r"chats.*\.jsonl\.gz", _locomo),
     (r"coding-qa.*\.jsonl\.gz", _coding_questions),
+    (r"session-qa.*\.jsonl\.gz", _session_questions),
     (r"beam-.*\.jsonl\.gz", _beam),
     (r"coding-queries.*\.jsonl\.gz", _coding),
     (r"multihop-.*\.jsonl\.gz", _multihop),
