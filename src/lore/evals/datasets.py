@@ -52,6 +52,8 @@ class Query:
     """One question with the units that answer it.
 
     Every unit of `gold` is needed, unless `alternatives` says otherwise: one unit of each group.
+    Queries of one cluster share a session or conversation, so their results are not independent;
+    an empty one stands for the query alone.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Query:
     gold: frozenset[str]
     now: datetime | None = None
     alternatives: tuple[frozenset[str], ...] = ()
+    cluster: str = ""
 
     @property
     def groups(self) -> tuple[frozenset[str], ...]:
@@ -174,11 +177,15 @@ def _locomo_task(raw: Raw) -> RetrievalTask:
     return RetrievalTask(
         name=raw["id"],
         documents=tuple(
-            Document(t["id"], f"{t['speaker']}: {t['text']} {t.get('caption') or ''}")
+            Document(
+                t["id"],
+                f"{t['speaker']}: {t['text']} {t.get('caption') or ''}",
+                _locomo_date(t["date"]),
+            )
             for t in turns
         ),
         queries=tuple(
-            _locomo_query(q, gold)
+            _locomo_query(q, gold, raw["id"])
             for q in raw["questions"]
             if (gold := frozenset(q["evidence"]) & turn_ids) or q["category"] == UNANSWERABLE
         ),
@@ -188,11 +195,13 @@ def _locomo_task(raw: Raw) -> RetrievalTask:
     )
 
 
-def _locomo_query(raw: Raw, gold: frozenset[str]) -> Query:
+def _locomo_query(raw: Raw, gold: frozenset[str], conversation: str) -> Query:
     """Return a question; a single turn may have others that answer alone, too."""
     also = raw.get("also") or []
     alternatives = (gold | frozenset(also),) if also and len(gold) == 1 else ()
-    return Query(raw["question"], raw["category"], gold, alternatives=alternatives)
+    return Query(
+        raw["question"], raw["category"], gold, alternatives=alternatives, cluster=conversation
+    )
 
 
 def locomo_sessions(raw: Raw) -> Iterator[tuple[str, list[NewMessage]]]:
@@ -236,7 +245,7 @@ def _beam_task(raw: Raw) -> RetrievalTask:
         name=str(raw["id"]),
         documents=tuple(Document(unit, text) for unit, _, text, _, _ in messages),
         queries=tuple(
-            Query(q["question"], ability, gold)
+            Query(q["question"], ability, gold, cluster=str(raw["id"]))
             for ability, questions in raw["questions"].items()
             for q in questions
             if (
@@ -336,7 +345,7 @@ def _coding(path: Path, corpus: Path) -> list[RetrievalTask]:
 
     session_ids = {raw["sid"] for raw in sessions}
     dated = [
-        Query(q["query"], "commit", gold, _parse_iso(q["date"]))
+        Query(q["query"], "commit", gold, _parse_iso(q["date"]), cluster=min(gold))
         for q in read_rows(path)
         if (gold := frozenset(q["sessions"]) & session_ids)
     ]
@@ -399,7 +408,13 @@ def _coding_question(raw: Raw) -> Query:
         [*([raw["session"], place] for place in raw["evidence"]), *(raw.get("also") or [])]
     ]
     groups = tuple(frozenset(_turn_unit(*turn) for turn in part) for part in parts)
-    return Query(raw["question"], raw["kind"], frozenset().union(*groups), alternatives=groups)
+    return Query(
+        raw["question"],
+        raw["kind"],
+        frozenset().union(*groups),
+        alternatives=groups,
+        cluster=raw.get("session") or parts[0][0][0],
+    )
 
 
 def _fill_with_tools(memory: Memory, sessions: Sequence[Raw]) -> dict[str, str]:
