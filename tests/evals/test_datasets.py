@@ -72,7 +72,7 @@ def test_locomo_turns_are_messages_of_speakers(tmp_path, memory):
     assert (first.speaker, second.parts[0].kind) == ("Ada", "image")
     (ask,) = trial.queries
     assert ask.gold == {"D1:1"}
-    assert ask.cluster == "c1"
+    assert ask.cluster == "c1-1"
     assert trial.rank(memory, ask, "learned", units)[0] == frozenset({"D1:1"})
 
 
@@ -108,6 +108,7 @@ def test_beam_units_are_exchanges_with_nested_sources(tmp_path, memory):
         ("Which flour?", "facts", ["1"]),
         ("All?", "facts", ["0", "1"]),
     ]
+    assert [ask.cluster for ask in trial.queries] == ["7-2", "7-1"]
     units = trial.fill(memory)
     assert sorted(units.values()) == ["0", "0", "1", "1"]
     said = memory.sessions.messages("7-1")

@@ -52,7 +52,7 @@ class Query:
     """One question with the units that answer it.
 
     Every unit of `gold` is needed, unless `alternatives` says otherwise: one unit of each group.
-    Queries of one cluster share a session or conversation, so their results are not independent;
+    Queries of one cluster are answered by the same session, so their results are not independent;
     an empty one stands for the query alone.
     """
 
@@ -173,7 +173,7 @@ def _locomo_task(raw: Raw) -> RetrievalTask:
             units |= {id_: turn["id"] for id_, turn in zip(ids, turns_of_session, strict=True)}
         return units
 
-    turn_ids = {turn["id"] for turn in turns}
+    session_of = {turn["id"]: f"{raw['id']}-{turn['session']}" for turn in turns}
     return RetrievalTask(
         name=raw["id"],
         documents=tuple(
@@ -185,9 +185,9 @@ def _locomo_task(raw: Raw) -> RetrievalTask:
             for t in turns
         ),
         queries=tuple(
-            _locomo_query(q, gold, raw["id"])
+            _locomo_query(q, [unit for unit in q["evidence"] if unit in session_of], session_of)
             for q in raw["questions"]
-            if (gold := frozenset(q["evidence"]) & turn_ids) or q["category"] == UNANSWERABLE
+            if any(unit in session_of for unit in q["evidence"]) or q["category"] == UNANSWERABLE
         ),
         fill=fill,
         rank=_rank_messages,
@@ -195,13 +195,13 @@ def _locomo_task(raw: Raw) -> RetrievalTask:
     )
 
 
-def _locomo_query(raw: Raw, gold: frozenset[str], conversation: str) -> Query:
+def _locomo_query(raw: Raw, evidence: Sequence[str], session_of: dict[str, str]) -> Query:
     """Return a question; a single turn may have others that answer alone, too."""
+    gold = frozenset(evidence)
     also = raw.get("also") or []
     alternatives = (gold | frozenset(also),) if also and len(gold) == 1 else ()
-    return Query(
-        raw["question"], raw["category"], gold, alternatives=alternatives, cluster=conversation
-    )
+    cluster = session_of[evidence[0]] if evidence else ""
+    return Query(raw["question"], raw["category"], gold, None, alternatives, cluster)
 
 
 def locomo_sessions(raw: Raw) -> Iterator[tuple[str, list[NewMessage]]]:
@@ -233,6 +233,7 @@ def _beam(path: Path, _corpus: Path) -> list[RetrievalTask]:
 def _beam_task(raw: Raw) -> RetrievalTask:
     """Return a task whose unit is an exchange: a user's message with the responses to it."""
     messages, unit_of = _beam_messages(raw)
+    session_of = {unit: f"{raw['id']}-{batch}" for unit, _, _, _, batch in reversed(messages)}
 
     def fill(memory: Memory) -> dict[str, str]:
         units: dict[str, str] = {}
@@ -245,7 +246,7 @@ def _beam_task(raw: Raw) -> RetrievalTask:
         name=str(raw["id"]),
         documents=tuple(Document(unit, text) for unit, _, text, _, _ in messages),
         queries=tuple(
-            Query(q["question"], ability, gold, cluster=str(raw["id"]))
+            Query(q["question"], ability, gold, cluster=session_of[min(gold, key=int)])
             for ability, questions in raw["questions"].items()
             for q in questions
             if (

@@ -399,11 +399,12 @@ class Result:
             "R+ is R@10 with the standing instructions at hand counted as found; budget: the",
             "evidence is in the default answer; none: the answer says that nothing answers.",
             "",
-            *self._interval_lines(),
+            self.as_table_of_intervals(),
         ]
         return "\n".join(lines)
 
-    def _interval_lines(self) -> list[str]:
+    def as_table_of_intervals(self) -> str:
+        """Return recall and its intervals as a table in percent."""
         head = f"{'95 % intervals':<34}{'n':>6}" + "".join(f"{name:>22}" for name in _INTERVALS)
         lines = [head, "-" * len(head)]
         for stem, scores in self.sets.items():
@@ -413,7 +414,8 @@ class Result:
                 _interval_line(f"  = {name}", one, budget=False)
                 for name, one in self.baselines.get(stem, {}).items()
             ]
-        return [*lines, "Bootstrap over questions, resampled by session or conversation."]
+        lines.append("Bootstrap; questions that the same session answers are resampled together.")
+        return "\n".join(lines)
 
 
 _COLUMNS = {
@@ -467,6 +469,7 @@ def score_sets(recipe: str, notice: str, sets: Mapping[str, SetOutcomes]) -> Res
             {
                 name: [outcome for one in pooled for outcome in one.baselines[name]]
                 for name in pooled[0].baselines
+                if all(name in one.baselines for one in pooled)
             },
             pooled[0].separate_categories,
         )
