@@ -71,14 +71,17 @@ def _postgres(folder: Path) -> Iterator[str]:
     port = _free_port()
 
     def run(*arguments: str) -> None:
-        subprocess.run(
+        done = subprocess.run(
             [program, *arguments, "--name", "peer"],
             env={**os.environ, "HOME": str(home)},
             cwd=home,
             user=user,
-            stdout=sys.stderr,
-            check=True,
+            capture_output=True,
+            text=True,
+            check=False,
         )
+        if done.returncode:
+            sys.exit(f"PostgreSQL did not {arguments[0]}: {done.stderr}")
 
     run("start", "--port", str(port))
     try:

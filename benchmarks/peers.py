@@ -3,8 +3,8 @@
     uv run python benchmarks/peers.py --data benchmarks/data --corpus SESSIONS --sets coding-qa
 
 Runs mcp-memory-service and Hindsight (`peer_*.py`), each in an environment that uv makes for it and
-without a language model. They, `cosine` and `lore, all-MiniLM-L6-v2` use the same encoder: this
-script serves its vectors on loopback, as an embeddings API. `lore` uses the configured encoder. A
+without a language model. They use the same encoder, all-MiniLM-L6-v2, whose vectors this script
+serves on loopback as an embeddings API; so do the baselines. Lore runs with it and with its own. A
 result counts for every document that has the same text.
 
 Needs uv and, the first time, a package index. mcp-memory-service needs a Python whose sqlite3 loads
@@ -54,7 +54,7 @@ def main() -> None:
         files = read_known_files(options.data, options.corpus, options.sets or SETS)
     except LoreError as error:
         sys.exit(str(error))
-    outcomes: dict[str, SetOutcomes] = {}
+    sets: dict[str, SetOutcomes] = {}
     with (
         open_cached_embedder(options.cache) as (own_embedder, _),
         open_cached_embedder(options.cache, MINILM) as (embedder, notice),
@@ -68,7 +68,10 @@ def main() -> None:
                 f"lore, {MINILM}": [
                     one for task in tasks for one in run_task(task, embedder, "learned")
                 ],
-                **run_baselines(tasks, embedder),
+                **{
+                    name if name == "bm25" else f"{name}, {MINILM}": outcomes
+                    for name, outcomes in run_baselines(tasks, embedder).items()
+                },
             }
             for peer in options.peer or PEERS:
                 print(f"{stem}: {peer}", file=sys.stderr)
@@ -78,8 +81,8 @@ def main() -> None:
                 others |= run_peer(
                     tasks, embedder, [*arguments, str(FOLDER / PEERS[peer])], options.reranker
                 )
-            outcomes[stem] = SetOutcomes(own, others, tasks[0].separate_categories)
-    result = score_sets("learned", "", outcomes)
+            sets[stem] = SetOutcomes(own, others, tasks[0].separate_categories)
+    result = score_sets("learned", "", sets)
     print(
         json.dumps(result.as_json(), indent=1) if options.json else result.as_table_of_intervals()
     )

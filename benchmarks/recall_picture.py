@@ -4,13 +4,15 @@
     uv run python benchmarks/recall_picture.py RESULT.json --set 'coding-qa*'
 
 The JSON of `benchmarks/peers.py` has the same form. `--held-out` names a file of the form in which
-`lore` is scored by models that were not trained on the project; without it the picture says so.
+`lore` is scored by models that were not trained on the project (`train_recall.py ranking --json`);
+without it the picture says of a set on which Lore was trained that it was.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,9 @@ from lore.evals.datasets import UNANSWERABLE
 
 TARGET = Path(__file__).parents[1] / "docs" / "pictures" / "recall.svg"
 SCORES = {"r1": "first result", "r5": "first five results", "r10": "first ten results"}
+DRAWN = ("bm25", "cosine", "rrf60")
+"""Baselines that are drawn unless others are named."""
+
 TRAINED = ("coding-qa", "chats")
 """Sets on which the models that Lore ships are trained."""
 
@@ -34,7 +39,7 @@ DARK = {
 }  # fmt: skip
 
 WIDTH, LEFT, RIGHT = 900, 190, 30
-HEAD, PANEL_HEAD, FOOT, GAP = 62, 40, 34, 11
+HEAD, PANEL_HEAD, FOOT, GAP = 62, 62, 40, 11
 """Sizes in pixels: above all panels, above and below each, and between the methods of a row."""
 
 Json = Mapping[str, Any]
@@ -66,13 +71,15 @@ def main() -> None:
     names = options.set or list(result["sets"])
     panels = {}
     for name in names:
-        own = (held_out or result)["sets"][name]
+        own = (held_out or result)["sets"].get(name)
+        if not own:
+            sys.exit(f"{(options.held_out or options.result).name} has no set {name}.")
         baselines = result.get("baselines", {}).get(name, {})
-        chosen = options.against or [one for one in ("bm25", "cosine", "rrf60") if one in baselines]
-        methods = {"lore": own, **{one: baselines[one] for one in chosen}}
+        chosen = options.against or [one for one in baselines if one.startswith(DRAWN)]
+        methods = {own_name(name, held_out=bool(held_out)): own}
+        methods |= {one: baselines[one] for one in chosen}
         panels[name] = (list(methods), rows_of(list(methods.values()), options.score))
-    trained = not held_out and any(name.startswith(TRAINED) for name in names)
-    options.out.write_text(draw(panels, options.score, trained=trained), "utf-8")
+    options.out.write_text(draw(panels, options.score), "utf-8")
     print(f"{options.out.name}: {options.out.stat().st_size:,} bytes")
 
 
@@ -87,6 +94,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--score", choices=SCORES, default="r5")
     parser.add_argument("--out", type=Path, default=TARGET)
     return parser.parse_args()
+
+
+def own_name(name: str, *, held_out: bool) -> str:
+    """Return the label of Lore's scores on a set."""
+    if name.startswith(TRAINED):
+        return (
+            "lore, not trained on this project" if held_out else "lore, trained on these questions"
+        )
+    return "lore"
 
 
 def rows_of(methods: Sequence[Json], score: str) -> list[Row]:
@@ -107,7 +123,7 @@ def _point(scores: Json | None, score: str) -> Point | None:
     return Point(100 * scores[score], 100 * low, 100 * high)
 
 
-def draw(panels: Mapping[str, tuple[list[str], list[Row]]], score: str, *, trained: bool) -> str:
+def draw(panels: Mapping[str, tuple[list[str], list[Row]]], score: str) -> str:
     """Return an SVG for light and dark backgrounds, with a panel for each set."""
     title = f"Questions whose evidence is among the {SCORES[score]}"
     if score == "r1":
@@ -118,8 +134,6 @@ def draw(panels: Mapping[str, tuple[list[str], list[Row]]], score: str, *, train
         body += _panel(name, methods, rows, top)
         top += PANEL_HEAD + _row_height(methods) * len(rows) + FOOT
     note = "Dots: percent of the needed evidence. Bars: 95 % bootstrap intervals, by session."
-    if trained:
-        note += " Lore's encoder and ranking were trained on these questions."
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top + 8}"'
         ' font-family="sans-serif" font-size="12">',
@@ -141,11 +155,11 @@ def _style(colours: Mapping[str, str]) -> str:
 
 def _panel(name: str, methods: list[str], rows: list[Row], top: int) -> Iterator[str]:
     yield _text(20, top + 16, name, size=14)
-    left = float(LEFT)
+    left = 24.0
     for place, method in enumerate(methods):
-        yield f'<circle cx="{left:.0f}" cy="{top + 12}" r="4" class="m{place}"/>'
-        yield _text(left + 9, top + 16, method)
-        left += 34 + 6.6 * len(method)
+        yield f'<circle cx="{left:.0f}" cy="{top + 32}" r="4" class="m{place}"/>'
+        yield _text(left + 9, top + 36, method)
+        left += 32 + 6.4 * len(method)
     first = top + PANEL_HEAD
     last = first + _row_height(methods) * len(rows)
     for percent in range(0, 101, 20):

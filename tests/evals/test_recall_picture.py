@@ -34,12 +34,16 @@ def test_the_picture_has_a_dot_and_a_bar_for_each_method_and_row():
         [_scores(True, True, False, False), _scores(False, True, False, False)], "r5"
     )
     panels = {"coding-qa <x>": (["lore", "bm25"], rows)}
-    svg = picture.draw(panels, "r5", trained=False)
+    svg = picture.draw(panels, "r5")
     space = {"svg": "http://www.w3.org/2000/svg"}
     root = ElementTree.fromstring(svg)
     assert len(root.findall("svg:g/svg:circle", space)) == len(rows) * 2
     titles = [one.text for one in root.findall("svg:g/svg:title", space)]
     assert "bm25, fix: 50.0 (0.0 to 100.0)" in titles
     assert "prefers-color-scheme:dark" in svg
-    assert "trained" not in svg
-    assert "trained on these questions" in picture.draw(panels, "r5", trained=True)
+
+
+def test_the_picture_says_where_lore_was_trained():
+    assert picture.own_name("coding-qa*", held_out=False) == "lore, trained on these questions"
+    assert picture.own_name("coding-qa*", held_out=True) == "lore, not trained on this project"
+    assert picture.own_name("locomo", held_out=False) == "lore"
