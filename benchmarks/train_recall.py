@@ -6,7 +6,8 @@
 Runs the data through the product's own capture and recall, and splits by project and
 conversation: what is printed was never seen in training. `--vectors` holds what
 `train_encoder.py --folds` wrote: vectors by encoders that were not trained on the project.
-LoCoMo, BEAM and the long session are scored and not trained on. Needs scipy.
+LoCoMo, BEAM and the long session are scored and not trained on. `--json` writes the held-out scores
+in the form of `lore eval retrieval --json`. Needs scipy.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ from scipy.optimize import minimize
 
 from lore import settings
 from lore.embed import Embedder, open_embedder
-from lore.evals.datasets import UNDATED, Query, RetrievalTask, open_scratch_memory, read_tasks
+from lore.evals.datasets import (
+    MAX_RANK,
+    UNDATED,
+    Query,
+    RetrievalTask,
+    open_scratch_memory,
+    read_tasks,
+)
+from lore.evals.retrieval import QueryOutcome, SetOutcomes, score_sets
 from lore.evals.vector_cache import DiskCachedEmbedder
 from lore.memory import Memory
 from lore.recall import confidence, features, search
@@ -125,6 +134,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--table", type=Path, help="keep what was collected in this file")
     parser.add_argument("--words", action="store_true", help="train the ranking without vectors")
     parser.add_argument("--quick", action="store_true", help="do not score what is held out")
+    parser.add_argument("--json", type=Path, help="write the scores of all sets to this file")
     parser.add_argument("--write", action="store_true")
     return parser.parse_args()
 
@@ -386,12 +396,18 @@ def train_ranking(options: argparse.Namespace, table: Table, identity: str) -> N
     examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.groups]
     own = [e for e in examples if e.set in OWN]
     print(f"{len(own)} questions to train on, {len(names)} features")
+    sets: dict[str, SetOutcomes] = {}
     if not options.quick:
         scores = _held_out(own, 0 if options.words else HIDDEN)
         _show("ranking, by project and conversation held out", own, scores)
+        sets |= _outcomes(own, scores)
     ranker = fit(own, _shares(own), PENALTY, 0 if options.words else HIDDEN)
     apart = [e for e in examples if e.set not in OWN]
-    _show("sets that were not trained on", apart, [ranker.score(e.matrix) for e in apart])
+    scores = [ranker.score(e.matrix) for e in apart]
+    _show("sets that were not trained on", apart, scores)
+    if options.json:
+        result = score_sets("learned", "", sets | _outcomes(apart, scores))
+        options.json.write_text(json.dumps(result.as_json(), indent=1) + "\n", "utf-8")
     if options.write:
         model = {
             "features": names,
@@ -551,6 +567,24 @@ def _show(label: str, examples: Sequence[Example], scores: Sequence[Floats]) -> 
     for name, values in sorted(rows.items()):
         figures = " ".join(f"{100 * value:5.1f}" for value in np.mean(values, axis=0))
         print(f"  {name:<28} {figures}  n={len(values)}", flush=True)
+
+
+def _outcomes(examples: Sequence[Example], scores: Sequence[Floats]) -> dict[str, SetOutcomes]:
+    """Return the ranks of each set as outcomes; the sets have the names of their files."""
+    sets: dict[str, SetOutcomes] = {}
+    for example, score in zip(examples, scores, strict=True):
+        name = example.set
+        if name == "coding-qa" and example.group != "entire":
+            name = f"{name}-{example.group}"
+        units = dict.fromkeys(example.units[place] for place in np.argsort(-score, kind="stable"))
+        ranked = tuple(frozenset({unit}) for unit in units if unit)[:MAX_RANK]
+        session = min(example.gold).rpartition(":")[0]
+        sets.setdefault(name, SetOutcomes([], {}, frozenset())).lore.append(
+            QueryOutcome(
+                example.category, ranked, example.groups, 0.0, cluster=f"{example.group} {session}"
+            )
+        )
+    return sets
 
 
 def _write(name: str, content: dict[str, object]) -> None:

@@ -72,6 +72,7 @@ def test_locomo_turns_are_messages_of_speakers(tmp_path, memory):
     assert (first.speaker, second.parts[0].kind) == ("Ada", "image")
     (ask,) = trial.queries
     assert ask.gold == {"D1:1"}
+    assert ask.cluster == "c1-1"
     assert trial.rank(memory, ask, "learned", units)[0] == frozenset({"D1:1"})
 
 
@@ -107,6 +108,7 @@ def test_beam_units_are_exchanges_with_nested_sources(tmp_path, memory):
         ("Which flour?", "facts", ["1"]),
         ("All?", "facts", ["0", "1"]),
     ]
+    assert [ask.cluster for ask in trial.queries] == ["7-2", "7-1"]
     units = trial.fill(memory)
     assert sorted(units.values()) == ["0", "0", "1", "1"]
     said = memory.sessions.messages("7-1")
@@ -294,6 +296,7 @@ def test_questions_over_coding_sessions_have_alternatives(memory: Memory, tmp_pa
     assert first.groups == (frozenset({"s1:3", "s2:0"}),)
     assert [sorted(group) for group in cross.groups] == [["s1:3"], ["s2:0"]]
     assert nowhere.groups == ()
+    assert [ask.cluster for ask in task.queries] == ["s1", "s1", ""]
     units = task.fill(memory)
     assert sorted(units.values()) == ["s1:0", "s1:1", "s1:2", "s1:3", "s2:0"]
     assert task.rank(memory, first, "learned", units)[0] & first.gold

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from lore.errors import EvaluationError
 from lore.evals import retrieval
 from lore.evals.datasets import UNDATED
-from lore.evals.retrieval import QueryOutcome, score_outcomes
+from lore.evals.retrieval import (
+    QueryOutcome,
+    SetOutcomes,
+    bootstrap,
+    score_outcomes,
+    score_sets,
+)
 
 
 def _write(folder: Path, name: str, *rows: object) -> None:
@@ -136,6 +142,12 @@ def test_the_table_has_a_line_for_each_set_and_baseline(data: Path, tmp_path: Pa
     table = retrieval.run(data, cache=tmp_path / "cache", baselines=True).as_table()
     assert "locomo" in table
     assert "= bm25" in table
+    assert "100.0 (100.0 to 100.0)" in table
+
+
+def test_only_the_named_sets_are_evaluated(data: Path, tmp_path: Path):
+    result = retrieval.run(data, sets=["locomo", "beam"], cache=tmp_path / "cache")
+    assert set(result.sets) == {"locomo", "beam-tiny"}
 
 
 def test_commits_are_compared_with_baselines_that_know_the_date(data: Path, tmp_path: Path):
@@ -164,13 +176,24 @@ def test_development_data_is_parsed_if_present():
     assert sum(len(trial.queries) for trials in found.values() for trial in trials) > 1_500
 
 
-def outcome(ranked: str, gold: str, *, category: str = "x", ms: float = 1.0, at_hand: str = ""):
+def outcome(
+    ranked: str,
+    gold: str,
+    *,
+    category: str = "x",
+    ms: float = 1.0,
+    at_hand: str = "",
+    in_budget: str = "",
+    cluster: str = "",
+):
     return QueryOutcome(
         category,
         tuple(frozenset({unit}) for unit in ranked),
         tuple(frozenset({unit}) for unit in gold),
         ms,
         frozenset(at_hand),
+        frozenset(in_budget),
+        cluster=cluster,
     )
 
 
@@ -228,6 +251,7 @@ def test_categories_are_scored_separately():
     made = score_outcomes([outcome("a", "a", category="one"), outcome("a", "b", category="two")])
     assert {name: part.h1 for name, part in made.by_category.items()} == {"one": 1, "two": 0}
     assert made.h1 == 0.5
+    assert made.by_category["two"].intervals["r1"] == (0, 0)
 
 
 def test_separate_category_is_not_in_the_total():
@@ -243,8 +267,9 @@ def test_all_count_if_every_category_is_separate():
 
 def test_no_queries_score_zero():
     assert score_outcomes([]).as_json() == {
-        "n": 0, "r5": 0, "r10": 0, "r20": 0, "h1": 0, "h5": 0, "h10": 0, "mrr": 0,
-        "r10_standing": 0, "evidence_at_budget": 0, "answerable_refused": 0, "ms_p50": 0,
+        "n": 0, "r1": 0, "r5": 0, "r10": 0, "r20": 0, "h1": 0, "h5": 0, "h10": 0, "mrr": 0,
+        "r10_standing": 0, "evidence_at_budget": 0, "answerable_refused": 0,
+        "intervals": {}, "ms_p50": 0,
     }  # fmt: skip
 
 
@@ -252,9 +277,68 @@ def test_json_has_rounded_numbers_and_the_categories():
     made = score_outcomes([outcome("ba", "a"), outcome("cba", "a"), outcome("a", "a")]).as_json()
     assert made["mrr"] == 0.6111
     assert list(made) == [
-        "n", "r5", "r10", "r20", "h1", "h5", "h10", "mrr", "r10_standing", "evidence_at_budget",
-        "answerable_refused", "by_category", "ms_p50",
+        "n", "r1", "r5", "r10", "r20", "h1", "h5", "h10", "mrr", "r10_standing",
+        "evidence_at_budget", "answerable_refused", "intervals", "by_category", "ms_p50",
     ]  # fmt: skip
+
+
+def test_the_interval_of_independent_questions_is_that_of_the_binomial_distribution():
+    outcomes = [outcome("a", "a" if place < 60 else "b") for place in range(100)]
+    low, high = bootstrap(outcomes)["r1"]
+    assert low == pytest.approx(0.6 - 1.96 * (0.6 * 0.4 / 100) ** 0.5, abs=0.015)
+    assert high == pytest.approx(0.6 + 1.96 * (0.6 * 0.4 / 100) ** 0.5, abs=0.015)
+
+
+def test_questions_of_one_session_that_agree_count_as_one():
+    def width(copies: int) -> float:
+        sessions = [
+            outcome("a", "a" if place % 2 else "b", cluster=f"session {place}")
+            for place in range(20)
+            for _ in range(copies)
+        ]
+        low, high = bootstrap(sessions)["r1"]
+        return high - low
+
+    assert width(copies=9) == width(copies=1)
+
+
+def test_questions_of_a_single_conversation_are_resampled_one_by_one():
+    alone = [outcome("a", gold, cluster="") for gold in "aaabbb"]
+    together = [outcome("a", gold, cluster="conversation") for gold in "aaabbb"]
+    assert bootstrap(together) == bootstrap(alone)
+    assert bootstrap(together)["r1"] != (0.5, 0.5)
+
+
+def test_intervals_cover_evidence_in_the_default_answer():
+    shown = [outcome("", "a", in_budget="a"), outcome("", "b", in_budget="")]
+    assert bootstrap(shown)["evidence_at_budget"] == (0, 1)
+    assert bootstrap(shown)["r10"] == (0, 0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from(["", "one", "two"])),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_intervals_are_stable_and_between_the_worst_and_the_best(rows):
+    outcomes = [outcome("ab", gold, cluster=cluster) for gold, cluster in rows]
+    intervals = bootstrap(outcomes)
+    assert intervals == bootstrap(outcomes)
+    assert all(0 <= low <= high <= 1 for low, high in intervals.values())
+
+
+def test_questions_over_coding_sessions_are_also_scored_together():
+    def answers(*golds: str) -> SetOutcomes:
+        own = [outcome("a", gold) for gold in golds]
+        return SetOutcomes(own, {"bm25": own[:1]}, frozenset())
+
+    made = score_sets("learned", "", {"coding-qa": answers("a"), "coding-qa-two": answers(*"bbb")})
+    assert made.sets["coding-qa*"].n == 4
+    assert made.sets["coding-qa*"].r1 == 0.25
+    assert made.baselines["coding-qa*"]["bm25"].r1 == 0.5
+    assert set(score_sets("learned", "", {"coding-qa": answers("a")}).sets) == {"coding-qa"}
 
 
 @given(st.permutations("abcdef"), st.sets(st.sampled_from("abcdefgh"), min_size=1))

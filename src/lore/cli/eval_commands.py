@@ -10,6 +10,10 @@ from typer import Context, Option
 from lore.cli.options import Cache, Json, Recipe, command_group
 from lore.cli.output import clean, print_json, print_result, progress
 
+Sets = Annotated[
+    list[str] | None, Option(help="Only files whose names start with this; repeatable.")
+]
+
 evaluate = command_group("eval", "Measure quality on evaluation data.")
 
 
@@ -17,6 +21,7 @@ evaluate = command_group("eval", "Measure quality on evaluation data.")
 def retrieval(
     data: Annotated[Path, Option(help="Folder with evaluation files.")],
     corpus: Annotated[Path | None, Option(help="Folder with coding-sessions.jsonl.gz.")] = None,
+    sets: Sets = None,
     recipe: Recipe = "learned",
     baselines: Annotated[
         bool, Option("--baselines", help="Score BM25, cosine, RRF and peers too.")
@@ -29,7 +34,13 @@ def retrieval(
 
     with progress("evaluating", quiet=json) as report:
         result = evaluation.run(
-            data, corpus=corpus, recipe=recipe, baselines=baselines, cache=cache, report=report
+            data,
+            corpus=corpus,
+            sets=sets or (),
+            recipe=recipe,
+            baselines=baselines,
+            cache=cache,
+            report=report,
         )
     print_result(result.as_json(), result.as_table(), json=json)
 
@@ -37,9 +48,7 @@ def retrieval(
 @evaluate.command()
 def digest(
     data: Annotated[Path, Option(help="Folder with evaluation files.")],
-    sets: Annotated[
-        list[str] | None, Option(help="Only files whose names start with this; repeatable.")
-    ] = None,
+    sets: Sets = None,
     cache: Cache = None,
     json: Json = False,
 ) -> None:

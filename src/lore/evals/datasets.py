@@ -52,6 +52,8 @@ class Query:
     """One question with the units that answer it.
 
     Every unit of `gold` is needed, unless `alternatives` says otherwise: one unit of each group.
+    Queries of one cluster are answered by the same session, so their results are not independent;
+    an empty one stands for the query alone.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Query:
     gold: frozenset[str]
     now: datetime | None = None
     alternatives: tuple[frozenset[str], ...] = ()
+    cluster: str = ""
 
     @property
     def groups(self) -> tuple[frozenset[str], ...]:
@@ -170,17 +173,21 @@ def _locomo_task(raw: Raw) -> RetrievalTask:
             units |= {id_: turn["id"] for id_, turn in zip(ids, turns_of_session, strict=True)}
         return units
 
-    turn_ids = {turn["id"] for turn in turns}
+    session_of = {turn["id"]: f"{raw['id']}-{turn['session']}" for turn in turns}
     return RetrievalTask(
         name=raw["id"],
         documents=tuple(
-            Document(t["id"], f"{t['speaker']}: {t['text']} {t.get('caption') or ''}")
+            Document(
+                t["id"],
+                f"{t['speaker']}: {t['text']} {t.get('caption') or ''}",
+                _locomo_date(t["date"]),
+            )
             for t in turns
         ),
         queries=tuple(
-            _locomo_query(q, gold)
+            _locomo_query(q, [unit for unit in q["evidence"] if unit in session_of], session_of)
             for q in raw["questions"]
-            if (gold := frozenset(q["evidence"]) & turn_ids) or q["category"] == UNANSWERABLE
+            if any(unit in session_of for unit in q["evidence"]) or q["category"] == UNANSWERABLE
         ),
         fill=fill,
         rank=_rank_messages,
@@ -188,11 +195,13 @@ def _locomo_task(raw: Raw) -> RetrievalTask:
     )
 
 
-def _locomo_query(raw: Raw, gold: frozenset[str]) -> Query:
+def _locomo_query(raw: Raw, evidence: Sequence[str], session_of: dict[str, str]) -> Query:
     """Return a question; a single turn may have others that answer alone, too."""
+    gold = frozenset(evidence)
     also = raw.get("also") or []
     alternatives = (gold | frozenset(also),) if also and len(gold) == 1 else ()
-    return Query(raw["question"], raw["category"], gold, alternatives=alternatives)
+    cluster = session_of[evidence[0]] if evidence else ""
+    return Query(raw["question"], raw["category"], gold, None, alternatives, cluster)
 
 
 def locomo_sessions(raw: Raw) -> Iterator[tuple[str, list[NewMessage]]]:
@@ -224,6 +233,7 @@ def _beam(path: Path, _corpus: Path) -> list[RetrievalTask]:
 def _beam_task(raw: Raw) -> RetrievalTask:
     """Return a task whose unit is an exchange: a user's message with the responses to it."""
     messages, unit_of = _beam_messages(raw)
+    session_of = {unit: f"{raw['id']}-{batch}" for unit, _, _, _, batch in reversed(messages)}
 
     def fill(memory: Memory) -> dict[str, str]:
         units: dict[str, str] = {}
@@ -236,7 +246,7 @@ def _beam_task(raw: Raw) -> RetrievalTask:
         name=str(raw["id"]),
         documents=tuple(Document(unit, text) for unit, _, text, _, _ in messages),
         queries=tuple(
-            Query(q["question"], ability, gold)
+            Query(q["question"], ability, gold, cluster=session_of[min(gold, key=int)])
             for ability, questions in raw["questions"].items()
             for q in questions
             if (
@@ -336,7 +346,7 @@ def _coding(path: Path, corpus: Path) -> list[RetrievalTask]:
 
     session_ids = {raw["sid"] for raw in sessions}
     dated = [
-        Query(q["query"], "commit", gold, _parse_iso(q["date"]))
+        Query(q["query"], "commit", gold, _parse_iso(q["date"]), cluster=min(gold))
         for q in read_rows(path)
         if (gold := frozenset(q["sessions"]) & session_ids)
     ]
@@ -423,7 +433,13 @@ def _coding_question(raw: Raw) -> Query:
         [*([raw["session"], place] for place in raw["evidence"]), *(raw.get("also") or [])]
     ]
     groups = tuple(frozenset(_turn_unit(*turn) for turn in part) for part in parts)
-    return Query(raw["question"], raw["kind"], frozenset().union(*groups), alternatives=groups)
+    return Query(
+        raw["question"],
+        raw["kind"],
+        frozenset().union(*groups),
+        alternatives=groups,
+        cluster=raw.get("session") or parts[0][0][0],
+    )
 
 
 def _fill_with_tools(memory: Memory, sessions: Sequence[Raw]) -> dict[str, str]:

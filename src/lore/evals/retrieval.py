@@ -7,7 +7,7 @@ import math
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
@@ -43,6 +43,7 @@ class QueryOutcome:
     at_hand: Shown = frozenset()
     in_budget: Shown = frozenset()
     refused: bool = False
+    cluster: str = ""
 
     def recall(self, k: int) -> float:
         """Return the share of the needed units among the first k hits."""
@@ -71,11 +72,49 @@ class QueryOutcome:
         return sum(bool(group & shown) for group in self.groups) / max(1, len(self.groups))
 
 
+Interval = tuple[float, float]
+"""The lower and the upper end of a 95 % confidence interval."""
+
+_SAMPLED: dict[str, Callable[[QueryOutcome], float]] = {
+    "r1": lambda outcome: outcome.recall(1),
+    "r5": lambda outcome: outcome.recall(5),
+    "r10": lambda outcome: outcome.recall(10),
+    "evidence_at_budget": QueryOutcome.recall_in_budget,
+}
+"""The scores that have an interval."""
+
+_RESAMPLES, _SEED = 2_000, 20_261_117
+"""Samples of a bootstrap, and the seed that makes its output the same in every run."""
+
+
+def bootstrap(outcomes: Sequence[QueryOutcome]) -> dict[str, Interval]:
+    """Return 95 % percentile intervals of mean scores, with whole clusters resampled.
+
+    Queries are resampled one by one if all have the same cluster.
+    """
+    clusters = [outcome.cluster or f"query {place}" for place, outcome in enumerate(outcomes)]
+    names, cluster_of = np.unique(clusters, return_inverse=True)
+    if len(names) == 1:
+        cluster_of = np.arange(len(outcomes))
+    values = np.array([[score(outcome) for score in _SAMPLED.values()] for outcome in outcomes])
+    sizes = np.bincount(cluster_of)
+    sums = np.zeros((len(sizes), len(_SAMPLED)))
+    np.add.at(sums, cluster_of, values)
+    random = np.random.default_rng(_SEED)
+    draws = random.multinomial(len(sizes), np.full(len(sizes), 1 / len(sizes)), _RESAMPLES)
+    means = (draws @ sums) / (draws @ sizes)[:, None]
+    ends = np.percentile(means, (2.5, 97.5), axis=0).T
+    return {
+        name: (float(low), float(high)) for name, (low, high) in zip(_SAMPLED, ends, strict=True)
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Scores:
     """Mean scores of some queries."""
 
     n: int
+    r1: float
     r5: float
     r10: float
     r20: float
@@ -87,6 +126,7 @@ class Scores:
     r10_standing: float
     in_budget: float
     refused: float
+    intervals: dict[str, Interval] = field(default_factory=dict)
     by_category: dict[str, Scores] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
@@ -94,9 +134,13 @@ class Scores:
         values: dict[str, object] = {
             "n": self.n,
             **{name: round(getattr(self, name), 4) for name in
-               ("r5", "r10", "r20", "h1", "h5", "h10", "mrr", "r10_standing")},
+               ("r1", "r5", "r10", "r20", "h1", "h5", "h10", "mrr", "r10_standing")},
             "evidence_at_budget": round(self.in_budget, 4),
             "answerable_refused": round(self.refused, 4),
+            "intervals": {
+                name: [round(low, 4), round(high, 4)]
+                for name, (low, high) in self.intervals.items()
+            },
         }  # fmt: skip
         if UNANSWERABLE in self.by_category:
             recognised = self.by_category[UNANSWERABLE].refused
@@ -117,9 +161,10 @@ def score_outcomes(outcomes: Sequence[QueryOutcome], apart: frozenset[str] = fro
 
 def _means(outcomes: Sequence[QueryOutcome], split: dict[str, Scores] | None = None) -> Scores:
     if not outcomes:
-        return Scores(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        return Scores(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     return Scores(
         n=len(outcomes),
+        r1=mean(o.recall(1) for o in outcomes),
         r5=mean(o.recall(5) for o in outcomes),
         r10=mean(o.recall(10) for o in outcomes),
         r20=mean(o.recall(20) for o in outcomes),
@@ -131,6 +176,7 @@ def _means(outcomes: Sequence[QueryOutcome], split: dict[str, Scores] | None = N
         r10_standing=mean(o.recall_with_standing(10) for o in outcomes),
         in_budget=mean(o.recall_in_budget() for o in outcomes),
         refused=mean(o.refused for o in outcomes),
+        intervals=bootstrap(outcomes),
         by_category=split or {},
     )
 
@@ -142,8 +188,10 @@ Ranker = Callable[[Query], list[int]]
 Vector = NDArray[np.float32]
 
 
-def score_baselines(trials: Sequence[RetrievalTask], embedder: Embedder) -> dict[str, Scores]:
-    """Score every baseline whose package is installed."""
+def run_baselines(
+    trials: Sequence[RetrievalTask], embedder: Embedder
+) -> dict[str, list[QueryOutcome]]:
+    """Run all queries through every baseline whose package is installed."""
     makers: dict[str, Callable[[RetrievalTask, Embedder], Ranker]] = {"bm25": _bm25}
     if embedder.dimension:
         makers |= {"cosine": _cosine, "rrf60": _rrf}
@@ -151,20 +199,18 @@ def score_baselines(trials: Sequence[RetrievalTask], embedder: Embedder) -> dict
             makers["chroma"] = _chroma
         if importlib.util.find_spec("mem0"):
             makers["mem0"] = _mem0
-    if any(doc.at for trial in trials for doc in trial.documents):
+    if any(ask.now for trial in trials for ask in trial.queries):
         makers["latest"] = _latest
         if embedder.dimension:
             makers["rrf60+date"] = _rrf_with_date
-    scores = {}
-    for name, make in makers.items():
-        outcomes = [
-            outcome for trial in trials for outcome in _outcomes(trial, make(trial, embedder))
-        ]
-        scores[name] = score_outcomes(outcomes, trials[0].separate_categories)
-    return scores
+    return {
+        name: [outcome for trial in trials for outcome in run_ranker(trial, make(trial, embedder))]
+        for name, make in makers.items()
+    }
 
 
-def _outcomes(trial: RetrievalTask, rank: Ranker) -> list[QueryOutcome]:
+def run_ranker(trial: RetrievalTask, rank: Ranker) -> list[QueryOutcome]:
+    """Run all queries through a function that ranks documents."""
     outcomes = []
     for ask in trial.queries:
         started = time.process_time()
@@ -172,7 +218,9 @@ def _outcomes(trial: RetrievalTask, rank: Ranker) -> list[QueryOutcome]:
         units = dict.fromkeys(trial.documents[place].unit for place in places)
         ranked = tuple(frozenset({unit}) for unit in units)[:MAX_RANK]
         took_ms = (time.process_time() - started) * 1000
-        outcomes.append(QueryOutcome(ask.category, ranked, ask.groups, took_ms))
+        outcomes.append(
+            QueryOutcome(ask.category, ranked, ask.groups, took_ms, cluster=ask.cluster)
+        )
     return outcomes
 
 
@@ -350,12 +398,28 @@ class Result:
         lines += [
             "R+ is R@10 with the standing instructions at hand counted as found; budget: the",
             "evidence is in the default answer; none: the answer says that nothing answers.",
+            "",
+            self.as_table_of_intervals(),
         ]
+        return "\n".join(lines)
+
+    def as_table_of_intervals(self) -> str:
+        """Return recall and its intervals as a table in percent."""
+        head = f"{'95 % intervals':<34}{'n':>6}" + "".join(f"{name:>22}" for name in _INTERVALS)
+        lines = [head, "-" * len(head)]
+        for stem, scores in self.sets.items():
+            lines.append(_interval_line(stem, scores))
+            lines += [_interval_line(f"  {name}", one) for name, one in scores.by_category.items()]
+            lines += [
+                _interval_line(f"  = {name}", one, budget=False)
+                for name, one in self.baselines.get(stem, {}).items()
+            ]
+        lines.append("Bootstrap; questions that the same session answers are resampled together.")
         return "\n".join(lines)
 
 
 _COLUMNS = {
-    "R@5": "r5", "R@10": "r10", "R@20": "r20", "H@1": "h1", "H@5": "h5", "H@10": "h10",
+    "R@1": "r1", "R@5": "r5", "R@10": "r10", "R@20": "r20", "H@1": "h1", "H@5": "h5", "H@10": "h10",
     "MRR": "mrr", "R+": "r10_standing", "budget": "in_budget", "none": "refused",
 }  # fmt: skip
 
@@ -365,17 +429,99 @@ def _line(name: str, scores: Scores) -> str:
     return f"{name:<34}{scores.n:>6}{figures}{scores.ms_p50:>8.1f}"
 
 
+_INTERVALS = {
+    "R@1": ("r1", "r1"), "R@5": ("r5", "r5"), "R@10": ("r10", "r10"),
+    "budget": ("in_budget", "evidence_at_budget"),
+}  # fmt: skip
+"""The columns of intervals: the score, and the name of its interval."""
+
+
+def _interval_line(name: str, scores: Scores, *, budget: bool = True) -> str:
+    """Return a line of the table of intervals; baselines have no answer of a default size."""
+    figures = ""
+    for score, interval in _INTERVALS.values():
+        if budget or score != "in_budget":
+            low, high = scores.intervals.get(interval, (0.0, 0.0))
+            text = f"{100 * getattr(scores, score):.1f} ({100 * low:.1f} to {100 * high:.1f})"
+            figures += f"{text:>22}"
+    return f"{name:<34}{scores.n:>6}{figures}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOutcomes:
+    """The outcomes of one dataset: Lore's, and those of each baseline."""
+
+    lore: list[QueryOutcome]
+    baselines: dict[str, list[QueryOutcome]]
+    separate_categories: frozenset[str]
+
+
+POOLED = "coding-qa"
+"""Files whose names start with this are also scored together, as the set `coding-qa*`."""
+
+
+def score_sets(recipe: str, notice: str, sets: Mapping[str, SetOutcomes]) -> Result:
+    """Score each dataset, and all questions over coding sessions together."""
+    pooled = [one for stem, one in sets.items() if stem.startswith(POOLED)]
+    if len(pooled) > 1:
+        everything = SetOutcomes(
+            [outcome for one in pooled for outcome in one.lore],
+            {
+                name: [outcome for one in pooled for outcome in one.baselines[name]]
+                for name in pooled[0].baselines
+                if all(name in one.baselines for one in pooled)
+            },
+            pooled[0].separate_categories,
+        )
+        sets = {**sets, f"{POOLED}*": everything}
+    return Result(
+        recipe,
+        notice,
+        {stem: score_outcomes(one.lore, one.separate_categories) for stem, one in sets.items()},
+        {
+            stem: {
+                name: score_outcomes(outcomes, one.separate_categories)
+                for name, outcomes in one.baselines.items()
+            }
+            for stem, one in sets.items()
+            if one.baselines
+        },
+    )
+
+
 def run(
     data: Path,
     *,
     corpus: Path | None = None,
+    sets: Sequence[str] = (),
     recipe: str = "learned",
     baselines: bool = False,
     cache: Path | None = None,
     report: Report | None = None,
 ) -> Result:
-    """Evaluate every file in a folder whose name is known."""
-    files = read_folder(data, corpus)
+    """Evaluate every file in a folder whose name is known, or those whose names start with sets."""
+    files = read_known_files(data, corpus, sets)
+    total = sum(len(trial.queries) for tasks in files.values() for trial in tasks)
+    done = 0
+    outcomes: dict[str, SetOutcomes] = {}
+    with open_cached_embedder(cache) as (embedder, notice):
+        for stem, tasks in files.items():
+            own: list[QueryOutcome] = []
+            for trial in tasks:
+                own += run_task(trial, embedder, recipe)
+                done += len(trial.queries)
+                if report:
+                    report(done, total)
+            others = run_baselines(tasks, embedder) if baselines else {}
+            outcomes[stem] = SetOutcomes(own, others, tasks[0].separate_categories)
+    return score_sets(recipe, notice, outcomes)
+
+
+def read_known_files(
+    data: Path, corpus: Path | None, sets: Sequence[str]
+) -> dict[str, list[RetrievalTask]]:
+    """Return the tasks of each file, and fail if there is none."""
+    files = read_folder(data, corpus, sets)
     if not files:
         msg = f"No file in {data} has a name that is known."
         raise EvaluationError(
@@ -383,28 +529,11 @@ def run(
             hint="Known: locomo*, chats*, beam-*, coding-qa*, coding-queries*, multihop-*,"
             " long-session-* (.jsonl.gz).",
         )
-    total = sum(len(trial.queries) for tasks in files.values() for trial in tasks)
-    done = 0
-    sets: dict[str, Scores] = {}
-    rival_scores: dict[str, dict[str, Scores]] = {}
-    with open_cached_embedder(cache) as (embedder, notice):
-        for stem, tasks in files.items():
-            outcomes: list[QueryOutcome] = []
-            for trial in tasks:
-                outcomes += _run_task(trial, embedder, recipe)
-                done += len(trial.queries)
-                if report:
-                    report(done, total)
-            sets[stem] = score_outcomes(outcomes, tasks[0].separate_categories)
-            if baselines:
-                rival_scores[stem] = score_baselines(tasks, embedder)
-    return Result(recipe, notice, sets, rival_scores)
+    return files
 
 
-def _run_task(
-    trial: RetrievalTask, embedder: DiskCachedEmbedder, recipe: str
-) -> list[QueryOutcome]:
-    """Fill a fresh memory, and run all queries."""
+def run_task(trial: RetrievalTask, embedder: DiskCachedEmbedder, recipe: str) -> list[QueryOutcome]:
+    """Fill a fresh memory with the documents of a task, and run all queries."""
     with open_scratch_memory(embedder) as memory:
         units = trial.fill(memory)
         memory.maintenance.embed_waiting()
@@ -422,7 +551,14 @@ def _run_task(
             in_budget, refused = _default_answer(memory, ask, recipe, units, trial.unit)
             outcomes.append(
                 QueryOutcome(
-                    ask.category, tuple(ranked), ask.groups, took_ms, at_hand, in_budget, refused
+                    ask.category,
+                    tuple(ranked),
+                    ask.groups,
+                    took_ms,
+                    at_hand,
+                    in_budget,
+                    refused,
+                    ask.cluster,
                 )
             )
     return outcomes

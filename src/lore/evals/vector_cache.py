@@ -84,9 +84,14 @@ class DiskCachedEmbedder:
 
 
 @contextmanager
-def open_cached_embedder(folder: Path | None) -> Iterator[tuple[DiskCachedEmbedder, str]]:
-    """Open the configured embedder with a cache on disk; yield it with its notice."""
-    opened = open_embedder(replace(settings.load().settings, embed_threads=0))
+def open_cached_embedder(
+    folder: Path | None, local_model: str = ""
+) -> Iterator[tuple[DiskCachedEmbedder, str]]:
+    """Open the configured embedder or a local model with a cache; yield it with its notice."""
+    chosen = replace(settings.load().settings, embed_threads=0)
+    if local_model:
+        chosen = replace(chosen, embed_provider="local", embed_model=local_model)
+    opened = open_embedder(chosen)
     folder = folder or Path(tempfile.gettempdir()) / "lore-eval-cache"
     embedder = DiskCachedEmbedder(opened.embedder, folder)
     try:
