@@ -347,7 +347,7 @@ def fit(
     """Fit a model by the softmax of each right unit against all wrong ones of its question."""
     batch = batch_of(examples, shares)
     mean, deviation = batch.matrix.mean(axis=0), batch.matrix.std(axis=0) + 1e-6
-    z = np.clip((batch.matrix - mean) / deviation, -CLIPPED, CLIPPED)
+    z = np.clip((batch.matrix - mean) / deviation, -CLIPPED, CLIPPED).astype(np.float32)
     width = z.shape[1]
     chance = np.random.default_rng(7)
     start = np.concatenate([
@@ -360,20 +360,21 @@ def fit(
         return cut[0], cut[1].reshape(width, hidden), cut[2], cut[3]
 
     def loss(beta: Floats) -> tuple[float, Floats]:
-        linear, weights, bias, output = parts(beta)
+        linear, weights, bias, output = parts(beta.astype(np.float32))
         layer = np.tanh(z @ weights + bias)
-        value, slope = loss_of(batch, z @ linear + layer @ output)
+        value, exact = loss_of(batch, (z @ linear + layer @ output).astype(np.float64))
+        slope = exact.astype(np.float32)
         back = slope[:, None] * output * (1 - layer**2)
         gradient = np.concatenate([
             z.T @ slope,
             (z.T @ back).ravel(),
             back.sum(axis=0),
             layer.T @ slope,
-        ])
+        ]).astype(np.float64)
         scale = penalty * 0.001
         return value + 0.5 * scale * float(beta @ beta), gradient + scale * beta
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 250})
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
     return Ranker(mean, deviation, *parts(found.x))
 
 
@@ -395,13 +396,15 @@ def train_ranking(options: argparse.Namespace, table: Table, identity: str) -> N
     names = [table.names[place] for place in kept]
     examples = [replace(e, matrix=e.matrix[:, kept]) for e in table.examples if e.groups]
     own = [e for e in examples if e.set in OWN]
-    print(f"{len(own)} questions to train on, {len(names)} features")
+    hidden = 0 if options.words else HIDDEN
+    hard = [_hardest(e, names) for e in own]
+    print(f"{len(own)} questions to train on, {len(names)} features", flush=True)
     sets: dict[str, SetOutcomes] = {}
     if not options.quick:
-        scores = _held_out(own, 0 if options.words else HIDDEN)
+        scores = _held_out(own, hard, hidden)
         _show("ranking, by project and conversation held out", own, scores)
         sets |= _outcomes(own, scores)
-    ranker = fit(own, _shares(own), PENALTY, 0 if options.words else HIDDEN)
+    ranker = fit(hard, _shares(hard), PENALTY, hidden)
     apart = [e for e in examples if e.set not in OWN]
     scores = [ranker.score(e.matrix) for e in apart]
     _show("sets that were not trained on", apart, scores)
@@ -511,7 +514,23 @@ def _project(example: Example) -> str:
     return example.group.partition("/")[0]
 
 
-def _held_out(examples: Sequence[Example], hidden: int) -> list[Floats]:
+HARDEST = 60
+"""Wrong candidates of a question to train on: the others are easily told apart."""
+
+
+def _hardest(example: Example, names: Sequence[str]) -> Example:
+    """Return an example with its right candidates and those that look most like them."""
+    near = sum(example.matrix[:, names.index(n)] for n in NEAR if n in names)
+    right = np.isin(np.array(example.units), list(example.gold))
+    kept = np.flatnonzero(right | (np.argsort(np.argsort(-np.asarray(near))) < HARDEST))
+    units = [example.units[place] for place in kept]
+    return replace(example, units=units, matrix=example.matrix[kept])
+
+
+NEAR = ("cosine_z", "keyword_z", "covered_near", "session_cosine")
+
+
+def _held_out(examples: Sequence[Example], hard: Sequence[Example], hidden: int) -> list[Floats]:
     """Return scores by models that were not trained on the project or conversation."""
     projects = sorted({_project(e) for e in examples if e.set != "chats"})
     fold = {
@@ -522,7 +541,7 @@ def _held_out(examples: Sequence[Example], hidden: int) -> list[Floats]:
     }
     scores: list[Floats] = [np.zeros(0)] * len(examples)
     for number in range(FOLDS):
-        train = [e for e in examples if fold[e.group] != number]
+        train = [e for e in hard if fold[e.group] != number]
         ranker = fit(train, _shares(train), PENALTY, hidden)
         for place, example in enumerate(examples):
             if fold[example.group] == number:

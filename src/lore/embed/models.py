@@ -93,7 +93,7 @@ MODELS = (
         base=MINILM,
         delta=ModelFile(
             "lore-mini.safetensors",
-            "41c0329303858142e21dbffa8148a46c3d418dab0c92a35055d19332bd6866f7",
+            "f65cf8bb67bf1f85de2a3e2fb61b9d4e218d93c6fd8eac827755fd287792b071",
         ),
     ),
     _MINILM,
