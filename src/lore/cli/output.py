@@ -41,12 +41,12 @@ _PLURAL = re.compile(r"(?<=\w)s\b")
 
 @contextmanager
 def open_memory(
-    context: Context, *, create: bool = False, or_empty: bool = False
+    context: Context, *, create: bool = False, or_empty: bool = False, asks_once: bool = False
 ) -> Iterator[Memory]:
     """Open the memory of the command line; only commands that store something create one.
 
-    With `or_empty`, a missing memory is replaced by an empty one that leaves nothing behind. In the
-    daemon, commands share its memory.
+    With `or_empty`, a missing memory is replaced by an empty one that leaves nothing behind. A
+    command that `asks_once` embeds one or two texts. In the daemon, commands share its memory.
     """
     from lore.settings import load, resting_threads
 
@@ -67,7 +67,7 @@ def open_memory(
             with Memory.open(config=nowhere) as memory:
                 yield memory
         return
-    with Memory.open(config=config, create=create) as memory:
+    with Memory.open(config=config, create=create, short_lived=asks_once) as memory:
         yield memory
 
 
