@@ -96,6 +96,7 @@ def _compile(cls: Any, name: str, *, frozen: bool) -> Any:
     body: dict[str, Any] = {field.name: field for field in fields}
     body["__annotations__"] = {field.name: field.type for field in fields}
     body["__module__"], body["__qualname__"] = cls.__module__, cls.__qualname__
+    body["__doc__"] = cls.__doc__  # otherwise a signature is computed for it
     if hasattr(cls, "__post_init__"):
         body["__post_init__"] = cls.__post_init__
     # A twin of the class, because the class itself keeps the methods that it has.

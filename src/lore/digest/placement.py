@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lore.digest.drafts import NearestSearch, Scores
 from lore.digest.fragment_edits import required_trust
 from lore.index.vector_index import VectorFilter
+from lore.lazy_dataclass import dataclass
 from lore.records import Fragment, FragmentKind
 from lore.store import fragments, items
 from lore.store.database import Connection

@@ -20,7 +20,7 @@ import stat
 import struct
 import time
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -36,6 +36,7 @@ from lore.index.quantization import (
     sign_planes,
     word_count,
 )
+from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

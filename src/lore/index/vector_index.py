@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from lore.index.quantization import (
     SlotLookup,
     best_first,
     candidate_count,
+    distinct,
     dot_codes,
     encode,
     nearest_by_sign,
@@ -31,6 +32,7 @@ from lore.index.quantization import (
     unit_rows,
 )
 from lore.index.vector_file import FileStorage, Header, MemoryStorage, Rows, Stamp, Views
+from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -288,7 +290,7 @@ class VectorIndex:
         applied: rows of the erased items that another process has read, but not yet appended, are
         then refused.
         """
-        wanted = np.unique(np.fromiter(ns, np.int64))
+        wanted = distinct(np.fromiter(ns, np.int64))
         with self._state:
             try:
                 if self.private:
@@ -334,7 +336,7 @@ class VectorIndex:
         unit = unit_rows(query)
         with self._state:
             snapshot = self._snapshot()
-            only = None if where is None or where.ns is None else np.unique(where.ns)
+            only = None if where is None or where.ns is None else distinct(where.ns)
             named = None if only is None else snapshot.slots_of(only.astype(np.int64))
         slots = snapshot.candidates(unit, PASSAGES * k, snapshot.filter_rows(where, named))
         row_scores = snapshot.scores(unit, slots)
@@ -502,7 +504,7 @@ class VectorIndex:
         the leftovers.
         """
         storage, count = self._storage, header.count + len(rows)
-        replaced = _snapshot_of(storage, header, self._lookup).slots_of(np.unique(rows.n))
+        replaced = _snapshot_of(storage, header, self._lookup).slots_of(distinct(rows.n))
         files.write_rows(storage, header.count, rows)
         if header.centred:
             files.fill_planes(storage, header.count, count, files.read_mean(storage))
@@ -537,7 +539,7 @@ class VectorIndex:
 
     def _erase(self, storage: files.Storage, header: Header, ns: Int64s, through_seq: int) -> None:
         lookup = self._lookup if storage is self._storage else SlotLookup()
-        slots = _snapshot_of(storage, header, lookup).slots_of(np.unique(ns))
+        slots = _snapshot_of(storage, header, lookup).slots_of(distinct(ns))
         files.erase_slots(storage, slots)
         files.erase_leftovers(storage, header.count)
         if isinstance(storage, FileStorage):

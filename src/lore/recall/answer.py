@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
+from lore.lazy_dataclass import dataclass
 from lore.recall import confidence, presentation, time_spans
 from lore.recall.candidates import Bounds
 from lore.recall.features import FEW

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lore.lazy_dataclass import dataclass
 from lore.recall import hit_selection
 from lore.recall.features import EXCERPT_TOKENS, Floats, needle, within
 from lore.recall.hit_selection import Limits, Selection
@@ -40,6 +41,7 @@ from lore.store import (
 from lore.store.database import Connection
 from lore.store.keywords import stem
 from lore.text import goals, message_features, passages, tokens, words
+from lore.text.regex import compile_lazy
 
 if TYPE_CHECKING:
     from lore.recall.ranking import Ranked
@@ -94,7 +96,7 @@ _CLEARLY = 2
 shown in its place. Chosen by hand."""
 
 _ANNOUNCED_WORDS = 40
-_ANNOUNCED = re.compile(
+_ANNOUNCED = compile_lazy(
     r"\W*(?:(?:ok(?:ay)?|sure|right|good|now|first|next|so|great)\b[,.!]? ?)*"
     r"(?:let me|let's|i'll|i will|i'm going to|i am going to|looking|checking|reading|searching)\b",
     re.IGNORECASE,
@@ -262,6 +264,8 @@ class _Excerpts:
 
 @dataclass(frozen=True, slots=True)
 class _HitContext:
+    """What the hits of one page have in common."""
+
     db: Connection
     sessions: dict[int, Session]
     projects: dict[int, Project]
