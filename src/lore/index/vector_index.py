@@ -10,6 +10,7 @@ import contextlib
 import errno
 import threading
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# Measured per row at 384 dimensions: gathering a code 0.2 us, scanning codes in sequence 0.02 us,
+# Measured per row at 384 dimensions: gathering a code 0.08 us, scanning codes in sequence 0.02 us,
 # scanning signs 0.009 us. Scanning this many rows costs as much as gathering one.
-CODES_PER_GATHER = 4
+CODES_PER_GATHER = 5
 SIGNS_PER_GATHER = 32
 # Up to this many values are compared one by one, which is faster than a set lookup.
 FEW_VALUES = 8
@@ -127,7 +128,7 @@ class Snapshot:
         return nearest_by_sign(self.views.planes, query, allowed, wanted)
 
     def scores(self, unit: Float32s, slots: Int64s) -> Float32s:
-        """Return the int8 cosine of each slot with the query."""
+        """Return the int8 cosine of each slot with the query; the slots are in order."""
         code, scale = encode(unit)
         if len(slots) * CODES_PER_GATHER > self.count:
             dots = self._scan(code[0])[slots]
@@ -158,10 +159,11 @@ class Snapshot:
 
     def _gather(self, code: NDArray[np.int8], slots: Int64s) -> Float32s:
         dots = np.empty(len(slots), np.float32)
-        for start in range(0, len(slots), BLOCK_ROWS):
-            part = slots[start : start + BLOCK_ROWS]
-            rows = self.views.codes[np.divmod(part, BLOCK_ROWS)]
-            dots[start : start + len(part)] = dot_codes(code, rows)
+        blocks = -(-self.count // BLOCK_ROWS)
+        ends = np.searchsorted(slots, np.arange(1, blocks + 1) * BLOCK_ROWS).tolist()
+        for block, (start, end) in enumerate(pairwise((0, *ends))):
+            rows = self.views.codes[block].take(slots[start:end] - block * BLOCK_ROWS, axis=0)
+            dots[start:end] = dot_codes(code, rows)
         return dots
 
 
@@ -355,7 +357,7 @@ class VectorIndex:
         wanted, places = np.unique(ns, return_inverse=True)
         with self._state:
             snapshot = self._snapshot()
-            slots = snapshot.slots_of(wanted)
+            slots = np.sort(snapshot.slots_of(wanted))
         numbers = snapshot.views.n[np.divmod(slots, BLOCK_ROWS)]
         scores = np.full(len(wanted), -np.inf)
         row_scores = snapshot.scores(unit_rows(query), slots)

@@ -58,19 +58,19 @@ class RankingModel:
 
     def score(self, features: Mapping[str, Scores]) -> Scores:
         """Return the score of each candidate."""
-        return np.asarray(self._direct(features).sum(axis=1) + self.interaction(features))
+        standard = self._standardised(features)
+        return np.asarray((standard * self.linear).sum(axis=1) + self._interaction(standard))
 
     def contributions(self, features: Mapping[str, Scores]) -> Scores:
         """Return what each feature of each candidate adds directly."""
-        return self._direct(features)
+        return np.asarray(self._standardised(features) * self.linear)
 
     def interaction(self, features: Mapping[str, Scores]) -> Scores:
         """Return what the hidden layer adds to each candidate."""
-        layer = np.tanh(self._standardised(features) @ self.hidden + self.hidden_bias)
-        return np.asarray(layer @ self.output)
+        return self._interaction(self._standardised(features))
 
-    def _direct(self, features: Mapping[str, Scores]) -> Scores:
-        return np.asarray(self._standardised(features) * self.linear)
+    def _interaction(self, standard: Scores) -> Scores:
+        return np.asarray(np.tanh(standard @ self.hidden + self.hidden_bias) @ self.output)
 
     def _standardised(self, features: Mapping[str, Scores]) -> Scores:
         matrix = np.column_stack([features[name] for name in self.names])

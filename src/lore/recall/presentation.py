@@ -170,6 +170,7 @@ def _hits(
         **fragments.by_number(db, ns),
     }
     session_ns = {int(rows.sessions[place]) for place in places} - {0}
+    fragment_ns = [n for n in ns if isinstance(records.get(n), Fragment)]
     context = _HitContext(
         db,
         sessions.get_sessions(db, sorted(session_ns)),
@@ -177,6 +178,7 @@ def _hits(
         options.trusted_only,
         _Excerpts(db, question, ranked, ns),
         options.among,
+        _load_ancestors(db, fragment_ns),
     )
     lines = _line_sources(db, [n for n in ns if isinstance(records.get(n), Distillation)])
     for place in places:
@@ -195,6 +197,13 @@ def _hits(
         if n in lines:
             hit = _with_selected_lines(hit, lines[n], question, ranked.pool.rarity, shown)
         yield place, replace(hit, signals=signals_of(ranked, place)) if options.explain else hit
+
+
+def _load_ancestors(db: Connection, ns: Sequence[int]) -> dict[int, list[Fragment]]:
+    """Return the ancestors of each of the fragments, oldest first."""
+    above = graph.ancestors_of(db, ns) if ns else {}
+    loaded = fragments.by_number(db, sorted({one for line in above.values() for one in line}))
+    return {n: [loaded[one] for one in sorted(line) if one in loaded] for n, line in above.items()}
 
 
 def _line_sources(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
@@ -272,6 +281,7 @@ class _HitContext:
     trusted_only: bool
     excerpts: _Excerpts
     among: frozenset[int] | None
+    ancestors: dict[int, list[Fragment]]
 
     def may_show(self, n: int) -> bool:
         """Return whether an item is within the filters of the question."""
@@ -293,8 +303,7 @@ class _HitContext:
 
     def above(self, n: int) -> list[Fragment]:
         """Return the ancestors of a fragment that may be named."""
-        ancestors = fragments.by_number(self.db, graph.ancestors(self.db, n)).values()
-        return [f for f in ancestors if not self.trusted_only or f.trust >= UNASKED_TRUST]
+        return [f for f in self.ancestors[n] if not self.trusted_only or f.trust >= UNASKED_TRUST]
 
     def project_name(self, project_id: str | None) -> str:
         return next((p.name for p in self.projects.values() if p.id == project_id), "")

@@ -55,6 +55,14 @@ def remove(db: Connection, item_ns: Sequence[int]) -> list[int]:
     return sorted({row[0] for row in rows})
 
 
+class InstructionSize(NamedTuple):
+    """The number of an instruction, that of its item, and the characters of its text."""
+
+    n: int
+    item_n: int
+    chars: int
+
+
 def current_instructions(
     db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
 ) -> list[Instruction]:
@@ -63,9 +71,25 @@ def current_instructions(
     Instructions are left out if the user withdrew them later or reworded the fragment made of them,
     and so are sentences that only withdraw. A less trusted origin withdraws nothing.
     """
+    return load(db, _current(db, project_n, everywhere=everywhere)[:limit])
+
+
+def current_sizes(
+    db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
+) -> list[InstructionSize]:
+    """Return the sizes of the instructions that apply to a project, or to any, newest first."""
+    ns = _current(db, project_n, everywhere=everywhere)[:limit]
+    rows = db.rows(
+        f"SELECT n, item_n, length(text) FROM standing WHERE {among('n', 'ns')}", ns=int_array(ns)
+    )
+    by_n = {row[0]: InstructionSize._make(row) for row in rows}
+    return [by_n[n] for n in ns]
+
+
+def _current(db: Connection, project_n: int | None, *, everywhere: bool) -> list[int]:
     rows = _newest(db, project_n, everywhere=everywhere)
     hidden = _resolve(db, rows, everywhere=everywhere).hidden
-    return _load(db, [n for n, *_ in rows if n not in hidden][:limit])
+    return [n for n, *_ in rows if n not in hidden]
 
 
 def has_any_since(db: Connection, at_us: int) -> bool:
@@ -116,7 +140,7 @@ def _newest(db: Connection, project_n: int | None, *, everywhere: bool) -> list[
     )
 
 
-def _load(db: Connection, ns: Sequence[int]) -> list[Instruction]:
+def load(db: Connection, ns: Sequence[int]) -> list[Instruction]:
     """Return the instructions with these numbers, in their order."""
     rows = db.rows(
         "SELECT s.n, s.item_n, s.text, s.created_at, f.origin, p.id, t.id FROM standing s"
@@ -173,7 +197,7 @@ def _resolve(db: Connection, rows: Sequence[Row], *, everywhere: bool) -> _Outco
 
 def _compute_outcome(db: Connection, rows: Sequence[Row], *, everywhere: bool) -> _Outcome:
     ns, _, project_ns, digests, _, withdraws = zip(*rows, strict=True) if rows else ((),) * 6
-    candidates = _load(db, ns)
+    candidates = load(db, ns)
     former = _former_words(db, candidates)
     withdrawals = {
         place: withdrawal
