@@ -110,10 +110,12 @@ def is_duplicate(
         return True
     if candidate.cosine < THRESHOLDS.get(kind, DEFAULT_THRESHOLD):
         return False
+    if not entities.values_agree(content, fragment.content):
+        return False
     takes_back, took_back = (
         instructions.find_withdrawal(text) is not None for text in (content, fragment.content)
     )
-    return entities.values_agree(content, fragment.content) and takes_back == took_back
+    return takes_back == took_back
 
 
 _KEY_FIELDS: Mapping[FragmentKind, tuple[str, ...]] = {
