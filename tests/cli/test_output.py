@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 
 import pytest
 
-from lore.cli.output import progress_of_parts, tallied
+from lore.cli.output import importing, progress_of_parts, tallied
 
 
 class Terminal(io.StringIO):
@@ -44,3 +45,9 @@ def test_no_progress_is_shown_without_a_terminal_or_if_quiet():
 )
 def test_a_count_of_one_is_singular(counts: dict[str, int], told: str):
     assert tallied(counts) == told
+
+
+def test_modules_are_imported_without_garbage_collection():
+    with importing():
+        assert not gc.isenabled()
+    assert gc.isenabled()

@@ -58,6 +58,12 @@ def test_completion_loads_nothing_heavy(tmp_path: Path):
     assert not heavy_of(loaded_by(tmp_path, "config", "recall.max_hits", "7", "--json"))
 
 
+def test_a_question_imports_nothing_that_it_does_not_use(seeded: Seeded):
+    loaded = loaded_by(seeded.home, "--home", str(seeded.home), "recall", "how do we deploy?")
+    assert "lore.recall.answer" in loaded
+    assert not {"numpy.ma", "importlib.resources", "socket", "tokenizers"} & loaded
+
+
 def test_the_version_is_shown():
     assert run_process("--version").works().out == f"lore {__version__}\n"
 

@@ -2,11 +2,21 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from lore.embed.conversion import graph_name
-from lore.embed.encoder import RUNTIME_ERRORS, Encoder, EncoderOptions, WindowTokenizer, first_ids
+from lore.embed.encoder import (
+    RUNTIME_ERRORS,
+    AsciiTokenizer,
+    Encoder,
+    EncoderOptions,
+    WindowTokenizer,
+    first_ids,
+)
 from lore.embed.models import Model
 from lore.errors import EmbedderError
 
@@ -92,3 +102,62 @@ def test_ten_megabytes_cost_no_more_than_a_page(weights: Path, text: str) -> Non
 
     assert len(first_ids(encode, text, 254)) <= 254
     assert sum(read) < 2_000_000
+
+
+@pytest.fixture(scope="module")
+def plain(weights: Path) -> AsciiTokenizer:
+    return AsciiTokenizer(weights / "tokenizer.json")
+
+
+@pytest.fixture(scope="module")
+def library(weights: Path) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+_WORDS = st.from_regex(r"[a-zA-Z]{1,12}|[ -~]{1,6}|[\x00-\x7f]{1,3}", fullmatch=True)
+
+
+@given(st.lists(_WORDS, max_size=12).map(" ".join))
+def test_ascii_is_tokenized_as_by_the_library(
+    plain: AsciiTokenizer, library: Tokenizer, text: str
+) -> None:
+    if plain.can_encode(text):
+        assert plain.encode(text) == library.encode(text, add_special_tokens=False).ids
+
+
+@pytest.mark.parametrize(
+    "text", ["z" * 100, "z" * 101, "antidisestablishmentarianism", "ops/deploy.sh --dry-run"]
+)
+def test_long_and_compound_words_are_tokenized_as_by_the_library(
+    plain: AsciiTokenizer, library: Tokenizer, text: str
+) -> None:
+    assert plain.can_encode(text)
+    assert plain.encode(text) == library.encode(text, add_special_tokens=False).ids
+
+
+@pytest.mark.parametrize("text", ["naïve", "数据库", "what is [MASK]?"])
+def test_other_texts_are_left_to_the_library(plain: AsciiTokenizer, text: str) -> None:
+    assert not plain.can_encode(text)
+
+
+def test_the_tokens_of_a_text_are_the_same_before_and_after_the_library_is_loaded(
+    weights: Path,
+) -> None:
+    tokens = WindowTokenizer(weights / "tokenizer.json", 256, 1)
+    first = tokens.windows("How do we deploy?")
+    tokens.windows("naïve")
+    assert tokens.windows("How do we deploy?") == first
+
+
+def test_vectors_without_packed_weights_are_the_same_but_for_rounding(
+    tmp_path: Path, weights: Path, minilm: Model
+) -> None:
+    packed, unpacked = (
+        Encoder(weights, minilm, EncoderOptions("float32", tmp_path, 1, 1, packed=is_packed))
+        for is_packed in (True, False)
+    )
+    texts = ["How do we deploy?", "The harbour was quiet. " * 60]
+    np.testing.assert_allclose(unpacked.encode(texts), packed.encode(texts), atol=1e-6)

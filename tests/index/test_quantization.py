@@ -58,3 +58,8 @@ def test_one_changed_byte_changes_the_checksum_of_its_row_alone(at, byte, change
     before = scan.row_checksums(codes, numbers)
     codes.view(np.uint8)[at, byte] ^= np.uint8(change)
     assert np.flatnonzero(scan.row_checksums(codes, numbers) != before).tolist() == [at]
+
+
+@given(st.lists(st.integers(-3, 3)))
+def test_distinct_numbers_are_in_order(values):
+    assert scan.distinct(np.array(values, np.int64)).tolist() == sorted(set(values))

@@ -132,6 +132,14 @@ def test_filters_over_many_rows_keep_the_true_fifty(large, where, chosen):
     assert chosen(found).all()
 
 
+@pytest.mark.parametrize("step", [2, 900])
+def test_cosines_of_few_and_many_items_are_those_of_their_vectors(large, step):
+    index, vectors = large
+    ns = np.arange(40_000, 0, -step)
+    near = index.cosines(vectors[7], ns)
+    assert np.abs(near - vectors[ns - 1] @ vectors[7]).max() < 0.02
+
+
 def test_a_large_index_is_sound_and_reopens_with_all_rows(large):
     index, vectors = large
     again = open_index(index._path.parent, dimension=64, writable=False)

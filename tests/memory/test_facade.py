@@ -108,3 +108,9 @@ def test_a_closed_memory_counts_money_up_to_the_budget(tmp_path: Path):
     assert memory.budget.settle_request(reserved, used) == pytest.approx(0.03)
     with pytest.raises(BudgetSpent):
         memory.budget.reserve_request(RequestCost(MODEL, used, provider="anthropic"))
+
+
+def test_what_is_remembered_has_its_vector_at_once(tmp_path: Path):
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
+        memory.remember("Deploys go through ops/deploy.sh")
+        assert memory.maintenance.stats().vectors == 1

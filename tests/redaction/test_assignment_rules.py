@@ -10,7 +10,7 @@ from lore.redaction import RULES_FOLDER, load_pattern
 from lore.redaction.assignment_rules import FAMILIES, rule_set
 from lore.text.regex import compile_re2
 
-RULES = rule_set()
+RULES = rule_set(frozenset())
 PLACE = compile_re2(RULES.pattern, groups=False)
 HEAD = compile_re2(RULES.heads, groups=False)
 

@@ -50,6 +50,7 @@ def test_subtree_and_ancestors_follow_the_tree(database: Database, parents: list
             assert graph.find_parent(db, n) == path[0]
             assert n in graph.children(db, path[0])
         assert graph.find_parent(db, ns[0]) is None
+        assert graph.ancestors_of(db, ns) == {n: graph.ancestors(db, n) for n in ns}
 
     database.write(work)
 

@@ -115,3 +115,36 @@ def test_withdrawals_are_parsed_when_they_are_stored_and_not_at_each_reading(
         sys.setprofile(None)
     assert len(shown) == 50
     assert parsed <= 1
+
+
+def test_what_applies_changes_with_every_instruction(db: Connection) -> None:
+    here = project_rows.ensure_project(db, "/a", now=NOON)
+    items = [add_fragment(db, i) for i in (1, 2)]
+
+    def texts() -> list[str]:
+        return [s.text for s in standing_instructions.current_instructions(db, None)]
+
+    standing_instructions.add(db, items[0], None, LINT, 1)
+    assert texts() == [LINT]
+    standing_instructions.add(db, items[1], None, NO_LINT, 2)
+    assert texts() == []
+    assert standing_instructions.withdrawn_items(db, items) == {items[0]}
+    standing_instructions.remove(db, [items[1]])
+    assert texts() == [LINT]
+    assert standing_instructions.withdrawn_items(db, items) == set()
+    db.run("UPDATE standing SET project_n = :n", n=here)
+    assert texts() == []
+
+
+def test_sizes_are_those_of_the_instructions_in_their_order(db: Connection) -> None:
+    item = add_fragment(db, 1)
+    for i, text in enumerate([
+        "Always use tabs.",
+        "Never push on Fridays.",
+        "Prefer größere Tests.",
+    ]):
+        standing_instructions.add(db, item, None, text, i)
+    sizes = standing_instructions.current_sizes(db, None)
+    loaded = standing_instructions.load(db, [one.n for one in sizes])
+    assert loaded == standing_instructions.current_instructions(db, None)
+    assert [(one.item_n, one.chars) for one in sizes] == [(item, len(s.text)) for s in loaded]

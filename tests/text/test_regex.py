@@ -164,7 +164,7 @@ def test_a_match_after_many_heads_is_found():
 @pytest.mark.parametrize(
     "pattern",
     [
-        rule_set().pattern,
+        rule_set(frozenset()).pattern,
         line_rules.LINES,
         r"(?P<a>x)(y)(?:z)(?P<b>[(]\(w(?i:v))|[^](]\\(?P<c>u)",
     ],

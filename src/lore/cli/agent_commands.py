@@ -107,7 +107,7 @@ def tool(
     entry = tool_registry.get_tool(name)
     arguments = dict(_argument(one) for one in words or ())
     caller = Caller(project=str(Path.cwd()), origin="user")
-    with open_memory(context, create=not entry.reads_only) as memory:
+    with open_memory(context, create=not entry.reads_only, asks_once=True) as memory:
         outcome = tool_registry.call_tool(memory, name, arguments, caller)
     print_result(outcome.data.model_dump(mode="json"), outcome.text, json=json)
 

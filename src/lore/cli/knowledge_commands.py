@@ -101,7 +101,7 @@ def remember(
         raise InvalidInput(msg)
     if not everywhere and not project:
         project = current_repository()
-    with open_memory(context, create=True) as memory:
+    with open_memory(context, create=True, asks_once=True) as memory:
         result = memory.remember(
             read_text(text),
             summary=summary,

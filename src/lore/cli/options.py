@@ -22,9 +22,9 @@ def absolute(project: str) -> str:
 
 def current_repository() -> str:
     """Return the current folder if it is in a repository, else ''."""
-    from lore.settings import resting_threads
+    from lore.cli.output import importing
 
-    with resting_threads():
+    with importing():
         from lore.projects import ProjectFinder
     try:
         here = str(working_folder())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -41,14 +42,14 @@ _PLURAL = re.compile(r"(?<=\w)s\b")
 
 @contextmanager
 def open_memory(
-    context: Context, *, create: bool = False, or_empty: bool = False
+    context: Context, *, create: bool = False, or_empty: bool = False, asks_once: bool = False
 ) -> Iterator[Memory]:
     """Open the memory of the command line; only commands that store something create one.
 
-    With `or_empty`, a missing memory is replaced by an empty one that leaves nothing behind. In the
-    daemon, commands share its memory.
+    With `or_empty`, a missing memory is replaced by an empty one that leaves nothing behind. A
+    command that `asks_once` embeds one or two texts. In the daemon, commands share its memory.
     """
-    from lore.settings import load, resting_threads
+    from lore.settings import load
 
     loaded = load(invocation.environ(), home=context.obj, project_dir=invocation.working_folder())
     notice(loaded.warning)
@@ -56,7 +57,7 @@ def open_memory(
         yield shared
         return
     config = loaded.settings
-    with resting_threads():
+    with importing():
         from lore.memory import Memory
 
     if or_empty and _is_yet_to_come(config):
@@ -67,8 +68,22 @@ def open_memory(
             with Memory.open(config=nowhere) as memory:
                 yield memory
         return
-    with Memory.open(config=config, create=create) as memory:
+    with Memory.open(config=config, create=create, short_lived=asks_once) as memory:
         yield memory
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Import modules without garbage collection: they are none, and the search takes 15 ms."""
+    from lore.settings import resting_threads
+
+    gc.disable()
+    try:
+        with resting_threads():
+            yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _is_yet_to_come(config: Settings) -> bool:

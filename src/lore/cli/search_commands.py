@@ -105,7 +105,7 @@ def recall(
 
     In a repository it searches there first, and everywhere if it finds nothing.
     """
-    with open_memory(context) as memory:
+    with open_memory(context, asks_once=True) as memory:
         from lore.memory.search import ask_project_first
 
         is_filtered = any((since, until, agent, kind))
@@ -152,7 +152,7 @@ def ask(
     The chat of 'chat.provider' writes the answer; without one the best passages are quoted. In a
     repository it searches there first, and everywhere if nothing there answers.
     """
-    with open_memory(context) as memory:
+    with open_memory(context, asks_once=True) as memory:
         from lore.memory.search import ask_project_first
 
         def ask_in(place: str) -> AskResult:
@@ -223,7 +223,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Search the fragments; 'lore read' shows one in full."""
-    with open_memory(context) as memory:
+    with open_memory(context, asks_once=True) as memory:
         hits = memory.search(
             _joined(query),
             parent_id=parent,
@@ -272,7 +272,7 @@ def sessions(
     json: Json = False,
 ) -> None:
     """Find the session in which something was done, or list the latest."""
-    with open_memory(context) as memory:
+    with open_memory(context, asks_once=True) as memory:
         if not query:
             _print_latest(memory, project, limit or _LATEST, json=json)
             return
@@ -312,7 +312,7 @@ def _print_latest(memory: Memory, project: str, limit: int, *, json: bool) -> No
 
 def standing(context: Context, project: Project = "", json: Json = False) -> None:
     """Show the standing instructions and preferences."""
-    with open_memory(context) as memory:
+    with open_memory(context, asks_once=True) as memory:
         hits = memory.search.standing_instructions(project=project)
         if json:
             print_json(hits)

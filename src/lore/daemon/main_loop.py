@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import select
 import signal
@@ -69,6 +70,12 @@ def trim() -> None:
     """Return freed memory to the system."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def freeze() -> None:
+    """Exempt what is loaded from garbage collection: visiting it took 5 % of a recall."""
+    gc.collect()
+    gc.freeze()
 
 
 BEAT_S = 2.0
@@ -158,6 +165,8 @@ class Daemon:
             beats += 1
             if beats % _BEATS_TO_TRIM == 0:
                 trim()
+            if beats == _BEATS_TO_TRIM:
+                freeze()
         self.stopping.set()
         until = time.monotonic() + GRACE_S
         self._memory.digest.interrupt()

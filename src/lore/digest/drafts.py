@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lore.embed import Embedder
 from lore.index.vector_index import VectorFilter
+from lore.lazy_dataclass import dataclass
 from lore.llm import Summarizer
 from lore.records import TRUST, UNASKED_TRUST, EdgeKind, Extract, FragmentKind, Message, Segment
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lore.digest.drafts import NearestSearch, Scores
 from lore.digest.fragment_edits import required_trust
 from lore.index.vector_index import VectorFilter
+from lore.lazy_dataclass import dataclass
 from lore.records import Fragment, FragmentKind
 from lore.store import fragments, items
 from lore.store.database import Connection
@@ -110,10 +110,12 @@ def is_duplicate(
         return True
     if candidate.cosine < THRESHOLDS.get(kind, DEFAULT_THRESHOLD):
         return False
+    if not entities.values_agree(content, fragment.content):
+        return False
     takes_back, took_back = (
         instructions.find_withdrawal(text) is not None for text in (content, fragment.content)
     )
-    return entities.values_agree(content, fragment.content) and takes_back == took_back
+    return takes_back == took_back
 
 
 _KEY_FIELDS: Mapping[FragmentKind, tuple[str, ...]] = {

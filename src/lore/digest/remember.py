@@ -7,7 +7,7 @@ stored beside it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lore import projects
 from lore.digest import fragment_edits, placement
@@ -16,6 +16,7 @@ from lore.digest.fragment_edits import required_trust
 from lore.digest.placement import Candidate, Placement
 from lore.embed import Embedder
 from lore.errors import EmbedderError
+from lore.lazy_dataclass import dataclass
 from lore.projects import ProjectFinder
 from lore.records import TRUST, UNASKED_TRUST, Draft, Storing
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor

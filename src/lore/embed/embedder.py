@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lore.embed.local import LocalEmbedder
 from lore.embed.models import find_model, find_weights, model_names
+from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,14 +69,16 @@ class NoEmbedder:
 _KEYWORDS_ONLY = "searching by keywords only"
 
 
-def open_embedder(settings: Settings) -> OpenedEmbedder:
+def open_embedder(settings: Settings, *, short_lived: bool = False) -> OpenedEmbedder:
     """Return the embedder that the settings name; no model is loaded yet.
+
+    A `short_lived` process embeds a few texts only.
 
     The local one falls back to keywords only, with a notice. Any other that is not usable raises
     `EmbedderError`; there is never a silent change to another.
     """
     if settings.embed_provider == "local":
-        return _open_local(settings)
+        return _open_local(settings, short_lived=short_lived)
     return OpenedEmbedder(_open_chosen(settings), "")
 
 
@@ -93,7 +95,7 @@ def _open_chosen(settings: Settings) -> Embedder:
     return NoEmbedder()
 
 
-def _open_local(settings: Settings) -> OpenedEmbedder:
+def _open_local(settings: Settings, *, short_lived: bool) -> OpenedEmbedder:
     model = find_model("local", settings.embed_model)
     if model is None:
         names = ", ".join(model_names("local"))
@@ -111,7 +113,7 @@ def _open_local(settings: Settings) -> OpenedEmbedder:
         return _keywords_only(
             f"No embedding model is installed: {_KEYWORDS_ONLY}. 'lore model install' adds it."
         )
-    return OpenedEmbedder(LocalEmbedder(model, folder, settings), "")
+    return OpenedEmbedder(LocalEmbedder(model, folder, settings, short_lived=short_lived), "")
 
 
 def _keywords_only(notice: str) -> OpenedEmbedder:

@@ -8,11 +8,12 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from lore.errors import WeightsRejected
+from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ import stat
 import struct
 import time
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -36,6 +36,7 @@ from lore.index.quantization import (
     sign_planes,
     word_count,
 )
+from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,7 +188,7 @@ class Rows:
 class Views:
     """Read-only arrays over the blocks of one mapping; they keep it alive."""
 
-    def __init__(self, buffer: mmap.mmap | bytearray, layout: Layout, blocks: int) -> None:
+    def __init__(self, buffer: mmap.mmap | NDArray[np.uint8], layout: Layout, blocks: int) -> None:
         def column(name: str, kind: type, *inner: int) -> NDArray[Any]:
             shape = (blocks, *(inner or (BLOCK_ROWS,)))
             item = np.dtype(kind).itemsize
@@ -261,6 +262,11 @@ class Storage(Protocol):
         """Sync what was written so far to the disk."""
 
 
+def _zeros(size: int) -> NDArray[np.uint8]:
+    """Return memory that the system provides page by page, as it is used."""
+    return np.zeros(size, np.uint8)
+
+
 class MemoryStorage:
     """Private storage, used where the folder cannot be written."""
 
@@ -268,7 +274,7 @@ class MemoryStorage:
         self.stamp = stamp
         self.layout = Layout(stamp.dimension)
         blocks = source.views.blocks if source else 1
-        self._bytes = bytearray(self.layout.size(blocks))
+        self._bytes = _zeros(self.layout.size(blocks))
         self.views = Views(self._bytes, self.layout, blocks)
         if source is not None:
             for offset in range(MEAN_OFFSET, len(self._bytes), self.layout.block_bytes):
@@ -278,17 +284,17 @@ class MemoryStorage:
 
     def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes at `offset`."""
-        return bytes(memoryview(self._bytes)[offset : offset + size])
+        return self._bytes[offset : offset + size].tobytes()
 
     def write(self, offset: int, data: bytes) -> None:
         """Write all of `data` at `offset`, which lies within the reserved rows."""
-        self._bytes[offset : offset + len(data)] = data
+        self._bytes[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
 
     def reserve(self, rows: int) -> None:
         """Grow until `rows` fit; older views keep their bytes."""
         if rows > self.views.capacity:
             blocks = max(self.layout.blocks_for(rows), self.views.blocks * 2)
-            grown = bytearray(self.layout.size(blocks))
+            grown = _zeros(self.layout.size(blocks))
             grown[: len(self._bytes)] = self._bytes
             self._bytes = grown
             self.views = Views(grown, self.layout, blocks)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from lore.index.quantization import (
     SlotLookup,
     best_first,
     candidate_count,
+    distinct,
     dot_codes,
     encode,
     nearest_by_sign,
@@ -31,15 +33,16 @@ from lore.index.quantization import (
     unit_rows,
 )
 from lore.index.vector_file import FileStorage, Header, MemoryStorage, Rows, Stamp, Views
+from lore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 
-# Measured per row at 384 dimensions: gathering a code 0.2 us, scanning codes in sequence 0.02 us,
+# Measured per row at 384 dimensions: gathering a code 0.08 us, scanning codes in sequence 0.02 us,
 # scanning signs 0.009 us. Scanning this many rows costs as much as gathering one.
-CODES_PER_GATHER = 4
+CODES_PER_GATHER = 5
 SIGNS_PER_GATHER = 32
 # Up to this many values are compared one by one, which is faster than a set lookup.
 FEW_VALUES = 8
@@ -125,7 +128,7 @@ class Snapshot:
         return nearest_by_sign(self.views.planes, query, allowed, wanted)
 
     def scores(self, unit: Float32s, slots: Int64s) -> Float32s:
-        """Return the int8 cosine of each slot with the query."""
+        """Return the int8 cosine of each slot with the query; the slots are in order."""
         code, scale = encode(unit)
         if len(slots) * CODES_PER_GATHER > self.count:
             dots = self._scan(code[0])[slots]
@@ -156,10 +159,11 @@ class Snapshot:
 
     def _gather(self, code: NDArray[np.int8], slots: Int64s) -> Float32s:
         dots = np.empty(len(slots), np.float32)
-        for start in range(0, len(slots), BLOCK_ROWS):
-            part = slots[start : start + BLOCK_ROWS]
-            rows = self.views.codes[np.divmod(part, BLOCK_ROWS)]
-            dots[start : start + len(part)] = dot_codes(code, rows)
+        blocks = -(-self.count // BLOCK_ROWS)
+        ends = np.searchsorted(slots, np.arange(1, blocks + 1) * BLOCK_ROWS).tolist()
+        for block, (start, end) in enumerate(pairwise((0, *ends))):
+            rows = self.views.codes[block].take(slots[start:end] - block * BLOCK_ROWS, axis=0)
+            dots[start:end] = dot_codes(code, rows)
         return dots
 
 
@@ -288,7 +292,7 @@ class VectorIndex:
         applied: rows of the erased items that another process has read, but not yet appended, are
         then refused.
         """
-        wanted = np.unique(np.fromiter(ns, np.int64))
+        wanted = distinct(np.fromiter(ns, np.int64))
         with self._state:
             try:
                 if self.private:
@@ -334,7 +338,7 @@ class VectorIndex:
         unit = unit_rows(query)
         with self._state:
             snapshot = self._snapshot()
-            only = None if where is None or where.ns is None else np.unique(where.ns)
+            only = None if where is None or where.ns is None else distinct(where.ns)
             named = None if only is None else snapshot.slots_of(only.astype(np.int64))
         slots = snapshot.candidates(unit, PASSAGES * k, snapshot.filter_rows(where, named))
         row_scores = snapshot.scores(unit, slots)
@@ -353,7 +357,7 @@ class VectorIndex:
         wanted, places = np.unique(ns, return_inverse=True)
         with self._state:
             snapshot = self._snapshot()
-            slots = snapshot.slots_of(wanted)
+            slots = np.sort(snapshot.slots_of(wanted))
         numbers = snapshot.views.n[np.divmod(slots, BLOCK_ROWS)]
         scores = np.full(len(wanted), -np.inf)
         row_scores = snapshot.scores(unit_rows(query), slots)
@@ -502,7 +506,7 @@ class VectorIndex:
         the leftovers.
         """
         storage, count = self._storage, header.count + len(rows)
-        replaced = _snapshot_of(storage, header, self._lookup).slots_of(np.unique(rows.n))
+        replaced = _snapshot_of(storage, header, self._lookup).slots_of(distinct(rows.n))
         files.write_rows(storage, header.count, rows)
         if header.centred:
             files.fill_planes(storage, header.count, count, files.read_mean(storage))
@@ -537,7 +541,7 @@ class VectorIndex:
 
     def _erase(self, storage: files.Storage, header: Header, ns: Int64s, through_seq: int) -> None:
         lookup = self._lookup if storage is self._storage else SlotLookup()
-        slots = _snapshot_of(storage, header, lookup).slots_of(np.unique(ns))
+        slots = _snapshot_of(storage, header, lookup).slots_of(distinct(ns))
         files.erase_slots(storage, slots)
         files.erase_leftovers(storage, header.count)
         if isinstance(storage, FileStorage):

@@ -120,8 +120,12 @@ class Memory:
         embedder: Embedder | None = None,
         now: clock.Clock = clock.now,
         create: bool = True,
+        short_lived: bool = False,
     ) -> Self:
-        """Open the memory in a home folder; create the folder if it is missing."""
+        """Open the memory in a home folder; create the folder if it is missing.
+
+        With `short_lived` the model loads faster and embeds slower: for a process that asks once.
+        """
         warning = ""
         if config is None:
             loaded = settings.load(home=Path(home) if home else None, project_dir=Path.cwd())
@@ -142,7 +146,11 @@ class Memory:
         )
         try:
             redactor = open_redactor(config)
-            opened = OpenedEmbedder(embedder, "") if embedder else open_embedder(config)
+            opened = (
+                OpenedEmbedder(embedder, "")
+                if embedder
+                else open_embedder(config, short_lived=short_lived)
+            )
             usable = opened.embedder
             embedding_queue.adopt_embedder(database, usable)
             maintenance.schedule_maintenance(database)

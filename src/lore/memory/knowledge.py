@@ -97,6 +97,7 @@ class Knowledge(MemoryPart):
         )  # fmt: skip
         if placed.replaced:
             self._sources.drop_hidden([placed.replaced])
+        self._context.catch_up()  # the vector is at hand
         with self._database.read() as db:
             return item_details.remember_result(db, placed.id, placed.outcome, placed.similar)
 

@@ -12,7 +12,6 @@ import os
 import sys
 
 from lore.proxy.address import API_PREFIX, find_address
-from lore.proxy.daemon_client import DaemonCall
 from lore.proxy.pager import is_paged, print_paged
 
 TYPE_CHECKING = False  # as type checkers read it; importing `typing` would double the start-up
@@ -92,6 +91,8 @@ def _ask(
         "terminals": [sys.stdout.isatty(), sys.stderr.isatty()],
         "stdin": _read_stdin() if "-" in rest else None,
     }
+    from lore.proxy.daemon_client import DaemonCall  # it imports `socket`
+
     body = json.dumps(request).encode()
     status, answer = DaemonCall().post(
         address, COMMAND_PATH, body, {}, _TIMEOUT_S, check_health=True

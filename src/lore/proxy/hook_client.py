@@ -13,7 +13,6 @@ import sys
 import time
 
 from lore.proxy.address import API_PREFIX, Address, find_address
-from lore.proxy.daemon_client import DaemonCall, percent_encode
 
 TYPE_CHECKING = False  # Events whose response the agent waits for.
 
@@ -174,6 +173,8 @@ def _post_in_background(event: str, address: Address) -> None:
 
 
 def _post(event: str, address: Address, body: bytes, within_s: float) -> tuple[int, bytes]:
+    from lore.proxy.daemon_client import DaemonCall, percent_encode  # it imports `socket`
+
     headers = {
         "x-lore-within-ms": str(int(within_s * 1000)),
         "x-lore-project": percent_encode(os.getcwd()),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
+from lore.lazy_dataclass import dataclass
 from lore.recall import confidence, presentation, time_spans
 from lore.recall.candidates import Bounds
 from lore.recall.features import FEW
@@ -44,6 +44,8 @@ RELEVANT, RELEVANT_WORDS = 0.45, 0.2
 share of the question's words, or that share alone where there are no vectors. (It was 0.5 with
 all-MiniLM-L6-v2, whose cosines are some 0.1 higher: none of 156 questions was below then, and 254
 of 300 asked of another data set.)"""
+
+_STANDING_PAGE = 16
 
 _HITS_JUDGED = 15
 """The best hits that this is computed from: as many as are shown by default."""
@@ -96,7 +98,7 @@ def recall(sources: Sources, request: Request) -> Answer:
             if project_n is None and session_n is not None:
                 project_n = sessions.project_of_session(db, session_n)
             standing_hits = fit_standing_instructions(
-                sources, question, instructions.current_instructions(db, project_n), db
+                sources, question, instructions.current_sizes(db, project_n), db
             )
     likely, relevant = _judge(sources, question, ranked, order[:_HITS_JUDGED])
     return Answer(
@@ -239,31 +241,23 @@ def list_standing(sources: Sources, project: str, question: str = "") -> list[Hi
     with sources.database.read() as db:
         project_n = project_rows.get_project(db, project) if project else None
         parsed = parse(question, sources.database.now()) if question else None
-        newest = instructions.current_instructions(db, project_n, everywhere=not project)
+        newest = instructions.current_sizes(db, project_n, everywhere=not project)
         return list(fit_standing_instructions(sources, parsed, newest, db))
 
 
 def fit_standing_instructions(
     sources: Sources,
     question: Question | None,
-    entries: list[instructions.Instruction],
+    sizes: list[instructions.InstructionSize],
     db: Connection,
 ) -> tuple[Hit, ...]:
     """Fit the instructions into their own token budget: nearest to the question first, else
     newest."""
-    if question and entries:
+    if question and sizes:
         query = sources.embed_query(question.core)
-        near = sources.cosines(query, np.array([entry.item_n for entry in entries], np.int64))
-        entries = [entries[place] for place in np.argsort(-near, kind="stable")]
-    budget = sources.settings.recall_standing_tokens
-    fitting = []
-    for entry in entries:
-        if len(entry.text) * tokens.TOKENS_PER_CHAR > budget + 1:
-            continue  # most are too long once the budget is nearly spent: not worth counting
-        size = tokens.count(entry.text)
-        if size <= budget:
-            budget -= size
-            fitting.append((entry, size))
+        near = sources.cosines(query, np.array([one.item_n for one in sizes], np.int64))
+        sizes = [sizes[place] for place in np.argsort(-near, kind="stable")]
+    fitting = _select_fitting(db, sizes, sources.settings.recall_standing_tokens)
     ids = items.ids_of(db, [entry.item_n for entry, _ in fitting])
     hits: dict[str, Hit] = {}
     for entry, size in fitting:
@@ -284,3 +278,27 @@ def fit_standing_instructions(
             origin=entry.fragment_origin or "user",
         )
     return tuple(hits.values())
+
+
+def _select_fitting(
+    db: Connection, sizes: list[instructions.InstructionSize], budget: int
+) -> list[tuple[instructions.Instruction, int]]:
+    """Return the instructions that fit into a budget, in their order, with their token counts.
+
+    Their texts are loaded page by page: most are too long once the budget is nearly spent.
+    """
+
+    def may_fit(one: instructions.InstructionSize) -> bool:
+        return one.chars * tokens.TOKENS_PER_CHAR <= budget + 1
+
+    fitting = []
+    waiting = [one for one in sizes if may_fit(one)]
+    while waiting:
+        page, rest = waiting[:_STANDING_PAGE], waiting[_STANDING_PAGE:]
+        for entry in instructions.load(db, [one.n for one in page]):
+            size = tokens.count(entry.text)
+            if size <= budget:
+                budget -= size
+                fitting.append((entry, size))
+        waiting = [one for one in rest if may_fit(one)]
+    return fitting

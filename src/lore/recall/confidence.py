@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lore.lazy_dataclass import dataclass
+from lore.recall import fusion
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +75,6 @@ def describe(scores: Floats, features: Mapping[str, Floats]) -> Floats:
 @cache
 def load_confidence() -> ConfidenceModel:
     """Return the model shipped with the package."""
-    text = (resources.files("lore") / "data" / "confidence.json").read_text("utf-8")
-    raw = json.loads(text)
+    raw = fusion.read_data("confidence")
     arrays = {key: np.array(raw[key], np.float64) for key in ("mean", "deviation", "weights")}
     return ConfidenceModel(**arrays, bias=raw["bias"], none=raw["none"])

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lore.lazy_dataclass import dataclass
 from lore.recall import fusion
 from lore.recall.fusion import Scores
 from lore.records import NOTE_EDGES, EdgeKind

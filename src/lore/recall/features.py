@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, takewhile
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore import clock
+from lore.lazy_dataclass import dataclass
 from lore.recall import fusion
 from lore.recall.candidates import Pool
 from lore.recall.question import Question, exact_names

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lore.lazy_dataclass import dataclass
+
 Scores = NDArray[np.float64]
+
+_DATA = Path(__file__).parents[1] / "data"
 
 CLIPPED = 8.0
 """Deviations from the mean that a feature may count: a rare one would outweigh all others."""
@@ -54,30 +58,35 @@ class RankingModel:
 
     def score(self, features: Mapping[str, Scores]) -> Scores:
         """Return the score of each candidate."""
-        return np.asarray(self._direct(features).sum(axis=1) + self.interaction(features))
+        standard = self._standardised(features)
+        return np.asarray((standard * self.linear).sum(axis=1) + self._interaction(standard))
 
     def contributions(self, features: Mapping[str, Scores]) -> Scores:
         """Return what each feature of each candidate adds directly."""
-        return self._direct(features)
+        return np.asarray(self._standardised(features) * self.linear)
 
     def interaction(self, features: Mapping[str, Scores]) -> Scores:
         """Return what the hidden layer adds to each candidate."""
-        layer = np.tanh(self._standardised(features) @ self.hidden + self.hidden_bias)
-        return np.asarray(layer @ self.output)
+        return self._interaction(self._standardised(features))
 
-    def _direct(self, features: Mapping[str, Scores]) -> Scores:
-        return np.asarray(self._standardised(features) * self.linear)
+    def _interaction(self, standard: Scores) -> Scores:
+        return np.asarray(np.tanh(standard @ self.hidden + self.hidden_bias) @ self.output)
 
     def _standardised(self, features: Mapping[str, Scores]) -> Scores:
         matrix = np.column_stack([features[name] for name in self.names])
         return np.clip((matrix - self.mean) / self.deviation, -CLIPPED, CLIPPED)
 
 
+def read_data(name: str) -> dict[str, Any]:
+    """Return the content of a data file of the package."""
+    content: dict[str, Any] = json.loads((_DATA / f"{name}.json").read_bytes())
+    return content
+
+
 @cache
 def load_ranking(name: str = "ranking") -> RankingModel:
     """Return the model that ranks messages, or the one that does so without vectors."""
-    text = (resources.files("lore") / "data" / f"{name}.json").read_text("utf-8")
-    raw = json.loads(text)
+    raw = read_data(name)
     arrays = {
         key: np.array(raw.pop(key), np.float64)
         for key in ("mean", "deviation", "linear", "hidden", "hidden_bias", "output")
@@ -88,8 +97,7 @@ def load_ranking(name: str = "ranking") -> RankingModel:
 @cache
 def load_model(name: str, part: str = "") -> LinearModel:
     """Return a linear model shipped with the package, or one part of it."""
-    text = (resources.files("lore") / "data" / f"{name}.json").read_text("utf-8")
-    raw = json.loads(text)
+    raw = read_data(name)
     weights = raw.pop("weights")
     if part:
         weights = weights[part]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from lore.lazy_dataclass import dataclass
 from lore.recall.features import Floats, needle
 from lore.recall.question import Question
 from lore.recall.sources import plain

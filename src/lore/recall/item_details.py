@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Literal
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound
+from lore.lazy_dataclass import dataclass
 from lore.recall import time_spans
 from lore.records import (
     TRUST,

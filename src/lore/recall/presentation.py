@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lore.lazy_dataclass import dataclass
 from lore.recall import hit_selection
 from lore.recall.features import EXCERPT_TOKENS, Floats, needle, within
 from lore.recall.hit_selection import Limits, Selection
@@ -40,6 +41,7 @@ from lore.store import (
 from lore.store.database import Connection
 from lore.store.keywords import stem
 from lore.text import goals, message_features, passages, tokens, words
+from lore.text.regex import compile_lazy
 
 if TYPE_CHECKING:
     from lore.recall.ranking import Ranked
@@ -94,7 +96,7 @@ _CLEARLY = 2
 shown in its place. Chosen by hand."""
 
 _ANNOUNCED_WORDS = 40
-_ANNOUNCED = re.compile(
+_ANNOUNCED = compile_lazy(
     r"\W*(?:(?:ok(?:ay)?|sure|right|good|now|first|next|so|great)\b[,.!]? ?)*"
     r"(?:let me|let's|i'll|i will|i'm going to|i am going to|looking|checking|reading|searching)\b",
     re.IGNORECASE,
@@ -168,6 +170,7 @@ def _hits(
         **fragments.by_number(db, ns),
     }
     session_ns = {int(rows.sessions[place]) for place in places} - {0}
+    fragment_ns = [n for n in ns if isinstance(records.get(n), Fragment)]
     context = _HitContext(
         db,
         sessions.get_sessions(db, sorted(session_ns)),
@@ -175,6 +178,7 @@ def _hits(
         options.trusted_only,
         _Excerpts(db, question, ranked, ns),
         options.among,
+        _load_ancestors(db, fragment_ns),
     )
     lines = _line_sources(db, [n for n in ns if isinstance(records.get(n), Distillation)])
     for place in places:
@@ -193,6 +197,13 @@ def _hits(
         if n in lines:
             hit = _with_selected_lines(hit, lines[n], question, ranked.pool.rarity, shown)
         yield place, replace(hit, signals=signals_of(ranked, place)) if options.explain else hit
+
+
+def _load_ancestors(db: Connection, ns: Sequence[int]) -> dict[int, list[Fragment]]:
+    """Return the ancestors of each of the fragments, oldest first."""
+    above = graph.ancestors_of(db, ns) if ns else {}
+    loaded = fragments.by_number(db, sorted({one for line in above.values() for one in line}))
+    return {n: [loaded[one] for one in sorted(line) if one in loaded] for n, line in above.items()}
 
 
 def _line_sources(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
@@ -262,12 +273,15 @@ class _Excerpts:
 
 @dataclass(frozen=True, slots=True)
 class _HitContext:
+    """What the hits of one page have in common."""
+
     db: Connection
     sessions: dict[int, Session]
     projects: dict[int, Project]
     trusted_only: bool
     excerpts: _Excerpts
     among: frozenset[int] | None
+    ancestors: dict[int, list[Fragment]]
 
     def may_show(self, n: int) -> bool:
         """Return whether an item is within the filters of the question."""
@@ -289,8 +303,7 @@ class _HitContext:
 
     def above(self, n: int) -> list[Fragment]:
         """Return the ancestors of a fragment that may be named."""
-        ancestors = fragments.by_number(self.db, graph.ancestors(self.db, n)).values()
-        return [f for f in ancestors if not self.trusted_only or f.trust >= UNASKED_TRUST]
+        return [f for f in self.ancestors[n] if not self.trusted_only or f.trust >= UNASKED_TRUST]
 
     def project_name(self, project_id: str | None) -> str:
         return next((p.name for p in self.projects.values() if p.id == project_id), "")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
 from lore.errors import InvalidInput
+from lore.lazy_dataclass import dataclass
 from lore.recall.time_spans import MONTHS, Span, spans
 from lore.text import words
 from lore.text.regex import compile_lazy

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
+from lore.lazy_dataclass import dataclass
 from lore.recall import features, fusion
 from lore.recall.candidates import Bounds, Pool, gather
 from lore.recall.features import Floats

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log
 
@@ -12,6 +11,7 @@ import numpy as np
 from lore import clock
 from lore.errors import InvalidInput
 from lore.index.vector_index import VectorFilter
+from lore.lazy_dataclass import dataclass
 from lore.recall import deep_search, fusion, item_details, presentation, time_spans
 from lore.recall.candidates import Bounds
 from lore.recall.deep_search import Direct, Graph

@@ -36,7 +36,7 @@ def gather_briefing(
     Everything is from trusted origins.
     """
     standing = fit_standing_instructions(
-        sources, None, instructions.current_instructions(db, project_n), db
+        sources, None, instructions.current_sizes(db, project_n), db
     )
     return SessionBriefing(
         standing, _recent_sessions(db, project_n, without), _trusted_roots(db, project_n)

@@ -492,12 +492,12 @@ class RuleSet:
 
 
 @cache
-def rule_set(without: frozenset[str] = frozenset()) -> RuleSet:
+def rule_set(without: frozenset[str]) -> RuleSet:
     """Return the compiled rules without some families; measurements switch families off."""
     return RuleSet(without)
 
 
-_WORD = group_numbers(rule_set().pattern)["word"]
+_WORD = group_numbers(rule_set(frozenset()).pattern)["word"]
 """The number of the group that holds the name; families switched off keep their groups."""
 
 

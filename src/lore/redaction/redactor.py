@@ -158,6 +158,10 @@ _BOUNDS = (r"\b", rf"(?:\\+[nrtbf]|{ANSI_COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{
 _FORMATS_PER_PATTERN = 16
 """Formats in one pattern with groups; with all of them in one it is a hundred times slower."""
 
+SHORTEST_KEY, _SHORT_TEXT = 15, 1_000
+"""Bytes of the shortest key, which has no space within; a short text, such as a question, without
+so long a word is not searched for keys: compiling their formats takes 10 ms."""
+
 _JUDGED_BYTES = 4_096
 """Bytes of a secret that are checked against the shape of examples."""
 
@@ -304,6 +308,8 @@ def _next_format(data: bytes, at: int) -> tuple[int, int, KeyFormat] | None:
 
 
 def _find_formats(data: bytes) -> Iterator[Span]:
+    if len(data) <= _SHORT_TEXT and not _has_long_word(data):
+        return
     at = 0
     while hit := _next_format(data, at):
         start, end, key_format = hit
@@ -318,6 +324,10 @@ def _find_formats(data: bytes) -> Iterator[Span]:
             # A word before a key may have matched as one key: search for the key alone.
             joint = _WORD_JOINT.search(data, start, end) if key_format.mixed else None
             at = joint.start() if joint and joint.start() > start else end
+
+
+def _has_long_word(data: bytes) -> bool:
+    return any(len(word) >= SHORTEST_KEY for word in data.split())
 
 
 def _is_real_key(key_format: KeyFormat, secret: bytes, before: bytes) -> bool:

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from lore import clock
 from lore.records import Edge, EdgeKind
 from lore.store.codec import unpack_record
-from lore.store.sqlite import Connection, Row, among, full_text, id_text, int_array, text_array
+from lore.store.sqlite import (
+    Connection,
+    Row,
+    among,
+    bound_values,
+    full_text,
+    id_text,
+    int_array,
+    text_array,
+)
 from lore.text import entities
 from lore.text.entities import Mention
 
@@ -125,13 +134,24 @@ def subtree(db: Connection, n: int, *, max_depth: int = _MAX_DEPTH) -> list[tupl
 
 def ancestors(db: Connection, n: int) -> list[int]:
     """Return the ancestors of a fragment, from its root down to its parent."""
-    sql = (
-        "WITH RECURSIVE above (n, distance) AS (SELECT :n, 0 UNION"
-        " SELECT e.source_n, a.distance + 1 FROM above a JOIN edges e ON e.target_n = a.n"
-        " WHERE e.kind = 'hierarchical' AND a.distance < :deepest)"
-        " SELECT n FROM above WHERE distance > 0 ORDER BY distance DESC"
+    return ancestors_of(db, [n])[n]
+
+
+def ancestors_of(db: Connection, ns: Sequence[int]) -> dict[int, list[int]]:
+    """Return the ancestors of each of the fragments, from its root down to its parent."""
+    rows = db.rows(
+        "WITH RECURSIVE above (below, n, distance) AS (SELECT value, value, 0"
+        f" FROM ({bound_values('ns')}) UNION"
+        " SELECT a.below, e.source_n, a.distance + 1 FROM above a JOIN edges e"
+        " ON e.target_n = a.n WHERE e.kind = 'hierarchical' AND a.distance < :deepest)"
+        " SELECT below, n FROM above WHERE distance > 0 ORDER BY distance DESC",
+        ns=int_array(ns),
+        deepest=_MAX_DEPTH,
     )
-    return db.column(sql, n=n, deepest=_MAX_DEPTH)
+    above: dict[int, list[int]] = {n: [] for n in ns}
+    for below, n in rows:
+        above[below].append(n)
+    return above
 
 
 _MAX_LINKED_CHARS = 2_000

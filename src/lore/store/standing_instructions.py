@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple, TypeVar
 
 from lore.records import TRUST, Origin
 from lore.store import items
 from lore.store.codec import unpack_json
 from lore.store.sqlite import Connection, Row, among, int_array
 from lore.text import instructions, words
+
+T = TypeVar("T")
 
 _MAX_READ = 1_000
 """At most this many are read, newest first; a withdrawal is newer than what it withdraws."""
@@ -55,6 +57,14 @@ def remove(db: Connection, item_ns: Sequence[int]) -> list[int]:
     return sorted({row[0] for row in rows})
 
 
+class InstructionSize(NamedTuple):
+    """The number of an instruction, that of its item, and the characters of its text."""
+
+    n: int
+    item_n: int
+    chars: int
+
+
 def current_instructions(
     db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
 ) -> list[Instruction]:
@@ -63,9 +73,52 @@ def current_instructions(
     Instructions are left out if the user withdrew them later or reworded the fragment made of them,
     and so are sentences that only withdraw. A less trusted origin withdraws nothing.
     """
-    rows = _newest(db, project_n, everywhere=everywhere)
-    hidden = _resolve(db, rows, everywhere=everywhere).hidden
-    return _load(db, [n for n, *_ in rows if n not in hidden][:limit])
+    return load(db, _current(db, project_n, everywhere=everywhere)[:limit])
+
+
+def current_sizes(
+    db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
+) -> list[InstructionSize]:
+    """Return the sizes of the instructions that apply to a project, or to any, newest first."""
+    ns = _current(db, project_n, everywhere=everywhere)[:limit]
+    rows = db.rows(
+        f"SELECT n, item_n, length(text) FROM standing WHERE {among('n', 'ns')}", ns=int_array(ns)
+    )
+    by_n = {row[0]: InstructionSize._make(row) for row in rows}
+    return [by_n[n] for n in ns]
+
+
+def _current(db: Connection, project_n: int | None, *, everywhere: bool) -> tuple[int, ...]:
+    """Return the numbers of the instructions that apply, newest first."""
+
+    def compute() -> tuple[int, ...]:
+        rows = _newest(db, project_n, everywhere=everywhere)
+        hidden = _compute_outcome(db, rows, everywhere=everywhere).hidden
+        return tuple(n for n, *_ in rows if n not in hidden)
+
+    return _computed_once(db, ("current", project_n, everywhere), compute)
+
+
+_computed: dict[tuple[Any, ...], Any] = {}
+"""What was computed of the instructions of a store: they seldom change, and matching them with
+withdrawals would take most of the time of a recall. No text is cached."""
+
+_MAX_COMPUTED = 64
+
+
+def _computed_once(db: Connection, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
+    """Return a cached value, computed again once an instruction was added, moved or removed."""
+    state = db.find(
+        "SELECT count(*), max(n), sum(n), sum(n * coalesce(project_n, 0)),"
+        " sum(created_at & 4294967295) FROM standing"
+    )
+    whole_key = (str(db.path), state, *key)
+    if whole_key not in _computed:
+        if len(_computed) >= _MAX_COMPUTED:
+            _computed.clear()
+        _computed[whole_key] = compute()
+    value: T = _computed[whole_key]
+    return value
 
 
 def has_any_since(db: Connection, at_us: int) -> bool:
@@ -82,19 +135,33 @@ def withdrawn_items(db: Connection, item_ns: Sequence[int]) -> set[int]:
     if not _may_be_withdrawn(db, [text for *_, text in own]):
         return set()
     # Only the newest of repeated instructions was judged; its result holds for all of them.
-    withdrawn = _resolve(db, _newest(db, None, everywhere=True), everywhere=True).withdrawn
+    withdrawn = _computed_once(db, ("withdrawn",), lambda: _find_all_withdrawn(db))
     return {n for n, *statement, _ in own if tuple(statement) in withdrawn} - {
         n for n, *statement, _ in own if tuple(statement) not in withdrawn
     }
+
+
+def _find_all_withdrawn(db: Connection) -> frozenset[tuple[int | None, str]]:
+    return _compute_outcome(db, _newest(db, None, everywhere=True), everywhere=True).withdrawn
 
 
 def _may_be_withdrawn(db: Connection, rules: Sequence[str]) -> bool:
     """Return whether a withdrawal has the words of a rule; most memories have few withdrawals."""
     if not rules:
         return False
-    sentences = db.column("SELECT text FROM standing WHERE withdraws = 1")
-    withdrawals = [one for text in sentences if (one := instructions.find_withdrawal(text))]
-    return bool(withdrawals) and instructions.may_withdraw(withdrawals, rules)
+
+    def compute() -> list[frozenset[int]]:
+        sentences = db.column("SELECT text FROM standing WHERE withdraws = 1")
+        withdrawals = [one for text in sentences if (one := instructions.find_withdrawal(text))]
+        return [_hashes(instructions.content_words(one.withdrawn)) for one in withdrawals]
+
+    withdrawn = _computed_once(db, ("withdrawn words",), compute)
+    contents = [_hashes(instructions.content_words(rule)) for rule in rules] if withdrawn else []
+    return any(meant <= content for content in contents for meant in withdrawn)
+
+
+def _hashes(some_words: Iterable[str]) -> frozenset[int]:
+    return frozenset(map(hash, some_words))
 
 
 def _newest(db: Connection, project_n: int | None, *, everywhere: bool) -> list[Row]:
@@ -116,7 +183,7 @@ def _newest(db: Connection, project_n: int | None, *, everywhere: bool) -> list[
     )
 
 
-def _load(db: Connection, ns: Sequence[int]) -> list[Instruction]:
+def load(db: Connection, ns: Sequence[int]) -> list[Instruction]:
     """Return the instructions with these numbers, in their order."""
     rows = db.rows(
         "SELECT s.n, s.item_n, s.text, s.created_at, f.origin, p.id, t.id FROM standing s"
@@ -153,27 +220,9 @@ class _Outcome(NamedTuple):
     """The projects and digests of the withdrawn ones."""
 
 
-_outcomes: dict[int, _Outcome] = {}
-"""Outcomes by the hash of the rows that they were computed from: instructions seldom change, and
-matching them with withdrawals would take most of the time of a recall. No text is cached."""
-
-_MAX_OUTCOMES = 64
-
-
-def _resolve(db: Connection, rows: Sequence[Row], *, everywhere: bool) -> _Outcome:
-    """Return which instructions no longer apply; the rows are ordered newest first."""
-    key = hash((str(db.path), everywhere, *rows))
-    outcome = _outcomes.get(key)
-    if outcome is None:
-        if len(_outcomes) >= _MAX_OUTCOMES:
-            _outcomes.clear()
-        outcome = _outcomes[key] = _compute_outcome(db, rows, everywhere=everywhere)
-    return outcome
-
-
 def _compute_outcome(db: Connection, rows: Sequence[Row], *, everywhere: bool) -> _Outcome:
     ns, _, project_ns, digests, _, withdraws = zip(*rows, strict=True) if rows else ((),) * 6
-    candidates = _load(db, ns)
+    candidates = load(db, ns)
     former = _former_words(db, candidates)
     withdrawals = {
         place: withdrawal

@@ -144,8 +144,8 @@ def match_rules(withdrawal: Withdrawal, rules: Sequence[str]) -> list[int]:
     fitting = [place for place, rule in enumerate(rules) if _fits(withdrawal, rule)]
     if withdrawal.form == "instead" or not fitting:
         return fitting
-    withdrawn = _content(withdrawal.withdrawn)
-    contents = {place: _content(rules[place]) for place in fitting}
+    withdrawn = content_words(withdrawal.withdrawn)
+    contents = {place: content_words(rules[place]) for place in fitting}
     whole = [place for place in fitting if contents[place] <= withdrawn]
     chosen = whole or fitting
     return chosen if all(_alike(contents[chosen[0]], contents[place]) for place in chosen) else []
@@ -153,22 +153,16 @@ def match_rules(withdrawal: Withdrawal, rules: Sequence[str]) -> list[int]:
 
 def is_same_rule(one: str, other: str) -> bool:
     """Return whether two sentences are duplicates of one rule."""
-    return _alike(_content(one), _content(other))
+    return _alike(content_words(one), content_words(other))
 
 
 def _build_withdrawal(form: Form, withdrawn: str, sentence: str) -> Withdrawal | None:
-    return Withdrawal(form, withdrawn.strip(), sentence) if _content(withdrawn) else None
-
-
-def may_withdraw(withdrawals: Sequence[Withdrawal], rules: Sequence[str]) -> bool:
-    """Return whether any of the rules has all the words that a withdrawal means; a quick test."""
-    meant = [_content(one.withdrawn) for one in withdrawals]
-    return any(words_ <= content for content in map(_content, rules) for words_ in meant)
+    return Withdrawal(form, withdrawn.strip(), sentence) if content_words(withdrawn) else None
 
 
 def _fits(withdrawal: Withdrawal, rule: str) -> bool:
-    withdrawn = _content(withdrawal.withdrawn)
-    if not withdrawn <= _content(rule):
+    withdrawn = content_words(withdrawal.withdrawn)
+    if not withdrawn <= content_words(rule):
         return False
     if withdrawal.form == "instead":
         return _is_replaced(withdrawal, withdrawn, rule)
@@ -188,16 +182,16 @@ def _requires(rule: str, withdrawn: str) -> bool:
     if not _re.denied.search(rule):
         return True
     condition = _re.condition.search(rule)
-    first = next((stem for word in words.split(withdrawn) for stem in _content(word)), "")
-    return bool(condition) and first in _content(rule[condition.end() :] if condition else "")
+    first = next((stem for word in words.split(withdrawn) for stem in content_words(word)), "")
+    return bool(condition) and first in content_words(rule[condition.end() :] if condition else "")
 
 
 def _is_replaced(withdrawal: Withdrawal, withdrawn: frozenset[str], rule: str) -> bool:
     """Return whether a rule asks for the replaced thing and for nothing else."""
     rejected = _re.rejected.search(rule)
-    if rejected and withdrawn & _content(rule[rejected.end() :]):
-        return bool(withdrawn & _content(rule[: rejected.start()]))
-    remaining = _content(rule) - _content(withdrawal.sentence)
+    if rejected and withdrawn & content_words(rule[rejected.end() :]):
+        return bool(withdrawn & content_words(rule[: rejected.start()]))
+    remaining = content_words(rule) - content_words(withdrawal.sentence)
     behind = withdrawal.sentence.partition(withdrawal.withdrawn)[2]
     broad = bool(_re.broad.search(withdrawal.sentence)) and not _scoped(
         f"{withdrawal.withdrawn} {behind}"
@@ -209,10 +203,11 @@ def _scoped(rule: str) -> frozenset[str]:
     """Return the words of a rule that say where or when it applies."""
     rule_words = words.split(rule)
     start = next((i for i, word in enumerate(rule_words) if word in _SCOPE), len(rule_words))
-    return _content(" ".join(rule_words[start:]))
+    return content_words(" ".join(rule_words[start:]))
 
 
-def _content(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
+    """Return the stems of the words that say what a rule is about."""
     return frozenset(
         _stem(word)
         for word in words.split(_re.make_sure.sub(" ", text))
