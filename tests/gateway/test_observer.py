@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from lore.gateway.observer import DeferredObserver, PendingPlan
+from lore.gateway.observer import MAX_QUICK_BYTES, DeferredObserver, PendingPlan, SafeObserver
 from lore.gateway.plugin_protocol import Observer, Outcome, RequestPlan
 from lore.gateway.request_planner import MAX_QUEUED_BYTES, RequestPlanner
 from tests.gateway.test_request_planner import INCOMING, Admitting, Noting
@@ -69,6 +69,27 @@ def test_observer_is_ended_at_once_or_when_its_plan_arrives():
     late.end("aborted")
     assert noting.outcomes == ["aborted"]
     assert len(later.held) == 1
+
+
+@pytest.mark.parametrize(
+    ("ends_quickly", "headers", "body", "is_ended_now"),
+    [
+        (True, {}, b"all", True),
+        (False, {}, b"all", False),
+        (True, {"content-encoding": "gzip"}, b"all", False),
+        (True, {}, bytes(MAX_QUICK_BYTES), False),
+    ],
+)
+def test_only_what_ends_quickly_is_ended_on_the_event_loop(
+    ends_quickly: bool, headers: dict[str, str], body: bytes, is_ended_now: bool
+):
+    noting, later = Noting(), Later()
+    safe = SafeObserver(noting, later, 10, ends_quickly=ends_quickly)
+    safe.begin(200, headers)
+    safe.see(body)
+    safe.end("complete")
+    assert noting.outcomes == (["complete"] if is_ended_now else [])
+    assert len(later.held) == (not is_ended_now)
 
 
 def test_failing_observer_is_still_ended():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,15 @@ def test_events_are_the_same_for_any_chunks(data, stream):
 def test_documents_agree_with_the_event_reader(stream):
     told = [event.document() for event in read(stream, [])]
     assert [one for one in documents(stream) if one] == [one for one in told if one]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b'{"a": 1}, {"b": 2}', b'{"a": 1', b"[DONE]", b"7", b'[1], {"a": 1}', b""],
+)
+def test_data_that_is_no_object_leaves_the_other_documents(data):
+    stream = b'event: one\ndata: {"n": 1}\n\ndata: ' + data + b'\n\ndata:{"n": 2}\n\n'
+    assert [one for one in documents(stream) if one] == [{"n": 1}, {"n": 2}]
 
 
 @given(data=st.data(), stream=streams())

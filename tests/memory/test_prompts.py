@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lore.context import prompt_text
 from lore.memory import Memory
 from lore.memory.prompts import Prompts
 from lore.memory.sessions import Sessions
@@ -59,6 +61,24 @@ def injected(memory: Memory, prompt: str = PROMPT, session: str = "new", **more)
 def test_prompt_receives_related_memory(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert f"> {FINDING}" in injected(memory)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 1.0, 2.0, 4.0, 50.0])
+def test_threshold_drops_no_candidate_that_reaches_it(memory: Memory, threshold: float):
+    say(memory, "old", "Mend the login", FINDING)
+    say(memory, "other", "Where is the TTL of TokenCache?", "In auth/cache.py, in get.")
+    memory.remember("TokenCache checks the TTL in auth/cache.py.", project=HERE)
+    memory.maintenance.embed_waiting()
+    find = partial(memory.prompts.find_candidates, PROMPT, project=HERE)
+    reaching = prompt_text.select_fits(PROMPT, find(), threshold)
+    assert prompt_text.select_fits(PROMPT, find(threshold=threshold), threshold) == reaching
+    assert bool(reaching) == (threshold < 4.0)
+
+
+def test_candidates_that_cannot_reach_the_threshold_are_not_presented(memory: Memory):
+    say(memory, "old", "Mend the login", FINDING)
+    assert memory.prompts.find_candidates(PROMPT, project=HERE)
+    assert not memory.prompts.find_candidates(PROMPT, project=HERE, threshold=50.0)
 
 
 def test_empty_memory_injects_nothing(memory: Memory):

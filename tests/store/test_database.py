@@ -10,6 +10,7 @@ from lore.errors import InvalidInput, NotFound, StoreError, StoreReadOnly
 from lore.store import sqlite
 from lore.store.database import Connection, Database, open_database
 from tests.store.samples import add_fragment, open_at
+from tests.waiting import PATIENCE_S
 
 
 def count(db: Connection) -> int:
@@ -169,6 +170,25 @@ def test_close_finishes_queued_writes(tmp_path: Path, database: Database) -> Non
     database.close()
     assert future.result(5) == "1"
     database.close()
+
+
+def test_patient_writes_are_committed_in_their_order_with_the_next_write(
+    database: Database,
+) -> None:
+    order: list[int] = []
+    patient = [
+        database.submit(lambda _, n=n: order.append(n), patient=True)  # type: ignore[misc]
+        for n in range(3)
+    ]
+    database.write(lambda _: order.append(3))
+    assert all(write.done() for write in patient)
+    assert order == [0, 1, 2, 3]
+
+
+def test_patient_writes_are_committed_without_another_write(database: Database) -> None:
+    writes = [database.submit(lambda _: None, patient=True) for _ in range(600)]
+    for write in writes:
+        write.result(PATIENCE_S)
 
 
 def test_a_closed_database_raises(database: Database) -> None:

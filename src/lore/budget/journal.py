@@ -15,7 +15,7 @@ import stat
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ MAX_BYTES = 1_000_000
 
 _MAX_ATTEMPTS = 5
 """Another process may take a file for an abandoned one before it is locked."""
+
+_ENTRY_FIELDS = tuple(field.name for field in fields(Spend))
 
 _numbers = itertools.count()
 """One process may open several journals, each in a file of its own."""
@@ -52,7 +54,7 @@ class JournalRecord:
             "usd": hold.usd,
             "prompt_usd": hold.prompt_usd,
             "stored": hold.is_stored,
-            "entry": self.entry and asdict(self.entry),
+            "entry": self.entry and {name: getattr(self.entry, name) for name in _ENTRY_FIELDS},
         }
         return json.dumps(tree, default=datetime.isoformat).encode() + b"\n"
 

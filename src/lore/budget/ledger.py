@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lore import clock
@@ -86,6 +86,9 @@ _DEFAULT_OUTCOME = RequestOutcome()
 
 _MAX_NAME_CHARS = 200
 """A client may send any model name; only this much is stored."""
+
+_MAX_NAMES = 1_000
+"""Names of models, sessions and projects whose redaction is cached."""
 
 _DAY = timedelta(days=1)
 
@@ -169,7 +172,7 @@ class Ledger:
         """
         self.catalogue = catalogue
         self._background_usd = background_usd
-        self._redact = redact
+        self._redact = lru_cache(_MAX_NAMES)(redact)
         self._current_budget = current_budget or (lambda: budget_usd)
         self._database = database
         self._journal = SpendJournal(database.path, process_key())
@@ -617,8 +620,10 @@ class Ledger:
             self._submit_entry(entry, hold)
 
     def _write_journal(self, hold: RequestHold, entry: Spend | None = None) -> None:
-        redacted = replace(hold.cost, model=self._model(hold.cost.model))
-        self._journal.record(JournalRecord(replace(hold, cost=redacted), entry))
+        model = self._model(hold.cost.model)
+        if model != hold.cost.model:
+            hold = replace(hold, cost=replace(hold.cost, model=model))
+        self._journal.record(JournalRecord(hold, entry))
 
     def _adopt(self, *, at_once: bool = False) -> None:
         """Settle the requests of killed processes from time to time, by their journals."""

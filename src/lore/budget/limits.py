@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +16,7 @@ class DailyBudgetSetting:
     """Return the daily budget; reload it when the settings file changes."""
 
     def __init__(self, settings: Settings) -> None:
-        self._home, self._path = settings.home, Path(settings.home) / USER_FILE
+        self._home, self._path = settings.home, str(Path(settings.home) / USER_FILE)
         self._usd = settings.daily_budget
         self._seen = self._look()
 
@@ -30,7 +31,7 @@ class DailyBudgetSetting:
 
     def _look(self) -> tuple[int, int] | None:
         try:
-            stat = self._path.stat()
+            stat = os.stat(self._path)  # noqa: PTH116 - asked several times a request
         except OSError:
             return None
         return stat.st_mtime_ns, stat.st_size

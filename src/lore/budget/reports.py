@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lore.records import SpendCounter, SpendGroup, SpendLine
@@ -105,7 +105,7 @@ class _Tally:
     refused: int = 0
 
     def take(self, entry: Spend, used: TokenUse) -> None:
-        for place, tokens in enumerate(astuple(used)):
+        for place, tokens in enumerate(used.classes):
             self.tokens[place] += tokens
         self.usd += entry.usd
         self.without_usd += entry.without_usd

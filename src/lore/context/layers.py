@@ -138,7 +138,8 @@ class TokenMeasure:
 
     def of_entry(self, entry: Entry) -> int:
         """Return the number of tokens of an unchanged entry."""
-        return sum(self.of_block(block) for block in entry.blocks)
+        ratio = self.tokens_per_char
+        return sum(ceil(block.chars * ratio) for block in entry.blocks)
 
 
 MAX_STANDING_CHARS = 64_000

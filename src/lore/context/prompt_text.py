@@ -40,6 +40,11 @@ def strength(fit: PromptCandidate) -> float:
     )
 
 
+def can_reach(threshold: float, *, cosine: float, rarity: float) -> bool:
+    """Return whether a hit of this similarity may reach a strength, whatever its kind and age."""
+    return FRAGMENT_WEIGHT * max(cosine, 0.0) * rarity >= threshold
+
+
 def _weight(hit: Hit) -> float:
     if hit.type == "fragment":
         return FRAGMENT_WEIGHT

@@ -150,7 +150,9 @@ class Gateway:
         plan, observer = RequestPlan(), SafeObserver(None)
         if self._planner is not None and isinstance(body, bytes):
             plan = await self._planner.plan(head.incoming(body, self._max_bytes))
-            observer = self._planner.observe(plan.observer, len(body))
+            observer = self._planner.observe(
+                plan.observer, len(body), ends_quickly=plan.ends_quickly
+            )
         elif self._planner is not None and (head.may_cost or head.background_response_id):
             plan = await self._planner.passthrough(head.incoming(b"", self._max_bytes))
             observer = self._planner.observe(plan.observer)

@@ -264,9 +264,21 @@ class UnparsedObserver:
 
 def _usage_events(stream: bytes) -> bytes:
     """Return the events of a stream that contain usage or an error."""
-    events = stream.replace(b"\r\n", b"\n").split(b"\n\n")
-    relevant = [event for event in events if b"usage" in event or b"error" in event]
-    return b"".join(event + b"\n\n" for event in relevant)
+    plain = stream.replace(b"\r\n", b"\n") if b"\r" in stream else stream
+    relevant, end = [], 0
+    for place in sorted((*_find_all(plain, b"usage"), *_find_all(plain, b"error"))):
+        if place >= end:
+            before, behind = plain.rfind(b"\n\n", end, place), plain.find(b"\n\n", place)
+            start, end = before + 2 if before >= 0 else end, behind if behind >= 0 else len(plain)
+            relevant.append(plain[start:end] + b"\n\n")
+    return b"".join(relevant)
+
+
+def _find_all(stream: bytes, name: bytes) -> Iterator[int]:
+    place = stream.find(name)
+    while place >= 0:
+        yield place
+        place = stream.find(name, place + 1)
 
 
 def release_unused(memory: Memory, ended: CompletedRequest) -> None:

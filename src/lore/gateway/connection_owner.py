@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, MutableMapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -153,6 +154,7 @@ async def is_own_user(scope: MutableMapping[str, Any], owner: Owner | None = Non
     return bool(cached["own"])
 
 
+@lru_cache(maxsize=256)
 def is_loopback(address: str) -> bool:
     """Return whether an address is a loopback address."""
     try:

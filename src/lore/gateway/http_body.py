@@ -182,6 +182,8 @@ def _too_large(max_bytes: int) -> HTTPException:
 
 def decode_body(body: bytes, encodings: str, max_bytes: int) -> bytes:
     """Return a body without its encodings, the last of which is decoded first."""
+    if not encodings:
+        return body
     body_decoder = BodyDecoder(encodings, max_bytes)
     decoded = body_decoder.feed(body)
     if body and not body_decoder.is_complete:

@@ -188,7 +188,9 @@ class MemoryPlugin:
         repaired = attempt("repair", partial(self._repair, incoming))
         body = repaired if isinstance(repaired, bytes) else None
         observe = partial(self._budget.observe, incoming, on_end=on_end, whole=remembers)
-        plan = RequestPlan(body)
+        # Without memory only the cost is settled, which waits for nothing but the price lists.
+        ends_quickly = not remembers and self._memory.budget.has_prices()
+        plan = RequestPlan(body, ends_quickly=ends_quickly)
         return self._reserve(incoming, adapter, order, observe, plan, until_s=until_s)
 
     def _repair(self, incoming: ClientRequest) -> bytes | None:

@@ -22,6 +22,9 @@ MAX_DOCUMENT_BYTES = 32_000_000
 STREAM_TAIL_BYTES = 65_536
 """The usage of a stream is at its end."""
 
+MAX_QUICK_BYTES = 1_000_000
+"""Of a request and its response; the usage of longer ones is read in a thread."""
+
 SUCCESS = range(200, 300)
 """Statuses of responses that are no errors."""
 
@@ -95,9 +98,15 @@ class SafeObserver:
     """An observer that gets no more chunks once it has failed; `end` is called in any case."""
 
     def __init__(
-        self, observer: Observer | None, end_later: EndLater | None = None, buffered_bytes: int = 0
+        self,
+        observer: Observer | None,
+        end_later: EndLater | None = None,
+        buffered_bytes: int = 0,
+        *,
+        ends_quickly: bool = False,
     ) -> None:
         self._observer = observer
+        self._ends_quickly = ends_quickly
         self._end_later = end_later
         self._buffered_bytes = buffered_bytes
         self._is_intact = observer is not None
@@ -105,6 +114,8 @@ class SafeObserver:
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Pass on the status of a response."""
+        if headers.get("content-encoding"):
+            self._ends_quickly = False  # Decoding may take long.
         if self._is_intact and self._observer is not None:
             self._try(partial(self._observer.begin, status, headers))
 
@@ -115,11 +126,13 @@ class SafeObserver:
             self._try(partial(self._observer.see, piece))
 
     def end(self, outcome: Outcome) -> None:
-        """Pass on how the response ended, once and off the request path."""
+        """Pass on how the response ended, once; in a thread if that may take long."""
         if self._is_ended or self._observer is None or self._end_later is None:
             return
         self._is_ended = True
-        self._end_later(self._observer, outcome, self._buffered_bytes)
+        is_quick = self._ends_quickly and self._buffered_bytes <= MAX_QUICK_BYTES
+        end = _end_now if is_quick else self._end_later
+        end(self._observer, outcome, self._buffered_bytes)
 
     def _try(self, work: Callable[[], None]) -> None:
         self._is_intact = not isinstance(attempt("record", work), Failure)

@@ -95,7 +95,7 @@ class Observer(Protocol):
         """Take a copy of the next chunk; on the event loop, so it must be quick."""
 
     def end(self, outcome: Outcome) -> None:
-        """Record the finished request; called once, off the request path."""
+        """Record the finished request; called once, in a thread unless the plan `ends_quickly`."""
 
     def settle(self, outcome: Outcome) -> None:
         """Settle only its cost, in place of `end`; it never waits for the store."""
@@ -152,6 +152,8 @@ class RequestPlan:
     observer: Observer | None = None
     reads: bool = True
     """Whether the observer reads the body; otherwise it may have any encoding."""
+    ends_quickly: bool = False
+    """Whether the observer's `end` waits for nothing, so that the event loop may call it."""
     interceptor: ResponseInterceptor | None = None
     answer: LocalResponse | None = None
     command: Command | None = None

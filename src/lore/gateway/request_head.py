@@ -456,7 +456,7 @@ def may_be_command(incoming: ClientRequest) -> bool:
 
 def has_long_cache(body: bytes) -> bool:
     """Return whether a request asks for a cache of one hour."""
-    return _LONG_CACHE.search(body) is not None
+    return b'"1h"' in body and _LONG_CACHE.search(body) is not None
 
 
 def _scan(body: bytes) -> dict[str, object]:

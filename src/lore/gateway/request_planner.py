@@ -292,9 +292,11 @@ class RequestPlanner:
             answer=response if isinstance(response, LocalResponse) else command.failure
         )
 
-    def observe(self, observer: Observer | None, buffered_bytes: int = 0) -> SafeObserver:
+    def observe(
+        self, observer: Observer | None, buffered_bytes: int = 0, *, ends_quickly: bool = False
+    ) -> SafeObserver:
         """Return an observer that can fail without harm; `buffered_bytes` are held already."""
-        return SafeObserver(observer, self._end, buffered_bytes)
+        return SafeObserver(observer, self._end, buffered_bytes, ends_quickly=ends_quickly)
 
     async def run_tool_loop(self, work: Callable[[], T]) -> T | Failure:
         """Run what a response needs before it goes on in a worker thread."""

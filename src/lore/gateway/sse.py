@@ -16,6 +16,8 @@ _MAX_BOUNDARY_BYTES = 4
 
 _COMMON_BOUNDARIES = (b"\n\n", b"\r\n\r\n")
 
+_DONE = b"[DONE]"
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -55,14 +57,33 @@ def end_of_last(stream: bytes | bytearray, since: int = 0) -> int:
 
 def documents(stream: bytes) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of all events; faster than parsing them while they come."""
-    data: list[bytes] = []
+    events = _event_data(stream)
+    try:
+        # One array takes a fifth of the time of as many documents.
+        values = orjson.loads(b"[" + b",".join(events) + b"]")
+    except orjson.JSONDecodeError:
+        values = []
+    if len(values) == len(events):
+        yield from (value if isinstance(value, dict) else {} for value in values)
+    else:
+        yield from map(_parse_object, events)
+
+
+def _event_data(stream: bytes) -> list[bytes]:
+    """Return the data of each event; the end of an OpenAI stream is an empty object."""
     # Of bytes, only the three ends of a line that events know are ends of a line.
-    for line in (*stream.splitlines(), b""):
-        if line.startswith(b"data:"):
-            data.append(line[5:].removeprefix(b" "))
-        elif data and not line:
-            yield _parse_object(b"\n".join(data))
-            data.clear()
+    if b"\r" in stream:
+        stream = b"\n".join(stream.splitlines())
+    events: list[bytes] = []
+    for event in stream.split(b"\n\n"):
+        first, _, second = event.partition(b"\n")
+        if second.startswith(b"data: ") and b"\n" not in second and first[:6] == b"event:":
+            events.append(second[6:])  # as most providers write it
+            continue
+        lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line[:5] == b"data:"]
+        if lines:
+            events.append(b"\n".join(lines))
+    return [b"{}" if one == _DONE else one for one in events]
 
 
 class EventReader:

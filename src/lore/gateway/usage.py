@@ -8,7 +8,7 @@ the whole reservation. A refused request used nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil
 
 from lore.gateway.apis.adapter import UNREADABLE_ERROR, Reply
@@ -55,7 +55,7 @@ def measure_usage(answers: Sequence[UpstreamResponse], prompt: TokenUse) -> Requ
     """Return the usage of responses to a prompt; `prompt` is its estimated usage."""
     usages = [_measure_response(one, prompt) for one in answers]
     uses = [one.use for one in usages]
-    use = TokenUse(*map(sum, zip(*map(astuple, uses), strict=True)))
+    use = TokenUse(*map(sum, zip(*(one.classes for one in uses), strict=True)))
     services = [one.reply.service_tier for one in answers if one.reply.service_tier]
     return RequestUsage(
         use,

@@ -53,6 +53,10 @@ class Budget(MemoryPart):
         self._ledger.start()
         return self._ledger.catalogue.wait(wait_s)
 
+    def has_prices(self) -> bool:
+        """Return whether the price lists are loaded."""
+        return self._ledger.catalogue.wait(0)
+
     def find_model_price(self, model: str, *, provider: str = "") -> ModelPrice | None:
         """Return the price of a model, or None if it is unknown or the lists are not loaded yet."""
         return self._ledger.catalogue.find(model, provider, wait_s=0)

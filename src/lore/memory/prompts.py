@@ -133,7 +133,9 @@ class Prompts(MemoryPart):
         budget = budget_tokens or self._settings.inject_budget_tokens
         with self._database.read() as db:
             news = self._news(db, session, project, budget)
-            fits = self.find_candidates(prompt, session=session, project=project, now=now)
+            fits = self.find_candidates(
+                prompt, session=session, project=project, now=now, threshold=least
+            )
             passing = [fit.hit for fit in prompt_text.select_fits(prompt, fits, least)]
             fresh = _fresh(db, session, {hit.id: hit.text for hit in passing})
         worded = prompt_text.format_hits(
@@ -212,14 +214,23 @@ class Prompts(MemoryPart):
             self._sources.nearest(vector, 1)
 
     def find_candidates(
-        self, prompt: str, *, session: str = "", project: str = "", now: datetime | None = None
+        self,
+        prompt: str,
+        *,
+        session: str = "",
+        project: str = "",
+        now: datetime | None = None,
+        threshold: float = 0.0,
     ) -> list[PromptCandidate]:
         """Return candidates for a prompt, best first, with their scores.
 
-        A prompt that only says 'go on', or contains only output, has no candidates.
+        A prompt that only says 'go on', or contains only output, has no candidates. There are none
+        either if none can reach the threshold, as without an embedder.
         """
         request = goals.parse_request(prompt)
         if request is None or not request.real:
+            return []
+        if threshold > 0 and not self._sources.embedder.dimension:
             return []
         session = self._redactor.redact(session)
         with self._database.read() as db:
@@ -230,6 +241,7 @@ class Prompts(MemoryPart):
                     project_n=self._project_of(db, project),
                     without=_family(db, session),
                     now=now or self._database.now(),
+                    can_fit=partial(prompt_text.can_reach, threshold),
                 )
             except InvalidInput:
                 return []  # no word to search for

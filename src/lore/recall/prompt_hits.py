@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
 import numpy as np
 
@@ -28,6 +29,13 @@ MOST_PROMPT_HITS = 8
 _WIDE_TOKENS = 4_000
 
 
+class CanFit(Protocol):
+    """Decides by its features alone whether a candidate may be worth showing."""
+
+    def __call__(self, *, cosine: float, rarity: float) -> bool:
+        """Return whether it may be."""
+
+
 def find_prompt_hits(
     sources: Sources,
     prompt: str,
@@ -36,8 +44,11 @@ def find_prompt_hits(
     without: Sequence[int],
     now: datetime,
     types: tuple[ItemType, ...] = ITEM_TYPES,
+    can_fit: CanFit | None = None,
 ) -> list[PromptCandidate]:
     """Return the best hits for a prompt, of trusted origins and not from the sessions `without`.
+
+    Nothing is presented if no candidate `can_fit`: presenting takes longer than searching.
 
     Superseded items are left out, and so are messages that those sessions also contain: a forked
     session has them in its prompt. An episode without actions only repeats its request, and would
@@ -53,6 +64,9 @@ def find_prompt_hits(
             order = order[ranked.features["replaced"][order] == 0]
         without_actions = distillations.episodes_without_calls(db, ranked.pool.ns[order])
         order = order[~np.isin(ranked.pool.ns[order], list(without_actions))]
+        rarest = math.log1p(items.highest_number(db))
+        if can_fit is not None and not _any_fits(ranked, order, rarest, can_fit):
+            return []
         limits = Limits(MOST_PROMPT_HITS, _WIDE_TOKENS, trusted_only=True)
         selection = presentation.present(db, question, ranked, order, limits=limits)
         ns = items.numbers_of(db, [hit.id for hit in selection.hits])
@@ -64,7 +78,19 @@ def find_prompt_hits(
             if ns[hit.id] not in dropped and not hit.is_outdated
         ]
         ns = items.numbers_of(db, [hit.question_id or hit.id for hit in hits])
-        return _fits(ranked, hits, ns, rarest=math.log1p(items.highest_number(db)), now=now)
+        return _fits(ranked, hits, ns, rarest=rarest, now=now)
+
+
+def _any_fits(ranked: Ranked, order: np.ndarray, rarest: float, can_fit: CanFit) -> bool:
+    cosines = ranked.pool.cosine[order]
+    rarities = ranked.features["covered"][order] * _total_rarity(ranked, rarest)
+    pairs = zip(cosines.tolist(), rarities.tolist(), strict=True)
+    return any(can_fit(cosine=cosine, rarity=rarity) for cosine, rarity in pairs)
+
+
+def _total_rarity(ranked: Ranked, rarest: float) -> float:
+    """Return the rarity of all words of a prompt; a word that occurs nowhere else has 1."""
+    return float(ranked.pool.rarity.sum()) / max(rarest, 1.0)
 
 
 def _as_fragment(db: Connection, hit: Hit) -> Hit:
@@ -94,9 +120,8 @@ def _find_repeated(db: Connection, ns: Sequence[int]) -> set[int]:
 def _fits(
     ranked: Ranked, hits: Sequence[Hit], ns: Mapping[str, int], *, rarest: float, now: datetime
 ) -> list[PromptCandidate]:
-    """Return hits with their features; a word that occurs nowhere else has rarity 1 at any memory
-    size."""
-    total_rarity = float(ranked.pool.rarity.sum()) / max(rarest, 1.0)
+    """Return hits with their features."""
+    total_rarity = _total_rarity(ranked, rarest)
     fits = []
     for hit in hits:
         place = int(np.searchsorted(ranked.pool.ns, ns[hit.question_id or hit.id]))

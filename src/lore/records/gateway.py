@@ -120,6 +120,17 @@ class TokenUse:
         cached = self.cache_read_tokens + self.cache_write_tokens + self.cache_write_1h_tokens
         return self.fresh_tokens + cached
 
+    @property
+    def classes(self) -> tuple[int, int, int, int, int]:
+        """Return the tokens of each class, in the order of the fields."""
+        return (
+            self.fresh_tokens,
+            self.cache_read_tokens,
+            self.cache_write_tokens,
+            self.cache_write_1h_tokens,
+            self.output_tokens,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:

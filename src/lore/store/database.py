@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import queue
 import threading
-import time
+from collections import deque
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import field
@@ -146,7 +145,9 @@ class Database:
         self._local = threading.local()
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
-        self._queue: queue.SimpleQueue[QueuedWrite | None] = queue.SimpleQueue()
+        self._queue: deque[QueuedWrite] = deque()
+        self._wakes_writer = threading.Event()
+        """Set for the first write in the queue, and for each that is not patient."""
         self._writer: threading.Thread | None = None
         self._closed = False
         self._process = os.getpid()
@@ -224,7 +225,9 @@ class Database:
                     target=self._write_loop, name="lore-writer", daemon=True
                 )
                 self._writer.start()
-            self._queue.put(write)
+            self._queue.append(write)
+            if not patient or len(self._queue) in {1, _MAX_GROUP}:
+                self._wakes_writer.set()
         return write.future
 
     def checkpoint(self) -> None:
@@ -250,7 +253,7 @@ class Database:
             self._closed = True
             writer = self._writer
         if writer is not None:
-            self._queue.put(None)
+            self._wakes_writer.set()
             writer.join(_CLOSE_TIMEOUT_S)
         with self._lock:
             idle, self._idle = self._idle, []
@@ -293,20 +296,21 @@ class Database:
 
     def _next_group(self) -> tuple[list[QueuedWrite], bool]:
         """Wait for a write and take those queued behind it; True when the queue is closed."""
-        group: list[QueuedWrite] = []
-        following = self._queue.get()
-        until = time.monotonic() + _GROUP_WAIT_S
-        while following is not None:
-            if following.future.set_running_or_notify_cancel():
-                group.append(following)
-            if len(group) >= _MAX_GROUP:
-                return group, False
-            wait_s = until - time.monotonic() if all(write.patient for write in group) else 0
-            try:
-                following = self._queue.get(block=wait_s > 0, timeout=max(wait_s, 0))
-            except queue.Empty:
-                return group, False
-        return group, True
+        self._wakes_writer.wait()
+        with self._lock:
+            self._wakes_writer.clear()
+            may_wait = all(write.patient for write in self._queue) and not self._closed
+        if may_wait:
+            self._wakes_writer.wait(_GROUP_WAIT_S)
+        with self._lock:
+            count = min(len(self._queue), _MAX_GROUP)
+            group = [self._queue.popleft() for _ in range(count)]
+            if self._queue or self._closed:
+                self._wakes_writer.set()
+            else:
+                self._wakes_writer.clear()
+            last = self._closed and not self._queue
+        return [write for write in group if write.future.set_running_or_notify_cancel()], last
 
 
 def open_database(

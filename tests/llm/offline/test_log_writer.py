@@ -7,6 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore.llm.offline import log_writer
 from lore.llm.offline.log_writer import (
     MAX_CHARS,
     SECTIONS,
@@ -25,6 +26,41 @@ talk = st.lists(
     st.tuples(st.sampled_from(["user", "assistant", "tool", "Mara"]), st.text(max_size=400)),
     max_size=12,
 )
+
+
+LINES = st.sampled_from([
+    "We always run make check before a release.", "The cache in auth/cache.py has no TTL.",
+    "I moved the press to the pier server on 4 May.", "Then the build failed with exit code 3.",
+    "The almanac is printed from the pier branch, because the press is there.",
+    "$ pytest -q tests/press", "Use ruff instead of flake8 from now on.", "Ok, done.",
+])  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["user", "assistant", "Mara"]), st.lists(LINES, max_size=5)),
+        max_size=8,
+    ),
+    st.integers(5, 200),
+)
+def test_clauses_are_chosen_by_value_per_cost(spoken: list[tuple[str, list[str]]], limit: int):
+    said = [message_text(i, " ".join(lines), voice=v) for i, (v, lines) in enumerate(spoken)]
+    segment = Segment("s", tuple(said))
+    candidates = log_writer._candidates(segment)
+    values, left = log_writer._Values(candidates, segment), limit - 4.0
+    best_first: list[log_writer._Candidate] = []
+    remaining = list(candidates)
+    while remaining := [one for one in remaining if one.clause.text not in {
+        chosen.clause.text for chosen in best_first
+    }]:  # fmt: skip
+        fitting = [one for one in remaining if values.cost(one) <= left and values.of(one) > 0]
+        if not fitting:
+            break
+        best = max(fitting, key=values.of)
+        best_first.append(best)
+        left -= values.cost(best)
+        values.use(best)
+    assert log_writer._choose_clauses(candidates, segment, limit) == best_first
 
 
 @given(talk, st.integers(0, 400))

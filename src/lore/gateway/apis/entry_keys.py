@@ -129,7 +129,9 @@ def make_dialogue(
 def with_next_key(entries: Sequence[Entry], reply: Entry) -> Entry:
     """Return a reply with the key that it will have after these entries."""
     key = reply.key.partition("#")[0]
-    again = 1 + sum(one.key.partition("#")[0] == key for one in entries)
+    again = 1 + sum(one.key.partition("#")[0] == key for one in entries if one.key.startswith(key))
+    if all(_fallback_number(block) is None for block in reply.blocks):
+        return replace(reply, key=key if again == 1 else f"{key}#{again}")
     met = Counter(
         block.tool for one in entries for block in one.blocks if _fallback_number(block) is not None
     )

@@ -307,6 +307,8 @@ def _prompt_chars(dialogue: Dialogue, plan: Plan, snapshot: SessionSnapshot) -> 
     )
     total += sum(len(one.text) for one in plan.prefix)
     total += sum(one.block.chars for one in StandingTexts(dialogue.entries).find_before(plan.start))
+    if not plan.annotated:
+        return total + sum(entry.chars for entry in dialogue.entries[plan.start :])
     for entry in dialogue.entries[plan.start :]:
         for block in entry.blocks:
             short = block.call_id in plan.annotated and layers.is_long_output(block)

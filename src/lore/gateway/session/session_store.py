@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any
@@ -42,9 +42,13 @@ _MAX_KEYS = 16_384
 """Cached redacted message keys, enough for about thirty long sessions. Redacting them again took
 most of the time of a request in a long session."""
 
+_MEASURED_FIELDS = tuple(field.name for field in fields(Measured))
+
 _SERIALIZERS: dict[dialogue_state.StateName, Callable[[SessionSnapshot], Any]] = {
     "pins": lambda snapshot: _packed(snapshot.pins),
-    "measured": lambda snapshot: asdict(snapshot.measured),
+    "measured": lambda snapshot: {
+        name: getattr(snapshot.measured, name) for name in _MEASURED_FIELDS
+    },
     "knowledge": lambda snapshot: snapshot.knowledge,
     "notes": lambda snapshot: dict(snapshot.notes),
     "tiers": lambda snapshot: [asdict(one) for one in snapshot.tiers],

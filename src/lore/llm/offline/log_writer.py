@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from math import log1p
 
 from lore.records import Log, LogLine, MessageText, Segment
@@ -140,7 +142,7 @@ def weigh_words(text: str) -> dict[str, float]:
     for word in words.split(text):
         if word in words.STOP_WORDS or (len(word) < 2 and not word.isdigit()):
             continue
-        if _re.number.search(word):
+        if not word.isalpha() and _re.number.search(word):
             weight = 1.5
         elif word in identifiers:
             weight = 1.6
@@ -203,56 +205,81 @@ def _voice_weight(one: MessageText) -> float:
 def _choose_clauses(
     candidates: list[_Candidate], segment: Segment, limit_tokens: int
 ) -> list[_Candidate]:
-    """Choose clauses greedily by value per cost while they fit the limit."""
-    uses: dict[str, int] = {}
-    for candidate in candidates:
-        for word in candidate.clause.weights:
-            uses[word] = uses.get(word, 0) + 1
+    """Choose clauses greedily by value per cost while they fit the limit.
+
+    A choice makes others worth less, except those of its own message, which need no further line.
+    So only the best of the queue and the clauses of that message are valued again.
+    """
+    values = _Values(candidates, segment)
     tokens_left = float(limit_tokens - 4)
-    used_here: dict[int, set[str]] = {}
-    used_words: set[str] = set()
     chosen: list[_Candidate] = []
-    remaining = list(candidates)
-    while remaining:
-        best, best_worth, best_cost = None, 0.0, 0.0
-        for candidate in remaining:
-            cost = _clause_cost(candidate, segment, used_here)
-            if cost > tokens_left:
-                continue
-            worth = (
-                _clause_worth(candidate, uses, used_here.get(candidate.place, set()), used_words)
-                / cost**0.8
-            )
-            if worth > best_worth:
-                best, best_worth, best_cost = candidate, worth, cost
-        if best is None:
+    chosen_texts: set[str] = set()
+    by_place: dict[int, list[int]] = {}
+    for number, candidate in enumerate(candidates):
+        by_place.setdefault(candidate.place, []).append(number)
+    queue = [(-values.of(one), number) for number, one in enumerate(candidates)]
+    heapify(queue)
+    while queue:
+        expected, number = heappop(queue)
+        candidate = candidates[number]
+        cost = values.cost(candidate)
+        if candidate.clause.text in chosen_texts or cost > tokens_left:
+            continue
+        worth = values.of(candidate)
+        if worth < -expected:
+            heappush(queue, (-worth, number))
+            continue
+        if worth <= 0:
             break
-        chosen.append(best)
-        remaining = [one for one in remaining if one.clause.text != best.clause.text]
-        tokens_left -= best_cost
-        used_here.setdefault(best.place, set()).update(best.clause.weights)
-        used_words.update(best.clause.weights)
+        chosen.append(candidate)
+        chosen_texts.add(candidate.clause.text)
+        tokens_left -= cost
+        values.use(candidate)
+        for other in by_place[candidate.place]:
+            heappush(queue, (-values.of(candidates[other]), other))
     return chosen
 
 
-def _clause_cost(candidate: _Candidate, segment: Segment, used_here: dict[int, set[str]]) -> float:
-    cost = tokens.count(candidate.clause.text) + 0.5
-    if candidate.place not in used_here:
-        cost += LINE_TOKENS + tokens.count(segment.messages[candidate.place].voice)
-    return cost
+class _Values:
+    """What clauses are worth and cost beside those that are used."""
 
+    def __init__(self, candidates: Sequence[_Candidate], segment: Segment) -> None:
+        uses = Counter(word for one in candidates for word in one.clause.weights)
+        self._factors = {word: 1 + 0.3 * log1p(count - 1) for word, count in uses.items()}
+        texts = {one.clause.text for one in candidates}
+        self._text_tokens = {text: tokens.count(text) + 0.5 for text in texts}
+        self._line_tokens = [LINE_TOKENS + tokens.count(one.voice) for one in segment.messages]
+        self._used_here: dict[int, set[str]] = {}
+        self._used_words: set[str] = set()
 
-def _clause_worth(
-    candidate: _Candidate, uses: dict[str, int], here: set[str], used_words: set[str]
-) -> float:
-    total = candidate.clause.bonus
-    for word, weight in candidate.clause.weights.items():
-        if word not in here:
-            value = weight * (1 + 0.3 * log1p(uses[word] - 1))
-            total += value * (REPEATED_WEIGHT if word in used_words else 1.0)
-    if candidate.clause.is_tool_line:
-        return total * TOOL_WEIGHT
-    return total * candidate.share * (1.0 if here else FIRST_WEIGHT)
+    def use(self, candidate: _Candidate) -> None:
+        """Add a clause to those that are used."""
+        words_ = candidate.clause.weights
+        self._used_here.setdefault(candidate.place, set()).update(words_)
+        self._used_words.update(words_)
+
+    def cost(self, candidate: _Candidate) -> float:
+        """Return the tokens of a clause, with those of its line if that is new."""
+        cost = self._text_tokens[candidate.clause.text]
+        if candidate.place not in self._used_here:
+            cost += self._line_tokens[candidate.place]
+        return cost
+
+    def of(self, candidate: _Candidate) -> float:
+        """Return the value of a clause per cost."""
+        cost: float = self.cost(candidate) ** 0.8
+        return self._worth(candidate) / cost
+
+    def _worth(self, candidate: _Candidate) -> float:
+        here = self._used_here.get(candidate.place, ())
+        total = candidate.clause.bonus
+        for word, weight in candidate.clause.weights.items():
+            if word not in here:
+                value = weight * self._factors[word]
+                total += value * (REPEATED_WEIGHT if word in self._used_words else 1.0)
+        if candidate.clause.is_tool_line:
+            return total * TOOL_WEIGHT
+        return total * candidate.share * (1.0 if here else FIRST_WEIGHT)
 
 
 def _segment_log(segment: Segment, chosen: list[_Candidate]) -> Log:

@@ -286,6 +286,8 @@ def _is_clear(rule: str) -> bool:
 
 def _standing_clause(whole: str) -> str:
     """Return the clause of a longer sentence that is meant to last."""
+    if not instructions.may_be_standing(whole):
+        return ""
     for start in _re.clause.finditer(whole):
         clause = assertion_part(whole[start.end() :])
         if _re.subject.match(clause) and instructions.find_standing(clause):

@@ -67,6 +67,11 @@ class MessageAssembler:
             self.error = as_object(event.get("error"))
 
     def _add(self, at: int, delta: Json) -> None:
+        text = delta.get("text")
+        if delta.get("type") == "text_delta" and len(delta) == 2 and isinstance(text, str):
+            self._deltas[at, "text"].append(text)  # most deltas are such
+            self.chars += len(text)
+            return
         for name, value in delta.items():
             if name in _APPENDED_FIELDS and isinstance(value, str):
                 self._deltas[at, name].append(value)
