@@ -237,9 +237,11 @@ def _clean_all(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage
             else _without_private(replace(message, origin=_ORIGINS[message.role]))
             for message in new[start : start + _REDACTION_BATCH]
         ]
-        if not words.is_clean("\n".join(chain.from_iterable(map(_texts, some)))):
+        texts = [_texts(message) for message in some]
+        if not words.is_clean("\n".join(chain.from_iterable(texts))):
             some = [_map_texts(message, words.clean) for message in some]
-        cleaned += _redact_all(some, redactor)
+            texts = [_texts(message) for message in some]
+        cleaned += _redact_all(some, texts, redactor)
     return cleaned
 
 
@@ -251,14 +253,16 @@ def _without_private(message: NewMessage) -> NewMessage:
     return message if parts == message.parts else replace(message, parts=parts)
 
 
-def _redact_all(some: Sequence[NewMessage], redactor: Redactor) -> Sequence[NewMessage]:
-    """Return messages without secrets.
+def _redact_all(
+    some: Sequence[NewMessage], texts: Sequence[list[str]], redactor: Redactor
+) -> list[NewMessage]:
+    """Return messages, given with their texts, without secrets.
 
     They are scanned together, because few have any. One secret can hide another from the scan, so
     the rest is scanned again without the messages that have one.
     """
     redacted = list(some)
-    rest = {place: _texts(message) for place, message in enumerate(some)}
+    rest = dict(enumerate(texts))
     while holders := redactor.find_holders(rest):
         for place in holders:
             if redactor.holds_secret(rest.pop(place)):
