@@ -27,6 +27,7 @@ from latency_memory import (
 )
 from lore.embed import Embedder
 from lore.embed.embedder import NoEmbedder
+from lore.index.quantization import unpack_rows
 from lore.memory import Memory
 from lore.recall import candidates
 from lore.recall.question import parse
@@ -283,8 +284,7 @@ def _matches(memory: Memory, questions: Sequence[str]) -> list[str]:
 def _load_vectors(memory: Memory) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     with memory.database.read() as db:
         rows = db.rows("SELECT n, vector FROM vectors")
-    halves = np.frombuffer(b"".join(row[1] for row in rows), np.float16)
-    matrix = halves.reshape(len(rows), WordVectors.dimension).astype(np.float32)
+    matrix = unpack_rows(b"".join(row[1] for row in rows), WordVectors.dimension)
     return np.array([row[0] for row in rows], np.int64), matrix
 
 

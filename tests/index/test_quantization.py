@@ -63,3 +63,21 @@ def test_one_changed_byte_changes_the_checksum_of_its_row_alone(at, byte, change
 @given(st.lists(st.integers(-3, 3)))
 def test_distinct_numbers_are_in_order(values):
     assert scan.distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 384])
+def test_packed_rows_are_unpacked_as_closely_as_codes_allow(dimension):
+    rows = np.random.default_rng(2).normal(0, 3, (5, dimension)).astype(np.float32)
+    packed = scan.pack_rows(rows)
+    assert len(packed) == 5 * (dimension + scan.SCALE_BYTES)
+    unpacked = scan.unpack_rows(packed, dimension)
+    steps = np.abs(rows).max(axis=1, keepdims=True) / 127
+    assert (np.abs(unpacked - rows) <= steps * 0.51).all()
+    again = scan.unpack_rows(scan.pack_rows(unpacked), dimension)
+    assert np.allclose(again, unpacked, rtol=1e-5)
+
+
+def test_a_vector_without_numbers_is_packed_as_zeros():
+    rows = np.array([[np.nan, 1.0], [np.inf, 1.0], [0.0, 0.0], [0.0, 2.0]])
+    assert scan.unpack_rows(scan.pack_rows(rows), 2).tolist() == [[0, 0], [0, 0], [0, 0], [0, 2]]
+    assert scan.unpack_rows(b"", 7).shape == (0, 7)

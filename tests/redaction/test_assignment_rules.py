@@ -12,7 +12,6 @@ from lore.text.regex import compile_re2
 
 RULES = rule_set(frozenset())
 PLACE = compile_re2(RULES.pattern, groups=False)
-HEAD = compile_re2(RULES.heads, groups=False)
 
 VALUE = "Gr4nite!Owl92"
 OPENINGS = [
@@ -60,6 +59,10 @@ def starts_of(text: str) -> list[int]:
     return starts
 
 
+def starts_with_head(text: str, start: int) -> bool:
+    return any(heads.match(text.encode(), start) for heads in RULES.heads)
+
+
 def test_there_is_an_opening_for_each_rule():
     grouped = compile_re2(RULES.pattern)
     names = {index: name for name, index in grouped.groupindex.items() if name != b"word"}
@@ -71,12 +74,12 @@ def test_there_is_an_opening_for_each_rule():
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_every_match_starts_with_a_head(opening: str):
     text = f"it {opening}{VALUE}' there"
-    assert all(HEAD.match(text.encode(), start) for start in starts_of(text))
+    assert all(starts_with_head(text, start) for start in starts_of(text))
 
 
 @given(st.lists(PIECES, max_size=10).map("".join))
 def test_a_match_starts_with_a_head_whatever_surrounds_it(text: str):
-    assert all(HEAD.match(text.encode(), start) for start in starts_of(text))
+    assert all(starts_with_head(text, start) for start in starts_of(text))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

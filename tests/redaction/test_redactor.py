@@ -267,6 +267,14 @@ def test_an_anchored_custom_pattern_matches_among_many_texts():
     assert not own.holds_secret(["a word", "123456 of them"])
 
 
+def test_only_groups_with_a_secret_are_found():
+    secret = f"token = {TOKEN}"
+    groups = {1: ["a word", secret], 2: ["a word"], 3: ["two\nlines ü"], 5: [f"ü\n{secret}"], 6: []}
+    assert REDACTOR.find_holders(groups) == {1, 5}
+    own = Redactor(b"k", patterns=[r"\A\d{6}\z"])
+    assert own.find_holders({1: ["123456 of them"], 2: ["123456"]}) == {2}
+
+
 HOSTILE = [
     "token=", "API_KEY=", '"token":"', '\\\\"key\\\\":', "://a:", "[secret:", "Cookie: a=", " -p",
     "echo a | ", "chpasswd ", "-----BEGIN PRIVATE KEY-----", "Passwort ", "eyJ", "password is ",

@@ -289,7 +289,7 @@ def test_an_inconsistent_keyword_index_is_found_and_rebuilt(db: Connection, sql:
 def test_a_vector_index_with_missing_rows_is_found(db: Connection) -> None:
     n = vectors.ensure_embedder(db, "one", 2)
     db.run(
-        "INSERT INTO vectors (n, embedder_n, vector) VALUES (:n, :e, x'00000000')",
+        "INSERT INTO vectors (n, embedder_n, vector) VALUES (:n, :e, x'000000000000')",
         n=add_fragment(db, 1, created_at=NOON),
         e=n,
     )

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lore import clock
 from lore.errors import SchemaTooNew
 from lore.records import Spend
-from lore.store import migrations, sqlite
+from lore.store import migrations, sqlite, vectors
 from lore.store.database import Connection, Database, open_database
 from tests.store.samples import NOON, add_fragment, at_noon, newest_spend, open_at
 
@@ -57,6 +58,31 @@ def test_a_database_of_the_first_schema_keeps_its_spend(tmp_path: Path) -> None:
     reopened.close()
     (copy,) = (tmp_path / "backups").iterdir()
     assert copy.name == "before-m002_requests-20260301T120000.db"
+
+
+def test_former_vectors_are_quantized_and_damaged_ones_emptied(tmp_path: Path) -> None:
+    database = Database(tmp_path / "memory.db", busy_timeout_s=5, now=at_noon)
+    last_step = migrations.MIGRATIONS.index(migrations.m006_quantized_vectors)
+    migrations.migrate(database, None, migrations.MIGRATIONS[:last_step])
+    passages = np.array([[0.6, 0.8, 0.0], [-0.28, 0.0, 0.96]], np.float16)
+
+    def fill(db: Connection) -> None:
+        n = vectors.ensure_embedder(db, "one", 3)
+        for place, blob in enumerate((passages.tobytes(), b"short", b"sevenby"), 1):
+            item = add_fragment(db, place)
+            db.insert("vectors", n=item, embedder_n=n, vector=blob)
+            db.update("items", item, embedder_n=n)
+
+    database.write(fill)
+    database.close()
+    reopened = open_at(tmp_path)
+    with reopened.read() as db:
+        loaded = vectors.load_passages(db, np.arange(1, 4), 3)
+        assert list(loaded) == [1]
+        assert np.allclose(loaded[1], passages, atol=4e-3)
+        assert db.column("SELECT seq FROM vectors ORDER BY seq") == [1, 2, 3]
+        assert migrations.find_foreign_schema(db) == []
+    reopened.close()
 
 
 def test_steps_are_named_in_their_order() -> None:

@@ -51,7 +51,7 @@ def test_vectors_are_stored_with_their_embedder(db: Connection) -> None:
     embed(db, n)
     assert (count_vectors(db, n), vectors.count_pending(db)) == (1, 0)
     loaded = vectors.load(db, np.array([item, 99]), 64)
-    assert np.allclose(loaded[0], EMBEDDER.embed(["a plain fact"])[0], atol=1e-3)
+    assert np.allclose(loaded[0], EMBEDDER.embed(["a plain fact"])[0], atol=4e-3)
     assert not loaded[1].any()
     assert vectors.load(db, np.array([], np.int64), 64).shape == (0, 64)
     assert not vectors.load(db, np.array([item]), 32).any()

@@ -18,13 +18,13 @@ import lore.text
 from lore.redaction import line_rules
 from lore.redaction.assignment_rules import rule_set
 from lore.text.regex import (
+    HeadSearch,
     LazyPattern,
     PatternFile,
     compile_lazy,
     compile_re2,
     group_numbers,
     loosen_counts,
-    search_with_heads,
 )
 
 
@@ -129,7 +129,7 @@ def test_every_section_of_a_pattern_file_is_used_and_every_used_one_exists(path:
 
 STRICT = r"k[a-c]{34,36}x|[ \t]{0,2}n{2}b{1,40}?y"
 PATTERN = compile_re2(STRICT)
-LOOSE = compile_re2(loosen_counts(STRICT), groups=False)
+HEADS = [compile_re2(loosen_counts(each), groups=False) for each in STRICT.split("|")]
 TEXTS = st.lists(
     st.sampled_from([b"k", b"a" * 33, b"b", b"c" * 2, b"x", b" ", b"n", b"y", b"\n"]), max_size=40
 ).map(b"".join)
@@ -152,13 +152,16 @@ def test_only_high_counts_are_loosened(pattern: str, loose: str):
 
 @given(TEXTS)
 def test_searching_with_heads_finds_the_same_matches(text: bytes):
-    found, strict = search_with_heads(LOOSE, PATTERN, text, 0), PATTERN.search(text)
-    assert (found and found.span()) == (strict and strict.span())
+    search, at = HeadSearch(HEADS, PATTERN, text), 0
+    while (strict := PATTERN.search(text, at)) is not None:
+        assert search.find(at).span() == strict.span()
+        at = strict.start() + 1
+    assert search.find(at) is None
 
 
 def test_a_match_after_many_heads_is_found():
     text = (b"k" + b"a" * 40 + b"x ") * 100 + b"k" + b"a" * 35 + b"x"
-    assert search_with_heads(LOOSE, PATTERN, text, 0).end() == len(text)
+    assert HeadSearch(HEADS, PATTERN, text).find(0).end() == len(text)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from lore.index.quantization import encode, unit_rows
+from lore.index.quantization import encode, pack_rows, unit_rows
 from lore.memory import Memory
 from lore.records import Watermark
 from lore.store import distillations, jobs, maintenance, sessions, watermarks
@@ -48,9 +47,8 @@ def words(*names: str) -> list[bytes]:
 def vector_bytes(*texts: str) -> list[bytes]:
     """Return a vector's bytes as the database keeps them and as the index does."""
     matrix = HashEmbedder().embed(texts)
-    halves = matrix.astype(np.float16)
-    codes, _ = encode(unit_rows(halves))
-    return [row.tobytes() for row in halves] + [row[:64].tobytes() for row in codes]
+    codes, _ = encode(unit_rows(matrix))
+    return [pack_rows(row) for row in matrix] + [row[:64].tobytes() for row in codes]
 
 
 @pytest.fixture

@@ -26,6 +26,17 @@ def m900_later(db: Connection) -> None:
     db.run("INSERT INTO later (word) SELECT content FROM fragments")
 
 
+DIMENSION = 8
+
+
+def add_former_vectors(db: Connection) -> None:
+    """Store vectors of half-precision numbers."""
+    embedder_n = db.insert_numbered("embedders", identity="one", dimension=DIMENSION)
+    for number in range(2, 5):
+        item = add_fragment(db, number, "embedded")
+        db.insert("vectors", n=item, embedder_n=embedder_n, vector=bytes(2 * DIMENSION))
+
+
 STEPS: tuple[migrations.Migration, ...] = (*migrations.MIGRATIONS, m900_later)
 
 
@@ -72,6 +83,7 @@ def state_of(path: Path) -> tuple[bool, ...]:
     spent = {row[1] for row in db.rows("PRAGMA table_info(spend)")}
     held = {row[1] for row in db.rows("PRAGMA table_info(spend_reservations)")}
     standing = {row[1] for row in db.rows("PRAGMA table_info(standing)")}
+    sizes = {row[0] for row in db.rows("SELECT length(vector) FROM vectors")} if done else set()
     db.close()
     assert sqlite.integrity_problems(path) == []
     first = {"m001_initial" in done, "items" in names, "spend" in names, "session_words" in names}
@@ -79,8 +91,9 @@ def state_of(path: Path) -> tuple[bool, ...]:
     third = {"m003_dialogues" in done, "dialogue_states" in names, "recall_markers" in names}
     fourth = {"m004_holders" in done, "process" in held, "prompt_usd" in held}
     fifth = {"m005_withdrawals" in done, "withdraws" in standing, "standing_newest" in names}
+    sixth = {"m006_quantized_vectors" in done, *(size == DIMENSION + 4 for size in sizes)}
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    steps = (first, second, third, fourth, fifth, last)
+    steps = (first, second, third, fourth, fifth, sixth, last)
     assert all(len(step) == 1 for step in steps), (names, done)
     return tuple(step.pop() for step in steps)
 
@@ -108,6 +121,8 @@ def kill_at_each_statement(home: Path, step: str) -> None:
             old = Database(place / "memory.db", busy_timeout_s=5, now=at_noon)
             migrations.migrate(old, None, before)
             old.write(lambda db: add_fragment(db, 1, "an old fact"))
+            if step == "m006_quantized_vectors":
+                old.write(add_former_vectors)
             old.close()
         pid = os.fork()
         if pid == 0:
@@ -145,7 +160,7 @@ def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> Non
     )
     assert pid.returncode == 9
     open_at(tmp_path).close()
-    assert state_of(tmp_path / "memory.db") == (True, True, True, True, True, False)
+    assert state_of(tmp_path / "memory.db") == (True, True, True, True, True, True, False)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple, Self
 
 from lore import projects
@@ -100,6 +100,7 @@ class Batch:
     runs: list[SessionRun] = field(default_factory=list)
     messages: int = 0
     bytes: int = 0
+    is_prepared: bool = False
     _redacted_context: tuple[Context, Context] | None = None
     _command_session: str = ""
     """The session of the last command to Lore, until another message follows."""
@@ -146,15 +147,6 @@ class Batch:
             self._command_session = session if is_command else ""
         return is_command
 
-    def prepare(self) -> None:
-        """Redact the messages and derive the rest, all of it before any write."""
-        for run in reversed(self.runs):
-            run.context = self.redacted(run.context)
-        for run in self.runs:
-            run.prepared = prepare_all(run.new, redactor=self.redactor)
-            for message, prepared in zip(run.new, run.prepared, strict=True):
-                self._note_secrets(message, prepared)
-
     def end(self, context: Context) -> None:
         """Apply session data that came after the last message."""
         if is_excluded(self.exclude, self.counts.agent, context.folder):
@@ -185,7 +177,7 @@ class Batch:
         """Return whether it is time to write."""
         return self.messages >= self.most or self.bytes >= BATCH_BYTES
 
-    def _note_secrets(self, message: NewMessage, prepared: PreparedMessage) -> None:
+    def note_secrets(self, message: NewMessage, prepared: PreparedMessage) -> None:
         """Count the redacted secrets, by their placeholders."""
         if message.parts is prepared.new.parts:
             return
@@ -198,6 +190,26 @@ class Batch:
                     place = mark[1], _line_around(after.text, mark.start(), mark.end())
                     if place in self.counts.redacted or len(self.counts.redacted) < _MOST_SHOWN:
                         self.counts.redacted[place] += 1
+
+
+def prepare_batches(batches: Sequence[Batch]) -> None:
+    """Redact the messages of batches and derive the rest, all of it before any write.
+
+    The rules of redaction are large automata: they stay in the processor's cache while they scan
+    the messages of many short files together.
+    """
+    batches = [batch for batch in batches if not batch.is_prepared]
+    new = [message for batch in batches for run in batch.runs for message in run.new]
+    redactor = batches[0].redactor if batches else EPHEMERAL_REDACTOR
+    prepared = iter(prepare_all(new, redactor=redactor))
+    for batch in batches:
+        batch.is_prepared = True
+        for run in reversed(batch.runs):
+            run.context = batch.redacted(run.context)
+        for run in batch.runs:
+            run.prepared = list(islice(prepared, len(run.new)))
+            for message, each in zip(run.new, run.prepared, strict=True):
+                batch.note_secrets(message, each)
 
 
 def _line_around(text: str, start: int, end: int) -> str:
@@ -451,6 +463,7 @@ class BatchWriter:
     def _write(self, writes: Sequence[PendingWrite]) -> None:
         if self._database is None:
             return
+        prepare_batches([pending.batch for pending in writes])
 
         def write_all(db: Connection) -> list[int | None]:
             # The keyword index comes last: FTS5 flushes at every savepoint, also those that SQLite

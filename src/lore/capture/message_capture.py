@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any, TypeVar
 
 from lore import clock, projects
@@ -38,10 +39,11 @@ _ORIGINS: dict[Role, Origin] = {
     "system": "tool",
 }
 
-_REDACTION_BATCH = 64
-"""Messages that are searched for secrets at once: few have any, and then halves are searched.
+_REDACTION_BATCH = 256
+"""Messages that are searched for secrets at once.
 
-Each rule has an automaton of its own, so with fewer messages more time goes into switching rules.
+Each rule has an automaton of its own: with fewer messages more time goes into switching rules, with
+more of them a secret makes more messages be searched again.
 """
 
 
@@ -235,10 +237,10 @@ def _clean_all(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage
             else _without_private(replace(message, origin=_ORIGINS[message.role]))
             for message in new[start : start + _REDACTION_BATCH]
         ]
-        texts = _texts(some)
-        if not words.is_clean("\n".join(texts)):
+        texts = [_texts(message) for message in some]
+        if not words.is_clean("\n".join(chain.from_iterable(texts))):
             some = [_map_texts(message, words.clean) for message in some]
-            texts = _texts(some)
+            texts = [_texts(message) for message in some]
         cleaned += _redact_all(some, texts, redactor)
     return cleaned
 
@@ -252,29 +254,28 @@ def _without_private(message: NewMessage) -> NewMessage:
 
 
 def _redact_all(
-    some: Sequence[NewMessage], texts: list[str], redactor: Redactor
-) -> Sequence[NewMessage]:
-    """Return messages without secrets, by bisection where there is one."""
-    if not redactor.holds_secret(texts):
-        return some
-    if len(some) == 1:
-        return [_map_texts(some[0], redactor.redact)]
-    half = len(some) // 2
-    return [
-        message
-        for part in (some[:half], some[half:])
-        for message in _redact_all(part, _texts(part), redactor)
-    ]
+    some: Sequence[NewMessage], texts: Sequence[list[str]], redactor: Redactor
+) -> list[NewMessage]:
+    """Return messages, given with their texts, without secrets.
+
+    They are scanned together, because few have any. One secret can hide another from the scan, so
+    the rest is scanned again without the messages that have one.
+    """
+    redacted = list(some)
+    rest = dict(enumerate(texts))
+    while holders := redactor.find_holders(rest):
+        for place in holders:
+            if redactor.holds_secret(rest.pop(place)):
+                redacted[place] = _map_texts(some[place], redactor.redact)
+    return redacted
 
 
-def _texts(messages: Iterable[NewMessage]) -> list[str]:
-    texts: list[str] = []
-    for message in messages:
-        texts += (message.key, message.speaker, message.model)
-        if not message.usage.keys() <= _COMMON_COUNTS:
-            texts += message.usage
-        for part in message.parts:
-            texts += (part.text, part.name, part.call_id)
+def _texts(message: NewMessage) -> list[str]:
+    texts = [message.key, message.speaker, message.model]
+    if not message.usage.keys() <= _COMMON_COUNTS:
+        texts += message.usage
+    for part in message.parts:
+        texts += (part.text, part.name, part.call_id)
     return [text for text in texts if text]
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
+
+import numpy as np
 
 from lore.records import TRUST, UNASKED_TRUST, Origin, Part
 from lore.store import messages
@@ -19,13 +22,19 @@ _OTHERS = bytes(byte for byte in range(0x80) if not chr(byte).isalnum())
 _PROBE_BYTES = 24
 """Letters that are searched for at once, some five words; a shorter text is no quote."""
 
+_BLOCK_BYTES = _PROBE_BYTES // 2
+"""Untrusted text is indexed in blocks of this size; a probe that occurs in it holds a whole one."""
+
 _MAX_PROBES = 32
 _QUOTED_SHARE = 0.5
 """A text is a quote if at least this share of its probes is found."""
 
 _MAX_READ_CHARS = 60_000
-_MAX_LETTERS = 1 << 16
+MAX_LETTERS = 1 << 16
 """Letters of untrusted text that are remembered: an agent repeats a page soon, or not verbatim."""
+
+_MAX_BLOCKS = 4 * MAX_LETTERS // _BLOCK_BYTES
+"""Blocks in the index, with those of dropped text, before it is built anew."""
 
 _MAX_MESSAGES = 40
 """Stored messages that are read for a session that continues."""
@@ -38,7 +47,7 @@ def mark_quotes(
     marked = list(prepared)
     if not any(_may_quote(message) for message in marked):
         return marked
-    untrusted = _UntrustedText()
+    untrusted = UntrustedText()
     first = messages.last_ordinal(db, session_n) - _MAX_MESSAGES
     for stored in messages.messages_of_session(db, session_n, first=first):
         untrusted.add(stored.parts, stored.origin)
@@ -64,12 +73,17 @@ def _letters(text: str) -> bytes:
     return text[:_MAX_READ_CHARS].encode("utf-8", "replace").translate(_LETTERS, _OTHERS)
 
 
-class _UntrustedText:
-    """The newest untrusted text of a session, as letters."""
+class UntrustedText:
+    """The newest untrusted text of a session, as letters.
+
+    Most probes occur nowhere: a set of the text's blocks shows it without reading all of the text.
+    """
 
     def __init__(self) -> None:
         self._texts: deque[tuple[Origin, bytes]] = deque()
         self._size = 0
+        self._blocks: set[bytes] = set()
+        self._unindexed = 0
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -81,8 +95,9 @@ class _UntrustedText:
             if TRUST[whose] < UNASKED_TRUST and is_dialogue_part(part):
                 letters = _letters(part.text)
                 self._texts.append((whose, letters))
+                self._unindexed += 1
                 self._size += len(letters)
-        while self._size > _MAX_LETTERS and len(self._texts) > 1:
+        while self._size > MAX_LETTERS and len(self._texts) > 1:
             self._size -= len(self._texts.popleft()[1])
 
     def mark(self, part: Part) -> Part:
@@ -101,6 +116,7 @@ class _UntrustedText:
             letters[at : at + _PROBE_BYTES]
             for at in (last * place // max(1, count - 1) for place in range(count))
         ]
+        self._index()
         # Most texts quote nothing: three probes show it.
         if not any(map(self._find, (probes[count // 2], probes[count // 4], probes[-1]))):
             return None
@@ -109,5 +125,17 @@ class _UntrustedText:
             return None
         return min(origins, key=TRUST.__getitem__)
 
+    def _index(self) -> None:
+        if len(self._blocks) > _MAX_BLOCKS:
+            self._blocks.clear()
+            self._unindexed = len(self._texts)
+        for _, letters in islice(reversed(self._texts), self._unindexed):
+            count = len(letters) // _BLOCK_BYTES
+            self._blocks.update(np.frombuffer(letters, f"S{_BLOCK_BYTES}", count).tolist())
+        self._unindexed = 0
+
     def _find(self, probe: bytes) -> Origin | None:
+        windows = [probe[at : at + _BLOCK_BYTES] for at in range(_BLOCK_BYTES)]
+        if self._blocks.isdisjoint(windows):
+            return None
         return next((origin for origin, letters in self._texts if probe in letters), None)

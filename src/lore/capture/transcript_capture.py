@@ -233,7 +233,6 @@ class _Reader:
             problem=problem,
         )
         batch, self.batch = self.batch, self._new_batch()
-        batch.prepare()
         overtaken: list[bool] = []
 
         def on_written(added: int | None) -> None:
@@ -248,6 +247,7 @@ class _Reader:
 
         database = self.reading.database
         if database is None or self.reading.dry_run:
+            message_batches.prepare_batches([batch])
             with database.read() if database else nullcontext() as db:
                 added = self.reading.rehearsal.count_new(db, batch, self.reading.projects)
             on_written(added)

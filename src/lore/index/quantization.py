@@ -60,6 +60,29 @@ def encode(units: Float32s) -> tuple[Int8s, Float32s]:
     return codes, scales
 
 
+SCALE_BYTES = 4
+"""Bytes of a row's scale, which follows its codes in a packed row."""
+
+
+def pack_rows(vectors: NDArray[np.floating]) -> bytes:
+    """Return vectors for storage: of each its codes and their scale; one with NaN becomes zeros."""
+    rows = np.array(vectors, dtype=np.float32, ndmin=2)
+    rows[~np.isfinite(rows).all(axis=1)] = 0
+    codes, scales = encode(rows)
+    packed = np.empty((len(rows), rows.shape[1] + SCALE_BYTES), np.uint8)
+    packed[:, :-SCALE_BYTES] = codes[:, : rows.shape[1]].view(np.uint8)
+    packed[:, -SCALE_BYTES:] = scales.astype("<f4").view(np.uint8).reshape(-1, SCALE_BYTES)
+    return packed.tobytes()
+
+
+def unpack_rows(packed: bytes, dimension: int) -> Float32s:
+    """Return the vectors that `pack_rows` packed."""
+    rows = np.frombuffer(packed, np.uint8).reshape(-1, dimension + SCALE_BYTES)
+    scales = np.ascontiguousarray(rows[:, dimension:]).view("<f4").astype(np.float32)
+    codes = rows[:, :dimension].view(np.int8).astype(np.float32)
+    return codes * scales
+
+
 def sign_planes(codes: Int8s, scales: Float32s, mean: Float32s) -> Words:
     """Return the signs of the rows around `mean` as word planes, shape (words, rows).
 

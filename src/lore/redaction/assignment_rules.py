@@ -47,7 +47,7 @@ from lore.redaction.value_reader import (
     read_value,
     skip_quote,
 )
-from lore.text.regex import compile_lazy, compile_re2, group_numbers, search_with_heads
+from lore.text.regex import HeadSearch, compile_lazy, compile_re2, group_numbers
 
 _WORD_STARTS = load_pattern("word_starts")
 
@@ -461,8 +461,17 @@ FAMILIES = {
 """The rules by family. Order matters: of two rules that match at one place the first counts."""
 
 
+_LONG_HEADS = frozenset(
+    """account flag valued user typing turned entered positional url lone dsn""".split()
+)
+"""Rules whose heads run on over words.
+
+One automaton with the others needs 20 ns for a byte of text that is new to it, two automata 10.
+"""
+
+
 class RuleSet:
-    """Rules compiled into one pattern, and a smaller pattern for where any of them starts.
+    """Rules compiled into one pattern, and two smaller patterns for where any of them starts.
 
     The `_head` of a rule matches wherever its pattern starts; without one the pattern serves.
     """
@@ -470,21 +479,25 @@ class RuleSet:
     def __init__(self, without: frozenset[str] = frozenset()) -> None:
         judges: dict[str, Judge] = {}
         patterns: list[str] = []
-        heads: list[str] = []
+        short_heads: list[str] = []
+        long_heads: list[str] = []
         for family, rules in FAMILIES.items():
             judges |= rules
             if family in without:
                 patterns += map(_disabled_pattern, rules)
-                heads += [_NEVER] * len(rules)
                 continue
             for name in rules:
                 patterns.append(_rule_pattern(name, prose="prose" not in without))
                 has_head = f"{name}_head" in PATTERNS.sections
+                heads = long_heads if name in _LONG_HEADS else short_heads
                 heads.append(load_pattern(f"{name}_head") if has_head else patterns[-1])
         self.pattern = "(?i)" + "|".join(patterns)
-        self.heads = "(?i)" + "|".join(heads)
         self.compiled = compile_re2(self.pattern)
-        self.compiled_heads = compile_re2(self.heads, groups=False)
+        self.heads = [
+            compile_re2("(?i)" + "|".join(heads), groups=False)
+            for heads in (short_heads, long_heads)
+            if heads
+        ]
         groups = group_numbers(self.pattern)
         judges |= {link: partial(_judge_named, link) for link in _LINKS}
         self.judges = {index: judges[name] for name, index in groups.items()}
@@ -508,7 +521,8 @@ def find_by_place(
     rules = rule_set(without)
     clean_since = dense_since = at
     idle = places = 0
-    while (match := search_with_heads(rules.compiled_heads, rules.compiled, data, at)) is not None:
+    search = HeadSearch(rules.heads, rules.compiled, data)
+    while (match := search.find(at)) is not None:
         index = match.lastindex
         _, at = place = match.span(index)
         if index in rules.loose:

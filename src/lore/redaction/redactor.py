@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain, pairwise, product
+from itertools import accumulate, chain, pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +26,7 @@ from lore.redaction.context_rules import find_by_context
 from lore.redaction.line_rules import find_by_line, has_lines
 from lore.redaction.value_reader import ANSI_COLOUR, Span
 from lore.text import words
-from lore.text.regex import compile_lazy, compile_re2, loosen_counts, search_with_heads
+from lore.text.regex import HeadSearch, compile_lazy, compile_re2, loosen_counts
 
 if TYPE_CHECKING:
     from lore.settings import Settings
@@ -228,23 +228,36 @@ class Redactor:
         return char_spans
 
     def holds_secret(self, texts: Iterable[str]) -> bool:
-        """Return whether any of the texts may hold a secret, with one scan for many short ones.
+        """Return whether any of the texts may hold a secret, with one scan for many short ones."""
+        return bool(self.find_holders({0: list(texts)}))
+
+    def find_holders(self, groups: Mapping[int, Collection[str]]) -> set[int]:
+        """Return the keys of the groups of texts that may hold a secret, with one scan for all.
 
         The user's own patterns may be anchored to the ends of a text, so they scan one text at a
         time.
         """
-        all_texts = list(texts)
+        if not self._active:
+            return set()
         # Keys and names are one line: joined, each would look like a value alone on its line.
         one_line: list[str] = []
-        with_lines = [""]
-        for text in all_texts:
+        with_lines: list[str] = []
+        for text in dict.fromkeys(chain.from_iterable(groups.values())):
             (with_lines if has_lines(text) else one_line).append(text)
-        short, longer = _SEPARATOR.join(one_line), _SEPARATOR.join(with_lines)
-        data = short.encode("utf-8", "surrogatepass")
-        whole = data + longer.encode("utf-8", "surrogatepass")
-        if self._find_spans(whole, "", lines_from=len(data)):
-            return True
-        return bool(self._patterns) and any(map(self.find, all_texts))
+        short = _SEPARATOR.join([*one_line, ""]).encode("utf-8", "surrogatepass")
+        longer = _SEPARATOR.join(with_lines).encode("utf-8", "surrogatepass")
+        spans = self._find_spans(
+            short + longer, "", lines_from=max(0, len(short) - len(_SEPARATOR))
+        )
+        holders = set()
+        if spans:
+            joined = [*one_line, *with_lines]
+            sizes = (_byte_count(text) + len(_SEPARATOR) for text in joined)
+            ends = list(accumulate(sizes))
+            holders = {joined[bisect_right(ends, start)] for start, _, _ in spans}
+        if self._patterns:
+            holders |= {text for text in (*one_line, *with_lines) if self.find(text)}
+        return {key for key, texts in groups.items() if not holders.isdisjoint(texts)}
 
     def _find_spans(self, data: bytes, name: str, *, lines_from: int = 0) -> list[Span]:
         if not self._active:
@@ -296,9 +309,9 @@ def _format_group(bound: str, first: int) -> Any:
     return compile_re2(f"{bound}(?:{'|'.join(f'{each.before}({each.pattern})' for each in group)})")
 
 
-def _next_format(data: bytes, at: int) -> tuple[int, int, KeyFormat] | None:
+def _next_format(search: HeadSearch, data: bytes, at: int) -> tuple[int, int, KeyFormat] | None:
     """Return the first key format at or after an offset, with its start and end."""
-    if (start_match := search_with_heads(*_any_format(), data, at)) is None:
+    if (start_match := search.find(at)) is None:
         return None
     for bound, first in product(_BOUNDS, range(0, len(KEY_FORMATS), _FORMATS_PER_PATTERN)):
         if (match := _format_group(bound, first).match(data, start_match.start())) is not None:
@@ -310,8 +323,10 @@ def _next_format(data: bytes, at: int) -> tuple[int, int, KeyFormat] | None:
 def _find_formats(data: bytes) -> Iterator[Span]:
     if len(data) <= _SHORT_TEXT and not _has_long_word(data):
         return
+    loose, exact = _any_format()
+    search = HeadSearch((loose,), exact, data)
     at = 0
-    while hit := _next_format(data, at):
+    while hit := _next_format(search, data, at):
         start, end, key_format = hit
         if _is_real_key(
             key_format,
@@ -420,6 +435,10 @@ def _exclude_marks(data: bytes, spans: Iterator[Span]) -> Iterator[Span]:
             end += 1
         for piece in _FILLED.finditer(data, start, end):
             yield piece.start(), piece.end(), kind
+
+
+def _byte_count(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _char_count(data: bytes) -> int:

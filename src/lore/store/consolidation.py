@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lore import clock
 from lore.errors import AmbiguousId, InvalidInput
+from lore.index.quantization import SCALE_BYTES, unpack_rows
 from lore.records import TRUST, CycleReport, FragmentKind, PhaseReport
 from lore.store import database, items, vectors
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time, unpack_time
@@ -337,10 +338,9 @@ def embedded_roots(db: Connection, embedding: ActiveEmbedder) -> tuple[list[Root
         f" WHERE f.depth = 0 AND {LIVING_FRAGMENT} AND f.kind <> 'episode'"
         " AND v.embedder_n = :embedder_n AND length(v.vector) = :size ORDER BY f.n"
     )
-    rows = db.rows(sql, embedder_n=embedding.n, size=2 * embedding.dimension)
-    blobs = b"".join(row[-1] for row in rows)
-    halves = np.frombuffer(blobs, dtype=np.float16).reshape(len(rows), embedding.dimension)
-    return [Root(*row[:-1]) for row in rows], halves.astype(np.float32)
+    rows = db.rows(sql, embedder_n=embedding.n, size=embedding.dimension + SCALE_BYTES)
+    packed = b"".join(row[-1] for row in rows)
+    return [Root(*row[:-1]) for row in rows], unpack_rows(packed, embedding.dimension)
 
 
 def newest_child_changes(db: Connection) -> dict[int, int]:

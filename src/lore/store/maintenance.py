@@ -19,6 +19,7 @@ from lore.errors import (
     StoreDamaged,
     StoreError,
 )
+from lore.index.quantization import SCALE_BYTES
 from lore.records import Stats
 from lore.store import (
     backup_seals,
@@ -133,8 +134,8 @@ def compare_vector_index(db: Connection, embedder_n: int, indexed: int) -> list[
     """Return where the vector index differs from the vectors in the database."""
     stored = int(
         db.value(
-            "SELECT coalesce(sum(length(v.vector) / (2 * e.dimension)), 0) FROM vectors v"
-            " JOIN embedders e ON e.n = v.embedder_n WHERE v.embedder_n = :n",
+            f"SELECT coalesce(sum(length(v.vector) / (e.dimension + {SCALE_BYTES})), 0)"
+            " FROM vectors v JOIN embedders e ON e.n = v.embedder_n WHERE v.embedder_n = :n",
             n=embedder_n,
         )
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lore.index.quantization import SCALE_BYTES, pack_rows, unpack_rows
 from lore.index.vector_index import VectorIndex, VectorRow
 from lore.store import database
 from lore.store.codec import unpack_parts
@@ -20,7 +21,7 @@ _BATCH_ROWS = 4_096
 
 Matrix = NDArray[np.float32]
 
-_WHOLE_BLOB = "length(v.vector) > 0 AND length(v.vector) % (2 * :dimension) = 0"
+_WHOLE_BLOB = f"length(v.vector) > 0 AND length(v.vector) % (:dimension + {SCALE_BYTES}) = 0"
 """A damaged vector is as good as none."""
 
 
@@ -96,7 +97,7 @@ def put(db: Connection, embedder_n: int, ns: Sequence[int], matrices: Iterable[M
     """Store the vectors of items that still exist: for each item a row per passage, in one blob."""
     there = set(db.column(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(ns)))
     stored = sorted(
-        (n, embedder_n, matrix.astype(np.float16).tobytes())
+        (n, embedder_n, pack_rows(matrix))
         for n, matrix in zip(ns, matrices, strict=True)
         if n in there
     )
@@ -141,10 +142,7 @@ def load_passages(db: Connection, ns: NDArray[np.int64], dimension: int) -> dict
         dimension=dimension,
         ns=int_array(ns),
     )
-    return {
-        n: np.frombuffer(blob, np.float16).reshape(-1, dimension).astype(np.float32)
-        for n, blob in rows
-    }
+    return {n: unpack_rows(blob, dimension) for n, blob in rows}
 
 
 def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) -> int:
@@ -164,12 +162,10 @@ def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension:
         )
         if not rows:
             break
-        blobs = b"".join(row[5] for row in rows)
-        halves = np.frombuffer(blobs, dtype=np.float16).reshape(-1, dimension)
-        entries = [
-            VectorRow(*row[:5]) for row in rows for _ in range(len(row[5]) // (2 * dimension))
-        ]
-        index.append(entries, halves, after_seq=last_seq)
+        matrix = unpack_rows(b"".join(row[5] for row in rows), dimension)
+        size = dimension + SCALE_BYTES
+        entries = [VectorRow(*row[:5]) for row in rows for _ in range(len(row[5]) // size)]
+        index.append(entries, matrix, after_seq=last_seq)
         added += len(entries)
     return added
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, AnyStr, cast
@@ -146,18 +146,35 @@ def _loosened_count(count: re.Match[str]) -> str:
     return count.group() if 0 < most <= _COUNTED else f"{{{min(least, _COUNTED)},}}?"
 
 
-def search_with_heads(heads: Any, pattern: Any, data: bytes, at: int) -> Any:
-    """Return the first match of a pattern at or after an offset.
+class HeadSearch:
+    """Searches a text for a pattern whose every match starts where one of `heads` matches.
 
-    Every match must start where `heads` matches. Its small automaton scans the text, and the large
-    one of the pattern runs only at the candidates.
+    The small automata of the heads scan the text, and the large one of the pattern runs only at
+    the candidates.
     """
-    for _ in range(_TRIES):
-        head = heads.search(data, at)
-        if head is None:
-            return None
-        match = pattern.match(data, head.start())
-        if match is not None:
-            return match
-        at = head.start() + 1
-    return pattern.search(data, at)
+
+    def __init__(self, heads: Sequence[Any], pattern: Any, data: bytes) -> None:
+        self._heads = heads
+        self._pattern = pattern
+        self._data = data
+        self._starts = [-1] * len(heads)
+        """Where each of the heads matches next."""
+
+    def find(self, at: int) -> Any:
+        """Return the first match at or after an offset, which must not decrease."""
+        for _ in range(_TRIES):
+            start = self._next_start(at)
+            if start > len(self._data):
+                return None
+            match = self._pattern.match(self._data, start)
+            if match is not None:
+                return match
+            at = start + 1
+        return self._pattern.search(self._data, at)
+
+    def _next_start(self, at: int) -> int:
+        for place, start in enumerate(self._starts):
+            if start < at:
+                head = self._heads[place].search(self._data, at)
+                self._starts[place] = head.start() if head else len(self._data) + 1
+        return min(self._starts)
