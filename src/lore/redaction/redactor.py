@@ -158,8 +158,8 @@ _BOUNDS = (r"\b", rf"(?:\\+[nrtbf]|{ANSI_COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{
 _FORMATS_PER_PATTERN = 16
 """Formats in one pattern with groups; with all of them in one it is a hundred times slower."""
 
-SHORTEST_KEY, _SHORT_TEXT = 15, 1_000
-"""Bytes of the shortest key, which has no space within; a short text, such as a question, without
+SHORTEST_KEY, _SHORT_TEXT = 12, 1_000
+"""Bytes of the longest word that the shortest key has; a short text, such as a question, without
 so long a word is not searched for keys: compiling their formats takes 10 ms."""
 
 _JUDGED_BYTES = 4_096
