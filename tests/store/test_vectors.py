@@ -50,11 +50,11 @@ def test_vectors_are_stored_with_their_embedder(db: Connection) -> None:
     item = add_fragment(db, 1)
     embed(db, n)
     assert (count_vectors(db, n), vectors.count_pending(db)) == (1, 0)
-    loaded = vectors.load(db, np.array([item, 99]), 64)
+    loaded = vectors.load(db, n, np.array([item, 99]), 64)
     assert np.allclose(loaded[0], EMBEDDER.embed(["a plain fact"])[0], atol=1e-3)
     assert not loaded[1].any()
-    assert vectors.load(db, np.array([], np.int64), 64).shape == (0, 64)
-    assert not vectors.load(db, np.array([item]), 32).any()
+    assert vectors.load(db, n, np.array([], np.int64), 64).shape == (0, 64)
+    assert not vectors.load(db, n + 1, np.array([item]), 64).any()
 
 
 def test_a_vector_of_a_missing_item_is_not_stored(db: Connection) -> None:
@@ -104,9 +104,9 @@ def test_a_long_message_is_found_by_each_of_its_passages(db: Connection, tmp_pat
         assert found[0] == long_n
         assert scores[0] > 0.99
         assert index.cosines(query, np.array([long_n]))[0] > 0.99
-    rows = vectors.load_passages(db, np.array([long_n]), 64)[long_n]
+    rows = vectors.load_passages(db, n, np.array([long_n]), 64)[long_n]
     assert rows.shape == (len(cut), 64)
-    assert np.isclose(np.linalg.norm(vectors.load(db, np.array([long_n]), 64)[0]), 1, atol=1e-3)
+    assert np.isclose(np.linalg.norm(vectors.load(db, n, np.array([long_n]), 64)[0]), 1, atol=1e-3)
 
 
 def test_passages_that_are_replaced_leave_the_index_together(
@@ -130,11 +130,12 @@ def test_vectors_of_another_embedder_and_damaged_ones_are_not_loaded(
     item = add_fragment(db, 1)
     embed(db, old)
     vectors.set_active_embedder(db, "new", 64)
-    assert vectors.load_passages(db, np.array([item]), 64) == {}
     new = vectors.ensure_embedder(db, "new", 64)
+    assert vectors.load_passages(db, new, np.array([item]), 64) == {}
     embed(db, new)
+    assert vectors.load_passages(db, new, np.array([item]), 64).keys() == {item}
     db.run("UPDATE vectors SET vector = x'0000' WHERE n = :n", n=item)
-    assert vectors.load_passages(db, np.array([item]), 64) == {}
+    assert vectors.load_passages(db, new, np.array([item]), 64) == {}
     index = VectorIndex.open(tmp_path / "v", identity="new", dimension=64, epoch="e")
     assert vectors.update_index(db, index, new, 64) == 0
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import struct
 import tempfile
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -347,6 +349,8 @@ def converted_graph(
     if graph.is_file() and _data(graph).is_file():
         yield graph
         return
+    if model.is_former:
+        raise FileNotFoundError(errno.ENOENT, "the graph of a former version is gone", str(graph))
     try:
         _remove_abandoned(cache)
         _convert(folder / WEIGHTS, model.delta_path, graph, precision)
@@ -363,6 +367,15 @@ def graph_name(model: Model, precision: Precision) -> str:
     """Return the file name of a graph; it depends on the weights, precision and writer version."""
     weights = model.delta or next(file for file in model.files if file.name == WEIGHTS)
     return f"{precision}-{weights.sha256[:12]}-{GRAPH_VERSION}.onnx"
+
+
+def find_former_version(cache: Path, model: Model, precision: str, version: str) -> Model | None:
+    """Return a former version of a model by the start of its SHA-256, if its graph is cached."""
+    for graph in cache.glob(f"{precision}-{version}*-{GRAPH_VERSION}.onnx"):
+        if model.delta and _data(graph).is_file():
+            delta = replace(model.delta, sha256=graph.name.split("-")[1])
+            return replace(model, delta=delta, is_former=True)
+    return None
 
 
 def _data(graph: Path) -> Path:

@@ -33,7 +33,7 @@ from lore.index.quantization import (
 from lore.index.vector_file import FileStorage, Header, MemoryStorage, Rows, Stamp, Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -163,13 +163,6 @@ class Snapshot:
         return dots
 
 
-def rescore(ns: Int64s, vectors: NDArray[np.floating], unit: Float32s) -> tuple[Int64s, Float32s]:
-    """Return the items that still exist, and their exact cosines."""
-    units = unit_rows(vectors)
-    there = units.any(axis=1)
-    return ns[there], units[there] @ unit
-
-
 def _is_any_of(values: NDArray[Any], wanted: tuple[int, ...]) -> Bools:
     if len(wanted) > FEW_VALUES:
         return np.isin(values, wanted)
@@ -186,8 +179,6 @@ SIGNS_FROM_ROWS = 32_768
 COMPACT_FROM_ROWS = 4_096
 # Passages that the nearest items may have, on average, among the nearest rows.
 PASSAGES, MOST_PASSAGES = 2, 16
-# Rows for the exact rescoring, as a multiple of k: holds all of the true 50 in the best 200.
-RESCORE_FACTOR = 4
 
 FULL_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -317,18 +308,9 @@ class VectorIndex:
                 self._switch_storage(MemoryStorage(self._stamp, Header()))
 
     def search(
-        self,
-        query: Float32s,
-        k: int,
-        *,
-        where: VectorFilter | None = None,
-        exact: Callable[[Int64s], Float32s] | None = None,
+        self, query: Float32s, k: int, *, where: VectorFilter | None = None
     ) -> tuple[Int64s, Float32s]:
-        """Return the numbers and cosines of the k nearest items, best first.
-
-        `exact` returns the float vectors of the given items, in their order, for the final ranking;
-        a row of zeros or NaN means that the item is gone. Without it the int8 scores are returned.
-        """
+        """Return the numbers and int8 cosines of the k nearest items, best first."""
         if np.shape(query) != (self._stamp.dimension,):
             raise InvalidInput(f"a query has {self._stamp.dimension} numbers")
         unit = unit_rows(query)
@@ -338,14 +320,9 @@ class VectorIndex:
             named = None if only is None else snapshot.slots_of(only.astype(np.int64))
         slots = snapshot.candidates(unit, PASSAGES * k, snapshot.filter_rows(where, named))
         row_scores = snapshot.scores(unit, slots)
-        rows = (PASSAGES if exact is None else RESCORE_FACTOR) * k
-        ns, scores = snapshot.best_items(slots, row_scores, rows)
-        if len(ns) < k and rows < len(slots):  # a few long texts took most of the rows
+        ns, scores = snapshot.best_items(slots, row_scores, PASSAGES * k)
+        if len(ns) < k and PASSAGES * k < len(slots):  # a few long texts took most of the rows
             ns, scores = snapshot.best_items(slots, row_scores, MOST_PASSAGES * k)
-        if exact is not None and len(ns):
-            ns, scores = rescore(ns, exact(ns), unit[0])
-            best = best_first(scores, k)
-            ns, scores = ns[best], scores[best]
         return ns[:k], scores[:k]
 
     def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:

@@ -81,6 +81,8 @@ class Ranked:
     bonus: Floats | None = None
     scored: dict[str, Floats] = field(default_factory=dict)
     """The features as the model saw them."""
+    embedder_n: int | None = None
+    """The embedder of the query."""
 
     def order(self) -> Numbers:
         """Return the places of the candidates, best first; newer first among equals."""
@@ -107,7 +109,8 @@ def rank(
             if recipe == "weighted"
             else fusion.reciprocal_ranks(keyword, pool.cosine, len(question.terms))
         )
-        return Ranked(pool, query, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
+        shown = {"keyword": keyword, "cosine": pool.cosine}
+        return Ranked(pool, query, scores, shown, recipe, embedder_n=sources.embedder_n)
     described = describe(sources, db, question, query, pool, speakers)
     model = fusion.load_ranking("ranking" if pool.cosine.any() else "ranking-words")
     scored = described | _as_average(described, model, pool.is_type("fragment"))
@@ -115,7 +118,10 @@ def rank(
     logs = pool.is_type("distillation")
     if logs.any():
         scores = _with_logs(scores, described, logs)
-    return Ranked(pool, query, scores, described, recipe, model, scored=scored)
+    return Ranked(
+        pool, query, scores, described, recipe, model,
+        scored=scored, embedder_n=sources.embedder_n,
+    )  # fmt: skip
 
 
 def _as_average(

@@ -74,12 +74,23 @@ def m005_withdrawals(db: Connection) -> None:
     db.rows(f"CREATE INDEX standing_newest ON standing ({columns})")
 
 
+def m006_vectors_of_two_embedders(db: Connection) -> None:
+    """Let an item have vectors of two embedders, and queue those of the next one."""
+    last_seq = db.value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'")
+    for statement in _VECTORS_OF_TWO_EMBEDDERS.split(";\n"):
+        db.rows(statement)
+    # A change number is never used twice: the vector index relies on it.
+    db.run("DELETE FROM sqlite_sequence WHERE name = 'vectors'")
+    db.run("INSERT INTO sqlite_sequence VALUES ('vectors', :seq)", seq=int(last_seq or 0))
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_initial,
     m002_requests,
     m003_dialogues,
     m004_holders,
     m005_withdrawals,
+    m006_vectors_of_two_embedders,
 )
 
 
@@ -500,3 +511,18 @@ CREATE TABLE recall_markers (
     at INTEGER NOT NULL);
 CREATE INDEX recall_markers_session ON recall_markers (session)
 """
+
+_VECTORS_OF_TWO_EMBEDDERS = f"""\
+ALTER TABLE vectors RENAME TO former_vectors;
+CREATE TABLE vectors (
+    seq {AUTOINCREMENT},
+    n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
+    embedder_n INTEGER NOT NULL REFERENCES embedders (n),
+    vector BLOB NOT NULL,
+    UNIQUE (n, embedder_n));
+INSERT INTO vectors (seq, n, embedder_n, vector)
+    SELECT seq, n, embedder_n, vector FROM former_vectors ORDER BY seq;
+DROP TABLE former_vectors;
+CREATE INDEX vectors_embedder ON vectors (embedder_n, seq);
+CREATE TABLE next_vectors_queue (
+    n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE)"""
