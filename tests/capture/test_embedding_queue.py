@@ -55,7 +55,7 @@ def waiting(database) -> int:
 
 def adopt(database, embedder) -> int:
     serving = adopt_embedder(database, Embedders(embedder, Settings(), owns_wanted=False))
-    assert serving.identity == embedder.identity
+    assert serving.embedder.identity == embedder.identity
     return waiting(database)
 
 

@@ -79,8 +79,14 @@ def state_of(path: Path) -> tuple[bool, ...]:
     third = {"m003_dialogues" in done, "dialogue_states" in names, "recall_markers" in names}
     fourth = {"m004_holders" in done, "process" in held, "prompt_usd" in held}
     fifth = {"m005_withdrawals" in done, "withdraws" in standing, "standing_newest" in names}
+    sixth = {
+        "m006_vectors_of_two_embedders" in done,
+        "next_vectors_queue" in names,
+        "vectors_embedder" in names,
+    }
+    assert "former_vectors" not in names
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    steps = (first, second, third, fourth, fifth, last)
+    steps = (first, second, third, fourth, fifth, sixth, last)
     assert all(len(step) == 1 for step in steps), (names, done)
     return tuple(step.pop() for step in steps)
 

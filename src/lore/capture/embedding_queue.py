@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from lore.embed import Embedder
+from lore.embed import Embedder, OpenedEmbedder
 from lore.embed.serving import Embedders
 from lore.errors import LoreError
 from lore.index.vector_index import VectorIndex
@@ -146,27 +146,32 @@ def _versions(db: Connection, waiting: Sequence[PendingItem]) -> dict[int, int]:
     return {n: fragment.version for n, fragment in by_n.items()}
 
 
-def adopt_embedder(database: Database, embedders: Embedders) -> Embedder:
+def adopt_embedder(database: Database, embedders: Embedders) -> OpenedEmbedder:
     """Return the embedder whose vectors are searched: the wanted one, or the former for now.
 
     The former vectors serve while items are embedded again, if they cover most of the items and
     their model is at hand. Otherwise those of the wanted embedder serve from the start.
     """
-    wanted = embedders.wanted
+    wanted, notice = embedders.wanted, ""
     if not wanted.dimension:
-        return wanted
+        return OpenedEmbedder(wanted, notice)
     with database.read() as db:
         active, following = vectors.find_active_identity(db), vectors.find_next_identity(db)
         if active == wanted.identity and following is None:
-            return wanted
-        former = embedders.find(active) if active not in (None, wanted.identity) else None
-        if former is not None and following == wanted.identity:
-            return former
-        if former is not None and not vectors.covers_most(db, former.identity):
-            former = None
-    if not database.read_only:
+            return OpenedEmbedder(wanted, notice)
+        former = None
+        if active is not None and active != wanted.identity and vectors.covers_most(db, active):
+            former = embedders.find(active)
+            notice = "" if former else _NOT_AT_HAND.format(active)
+    if not database.read_only and (former is None or following != wanted.identity):
         database.write(partial(_adopt, wanted=wanted, former=former, now=database.now()))
-    return former or wanted
+    return OpenedEmbedder(former or wanted, notice)
+
+
+_NOT_AT_HAND = (
+    "The vectors are of '{}', which is not at hand: all is embedded again, and keywords find "
+    "what is not embedded yet."
+)
 
 
 def _adopt(db: Connection, *, wanted: Embedder, former: Embedder | None, now: datetime) -> None:

@@ -146,11 +146,12 @@ class Memory:
             embedders = Embedders(opened.embedder, config, owns_wanted=embedder is None)
             serving = embedding_queue.adopt_embedder(database, embedders)
             maintenance.schedule_maintenance(database)
-            sources = Sources(database, serving, config)
+            sources = Sources(database, serving.embedder, config)
         except BaseException:
             database.close()
             raise
-        degraded = " ".join(filter(None, (warning, opened.notice, _explain_read_only(database))))
+        notices = (warning, opened.notice, serving.notice, _explain_read_only(database))
+        degraded = " ".join(filter(None, notices))
         return cls(MemoryContext(config, database, sources, redactor, embedders, degraded))
 
     def close(self) -> None:
