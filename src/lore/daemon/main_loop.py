@@ -157,6 +157,7 @@ class Daemon:
             self.tell()
             beats += 1
             if beats % _BEATS_TO_TRIM == 0:
+                self._memory.maintenance.release_memory()
                 trim()
         self.stopping.set()
         until = time.monotonic() + GRACE_S

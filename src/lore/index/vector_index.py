@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lore.errors import InvalidInput, StoreBusy, StoreError, StoreFull, StoreReadOnly
 from lore.index import vector_file as files
+from lore.index.numbers import is_among, unique
 from lore.index.quantization import (
     BLOCK_ROWS,
     Float32s,
@@ -165,7 +166,7 @@ class Snapshot:
 
 def _is_any_of(values: NDArray[Any], wanted: tuple[int, ...]) -> Bools:
     if len(wanted) > FEW_VALUES:
-        return np.isin(values, wanted)
+        return is_among(values, wanted)
     mask = np.zeros(len(values), np.bool_)
     for value in wanted:
         mask |= values == value
@@ -205,6 +206,7 @@ class VectorIndex:
         self._writable = writable
         self._state = threading.RLock()
         self._closed = False
+        self._was_read = False
         self._lookup = SlotLookup()
         self._storage = self._attach(locked=False, evict=True)
 
@@ -279,7 +281,7 @@ class VectorIndex:
         applied: rows of the erased items that another process has read, but not yet appended, are
         then refused.
         """
-        wanted = np.unique(np.fromiter(ns, np.int64))
+        wanted = unique(np.fromiter(ns, np.int64))
         with self._state:
             try:
                 if self.private:
@@ -316,7 +318,7 @@ class VectorIndex:
         unit = unit_rows(query)
         with self._state:
             snapshot = self._snapshot()
-            only = None if where is None or where.ns is None else np.unique(where.ns)
+            only = None if where is None or where.ns is None else unique(where.ns)
             named = None if only is None else snapshot.slots_of(only.astype(np.int64))
         slots = snapshot.candidates(unit, PASSAGES * k, snapshot.filter_rows(where, named))
         row_scores = snapshot.scores(unit, slots)
@@ -337,6 +339,17 @@ class VectorIndex:
         np.maximum.at(scores, np.searchsorted(wanted, numbers), row_scores)
         scores[np.isinf(scores)] = 0.0
         return scores[places]
+
+    def release_pages(self) -> None:
+        """Unmap the pages of the file unless something was read since the last call.
+
+        They are the system's cache, but count as memory of this process: 480 bytes a vector. The
+        next search maps them again, which takes 2 ms for 100,000 vectors.
+        """
+        with self._state:
+            if not self._was_read and isinstance(self._storage, FileStorage):
+                self._storage.release_pages()
+            self._was_read = False
 
     def check(self) -> list[str]:
         """Return the damage found by comparing every row with its checksum."""
@@ -368,6 +381,7 @@ class VectorIndex:
             raise StoreError(message)
 
     def _snapshot(self) -> Snapshot:
+        self._was_read = True
         header = self._refresh()
         return _snapshot_of(self._storage, header, self._lookup)
 
@@ -479,7 +493,7 @@ class VectorIndex:
         the leftovers.
         """
         storage, count = self._storage, header.count + len(rows)
-        replaced = _snapshot_of(storage, header, self._lookup).slots_of(np.unique(rows.n))
+        replaced = _snapshot_of(storage, header, self._lookup).slots_of(unique(rows.n))
         files.write_rows(storage, header.count, rows)
         if header.centred:
             files.fill_planes(storage, header.count, count, files.read_mean(storage))
@@ -514,7 +528,7 @@ class VectorIndex:
 
     def _erase(self, storage: files.Storage, header: Header, ns: Int64s, through_seq: int) -> None:
         lookup = self._lookup if storage is self._storage else SlotLookup()
-        slots = _snapshot_of(storage, header, lookup).slots_of(np.unique(ns))
+        slots = _snapshot_of(storage, header, lookup).slots_of(unique(ns))
         files.erase_slots(storage, slots)
         files.erase_leftovers(storage, header.count)
         if isinstance(storage, FileStorage):

@@ -87,6 +87,11 @@ class Maintenance(MemoryPart):
         """Clear cached texts, which may have been forgotten here or by another process."""
         self._sources.clear_caches()
 
+    def release_memory(self) -> None:
+        """Release what an idle memory can get back within milliseconds."""
+        self._context.serving.release_pages()
+        self._database.close_idle_readers()
+
     def stats(self) -> Stats:
         """Return statistics of the memory."""
         with self._database.read() as db:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from lore.index.numbers import is_among
 from lore.recall import presentation, ranking
 from lore.recall.candidates import Bounds
 from lore.recall.hit_selection import Limits
@@ -52,7 +53,7 @@ def find_prompt_hits(
         if "replaced" in ranked.features:
             order = order[ranked.features["replaced"][order] == 0]
         without_actions = distillations.episodes_without_calls(db, ranked.pool.ns[order])
-        order = order[~np.isin(ranked.pool.ns[order], list(without_actions))]
+        order = order[~is_among(ranked.pool.ns[order], list(without_actions))]
         limits = Limits(MOST_PROMPT_HITS, _WIDE_TOKENS, trusted_only=True)
         selection = presentation.present(db, question, ranked, order, limits=limits)
         ns = items.numbers_of(db, [hit.id for hit in selection.hits])

@@ -9,6 +9,7 @@ import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
+from lore.index.numbers import is_among
 from lore.recall import features, fusion
 from lore.recall.candidates import Bounds, Pool, gather
 from lore.recall.features import Floats
@@ -191,7 +192,7 @@ def apply_policy(
     rows = ranked.pool.rows
     outdated = _find_outdated(db, rows)
     if outdated:
-        is_outdated = np.isin(rows.ns, sorted(outdated)).astype(float)
+        is_outdated = is_among(rows.ns, sorted(outdated)).astype(float)
         ranked = replace(ranked, features={**ranked.features, "replaced": is_outdated})
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
     bonus = KNOWLEDGE * ranked.pool.is_type("fragment").astype(float)

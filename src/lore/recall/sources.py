@@ -264,6 +264,12 @@ class Sources:
             entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms)
             self.database.submit(lambda db: candidate_rows.log_retrieval(db, entry), patient=True)
 
+    def release_pages(self) -> None:
+        """Unmap the pages of the vector index if it is idle."""
+        with self._lock:
+            if self._index is not None:
+                self._index.release_pages()
+
     def close(self) -> None:
         """Close the index."""
         with self._lock:

@@ -79,9 +79,20 @@ def m006_vectors_of_two_embedders(db: Connection) -> None:
     last_seq = db.value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'")
     for statement in _VECTORS_OF_TWO_EMBEDDERS.split(";\n"):
         db.rows(statement)
+    # In parts: SQLite holds the pages that one statement changes in memory.
+    columns = "seq, n, embedder_n, vector"
+    while moved := db.rows(
+        f"DELETE FROM former_vectors WHERE seq IN"
+        f" (SELECT seq FROM former_vectors ORDER BY seq LIMIT {_MOVED_ROWS}) RETURNING {columns}"
+    ):
+        db.insert_many("vectors", columns.split(", "), moved)
+    db.rows("DROP TABLE former_vectors")
     # A change number is never used twice: the vector index relies on it.
     db.run("DELETE FROM sqlite_sequence WHERE name = 'vectors'")
     db.run("INSERT INTO sqlite_sequence VALUES ('vectors', :seq)", seq=int(last_seq or 0))
+
+
+_MOVED_ROWS = 1_024
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -110,7 +121,7 @@ def migrate(
         stamp = database.now().strftime("%Y%m%dT%H%M%S")
         database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db", seal)
     for step in missing:
-        database.write(partial(_apply, step=step, now=database.now))
+        database.write_alone(partial(_apply, step=step, now=database.now))
     return [step.__name__ for step in missing]
 
 
@@ -520,9 +531,6 @@ CREATE TABLE vectors (
     embedder_n INTEGER NOT NULL REFERENCES embedders (n),
     vector BLOB NOT NULL,
     UNIQUE (n, embedder_n));
-INSERT INTO vectors (seq, n, embedder_n, vector)
-    SELECT seq, n, embedder_n, vector FROM former_vectors ORDER BY seq;
-DROP TABLE former_vectors;
 CREATE INDEX vectors_embedder ON vectors (embedder_n, seq);
 CREATE TABLE next_vectors_queue (
     n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE)"""
