@@ -9,7 +9,7 @@ from lore.capture import embedding_queue
 from lore.capture.embedding_queue import BATCH, adopt_embedder, embed_waiting
 from lore.digest import fragment_edits
 from lore.embed.embedder import NoEmbedder
-from lore.embed.serving import Embedders
+from lore.embed.embedders import Embedders
 from lore.errors import EmbedderError
 from lore.index.vector_index import VectorIndex
 from lore.records import Draft

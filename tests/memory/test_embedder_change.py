@@ -13,8 +13,8 @@ import pytest
 
 from lore.capture import embedding_queue
 from lore.embed import open_embedder
+from lore.embed.embedders import Embedders
 from lore.embed.models import find_model, find_weights
-from lore.embed.serving import Embedders
 from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.settings import Settings

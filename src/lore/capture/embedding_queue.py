@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from lore.embed import Embedder, OpenedEmbedder
-from lore.embed.serving import Embedders
+from lore.embed.embedders import Embedders
 from lore.errors import LoreError
 from lore.index.vector_index import VectorIndex
 from lore.records import Job

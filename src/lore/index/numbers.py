@@ -25,5 +25,5 @@ def is_among(values: NDArray[np.integer], wanted: Sequence[int] | Int64s) -> NDA
     if not len(wanted):
         return np.zeros(len(values), np.bool_)
     ordered = np.sort(np.asarray(wanted, np.int64))
-    found: NDArray[np.bool_] = ordered[np.searchsorted(ordered[:-1], values)] == values
-    return found
+    mask: NDArray[np.bool_] = ordered[np.searchsorted(ordered[:-1], values)] == values
+    return mask

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import orjson
 
 from lore.capture import embedding_queue
-from lore.embed.serving import Embedders
+from lore.embed.embedders import Embedders
 from lore.errors import EmbedderError, InvalidInput, StoreError
 from lore.lazy_dataclass import dataclass
 from lore.llm.summarizer import Summarizer

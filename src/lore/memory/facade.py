@@ -11,7 +11,7 @@ from lore import clock, config_files, settings
 from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
-from lore.embed.serving import Embedders
+from lore.embed.embedders import Embedders
 from lore.errors import LoreError, NotFound, StoreError
 from lore.memory.context import MemoryContext
 from lore.recall.sources import Sources

@@ -76,7 +76,7 @@ def m005_withdrawals(db: Connection) -> None:
 
 def m006_vectors_of_two_embedders(db: Connection) -> None:
     """Let an item have vectors of two embedders, and queue those of the next one."""
-    last_seq = db.value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'")
+    next_seq = sqlite.next_number(db, "vectors")
     for statement in _VECTORS_OF_TWO_EMBEDDERS.split(";\n"):
         db.rows(statement)
     # In parts: SQLite holds the pages that one statement changes in memory.
@@ -88,8 +88,7 @@ def m006_vectors_of_two_embedders(db: Connection) -> None:
         db.insert_many("vectors", columns.split(", "), moved)
     db.rows("DROP TABLE former_vectors")
     # A change number is never used twice: the vector index relies on it.
-    db.run("DELETE FROM sqlite_sequence WHERE name = 'vectors'")
-    db.run("INSERT INTO sqlite_sequence VALUES ('vectors', :seq)", seq=int(last_seq or 0))
+    sqlite.set_next_number(db, "vectors", next_seq)
 
 
 _MOVED_ROWS = 1_024

@@ -454,6 +454,12 @@ def next_number(db: Connection, table: str) -> int:
     return int(last or 0) + 1
 
 
+def set_next_number(db: Connection, table: str, number: int) -> None:
+    """Set the number of the next row of an AUTOINCREMENT table."""
+    db.run("DELETE FROM sqlite_sequence WHERE name = :table", table=table)
+    db.insert("sqlite_sequence", name=table, seq=number - 1)
+
+
 def has_table(db: Connection, name: str) -> bool:
     """Return whether the database has a table of this name."""
     return db.find("SELECT 1 FROM sqlite_schema WHERE name = :name", name=name) is not None
