@@ -42,6 +42,8 @@ LINES = 10
 GROWING = 10
 CLIENTS = 8
 ROUNDS = 60
+RELEASED_S = 25
+"""Seconds after which an idle daemon has released what it can; the model is loaded until 40 s."""
 LONG_TEXTS, LONG_WORDS = 20, 200
 TICK_S = os.sysconf("SC_CLK_TCK")
 LORE = (sys.executable, "-m", "lore.cli")
@@ -74,7 +76,7 @@ def sentence(rng: random.Random, words: int = 25) -> str:
 def fill(config: Settings, count: int) -> None:
     """Store messages with vectors."""
     rng = random.Random(1)
-    start = datetime(2026, 1, 1, tzinfo=UTC)
+    start = datetime.now(UTC) - timedelta(hours=1)  # too recent to be digested
     real = open_embedder(config).embedder
     with Memory.open(
         config=config, embedder=RandomVectors(real.identity, real.dimension)
@@ -84,7 +86,7 @@ def fill(config: Settings, count: int) -> None:
                 NewMessage(
                     "user" if i % 2 else "assistant",
                     (Part("text", sentence(rng)),),
-                    start + timedelta(seconds=i),
+                    start + timedelta(milliseconds=30 * i),
                     key=str(i),
                 )
                 for i in range(first, min(first + SESSION, count))
@@ -299,6 +301,8 @@ def measure(root: Path, messages: int, files: int, idle_s: float) -> dict[str, o
         told["cpu of all that s"] = cpu_s(pid)
         use(root, CLIENTS, ROUNDS)
         told["used by 8 clients"] = resident(pid)
+        time.sleep(RELEASED_S)
+        told["idle since then, model loaded"] = resident(pid)
         time.sleep(60)
         told["model unloaded"] = resident(pid)
         told["idle, % of a core"] = share_of_core(pid, idle_s)

@@ -9,9 +9,11 @@ from lore.capture import embedding_queue
 from lore.capture.embedding_queue import BATCH, adopt_embedder, embed_waiting
 from lore.digest import fragment_edits
 from lore.embed.embedder import NoEmbedder
+from lore.embed.embedders import Embedders
 from lore.errors import EmbedderError
 from lore.index.vector_index import VectorIndex
 from lore.records import Draft
+from lore.settings import Settings
 from lore.store import items, jobs, maintenance, vectors
 from tests.fakes import FakeEmbedder
 from tests.store.samples import count_vectors
@@ -51,6 +53,12 @@ def waiting(database) -> int:
         return vectors.count_pending(db)
 
 
+def adopt(database, embedder) -> int:
+    serving = adopt_embedder(database, Embedders(embedder, Settings(), owns_wanted=False))
+    assert serving.embedder.identity == embedder.identity
+    return waiting(database)
+
+
 def open_jobs(database) -> list[tuple[str, str, int, int]]:
     database.write(lambda db: None)  # what was submitted before is done after this
     with database.read() as db:
@@ -73,7 +81,7 @@ def stop_after(batches: int, error: Exception):
 
 def test_everything_that_waits_gets_its_vector(database, index_of, filled):
     embedder = FakeEmbedder()
-    adopt_embedder(database, embedder)
+    adopt(database, embedder)
     index = index_of(embedder)
     seen: list[tuple[int, int]] = []
     done = embed_waiting(database, embedder, index, progress=lambda *now: seen.append(now))
@@ -86,7 +94,7 @@ def test_everything_that_waits_gets_its_vector(database, index_of, filled):
 
 def test_embedded_item_is_found_by_its_vector(database, index_of, filled):
     embedder = FakeEmbedder()
-    adopt_embedder(database, embedder)
+    adopt(database, embedder)
     index = index_of(embedder)
     embed_waiting(database, embedder, index)
     found, scores = index.search(embedder.embed(["note number 7"])[0], 1)
@@ -104,21 +112,20 @@ def test_embedding_again_does_not_call_the_embedder(database, index_of, filled):
 
 
 def test_adopting_starts_a_visible_job(database, filled):
-    assert adopt_embedder(database, FakeEmbedder()) == OVER_TWO_BATCHES
+    assert adopt(database, FakeEmbedder()) == OVER_TWO_BATCHES
     assert open_jobs(database) == [("embed", "fake", 0, OVER_TWO_BATCHES)]
-    assert adopt_embedder(database, FakeEmbedder()) == 0
 
 
 def test_time_limit_stops_after_a_batch_and_the_job_shows_progress(database, index_of, filled):
     embedder = FakeEmbedder()
-    adopt_embedder(database, embedder)
+    adopt(database, embedder)
     assert embed_waiting(database, embedder, index_of(embedder), within_s=0) == BATCH
     assert open_jobs(database) == [("embed", "fake", BATCH, OVER_TWO_BATCHES)]
 
 
 def test_a_stopped_run_goes_on_where_it_stopped(database, index_of, filled):
     stopped = FakeEmbedder(before=stop_after(1, StoppedError()))
-    adopt_embedder(database, stopped)
+    adopt(database, stopped)
     with pytest.raises(StoppedError):
         embed_waiting(database, stopped, index_of(stopped))
     assert waiting(database) == OVER_TWO_BATCHES - BATCH
@@ -135,7 +142,7 @@ def test_a_stopped_run_goes_on_where_it_stopped(database, index_of, filled):
 
 def test_an_embedder_that_fails_leaves_its_reason_at_the_job(database, index_of, filled):
     embedder = FakeEmbedder(before=stop_after(0, EmbedderError("no such model")))
-    adopt_embedder(database, embedder)
+    adopt(database, embedder)
     with pytest.raises(EmbedderError):
         embed_waiting(database, embedder, index_of(embedder))
     with database.read() as db:
@@ -145,15 +152,16 @@ def test_an_embedder_that_fails_leaves_its_reason_at_the_job(database, index_of,
 
 def test_another_embedder_embeds_everything_anew_and_vectors_never_mix(database, index_of, filled):
     first, second = FakeEmbedder("first"), FakeEmbedder("second", 16)
-    adopt_embedder(database, first)
+    adopt(database, first)
     embed_waiting(database, first, index_of(first))
-    assert adopt_embedder(database, second) == OVER_TWO_BATCHES
+    assert adopt(database, second) == OVER_TWO_BATCHES
     assert open_jobs(database) == [("embed", "second", 0, OVER_TWO_BATCHES)]
     index = index_of(second)
     embed_waiting(database, second, index, within_s=0)
     found, _ = index.search(second.embed(["note"])[0], OVER_TWO_BATCHES)
     assert len(found) == BATCH
     embed_waiting(database, second, index)
+    embedding_queue.delete_retired(database)
     with database.read() as db:
         made = {
             name: count_vectors(db, vectors.find_embedder(db, name) or 0)
@@ -164,16 +172,16 @@ def test_another_embedder_embeds_everything_anew_and_vectors_never_mix(database,
 
 def test_the_job_of_an_embedder_that_is_replaced_is_over(database, index_of, filled):
     first = FakeEmbedder("first")
-    adopt_embedder(database, first)
+    adopt(database, first)
     embed_waiting(database, first, index_of(first), within_s=0)
-    adopt_embedder(database, FakeEmbedder("second"))
+    adopt(database, FakeEmbedder("second"))
     assert [job[1] for job in open_jobs(database)] == ["second"]
 
 
 def test_an_embedder_that_is_replaced_meanwhile_stores_nothing_more(database, index_of, filled):
     second = FakeEmbedder("second")
-    first = FakeEmbedder("first", before=lambda _texts: adopt_embedder(database, second))
-    adopt_embedder(database, first)
+    first = FakeEmbedder("first", before=lambda _texts: adopt(database, second))
+    adopt(database, first)
     assert embed_waiting(database, first, index_of(first)) == 0
     assert waiting(database) == OVER_TWO_BATCHES
     assert [job[1] for job in open_jobs(database)] == ["second"]
@@ -189,13 +197,14 @@ def test_a_fragment_that_changes_while_it_is_embedded_is_embedded_again(database
             fragment_edits.update(database, id_, "new words")
 
     embedder = FakeEmbedder(before=change)
-    adopt_embedder(database, embedder)
+    adopt(database, embedder)
     index = index_of(embedder)
     embed_waiting(database, embedder, index)
     assert embedder.asked == ["old words", "new words"]
     with database.read() as db:
         ns = np.array([items.resolve(db, id_).n])
-        kept = vectors.load(db, ns, embedder.dimension)
+        embedder_n = vectors.find_embedder(db, embedder.identity)
+        kept = vectors.load(db, embedder_n, ns, embedder.dimension)
     assert kept @ embedder.embed(["new words"])[0] == pytest.approx(1, abs=0.01)
 
 
@@ -208,7 +217,7 @@ def test_a_fragment_that_is_added_meanwhile_is_embedded_in_the_same_run(database
             fragment_edits.store(database, Draft(text))
 
     embedder = FakeEmbedder(before=add)
-    adopt_embedder(database, embedder)
+    adopt(database, embedder)
     assert embed_waiting(database, embedder, index_of(embedder)) == 2
     assert embedder.asked == ["first", "second"]
     assert open_jobs(database) == []
@@ -216,7 +225,8 @@ def test_a_fragment_that_is_added_meanwhile_is_embedded_in_the_same_run(database
 
 def test_without_an_embedder_nothing_is_done(database, index_of, filled):
     none = NoEmbedder()
-    assert adopt_embedder(database, none) == 0
+    assert adopt(database, none) == OVER_TWO_BATCHES
+    assert open_jobs(database) == []
     assert embed_waiting(database, none, index_of(FakeEmbedder())) == 0
     assert waiting(database) == OVER_TWO_BATCHES
 

@@ -93,3 +93,10 @@ def test_more_than_five_percent_late_requests_degrade_the_gateway(late: int, sta
 
 def test_an_unused_gateway_has_no_check():
     assert check_gateway(Status(running=True), 150) == []
+
+
+def test_status_says_whose_vectors_serve_and_how_many_are_left():
+    assert status_file.describe_vectors(Status(embedder="new")) == "new"
+    changing = Status(embedder="old", next_embedder="new", next_waiting=1_200)
+    words = status_file.describe_vectors(changing)
+    assert words == "old serves; 1,200 items left to embed with new"

@@ -62,7 +62,7 @@ class World:
         self.clock = clock
         self.embedder = FakeEmbedder(dimension=256)
         config = settings.load(home=folder).settings
-        self.sources = Sources(database, self.embedder, config, owns_embedder=False)
+        self.sources = Sources(database, self.embedder, config)
 
     def means(self, read: Reader | None = None) -> CurationContext:
         """Return means with a scripted reader, or with the rules."""

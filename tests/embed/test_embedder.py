@@ -59,7 +59,7 @@ def test_the_local_model_is_the_default(weights: Path, tmp_path: Path) -> None:
     opened = open_embedder(Settings(home=tmp_path))
     assert isinstance(opened.embedder, LocalEmbedder)
     assert opened.notice == ""
-    assert opened.embedder.identity == "lore-mini@41c03293/float32/256"
+    assert opened.embedder.identity == "lore-mini@f65cf8bb/float32/256"
     assert opened.embedder.dimension == 384
     assert not opened.embedder.is_loaded()
     assert not list(tmp_path.iterdir())

@@ -60,11 +60,6 @@ def test_one_changed_byte_changes_the_checksum_of_its_row_alone(at, byte, change
     assert np.flatnonzero(scan.row_checksums(codes, numbers) != before).tolist() == [at]
 
 
-@given(st.lists(st.integers(-3, 3)))
-def test_distinct_numbers_are_in_order(values):
-    assert scan.distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
-
-
 @pytest.mark.parametrize("dimension", [1, 3, 384])
 def test_packed_rows_are_unpacked_as_closely_as_codes_allow(dimension):
     rows = np.random.default_rng(2).normal(0, 3, (5, dimension)).astype(np.float32)

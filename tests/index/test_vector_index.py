@@ -71,22 +71,6 @@ def test_wrong_shapes_are_refused(tmp_path):
         open_index(tmp_path, dimension=0)
 
 
-def test_exact_vectors_decide_order_and_drop_missing_items(tmp_path):
-    index = open_index(tmp_path)
-    fill(index, range(1, 30))
-    asked: list[int] = []
-
-    def exact(ns):
-        asked.extend(ns.tolist())
-        return np.stack([vector_of(n) * (n not in {3, 4}) for n in ns])
-
-    found, scores = index.search(vector_of(3), 5, exact=exact)
-    assert len(asked) == 20
-    assert not {3, 4} & set(found.tolist())
-    assert scores == pytest.approx([vector_of(3) @ vector_of(n) for n in found], abs=1e-5)
-    assert list(scores) == sorted(scores, reverse=True)
-
-
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """40,000 rows in three blocks, so that searches go through the signs."""
@@ -103,7 +87,7 @@ def recall(index: VectorIndex, vectors: np.ndarray, where: VectorFilter | None, 
     queries = clustered(40_050, 64)[-20:]
     for query in queries:
         true = rows[np.argsort(-(vectors[rows] @ query))[:50]] + 1
-        found, _ = index.search(query, 50, where=where, exact=lambda ns: vectors[ns - 1])
+        found, _ = index.search(query, 50, where=where)
         hits += len(np.intersect1d(true, found))
     return hits / (50 * len(queries))
 

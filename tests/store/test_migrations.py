@@ -8,7 +8,7 @@ import pytest
 from lore import clock
 from lore.errors import SchemaTooNew
 from lore.records import Spend
-from lore.store import migrations, sqlite, vectors
+from lore.store import maintenance, migrations, sqlite, vectors
 from lore.store.database import Connection, Database, open_database
 from tests.store.samples import NOON, add_fragment, at_noon, newest_spend, open_at
 
@@ -77,10 +77,34 @@ def test_former_vectors_are_quantized_and_damaged_ones_emptied(tmp_path: Path) -
     database.close()
     reopened = open_at(tmp_path)
     with reopened.read() as db:
-        loaded = vectors.load_passages(db, np.arange(1, 4), 3)
+        loaded = vectors.load_passages(db, 1, np.arange(1, 4), 3)
         assert list(loaded) == [1]
         assert np.allclose(loaded[1], passages, atol=4e-3)
         assert db.column("SELECT seq FROM vectors ORDER BY seq") == [1, 2, 3]
+        assert migrations.find_foreign_schema(db) == []
+    reopened.close()
+
+
+def test_vectors_keep_their_change_numbers_and_a_deleted_one_is_not_used_again(
+    tmp_path: Path,
+) -> None:
+    database = Database(tmp_path / "memory.db", busy_timeout_s=5, now=at_noon)
+    last_step = migrations.MIGRATIONS.index(migrations.m007_vectors_of_two_embedders)
+    migrations.migrate(database, None, migrations.MIGRATIONS[:last_step])
+
+    def fill(db: Connection) -> None:
+        n = vectors.ensure_embedder(db, "one", 2)
+        for item in (add_fragment(db, 1), add_fragment(db, 2), add_fragment(db, 3)):
+            db.insert("vectors", n=item, embedder_n=n, vector=bytes(4))
+        db.run("DELETE FROM vectors WHERE seq <> 2")
+
+    database.write(fill)
+    database.close()
+    reopened = open_at(tmp_path)
+    with reopened.read() as db:
+        assert db.rows("SELECT seq, n, vector FROM vectors") == [(2, 2, bytes(4))]
+        assert vectors.newest_seq(db) == 3
+        assert maintenance.check_integrity(db) == []
         assert migrations.find_foreign_schema(db) == []
     reopened.close()
 

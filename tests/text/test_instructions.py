@@ -213,7 +213,7 @@ def test_every_form_of_an_instruction_has_a_word_that_hints_at_it(form, data):
     later = getattr(instructions._re, form)
     pattern = re.compile(later.pattern, later.flags)
     said = data.draw(st.from_regex(pattern, alphabet=ascii_only))
-    assert instructions._hints(said)
+    assert instructions.may_be_standing(said)
 
 
 RULES = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
 
 import numpy as np
 
-from lore.embed import Embedder
+from lore.embed import Embedder, OpenedEmbedder
+from lore.embed.embedders import Embedders
 from lore.errors import LoreError
 from lore.index.vector_index import VectorIndex
 from lore.records import Job
@@ -30,18 +31,26 @@ Progress = Callable[[int, int], None]
 def embed_waiting(
     database: Database,
     embedder: Embedder,
-    index: VectorIndex,
+    index: VectorIndex | None,
     *,
+    following: bool = False,
     within_s: float | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Embed pending items until none is left or the time is up; return how many were embedded."""
+    """Embed pending items until none is left or the time is up; return how many were embedded.
+
+    With `following`, items get their vectors of the embedder that will be searched next; it is
+    searched once all have one. Both kinds of vectors are stored in the database; those that are
+    searched are also appended to the index.
+    """
     if not embedder.dimension:
         return 0
     with database.read() as db:
-        total = vectors.count_pending(db)
+        total = vectors.count_pending(db, following=following)
+        is_next = vectors.find_next_identity(db) == embedder.identity
         is_running = jobs.is_held(db, "embed", embedder.identity, now=database.now())
-    if not total or (is_running and within_s is not None):
+    has_work = is_next if following else bool(total)
+    if not has_work or (is_running and within_s is not None):
         return 0
     started = time.monotonic()
     embedder_n = database.write(
@@ -51,7 +60,8 @@ def embed_waiting(
         partial(_start_job, subject=embedder.identity, total=total, now=database.now())
     )
     done = 0
-    while (embedded := _embed_batch(database, embedder, embedder_n, job)) is not None:
+    embed_batch = partial(_embed_batch, database, embedder, embedder_n, job, following=following)
+    while (embedded := embed_batch()) is not None:
         done += embedded
         database.submit(
             partial(jobs.advance, job_n=job.id, progress=job.progress + done, now=database.now())
@@ -61,11 +71,19 @@ def embed_waiting(
         if within_s is not None and time.monotonic() - started > within_s:
             break
     with database.read() as db:
-        remaining = vectors.count_pending(db)
-        vectors.update_index(db, index, embedder_n, embedder.dimension)
+        remaining = vectors.count_pending(db, following=following)
+        if index is not None:
+            vectors.update_index(db, index, embedder_n, embedder.dimension)
     if not remaining:
-        database.write(lambda db: jobs.finish(db, job.id, now=database.now()))
+        database.write(partial(_finish_job, job=job, following=following, now=database.now()))
     return done
+
+
+def _finish_job(db: Connection, job: Job, *, following: bool, now: datetime) -> None:
+    if not following:
+        jobs.finish(db, job.id, now=now)
+    elif vectors.find_next_identity(db) == job.subject and vectors.switch_embedder(db):
+        _finish_other_jobs(db, (), now)
 
 
 def _start_job(db: Connection, *, subject: str, total: int, now: datetime) -> Job:
@@ -81,10 +99,12 @@ def _start_job(db: Connection, *, subject: str, total: int, now: datetime) -> Jo
     return jobs.ensure(db, "embed", subject, total=job.progress + total, now=now)
 
 
-def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: Job) -> int | None:
+def _embed_batch(
+    database: Database, embedder: Embedder, embedder_n: int, job: Job, *, following: bool
+) -> int | None:
     """Embed a batch of pending items and return its size; None if nothing is pending."""
     with database.read() as db:
-        waiting = _limit_batch(vectors.pending_items(db, limit=BATCH))
+        waiting = _limit_batch(vectors.pending_items(db, limit=BATCH, following=following))
         versions = _versions(db, waiting)
     if not waiting:
         return None
@@ -96,7 +116,8 @@ def _embed_batch(database: Database, embedder: Embedder, embedder_n: int, job: J
         raise
 
     def store_vectors(db: Connection) -> int | None:
-        if vectors.find_active_identity(db) not in (None, embedder.identity):
+        active = vectors.find_active_identity(db) or embedder.identity
+        if embedder.identity != (vectors.find_next_identity(db) if following else active):
             return None
         current = _versions(db, waiting)
         unchanged = [
@@ -125,21 +146,64 @@ def _versions(db: Connection, waiting: Sequence[PendingItem]) -> dict[int, int]:
     return {n: fragment.version for n, fragment in by_n.items()}
 
 
-def adopt_embedder(database: Database, embedder: Embedder) -> int:
-    """Queue all items for a new embedder; return how many are pending."""
-    if not embedder.dimension or database.read_only:
-        return 0
+def adopt_embedder(database: Database, embedders: Embedders) -> OpenedEmbedder:
+    """Return the embedder whose vectors are searched: the wanted one, or the former for now.
+
+    The former vectors serve while items are embedded again, if they cover most of the items and
+    their model is at hand. Otherwise those of the wanted embedder serve from the start.
+    """
+    wanted, notice = embedders.wanted, ""
+    if not wanted.dimension:
+        return OpenedEmbedder(wanted, notice)
     with database.read() as db:
-        if vectors.find_active_identity(db) == embedder.identity:
-            return 0
+        active, following = vectors.find_active_identity(db), vectors.find_next_identity(db)
+        if active == wanted.identity and following is None:
+            return OpenedEmbedder(wanted, notice)
+        former = None
+        if active is not None and active != wanted.identity and vectors.covers_most(db, active):
+            former = embedders.find(active)
+            notice = "" if former else _NOT_AT_HAND.format(active)
+    if not database.read_only and (former is None or following != wanted.identity):
+        database.write(partial(_adopt, wanted=wanted, former=former, now=database.now()))
+    return OpenedEmbedder(former or wanted, notice)
 
-    def work(db: Connection) -> int:
-        waiting = vectors.set_active_embedder(db, embedder.identity, embedder.dimension)
-        for job in jobs.open_jobs(db):
-            if job.kind == "embed" and job.subject != embedder.identity:
-                jobs.finish(db, job.id, now=database.now())
-        if waiting:
-            jobs.ensure(db, "embed", embedder.identity, total=waiting, now=database.now())
-        return waiting
 
-    return database.write(work)
+_NOT_AT_HAND = (
+    "The vectors are of '{}', which is not at hand: all is embedded again, and keywords find "
+    "what is not embedded yet."
+)
+
+
+def _adopt(db: Connection, *, wanted: Embedder, former: Embedder | None, now: datetime) -> None:
+    active, following = vectors.find_active_identity(db), vectors.find_next_identity(db)
+    if former is None or active != former.identity:
+        waiting = vectors.set_active_embedder(db, wanted.identity, wanted.dimension)
+    elif following != wanted.identity:
+        waiting = vectors.set_next_embedder(db, wanted.identity, wanted.dimension)
+    else:
+        return  # another process was quicker
+    _finish_other_jobs(db, {wanted.identity, former.identity if former else ""}, now)
+    if waiting:
+        jobs.ensure(db, "embed", wanted.identity, total=waiting, now=now)
+
+
+def _finish_other_jobs(db: Connection, identities: Collection[str], now: datetime) -> None:
+    for job in jobs.open_jobs(db):
+        if job.kind == "embed" and job.subject not in identities:
+            jobs.finish(db, job.id, now=now)
+
+
+_RETIRED_ROWS = 512
+"""Vectors that are deleted in one transaction: about half a megabyte."""
+
+
+def delete_retired(database: Database, *, within_s: float | None = None) -> None:
+    """Delete the vectors of embedders that are no longer used, until the time is up."""
+    with database.read() as db:
+        if not vectors.has_retired(db):
+            return
+    started = time.monotonic()
+    while database.write(partial(vectors.delete_retired, limit=_RETIRED_ROWS)):
+        if within_s is not None and time.monotonic() - started > within_s:
+            return
+    database.checkpoint()

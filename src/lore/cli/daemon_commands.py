@@ -196,11 +196,14 @@ def _print_status(status: Status) -> None:
 
 
 def _print_work(status: Status) -> None:
+    from lore.daemon.status_file import describe_vectors
     from lore.text.tokens import format_dollars
 
     parked = f", {status.jobs_parked:,} parked ('lore jobs')" if status.jobs_parked else ""
     pending = counted(status.jobs_pending, "job")
     print(f"waiting  {counted(status.waiting, 'item')} to embed, {pending} pending{parked}")
+    if status.embedder:
+        print(f"vectors  {clean(describe_vectors(status))}")
     day_usd = status.day_budget_usd
     whole = (
         "no daily_budget is set"

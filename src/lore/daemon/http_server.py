@@ -18,7 +18,7 @@ from lore import __version__
 from lore.daemon import server_address, status_file
 from lore.daemon.periodic_tasks import Failure, attempt, log
 from lore.daemon.server_address import ServerAddress
-from lore.daemon.status_file import Status, describe_gateway, describe_hooks
+from lore.daemon.status_file import Status, describe_gateway, describe_hooks, describe_vectors
 from lore.http.hooks import HookCounters
 from lore.memory import Memory
 from lore.settings import Settings
@@ -214,6 +214,7 @@ def _page_rows(now: Status) -> list[tuple[str, str]]:
         ("state", now.state if now.running else "not running"),
         ("since", f"{now.since:%Y-%m-%d %H:%M} UTC" if now.since else ""),
         ("waiting for a vector", f"{now.waiting:,}"),
+        ("vectors", describe_vectors(now)),
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
         ("spent by agents today", f"${now.agents_usd:.2f}"),
         (

@@ -164,6 +164,7 @@ class Daemon:
             self.tell()
             beats += 1
             if beats % _BEATS_TO_TRIM == 0:
+                self._memory.maintenance.release_memory()
                 trim()
             if beats == _BEATS_TO_TRIM:
                 freeze()

@@ -255,7 +255,8 @@ def embed(
         count = memory.maintenance.embed_waiting(within_s=_EMBED_SLICE_S)
         total += count
         if count:
-            progress("items", total, total + memory.maintenance.queues().waiting)
+            queues = memory.maintenance.queues()
+            progress("items", total, total + queues.waiting + queues.next_waiting)
     return TaskResult({"embedded": total}, more=bool(count))
 
 

@@ -63,6 +63,10 @@ class Status:
     budget_usd: float = 0.0
     agents_usd: float = 0.0
     day_budget_usd: float | None = None
+    embedder: str = ""
+    next_embedder: str = ""
+    next_waiting: int = 0
+    """Vectors of `embedder` are searched until none of the next one's items waits."""
     last_error: str = ""
     last_error_at: datetime | None = None
     today: Mapping[str, int] = field(default_factory=dict)
@@ -94,6 +98,14 @@ def remove(home: Path) -> None:
     """Remove the status file."""
     with suppress(OSError):
         (home / STATUS_FILE).unlink()
+
+
+def describe_vectors(status: Status) -> str:
+    """Return whose vectors are searched, and how many items are to be embedded again."""
+    if not status.next_embedder:
+        return status.embedder
+    left = f"{status.next_waiting:,} item{'' if status.next_waiting == 1 else 's'} left to embed"
+    return f"{status.embedder} serves; {left} with {status.next_embedder}"
 
 
 def has_stopped(home: Path) -> bool:

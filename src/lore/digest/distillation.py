@@ -9,14 +9,12 @@ from functools import partial
 from math import sqrt
 from typing import NamedTuple
 
-import numpy as np
-
 from lore import clock
 from lore.digest import segments
 from lore.errors import PromptTooLong
 from lore.llm import Summarizer
 from lore.records import Distillation, Log, LogLine, MessageText, Segment
-from lore.store import distillations, items, messages, sessions, vectors
+from lore.store import consolidation, distillations, items, messages, sessions
 from lore.store.database import Connection, Database
 from lore.store.distillations import Span
 from lore.text import sentences, tokens, transcript_text, words
@@ -121,7 +119,6 @@ def distill_session(
     session: str,
     *,
     limits: LogLimits | None = None,
-    dimension: int = 0,
     redact: Redact = str,
     progress: Progress | None = None,
 ) -> list[str]:
@@ -134,7 +131,7 @@ def distill_session(
     with database.read() as db:
         session_n = sessions.get_session_number(db, session)
         extent = distillations.get_extent(db, session_n)
-        pending = pending_segments(db, session_n, limits, dimension)
+        pending = pending_segments(db, session_n, limits)
     new_ids = []
     for place, segment in enumerate(pending):
         log = _write_log(summarizer, segment, limits, redact)
@@ -160,9 +157,7 @@ def distill_session(
     return new_ids
 
 
-def pending_segments(
-    db: Connection, session_n: int, limits: LogLimits, dimension: int = 0
-) -> list[Segment]:
+def pending_segments(db: Connection, session_n: int, limits: LogLimits) -> list[Segment]:
     """Return the due segments of a session that no distillation covers yet."""
     session = sessions.get_session(db, session_n)
     covered = distillations.covered_spans(db, session_n)
@@ -176,7 +171,7 @@ def pending_segments(
                 run,
                 title=session.title,
                 about_tokens=limits.segment_tokens,
-                vectors=_load_vectors(db, run, dimension),
+                vectors=_load_vectors(db, run),
             )
     return pending
 
@@ -202,13 +197,12 @@ def _uncovered_runs(
     return runs
 
 
-def _load_vectors(
-    db: Connection, texts: Sequence[MessageText], dimension: int
-) -> dict[str, segments.Vector]:
-    if not dimension:
+def _load_vectors(db: Connection, texts: Sequence[MessageText]) -> dict[str, segments.Vector]:
+    embedder = consolidation.find_active_embedder(db)
+    if embedder is None:
         return {}
     ns = items.numbers_of(db, [one.id for one in texts])
-    matrix = vectors.load(db, np.array(list(ns.values()), np.int64), dimension)
+    matrix = consolidation.load_vectors(db, list(ns.values()), embedder)
     return {id_: row for id_, row in zip(ns, matrix, strict=True) if row.any()}
 
 

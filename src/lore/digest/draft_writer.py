@@ -249,7 +249,7 @@ class DraftWriter:
         ns = [*self._newcomer_ns, *self._added]
         if draft.vector is None or not ns:
             return []
-        rows = vectors.load(self._db, np.array(ns, np.int64), self._context.dimension)
+        rows = self._load_vectors(ns)
         return [Neighbour(n, float(row @ draft.vector)) for n, row in zip(ns, rows, strict=True)]
 
     def _is_own(self, candidate: Candidate) -> bool:
@@ -357,6 +357,11 @@ class DraftWriter:
         if draft.vector is not None and self._context.embedder_n is not None:
             vectors.put(self._db, self._context.embedder_n, [n], draft.vector[None, :])
 
+    def _load_vectors(self, ns: Sequence[int]) -> vectors.Matrix:
+        context = self._context
+        numbers = np.array(ns, np.int64)
+        return vectors.load(self._db, context.embedder_n, numbers, context.dimension)
+
     def _supersede(self, older: int, newer: int) -> None:
         now = self._context.now
         reversible_changes.supersede(self._db, older, newer, now=now, recorder=self._recorder)
@@ -367,9 +372,8 @@ class DraftWriter:
         older = [candidate for candidate in own if candidate.n not in self._added]
         if not one.draft.corrects or not older:
             return
-        ns = np.array([candidate.n for candidate in older], np.int64)
-        rows = vectors.load(self._db, ns, self._context.dimension)
-        by_n = dict(zip(ns.tolist(), rows, strict=True))
+        ns = [candidate.n for candidate in older]
+        by_n = dict(zip(ns, self._load_vectors(ns), strict=True))
         corrected = find_corrected(one.draft, one.at, older, by_n)
         if corrected is None:
             return

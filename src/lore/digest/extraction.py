@@ -156,11 +156,12 @@ def _turn_vectors(
     begun = [[one.id for one in exchange.messages[:2]] for exchange in cut]
     rows = np.zeros((len(cut), context.embedder.dimension), np.float32)
     with database.read() as db:
-        if vectors.find_active_identity(db) == context.embedder.identity:
-            numbers = items.numbers_of(db, [id_ for ids in begun for id_ in ids])
-            for place, ids in enumerate(begun):
-                ns = np.array([numbers[id_] for id_ in ids if id_ in numbers], np.int64)
-                rows[place] = vectors.load(db, ns, context.embedder.dimension).sum(axis=0)
+        embedder_n = vectors.find_embedder(db, context.embedder.identity)
+        numbers = items.numbers_of(db, [id_ for ids in begun for id_ in ids])
+        for place, ids in enumerate(begun):
+            ns = np.array([numbers[id_] for id_ in ids if id_ in numbers], np.int64)
+            stored = vectors.load(db, embedder_n, ns, context.embedder.dimension)
+            rows[place] = stored.sum(axis=0)
     lengths = np.linalg.norm(rows, axis=1)
     rows[lengths > 0] /= lengths[lengths > 0, None]
     missing = np.flatnonzero(lengths == 0)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import mmap
 import struct
 import tempfile
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -175,6 +178,9 @@ GRAPH_VERSION = 1
 
 # From the model's config.json; the tensors do not contain it.
 HEADS = 12
+
+# The tensor with a row for each word of the vocabulary: half of the model.
+WORDS = "words"
 EPSILON = 1e-12
 
 _TINY = 1e-9
@@ -187,6 +193,7 @@ def write_graph(tensors: Tensors, data: BinaryIO, data_name: str, precision: Pre
     (batch, dimension), each row the normalized mean over its unmasked tokens.
     """
     model = OnnxModel(data, data_name)
+    # The embeddings come first: `map_words` relies on it.
     ids = model.input("ids", INT32, ["batch", "length"])
     mask = model.input("mask", INT32, ["batch", "length"])
     layer = _Layer(model, tensors, mask, precision)
@@ -207,7 +214,7 @@ def _embeddings(model: OnnxModel, tensors: Tensors, ids: str) -> str:
     inputs = [
         ids,
         "",
-        model.tensor("words", tensors["embeddings.word_embeddings.weight"]),
+        model.tensor(WORDS, tensors["embeddings.word_embeddings.weight"]),
         model.tensor("positions", place + kind),
         "",
         model.tensor("embeddings.gain", tensors["embeddings.LayerNorm.weight"]),
@@ -347,6 +354,8 @@ def converted_graph(
     if graph.is_file() and _data(graph).is_file():
         yield graph
         return
+    if model.is_former:
+        raise FileNotFoundError(errno.ENOENT, "the graph of a former version is gone", str(graph))
     try:
         _remove_abandoned(cache)
         _convert(folder / WEIGHTS, model.delta_path, graph, precision)
@@ -363,6 +372,24 @@ def graph_name(model: Model, precision: Precision) -> str:
     """Return the file name of a graph; it depends on the weights, precision and writer version."""
     weights = model.delta or next(file for file in model.files if file.name == WEIGHTS)
     return f"{precision}-{weights.sha256[:12]}-{GRAPH_VERSION}.onnx"
+
+
+def map_words(folder: Path, graph: Path) -> tuple[mmap.mmap, NDArray[np.float32]]:
+    """Map the table of the words from the beginning of a graph's data; return mapping and table."""
+    shape = read_tensors(folder / WEIGHTS)["embeddings.word_embeddings.weight"].shape
+    with _data(graph).open("rb") as opened:
+        length = shape[0] * shape[1] * 4
+        mapping = mmap.mmap(opened.fileno(), length, access=mmap.ACCESS_READ)
+    return mapping, np.frombuffer(mapping, np.float32).reshape(shape)
+
+
+def find_former_version(cache: Path, model: Model, precision: str, version: str) -> Model | None:
+    """Return a former version of a model by the start of its SHA-256, if its graph is cached."""
+    for graph in cache.glob(f"{precision}-{version}*-{GRAPH_VERSION}.onnx"):
+        if model.delta and _data(graph).is_file():
+            delta = replace(model.delta, sha256=graph.name.split("-")[1])
+            return replace(model, delta=delta, is_former=True)
+    return None
 
 
 def _data(graph: Path) -> Path:

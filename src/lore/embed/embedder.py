@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lore.embed.local import LocalEmbedder
 from lore.embed.models import find_model, find_weights, model_names
 from lore.lazy_dataclass import dataclass
+from lore.settings import PRECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +69,11 @@ class NoEmbedder:
 
 
 _KEYWORDS_ONLY = "searching by keywords only"
+_RUNTIME = ("onnxruntime", "tokenizers")
+
+
+def _is_installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
 
 
 def open_embedder(settings: Settings, *, short_lived: bool = False) -> OpenedEmbedder:
@@ -102,8 +109,8 @@ def _open_local(settings: Settings, *, short_lived: bool) -> OpenedEmbedder:
         return _keywords_only(
             f"There is no local model '{settings.embed_model}' (known: {names}): {_KEYWORDS_ONLY}."
         )
-    for module in ("onnxruntime", "tokenizers"):
-        if importlib.util.find_spec(module) is None:
+    for module in _RUNTIME:
+        if not _is_installed(module):
             return _keywords_only(f"{module} is not installed: {_KEYWORDS_ONLY}.")
     if model.delta_path and not model.delta_path.is_file():
         model = find_model("local", model.base)
@@ -114,6 +121,29 @@ def _open_local(settings: Settings, *, short_lived: bool) -> OpenedEmbedder:
             f"No embedding model is installed: {_KEYWORDS_ONLY}. 'lore model install' adds it."
         )
     return OpenedEmbedder(LocalEmbedder(model, folder, settings, short_lived=short_lived), "")
+
+
+def open_former(settings: Settings, identity: str) -> Embedder | None:
+    """Return a local embedder by its identity, or None if its model is not at hand.
+
+    No model is loaded yet. Other providers are never used without being chosen.
+    """
+    named, _, rest = identity.partition("/")
+    precision = rest.partition("/")[0]
+    name, _, version = named.partition("@")
+    model = find_model("local", name)
+    if model is not None and model.delta and not model.delta.sha256.startswith(version):
+        from lore.embed.conversion import find_former_version  # imports numpy
+
+        cache = settings.models / model.name
+        model = find_former_version(cache, model, precision, version)
+    if model is None or precision not in PRECISIONS.choices:
+        return None
+    folder = find_weights(settings, model)
+    if folder is None or not all(map(_is_installed, _RUNTIME)):
+        return None
+    former = LocalEmbedder(model, folder, replace(settings, embed_precision=precision))
+    return former if former.identity == identity else None
 
 
 def _keywords_only(notice: str) -> OpenedEmbedder:

@@ -48,6 +48,8 @@ class Model:
     # The model that it was trained from, whose files it needs, and what training changed.
     base: str = ""
     delta: ModelFile | None = None
+    # A version that this package no longer carries: only its converted graph is at hand.
+    is_former: bool = False
 
     @property
     def folder_name(self) -> str:
@@ -57,7 +59,7 @@ class Model:
     @property
     def delta_path(self) -> Path | None:
         """Where the package keeps what training changed."""
-        return DATA / self.delta.name if self.delta else None
+        return DATA / self.delta.name if self.delta and not self.is_former else None
 
     def prefix(self, *, query: bool) -> str:
         """Return the prefix that the model expects before a query or a passage."""

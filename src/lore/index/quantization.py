@@ -140,14 +140,6 @@ def nearest_by_sign(planes: Words, query: Words, allowed: NDArray[np.bool_], wan
     return np.sort(np.concatenate((nearer, tied)))
 
 
-def distinct(ns: Int64s) -> Int64s:
-    """Return the distinct numbers in order; `np.unique` would import `numpy.ma`, which is slow."""
-    ordered = np.sort(ns)
-    is_first = np.ones(len(ordered), np.bool_)
-    is_first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[is_first]
-
-
 def best_first(scores: Float32s, k: int) -> Int64s:
     """Return the positions of the k highest scores, highest first, ties in their order."""
     if k <= 0:

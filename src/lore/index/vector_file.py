@@ -394,6 +394,11 @@ class FileStorage:
         """Sync what was written so far to the disk."""
         getattr(os, "fdatasync", os.fsync)(self._descriptor)
 
+    def release_pages(self) -> None:
+        """Unmap the pages that were read; the system caches them, and the next read maps them."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._mapping.madvise(mmap.MADV_DONTNEED)
+
     def close(self) -> None:
         """Close the descriptor; the mapping lives as long as its views."""
         os.close(self._descriptor)
@@ -404,8 +409,8 @@ class FileStorage:
             message = "the file is shorter than one block"
             raise ValueError(message)
         length = self.layout.size(blocks)
-        mapping = mmap.mmap(self._descriptor, length, mmap.MAP_SHARED, mmap.PROT_READ)
-        return Views(mapping, self.layout, blocks)
+        self._mapping = mmap.mmap(self._descriptor, length, mmap.MAP_SHARED, mmap.PROT_READ)
+        return Views(self._mapping, self.layout, blocks)
 
 
 def _open_regular_file(path: Path, *, writable: bool) -> int | None:

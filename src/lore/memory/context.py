@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import orjson
 
 from lore.capture import embedding_queue
+from lore.embed.embedders import Embedders
 from lore.errors import EmbedderError, InvalidInput, StoreError
 from lore.lazy_dataclass import dataclass
 from lore.llm.summarizer import Summarizer
@@ -22,11 +23,14 @@ from lore.records import Page
 from lore.records.gateway import GatewayStats
 from lore.redaction.redactor import Redactor
 from lore.settings import Settings
-from lore.store import project_rows
+from lore.store import project_rows, vectors
 from lore.store.database import Connection, Database
 from lore.validation import Bounds
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from lore.budget.ledger import Ledger
 
 
@@ -49,11 +53,13 @@ class MemoryContext:
 
     settings: Settings
     database: Database
-    sources: Sources
+    serving: Sources
     redactor: Redactor
+    embedders: Embedders
     notice: str = ""
     summarizer: Summarizer | None = None
     close_summarizer: Callable[[], None] = field(default=_do_nothing, repr=False)
+    sources_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     embedding_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     cycle_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     summarizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -61,24 +67,77 @@ class MemoryContext:
     ledger_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     gateway_stats: GatewayStats = field(default_factory=GatewayStats, repr=False)
 
+    @property
+    def sources(self) -> Sources:
+        """Return what recall reads from, with the embedder whose vectors are searched.
+
+        That changes once all items are embedded again, in this process or another. Whoever uses
+        the sources meanwhile keeps those with the former embedder, so vectors are never mixed.
+        """
+        serving = self.serving
+        if not serving.embedder.dimension or serving.missing:
+            return serving
+        with self.database.read() as db:
+            identity = vectors.find_active_identity(db)
+        if identity in (None, serving.embedder.identity):
+            return serving
+        return self._change_embedder(identity)
+
+    def _change_embedder(self, identity: str) -> Sources:
+        with self.sources_lock:
+            if self.serving.embedder.identity == identity:
+                return self.serving
+            embedder = self.embedders.find(identity)
+            if embedder is None:
+                msg = f"The vectors are of '{identity}', which is not at hand"
+                self.serving.do_without(EmbedderError(msg))
+            else:
+                self.serving = Sources(self.database, embedder, self.settings)
+                self.embedders.drop_former(serving=identity)
+            return self.serving
+
     def embed_waiting(
-        self, *, within_s: float | None = None, progress: embedding_queue.Progress | None = None
+        self,
+        *,
+        again: bool = False,
+        within_s: float | None = None,
+        progress: embedding_queue.Progress | None = None,
     ) -> int:
         """Embed the items that wait for a vector; return how many were embedded.
 
-        Only one thread embeds at a time, so that no vector is computed twice.
+        With `again`, items are then embedded again for a new embedder, and the vectors of a former
+        one are deleted. Only one thread embeds at a time, so that no vector is computed twice.
         """
-        if not self.sources.embedder.dimension:
+        sources = self.sources
+        if not sources.embedder.dimension:
             return 0
         if not self.embedding_lock.acquire(timeout=-1 if within_s is None else within_s):
             return 0
         try:
-            index = self.sources.vector_index()
-            return embedding_queue.embed_waiting(
-                self.database, self.sources.embedder, index, within_s=within_s, progress=progress
+            count = embedding_queue.embed_waiting(
+                self.database,
+                sources.embedder,
+                sources.vector_index(),
+                within_s=within_s,
+                progress=progress,
             )
+            return count + (self._embed_again(within_s, progress) if again else 0)
         finally:
             self.embedding_lock.release()
+
+    def _embed_again(
+        self, within_s: float | None, progress: embedding_queue.Progress | None
+    ) -> int:
+        count = embedding_queue.embed_waiting(
+            self.database,
+            self.embedders.wanted,
+            None,
+            following=True,
+            within_s=within_s,
+            progress=progress,
+        )
+        embedding_queue.delete_retired(self.database, within_s=within_s)
+        return count
 
     def catch_up(self) -> None:
         """Embed waiting items for a moment, so that new items are found by meaning."""
@@ -120,27 +179,30 @@ class MemoryContext:
         from lore.llm.offline.summarizer import OfflineSummarizer
         from lore.llm.summarizer import open_summarizer
 
-        embedder = self.sources.embedder
         opened = open_summarizer(
             self.settings,
-            offline=OfflineSummarizer(embedder.embed if embedder.dimension else None),
+            offline=OfflineSummarizer(self._embed if self.sources.embedder.dimension else None),
             ledger=self.open_ledger(),
         )
         self.summarizer, self.close_summarizer = opened.summarizer, opened.close
         self.notice = " ".join(filter(None, (self.notice, opened.notice)))
         return opened.summarizer
 
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.sources.embedder.embed(texts)
+
     @property
     def notice_now(self) -> str:
         """Return what is degraded, including temporary problems."""
-        return " ".join(filter(None, (self.notice, self.sources.missing)))
+        return " ".join(filter(None, (self.notice, self.serving.missing)))
 
     def close(self) -> None:
         """Finish queued work and close everything."""
         self.close_summarizer()
         if self.ledger is not None:
             self.ledger.close()
-        self.sources.close()
+        self.serving.close()
+        self.embedders.close()
         self.database.close()
         if self.ledger is not None:
             self.ledger.close_journal()
@@ -151,8 +213,12 @@ class MemoryPart:
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
-        self._database, self._sources = context.database, context.sources
+        self._database = context.database
         self._redactor = context.redactor
+
+    @property
+    def _sources(self) -> Sources:
+        return self._context.sources
 
     @property
     def _settings(self) -> Settings:

@@ -103,7 +103,6 @@ class Digest(MemoryPart):
             limits=distillation.limits_for(
                 summarizer, segment_tokens=self._settings.distill_segment_tokens
             ),
-            dimension=self._sources.embedder.dimension,
             redact=self._redactor.redact,
             progress=progress,
         )
@@ -215,8 +214,8 @@ class Digest(MemoryPart):
     def _curation(self) -> CurationContext:
         from lore.digest.drafts import CurationContext
 
-        embedder, nearest = self._sources.embedder, self._sources.nearest
-        return CurationContext(self._context.open_summarizer(), embedder, nearest, self._redactor)
+        sources, summarizer = self._sources, self._context.open_summarizer()
+        return CurationContext(summarizer, sources.embedder, sources.nearest, self._redactor)
 
     def jobs(self) -> list[Job]:
         """Return the jobs that are not done."""

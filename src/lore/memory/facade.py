@@ -11,7 +11,7 @@ from lore import clock, config_files, settings
 from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
-from lore.embed.embedding_cache import CachedEmbedder
+from lore.embed.embedders import Embedders
 from lore.errors import LoreError, NotFound, StoreError
 from lore.memory.context import MemoryContext
 from lore.recall.sources import Sources
@@ -90,7 +90,7 @@ class Memory:
 
     def __init__(self, context: MemoryContext) -> None:
         self.context = context
-        self.database, self.sources = context.database, context.sources
+        self.database = context.database
         self.redactor = context.redactor
         self._parts_lock = threading.RLock()
         if TYPE_CHECKING:
@@ -151,20 +151,25 @@ class Memory:
                 if embedder
                 else open_embedder(config, short_lived=short_lived)
             )
-            usable = opened.embedder
-            embedding_queue.adopt_embedder(database, usable)
+            embedders = Embedders(opened.embedder, config, owns_wanted=embedder is None)
+            serving = embedding_queue.adopt_embedder(database, embedders)
             maintenance.schedule_maintenance(database)
-            cached = CachedEmbedder(usable) if usable.dimension else usable
-            sources = Sources(database, cached, config, owns_embedder=embedder is None)
+            sources = Sources(database, serving.embedder, config)
         except BaseException:
             database.close()
             raise
-        degraded = " ".join(filter(None, (warning, opened.notice, _explain_read_only(database))))
-        return cls(MemoryContext(config, database, sources, redactor, degraded))
+        notices = (warning, opened.notice, serving.notice, _explain_read_only(database))
+        degraded = " ".join(filter(None, notices))
+        return cls(MemoryContext(config, database, sources, redactor, embedders, degraded))
 
     def close(self) -> None:
         """Finish queued work and close everything."""
         self.context.close()
+
+    @property
+    def sources(self) -> Sources:
+        """Return what recall reads from."""
+        return self.context.sources
 
     @property
     def settings(self) -> Settings:
@@ -268,5 +273,6 @@ def closed_memory(config: Settings) -> Memory:
     """
     database = Database(config.database, busy_timeout_s=config.store_busy_timeout_s)
     database.close()
-    sources = Sources(database, NoEmbedder(), config, owns_embedder=True)
-    return Memory(MemoryContext(config, database, sources, EPHEMERAL_REDACTOR))
+    embedders = Embedders(NoEmbedder(), config, owns_wanted=True)
+    sources = Sources(database, embedders.wanted, config)
+    return Memory(MemoryContext(config, database, sources, EPHEMERAL_REDACTOR, embedders))

@@ -91,8 +91,9 @@ class Knowledge(MemoryPart):
             origin=origin, project=project, session=session, payload=payload or {},
         )  # fmt: skip
         self._context.catch_up()
+        sources = self._sources
         placed = remember.remember(
-            self._database, draft, self._sources.embedder, self._sources.nearest,
+            self._database, draft, sources.embedder, sources.nearest,
             key=key, redactor=self._redactor,
         )  # fmt: skip
         if placed.replaced:

@@ -87,6 +87,11 @@ class Maintenance(MemoryPart):
         """Clear cached texts, which may have been forgotten here or by another process."""
         self._sources.clear_caches()
 
+    def release_memory(self) -> None:
+        """Release what an idle memory can get back within milliseconds."""
+        self._context.serving.release_pages()
+        self._database.close_idle_readers()
+
     def stats(self) -> Stats:
         """Return statistics of the memory."""
         with self._database.read() as db:
@@ -100,6 +105,9 @@ class Maintenance(MemoryPart):
         with self._database.read() as db:
             open_jobs = job_store.open_jobs(db)
             waiting = vectors.count_pending(db) if self._sources.embedder.dimension else 0
+            embedder = vectors.find_active_identity(db) or ""
+            next_embedder = vectors.find_next_identity(db) or ""
+            next_waiting = vectors.count_pending(db, following=True) if next_embedder else 0
             until = midnight + timedelta(days=1)
             background_usd = spend.spent_on(db, spend.BACKGROUND, since=midnight, until=until)
             agents_usd = spend.spent_on(db, spend.REQUEST, since=midnight, until=until)
@@ -116,6 +124,9 @@ class Maintenance(MemoryPart):
             self._context.ledger.budget_usd
             if self._context.ledger
             else self._settings.daily_budget,
+            embedder,
+            next_embedder,
+            next_waiting,
         )
 
     def require_writable(self) -> None:
@@ -139,5 +150,8 @@ class Maintenance(MemoryPart):
     def embed_waiting(
         self, *, within_s: Seconds | None = None, progress: embedding_queue.Progress | None = None
     ) -> int:
-        """Embed the items that wait for a vector; return how many were embedded."""
-        return self._context.embed_waiting(within_s=within_s, progress=progress)
+        """Embed the items that wait for a vector; return how many were embedded.
+
+        Then embed items again for a new embedder; the former vectors serve until all are done.
+        """
+        return self._context.embed_waiting(again=True, within_s=within_s, progress=progress)

@@ -210,8 +210,9 @@ class Prompts(MemoryPart):
         with suppress(LoreError):
             self.begin_session("")
             self.find_candidates(_ANY_PROMPT)
-            [vector] = self._sources.embedder.embed([_ANY_PROMPT], query=True)
-            self._sources.nearest(vector, 1)
+            sources = self._sources
+            [vector] = sources.embedder.embed([_ANY_PROMPT], query=True)
+            sources.nearest(vector, 1)
 
     def find_candidates(
         self,

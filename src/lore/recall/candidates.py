@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lore import clock
+from lore.index.numbers import is_among
 from lore.index.vector_index import VectorFilter
 from lore.lazy_dataclass import dataclass
 from lore.recall import fusion
@@ -124,7 +124,7 @@ def gather(
     all_ns = np.array(
         sorted({n for results in searches.values() for n in results} | related), np.int64
     )
-    logs = _mark(all_ns, distillations.distillations_among(db, all_ns.tolist()))
+    logs = is_among(all_ns, distillations.distillations_among(db, all_ns.tolist()))
     log_ns = set(all_ns[logs].tolist())
     scores = {name: _column(all_ns, results) for name, results in searches.items()}
     ranks = {
@@ -134,7 +134,7 @@ def gather(
     missing = scores["cosine"] == 0
     scores["cosine"][missing] = sources.cosines(query, all_ns[missing])
     base = _first_score(scores, logs)
-    is_related = _mark(all_ns, list(related))
+    is_related = is_among(all_ns, sorted(related))
     selected = _select_to_rank(base, ranks, is_related, logs)
     rows = candidate_rows.load_candidates(
         db,
@@ -229,17 +229,10 @@ def _nearest(
     ns, near = sources.nearest(query, limit * OVERFETCH, where=where)
     mask = np.ones(len(ns), np.bool_)
     if bounds.without:
-        mask &= ~np.isin(ns, items.of_sessions(db, ns.tolist(), bounds.without))
+        mask &= ~is_among(ns, items.of_sessions(db, ns.tolist(), bounds.without))
     if bounds.trusted_only:
-        mask[mask] = np.isin(ns[mask], sorted(messages.trusted_items(db, ns[mask].tolist())))
+        mask[mask] = is_among(ns[mask], sorted(messages.trusted_items(db, ns[mask].tolist())))
     return ns[mask][:limit], near[mask][:limit]
-
-
-def _mark(ns: Numbers, some: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which of the numbers, which are in order, are among `some` of them."""
-    mask = np.zeros(len(ns), np.bool_)
-    mask[np.searchsorted(ns, np.array(some, np.int64))] = True
-    return mask
 
 
 def _column(ns: Numbers, values: dict[int, float] | dict[int, int], missing: float = 0.0) -> Floats:

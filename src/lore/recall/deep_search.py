@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lore.index import numbers
 from lore.lazy_dataclass import dataclass
 from lore.recall import fusion
 from lore.recall.fusion import Scores
@@ -136,7 +137,7 @@ class Graph:
         """Return the links from items to their shared nodes, and back to all that share them."""
         outward = self._mentions(ns)
         outward = outward[(outward[:, 3] >= 2) & (outward[:, 3] <= HUB_USES)]
-        entity_ns = np.unique(outward[:, 1])
+        entity_ns = numbers.unique(outward[:, 1])
         back = graph.mentions_of_entities(self._db, entity_ns.tolist())
         drawn, drawn_weights = self._edges(ns)
         weights = np.where(outward[:, 2] > 0, TITLE_WEIGHT, 1.0) * self._rarity(outward[:, 3])

@@ -128,8 +128,10 @@ def _check_vectors(sources: Sources, *, fix: bool) -> Check:
     if not sources.embedder.dimension:
         return Check("vectors", "degraded", "no embedder", "'lore model install' adds the model.")
     with sources.database.read() as db:
-        embedder_n = vectors.find_embedder(db, sources.embedder.identity)
+        embedder_n = sources.embedder_n
         waiting = vectors.count_pending(db)
+        next_identity = vectors.find_next_identity(db)
+        next_waiting = vectors.count_pending(db, following=True)
     index = sources.vector_index()
     if embedder_n is None:
         return Check("vectors", "ok", f"none yet, {_items(waiting)} to embed")
@@ -145,6 +147,10 @@ def _check_vectors(sources: Sources, *, fix: bool) -> Check:
         return Check(
             "vectors", "degraded", f"{_items(waiting)} without a vector yet", "'lore embed'"
         )
+    if next_identity and not findings:
+        detail = f"{sources.embedder.identity} serves until {next_identity} has embedded"
+        detail = f"{detail} {_items(next_waiting)} more"
+        return Check("vectors", "ok", detail, "The daemon does that, or 'lore embed'.")
     return _derived("vectors", findings, f"{len(index):,} vectors, the index agrees")
 
 

@@ -238,7 +238,8 @@ class _Excerpts:
         self._db = db
         self._terms = list(question.terms)
         self._query = ranked.query
-        self._vectors = vectors.load_passages(db, np.array(ns, np.int64), len(ranked.query))
+        self._embedder_n = ranked.embedder_n
+        self._vectors = self._load(ns)
         self._needles = [needle(term) for term in question.terms]
         self._weights = ranked.pool.word_weights()
 
@@ -249,7 +250,7 @@ class _Excerpts:
         cut = passages.split(spoken)
         rows = self._vectors.get(n)
         if rows is None:
-            rows = vectors.load_passages(self._db, np.array([n]), len(self._query)).get(n)
+            rows = self._load([n]).get(n)
         if len(cut) == 1 or rows is None or len(rows) != len(cut) or not self._query.any():
             return tokens.clip_around(text, EXCERPT_TOKENS, self._terms)
         covered = self._covered([spoken[a:b] for a, b in cut])
@@ -262,6 +263,10 @@ class _Excerpts:
         before = "…" if place > 0 or (place < 0 and start > 0) else ""
         after = "…" if place + len(passage) < len(text) else ""
         return before + tokens.clip_around(passage, EXCERPT_TOKENS, self._terms) + after
+
+    def _load(self, ns: Sequence[int]) -> dict[int, vectors.Matrix]:
+        numbers = np.array(ns, np.int64)
+        return vectors.load_passages(self._db, self._embedder_n, numbers, len(self._query))
 
     def _covered(self, texts: Sequence[str]) -> Floats:
         levelled = [plain(text) for text in texts]

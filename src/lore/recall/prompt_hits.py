@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from lore.index.numbers import is_among
 from lore.recall import presentation, ranking
 from lore.recall.candidates import Bounds
 from lore.recall.hit_selection import Limits
@@ -63,7 +64,7 @@ def find_prompt_hits(
         if "replaced" in ranked.features:
             order = order[ranked.features["replaced"][order] == 0]
         without_actions = distillations.episodes_without_calls(db, ranked.pool.ns[order])
-        order = order[~np.isin(ranked.pool.ns[order], list(without_actions))]
+        order = order[~is_among(ranked.pool.ns[order], list(without_actions))]
         rarest = math.log1p(items.highest_number(db))
         if can_fit is not None and not _any_fits(ranked, order, rarest, can_fit):
             return []

@@ -9,6 +9,7 @@ import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
+from lore.index.numbers import is_among
 from lore.lazy_dataclass import dataclass
 from lore.recall import features, fusion
 from lore.recall.candidates import Bounds, Pool, gather
@@ -50,7 +51,7 @@ RECENT, RECENT_HALVES_DAYS = 0.6, 30.0
 LATEST = 2.5
 """Bonus for the newest of the fitting texts when the question asks what holds now."""
 
-IN_TIME = 4.0
+IN_TIME = 6.0
 """Bonus for items from the time span asked for. (Where people talk, a date that is spelled out is a
 feature of the model: they mention dates of other things too.)"""
 
@@ -82,6 +83,8 @@ class Ranked:
     bonus: Floats | None = None
     scored: dict[str, Floats] = field(default_factory=dict)
     """The features as the model saw them."""
+    embedder_n: int | None = None
+    """The embedder of the query."""
 
     def order(self) -> Numbers:
         """Return the places of the candidates, best first; newer first among equals."""
@@ -108,7 +111,8 @@ def rank(
             if recipe == "weighted"
             else fusion.reciprocal_ranks(keyword, pool.cosine, len(question.terms))
         )
-        return Ranked(pool, query, scores, {"keyword": keyword, "cosine": pool.cosine}, recipe)
+        shown = {"keyword": keyword, "cosine": pool.cosine}
+        return Ranked(pool, query, scores, shown, recipe, embedder_n=sources.embedder_n)
     described = describe(sources, db, question, query, pool, speakers)
     model = fusion.load_ranking("ranking" if pool.cosine.any() else "ranking-words")
     scored = described | _as_average(described, model, pool.is_type("fragment"))
@@ -116,7 +120,10 @@ def rank(
     logs = pool.is_type("distillation")
     if logs.any():
         scores = _with_logs(scores, described, logs)
-    return Ranked(pool, query, scores, described, recipe, model, scored=scored)
+    return Ranked(
+        pool, query, scores, described, recipe, model,
+        scored=scored, embedder_n=sources.embedder_n,
+    )  # fmt: skip
 
 
 def _as_average(
@@ -186,7 +193,7 @@ def apply_policy(
     rows = ranked.pool.rows
     outdated = _find_outdated(db, rows)
     if outdated:
-        is_outdated = np.isin(rows.ns, sorted(outdated)).astype(float)
+        is_outdated = is_among(rows.ns, sorted(outdated)).astype(float)
         ranked = replace(ranked, features={**ranked.features, "replaced": is_outdated})
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
     bonus = KNOWLEDGE * ranked.pool.is_type("fragment").astype(float)

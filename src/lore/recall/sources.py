@@ -109,13 +109,10 @@ Scores = NDArray[np.float32]
 class Sources:
     """The database, the embedder and the vector index of one memory, opened when needed."""
 
-    def __init__(
-        self, database: Database, embedder: Embedder, settings: Settings, *, owns_embedder: bool
-    ) -> None:
+    def __init__(self, database: Database, embedder: Embedder, settings: Settings) -> None:
         self.database = database
         self.embedder = embedder
         self.settings = settings
-        self._owns_embedder = owns_embedder
         self._index: VectorIndex | None = None
         self._embedder_n: int | None = None
         self._epoch = ""
@@ -192,22 +189,22 @@ class Sources:
         self, query: Scores, k: int, *, where: VectorFilter | None = None
     ) -> tuple[Numbers, Scores]:
         """Return the items nearest to a question's vector; none without an embedder."""
-        dimension = self.embedder.dimension
-        embedder_n = self._find_embedder()
-        if not query.any() or embedder_n is None:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        index = self.vector_index()
+        dimension, embedder_n = self.embedder.dimension, self.embedder_n
         with self.database.read() as db:
+            if not query.any() or embedder_n is None or not self._serves(db):
+                return np.empty(0, np.int64), np.empty(0, np.float32)
+            index = self.vector_index()
             vectors.update_index(db, index, embedder_n, dimension)
             ns, scores = index.search(query, k, where=where)
-            return _rerank(query, ns, scores, vectors.load_passages(db, ns[:_RESCORED], dimension))
+            exact = vectors.load_passages(db, embedder_n, ns[:_RESCORED], dimension)
+            return _rerank(query, ns, scores, exact)
 
     def cosines(self, query: Scores, ns: Numbers) -> NDArray[np.float64]:
         """Return the cosines of items to a question's vector, at the index's precision."""
-        zeros = np.zeros(len(ns))
-        if not len(ns) or not query.any() or self._find_embedder() is None:
-            return zeros
-        return self.vector_index().cosines(query, ns)
+        with self.database.read() as db:
+            if len(ns) and query.any() and self.embedder_n is not None and self._serves(db):
+                return self.vector_index().cosines(query, ns)
+        return np.zeros(len(ns))
 
     def count_uses(self, db: Connection, term: str, total: int) -> int:
         """Return about how many messages have a word; the cached count expires as the memory
@@ -223,7 +220,7 @@ class Sources:
     def load_vectors(self, ns: Numbers) -> Scores:
         """Return the vectors of items; zeros for an item without one."""
         with self.database.read() as db:
-            return vectors.load(db, ns, self.embedder.dimension)
+            return vectors.load(db, self.embedder_n, ns, self.embedder.dimension)
 
     def clear_caches(self) -> None:
         """Clear the caches: their texts may have been forgotten, here or by another process."""
@@ -242,7 +239,7 @@ class Sources:
         self._drop_link()
         if not self.index_folder.exists() or not len(ns):
             return
-        embedder_n = self._find_embedder()
+        embedder_n = self.embedder_n
         if embedder_n is None or not self.embedder.dimension:
             shutil.rmtree(self.index_folder)
             return
@@ -257,7 +254,7 @@ class Sources:
             index = self.vector_index()
             with self.database.read() as db:
                 ns = [items.resolve(db, id_).n for id_ in ids] or index.numbers().tolist()
-                hidden = vectors.items_without_vectors(db, ns)
+                hidden = vectors.items_without_vectors(db, self.embedder_n, ns)
             if hidden:
                 index.remove(hidden)
 
@@ -267,14 +264,18 @@ class Sources:
             entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms)
             self.database.submit(lambda db: candidate_rows.log_retrieval(db, entry), patient=True)
 
+    def release_pages(self) -> None:
+        """Unmap the pages of the vector index if it is idle."""
+        with self._lock:
+            if self._index is not None:
+                self._index.release_pages()
+
     def close(self) -> None:
-        """Close the index, and the embedder unless the caller passed it in."""
+        """Close the index."""
         with self._lock:
             if self._index is not None:
                 self._index.close()
                 self._index = None
-        if self._owns_embedder:
-            self.embedder.close()
 
     def _drop_link(self) -> None:
         """Remove a symbolic link in place of the index; its target is left alone.
@@ -285,7 +286,13 @@ class Sources:
             with suppress(OSError):
                 self.index_folder.unlink()
 
-    def _find_embedder(self) -> int | None:
+    def _serves(self, db: Connection) -> bool:
+        """Return whether the vectors of the embedder are searched, not those of another by now."""
+        return vectors.find_active_identity(db) in (None, self.embedder.identity)
+
+    @property
+    def embedder_n(self) -> int | None:
+        """Return the number of the embedder; None if it never stored vectors."""
         if self._embedder_n is None:
             with self.database.read() as db:
                 self._embedder_n = vectors.find_embedder(db, self.embedder.identity)

@@ -44,6 +44,7 @@ class JobFailure:
 class Queues:
     """Lengths of the queues for vectors and jobs, and today's spend.
 
+    Vectors of `embedder` are searched; those of `next_embedder` once none of its items waits.
     `agents_usd` is the agents' spend through the gateway; `day_budget_usd` is the budget for all.
     """
 
@@ -54,6 +55,9 @@ class Queues:
     budget_usd: float = 0.0
     agents_usd: float = 0.0
     day_budget_usd: float | None = None
+    embedder: str = ""
+    next_embedder: str = ""
+    next_waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,8 +347,8 @@ def newest_child_changes(db: Connection) -> dict[int, int]:
     """Return for each fragment with live children the highest change number among them."""
     rows = db.rows(
         "SELECT e.source_n, max(v.seq) FROM edges e JOIN fragments f ON f.n = e.target_n"
-        f" JOIN vectors v ON v.n = e.target_n WHERE e.kind = 'hierarchical' AND {LIVING_FRAGMENT}"
-        " GROUP BY e.source_n"
+        " JOIN items i ON i.n = f.n JOIN vectors v ON v.n = i.n AND v.embedder_n = i.embedder_n"
+        f" WHERE e.kind = 'hierarchical' AND {LIVING_FRAGMENT} GROUP BY e.source_n"
     )
     return dict(rows)
 
@@ -368,7 +368,8 @@ def children_of(db: Connection, ns: Sequence[int]) -> dict[int, list[int]]:
 
 
 _CHILDREN_SINCE = (
-    "FROM vectors v JOIN fragments f ON f.n = v.n"
+    "FROM vectors v JOIN items i ON i.n = v.n AND i.embedder_n = v.embedder_n"
+    " JOIN fragments f ON f.n = v.n"
     " JOIN edges e ON e.target_n = v.n AND e.kind = 'hierarchical'"
     f" WHERE v.seq > :seq AND {LIVING_FRAGMENT} AND f.kind <> 'episode'"
 )
@@ -394,7 +395,7 @@ def count_children_since(db: Connection, seq: int) -> int:
 
 def load_vectors(db: Connection, ns: Sequence[int], embedding: ActiveEmbedder) -> Matrix:
     """Return the vectors of fragments in their order; a row of zeros for a missing vector."""
-    return vectors.load(db, np.array(ns, np.int64), embedding.dimension)
+    return vectors.load(db, embedding.n, np.array(ns, np.int64), embedding.dimension)
 
 
 def associated_pairs(db: Connection, ns: Sequence[int]) -> set[tuple[int, int]]:

@@ -121,6 +121,9 @@ _CLOSE_TIMEOUT_S = 30.0
 _MAX_IDLE_READERS = 8
 """At most this many idle connections are kept for the next reader."""
 
+_SPARE_READERS = 2
+"""Idle connections that stay open when memory is released."""
+
 logging.getLogger("lore").addHandler(logging.NullHandler())
 log = logging.getLogger("lore.store")
 
@@ -185,6 +188,13 @@ class Database:
                     return
         _close_quietly(connection)
 
+    def close_idle_readers(self) -> None:
+        """Close the idle connections but the two used last, with their page caches."""
+        with self._lock:
+            idle, self._idle = self._idle[:-_SPARE_READERS], self._idle[-_SPARE_READERS:]
+        for connection in idle:
+            _close_quietly(connection)
+
     def _require_open(self) -> None:
         if self._process != os.getpid():
             msg = "This memory was opened before the process was forked."
@@ -229,6 +239,17 @@ class Database:
             if not patient or len(self._queue) in {1, _MAX_GROUP}:
                 self._wakes_writer.set()
         return write.future
+
+    def write_alone(self, work: Callable[[Connection], object]) -> None:
+        """Run a large write in a transaction of its own.
+
+        Writes that share a commit can be undone one by one, for which SQLite holds the pages that
+        they change in memory.
+        """
+        with self._separate_connection() as connection:
+            connection.begin_write()
+            work(connection)
+            connection.rows("COMMIT")
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file."""

@@ -480,7 +480,7 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
     per_project: dict[int, int] = dict(
         db.rows("SELECT project_n, count(*) FROM items WHERE project_n IS NOT NULL GROUP BY 1")
     )
-    tables = ("edges", "sessions", "entities", "standing", "vectors")
+    tables = ("edges", "sessions", "entities", "standing")
     sizes = {table: int(db.value(f"SELECT count(*) FROM {table}")) for table in tables}
     return Stats(
         path=str(db.path),
@@ -489,6 +489,7 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
         distillations=counts["distillation"],
         fragments=counts["fragment"],
         **sizes,
+        vectors=vectors.count_active(db),
         waiting=vectors.count_pending(db),
         tokens=int(db.value("SELECT coalesce(sum(tokens), 0) FROM items")),
         embedder=embedder,

@@ -99,6 +99,26 @@ def m006_quantized_vectors(db: Connection) -> None:
         seq = rows[-1][0]
 
 
+def m007_vectors_of_two_embedders(db: Connection) -> None:
+    """Let an item have vectors of two embedders, and queue those of the next one."""
+    next_seq = sqlite.next_number(db, "vectors")
+    for statement in _VECTORS_OF_TWO_EMBEDDERS.split(";\n"):
+        db.rows(statement)
+    # In parts: SQLite holds the pages that one statement changes in memory.
+    columns = "seq, n, embedder_n, vector"
+    while moved := db.rows(
+        f"DELETE FROM former_vectors WHERE seq IN"
+        f" (SELECT seq FROM former_vectors ORDER BY seq LIMIT {_MOVED_ROWS}) RETURNING {columns}"
+    ):
+        db.insert_many("vectors", columns.split(", "), moved)
+    db.rows("DROP TABLE former_vectors")
+    # A change number is never used twice: the vector index relies on it.
+    sqlite.set_next_number(db, "vectors", next_seq)
+
+
+_MOVED_ROWS = 1_024
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_initial,
     m002_requests,
@@ -106,6 +126,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m004_holders,
     m005_withdrawals,
     m006_quantized_vectors,
+    m007_vectors_of_two_embedders,
 )
 
 
@@ -125,7 +146,7 @@ def migrate(
         stamp = database.now().strftime("%Y%m%dT%H%M%S")
         database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db", seal)
     for step in missing:
-        database.write(partial(_apply, step=step, now=database.now))
+        database.write_alone(partial(_apply, step=step, now=database.now))
     return [step.__name__ for step in missing]
 
 
@@ -526,3 +547,15 @@ CREATE TABLE recall_markers (
     at INTEGER NOT NULL);
 CREATE INDEX recall_markers_session ON recall_markers (session)
 """
+
+_VECTORS_OF_TWO_EMBEDDERS = f"""\
+ALTER TABLE vectors RENAME TO former_vectors;
+CREATE TABLE vectors (
+    seq {AUTOINCREMENT},
+    n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
+    embedder_n INTEGER NOT NULL REFERENCES embedders (n),
+    vector BLOB NOT NULL,
+    UNIQUE (n, embedder_n));
+CREATE INDEX vectors_embedder ON vectors (embedder_n, seq);
+CREATE TABLE next_vectors_queue (
+    n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE)"""

@@ -13,7 +13,7 @@ from lore.index.vector_index import VectorIndex, VectorRow
 from lore.store import database
 from lore.store.codec import unpack_parts
 from lore.store.items import NEVER_EMBEDDED
-from lore.store.sqlite import Connection, among, int_array
+from lore.store.sqlite import Connection, among, int_array, next_number
 from lore.text import passages
 from lore.text.message_features import spoken_text
 
@@ -49,10 +49,16 @@ def find_active_identity(db: Connection) -> str | None:
     return database.find_meta(db, "embedder")
 
 
+def find_next_identity(db: Connection) -> str | None:
+    """Return the identity of the embedder that will be searched once every item has its vector."""
+    return database.find_meta(db, "next_embedder")
+
+
 def set_active_embedder(db: Connection, identity: str, dimension: int) -> int:
-    """Make an embedder the one that is searched, queue items of others, and count pending items."""
+    """Search the vectors of an embedder from now on, queue other items, and count pending ones."""
     n = ensure_embedder(db, identity, dimension)
     database.set_meta(db, "embedder", identity)
+    _drop_next_embedder(db)
     db.run(
         "UPDATE items SET embedder_n = NULL WHERE embedder_n <> :never AND embedder_n <> :n",
         never=NEVER_EMBEDDED,
@@ -61,18 +67,92 @@ def set_active_embedder(db: Connection, identity: str, dimension: int) -> int:
     return count_pending(db)
 
 
-def count_pending(db: Connection) -> int:
+def set_next_embedder(db: Connection, identity: str, dimension: int) -> int:
+    """Queue all embedded items for the embedder to search next, and count them.
+
+    The vectors of the active one serve until `switch_embedder`.
+    """
+    ensure_embedder(db, identity, dimension)
+    _drop_next_embedder(db)
+    database.set_meta(db, "next_embedder", identity)
+    db.run(
+        "INSERT INTO next_vectors_queue SELECT n FROM items WHERE embedder_n <> :never",
+        never=NEVER_EMBEDDED,
+    )
+    return count_pending(db, following=True)
+
+
+def switch_embedder(db: Connection) -> bool:
+    """Search the vectors of the next embedder from now on, unless an item lacks its vector."""
+    identity = find_next_identity(db)
+    if identity is None or count_pending(db, following=True):
+        return False
+    database.set_meta(db, "embedder", identity)
+    _drop_next_embedder(db)
+    db.run(
+        "UPDATE items SET embedder_n = :n WHERE embedder_n <> :never",
+        n=find_embedder(db, identity),
+        never=NEVER_EMBEDDED,
+    )
+    return True
+
+
+def _drop_next_embedder(db: Connection) -> None:
+    db.run("DELETE FROM meta WHERE key = 'next_embedder'")
+    db.run("DELETE FROM next_vectors_queue")
+
+
+def covers_most(db: Connection, identity: str) -> bool:
+    """Return whether at least as many items have a vector of the embedder as wait for one."""
+    n = find_embedder(db, identity)
+    embedded = db.value("SELECT count(*) FROM items WHERE embedder_n = :n", n=n)
+    return bool(embedded) and int(embedded) >= count_pending(db)
+
+
+def count_active(db: Connection) -> int:
+    """Count the items with a vector that is searched."""
+    sql = "SELECT count(*) FROM vectors v JOIN embedders e ON e.n = v.embedder_n"
+    return int(db.value(f"{sql} WHERE e.identity = :identity", identity=find_active_identity(db)))
+
+
+_RETIRED = (
+    "FROM vectors v JOIN embedders e ON e.n = v.embedder_n WHERE e.identity NOT IN"
+    " (SELECT value FROM meta WHERE key IN ('embedder', 'next_embedder'))"
+    " AND EXISTS (SELECT 1 FROM meta WHERE key = 'embedder')"
+)
+
+
+def has_retired(db: Connection) -> bool:
+    """Return whether there are vectors of an embedder that is no longer used."""
+    return db.find(f"SELECT 1 {_RETIRED} LIMIT 1") is not None
+
+
+def delete_retired(db: Connection, *, limit: int) -> int:
+    """Delete some vectors of embedders that are no longer used; return how many."""
+    sql = f"DELETE FROM vectors WHERE seq IN (SELECT v.seq {_RETIRED} LIMIT :limit)"
+    return db.run(sql, limit=limit)
+
+
+_QUEUES = {
+    False: "items i WHERE i.embedder_n IS NULL",
+    True: "next_vectors_queue q JOIN items i ON i.n = q.n"
+    f" WHERE i.embedder_n IS NOT {NEVER_EMBEDDED}",
+}
+"""The items that wait for a vector of the active embedder, or of the one to follow."""
+
+
+def count_pending(db: Connection, *, following: bool = False) -> int:
     """Count the items that wait for their vector."""
-    return int(db.value("SELECT count(*) FROM items WHERE embedder_n IS NULL"))
+    return int(db.value(f"SELECT count(*) FROM {_QUEUES[following]}"))
 
 
-def pending_items(db: Connection, *, limit: int) -> list[PendingItem]:
+def pending_items(db: Connection, *, limit: int, following: bool = False) -> list[PendingItem]:
     """Return items that wait for their vector, newest first: these are searched for soonest."""
     sql = (
-        "SELECT i.n, m.parts, d.text, f.summary, f.content FROM items i"
-        " LEFT JOIN messages m ON m.n = i.n LEFT JOIN distillations d ON d.n = i.n"
-        " LEFT JOIN fragments f ON f.n = i.n"
-        " WHERE i.embedder_n IS NULL ORDER BY i.n DESC LIMIT :limit"
+        f"WITH pending AS (SELECT i.n FROM {_QUEUES[following]} ORDER BY 1 DESC LIMIT :limit)"
+        " SELECT p.n, m.parts, d.text, f.summary, f.content FROM pending p"
+        " LEFT JOIN messages m ON m.n = p.n LEFT JOIN distillations d ON d.n = p.n"
+        " LEFT JOIN fragments f ON f.n = p.n ORDER BY p.n DESC"
     )
     return [PendingItem(n, _embedded_texts(*rest)) for n, *rest in db.rows(sql, limit=limit)]
 
@@ -94,35 +174,49 @@ def fragment_text(summary: str, content: str) -> str:
 
 
 def put(db: Connection, embedder_n: int, ns: Sequence[int], matrices: Iterable[Matrix]) -> None:
-    """Store the vectors of items that still exist: for each item a row per passage, in one blob."""
-    there = set(db.column(f"SELECT n FROM items WHERE {among('n', 'ns')}", ns=int_array(ns)))
+    """Store the vectors of items that still exist: for each item a row per passage, in one blob.
+
+    An item with a vector of the active embedder is queued for the one to follow, if any.
+    """
+    visible = f"embedder_n IS NOT {NEVER_EMBEDDED}"
+    sql = f"SELECT n FROM items WHERE {visible} AND {among('n', 'ns')}"
+    there = set(db.column(sql, ns=int_array(ns)))
     stored = sorted(
         (n, embedder_n, pack_rows(matrix))
         for n, matrix in zip(ns, matrices, strict=True)
         if n in there
     )
-    db.run_many("DELETE FROM vectors WHERE n = :n", [row[:1] for row in stored])
+    db.run_many(
+        "DELETE FROM vectors WHERE n = :n AND embedder_n = :embedder_n",
+        [row[:2] for row in stored],
+    )
     db.insert_many("vectors", ("n", "embedder_n", "vector"), stored)
+    following = find_next_identity(db)
+    if following is not None and find_embedder(db, following) == embedder_n:
+        db.run_many("DELETE FROM next_vectors_queue WHERE n = :n", [(n,) for n in ns])
+        return
     db.run_many(
         "UPDATE items SET embedder_n = :embedder_n WHERE n = :n",
         [(embedder_n, n) for n, _, _ in stored],
     )
+    if following is not None:
+        sql = "INSERT INTO next_vectors_queue VALUES (:n) ON CONFLICT DO NOTHING"
+        db.run_many(sql, [(n,) for n, _, _ in stored])
 
 
 def renumber(db: Connection, n: int) -> None:
-    """Give an item's vector a new change number, as if it had been stored just now."""
-    row = db.find("DELETE FROM vectors WHERE n = :n RETURNING embedder_n, vector", n=n)
-    if row:
-        db.insert("vectors", n=n, embedder_n=row[0], vector=row[1])
+    """Give an item's vectors new change numbers, as if they had been stored just now."""
+    rows = db.rows("DELETE FROM vectors WHERE n = :n RETURNING n, embedder_n, vector", n=n)
+    db.insert_many("vectors", ("n", "embedder_n", "vector"), rows)
 
 
-def load(db: Connection, ns: NDArray[np.int64], dimension: int) -> Matrix:
+def load(db: Connection, embedder_n: int | None, ns: NDArray[np.int64], dimension: int) -> Matrix:
     """Return a vector of each item in their order; a row of zeros for a missing vector.
 
     That of a text of several passages is the normalized mean of theirs.
     """
     matrix = np.zeros((len(ns), dimension), dtype=np.float32)
-    by_n = load_passages(db, ns, dimension)
+    by_n = load_passages(db, embedder_n, ns, dimension)
     for place, n in enumerate(ns.tolist()):
         rows = by_n.get(n)
         if rows is not None:
@@ -131,14 +225,16 @@ def load(db: Connection, ns: NDArray[np.int64], dimension: int) -> Matrix:
     return matrix
 
 
-def load_passages(db: Connection, ns: NDArray[np.int64], dimension: int) -> dict[int, Matrix]:
+def load_passages(
+    db: Connection, embedder_n: int | None, ns: NDArray[np.int64], dimension: int
+) -> dict[int, Matrix]:
     """Return the vectors of the passages of items, one row each; no entry for a missing one."""
-    if not len(ns):
+    if not len(ns) or embedder_n is None:
         return {}
     rows = db.rows(
-        "SELECT v.n, v.vector FROM vectors v JOIN embedders e ON e.n = v.embedder_n"
-        " JOIN items i ON i.n = v.n AND i.embedder_n = v.embedder_n"
-        f" WHERE e.dimension = :dimension AND {_WHOLE_BLOB} AND {among('v.n', 'ns')}",
+        "SELECT v.n, v.vector FROM vectors v"
+        f" WHERE v.embedder_n = :embedder_n AND {_WHOLE_BLOB} AND {among('v.n', 'ns')}",
+        embedder_n=embedder_n,
         dimension=dimension,
         ns=int_array(ns),
     )
@@ -170,12 +266,13 @@ def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension:
     return added
 
 
-def items_without_vectors(db: Connection, ns: Sequence[int]) -> list[int]:
-    """Return those of the items that have no vector."""
-    sql = f"SELECT n FROM vectors WHERE {among('n', 'ns')}"
-    return sorted(set(ns).difference(db.column(sql, ns=int_array(ns))))
+def items_without_vectors(db: Connection, embedder_n: int | None, ns: Sequence[int]) -> list[int]:
+    """Return those of the items that have no vector of an embedder."""
+    sql = f"SELECT n FROM vectors WHERE embedder_n = :embedder_n AND {among('n', 'ns')}"
+    there = db.column(sql, embedder_n=embedder_n, ns=int_array(ns))
+    return sorted(set(ns).difference(there))
 
 
 def newest_seq(db: Connection) -> int:
-    """Return the highest change number of a vector."""
-    return int(db.value("SELECT coalesce(max(seq), 0) FROM vectors"))
+    """Return the highest change number that a vector ever had, also one that was deleted."""
+    return next_number(db, "vectors") - 1

@@ -65,6 +65,9 @@ from lore.store.sqlite.connection import (
     roll_back as roll_back,
 )
 from lore.store.sqlite.connection import (
+    set_next_number as set_next_number,
+)
+from lore.store.sqlite.connection import (
     text_array as text_array,
 )
 from lore.store.sqlite.connection import (

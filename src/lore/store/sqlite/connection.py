@@ -449,9 +449,15 @@ def json_field(column: str, name: str) -> str:
 
 
 def next_number(db: Connection, table: str) -> int:
-    """Return the number of the next row of an AUTOINCREMENT table; call it within a write."""
+    """Return the number of the next row of an AUTOINCREMENT table, as of this transaction."""
     last = db.value("SELECT seq FROM sqlite_sequence WHERE name = :table", table=table)
     return int(last or 0) + 1
+
+
+def set_next_number(db: Connection, table: str, number: int) -> None:
+    """Set the number of the next row of an AUTOINCREMENT table."""
+    db.run("DELETE FROM sqlite_sequence WHERE name = :table", table=table)
+    db.insert("sqlite_sequence", name=table, seq=number - 1)
 
 
 def has_table(db: Connection, name: str) -> bool:
