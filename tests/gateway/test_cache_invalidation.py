@@ -134,6 +134,7 @@ ERRANDS: dict[str, dict[str, Any]] = {
 
 def are_in_mind(words: str) -> bool:
     """Tell whether any cache of requests has some words."""
+    gc.unfreeze()  # a command that ran in this process froze what was there
     held = [one for one in gc.get_objects() if type(one) is ParseCache]
     assert held
     return any(words in repr(vars(one)) for one in held)

@@ -158,9 +158,9 @@ _BOUNDS = (r"\b", rf"(?:\\+[nrtbf]|{ANSI_COLOUR}|%[0-9A-Fa-f]{{2}}|u00[0-9a-f]{{
 _FORMATS_PER_PATTERN = 16
 """Formats in one pattern with groups; with all of them in one it is a hundred times slower."""
 
-SHORTEST_KEY, _SHORT_TEXT = 12, 1_000
-"""Bytes of the longest word that the shortest key has; a short text, such as a question, without
-so long a word is not searched for keys: compiling their formats takes 10 ms."""
+SHORTEST_KEY, _SHORT_TEXT = 15, 1_000
+"""Bytes without a space that the shortest key has (it may have line breaks); a short text, such as
+a question, without so long a run is not searched for keys: compiling their formats takes 10 ms."""
 
 _JUDGED_BYTES = 4_096
 """Bytes of a secret that are checked against the shape of examples."""
@@ -342,7 +342,7 @@ def _find_formats(data: bytes) -> Iterator[Span]:
 
 
 def _has_long_word(data: bytes) -> bool:
-    return any(len(word) >= SHORTEST_KEY for word in data.split())
+    return any(len(word) >= SHORTEST_KEY for word in data.split(b" "))
 
 
 def _is_real_key(key_format: KeyFormat, secret: bytes, before: bytes) -> bool:
