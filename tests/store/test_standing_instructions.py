@@ -148,3 +148,15 @@ def test_sizes_are_those_of_the_instructions_in_their_order(db: Connection) -> N
     loaded = standing_instructions.load(db, [one.n for one in sizes])
     assert loaded == standing_instructions.current_instructions(db, None)
     assert [(one.item_n, one.chars) for one in sizes] == [(item, len(s.text)) for s in loaded]
+
+
+def test_a_withdrawal_that_is_edited_no_longer_withdraws(db: Connection) -> None:
+    rule, newest = add_fragment(db, 1), add_fragment(db, 2)
+    standing_instructions.add(db, rule, None, "Always use tabs for indentation.", 1)
+    standing_instructions.add(db, newest, None, "Stop using tabs for indentation.", 2)
+    shown = [one.text for one in standing_instructions.current_instructions(db, None)]
+    assert "Always use tabs for indentation." not in shown
+    standing_instructions.remove(db, [newest])
+    standing_instructions.add(db, newest, None, "Always sign commits.", 2)
+    shown = [one.text for one in standing_instructions.current_instructions(db, None)]
+    assert shown == ["Always sign commits.", "Always use tabs for indentation."]

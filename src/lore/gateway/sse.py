@@ -63,8 +63,8 @@ def documents(stream: bytes) -> Iterator[dict[str, Any]]:
         values = orjson.loads(b"[" + b",".join(events) + b"]")
     except orjson.JSONDecodeError:
         values = []
-    if len(values) == len(events):
-        yield from (value if isinstance(value, dict) else {} for value in values)
+    if len(values) == len(events) and all(isinstance(value, dict) for value in values):
+        yield from values
     else:
         yield from map(_parse_object, events)
 

@@ -66,7 +66,7 @@ def find_prompt_hits(
         without_actions = distillations.episodes_without_calls(db, ranked.pool.ns[order])
         order = order[~is_among(ranked.pool.ns[order], list(without_actions))]
         rarest = math.log1p(items.highest_number(db))
-        if can_fit is not None and not _any_fits(ranked, order, rarest, can_fit):
+        if can_fit is not None and not _any_fits(ranked, rarest, can_fit):
             return []
         limits = Limits(MOST_PROMPT_HITS, _WIDE_TOKENS, trusted_only=True)
         selection = presentation.present(db, question, ranked, order, limits=limits)
@@ -82,10 +82,10 @@ def find_prompt_hits(
         return _fits(ranked, hits, ns, rarest=rarest, now=now)
 
 
-def _any_fits(ranked: Ranked, order: np.ndarray, rarest: float, can_fit: CanFit) -> bool:
-    cosines = ranked.pool.cosine[order]
-    rarities = ranked.features["covered"][order] * _total_rarity(ranked, rarest)
-    pairs = zip(cosines.tolist(), rarities.tolist(), strict=True)
+def _any_fits(ranked: Ranked, rarest: float, can_fit: CanFit) -> bool:
+    """Return whether a candidate fits; a hit may be the answer to one that is not shown."""
+    rarities = ranked.features["covered"] * _total_rarity(ranked, rarest)
+    pairs = zip(ranked.pool.cosine.tolist(), rarities.tolist(), strict=True)
     return any(can_fit(cosine=cosine, rarity=rarity) for cosine, rarity in pairs)
 
 

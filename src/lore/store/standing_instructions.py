@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from lore.records import TRUST, Origin
@@ -39,6 +40,7 @@ def add(db: Connection, item_n: int, project_n: int | None, text: str, created_a
     withdraws = int(instructions.find_withdrawal(text) is not None)
     source = {"item_n": item_n, "project_n": project_n, "created_at": created_at}
     db.insert("standing", text=text, digest=digest, withdraws=withdraws, **source)
+    _count_change(db)
 
 
 def texts_of_items(db: Connection, item_ns: Sequence[int]) -> list[str]:
@@ -110,15 +112,26 @@ def _computed_once(db: Connection, key: tuple[Any, ...], compute: Callable[[], T
     """Return a cached value, computed again once an instruction was added, moved or removed."""
     state = db.find(
         "SELECT count(*), max(n), sum(n), sum(n * coalesce(project_n, 0)),"
-        " sum(created_at & 4294967295) FROM standing"
+        " sum(created_at & 4294967295), (SELECT value FROM meta WHERE key = 'standing_changes')"
+        " FROM standing"
     )
     whole_key = (str(db.path), state, *key)
-    if whole_key not in _computed:
-        if len(_computed) >= _MAX_COMPUTED:
-            _computed.clear()
-        _computed[whole_key] = compute()
-    value: T = _computed[whole_key]
+    if whole_key in _computed:
+        with suppress(KeyError):  # another thread may clear it meanwhile
+            known: T = _computed[whole_key]
+            return known
+    if len(_computed) >= _MAX_COMPUTED:
+        _computed.clear()
+    value = _computed[whole_key] = compute()
     return value
+
+
+def _count_change(db: Connection) -> None:
+    """Count a change: an edited instruction keeps its number and time."""
+    db.run(
+        "INSERT INTO meta (key, value) VALUES ('standing_changes', '1')"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+    )
 
 
 def has_any_since(db: Connection, at_us: int) -> bool:

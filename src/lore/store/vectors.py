@@ -87,12 +87,16 @@ def switch_embedder(db: Connection) -> bool:
     identity = find_next_identity(db)
     if identity is None or count_pending(db, following=True):
         return False
+    n = find_embedder(db, identity)
     database.set_meta(db, "embedder", identity)
     _drop_next_embedder(db)
+    db.run("UPDATE items SET embedder_n = :n WHERE embedder_n <> :never", n=n, never=NEVER_EMBEDDED)
+    # A process of a former version knows neither the queue nor how vectors are stored now.
     db.run(
-        "UPDATE items SET embedder_n = :n WHERE embedder_n <> :never",
-        n=find_embedder(db, identity),
-        never=NEVER_EMBEDDED,
+        "UPDATE items SET embedder_n = NULL WHERE embedder_n = :n AND NOT EXISTS"
+        f" (SELECT 1 FROM vectors v WHERE v.n = items.n AND v.embedder_n = :n AND {_WHOLE_BLOB})",
+        n=n,
+        dimension=db.number("SELECT dimension FROM embedders WHERE n = :n", n=n),
     )
     return True
 
