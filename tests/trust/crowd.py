@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import signal
 import sys
 import time
@@ -104,6 +105,10 @@ def texts_of(worker: int, seq: int) -> list[str]:
     return [sentence(worker, seq) + f" part{i}" for i in range(BATCH)]
 
 
+PATIENCE_S = 20
+"""How long to wait for a write on a busy machine."""
+
+
 class Campaign:
     """Rounds of writers and a reader that are killed at random instants."""
 
@@ -132,6 +137,8 @@ class Campaign:
         ]
         pids.append(fork(lambda: look_until_killed(self.home, acks)))
         os.close(acks)
+        if self.rng.random() < 0.5:  # the others may die before they have written anything
+            select.select([read_end], [], [], PATIENCE_S)
         time.sleep(self.rng.uniform(0.01, 0.11))
         self.rng.shuffle(pids)
         for pid in pids:
