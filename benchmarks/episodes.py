@@ -55,7 +55,9 @@ def _part(who: str, text: str, id_: str, waiting: deque[str]) -> Part:
     if who == "tool":
         name, _, target = text.partition(" ")
         waiting.append(id_)
-        given = orjson.dumps({_FIELDS.get(name, "description"): target}).decode()
+        given = target  # Codex: the arguments, as JSON
+        if not target.startswith("{"):
+            given = orjson.dumps({_FIELDS.get(name, "description"): target}).decode()
         return Part("tool_call", given, name=name, call_id=id_)
     if who == "result":
         call_id = waiting.popleft() if waiting else ""
