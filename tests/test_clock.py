@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore import clock
+from lore.errors import InvalidInput
 
 NOON = datetime(2026, 5, 13, 12, tzinfo=UTC)
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -94,3 +95,12 @@ def test_ids_are_unique_under_threads():
     for thread in threads:
         thread.join()
     assert len(set(made)) == 16_000
+
+
+def test_a_process_can_start_at_another_time_for_tests():
+    offset = clock.offset_of("2031-01-01T00:00:00Z", NOON)
+    assert NOON + offset == datetime(2031, 1, 1, tzinfo=UTC)
+    assert clock.offset_of("2031-01-01", NOON) == offset
+    assert clock.offset_of("", NOON) == timedelta()
+    with pytest.raises(InvalidInput, match="LORE_NOW must be a time"):
+        clock.offset_of("tomorrow", NOON)

@@ -302,3 +302,16 @@ def test_a_blas_timeout_of_the_user_is_respected():
     with resting_threads(environ):
         assert environ["OPENBLAS_THREAD_TIMEOUT"] == "26"
     assert environ == {"OPENBLAS_THREAD_TIMEOUT": "26"}
+
+
+@pytest.mark.parametrize("by_environment", [True, False])
+def test_injection_threshold_of_the_former_scale_gives_way_to_the_default(
+    tmp_path: Path, by_environment: bool
+):
+    if not by_environment:
+        (tmp_path / "config.toml").write_text("[inject]\nthreshold = 2.5\n")
+    loaded = load({"LORE_INJECT_THRESHOLD": "2.5"} if by_environment else {}, home=tmp_path)
+    assert loaded.settings.inject_threshold == Settings().inject_threshold
+    assert "2.5" in loaded.warning
+    assert "probability" in loaded.warning
+    assert load({"LORE_INJECT_THRESHOLD": "0.8"}, home=tmp_path).settings.inject_threshold == 0.8

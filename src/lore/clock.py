@@ -7,6 +7,9 @@ import secrets
 import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
+
+from lore.errors import InvalidInput
 
 Clock = Callable[[], datetime]
 
@@ -23,9 +26,31 @@ _counter_lock = threading.Lock()
 _counter = secrets.randbits(_COUNTER_BITS - 1)
 
 
+NOW_VARIABLE = "LORE_NOW"
+"""For tests only: the ISO time at which the clock of a process starts; it runs on from there."""
+
+
 def now() -> datetime:
     """Return the current time, aware and in UTC."""
-    return datetime.now(UTC)
+    return datetime.now(UTC) + _offset()
+
+
+@cache
+def _offset() -> timedelta:
+    """Return how far the clock of this process is ahead, by `LORE_NOW`."""
+    return offset_of(os.environ.get(NOW_VARIABLE, ""), datetime.now(UTC))
+
+
+def offset_of(start: str, real: datetime) -> timedelta:
+    """Return the difference between an ISO time and the real one; none for an empty text."""
+    if not start:
+        return timedelta()
+    try:
+        moment = datetime.fromisoformat(start)
+    except ValueError:
+        msg = f"{NOW_VARIABLE} must be a time such as 2026-05-13T12:00:00Z, not '{start}'."
+        raise InvalidInput(msg) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - real
 
 
 def to_us(moment: datetime) -> int:

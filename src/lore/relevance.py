@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import exp, inf, log
 
 VISIBLE = 0.05
 """Search returns fragments of at least this relevance."""
@@ -13,7 +13,10 @@ BELIEVED = 0.2
 NEIGHBOUR_BOOST = 0.1
 """The boost of a neighbor when a fragment is read, times the weight of the edge."""
 
-MOST_BOOST = 1.0
+USED_DAYS = 90
+"""A fragment that was read, recalled or injected in so many days stays visible, and its edges do
+not fade.
+"""
 
 _FASTEST_DECAY_PER_DAY = 0.07
 _DECAY_SPARED_BY_IMPORTANCE = 0.06
@@ -39,11 +42,12 @@ def relevance(
     days_since_reinforced: float,
     boost: float = 0.0,
     days_since_boosted: float = 0.0,
+    days_since_used: float = inf,
 ) -> float:
     """Return the current relevance, 0..1.
 
     Important fragments (at least 0.5) never fall below a floor; the floor of others decays too, so
-    that they can be forgotten. The boost by neighbors is added.
+    that they can be forgotten. The boost by neighbors is added. What was used lately stays visible.
     """
     rate = decay_rate(importance)
     days = max(0.0, days_since_reinforced)
@@ -51,7 +55,8 @@ def relevance(
     if importance < _LASTING_IMPORTANCE:
         floor *= exp(-rate * days / 3)
     value = importance * strength(access_count) * exp(-rate * days) + floor
-    return min(1.0, max(0.0, value + decayed_boost(boost, importance, days_since_boosted)))
+    value += decayed_boost(boost, importance, days_since_boosted)
+    return min(1.0, max(value, VISIBLE if days_since_used < USED_DAYS else 0.0))
 
 
 def decayed_boost(boost: float, importance: float, days: float) -> float:

@@ -80,6 +80,9 @@ CHATS = Rule(
         "vllm",
         "gemini",
         "claude-cli",
+        "codex-cli",
+        "gemini-cli",
+        "opencode-cli",
     )
 )
 THREE_NUMBERS = Rule(
@@ -183,6 +186,9 @@ class Settings:
     capture_exclude: tuple[str, ...] = _setting(
         (), "Globs of folders whose sessions are never stored; 'codex:GLOB' for one agent."
     )
+    capture_native: bool = _setting(
+        default=True, doc="Read the memories and instruction files that agents keep themselves."
+    )
     recall_everywhere: bool = _setting(
         default=False, doc="Whether agents search all projects at once, not their own first."
     )
@@ -222,6 +228,9 @@ class Settings:
     )
     chat_timeout_s: float = _setting(
         120.0, "Time limit in seconds for one complete chat response.", Rule(least=1, most=3600)
+    )
+    chat_calls_per_day: int = _setting(
+        200, "Maximum number of calls of an agent's command (…-cli) per UTC day.", NOT_NEGATIVE
     )
     distill_idle_s: float = _setting(
         60.0, "Distill a session after this many idle seconds.", WITHIN_A_DAY
@@ -311,7 +320,12 @@ class Settings:
         Rule(least=20, most=4_000),
     )
     inject_threshold: float = _setting(
-        2.5, "Minimum relevance of memory that is added to a prompt.", Rule(least=0, most=100)
+        0.6,
+        "Minimum probability that memory answers a prompt or matters for it, to be added to it.",
+        Rule(least=0, most=1),
+    )
+    inject_invite: bool = _setting(
+        default=True, doc="Invite the agent once a session to store what it decided and learned."
     )
     store_busy_timeout_s: float = _setting(
         60.0, "Seconds to wait for the write lock of another process.", WITHIN_A_DAY
@@ -395,6 +409,11 @@ class Settings:
         return self.home / "models"
 
     @property
+    def agent_chats(self) -> Path:
+        """Return the folder that agents' commands run in; its sessions are never captured."""
+        return self.home / "agent-chats"
+
+    @property
     def backups(self) -> Path:
         """Return the folder of automatic backups."""
         return self.home / "backups"
@@ -456,7 +475,9 @@ def load(
     chosen_home = _expanded(home or environ.get("LORE_HOME") or "~/.lore").absolute()
     user = config_files.flatten(config_files.read_toml(chosen_home / USER_FILE))
     _refuse_unknown(user, USER_FILE)
+    environ, user, outdated = _without_old_threshold(environ, user)
     project, warning = _read_project(project_dir / PROJECT_FILE) if project_dir else ({}, "")
+    warning = " ".join(filter(None, (outdated, warning)))
     source = "argument" if home else "environment" if environ.get("LORE_HOME") else "default"
     described = [
         SettingValue(
@@ -480,6 +501,44 @@ def load(
         changed[name] = value
         described.append(_described(name, spec, value, source))
     return Loaded(replace(_DEFAULTS, **changed), tuple(described), warning)
+
+
+def _without_old_threshold(
+    environ: Mapping[str, str], user: dict[str, Any]
+) -> tuple[Mapping[str, str], dict[str, Any], str]:
+    """Drop an `inject.threshold` of the former scale, 0 to 100, and say so.
+
+    It was a strength, and is a probability now: a value above 1 cannot be meant.
+    """
+    key, variable = "inject.threshold", _env("inject_threshold")
+    old = [
+        f"{name} = {raw}"
+        for name, raw in ((variable, environ.get(variable)), (key, user.get(key)))
+        if _is_old_threshold(raw)
+    ]
+    if not old:
+        return environ, user, ""
+    default = _DEFAULTS.inject_threshold
+    warning = (
+        f"{' and '.join(old)}: the threshold is a probability between 0 and 1 now;"
+        f" the default {default} is used. 'lore config {key} {default}' sets it."
+    )
+    return (
+        {
+            name: raw
+            for name, raw in environ.items()
+            if name != variable or not _is_old_threshold(raw)
+        },
+        {name: raw for name, raw in user.items() if name != key or not _is_old_threshold(raw)},
+        warning,
+    )
+
+
+def _is_old_threshold(raw: object) -> bool:
+    try:
+        return 1 < float(str(raw)) <= 100
+    except ValueError:
+        return False
 
 
 def _usual_key(provider: str, environ: Mapping[str, str]) -> tuple[str, str] | None:

@@ -102,6 +102,19 @@ def test_an_index_of_another_stamp_is_not_used(tmp_path, other):
     assert (len(first), len(second), second.private) == (3, 0, False)
 
 
+def test_forgetting_deletes_a_shared_file_of_another_stamp(tmp_path):
+    first = open_index(tmp_path)
+    second = open_index(tmp_path, identity="else")
+    fill(second, range(1, 9))
+    fill(first, range(1, 4))
+    before = (tmp_path / "vectors.index").stat().st_ino
+    first.remove([2])
+    assert len(second) == 0  # it is built again, without what was forgotten
+    assert not (tmp_path / "vectors.index").exists() or (
+        (tmp_path / "vectors.index").stat().st_ino != before
+    )
+
+
 def test_damaged_rows_are_found_by_the_check_and_do_not_stop_a_search(tmp_path):
     index = open_index(tmp_path)
     fill(index, range(1, 9))

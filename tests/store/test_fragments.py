@@ -9,6 +9,7 @@ from lore.embed.embedder import NoEmbedder
 from lore.errors import NotFound
 from lore.memory import Memory
 from lore.records import NewMessage, Part
+from lore.relevance import VISIBLE, relevance
 from lore.store import fragments, graph, keywords, vectors
 from lore.store.sqlite import Connection
 from lore.text import entities
@@ -84,15 +85,47 @@ def test_a_superseded_fragment_is_valid_until_the_newer_one(db: Connection) -> N
 
 
 def test_reading_strengthens_a_fragment_and_its_neighbours_a_little(db: Connection) -> None:
-    a, b = add_fragment(db, 1, importance=0.5), add_fragment(db, 2, importance=0.5)
+    a, b = add_fragment(db, 1, importance=0.8), add_fragment(db, 2, importance=0.5)
     graph.put_edge(db, a, b, "associative", now=NOON, weight=0.5)
-    db.run("UPDATE fragments SET relevance = 0.2")
+    before = fragments.get(db, a).relevance, fragments.get(db, b).relevance
     fragments.reinforce(db, a, now=NOON)
     fragments.reinforce(db, 99, now=NOON)
     one, other = fragments.get(db, a), fragments.get(db, b)
     assert (one.access_count, one.last_accessed) == (1, NOON)
-    assert one.relevance > 0.2
-    assert other.relevance == pytest.approx(0.25)
+    assert one.relevance > before[0]
+    assert other.relevance == pytest.approx(before[1] + 0.1 * 0.5)
+
+
+@pytest.mark.parametrize("importance", [0.1, 0.4, 0.5, 0.9])
+def test_reading_never_lifts_a_neighbour_above_the_fragment_that_was_read(
+    db: Connection, importance: float
+) -> None:
+    read, near = add_fragment(db, 1, importance=0.3), add_fragment(db, 2, importance=importance)
+    graph.put_edge(db, read, near, "associative", now=NOON, weight=1.0)
+    before = fragments.get(db, near).relevance
+    for _ in range(20):
+        fragments.reinforce(db, read, now=NOON)
+        lifted = fragments.get(db, near).relevance
+        assert lifted <= max(before, fragments.get(db, read).relevance + 1e-9)
+
+
+def test_what_is_recalled_counts_as_used_but_not_as_read(db: Connection) -> None:
+    n, other = add_fragment(db, 1, importance=0.2), add_fragment(db, 2, importance=0.2)
+    later = NOON + timedelta(days=40)
+    fragments.mark_used(db, [n], now=later)
+    fragments.decay_relevance(db, now=later)
+    used, unused = fragments.get(db, n), fragments.get(db, other)
+    assert (used.access_count, used.last_accessed) == (0, later)
+    assert used.relevance == pytest.approx(relevance(0.2, 0, 0))
+    assert unused.relevance < VISIBLE
+
+
+def test_what_was_used_in_the_last_90_days_stays_visible(db: Connection) -> None:
+    n = add_fragment(db, 1, importance=0.05)
+    fragments.reinforce(db, n, now=NOON)
+    for days, is_visible in ((89, True), (91, False)):
+        fragments.decay_relevance(db, now=NOON + timedelta(days=days))
+        assert (fragments.get(db, n).relevance >= VISIBLE) == is_visible
 
 
 def test_roots_come_with_their_children_strongest_first(db: Connection) -> None:

@@ -6,11 +6,31 @@ import numpy as np
 import pytest
 
 from lore import clock
+from lore.capture.message_capture import prepare
 from lore.errors import SchemaTooNew
-from lore.records import Spend
-from lore.store import maintenance, migrations, sqlite, vectors
+from lore.records import Role, Spend
+from lore.store import (
+    items,
+    maintenance,
+    messages,
+    migrations,
+    project_rows,
+    replacements,
+    sqlite,
+    standing_instructions,
+    vectors,
+)
 from lore.store.database import Connection, Database, open_database
-from tests.store.samples import NOON, add_fragment, at_noon, newest_spend, open_at
+from lore.text import instructions
+from tests.store.samples import (
+    NOON,
+    add_fragment,
+    at_noon,
+    new_message,
+    new_session,
+    newest_spend,
+    open_at,
+)
 
 
 def m900_adds_a_table(db: Connection) -> None:
@@ -106,6 +126,81 @@ def test_vectors_keep_their_change_numbers_and_a_deleted_one_is_not_used_again(
         assert vectors.newest_seq(db) == 3
         assert maintenance.check_integrity(db) == []
         assert migrations.find_foreign_schema(db) == []
+    reopened.close()
+
+
+def before(step: migrations.Migration, home: Path) -> Database:
+    """Open a database of the schema that a step changes."""
+    database = Database(home / "memory.db", busy_timeout_s=5, now=at_noon)
+    migrations.migrate(database, None, migrations.MIGRATIONS[: migrations.MIGRATIONS.index(step)])
+    return database
+
+
+SUGGESTED, OTHER, CERTAIN = (
+    "Please use tabs everywhere.", "Please run the linter everywhere.", "Never push to main.",
+)  # fmt: skip
+SAID = (
+    (SUGGESTED, "monday", "/a"), (OTHER, "monday", "/a"), (CERTAIN, "monday", "/a"),
+    (OTHER, "monday", "/a"), (SUGGESTED, "tuesday", "/b"), (SUGGESTED, "friday", "/a"),
+)  # fmt: skip
+"""Rules, the sessions in which they were said, and their projects."""
+
+
+def test_former_rules_get_the_states_of_a_fresh_memory(tmp_path: Path) -> None:
+    def say(db: Connection) -> None:
+        is_former = "m008_states_of_instructions" not in migrations.check(db)
+        for i, (text, session, project) in enumerate(SAID, 1):
+            session_n = new_session(db, session, project=project)
+            project_n = project_rows.ensure_project(db, project, now=NOON)
+            item = add_fragment(
+                db, i, text, session_n=session_n, project_n=project_n, source_messages=("m",)
+            )
+            if is_former:
+                row = {"item_n": item, "project_n": project_n, "created_at": i, "digest": str(i)}
+                db.insert("standing", text=text, **row)
+            else:
+                state = instructions.judge_sentence(text)
+                standing_instructions.add(db, item, project_n, text, i, state)
+
+    former = before(migrations.m008_states_of_instructions, tmp_path)
+    former.write(say)
+    former.close()
+    found = []
+    for home in (tmp_path, tmp_path / "fresh"):
+        home.mkdir(exist_ok=True)
+        database = open_at(home)
+        if home != tmp_path:
+            database.write(say)
+        with database.read() as db:
+            found.append(db.column("SELECT state FROM standing ORDER BY n"))
+        database.close()
+    assert found[0] == found[1]
+    assert found[0] == [
+        "confirmed", "suggested", "stands", "suggested", "suggested", "confirmed",
+    ]  # fmt: skip
+
+
+def test_all_that_has_a_vector_is_queued_to_be_judged(tmp_path: Path) -> None:
+    def fill(db: Connection) -> list[int]:
+        session_n = new_session(db)
+        roles: tuple[Role, ...] = ("user", "assistant", "user")
+        said = [
+            prepare(new_message(f"Said {i}", i, role=role, key=f"{i}"))
+            for i, role in enumerate(roles)
+        ]
+        ids = messages.add_messages(db, session_n, said, now=NOON)
+        ns = [*items.numbers_of(db, ids).values(), add_fragment(db, 1), add_fragment(db, 2)]
+        embedder_n = vectors.ensure_embedder(db, "one", 2)
+        for n, state in zip(ns, (embedder_n, embedder_n, 0, embedder_n, None), strict=True):
+            db.update("items", n, embedder_n=state)
+        return [ns[0], ns[1], ns[3]]
+
+    former = before(migrations.m009_replacements, tmp_path)
+    embedded = former.write(fill)
+    former.close()
+    reopened = open_at(tmp_path)
+    with reopened.read() as db:
+        assert sorted(replacements.waiting_items(db, limit=9)) == embedded
     reopened.close()
 
 

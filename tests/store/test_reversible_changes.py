@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import exp
 from typing import get_args
 
 import pytest
@@ -338,21 +339,34 @@ def weight_of(db: Connection, pair: tuple[int, int]) -> float:
     return float(found[0])
 
 
-def test_an_edge_keeps_95_percent_of_its_weight_a_day(
+def test_an_unused_edge_is_dropped_after_a_year(
     db: Connection, cycle: Cycle, pair: tuple[int, int]
 ) -> None:
-    graph.put_edge(db, *pair, "associative", now=NOON, weight=0.8)
-    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + 2 * DAY) == (1, 0)
-    assert weight_of(db, pair) == pytest.approx(0.8 * 0.95**2)
+    graph.put_edge(db, *pair, "associative", now=NOON, weight=0.5)
+    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + 90 * DAY) == (0, 0)
+    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + 360 * DAY) == (1, 0)
+    assert 0.15 < weight_of(db, pair) < 0.16
+    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + 366 * DAY) == (1, 1)
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_an_edge_does_not_decay_while_one_of_its_ends_is_used(
+    db: Connection, cycle: Cycle, pair: tuple[int, int], end: int
+) -> None:
+    graph.put_edge(db, *pair, "associative", now=NOON, weight=0.5)
+    for month in range(1, 25):
+        fragments.mark_used(db, [pair[end]], now=NOON + month * 30 * DAY)
+        assert reversible_changes.decay_edges(db, cycle.n, now=NOON + month * 30 * DAY) == (0, 0)
+    assert weight_of(db, pair) == 0.5
 
 
 def test_decay_does_not_depend_on_how_often_it_runs(
     db: Connection, cycle: Cycle, pair: tuple[int, int]
 ) -> None:
     graph.put_edge(db, *pair, "associative", now=NOON, weight=0.8)
-    for hours in (6, 6, 12, 24):
-        reversible_changes.decay_edges(db, cycle.n, now=NOON + timedelta(hours=hours))
-    assert weight_of(db, pair) == pytest.approx(0.8 * 0.95)
+    for days in (80, 100, 100, 150, 190):
+        reversible_changes.decay_edges(db, cycle.n, now=NOON + days * DAY)
+    assert weight_of(db, pair) == pytest.approx(0.8 * exp(-0.00438 * 100))
 
 
 def test_weak_edges_are_dropped_and_can_be_restored(
@@ -366,11 +380,22 @@ def test_weak_edges_are_dropped_and_can_be_restored(
         weight=reversible_changes.MIN_EDGE_WEIGHT,
         note="so it is",
     )
-    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + DAY) == (1, 1)
+    assert reversible_changes.decay_edges(db, cycle.n, now=NOON + 91 * DAY) == (1, 1)
     assert graph.find_edge(db, *pair, "associative") is None
     assert cycle.take_back() == [True, True]
     assert weight_of(db, pair) == pytest.approx(reversible_changes.MIN_EDGE_WEIGHT)
     assert consolidation.get_progress(db, reversible_changes.DECAY_PROGRESS) == 0
+
+
+def test_decay_is_undone_although_an_end_was_used_since(
+    db: Connection, cycle: Cycle, pair: tuple[int, int]
+) -> None:
+    graph.put_edge(db, *pair, "associative", now=NOON, weight=0.8)
+    reversible_changes.decay_edges(db, cycle.n, now=NOON + 190 * DAY)
+    assert weight_of(db, pair) < 0.6
+    fragments.mark_used(db, [pair[0]], now=NOON + 191 * DAY)
+    cycle.take_back()
+    assert weight_of(db, pair) == pytest.approx(0.8)
 
 
 def test_other_kinds_of_edges_do_not_decay(
@@ -385,7 +410,7 @@ def test_restored_weights_are_at_most_1(
     db: Connection, cycle: Cycle, pair: tuple[int, int]
 ) -> None:
     graph.put_edge(db, *pair, "associative", now=NOON, weight=0.9)
-    reversible_changes.decay_edges(db, cycle.n, now=NOON + 2 * DAY)
+    reversible_changes.decay_edges(db, cycle.n, now=NOON + 120 * DAY)
     graph.put_edge(db, *pair, "associative", now=NOON, weight=1.0)
     cycle.take_back()
     assert weight_of(db, pair) == 1.0

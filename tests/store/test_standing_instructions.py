@@ -3,10 +3,10 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
-from lore.store import project_rows, standing_instructions
+from lore.store import items, project_rows, standing_instructions
 from lore.store.sqlite import Connection
 from lore.text import instructions
-from tests.store.samples import NOON, add_fragment
+from tests.store.samples import NOON, add_fragment, add_messages, new_session
 
 
 def test_a_repeated_instruction_is_shown_once_as_last_said(db: Connection) -> None:
@@ -117,6 +117,27 @@ def test_withdrawals_are_parsed_when_they_are_stored_and_not_at_each_reading(
     assert parsed <= 1
 
 
+def test_the_words_of_each_rule_are_read_once_to_find_duplicates(db: Connection) -> None:
+    item = add_fragment(db, 1)
+    for i in range(50):
+        standing_instructions.add(db, item, None, f"Always check the topic{i:02} first.", i)
+    standing_instructions.add(db, item, None, "Always check first the topic07!", 50)
+    standing_instructions.add(db, item, None, "Never check the topic08 first.", 51)
+    read = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal read
+        read += event == "call" and frame.f_code is instructions.content_words.__code__
+
+    sys.setprofile(count)
+    try:
+        shown = standing_instructions.current_instructions(db, None)
+    finally:
+        sys.setprofile(None)
+    assert len(shown) == 51
+    assert read <= 52
+
+
 def test_what_applies_changes_with_every_instruction(db: Connection) -> None:
     here = project_rows.ensure_project(db, "/a", now=NOON)
     items = [add_fragment(db, i) for i in (1, 2)]
@@ -160,3 +181,59 @@ def test_a_withdrawal_that_is_edited_no_longer_withdraws(db: Connection) -> None
     standing_instructions.add(db, newest, None, "Always sign commits.", 2)
     shown = [one.text for one in standing_instructions.current_instructions(db, None)]
     assert shown == ["Always sign commits.", "Always use tabs for indentation."]
+
+
+def add_message(db: Connection, i: int, *, session: int) -> int:
+    """Store a message of a session, and return its number."""
+    ids = add_messages(db, new_session(db, f"talk {session}"), f"message {i}")
+    return items.numbers_of(db, ids)[ids[0]]
+
+
+def test_a_rule_said_again_in_another_session_is_confirmed(db: Connection) -> None:
+    first, again = add_message(db, 1, session=1), add_message(db, 2, session=2)
+    standing_instructions.add(db, first, None, LINT, 1, "suggested")
+    assert standing_instructions.current_instructions(db, None) == []
+    assert [s.text for s in standing_instructions.current_suggestions(db, None)] == [LINT]
+    standing_instructions.add(db, again, None, LINT, 2, "suggested")
+    assert [s.state for s in standing_instructions.current_instructions(db, None)] == ["confirmed"]
+    assert standing_instructions.current_suggestions(db, None) == []
+
+
+def test_a_rule_said_twice_in_one_session_is_not_confirmed(db: Connection) -> None:
+    for n in (1, 2):
+        item = add_message(db, n, session=1)
+        standing_instructions.add(db, item, None, LINT, n, "suggested")
+    assert standing_instructions.current_instructions(db, None) == []
+
+
+def test_a_rejected_rule_stays_rejected_when_it_is_said_again(db: Connection) -> None:
+    first, again = add_message(db, 1, session=1), add_message(db, 2, session=2)
+    standing_instructions.add(db, first, None, LINT, 1)
+    (n,) = standing_instructions.numbers_of_item(db, first)
+    standing_instructions.decide(db, n, "rejected")
+    standing_instructions.add(db, again, None, LINT, 2)
+    assert standing_instructions.current_instructions(db, None) == []
+    assert [s.text for s in standing_instructions.rejected(db, None)] == [LINT]
+
+
+def test_a_message_and_the_fragment_made_of_it_count_once(db: Connection) -> None:
+    said, made = add_message(db, 1, session=1), add_fragment(db, 2, LINT)
+    standing_instructions.add(db, said, None, "Please, " + LINT, 1)
+    standing_instructions.replace(db, made, None, LINT, 2, "stands")
+    assert [s.text for s in standing_instructions.current_instructions(db, None)] == [LINT]
+
+
+def test_a_sentence_that_forbids_does_not_confirm_one_that_asks(db: Connection) -> None:
+    first, other = add_message(db, 1, session=1), add_message(db, 2, session=2)
+    standing_instructions.add(db, first, None, "Use tabs in every file.", 1, "suggested")
+    standing_instructions.add(db, other, None, "Never use tabs in every file.", 2, "suggested")
+    assert standing_instructions.current_instructions(db, None) == []
+
+
+def test_a_decision_outlives_a_change_of_other_properties(db: Connection) -> None:
+    item = add_fragment(db, 1, LINT)
+    standing_instructions.add(db, item, None, LINT, 1)
+    (n,) = standing_instructions.numbers_of_item(db, item)
+    standing_instructions.decide(db, n, "rejected")
+    standing_instructions.replace(db, item, None, LINT, 2, "stands")
+    assert standing_instructions.current_instructions(db, None) == []

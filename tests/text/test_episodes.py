@@ -294,32 +294,59 @@ def test_an_episode_is_deterministic(turns):
 
 
 def worked(**rest: Any) -> Ending:
-    return Ending(changed=True, worked_since=True, answered=True, **rest)
+    return Ending(changed=True, worked_since=True, **{"answered": True, **rest})
+
+
+def test_a_lint_that_passes_does_not_outweigh_a_test_that_fails():
+    talk = Talk()
+    talk.user("Please mend the date parser")
+    talk.call("Edit", "updated", file_path="/code/dates.py")
+    talk.call("Bash", "Exit code 1\nFAILED test_leap", failed=True, command="pytest -q")
+    talk.call("Bash", "All checks passed!", command="ruff check")
+    talk.assistant("There.")
+    told = derive_episode(talk.messages)
+    assert told is not None
+    assert (told.outcome, told.reason) == ("failure", "the last test failed")
+
+
+def test_what_passed_before_the_last_request_confirms_nothing_after_it():
+    talk = mended()
+    talk.user("Add a dark theme to the settings page")
+    talk.call("Edit", "updated", file_path="/code/theme.css")
+    talk.assistant("Added the theme.")
+    told = derive_episode(talk.messages)
+    assert told is not None
+    assert [task.outcome for task in told.tasks] == ["success", "unknown"]
+    assert told.outcome == "unknown"
 
 
 @pytest.mark.parametrize(
     ("end", "outcome"),
     [
         (Ending(), "unknown"),
-        (worked(interrupted=True), "partial"),
+        (worked(interrupted=True), "failure"),
         (Ending(person="it is still broken", assistant="Hm.", changed=True), "failure"),
-        (worked(person="same error", assistant="Fixed, all tests pass."), "success"),
+        (worked(person="same error", assistant="Fixed, all tests pass."), "unknown"),
         (worked(checked=False, check="test", assistant="Hm"), "failure"),
         (worked(checked=False, check="test", assistant="Done."), "partial"),
         (worked(checked=False, check="lint", assistant="Done.", landed=True), "success"),
         (worked(checked=True, check="test", assistant="There."), "success"),
         (worked(person="Run the broken build", assistant="It fails."), "failure"),
         (worked(assistant="The build failed with two errors."), "failure"),
-        (worked(assistant="It failed before; fixed now, all tests pass."), "success"),
+        (worked(assistant="It failed before; fixed now, all tests pass."), "unknown"),
         (
             Ending(person="Why is it red?", assistant="It fails on Mondays.", answered=True),
-            "success",
+            "unknown",
         ),
         (worked(assistant="I was unable to fix the parser."), "failure"),
         (worked(person="thanks, works great", assistant="Fine."), "success"),
-        (worked(assistant="Done. Added the flag."), "success"),
+        (worked(person="thanks, can you add a test now?", assistant="Added."), "unknown"),
+        (worked(person="you edited another file", unanswered=True, landed=True), "partial"),
+        (worked(person="commit this", unanswered=True, checked=True, check="test"), "success"),
+        (worked(assistant="Cancelled"), "failure"),
+        (worked(assistant="Done. Added the flag."), "unknown"),
         (worked(assistant="Let me look at the parser next."), "partial"),
-        (Ending(person="why?", assistant="Because of the cache.", answered=True), "success"),
+        (Ending(person="why?", assistant="Because of the cache.", answered=True), "unknown"),
         (
             Ending(person="do it", assistant="Which approach do you prefer?", answered=True),
             "partial",
@@ -339,7 +366,7 @@ def test_an_offer_after_an_answer_leaves_nothing_open():
     said = "Here are my findings. Would you like me to go deeper?"
     assert (
         judge_outcome(Ending(person="can you review this?", assistant=said, answered=True))[0]
-        == "success"
+        == "unknown"
     )
     assert judge_outcome(
         Ending(person="rename it", assistant="Want me to proceed?", answered=True)

@@ -42,16 +42,17 @@ def test_the_first_request_is_the_goal_with_its_index():
     assert find_goal(said) == ("fix mise test", 1)
 
 
-def test_a_command_that_names_a_task_counts_with_its_words():
+def test_a_command_that_names_a_task_is_a_goal_without_the_answer_that_follows():
     marked = "<command-name>/review</command-name>\n<command-args>{}</command-args>"
     assert goal(marked.format("https://example.org/pull/2")) == "/review https://example.org/pull/2"
-    assert goal(marked.format(""), "181") == "/review: 181"
+    assert goal(marked.format(""), "5 seems like a great one") == "/review"
+    assert goal(marked.format(""), "fix the parser of dates") == "fix the parser of dates"
     assert goal(marked.format("")) == "/review"
 
 
 def test_the_goal_of_a_plan_is_its_title():
     plan = "Implement the following plan:\n\n# Plan: Hide the start command\n\n## Context\nIt …"
-    assert goal(plan).startswith("Implement the following plan: Plan: Hide the start command")
+    assert goal(plan) == "Implement the following plan: Plan: Hide the start command"
 
 
 def test_pasted_output_with_a_request_gives_the_request():
@@ -155,6 +156,17 @@ def test_an_announced_change_of_subject_begins_a_task(text):
 def test_a_command_alone_is_named_by_the_words_that_follow_it():
     said = ("/review", "Look at the settings page, please", MEND)
     assert begins(*said, answer="Done.") == ["/review", MEND]
+
+
+def test_a_request_for_work_on_the_same_files_continues_the_task():
+    other = "Write a changelog entry about calendars and moons"
+    for file, expected in (("/code/dates.py", [MEND]), ("/code/CHANGELOG.md", [MEND, other])):
+        talk = Talk()
+        talk.user(MEND)
+        talk.call("Edit", "updated", file_path="/code/dates.py")
+        talk.user(other)
+        talk.call("Edit", "updated", file_path=file)
+        assert [span[0].parts[0].text for span in split_tasks(talk.messages)] == expected
 
 
 def test_a_statement_starts_no_task():

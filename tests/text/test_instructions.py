@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from lore.text import instructions
+from lore.text import instructions, rule_model
 from lore.text.instructions import find_standing
 
 LASTING = """
@@ -19,73 +17,35 @@ Going forward, use pnpm instead of npm.
 In the future, ask before deleting files.
 In future please run the linter first.
 Whenever you write SQL, use named parameters.
-Every time you finish a task, run the tests.
-Each time you add an endpoint, document it.
-Remember that the staging server is read-only.
-Remember to bump the version.
-Remember: no emojis in commit messages.
-Keep in mind that we deploy on Fridays.
-Make sure you run mypy before committing.
-Make sure that you never log secrets.
-Be sure to sign the commits.
-Don't ever touch the generated files.
 Do not ever push without asking.
-Stop adding comments to every line.
-Avoid using global variables.
-For all future reports, use metric units.
-For any future question, answer briefly.
-For all my projects, assume Python 3.12.
 You should always write tests.
 You must never edit the lock file.
 I want you to always explain your steps.
-I need you to never delete data.
 I'd like you to always answer in English.
 Please always use type hints.
-Please remember my name is Ada.
-When I ask for a summary, keep it under 100 words.
-Whenever I ask about dates, use ISO format.
-As a rule, no abbreviations in names.
-Keep the answers short, no matter what.
-I prefer tabs over spaces.
-I'd rather have small functions.
-I really prefer dark mode.
-I still prefer the old layout.
-I would favour a simpler design.
-My preference is to use PostgreSQL.
-I don't like long functions.
-I do not want you to use mocks.
-I like to keep functions short.
-I love it when tests are quick.
-I insist on using UTC everywhere.
-I am used to working with vim.
-I've decided to use SQLite.
-I opted for the monthly plan.
-I always use British spelling.
-I never use semicolons.
-I usually work at night.
 Please, never use sed on JSON files.
-Ok, from now on call me Sam.
 Also, always add a changelog entry.
-Could you please always add a test?
-Can you answer in French from now on?
-I’d prefer shorter answers.
 Don’t ever use eval.
 Always run `just lint` before committing.
-Please use httpx instead of requests from here on.
-From this point forward, amend no commits.
-Could you please stop apologising all the time?
-And then make sure you always run the linter.
-Run the linter first, and don't ever skip it.
-I'd rather you ask before you delete something.
-Don't commit anything unless I ask you to.
+Always provide prices with tax when I ask about costs.
+""".strip().splitlines()
+
+LIKELY = """
+Stop adding comments to every line.
+For all future reports, use metric units.
 Please do not push without asking me first.
-Use pnpm going forward.
-No more emojis in commit messages.
-Please, no more mocks!
+I don't like long functions.
+""".strip().splitlines()
+
+WISHES = """
+I prefer tabs over spaces.
+I'd rather have small functions.
+My preference is to use PostgreSQL.
+I've decided to use SQLite.
+Make sure you run mypy before committing.
 In this repo we use tabs.
-In our codebase, we never log secrets.
-In this project we don't squash.
-We never commit to main directly.
+No more emojis in commit messages.
+Could you please stop apologising all the time?
 """.strip().splitlines()
 
 PASSING = """
@@ -149,9 +109,45 @@ Don't worry, it works without asking.
 """.strip().splitlines()
 
 
+def judge(sentence: str, message_chars: int = 0) -> str:
+    return instructions.judge_rule(instructions.mask_quotes(sentence), message_chars)
+
+
 @pytest.mark.parametrize("sentence", LASTING)
-def test_standing_instructions_are_found_word_for_word(sentence):
+def test_a_rule_said_as_lasting_stands_at_once(sentence):
     assert find_standing(sentence) == (sentence,)
+    assert judge(sentence) == "stands"
+
+
+@pytest.mark.parametrize("sentence", LIKELY)
+def test_a_likely_rule_has_to_be_confirmed(sentence):
+    assert judge(sentence) == "suggested"
+
+
+@pytest.mark.parametrize("sentence", LASTING[:3])
+def test_no_rule_of_a_pasted_page_stands_at_once(sentence):
+    assert judge(sentence, rule_model.LONG + 1) != "stands"
+
+
+@pytest.mark.parametrize("sentence", WISHES)
+def test_a_wish_is_found_for_what_is_known_of_a_person(sentence):
+    assert instructions.find_wishes(sentence) == (sentence,)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I'd prefer that",
+        "and remember to use pagination",
+        "I don't like turn, any other suggestions?",
+        "I favor this solution.",
+        "at the top of the report, find a way to make the git url always visible",
+        "don't create a pr, just a commit",
+        "Why does the hook never fire?",
+    ],
+)
+def test_what_is_about_the_task_at_hand_is_no_rule(sentence):
+    assert judge(sentence) == "passing"
 
 
 @pytest.mark.parametrize("sentence", PASSING)
@@ -168,15 +164,12 @@ def test_passing_remarks_are_no_instructions(sentence):
         ),
         ("Two rules:\n- Always test.\n* Never guess.", ("Always test.", "Never guess.")),
         ("1. Always test.\n2) Never guess.", ("Always test.", "Never guess.")),
-        ("I prefer plain SQL vs. an ORM.", ("I prefer plain SQL vs. an ORM.",)),
         ("```\nAlways use tabs.\n```", ()),
         ("```py\n# Always close it\n```\nNever push to main.", ("Never push to main.",)),
         ("Look at this:\n```\nalways do that", ()),
         ("> Always use tabs.\nNever push to main.", ("Never push to main.",)),
         ("He wrote:\n> never again\n> always wrong\nand left.", ()),
-        ("I prefer `tabs` over spaces.", ("I prefer `tabs` over spaces.",)),
-        ("Use v3.12 always. I prefer 3.12.", ("I prefer 3.12.",)),
-        ("I never said that. I always use tabs.", ("I always use tabs.",)),
+        ("I never said that. Always use `tabs`.", ("Always use `tabs`.",)),
         ("Never mind. Always lint first!", ("Always lint first!",)),
         ("  Always   keep  the   spaces.  ", ("Always   keep  the   spaces.",)),
         ("Is it done?\n\nFrom now on, be brief.\n", ("From now on, be brief.",)),
@@ -203,17 +196,6 @@ def test_every_instruction_is_a_substring_of_the_message(pieces):
 @given(st.text())
 def test_any_text_can_be_read(text):
     assert all(sentence in text for sentence in find_standing(text))
-
-
-@pytest.mark.parametrize("form", ["instruction", "preference", "habit"])
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_every_form_of_an_instruction_has_a_word_that_hints_at_it(form, data):
-    ascii_only = st.characters(codec="ascii")
-    later = getattr(instructions._re, form)
-    pattern = re.compile(later.pattern, later.flags)
-    said = data.draw(st.from_regex(pattern, alphabet=ascii_only))
-    assert instructions.may_be_standing(said)
 
 
 RULES = (
@@ -343,3 +325,20 @@ def test_sentences_come_with_what_is_quoted_masked():
         ("Never use `eval`.", "Never use \x01\x01\x01\x01\x01\x01."),
         ("Always test it.", "Always test it."),
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "+ {}",
+        '{{"note": "{}"}}',
+        "<p>{}</p>",
+        "2026-05-04 10:00:00 INFO {}",
+        "| {} |",
+        "Subject: {}",
+    ],
+)
+def test_a_line_that_looks_pasted_never_stands_at_once(line: str) -> None:
+    rule = "From now on always run `make check` before every push."
+    assert instructions.judge_sentence(rule) == "stands"
+    assert instructions.judge_sentence(line.format(rule)) != "stands"

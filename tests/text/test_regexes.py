@@ -12,12 +12,11 @@ import pytest
 from lore.capture.adapters import archives, content_blocks, injected_text
 from lore.digest import draft_writer
 from lore.llm.offline import (
-    agent_rules,
-    decisions,
-    extraction_rules,
+    extractor,
     log_writer,
     sentence_rules,
-    user_rules,
+    statement_classifier,
+    tool_evidence,
 )
 from lore.recall import question, time_spans
 from lore.text import (
@@ -56,8 +55,8 @@ def patterns() -> list[tuple[str, re.Pattern[Any] | LazyPattern]]:
     for module in (
         call_text, entities, goals, instructions, sentences, memory_tags, episodes,
         message_features, words, time_spans, question, archives, injected_text, content_blocks,
-        transcript_text, log_writer, statements, user_rules, agent_rules, extraction_rules,
-        sentence_rules, decisions, draft_writer,
+        transcript_text, log_writer, statements, extractor, tool_evidence, statement_classifier,
+        sentence_rules, draft_writer,
     ):  # fmt: skip
         for name, value in vars(module).items():
             values = value if isinstance(value, tuple) else (value,)

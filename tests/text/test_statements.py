@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 
 from lore.text.statements import (
     LONGEST_CHARS,
-    assertion_after_question,
-    assertion_part,
     is_whole,
-    question_day,
     split_statements,
     stands_alone,
     strip_opening,
@@ -63,38 +60,6 @@ def test_every_statement_is_a_part_of_the_text(text):
         assert set(statement.text.replace(" ", "")) <= kept
 
 
-@pytest.mark.parametrize(
-    ("sentence", "kept"),
-    [
-        (
-            "I moved the launch to May 3, can you update the plan?",
-            "I moved the launch to May 3",
-        ),
-        ("How do I add a user?", ""),
-        ("Thanks, that helps a lot!", "That helps a lot!"),
-        (
-            "What should I cook, considering I already bought 2 kg of rice?",
-            "I already bought 2 kg of rice",
-        ),
-        (
-            "I'm trying to decide on a laptop, and I've saved $1,200 so far, what do you think?",
-            "I've saved $1,200 so far",
-        ),
-        ("I met Ana on June 4, but I'm not sure how to thank her", "I met Ana on June 4"),
-        ("We use pnpm.", "We use pnpm."),
-        ("Please help me with the tests", ""),
-    ],
-)
-def test_the_assertion_is_split_from_the_question(sentence, kept):
-    assert assertion_part(sentence) == kept
-
-
-def test_a_relative_clause_is_no_question():
-    assert assertion_part("My rent is $900, which is down 10% from May") == (
-        "My rent is $900, which is down 10% from May"
-    )
-
-
 def test_interjections_at_the_beginning_are_left_out():
     assert strip_opening("Ok, got it. Also, the port is 5432") == "The port is 5432"
 
@@ -115,33 +80,12 @@ def test_a_truncated_sentence_is_not_whole(sentence):
     assert not is_whole(sentence)
 
 
-def test_an_assertion_after_a_question_is_found():
-    said = "I moved to Porto in May, can you help me, considering I sold my car for $900?"
-    assert assertion_part(said) == "I moved to Porto in May"
-    assert assertion_after_question(said) == "I sold my car for $900"
-
-
-def test_a_clause_that_refers_to_the_first_half_includes_it():
-    said = "I chose between Ana's course and Leo's, so was I right, since I declined his offer?"
-    assert (
-        assertion_after_question(said)
-        == "I chose between Ana's course and Leo's. I declined his offer"
+def test_code_and_names_stay_to_the_byte():
+    said = (
+        "**Cause:** `a  b` in __init__ of `Box<T>` drops **kwargs, #b5bd68 and --flag;"
+        " see *src/x.py*, src/**/*.ts and handlers[name](request.body)."
     )
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "I moved to Porto in May.",
-        "Can you help me, since I sold my car?",
-        "I moved to Porto, can you help me, considering my taste and my wish to cook?",
-    ],
-)
-def test_there_may_be_no_assertion_after_a_question(said):
-    assert assertion_after_question(said) == ""
-
-
-def test_the_day_that_only_the_question_names_is_found():
-    said = "I've planned a trip with Leo, can you help with our visit on May 9 at 11 AM?"
-    assert question_day(said) == "our visit on May 9 at 11 AM"
-    assert question_day("I leave on May 8, can you help with our visit on May 9?") == ""
+    assert texts(said) == [
+        "Cause: `a  b` in __init__ of `Box<T>` drops **kwargs, #b5bd68 and --flag;"
+        " see src/x.py, src/**/*.ts and handlers[name](request.body)."
+    ]

@@ -134,6 +134,17 @@ MODELS = (
     Model(provider="voyage", name="voyage-3.5-lite", dimension=1024, input_limit_tokens=32000),
 )
 
+PAIR_MODEL = replace(
+    _MINILM,
+    name="lore-pairs",
+    base=MINILM,
+    delta=ModelFile(
+        "lore-pairs.safetensors",
+        "a390e6a7328425297985c503d8c80c8fc9029e7154c61a91a619a7e0c9bdbbb1",
+    ),
+)
+"""Reads two texts together; not an embedder, so that no setting can choose it."""
+
 
 def find_model(provider: str, name: str) -> Model | None:
     """Return a provider's model, or None if it is unknown; only the local one has the default."""

@@ -541,12 +541,16 @@ class VectorIndex:
         storage.flush()
 
     def _erase_shared(self, ns: Int64s, through_seq: int) -> None:
-        """Erase from the shared file that this index no longer uses, if it exists."""
+        """Erase from the shared file that this index no longer uses, if it exists.
+
+        One of another stamp is deleted as a whole: whoever uses it builds it again.
+        """
         if not self._path.exists():
             return
         with files.exclusive_lock(self._lock_path):
             shared = self._find()
             if shared is None:
+                self._path.unlink(missing_ok=True)
                 return
             with contextlib.closing(shared):
                 header = files.load_header(shared) or Header()

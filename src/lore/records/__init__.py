@@ -5,4 +5,5 @@ from lore.records.gateway import *  # noqa: F403
 from lore.records.kinds import *  # noqa: F403
 from lore.records.knowledge import *  # noqa: F403
 from lore.records.maintenance import *  # noqa: F403
+from lore.records.native_records import *  # noqa: F403
 from lore.records.sessions import *  # noqa: F403

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lore.lazy_dataclass import dataclass
-from lore.records.kinds import ItemType, Origin, Outcome, Storing, Strength
+from lore.records.kinds import InstructionState, ItemType, Origin, Outcome, Storing, Strength
 from lore.records.knowledge import Edge, Fragment
 from lore.records.sessions import Distillation, Message, Session
 
@@ -22,6 +22,36 @@ class Signal:
     name: str
     value: float
     contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What replaced a text: all of it, some of its cases (`partly`), or perhaps (`may_replace`).
+
+    `by` is the newer sentence, `by_id` its item, `at` when it was said.
+    """
+
+    how: str
+    by_id: str
+    by: str
+    at: datetime
+
+    @property
+    def label(self) -> str:
+        """Return what happened when, without any stored text."""
+        return f"{_REPLACED_HOW[self.how]} on {self.at:%Y-%m-%d}"
+
+    @property
+    def note(self) -> str:
+        """Return the mark that a reader is shown."""
+        return f"{self.label} by: {self.by}"
+
+
+_REPLACED_HOW = {
+    "replaces": "replaced",
+    "partly": "replaced in part",
+    "may_replace": "may be replaced",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +83,20 @@ class Hit:
     signals: tuple[Signal, ...] = ()
     question: str = ""
     question_id: str = ""
+    replaced: Replaced | None = None
 
     @property
     def is_outdated(self) -> bool:
         """Return whether something newer replaces it, or its author took it back."""
-        return OUT_OF_DATE in self.why
+        is_replaced = self.replaced is not None and self.replaced.how != "may_replace"
+        return is_replaced or OUT_OF_DATE in self.why
+
+    @property
+    def note(self) -> str:
+        """Return what a reader is told about its validity; empty if it holds."""
+        if self.replaced is not None:
+            return self.replaced.note
+        return "out of date" if self.is_outdated else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +171,7 @@ class Citation:
     """A passage that an answer cites: its text, and who said it when and where.
 
     `title` is that of its session. `replaced_by` is the number of the citation that replaced it, if
-    that is known.
+    that is known; `note` says what replaced it when.
     """
 
     number: int
@@ -146,6 +185,7 @@ class Citation:
     session_id: str = ""
     is_outdated: bool = False
     replaced_by: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +222,8 @@ class RememberResult:
     """The outcome of a request to remember something.
 
     `id` is that of a duplicate if the outcome is `known` or `updated`; `resembles` are the nearest
-    other fragments.
+    other fragments. `corrected` is what it supersedes on request; it only `contradicts` what a more
+    trusted origin said.
     """
 
     id: str
@@ -190,6 +231,8 @@ class RememberResult:
     title: Title
     parent: Title | None = None
     resembles: tuple[Title, ...] = ()
+    corrected: Title | None = None
+    contradicts: Title | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +254,7 @@ class Reading:
     children: tuple[Title, ...] = ()
     edges: tuple[Edge, ...] = ()
     deleted: bool = False
+    replaced: Replaced | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,17 +319,15 @@ class Revocation:
 
 @dataclass(frozen=True, slots=True)
 class PromptCandidate:
-    """A hit for a prompt, with the features that decide whether to inject it.
+    """A hit for a prompt, with the probability that it answers the prompt or matters for it.
 
-    `cosine` is the similarity, `rarity` the weight of shared words (rare ones weigh most), and
-    `covered` that weight as a share of the prompt's.
+    `cosine` is the similarity, `covered` the share of the prompt's words, weighted by rarity.
     """
 
     hit: Hit
+    probability: float
     cosine: float
-    rarity: float
     covered: float
-    age_days: float
 
 
 class InjectedItem(NamedTuple):
@@ -327,12 +369,30 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
+class StandingInstruction:
+    """A rule of the person, word for word; `number` tells those of one message apart.
+
+    A `suggested` one may be a rule and is given to no agent as one.
+    """
+
+    id: str
+    number: int
+    text: str
+    state: InstructionState
+    created_at: datetime
+    type: ItemType = "message"
+    project_id: str = ""
+    session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionBriefing:
     """What may be injected at the start of a session."""
 
     standing: tuple[Hit, ...] = ()
     past: tuple[PastSession, ...] = ()
     roots: tuple[tuple[str, str], ...] = ()
+    suggested: tuple[StandingInstruction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ SessionState = Literal["open", "idle", "closed"]
 AccessScope = Literal["read", "write", "push", "admin"]
 """What an access key allows: reading, changing, capturing messages, or everything."""
 
+InstructionState = Literal["stands", "confirmed", "suggested", "rejected"]
+"""Whether a person's sentence is a rule: by its wording, by a decision, maybe, or not."""
+
+InstructionDecision = Literal["confirmed", "rejected"]
+
 Outcome = Literal["success", "failure", "partial", "unknown"]
 
 Storing = Literal["stored", "known", "updated"]

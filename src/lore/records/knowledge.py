@@ -216,13 +216,20 @@ class MessageText:
 class Segment:
     """Consecutive messages of a session that are digested together.
 
-    `later` is what followed, which may withdraw something.
+    `later` is what followed, which may withdraw something. The other fields help a chat to
+    understand an exchange: what came `earlier`, project and branch, the `topics` of its roots, and
+    the nearest fragments that are `known`.
     """
 
     session_id: str
     messages: tuple[MessageText, ...]
     title: str = ""
     later: tuple[MessageText, ...] = ()
+    earlier: tuple[MessageText, ...] = ()
+    project: str = ""
+    branch: str = ""
+    topics: tuple[str, ...] = ()
+    known: tuple[Fragment, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -255,7 +262,8 @@ class Extract:
     """An extracted draft, with more specific ones below it.
 
     `sources` are message ids. `corrects` says in words what it replaces; `edges` name other
-    extracts of the same response by summary.
+    extracts of the same response by summary. `same_as` and `corrects_id` are ids of known fragments
+    that say the same, or no longer hold.
     """
 
     content: str
@@ -267,6 +275,8 @@ class Extract:
     corrects: str = ""
     edges: tuple[tuple[EdgeKind, str], ...] = ()
     children: tuple[Extract, ...] = ()
+    same_as: str = ""
+    corrects_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +324,22 @@ class Conflict(NamedTuple):
 
     newer: Fragment
     older: Fragment
+
+
+class StatedText(NamedTuple):
+    """A sentence of an item, and when it was said."""
+
+    id: str
+    text: str
+    at: datetime
+
+
+class DoubtfulPair(NamedTuple):
+    """Two statements of which the newer may replace the older, and how certain that is."""
+
+    newer: StatedText
+    older: StatedText
+    certainty: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ class Queues:
 
     Vectors of `embedder` are searched; those of `next_embedder` once none of its items waits.
     `agents_usd` is the agents' spend through the gateway; `day_budget_usd` is the budget for all.
+    `digester` reads conversations: 'offline', or a chat provider; calls are those of its command.
+    `unjudged` items wait to be judged for what they replace.
     """
 
     waiting: int
@@ -58,6 +60,10 @@ class Queues:
     embedder: str = ""
     next_embedder: str = ""
     next_waiting: int = 0
+    digester: str = ""
+    calls_today: int = 0
+    calls_per_day: int = 0
+    unjudged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +167,16 @@ class ImportResult:
 class ForgetPreview:
     """What `forget` would delete: items by id, and the numbers of sessions and projects.
 
-    `pages` are the shared pages that would lose entries.
+    `pages` are the shared pages that would lose entries, `copies` Lore's files in the memories of
+    agents that would. `notes` are the agents' own files that still have it afterwards.
     """
 
     ids: tuple[str, ...] = ()
     sessions: int = 0
     projects: int = 0
     pages: tuple[Path, ...] = ()
+    copies: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -192,6 +201,15 @@ class Redaction:
     kind: str
     line: str
     count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CallEstimate:
+    """How often a chat would be called in a day, for how many sessions and tokens."""
+
+    calls: int
+    sessions: float
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)

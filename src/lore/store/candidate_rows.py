@@ -15,7 +15,7 @@ from lore import clock
 from lore.errors import StoreDamaged
 from lore.lazy_dataclass import dataclass
 from lore.records import ItemType
-from lore.store import messages
+from lore.store import fragments, items, messages
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record, unpack_text
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.items import type_number
@@ -365,7 +365,7 @@ class Retrieval(NamedTuple):
 
 
 def log_retrieval(db: Connection, entry: Retrieval) -> None:
-    """Add an entry to the retrieval log."""
+    """Add an entry to the retrieval log; fragments that were recalled count as used."""
     n = db.insert_numbered(
         "retrievals",
         at=clock.to_us(entry.at),
@@ -374,6 +374,8 @@ def log_retrieval(db: Connection, entry: Retrieval) -> None:
         hits=pack_json(entry.hits),
         took_ms=entry.took_ms,
     )
+    if entry.verb == "recall":
+        fragments.mark_used(db, list(items.numbers_of(db, entry.hits).values()), now=entry.at)
     if n % 500 == 0:
         db.run("DELETE FROM retrievals WHERE n <= :n", n=n - MAX_RETRIEVALS)
 

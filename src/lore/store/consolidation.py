@@ -471,30 +471,40 @@ def request_overviews(db: Connection, child_ns: Sequence[int]) -> None:
     )
 
 
-def prunable_fragments(
-    db: Connection,
-    *,
-    unread: tuple[float, timedelta],
-    any_: tuple[float, timedelta],
-    now: datetime,
-) -> list[int]:
-    """Return the children that faded below a limit, deepest first.
+class PruneLimit(NamedTuple):
+    """A relevance, and the age and days without use, beyond which fragments are pruned."""
 
-    Each limit is a relevance and an age: `unread` for fragments never read, `any_` for all. A
-    fragment that supersedes another one stays, because its removal would restore the older one.
+    relevance: float
+    age: timedelta
+
+
+def prunable_fragments(
+    db: Connection, *, unread: PruneLimit, any_: PruneLimit, root: PruneLimit, now: datetime
+) -> list[int]:
+    """Return the fragments that faded below a limit, deepest first.
+
+    `unread` is for children never read, `any_` for all children, `root` for roots that were never
+    used and have no children; the episodes of sessions stay. A fragment that supersedes another one
+    stays too, because its removal would restore the older one.
     """
     return db.column(
-        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.depth > 0"
-        " AND f.deleted_at IS NULL AND ((f.relevance < :unread AND f.access_count = 0"
-        " AND i.created_at < :unread_before)"
-        " OR (f.relevance < :any AND i.created_at < :any_before))"
+        "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.deleted_at IS NULL"
+        " AND ((f.depth > 0 AND f.relevance < :unread AND f.access_count = 0"
+        " AND i.created_at < :unread_before AND coalesce(f.last_accessed, 0) < :unread_before)"
+        " OR (f.depth > 0 AND f.relevance < :any AND i.created_at < :any_before"
+        " AND coalesce(f.last_accessed, 0) < :any_before)"
+        " OR (f.depth = 0 AND f.relevance < :root AND i.created_at < :root_before"
+        " AND f.last_accessed IS NULL AND f.superseded_by IS NULL AND f.kind <> 'episode'"
+        " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'hierarchical')))"
         " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes')"
         " AND f.n NOT IN (SELECT a_n FROM judgements WHERE verb = 'prune')"
         " ORDER BY f.depth DESC, f.n",
-        unread=unread[0],
-        unread_before=clock.to_us(now - unread[1]),
-        any=any_[0],
-        any_before=clock.to_us(now - any_[1]),
+        unread=unread.relevance,
+        unread_before=clock.to_us(now - unread.age),
+        any=any_.relevance,
+        any_before=clock.to_us(now - any_.age),
+        root=root.relevance,
+        root_before=clock.to_us(now - root.age),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from lore import clock
 from lore.records import NewMessage
-from lore.store import database
+from lore.store import database, fragments, replacements
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time
 from lore.store.messages import PreparedMessage
 from lore.store.sqlite import Connection, Row
@@ -26,7 +26,7 @@ STATE_RETENTION_DAYS = 60
 
 StateName = Literal[
     "pins", "measured", "knowledge", "notes", "tiers", "bare", "told", "amnesia", "unsaid",
-    "silence",
+    "silence", "invited",
 ]  # fmt: skip
 
 _NEVER_US = 2**62
@@ -217,8 +217,12 @@ class InjectedItems(NamedTuple):
 def add_injections(
     db: Connection, session: str, shown: Sequence[tuple[int, int]], *, now: datetime
 ) -> None:
-    """Record the items, each with the digest of its text, that were injected into a session."""
+    """Record the items, each with the digest of its text, that were injected into a session.
+
+    Fragments among them count as used.
+    """
     name = text_fingerprint(session)
+    fragments.mark_used(db, [item_n for item_n, _ in shown], now=now)
     for item_n, digest in shown:
         n = db.value(
             "INSERT INTO injections (session, item_n, digest, at) SELECT :session, n, :digest, :at"
@@ -266,15 +270,19 @@ def find_outdated_injections(db: Connection, session: str) -> OutdatedInjections
         " ORDER BY i.item_n",
         session=name,
     )
-    gone = db.column(
-        "SELECT i.item_n FROM injections i JOIN fragments f ON f.n = i.item_n"
-        " WHERE i.session = :session AND (f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL)"
-        " AND NOT EXISTS (SELECT 1 FROM injections t WHERE t.session = i.session"
+    untold = db.rows(
+        "SELECT i.item_n, f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL"
+        " FROM injections i JOIN fragments f ON f.n = i.item_n"
+        " WHERE i.session = :session AND NOT EXISTS (SELECT 1 FROM injections t"
+        " WHERE t.session = i.session"
         f" AND t.item_n = i.item_n AND t.digest = {GONE_DIGEST})"
         " GROUP BY i.item_n ORDER BY i.item_n",
         session=name,
     )
-    return OutdatedInjections(changed, gone)
+    extents = replacements.extents(db, [n for n, is_gone in untold if not is_gone])
+    whole = {n for n, extent in extents.items() if extent.is_whole}
+    gone = [n for n, is_gone in untold if is_gone or n in whole]
+    return OutdatedInjections([n for n in changed if n not in whole], gone)
 
 
 def first_injection_at(db: Connection, session: str) -> datetime | None:

@@ -23,6 +23,7 @@ from lore.store import (
     message_dedup,
     sessions,
     spend,
+    standing_instructions,
     watermarks,
 )
 from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
@@ -125,6 +126,11 @@ _RECORDS: dict[str, tuple[tuple[str, ...], str]] = {
         f"SELECT {id_text('a.id')}, {id_text('b.id')}, j.verb, j.verdict, j.a_version,"
         " j.b_version, j.at FROM judgements j JOIN items a ON a.n = j.a_n"
         " JOIN items b ON b.n = j.b_n ORDER BY j.a_n, j.b_n, j.verb",
+    ),
+    "instruction": (
+        ("item_id", "digest", "state"),
+        f"SELECT {id_text('i.id')}, s.digest, s.state FROM standing s JOIN items i"
+        " ON i.n = s.item_n WHERE s.state IN ('confirmed', 'rejected') ORDER BY s.item_n, s.n",
     ),
     "shared": (
         ("entry", "fragment_id", "digest", "left_out"),
@@ -435,6 +441,14 @@ def load_judgement(db: Connection, line: Line, _now: datetime) -> bool:
     return db.insert_unless_exists("judgements", **values)
 
 
+def load_instruction(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load the decision on an instruction, unless that was forgotten or is decided here."""
+    n = _number(db, "items", line["item_id"])
+    if n is None:
+        return False
+    return standing_instructions.load_decision(db, n, line["digest"], line["state"])
+
+
 def load_spend(db: Connection, line: Line, _now: datetime) -> bool:
     """Load an entry of the spend ledger, unless it exists."""
     entry = Spend(
@@ -475,6 +489,7 @@ LOADERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
     "session_state": load_session_state,
     "curation": load_curation,
     "judgement": load_judgement,
+    "instruction": load_instruction,
     "spend": load_spend,
     "tombstone": load_tombstone,
     **dict.fromkeys(_REFERENCES, _load_referring),

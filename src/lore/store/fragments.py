@@ -11,12 +11,19 @@ from lore import clock
 from lore.errors import NotFound
 from lore.lazy_dataclass import dataclass
 from lore.records import TRUST, UNASKED_TRUST, Fragment, FragmentKind, FragmentVersion, Origin
-from lore.relevance import BELIEVED, MOST_BOOST, NEIGHBOUR_BOOST, VISIBLE, decay_rate, relevance
-from lore.store import graph, history, items, keywords, standing_instructions
+from lore.relevance import (
+    BELIEVED,
+    NEIGHBOUR_BOOST,
+    USED_DAYS,
+    VISIBLE,
+    decay_rate,
+    relevance,
+)
+from lore.store import graph, history, items, keywords, replacements, standing_instructions
 from lore.store.codec import pack_json, unpack_json, unpack_record
 from lore.store.items import NewItem
 from lore.store.sqlite import Connection, Row, among, id_text, int_array, json_field
-from lore.text import tokens
+from lore.text import instructions, tokens
 from lore.text.entities import Mention
 
 _COLUMNS = (
@@ -104,7 +111,8 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
         confidence=new.confidence,
         decay_rate=decay_rate(new.importance),
         access_count=0,
-        last_reinforced=at,
+        # It is learned now, however old its session is: an import must not fade at once.
+        last_reinforced=max(at, clock.to_us(now)),
         relevance=relevance(new.importance, 0, 0.0),
         origin=new.origin,
         trust=TRUST[new.origin] if new.trust is None else new.trust,
@@ -125,21 +133,29 @@ def add(db: Connection, new: NewFragment, *, now: datetime) -> int:
 def _sync_standing(db: Connection, n: int) -> None:
     """Make a preference a standing instruction if it is the user's, or remove it as one.
 
-    That is: the user said it, approved it on a shared page, or promoted it.
+    That is: the user stored it, approved it on a shared page, or promoted it. One that was
+    extracted from messages counts if it is a lasting rule.
     """
-    standing_instructions.remove(db, [n])
     row = db.find(
-        "SELECT i.project_n, f.content, f.summary, i.created_at FROM fragments f"
+        "SELECT i.project_n, f.content, f.summary, i.created_at, f.origin = 'user'"
+        f" AND {json_field('f.metadata', 'promoted_from')} IS NULL AND f.source_messages <> '[]'"
+        " FROM fragments f"
         " JOIN items i ON i.n = f.n WHERE f.n = :n AND f.kind = 'preference'"
         f" AND f.trust >= {UNASKED_TRUST} AND ((f.origin = 'user' AND f.trust = {TRUST['user']})"
         f" OR f.origin = 'repo' OR {json_field('f.metadata', 'promoted_from')} IS NOT NULL)"
         f" AND {LIVING_FRAGMENT}",
         n=n,
     )
-    if row:
-        project_n, content, summary, created_at = row
-        text = content if len(content) <= _MAX_STANDING_CHARS else summary
-        standing_instructions.add(db, n, project_n, text, created_at)
+    if not row:
+        standing_instructions.remove(db, [n])
+        return
+    project_n, content, summary, created_at, is_extracted = row
+    text = content if len(content) <= _MAX_STANDING_CHARS else summary
+    state = instructions.judge_sentence(text) if is_extracted else "stands"
+    if state == "passing" and not instructions.find_withdrawal(text):
+        standing_instructions.remove(db, [n])
+        return
+    standing_instructions.replace(db, n, project_n, text, created_at, state)
 
 
 def update(  # noqa: PLR0913 - what a change has, and how it is written
@@ -169,6 +185,7 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
     db.update("fragments", n, **values, **({"last_reinforced": at} if reinforces else {}))
     db.update("items", n, tokens=tokens.count(content), embedder_n=None)
     db.run("DELETE FROM vectors WHERE n = :n", n=n)
+    replacements.remove(db, [n])
     keywords.add_fragment(db, n, summary, content, old.kind)
     graph.remove_mentions(db, [n])
     graph.add_mentions(db, n, mentioned)
@@ -247,27 +264,35 @@ def filter_visible(
     return visible if criteria.subtree is None else visible & criteria.subtree
 
 
-def decay_relevance(db: Connection, *, now: datetime) -> int:
-    """Decay the relevance of every fragment to its present value; count them.
-
-    This is `relevance.relevance` in SQL, for all fragments at once.
-    """
-    return db.run(
-        "UPDATE fragments SET relevance = (SELECT CASE WHEN strong > 1 THEN 1.0 ELSE strong END"
-        " FROM (SELECT importance * (CASE WHEN access_count > 105 THEN 1.0"
-        " ELSE 0.3 + 0.15 * ln(1 + access_count) END) * exp(-decay_rate * days)"
-        " + 0.3 * importance * (CASE WHEN importance >= 0.5 THEN 1.0"
-        " ELSE exp(-decay_rate * days / 3) END)"
-        " + boost * exp(-decay_rate * boosted_days) AS strong"
-        f" FROM (SELECT {_days_since('last_reinforced')} AS days,"
-        f" {_days_since('boosted_at')} AS boosted_days)))",
-        now=clock.to_us(now),
-    )
-
-
 def _days_since(column: str) -> str:
     """Return the SQL expression for the days since a time, at least 0."""
-    return f"(CASE WHEN :now > {column} THEN :now - {column} ELSE 0 END) / 8.64e10"
+    return f"((CASE WHEN :now > {column} THEN :now - {column} ELSE 0 END) / 8.64e10)"
+
+
+_CURVE = (
+    "(importance * (CASE WHEN access_count > 105 THEN 1.0 ELSE 0.3 + 0.15 * ln(1 + access_count)"
+    f" END) * exp(-decay_rate * {_days_since('last_reinforced')}) + 0.3 * importance *"
+    f" (CASE WHEN importance >= 0.5 THEN 1.0 ELSE exp(-decay_rate *"
+    f" {_days_since('last_reinforced')} / 3) END))"
+)
+_BOOST = f"(boost * exp(-decay_rate * {_days_since('boosted_at')}))"
+_LEAST = (
+    f"(CASE WHEN {_days_since('coalesce(last_accessed, 0)')} < {USED_DAYS}"
+    f" THEN {VISIBLE} ELSE 0.0 END)"
+)
+"""`relevance.relevance` in SQL at the time `now`: the curve, the boost by neighbours, and the least
+value of what was used lately.
+"""
+
+
+def decay_relevance(db: Connection, *, now: datetime) -> int:
+    """Decay the relevance of every fragment to its present value; count them."""
+    return db.run(
+        "UPDATE fragments SET relevance = (SELECT CASE WHEN strong > 1 THEN 1.0"
+        " WHEN strong < least THEN least ELSE strong END FROM"
+        f" (SELECT {_CURVE} + {_BOOST} AS strong, {_LEAST} AS least))",
+        now=clock.to_us(now),
+    )
 
 
 def is_deleted(db: Connection, n: int) -> bool:
@@ -317,36 +342,52 @@ def reinforce_all(db: Connection, ids: Sequence[str], *, now: datetime) -> None:
 
 
 def reinforce(db: Connection, n: int, *, now: datetime) -> None:
-    """Reinforce a fragment because it was read, and its neighbours a little."""
+    """Reinforce a fragment because it was read, and its neighbours a little.
+
+    A neighbour is never lifted above the fragment that was read.
+    """
     at = clock.to_us(now)
     row = db.find(
-        "UPDATE fragments SET access_count = access_count + 1, last_accessed = :at,"
-        " last_reinforced = :at WHERE n = :n RETURNING importance, access_count, boost,"
-        f" {_days_since('boosted_at').replace(':now', ':at')}",
-        at=at,
+        "UPDATE fragments SET access_count = access_count + 1, last_accessed = :now,"
+        " last_reinforced = :now WHERE n = :n RETURNING importance, access_count, boost,"
+        f" {_days_since('boosted_at')}",
+        now=at,
         n=n,
     )
     if row is None:
         return
     importance, access_count, boost, boosted_days = row
+    strongest = relevance(importance, access_count, 0.0, boost, boosted_days, 0.0)
+    db.run("UPDATE fragments SET relevance = :strongest WHERE n = :n", strongest=strongest, n=n)
+    _boost_neighbours(db, n, strongest, at)
+
+
+def _boost_neighbours(db: Connection, n: int, strongest: float, at: int) -> None:
+    room = f"(:strongest - {_CURVE} - {_BOOST})"
+    gain = f"{NEIGHBOUR_BOOST} * near.weight"
+    boosted = f"{_BOOST} + CASE WHEN {gain} > {room} THEN {room} ELSE {gain} END"
     db.run(
-        "UPDATE fragments SET relevance = :relevance WHERE n = :n AND relevance < :relevance",
-        relevance=relevance(importance, access_count, 0.0, boost, boosted_days),
-        n=n,
-    )
-    boosted = (
-        f"boost * exp(-decay_rate * {_days_since('boosted_at')}) + {NEIGHBOUR_BOOST} * near.weight"
-    )
-    raised = f"relevance + {NEIGHBOUR_BOOST} * near.weight"
-    db.run(
-        f"UPDATE fragments SET relevance = CASE WHEN {raised} > 1.0 THEN 1.0 ELSE {raised} END,"
-        f" boost = CASE WHEN {boosted} > {MOST_BOOST} THEN {MOST_BOOST} ELSE {boosted} END,"
-        " boosted_at = :now FROM (SELECT ends.n, max(ends.weight) AS weight"
+        f"UPDATE fragments SET boost = {boosted}, boosted_at = :now,"
+        f" relevance = {_CURVE} + {boosted} FROM (SELECT ends.n, max(ends.weight) AS weight"
         " FROM (SELECT target_n AS n, weight FROM edges WHERE source_n = :n"
         " UNION ALL SELECT source_n, weight FROM edges WHERE target_n = :n) AS ends"
-        " GROUP BY ends.n) AS near WHERE fragments.n = near.n",
+        f" GROUP BY ends.n) AS near WHERE fragments.n = near.n AND {room} > 0",
         n=n,
+        strongest=strongest,
         now=at,
+    )
+
+
+def mark_used(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
+    """Restart the forgetting of fragments that were recalled or injected; they count as used.
+
+    Only reading one counts as an access and reaches its neighbours.
+    """
+    db.run(
+        "UPDATE fragments SET last_accessed = :now, last_reinforced = :now"
+        f" WHERE {among('n', 'ns')} AND last_reinforced < :now",
+        now=clock.to_us(now),
+        ns=int_array(ns),
     )
 
 
@@ -379,6 +420,7 @@ def set_superseded(db: Connection, n: int, newer_id: str | None, *, now: datetim
 def reindex(db: Connection, n: int) -> None:
     """Index a fragment if it is live, and remove it from the indexes if not."""
     _sync_standing(db, n)
+    replacements.count_change_of(db, n)
     row = db.find(
         f"SELECT summary, content, kind FROM fragments f WHERE n = :n AND {LIVING_FRAGMENT}", n=n
     )

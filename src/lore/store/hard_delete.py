@@ -21,7 +21,9 @@ from lore.store import (
     items,
     keywords,
     message_dedup,
+    native_rows,
     project_rows,
+    replacements,
     reversible_changes,
     sessions,
     watermarks,
@@ -227,6 +229,7 @@ def forget(
     elsewhere = message_dedup.sources_in_other_channels(db, selection.item_ns)
     elsewhere |= fork_dedup.copy_sources(db, selection.item_ns)
     elsewhere |= fork_dedup.echo_sources(db, selection.item_ns, set(selection.session_ns))
+    elsewhere |= native_rows.tombstone_sources(db, selection.item_ns)
     _clean_logs(db, deleted)
     reversible_changes.withdraw_overviews(db, selection.item_ns, now=now)
     _clean_session_names(db, selection, now)
@@ -283,6 +286,7 @@ def _delete_items(db: Connection, ns: Sequence[int]) -> None:
     for orphan in orphans:
         if orphan not in deleted:
             reversible_changes.set_depths(db, orphan, 0)
+    replacements.remove(db, ns)
     db.run(f"DELETE FROM items WHERE {among('n', 'ns')}", ns=int_array(ns))
 
 

@@ -480,8 +480,9 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
     per_project: dict[int, int] = dict(
         db.rows("SELECT project_n, count(*) FROM items WHERE project_n IS NOT NULL GROUP BY 1")
     )
-    tables = ("edges", "sessions", "entities", "standing")
+    tables = ("edges", "sessions", "entities")
     sizes = {table: int(db.value(f"SELECT count(*) FROM {table}")) for table in tables}
+    standing = db.value("SELECT count(*) FROM standing WHERE state IN ('stands', 'confirmed')")
     return Stats(
         path=str(db.path),
         bytes=sqlite.database_size(db),
@@ -489,6 +490,7 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
         distillations=counts["distillation"],
         fragments=counts["fragment"],
         **sizes,
+        standing=int(standing),
         vectors=vectors.count_active(db),
         waiting=vectors.count_pending(db),
         tokens=int(db.value("SELECT coalesce(sum(tokens), 0) FROM items")),

@@ -40,6 +40,7 @@ from lore.store.codec import (
 )
 from lore.store.items import MESSAGE_RANGE, NewItem
 from lore.store.sqlite import Connection, Row, among, id_text, int_array
+from lore.text.instructions import TypedInstruction
 from lore.text.message_features import lowest_origin
 
 _COLUMNS = (
@@ -58,7 +59,7 @@ class PreparedMessage(NamedTuple):
     tokens: int
     embeds: bool
     traits: int
-    standing: tuple[str, ...]
+    standing: tuple[TypedInstruction, ...]
     digest: int
     searchable: str
 
@@ -242,8 +243,8 @@ def _index(
     for n, message, at in zip(ns, added, moments, strict=True):
         text_fields = (message.new.role, message.new.speaker, message.searchable)
         new.append(keywords.NewMessageText(n, *text_fields, at))
-        for text in message.standing:
-            standing_instructions.add(db, n, place.project_n, text, at)
+        for typed in message.standing:
+            standing_instructions.add(db, n, place.project_n, typed.text, at, typed.state)
     return new
 
 

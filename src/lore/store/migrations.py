@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
-from lore.store import keywords, sqlite
+from lore.store import keywords, sqlite, standing_instructions
 from lore.store.files import make_folder
-from lore.store.sqlite import AUTOINCREMENT, ID, ROW_NUMBER, Connection
+from lore.store.sqlite import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
 from lore.text import instructions
 
 if TYPE_CHECKING:
@@ -119,6 +119,35 @@ def m007_vectors_of_two_embedders(db: Connection) -> None:
 _MOVED_ROWS = 1_024
 
 
+def m008_states_of_instructions(db: Connection) -> None:
+    """Judge which standing instructions are lasting rules, and which are only suggested.
+
+    Fragments that a person stored stand as before. What was said in two sessions is confirmed.
+    """
+    db.rows("ALTER TABLE standing ADD COLUMN state TEXT NOT NULL DEFAULT 'stands'")
+    rows = db.rows(
+        "SELECT s.n, s.text, i.tokens * 4 FROM standing s JOIN items i ON i.n = s.item_n"
+        " LEFT JOIN fragments f ON f.n = s.item_n WHERE f.n IS NULL OR (f.origin = 'user'"
+        f" AND f.source_messages <> '[]' AND {json_field('f.metadata', 'promoted_from')} IS NULL)"
+    )
+    for n, text, chars in rows:
+        state = instructions.judge_sentence(text, message_chars=chars)
+        if state != "stands":
+            db.update("standing", n, state=state)
+    standing_instructions.confirm_repeated(db)
+    # A covering index: every recall reads it.
+    db.rows("DROP INDEX standing_newest")
+    columns = "created_at, n, item_n, project_n, digest, withdraws, state"
+    db.rows(f"CREATE INDEX standing_states ON standing ({columns})")
+
+
+def m009_replacements(db: Connection) -> None:
+    """Create the links from replaced statements to newer ones, and queue all that has a vector."""
+    for statement in _REPLACEMENTS.split(";\n"):
+        db.rows(statement)
+    db.rows("INSERT INTO replacement_queue SELECT n FROM items WHERE embedder_n > 0")
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_initial,
     m002_requests,
@@ -127,6 +156,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     m005_withdrawals,
     m006_quantized_vectors,
     m007_vectors_of_two_embedders,
+    m008_states_of_instructions,
+    m009_replacements,
 )
 
 
@@ -558,4 +589,20 @@ CREATE TABLE vectors (
     UNIQUE (n, embedder_n));
 CREATE INDEX vectors_embedder ON vectors (embedder_n, seq);
 CREATE TABLE next_vectors_queue (
+    n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE)"""
+
+_REPLACEMENTS = f"""\
+CREATE TABLE replacements (
+    n {ROW_NUMBER},
+    older_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
+    older_text TEXT NOT NULL,
+    newer_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
+    newer_text TEXT NOT NULL,
+    relation TEXT NOT NULL,
+    certainty REAL NOT NULL,
+    at INTEGER NOT NULL,
+    statements INTEGER NOT NULL,
+    UNIQUE (older_n, older_text, newer_n));
+CREATE INDEX replacements_newer ON replacements (newer_n);
+CREATE TABLE replacement_queue (
     n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE)"""

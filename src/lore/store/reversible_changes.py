@@ -9,7 +9,7 @@ import orjson
 
 from lore import clock
 from lore.records import EdgeKind, FragmentVersion
-from lore.relevance import relevance
+from lore.relevance import USED_DAYS, relevance
 from lore.store import consolidation, fragments, graph, history, items, keywords
 from lore.store.codec import pack_json
 from lore.store.consolidation import Step, StepRecorder, StepVerb, ignore_step
@@ -447,22 +447,29 @@ def _undo_reinforcement(db: Connection, step: Step, _now: datetime) -> bool:
     return bool(changed)
 
 
-_LN_DAILY_DECAY = -0.05129329438755058
-"""ln 0.95: an edge keeps 95 % of its weight a day."""
-
 MIN_EDGE_WEIGHT = 0.15
+
+_DAILY_EDGE_DECAY = 0.00438
+"""ln(0.5 / 0.15) / (365 - 90): an edge of weight 0.5 is removed a year after its last use."""
+
+_GRACE_US = USED_DAYS * 86_400_000_000
+"""Microseconds after its last use in which an edge does not decay."""
 
 DECAY_PROGRESS = "weights"
 
 
-def _decay_days(since: str, until: str) -> str:
-    """Return the SQL expression for the days over which an edge decayed between two times."""
-    begun = f"(CASE WHEN created_at > {since} THEN created_at ELSE {since} END)"
-    return f"((CASE WHEN {until} > {begun} THEN {until} - {begun} ELSE 0 END) / 8.64e10)"
+_DECAY_START = (
+    f"(SELECT max(t) FROM (SELECT :since AS t UNION ALL SELECT edges.created_at + {_GRACE_US}"
+    f" UNION ALL SELECT f.last_accessed + {_GRACE_US} FROM fragments f"
+    " WHERE f.n IN (edges.source_n, edges.target_n)))"
+)
+"""The time since `since` from which an edge decays: long after either of its ends was used."""
 
+_IS_DECAYING = f"kind = 'associative' AND {_DECAY_START} < :until"
+_DECAY_FACTOR = f"exp(-{_DAILY_EDGE_DECAY} * (:until - {_DECAY_START}) / 8.64e10)"
+"""The factor by which a decaying edge decays from `since` to `until`."""
 
-_DECAY_FACTOR = f"exp({_LN_DAILY_DECAY} * {_decay_days(':since', ':until')})"
-"""The factor by which an edge decays between two times."""
+_DECAY_FACTORS = f"SELECT source_n, target_n, {_DECAY_FACTOR} FROM edges WHERE {_IS_DECAYING}"
 
 
 def decay_edges(db: Connection, cycle_n: int, *, now: datetime) -> tuple[int, int]:
@@ -470,12 +477,13 @@ def decay_edges(db: Connection, cycle_n: int, *, now: datetime) -> tuple[int, in
     last, until = consolidation.get_progress(db, DECAY_PROGRESS), clock.to_us(now)
     if until <= last:
         return 0, 0
+    during = {"since": last, "until": until}
+    # An end may be used before the decay is undone: the factors cannot be computed again then.
+    note = pack_json(db.rows(_DECAY_FACTORS, **during))
     faded = db.run(
-        f"UPDATE edges SET weight = weight * {_DECAY_FACTOR} WHERE kind = 'associative'",
-        since=last,
-        until=until,
+        f"UPDATE edges SET weight = weight * {_DECAY_FACTOR} WHERE {_IS_DECAYING}", **during
     )
-    consolidation.record_steps(db, cycle_n, Step("decayed", value=float(until), at=last))
+    consolidation.record_steps(db, cycle_n, Step("decayed", value=float(until), note=note, at=last))
     weak = f"FROM edges WHERE kind = 'associative' AND weight < {MIN_EDGE_WEIGHT}"
     db.run(
         "INSERT INTO steps (cycle_n, verb, fragment_n, other_n, kind, value, note, at)"
@@ -489,14 +497,18 @@ def decay_edges(db: Connection, cycle_n: int, *, now: datetime) -> tuple[int, in
 
 
 def _undo_decay(db: Connection, step: Step, _now: datetime) -> bool:
-    """Restore the weight that associative edges lost in one decay."""
+    """Restore the weight that associative edges lost in one decay.
+
+    Steps of an earlier Lore have no factors; they are computed of the present times of use.
+    """
     last, until = step.at or 0, int(step.value or 0)
-    former = f"weight / {_DECAY_FACTOR}"
-    sql = (
-        f"UPDATE edges SET weight = CASE WHEN {former} > 1 THEN 1.0 ELSE {former} END"
-        " WHERE kind = 'associative'"
+    noted = orjson.loads(step.note) if step.note else None
+    factors = db.rows(_DECAY_FACTORS, since=last, until=until) if noted is None else noted
+    db.run_many(
+        "UPDATE edges SET weight = CASE WHEN weight > :factor THEN 1.0 ELSE weight / :factor END"
+        " WHERE source_n = :source_n AND target_n = :target_n AND kind = 'associative'",
+        [(factor, source_n, target_n) for source_n, target_n, factor in factors],
     )
-    db.run(sql, since=last, until=until)
     if consolidation.get_progress(db, DECAY_PROGRESS) == until:
         consolidation.set_progress(db, DECAY_PROGRESS, last)
     return True

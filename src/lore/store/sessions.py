@@ -10,7 +10,7 @@ from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.records import Session
 from lore.store import forgotten_names, keywords
-from lore.store.codec import pack_json, unpack_json, unpack_number, unpack_record
+from lore.store.codec import pack_json, pack_role, unpack_json, unpack_number, unpack_record
 from lore.store.sqlite import Connection, among, int_array, text_array
 
 _SESSION = (
@@ -161,6 +161,26 @@ def titles_by_id(db: Connection, ids: Collection[str]) -> dict[str, str]:
     sql = "SELECT title FROM sessions WHERE id = :id"
     titles = ((id_, db.value(sql, id=id_)) for id_ in ids)
     return {id_: str(title) for id_, title in titles if title}
+
+
+def spoken_tokens_since(db: Connection, since: datetime) -> list[int]:
+    """Return the tokens that people and assistants said in each session since a moment."""
+    spoken = (pack_role("user"), pack_role("assistant"))
+    return db.column(
+        "SELECT SUM(i.tokens) FROM sessions s JOIN messages m ON m.session_n = s.n"
+        " JOIN items i ON i.n = m.n WHERE s.last_message_at >= :since AND i.created_at >= :since"
+        " AND m.role IN (:user, :assistant) GROUP BY s.n",
+        since=clock.to_us(since), user=spoken[0], assistant=spoken[1],
+    )  # fmt: skip
+
+
+def count_requests(db: Connection, session_n: int, *, most: int) -> int:
+    """Count the messages of the user in a session, up to a limit."""
+    sql = (
+        "SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE session_n = :session_n"
+        " AND role = :role LIMIT :most)"
+    )
+    return int(db.value(sql, session_n=session_n, role=pack_role("user"), most=most))
 
 
 def recent_sessions(

@@ -165,6 +165,23 @@ def count_unpriced(db: Connection, purpose: str, *, since: datetime) -> int:
     )
 
 
+COMMAND_MODEL = "-cli:"
+"""Separates provider and model in the identity of an agent's command."""
+
+
+def count_command_calls(db: Connection, *, since: datetime) -> int:
+    """Count the background calls of agents' commands since a moment, with those under way."""
+    counted = (
+        "SELECT COUNT(*) FROM {table} WHERE at >= :since AND instr(model, :mark) > 0"
+        " AND substr(purpose, 1, length(:begin)) = :begin"
+    )
+    values = {"since": clock.to_us(since), "mark": COMMAND_MODEL, "begin": f"{BACKGROUND}:"}
+    return sum(
+        int(db.value(counted.format(table=table), **values))
+        for table in ("spend", "spend_reservations")
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SpendReservation:
     """Money reserved for a call under way; `prompt_usd` is the prompt's part of it."""

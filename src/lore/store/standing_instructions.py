@@ -1,17 +1,22 @@
-"""Standing instructions: what the user said once and wants applied always."""
+"""Standing instructions: what the user said once and wants applied always.
+
+A sentence that may be a rule is suggested until it is confirmed: by a person, or by being said
+again in another session. A rejected one stays rejected when it is said again.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from lore.records import TRUST, Origin
-from lore.store import items
+from lore.records import TRUST, InstructionState, Origin
+from lore.store import items, replacements
 from lore.store.codec import unpack_json
 from lore.store.sqlite import Connection, Row, among, int_array
 from lore.text import instructions, words
+from lore.text.instructions import RuleContent
 
 T = TypeVar("T")
 
@@ -19,9 +24,17 @@ _MAX_READ = 1_000
 """At most this many are read, newest first; a withdrawal is newer than what it withdraws."""
 
 
+State = InstructionState | Literal["passing"]
+"""A `passing` sentence only withdraws others."""
+
+SHOWN: tuple[State, ...] = ("stands", "confirmed")
+"""The states in which an instruction is given to agents."""
+
+
 class Instruction(NamedTuple):
     """One instruction, verbatim, with the message or fragment that it comes from."""
 
+    n: int
     item_n: int
     text: str
     created_at: int
@@ -32,15 +45,150 @@ class Instruction(NamedTuple):
     """The project it applies to; None means all."""
 
     session_id: str | None = None
+    state: State = "stands"
 
 
-def add(db: Connection, item_n: int, project_n: int | None, text: str, created_at: int) -> None:
+def add(
+    db: Connection,
+    item_n: int,
+    project_n: int | None,
+    text: str,
+    created_at: int,
+    state: State = "stands",
+) -> None:
     """Store an instruction; of repeated ones, only the newest is shown."""
     digest = hashlib.sha256(" ".join(words.split(text)).encode()).hexdigest()[:16]
     withdraws = int(instructions.find_withdrawal(text) is not None)
     source = {"item_n": item_n, "project_n": project_n, "created_at": created_at}
-    db.insert("standing", text=text, digest=digest, withdraws=withdraws, **source)
+    if state != "passing":
+        state = _settle(db, item_n, project_n, text, state)
+    db.insert("standing", text=text, digest=digest, withdraws=withdraws, state=state, **source)
     _count_change(db)
+
+
+def replace(
+    db: Connection,
+    item_n: int,
+    project_n: int | None,
+    text: str,
+    created_at: int,
+    state: State,
+) -> None:
+    """Store the instruction of an item in place of the former one; a decision on it stays."""
+    decided: list[State] = db.column(
+        "SELECT state FROM standing WHERE item_n = :n AND text = :text"
+        " AND state IN ('confirmed', 'rejected')",
+        n=item_n,
+        text=text,
+    )
+    remove(db, [item_n])
+    add(db, item_n, project_n, text, created_at, decided[0] if decided else state)
+
+
+class _Repeated(NamedTuple):
+    n: int
+    state: State
+    session_n: int | None
+
+
+def _settle(db: Connection, item_n: int, project_n: int | None, text: str, state: State) -> State:
+    """Return the state of a new instruction, given those that say the same.
+
+    A rule that was said in another session is confirmed, and so is that one.
+    """
+    same = _find_same(db, project_n, text)
+    if state in ("confirmed", "rejected") or not same:
+        return state
+    if any(one.state == "rejected" for one in same):
+        return "rejected"
+    session_n = db.value("SELECT session_n FROM items WHERE n = :n", n=item_n)
+    elsewhere = [one for one in same if one.session_n is None or one.session_n != session_n]
+    if not elsewhere:
+        return state
+    _set_state(db, [one.n for one in elsewhere if one.state == "suggested"], "confirmed")
+    return "confirmed" if state == "suggested" else state
+
+
+def confirm_repeated(db: Connection) -> None:
+    """Confirm the suggested rules that were said in two sessions, as if all were added anew."""
+    rows = db.rows(
+        "SELECT s.n, s.project_n, i.session_n, s.state, s.text FROM standing s"
+        " JOIN items i ON i.n = s.item_n WHERE s.state <> 'passing' ORDER BY s.created_at, s.n"
+    )
+    earlier: _RuleIndex[tuple[int, int | None, int | None]] = _RuleIndex()
+    repeated: set[int] = set()
+    for n, project_n, session_n, _, text in rows:
+        content = instructions.rule_content(text)
+        elsewhere = {
+            other_n
+            for other_n, other_project_n, other_session_n in earlier.find(content)
+            if other_project_n in (None, project_n)
+            and (other_session_n is None or other_session_n != session_n)
+        }
+        repeated |= {n, *elsewhere} if elsewhere else set()
+        earlier.add(content, (n, project_n, session_n))
+    _set_state(
+        db, [n for n, *_, state, _ in rows if state == "suggested" and n in repeated], "confirmed"
+    )
+
+
+def _find_same(db: Connection, project_n: int | None, text: str) -> list[_Repeated]:
+    """Return the instructions that say the same for a project, or everywhere."""
+    rows = db.rows(
+        "SELECT s.n, s.state, i.session_n, s.text FROM standing s JOIN items i ON i.n = s.item_n"
+        " WHERE s.state <> 'passing' AND (s.project_n IS NULL OR s.project_n = :project_n)"
+        " ORDER BY s.created_at DESC LIMIT :limit",
+        project_n=project_n,
+        limit=_MAX_READ,
+    )
+    own = instructions.rule_content(text)
+    return [
+        _Repeated._make(row)
+        for *row, other in rows
+        if own.repeats(instructions.rule_content(other))
+    ]
+
+
+def decide(db: Connection, n: int, state: Literal["confirmed", "rejected"]) -> None:
+    """Confirm or reject an instruction, and those that say the same where it applies."""
+    text, project_n = db.rows("SELECT text, project_n FROM standing WHERE n = :n", n=n)[0]
+    _set_state(db, [n, *(one.n for one in _find_same(db, project_n, text))], state)
+
+
+def load_decision(
+    db: Connection, item_n: int, digest: str, state: Literal["confirmed", "rejected"]
+) -> bool:
+    """Set the decided state of an item's instruction; return whether that changed anything.
+
+    A rejection also counts against a confirmation: a rule that is said twice is confirmed anew
+    while a memory is imported, and what a person rejected stays so.
+    """
+    ns = db.column(
+        "SELECT n FROM standing WHERE item_n = :item_n AND digest = :digest"
+        " AND state NOT IN ('passing', 'rejected', :state)",
+        item_n=item_n,
+        digest=digest,
+        state=state,
+    )
+    _set_state(db, ns, state)
+    return bool(ns)
+
+
+def _set_state(db: Connection, ns: Sequence[int], state: State) -> None:
+    if ns:
+        db.run(
+            f"UPDATE standing SET state = :state WHERE {among('n', 'ns')}",
+            state=state,
+            ns=int_array(ns),
+        )
+        _count_change(db)
+
+
+def numbers_of_item(db: Connection, item_n: int) -> list[int]:
+    """Return the numbers of the instructions of an item, without those that only withdraw."""
+    return db.column(
+        "SELECT n FROM standing WHERE item_n = :n AND state <> 'passing' ORDER BY n", n=item_n
+    )
 
 
 def texts_of_items(db: Connection, item_ns: Sequence[int]) -> list[str]:
@@ -70,19 +218,33 @@ class InstructionSize(NamedTuple):
 def current_instructions(
     db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
 ) -> list[Instruction]:
-    """Return the instructions that apply to a project, or to any, newest first.
+    """Return the instructions that apply to a project, or to any, newest first, each once.
 
     Instructions are left out if the user withdrew them later or reworded the fragment made of them,
     and so are sentences that only withdraw. A less trusted origin withdraws nothing.
     """
-    return load(db, _current(db, project_n, everywhere=everywhere)[:limit])
+    return load(db, _current(db, project_n, SHOWN, everywhere=everywhere)[:limit])
+
+
+def rejected(
+    db: Connection, project_n: int | None, *, everywhere: bool = False
+) -> list[Instruction]:
+    """Return what a person rejected, newest first."""
+    return load(db, _current(db, project_n, ("rejected",), everywhere=everywhere))
+
+
+def current_suggestions(
+    db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
+) -> list[Instruction]:
+    """Return what may be a rule and is neither confirmed nor rejected, newest first."""
+    return load(db, _current(db, project_n, ("suggested",), everywhere=everywhere)[:limit])
 
 
 def current_sizes(
     db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
 ) -> list[InstructionSize]:
     """Return the sizes of the instructions that apply to a project, or to any, newest first."""
-    ns = _current(db, project_n, everywhere=everywhere)[:limit]
+    ns = _current(db, project_n, SHOWN, everywhere=everywhere)[:limit]
     rows = db.rows(
         f"SELECT n, item_n, length(text) FROM standing WHERE {among('n', 'ns')}", ns=int_array(ns)
     )
@@ -90,15 +252,58 @@ def current_sizes(
     return [by_n[n] for n in ns]
 
 
-def _current(db: Connection, project_n: int | None, *, everywhere: bool) -> tuple[int, ...]:
-    """Return the numbers of the instructions that apply, newest first."""
+def _current(
+    db: Connection, project_n: int | None, states: Sequence[State], *, everywhere: bool
+) -> tuple[int, ...]:
+    """Return the numbers of the instructions in some states that apply, newest first."""
 
     def compute() -> tuple[int, ...]:
         rows = _newest(db, project_n, everywhere=everywhere)
         hidden = _compute_outcome(db, rows, everywhere=everywhere).hidden
-        return tuple(n for n, *_ in rows if n not in hidden)
+        ns = [n for n, *_, state in rows if state in states and n not in hidden]
+        return tuple(_without_duplicates(db, ns))
 
-    return _computed_once(db, ("current", project_n, everywhere), compute)
+    return _computed_once(db, ("current", project_n, tuple(states), everywhere), compute)
+
+
+def _without_duplicates(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Return the numbers of instructions without older ones that say the same.
+
+    Among them are messages and the fragments made of them.
+    """
+    unique: list[int] = []
+    newer: _RuleIndex[str | None] = _RuleIndex()
+    for n, one in zip(ns, load(db, ns), strict=True):
+        content = instructions.rule_content(one.text)
+        if not any(project_id in (None, one.project_id) for project_id in newer.find(content)):
+            unique.append(n)
+            newer.add(content, one.project_id)
+    return unique
+
+
+class _RuleIndex(Generic[T]):
+    """Rules by what they say; those that say the same share a word, unless neither has any."""
+
+    def __init__(self) -> None:
+        self._rules: list[tuple[RuleContent, T]] = []
+        self._places: dict[tuple[Any, ...], list[int]] = {}
+
+    def add(self, content: RuleContent, value: T) -> None:
+        for key in self._keys(content):
+            self._places.setdefault(key, []).append(len(self._rules))
+        self._rules.append((content, value))
+
+    def find(self, content: RuleContent) -> Iterator[T]:
+        """Yield the values of rules that say the same, in no order."""
+        keys = self._keys(content)
+        for place in {place for key in keys for place in self._places.get(key, ())}:
+            other, value = self._rules[place]
+            if other.repeats(content):
+                yield value
+
+    @staticmethod
+    def _keys(content: RuleContent) -> list[tuple[Any, ...]]:
+        return [(*content[:2], stem) for stem in content.stems or ("",)]
 
 
 _computed: dict[tuple[Any, ...], Any] = {}
@@ -183,8 +388,8 @@ def _newest(db: Connection, project_n: int | None, *, everywhere: bool) -> list[
     All of it is in one index, and a text is never changed in place.
     """
     return db.rows(
-        "SELECT s.n, s.item_n, s.project_n, s.digest, s.created_at, s.withdraws"
-        " FROM standing s WHERE (:everywhere"
+        "SELECT s.n, s.item_n, s.project_n, s.digest, s.created_at, s.withdraws,"
+        " s.state FROM standing s WHERE (:everywhere"
         " OR s.project_n IS NULL OR s.project_n = :project_n) AND NOT EXISTS (SELECT 1"
         " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
         " AND (o.project_n IS NULL"
@@ -199,13 +404,14 @@ def _newest(db: Connection, project_n: int | None, *, everywhere: bool) -> list[
 def load(db: Connection, ns: Sequence[int]) -> list[Instruction]:
     """Return the instructions with these numbers, in their order."""
     rows = db.rows(
-        "SELECT s.n, s.item_n, s.text, s.created_at, f.origin, p.id, t.id FROM standing s"
+        "SELECT s.n, s.item_n, s.text, s.created_at, f.origin, p.id, t.id, s.state"
+        " FROM standing s"
         " JOIN items i ON i.n = s.item_n LEFT JOIN fragments f ON f.n = s.item_n"
         " LEFT JOIN projects p ON p.n = s.project_n LEFT JOIN sessions t ON t.n = i.session_n"
         f" WHERE {among('s.n', 'ns')}",
         ns=int_array(ns),
     )
-    by_n = {n: Instruction._make(rest) for n, *rest in rows}
+    by_n = {row[0]: Instruction._make(row) for row in rows}
     return [by_n[n] for n in ns]
 
 
@@ -234,7 +440,7 @@ class _Outcome(NamedTuple):
 
 
 def _compute_outcome(db: Connection, rows: Sequence[Row], *, everywhere: bool) -> _Outcome:
-    ns, _, project_ns, digests, _, withdraws = zip(*rows, strict=True) if rows else ((),) * 6
+    ns, _, project_ns, digests, _, withdraws, _ = zip(*rows, strict=True) if rows else ((),) * 7
     candidates = load(db, ns)
     former = _former_words(db, candidates)
     withdrawals = {
@@ -247,8 +453,10 @@ def _compute_outcome(db: Connection, rows: Sequence[Row], *, everywhere: bool) -
         for place, one in enumerate(candidates)
         if any(instructions.is_same_rule(one.text, text) for text in former.get(one.item_n, ()))
     }
-    withdrawn = _find_withdrawn(candidates, withdrawals, set(), everywhere=everywhere)
-    hidden = reworded | _find_withdrawn(candidates, withdrawals, reworded, everywhere=everywhere)
+    replaced = _find_replaced(db, candidates)
+    withdrawn = replaced | _find_withdrawn(candidates, withdrawals, set(), everywhere=everywhere)
+    hidden = replaced | reworded
+    hidden |= _find_withdrawn(candidates, withdrawals, reworded, everywhere=everywhere)
     hidden |= {
         place for place in withdrawals if instructions.is_only_withdrawal(candidates[place].text)
     }
@@ -256,6 +464,16 @@ def _compute_outcome(db: Connection, rows: Sequence[Row], *, everywhere: bool) -
         frozenset(ns[place] for place in hidden),
         frozenset((project_ns[place], digests[place]) for place in withdrawn),
     )
+
+
+def _find_replaced(db: Connection, candidates: Sequence[Instruction]) -> set[int]:
+    """Return the positions of the instructions that a newer statement replaced."""
+    texts = replacements.replaced_texts(db, sorted({one.item_n for one in candidates}))
+    return {
+        place
+        for place, one in enumerate(candidates)
+        if any(replacements.is_same_statement(one.text, text) for text in texts.get(one.item_n, ()))
+    }
 
 
 def _find_withdrawn(

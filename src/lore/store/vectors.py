@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lore.index.quantization import SCALE_BYTES, pack_rows, unpack_rows
 from lore.index.vector_index import VectorIndex, VectorRow
-from lore.store import database
+from lore.store import database, replacements
 from lore.store.codec import unpack_parts
 from lore.store.items import NEVER_EMBEDDED
 from lore.store.sqlite import Connection, among, int_array, next_number
@@ -180,7 +180,8 @@ def fragment_text(summary: str, content: str) -> str:
 def put(db: Connection, embedder_n: int, ns: Sequence[int], matrices: Iterable[Matrix]) -> None:
     """Store the vectors of items that still exist: for each item a row per passage, in one blob.
 
-    An item with a vector of the active embedder is queued for the one to follow, if any.
+    An item with a vector of the active embedder is queued to be judged (what it replaces, what
+    replaces it), and for the embedder to follow, if any.
     """
     visible = f"embedder_n IS NOT {NEVER_EMBEDDED}"
     sql = f"SELECT n FROM items WHERE {visible} AND {among('n', 'ns')}"
@@ -203,6 +204,7 @@ def put(db: Connection, embedder_n: int, ns: Sequence[int], matrices: Iterable[M
         "UPDATE items SET embedder_n = :embedder_n WHERE n = :n",
         [(embedder_n, n) for n, _, _ in stored],
     )
+    replacements.queue(db, [n for n, _, _ in stored])
     if following is not None:
         sql = "INSERT INTO next_vectors_queue VALUES (:n) ON CONFLICT DO NOTHING"
         db.run_many(sql, [(n,) for n, _, _ in stored])

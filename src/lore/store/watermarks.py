@@ -74,6 +74,13 @@ def find(db: Connection, source: str) -> Watermark | None:
     return None if row is None else unpack_record(Watermark, (source, *row[1:]))
 
 
+def find_by_context(db: Connection, beginning: str) -> list[Watermark]:
+    """Return the watermarks whose context begins with a text."""
+    sql = f"{_SELECT} WHERE substr(w.context, 1, :length) = :beginning ORDER BY w.source"
+    rows = db.rows(sql, beginning=beginning, length=len(beginning))
+    return [unpack_record(Watermark, row) for row in rows]
+
+
 def find_renamed(db: Connection, file: str) -> Watermark | None:
     """Return the newest watermark of a file by device and inode, whatever its path."""
     row = db.find(

@@ -38,6 +38,8 @@ class Ending:
     interrupted: bool = False
     answered: bool = False
     """The assistant spoke last, after the last user message and the last call."""
+    unanswered: bool = False
+    """The person spoke last."""
     worked_since: bool = False
     """Something was changed or run after the last user message."""
     checked: bool | None = None
@@ -57,7 +59,11 @@ _Rule = tuple[object, Outcome, str]
 
 
 def judge_outcome(end: Ending) -> tuple[Outcome, str]:
-    """Return how a session ended, and the sign: the first rule that matches."""
+    """Return how a session ended, and the sign: the first rule that matches.
+
+    A success needs evidence: a check that passed after the last change, a commit, push or merge
+    after the work, or the person's word. That the assistant says so is none.
+    """
     person, reply = end.person[:_LAST_CHARS], _ends(end.assistant)
     if not reply and not end.worked_since and not end.changed:
         return "unknown", "nothing was answered or done"
@@ -76,7 +82,7 @@ def _bad_signs(end: Ending, person: str, reply: str) -> tuple[_Rule, ...]:
     fails = _re.fails.match(reply) and not done and not good and not _re.question.search(person)
     content = claimed and _re.happy.search(person)
     return (
-        (end.interrupted, "partial", "the person interrupted it"),
+        (end.interrupted, "failure", "the person interrupted it"),
         (unhappy, "failure", "the person's last words say that it does not work"),
         (content, "success", "the person is content"),
         (claimed and end.answered, "partial", f"called done, but the last {end.check} failed"),
@@ -89,22 +95,27 @@ def _bad_signs(end: Ending, person: str, reply: str) -> tuple[_Rule, ...]:
 def _signs(end: Ending, person: str, reply: str) -> tuple[_Rule, ...]:
     passed = end.checked and not end.changed_since
     done = _re.done.search(reply)
-    content = _re.happy.search(person) and not _re.unhappy.search(person)
+    content = (
+        _re.happy.search(person)
+        and not _re.unhappy.search(person)
+        and not goals.is_request(person)  # who asks for more is content with what was before
+    )
     announced = end.answered and _re.begins.match(reply) and not done
-    only_asked = _re.question.search(person) and not end.worked_since
     admits = end.answered and _re.admits.search(reply) and reply.rstrip().endswith("?")
     waits = end.answered and _is_waiting(end, person, reply)
+    unanswered = end.unanswered and not content and not goals.asks_to_land(person)
     return (
         (end.open_end and passed, "success", f"the last {end.check} passed"),
         (end.open_end, "partial", f"it breaks off at: {end.open_end}"),
+        (unanswered, "partial", "the person's last words were not answered"),
         (end.landed, "success", "it ended in a commit or a pull request"),
         (admits, "partial", "the assistant's last words name what still fails"),
         (waits, "partial", "it ends with a question to the person"),
         (passed, "success", f"the last {end.check} passed"),
         (content, "success", "the person is content"),
         (announced, "partial", "it ends with work announced"),
-        (end.changed and end.answered and done, "success", "the assistant says that it is done"),
-        (end.answered and (not end.changed or only_asked), "success", "the question was answered"),
+        (end.changed and end.answered and done, "unknown", "called done, and nothing confirms it"),
+        (end.answered and not end.changed, "unknown", "answered, and nobody confirmed it"),
         (end.changed, "partial", "files were changed, and nothing says that it works"),
     )
 
@@ -165,8 +176,8 @@ class SessionActivity:
     changed: dict[str, None] = field(default_factory=dict)
     artifacts: dict[str, str] = field(default_factory=dict)
     commits: dict[str, None] = field(default_factory=dict)
-    check_at: int = -1
-    failed_check_at: int = -1
+    checks: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    """The last test, lint and build: its place, and whether it passed."""
     changed_at: int = -1
     landed_at: int = -1
 
@@ -237,7 +248,7 @@ def _add_failure(
     activity: SessionActivity, record: CallRecord, place: int, message: Message, text: str
 ) -> None:
     if record.call.check:
-        activity.check_at = activity.failed_check_at = place
+        activity.checks[record.call.check] = (place, False)
     key = record.call.keys[0]
     if key in activity.open_errors or len(activity.errors) >= MOST_ERRORS:
         return
@@ -252,8 +263,8 @@ def _add_success(
     activity: SessionActivity, record: CallRecord, place: int, message: Message, text: str
 ) -> None:
     call = record.call
-    if call.check:
-        activity.check_at = max(activity.check_at, place)
+    for check in call.checks:
+        activity.checks[check] = (place, True)
     for key in _resolved_errors(activity, call, place):
         which, since = activity.open_errors.pop(key)
         error, where = activity.errors[which]
@@ -325,29 +336,46 @@ def find_ending(activity: SessionActivity) -> Ending:
     """Return the state at the end of a session."""
     last = activity.calls[-1] if activity.calls else None
     breaks_off = last is not None and last.result == "none" and activity.last_word == "call"
-    landed = activity.landed_at > activity.failed_check_at
+    worked_since = any(
+        d.call.action in ("run", "edit", "write") for d in activity.calls[activity.person_at :]
+    )
+    # What was confirmed before the last request says nothing about the work on that request.
+    confirmed_from = activity.person_at if worked_since else 0
+    check, checked_at, checked = _last_check(activity, confirmed_from)
+    failed_at = checked_at if checked is False else -1
+    landed = activity.landed_at >= max(confirmed_from, failed_at + 1, activity.changed_at, 0)
+    landed = landed and not breaks_off
     if breaks_off and last is not None and _re.landing.search(last.call.command):
         landed, breaks_off = True, False
-    failed = activity.check_at == activity.failed_check_at
-    if failed and activity.check_at < activity.person_at:
-        checked = None  # a later request is a separate matter
-    else:
-        checked = None if activity.check_at < 0 else not failed
     return Ending(
         person=activity.person,
         assistant=activity.assistant,
         interrupted=activity.interrupted,
         answered=activity.last_word == "assistant",
-        worked_since=any(
-            d.call.action in ("run", "edit", "write") for d in activity.calls[activity.person_at :]
-        ),
+        unanswered=activity.last_word == "person",
+        worked_since=worked_since,
         checked=checked,
-        check=activity.calls[activity.check_at].call.check if activity.check_at >= 0 else "",
-        changed_since=activity.changed_at > activity.check_at,
+        check=check,
+        changed_since=activity.changed_at > checked_at,
         changed=bool(activity.changed),
-        landed=landed and activity.landed_at >= activity.changed_at if not breaks_off else False,
+        landed=landed,
         open_end=short_name(last.call.target) or last.call.tool if breaks_off and last else "",
     )
+
+
+def _last_check(activity: SessionActivity, confirmed_from: int) -> tuple[str, int, bool | None]:
+    """Return the check that counts at the end, its place, and whether it passed; None without one.
+
+    A failure counts until the same check passes, whatever other checks say; one before the last
+    request is a separate matter.
+    """
+    failed = [(at, name) for name, (at, passed) in activity.checks.items() if not passed]
+    passed = [(at, name) for name, (at, passed) in activity.checks.items() if passed]
+    if failed and max(failed)[0] >= activity.person_at:
+        return max(failed)[1], max(failed)[0], False
+    if passed and max(passed)[0] >= confirmed_from:
+        return max(passed)[1], max(passed)[0], True
+    return "", -1, None
 
 
 CONTENT_TOKENS = 150

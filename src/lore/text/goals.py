@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from lore.records import Message
-from lore.text import memory_tags, sentences, words
+from lore.text import call_text, memory_tags, sentences, words
 from lore.text.message_features import is_spoken_part
 from lore.text.regex import PatternFile
 
@@ -27,38 +27,34 @@ _FEWEST_WORDS = 3
 
 
 class Request(NamedTuple):
-    """The request of one message, or only a hint of one."""
+    """The request of one message, or only a hint of one; its title is one goal."""
 
     text: str
     real: bool
     command: bool = False
+    title: str = ""
 
 
 def find_goal(texts: Iterable[str], *, title: str = "") -> tuple[str, int]:
     """Return the first real request of a session, and the index of its text, or -1.
 
-    A command that names a task counts together with the text after it. Without a request, the first
-    hint of one or the title serves.
+    After a command that names a task, only another request is a goal of its own: an answer is none.
+    Without a request, the first hint of one or the title serves.
     """
-    sign: tuple[str, int] | None = None
-    command = ""
+    sign: Request | None = None
+    place_of_sign = -1
     for place, text in enumerate(texts):
         request = parse_request(text)
         if request is None:
             continue
-        if request.command and not request.real:
-            command = command or request.text
-            sign = sign or (request.text, place)
-        elif request.real:
-            goal = f"{command}: {request.text}" if command else request.text
-            return sentences.one_line(goal, GOAL_CHARS), place
-        elif command:
-            return sentences.one_line(f"{command}: {request.text}", GOAL_CHARS), place
-        else:
-            sign = sign or (request.text, place)
-    if sign is None or (title and not command):
-        return sentences.one_line(title, GOAL_CHARS), sign[1] if sign else -1
-    return sentences.one_line(sign[0], GOAL_CHARS), sign[1]
+        follows_command = sign is not None and sign.command
+        if request.real and (not follows_command or request.command or is_request(request.text)):
+            return sentences.one_line(request.title or request.text, GOAL_CHARS), place
+        if sign is None:
+            sign, place_of_sign = request, place
+    if sign is None or (title and not sign.command):
+        return sentences.one_line(title, GOAL_CHARS), place_of_sign
+    return sentences.one_line(sign.text, GOAL_CHARS), place_of_sign
 
 
 def parse_request(text: str) -> Request | None:
@@ -72,10 +68,11 @@ def parse_request(text: str) -> Request | None:
     if _re.resumed.match(head):
         intent = _re.intent.search(head)
         return Request(_plain(intent.group(1)), real=False) if intent else None
-    words = _typed_prose(_unfenced(head))
+    lines = _typed_prose(_unfenced(head))
+    words = _plain("\n".join(lines))
     if not words:
         return None
-    return Request(words, real=_is_real(words))
+    return Request(words, real=_is_real(words), title=_title(lines))
 
 
 def is_repeated(text: str) -> bool:
@@ -94,6 +91,11 @@ def _unfenced(text: str) -> str:
 def is_request(text: str) -> bool:
     """Return whether a text asks for something."""
     return bool(_re.asking.search(text[:_READ_CHARS]) or _re.doing.match(text[:400]))
+
+
+def asks_to_land(text: str) -> bool:
+    """Return whether a text only asks to finish the work: commit, push, merge."""
+    return _re.lands.match(text) is not None
 
 
 def is_small_talk(texts: Iterable[str]) -> bool:
@@ -130,18 +132,34 @@ def _command(head: str) -> Request | None:
     return Request(f"/{name} {arguments}", real=True, command=True)
 
 
-def _typed_prose(text: str) -> str:
-    """Return the prose of a message; nothing if it is pasted output without a request."""
+def _typed_prose(text: str) -> list[str]:
+    """Return the lines of prose of a message; none if it is pasted output without a request."""
     lines = [line for line in _re.tag.sub(" ", text).splitlines() if line.strip()]
     if len(lines) < 3:
-        return _plain(" ".join(lines))
+        return lines
     prose = [line for line in lines if not _re.output.match(line[:200])]
-    has_request = any(
-        _re.asking.search(line[:400]) or _re.doing.match(line[:400]) for line in prose
-    )
-    if len(prose) * 2 < len(lines) and not has_request:
-        return ""
-    return _plain("\n".join(prose or lines))
+    if len(prose) * 2 < len(lines) and not any(map(_asks, prose)):
+        return []
+    return prose or lines
+
+
+def _asks(line: str) -> bool:
+    return bool(_re.asking.search(line[:400]) or _re.doing.match(line[:400]))
+
+
+def _title(lines: Sequence[str]) -> str:
+    """Return the first line with what it needs of the next ones; a later one if only that asks."""
+    first = 0
+    if lines and not _is_real(_plain(lines[0])):
+        first = next((n for n, line in enumerate(lines) if _asks(_plain(line))), 0)
+    title = ""
+    for line in lines[first:]:
+        following = _plain(line)
+        goes_on = not title or title.endswith((":", ",")) or not _is_real(title)
+        if not goes_on and not following[:1].islower():
+            break
+        title = f"{title} {following}".strip()
+    return title
 
 
 def _plain(text: str) -> str:
@@ -164,13 +182,17 @@ def _refers_back(words: list[str]) -> bool:
 _TASK_READ_CHARS = 2_000
 """Characters of a message from which its subject is taken."""
 
-_FEWEST_NEW = 2
+_FEWEST_NEW, _FEWEST_ORDERED = 8, 2
 _MOST_KNOWN = 0.34
-"""Share of a request's content words that the previous task may contain:
-
-chosen by eye on 30 real sessions, so that a request about the same subject seldom starts a new
-task.
+"""Share of a request's content words that the task before it, its requests and the last reply, may
+contain, and the new words that it needs, fewer if it begins with an order. Chosen on real sessions.
 """
+
+_LOOK_AHEAD = 400
+"""Messages after a request whose files are compared with those before it."""
+
+_LONG_WORDS = 12
+"""A message with so many content words is a request, whatever its form."""
 
 _OPENING_CHARS = 200
 _STEM_CHARS = 6
@@ -191,7 +213,11 @@ def split_tasks(messages: Sequence[Message]) -> list[Sequence[Message]]:
             request = parse_request(text)
             if request is None:
                 continue
-            if subject is not None and subject.is_ended_by(request):
+            if (
+                subject is not None
+                and subject.is_ended_by(request)
+                and (request.command or not _same_files(messages, starts[-1], place))
+            ):
                 starts.append(place)
                 subject = None
             if subject is None and (request.real or request.command):
@@ -199,42 +225,64 @@ def split_tasks(messages: Sequence[Message]) -> list[Sequence[Message]]:
             if subject is not None:
                 subject.add_request(request)
         elif message.role == "assistant" and subject is not None:
-            subject.add_text(text)
+            subject.set_reply(text)
     return [messages[start:end] for start, end in pairwise((*starts, len(messages)))]
+
+
+def _same_files(messages: Sequence[Message], start: int, place: int) -> bool:
+    """Return whether the work after a request is on files of the work before it."""
+    after = _files(messages[place + 1 : place + 1 + _LOOK_AHEAD], until_request=True)
+    return not after.isdisjoint(_files(messages[start:place])) if after else False
+
+
+def _files(messages: Sequence[Message], *, until_request: bool = False) -> set[str]:
+    files: set[str] = set()
+    for message in messages:
+        if until_request and message.role == "user" and message.origin == "user":
+            break
+        for part in message.parts:
+            if part.kind == "tool_call":
+                call = call_text.read_call(part.name, part.text)
+                files.update(call.changed or call.read)
+    return files
 
 
 class _Subject:
     """The subject of a task, as the set of its content words."""
 
     def __init__(self) -> None:
-        self._words: set[str] = set()
+        self._asked: set[str] = set()
+        self._replied: set[str] = set()
         self._requests: set[str] = set()
         self._only_commands = True
 
-    def add_text(self, text: str) -> None:
-        """Add a message of the task."""
-        self._words.update(_content_words(text))
+    def set_reply(self, text: str) -> None:
+        """Set the assistant's latest words; those before it are no longer the subject."""
+        if text.strip():
+            self._replied = _content_words(text)
 
     def add_request(self, request: Request) -> None:
         """Add a request of the task."""
         self._requests.add(request.text)
         self._only_commands = self._only_commands and request.command and not request.real
-        self.add_text(request.text)
+        self._asked |= _content_words(request.text)
 
     def is_ended_by(self, request: Request) -> bool:
         """Return whether a request starts another task."""
         text = request.text
-        if self._only_commands or text in self._requests or _re.lands.match(text):
+        if self._only_commands or text in self._requests or asks_to_land(text):
             return False
         if request.command or (request.real and _re.turns.match(text)):
             return True
         if not request.real or _continues(text):
             return False
-        if not is_request(text) and not _re.trouble.search(text):
-            return False
         telling = _content_words(text)
-        new = telling - self._words
-        return len(new) >= _FEWEST_NEW and len(new) >= (1 - _MOST_KNOWN) * len(telling)
+        if not is_request(text) and not _re.trouble.search(text) and len(telling) < _LONG_WORDS:
+            return False
+        new = telling - self._asked - self._replied
+        is_order = _re.doing.match(text) or text.lower().startswith("please ")
+        fewest = _FEWEST_ORDERED if is_order else _FEWEST_NEW
+        return len(new) >= fewest and len(new) >= (1 - _MOST_KNOWN) * len(telling)
 
 
 def _continues(text: str) -> bool:

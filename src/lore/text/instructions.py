@@ -1,4 +1,7 @@
-"""Instructions: standing rules that a person gives, and withdrawals of such rules."""
+"""Instructions: lasting rules that a person gives, wishes, and withdrawals of rules.
+
+`rule_model` judges what is a rule; patterns find wishes and withdrawals.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from lore.records import Message, NewMessage
-from lore.text import message_features, words
+from lore.text import message_features, rule_model, words
 from lore.text.regex import PatternFile
 from lore.text.sentences import sentence_spans
 
@@ -28,23 +31,71 @@ _READ_CHARS = 4_000
 _SHORTEST, _LONGEST = 8, 600
 
 
+TypedState = Literal["stands", "suggested", "passing"]
+"""A rule that needs no confirmation, one that does, and a sentence that only withdraws another."""
+
+
+class TypedInstruction(NamedTuple):
+    """A sentence that a person typed, word for word, and whether it is a rule."""
+
+    text: str
+    state: TypedState
+
+
 def find_standing(text: str) -> tuple[str, ...]:
-    """Return the standing instructions in a person's message, word for word."""
+    """Return the lasting rules in a person's message, word for word, certain or not."""
+    return tuple(
+        sentence
+        for sentence, masked in masked_sentences(text)
+        if judge_rule(masked, len(text)) != "passing"
+    )
+
+
+def judge_rule(sentence: str, message_chars: int = 0) -> TypedState:
+    """Return whether a sentence, with quotes masked, is a lasting rule.
+
+    A rule said with 'always', 'from now on' or the like stands at once if it is certain. What is
+    said otherwise, asked, or said in a long message or in a line that looks pasted has to be
+    confirmed.
+    """
+    if not may_be_standing(sentence):
+        return "passing"
+    model = rule_model.load_model()
+    probability = model.probability(sentence, message_chars)
+    if probability < model.suggested:
+        return "passing"
+    is_certain = probability >= model.stands
+    if rule_model.is_said_as_lasting(sentence) and message_chars <= rule_model.LONG:
+        is_own = not (sentence.endswith("?") or _re.pasted.match(sentence))
+        return "stands" if is_certain and is_own else "suggested"
+    return "suggested" if is_certain else "passing"
+
+
+def find_wishes(text: str) -> tuple[str, ...]:
+    """Return the sentences of a person that have the form of a rule, preference or habit.
+
+    Many are about the task at hand or about the person: they are knowledge, but no rules.
+    """
     if not may_be_standing(text):
         return ()
-    return tuple(sentence for sentence, masked in masked_sentences(text) if is_standing(masked))
+    return tuple(sentence for sentence, masked in masked_sentences(text) if is_wish(masked))
 
 
 def masked_sentences(text: str) -> Iterator[tuple[str, str]]:
     """Yield the sentences of a person's message, word for word and with quotes masked."""
     head = text[:_READ_CHARS]
-    masked = _re.quoted.sub(lambda match: "\x01" * len(match.group()), head.replace("’", "'"))
+    masked = mask_quotes(head)
     for start, end in sentence_spans(masked, typed=True):
         listed = _re.listed.match(masked, start, end)
         begin = listed.end() if listed else start
         sentence = masked[begin:end].strip(" -*•\t\n")
         if _SHORTEST <= len(sentence.replace("\x01", "")) <= _LONGEST:
             yield head[begin:end].strip(" -*•\t\n"), sentence
+
+
+def mask_quotes(text: str) -> str:
+    """Return a text whose quotes and code are replaced by signs that are no words."""
+    return _re.quoted.sub(lambda match: "\x01" * len(match.group()), text.replace("’", "'"))
 
 
 def may_be_standing(text: str) -> bool:
@@ -63,8 +114,8 @@ def _has_any(text: str, hints: Sequence[str]) -> bool:
     return False
 
 
-def is_standing(sentence: str) -> bool:
-    """Return whether a sentence is a standing instruction."""
+def is_wish(sentence: str) -> bool:
+    """Return whether a sentence has the form of a rule, preference or habit."""
     if not may_be_standing(sentence):
         return False
     if _re.question.match(sentence):
@@ -149,7 +200,7 @@ def _is_withdrawal(form: Form, sentence: str) -> bool:
         )
     if _re.often.search(sentence):
         return False
-    return form != "ban" or not _re.no_more.match(sentence) or is_standing(sentence)
+    return form != "ban" or not _re.no_more.match(sentence) or is_wish(sentence)
 
 
 def is_only_withdrawal(sentence: str) -> bool:
@@ -157,7 +208,7 @@ def is_only_withdrawal(sentence: str) -> bool:
     withdrawal = find_withdrawal(sentence)
     if withdrawal is None or withdrawal.form in _TOGETHER:
         return False
-    return withdrawal.form != "ban" or not find_standing(sentence)
+    return withdrawal.form != "ban" or not find_wishes(sentence)
 
 
 def match_rules(withdrawal: Withdrawal, rules: Sequence[str]) -> list[int]:
@@ -175,6 +226,24 @@ def match_rules(withdrawal: Withdrawal, rules: Sequence[str]) -> list[int]:
 def is_same_rule(one: str, other: str) -> bool:
     """Return whether two sentences are duplicates of one rule."""
     return _alike(content_words(one), content_words(other))
+
+
+class RuleContent(NamedTuple):
+    """What is compared of a rule: its numbers, whether it forbids, and its words."""
+
+    numbers: tuple[str, ...]
+    is_denied: bool
+    stems: frozenset[str]
+
+    def repeats(self, other: RuleContent) -> bool:
+        """Return whether both ask for the same, or forbid the same, with the same numbers."""
+        return self[:2] == other[:2] and _alike(self.stems, other.stems)
+
+
+def rule_content(text: str) -> RuleContent:
+    """Return what is compared of a rule."""
+    numbers = tuple(_re.number.findall(text))
+    return RuleContent(numbers, bool(_re.denied.search(text)), content_words(text))
 
 
 def _build_withdrawal(form: Form, withdrawn: str, sentence: str) -> Withdrawal | None:
@@ -248,19 +317,37 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word[-1] == word[-2] else word.rstrip("e")
 
 
-def typed_instructions(message: NewMessage | Message) -> tuple[str, ...]:
-    """Return the standing instructions and withdrawals that the person typed."""
+def typed_instructions(message: NewMessage | Message) -> tuple[TypedInstruction, ...]:
+    """Return the lasting rules and withdrawals that the person typed."""
     typed = typed_text(message)
     if not typed:  # most messages are of agents and tools
         return ()
     cut = list(masked_sentences(typed))
     before = ["", *(masked for _, masked in cut)]
     behind = [*(masked for _, masked in cut[1:]), ""]
-    return tuple(
-        sentence
+    judged = (
+        _judge_sentence(sentence, masked, beside, len(typed))
         for (sentence, masked), *beside in zip(cut, before, behind, strict=False)
-        if is_standing(masked) or find_paired_withdrawal(sentence, *beside)
     )
+    return tuple(one for one in judged if one)
+
+
+def _judge_sentence(
+    sentence: str, masked: str, beside: Sequence[str], message_chars: int
+) -> TypedInstruction | None:
+    state = judge_sentence(sentence, masked, message_chars)
+    if state == "passing" and not find_paired_withdrawal(sentence, *beside):
+        return None
+    return TypedInstruction(sentence, state)
+
+
+def judge_sentence(sentence: str, masked: str = "", message_chars: int = 0) -> TypedState:
+    """Return whether a sentence is a lasting rule; what replaces one rule by another is one."""
+    state = judge_rule(masked or mask_quotes(sentence), message_chars)
+    if state == "stands" or message_chars > rule_model.LONG:
+        return state
+    withdrawal = find_withdrawal(sentence)
+    return "stands" if withdrawal and withdrawal.form in _TOGETHER else state
 
 
 def typed_text(message: NewMessage | Message) -> str:

@@ -11,6 +11,9 @@ from lore.text.regex import compile_lazy
 MEMORY_TAG = "lore-memory"
 """The name of the tag around recalled memory."""
 
+RECORD_FENCE = "<<<record "
+"""Begins every prompt that Lore itself sends to a chat model."""
+
 _SEARCHED = "lore-recall-"
 SEARCH_MARK = compile_lazy(rf"\n*\[memory searched: {_SEARCHED}([0-9A-Za-z]{{8,64}})\]\n*")
 """Stands in an agent's history where the gateway searched memory for its model."""

@@ -1,4 +1,4 @@
-"""Statements: split text into statements with context, and find assertions in questions."""
+"""Statements: split text into sentences with their heading, list and neighbours."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def split_statements(text: str, *, by_line: bool = False) -> list[Statement]:
     heading = lead = ""
     for block in _blocks(text[:READ_CHARS], by_line=by_line):
         if block.kind == "heading":
-            heading, lead = _plain(block.text).rstrip(":"), ""
+            heading, lead = strip_markup(block.text).rstrip(":"), ""
         elif block.kind == "code":
             if statements and block.text.count("\n") < CODE_LINES:
                 statements[-1] = replace(statements[-1], code=block.text, language=block.language)
@@ -50,7 +50,7 @@ def split_statements(text: str, *, by_line: bool = False) -> list[Statement]:
             is_item = block.kind == "item"
             lead = lead if is_item else ""
             before = ""
-            for sentence in sentences.split_sentences(_plain(block.text), typed=by_line):
+            for sentence in sentences.split_sentences(strip_markup(block.text), typed=by_line):
                 if len(sentence) > LONGEST_CHARS:
                     continue
                 statements.append(Statement(sentence, heading, lead, before, is_item))
@@ -100,76 +100,30 @@ def _fenced(lines: Iterator[str], fence: str) -> Iterator[str]:
         yield line
 
 
-def _plain(text: str) -> str:
-    """Return a text without emphasis and link addresses; code keeps its backticks."""
-    pieces: list[str] = []
-    at = 0
-    for code in _re.ticked.finditer(text):
-        pieces += [_unmarked(text[at : code.start()]), code.group()]
-        at = code.end()
-    pieces.append(_unmarked(text[at:]))
-    return " ".join("".join(pieces).split())
+def strip_markup(text: str) -> str:
+    """Return a text on one line without emphasis and link addresses.
 
-
-def _unmarked(text: str) -> str:
-    return _re.emphasis.sub("", _re.link.sub(r"\1", text))
-
-
-def assertion_part(sentence: str) -> str:
-    """Return the part of a person's sentence that asserts something; empty if it only asks."""
-    text = strip_opening(_re.mark_tail.sub("", sentence))
-    ask = _re.ask.search(text)
-    if ask is None and not text.rstrip().endswith("?"):
-        return _tidy(text)
-    head = _tidy(text[: ask.start()]) if ask else ""
-    if head and not _re.question_start.match(head):
-        return head
-    own = _re.own_clause.search(text, ask.end() if ask else 0)
-    reason = _re.given.search(text)
-    start = min((match.end() for match in (own, reason) if match), default=None)
-    return "" if start is None else _clause(text[start:])
-
-
-def assertion_after_question(sentence: str) -> str:
-    """Return what a sentence asserts after its question, if anything.
-
-    'I moved here in May, can you help me, since I sold my car?' asserts two things.
+    Code keeps its backticks, and nothing inside code, names, paths, patterns and tags changes.
     """
-    text = strip_opening(_re.mark_tail.sub("", sentence))
-    ask = _re.ask.search(text)
-    head = assertion_part(sentence) if ask and ask.start() else ""
-    if ask is None or not head or not text.startswith(head[:1]) or head not in text[: ask.start()]:
-        return ""
-    clauses = (_re.own_clause.search(text, ask.end()), _re.given.search(text, ask.end()))
-    start = min((one.end() for one in clauses if one), default=None)
-    clause = "" if start is None else _clause(text[start:])
-    if not clause or _re.verbless.match(clause):
-        return ""
-    return f"{head}. {clause}" if _re.elsewhere.search(clause) else clause
+    if "*" in text or "](" in text:
+        text = _without_emphasis(_without_emphasis(text))  # one may enclose another
+    return _re.space_or_code.sub(lambda match: match["code"] or " ", text).strip()
 
 
-def question_day(sentence: str) -> str:
-    """Return the day that only the question of a sentence names, with its event."""
-    text = strip_opening(sentence)
-    ask = _re.ask.search(text)
-    if ask is None or _re.day.search(text[: ask.start()]):
-        return ""
-    day = _re.on_day.search(text, ask.end())
-    return day.group().strip() if day else ""
-
-
-def _clause(text: str) -> str:
-    """Return a clause of a question up to the next question."""
-    inner = _re.ask.search(text)
-    clause = _tidy(text[: inner.start()] if inner else text)
-    return "" if _re.question_start.match(clause) else clause
+def _without_emphasis(text: str) -> str:
+    masked = _re.ticked.sub(lambda code: "\x01" * len(code.group()), text)
+    marks: list[tuple[int, int]] = []
+    for markup in (*_re.emphasis.finditer(masked), *_re.link.finditer(masked)):
+        marks += [(markup.start(), markup.start("inner")), (markup.end("inner"), markup.end())]
+    for start, end in sorted(marks, reverse=True):
+        text = text[:start] + text[end:]
+    return text
 
 
 def strip_opening(sentence: str) -> str:
     """Return a sentence without its leading interjections and conjunctions."""
-    text = _re.opening.sub("", sentence.strip())
-    text = _re.joined.sub("", text)
-    return text[:1].upper() + text[1:] if text else ""
+    text = _re.joined.sub("", _re.opening.sub("", sentence.strip()))
+    return text[:1].upper() + text[1:] if text != sentence else sentence
 
 
 def stands_alone(sentence: str) -> bool:
@@ -187,8 +141,3 @@ def is_whole(text: str) -> bool:
         and text.count("“") == text.count("”")
         and text.count("[") == text.count("]")
     )
-
-
-def _tidy(text: str) -> str:
-    text = _re.trailing.sub("", _re.thinking.sub("", text.strip().rstrip("?")))
-    return text[:1].upper() + text[1:] if text else ""

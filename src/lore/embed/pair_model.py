@@ -1,0 +1,95 @@
+"""The pair model: reads two texts together, on this machine.
+
+It says what a newer statement does to an older one, and how likely a passage answers a question.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lore.embed.local import LocalEmbedder
+from lore.embed.models import DATA, PAIR_MODEL, find_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from lore.embed.embedder import Embedder
+    from lore.settings import Settings
+
+RELATIONS = ("none", "same", "partly", "replaces")
+"""What a newer statement does to an older one: the columns of `PairModel.relations`."""
+
+SIDE_CHARS = 440
+"""Characters of each text that are read: two sides fill the model's 256 tokens."""
+
+_HEADS = DATA / "pairs.json"
+_BETWEEN = "[SEP]"
+_SPECIAL = ("[CLS]", "[SEP]", "[PAD]", "[MASK]", "[UNK]")
+
+
+class PairModel:
+    """Scores pairs of texts; safe to use from several threads."""
+
+    def __init__(self, encoder: Embedder, heads: dict[str, Any]) -> None:
+        self._encoder = encoder
+        self._heads = heads
+
+    def relations(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Return the probability of each of `RELATIONS` for pairs (older, newer)."""
+        import numpy as np  # importing numpy is slow, and opening must be fast
+
+        scores = self._score("relations", pairs)
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        chances: NDArray[np.float32] = powers / powers.sum(axis=1, keepdims=True)
+        return chances
+
+    def answers(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Return a score for pairs (question, passage): the log odds that the passage answers."""
+        return self._score("answers", pairs)[:, 0]
+
+    def close(self) -> None:
+        """Unload the model."""
+        self._encoder.close()
+
+    def _score(self, head: str, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        import numpy as np
+
+        weight = np.array(self._heads[f"{head}.weight"], np.float32)
+        bias = np.array(self._heads[f"{head}.bias"], np.float32)
+        if not pairs:
+            return np.zeros((0, len(bias)), np.float32)
+        texts = [f"{_side(one)} {_BETWEEN} {_side(other)}" for one, other in pairs]
+        scores: NDArray[np.float32] = self._encoder.embed(texts) @ weight.T + bias
+        return scores
+
+
+def _side(text: str) -> str:
+    """Return the beginning of a text, without what the tokenizer takes for special tokens."""
+    text = text[:SIDE_CHARS]
+    for token in _SPECIAL:
+        text = text.replace(token, " ")
+    return text
+
+
+def open_pair_model(settings: Settings) -> PairModel | None:
+    """Return the pair model, or None if it is not at hand; nothing is loaded yet."""
+    if settings.embed_provider == "none" or not _HEADS.is_file():
+        return None
+    assert PAIR_MODEL.delta_path is not None
+    if not PAIR_MODEL.delta_path.is_file():
+        return None
+    if any(importlib.util.find_spec(name) is None for name in ("onnxruntime", "tokenizers")):
+        return None
+    folder = find_weights(settings, PAIR_MODEL)
+    if folder is None:
+        return None
+    heads = json.loads(_HEADS.read_bytes())["heads"]
+    # int8 takes half of the time; the heads were measured with it.
+    encoder = LocalEmbedder(PAIR_MODEL, folder, replace(settings, embed_precision="int8"))
+    return PairModel(encoder, heads)
