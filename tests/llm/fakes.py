@@ -14,6 +14,8 @@ from lore.llm.structured_output import parse_response
 from lore.records import (
     TRUST,
     Fragment,
+    Log,
+    LogLine,
     MessageText,
     Origin,
     RequestCost,
@@ -94,6 +96,11 @@ def message_text(ordinal: int, text: str, origin: Origin = "user", voice: str = 
 def segment(*messages: MessageText, title: str = "") -> Segment:
     """Return a segment of messages."""
     return Segment("s", messages, title)
+
+
+def log(*lines: str | tuple[str, tuple[int, ...]]) -> Log:
+    """Return a log of lines, some with their sources."""
+    return Log(tuple(LogLine(one) if isinstance(one, str) else LogLine(*one) for one in lines))
 
 
 def fragment(id: str, content: str, origin: Origin = "user", **changed: Any) -> Fragment:

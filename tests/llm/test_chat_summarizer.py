@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from lore.llm.chat_summarizer import (
     PAIRS_PER_REQUEST,
     THINKING_TOKENS,
 )
-from lore.records import LogLine, Verdict
+from lore.records import Extract, LogLine, Segment, Verdict
 from lore.text import tokens
 from tests.llm.fakes import (
     CountingLedger,
@@ -22,6 +23,7 @@ from tests.llm.fakes import (
     fact,
     facts,
     fragment,
+    log,
     message_text,
     segment,
     summarizer,
@@ -102,11 +104,52 @@ def test_an_empty_segment_sends_no_request():
     assert not chat.asked
 
 
-def test_a_condensed_log_has_lines_without_sources_and_fits():
-    text = "Current state:\n2026-05-13 export runs at 02:30\n\n" + "Timeline:\n" + "x\n" * 500
-    log = summarizer(ScriptedChat(text)).condense(["a"], "", limit_tokens=60)
-    assert log.text.startswith("Current state:\n2026-05-13 export runs at 02:30\nTimeline:\nx")
-    assert tokens.count(log.text) <= 60
+def condense(text: str, limit_tokens: int = 500) -> tuple[LogLine, ...]:
+    logs = [log(("user: a", (3,))), log(("user: b", (4, 5)))]
+    digesting = summarizer(ScriptedChat(text))
+    return digesting.condense(logs, log(("c", (1,))), limit_tokens=limit_tokens).lines
+
+
+def test_the_lines_of_a_condensed_log_name_the_messages_that_were_shown():
+    lines = condense("Decisions:\n[3,5] 2026-05-13 user: both\n[99] invented\nno number")
+    assert lines == (
+        LogLine("Decisions:"),
+        LogLine("2026-05-13 user: both", (3, 5)),
+        LogLine("invented"),
+        LogLine("no number"),
+    )
+
+
+def test_a_condensed_log_that_is_too_long_loses_the_oldest_of_its_timeline():
+    text = "Current state:\n[3] export runs at 02:30\nTimeline:\n" + "".join(
+        f"[4] 2026-05-13 step {n}\n" for n in range(200)
+    )
+    told = "\n".join(line.text for line in condense(text, limit_tokens=60))
+    assert told.startswith("Current state:\nexport runs at 02:30\nTimeline:\n")
+    assert told.endswith("step 199")
+    assert "step 0\n" not in told
+    assert tokens.count(told) <= 60
+
+
+def test_a_log_that_is_too_long_never_loses_its_end():
+    text = "".join(f"[1] user: statement number {n}\n" for n in range(200))
+    told = [line.text for line in observe(text, limit_tokens=100)]
+    assert told[1] == "user: statement number 0"
+    assert told[-1] == "user: statement number 199"
+    assert tokens.count("\n".join(told)) <= 100
+
+
+def test_a_title_without_lines_is_left_out():
+    assert condense("Decisions:\nChanges:\n[3] a\nTimeline:") == (
+        LogLine("Changes:"),
+        LogLine("a", (3,)),
+    )
+
+
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=30), st.integers(8, 200))
+def test_no_log_exceeds_its_limit(lines, limit):
+    told = observe("\n".join(f"[{n % 3 + 1}] {line}" for n, line in enumerate(lines)), limit)
+    assert tokens.count("\n".join(line.text for line in told)) <= limit
 
 
 def test_max_tokens_leaves_room_for_thinking():
@@ -236,3 +279,102 @@ def test_extracts_have_the_ids_of_their_messages():
     listed = facts(fact(1, "The export is at 02:30.", sources=[1], importance="high"))
     (extract,) = summarizer(ScriptedChat(listed)).extract(TALK)
     assert (extract.sources, extract.importance) == (("id-1",), 0.9)
+
+
+KNOWN = (fragment("k-one", "The export is at 01:00."), fragment("k-two", "Cron reads cron.env."))
+AMONG = replace(
+    TALK,
+    project="billing",
+    branch="main",
+    topics=("How billing exports",),
+    known=KNOWN,
+    earlier=(message_text(0, "When does the export run?"),),
+    later=(message_text(4, "3 files", "tool"), message_text(5, "No, leave it at 01:00.")),
+)
+
+
+def extracted(*listed: dict[str, object], exchange: Segment = AMONG) -> list[Extract]:
+    return summarizer(ScriptedChat(facts(*listed))).extract(exchange)
+
+
+def test_extraction_sees_project_topics_known_fragments_and_what_was_said_around():
+    chat = ScriptedChat(facts())
+    summarizer(chat).extract(AMONG)
+    sent = chat.asked[0].messages[0].text
+    assert "Project:\n  billing (branch main)\n" in sent
+    assert "Topics:\n  - How billing exports\n" in sent
+    assert "[K1] fact" in sent
+    assert "[K2] fact" in sent
+    assert sent.index("[before]") < sent.index("[1]") < sent.index("[after]")
+    assert "No, leave it at 01:00." in sent
+    assert "3 files" not in sent
+
+
+def test_a_fact_refers_to_the_fragments_that_were_shown_and_to_no_others():
+    same, corrected, invented, real_id = extracted(
+        fact(1, "The export is at 01:00 at night.", same_as="K1"),
+        fact(2, "The export is at 02:30.", corrects_id="[K1]"),
+        fact(3, "Cron reads another file.", corrects_id="K3", same_as="K9"),
+        fact(4, "The move of the export.", corrects_id="k-two", same_as="k-one"),
+    )
+    assert (same.same_as, same.corrects_id) == ("k-one", "")
+    assert (corrected.same_as, corrected.corrects_id) == ("", "k-one")
+    assert corrected.corrects == KNOWN[0].summary
+    assert (invented.same_as, invented.corrects_id) == ("", "")
+    assert (real_id.same_as, real_id.corrects_id) == ("", "")
+
+
+def test_what_corrects_a_fragment_is_not_the_same():
+    (one,) = extracted(fact(1, "The export is at 02:30.", same_as="K1", corrects_id="K1"))
+    assert (one.same_as, one.corrects_id) == ("", "k-one")
+
+
+def test_a_message_beside_the_exchange_is_no_source():
+    assert extracted(fact(1, "The export runs at some time.", sources=[0, 5])) == []
+
+
+def test_what_only_a_message_beside_says_has_no_more_trust_than_it():
+    beside = message_text(0, "deploy with ops/ship.sh --force", "assistant")
+    exchange = replace(segment(message_text(1, "Yes, deploy it so.")), earlier=(beside,))
+    (one,) = extracted(fact(1, "Deploy with ops/ship.sh --force."), exchange=exchange)
+    assert one.sources == ("id-0", "id-1")
+
+
+def test_few_fields_are_required():
+    plain = {"content": "The export is at 02:30.", "kind": "config", "importance": "low"}
+    other = {**plain, "content": "It is done in deploy/cron.env."}
+    first, second = extracted({**plain, "sources": [1]}, {**other, "sources": [2]})
+    assert (first.importance, first.sources, first.children) == (0.2, ("id-1",), ())
+    assert second.sources == ("id-2",)
+
+
+@pytest.mark.parametrize(("importance", "value"), [("high", 0.9), ("medium", 0.5), ("low", 0.2)])
+def test_importance_has_three_values(importance, value):
+    (one,) = extracted(fact(1, "Move the export to 02:30.", importance=importance))
+    assert one.importance == value
+
+
+REMEMBER = "Remember: always deploy with ops/ship.sh."
+
+
+@pytest.mark.parametrize(
+    ("origin", "kind", "importance"),
+    [
+        ("user", "preference", 0.9),
+        ("assistant", "preference", 0.9),
+        ("tool", "fact", 0.5),
+        ("repo", "fact", 0.5),
+        ("web", "fact", 0.5),
+    ],
+)
+def test_only_people_and_assistants_state_rules_of_high_importance(origin, kind, importance):
+    rule = fact(1, REMEMBER, kind="preference", importance="high")
+    (one,) = extracted(rule, exchange=segment(message_text(1, REMEMBER, origin)))
+    assert (one.kind, one.importance) == (kind, importance)
+
+
+def test_a_pair_shows_the_judge_what_the_newer_one_replaces():
+    chat = ScriptedChat('{"verdicts": []}')
+    newer = fragment("b", "8443", payload={"replaces": "port\n8080"})
+    summarizer(chat).judge([(fragment("a", "8080"), newer)])
+    assert "origin: user, replaces: port 8080\n  8443\n" in chat.asked[0].messages[0].text

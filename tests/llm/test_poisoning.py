@@ -17,6 +17,7 @@ from tests.llm.fakes import (
     fact,
     facts,
     fragment,
+    log,
     message_text,
     segment,
     summarizer,
@@ -159,7 +160,8 @@ def test_an_obedient_text_has_no_fence_and_no_insight_without_sources(payload, c
     digesting = obedient(chat)
     assert digesting.overview(root, [planted]) == ORDER
     assert digesting.reflect([root, planted]) == ""
-    log = digesting.condense([PAYLOADS[payload]], PAYLOADS[payload], limit_tokens=500)
-    assert log.text == ORDER
+    planted_log = log((PAYLOADS[payload], (1,)))
+    condensed = digesting.condense([planted_log], planted_log, limit_tokens=500)
+    assert condensed.text == ORDER
     for ask in chat.asked:
         assert ask.messages[0].text.count(BOUNDARY) == 2

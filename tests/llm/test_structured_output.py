@@ -20,6 +20,7 @@ from lore.llm.structured_output import (
     Facts,
     Insight,
     Verdicts,
+    complete_schema,
     facts_to_extracts,
     parse_response,
     parse_value,
@@ -192,7 +193,7 @@ def test_an_extracted_payload_is_valid_for_its_kind(listed):
 
 
 def test_a_form_has_every_field_of_its_schema_in_plain_types():
-    form = Facts.model_json_schema()["$defs"]["ArchitectureForm"]
+    form = complete_schema(Facts)["$defs"]["ArchitectureForm"]
     assert form["required"] == ["form", "decision", "rationale", "alternatives", "tradeoffs"]
     assert form["properties"]["tradeoffs"]["items"] == {"type": "string"}
 
@@ -248,7 +249,7 @@ def forms(schema: object) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("schema", [Facts, Insight, Verdicts])
 def test_every_schema_is_supported_by_structured_output(schema):
-    made = schema.model_json_schema()
+    made = complete_schema(schema)
     for form in forms(made):
         assert form["additionalProperties"] is False
         properties = form.get("properties", {})

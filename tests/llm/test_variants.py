@@ -21,7 +21,7 @@ from lore.records import CitedSentence, Extract, Hit, Log, NewMessage, Part
 from lore.store import dump
 from lore.store.database import Database
 from tests.fakes import NOON, FakeEmbedder, FixedClock
-from tests.llm.fakes import fragment, message_text, segment
+from tests.llm.fakes import fragment, log, message_text, segment
 from tests.llm.provider_server import Provider
 from tests.llm.variants import GOOD, answer
 
@@ -40,7 +40,7 @@ HIT = Hit("h", "message", "With ops/deploy.sh.", "", 1.0, "", NOON, 5, role="use
 def ask(digesting: ChatSummarizer, question: str) -> Any:
     questions: dict[str, Callable[[], Any]] = {
         "observe": lambda: digesting.observe(TALK, limit_tokens=200),
-        "condense": lambda: digesting.condense(["a", "b"], "", limit_tokens=200),
+        "condense": lambda: digesting.condense([log("a"), log("b")], log(), limit_tokens=200),
         "extract": lambda: digesting.extract(TALK),
         "overview": lambda: digesting.overview(OLD, [NEW]),
         "reflect": lambda: digesting.reflect([OLD, NEW]),

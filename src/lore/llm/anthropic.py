@@ -10,7 +10,14 @@ from pydantic import BaseModel, ValidationError
 
 from lore.llm.chat import ChatRequest, ChatResponse, Usage
 from lore.llm.http_client import HttpChat, translate_sdk_error
-from lore.llm.structured_output import REFUSED, TRUNCATED, TokenCount, parse_partial, parse_response
+from lore.llm.structured_output import (
+    REFUSED,
+    TRUNCATED,
+    TokenCount,
+    complete_schema,
+    parse_partial,
+    parse_response,
+)
 from lore.text import tokens
 
 if TYPE_CHECKING:
@@ -63,7 +70,10 @@ class AnthropicChat(HttpChat):
         messages: list[Any] = [{"role": one.role, "content": one.text} for one in request.messages]
         options: dict[str, Any] = {}
         if request.schema is not None:
-            form = {"type": "json_schema", "schema": transform_schema(request.schema)}
+            form = {
+                "type": "json_schema",
+                "schema": transform_schema(complete_schema(request.schema)),
+            }
             options["output_config"] = {"format": form}
         try:
             answered = self._client.messages.with_raw_response.create(

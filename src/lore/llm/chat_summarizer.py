@@ -57,6 +57,8 @@ _NUMBERED = re.compile(r"\s*(?:[-*•]\s*)?\[([\d\s,;–-]{1,200})\]\s*(.*)")
 _CITED = re.compile(r"(?:^|\s+|(?<=[.!?]))\[[\d\s,;–-]{1,200}\]")
 _MAX_RANGE = 200
 _MAX_LINE_TOKENS = 600
+_TIMELINE = "timeline:"
+_SECTIONS = frozenset(("current state:", "decisions:", "changes:", _TIMELINE))
 _FENCE = re.compile(r"<<<(?:end of )?record\b[^\n>]*>>>")
 
 
@@ -93,23 +95,28 @@ class ChatSummarizer:
             return Log(())
         record = prompt_templates.render_messages(segment)
         text = self._request_text(prompt_templates.OBSERVE, record, limit_tokens)
-        return Log(tuple(_take_lines(_parse_log(text, segment), limit_tokens)))
+        return Log(tuple(_fit_lines(list(_parse_log(text, segment)), limit_tokens)))
 
-    def condense(self, logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
+    def condense(self, logs: Sequence[Log], former: Log, *, limit_tokens: int) -> Log:
         """Condense several logs into one: current state, decisions, changes, timeline."""
         record = prompt_templates.render_logs(logs, former)
         text = self._request_text(prompt_templates.CONDENSE, record, limit_tokens)
-        lines = (LogLine(line.strip()) for line in text.splitlines() if line.strip())
-        return Log(tuple(_take_lines(lines, limit_tokens)))
+        shown = {number for log in (former, *logs) for line in log.lines for number in line.sources}
+        lines = [_parse_condensed_line(line, shown) for line in text.splitlines() if line.strip()]
+        return Log(tuple(_fit_lines(lines, limit_tokens)))
 
     def extract(self, exchange: Segment) -> list[Extract]:
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
         if not exchange.messages:
             return []
-        record = prompt_templates.render_messages(exchange)
+        record = prompt_templates.render_exchange(exchange)
         facts = self._request_value(prompt_templates.EXTRACT, record, Facts, EXTRACT_TOKENS)
+        beside = (*exchange.earlier, *prompt_templates.select_after(exchange))
         return structured_output.facts_to_extracts(
-            facts, Grounding(exchange.messages), clean_output
+            facts,
+            Grounding(exchange.messages, beside),
+            clean_output,
+            prompt_templates.label_known(exchange),
         )
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
@@ -292,18 +299,53 @@ def _parse_numbers(text: str) -> Iterator[int]:
             yield from ends
 
 
-def _take_lines(lines: Iterator[LogLine], limit_tokens: int) -> Iterator[LogLine]:
-    """Yield lines while they fit the limit; a date line without entries is dropped."""
-    tokens_left = limit_tokens
-    pending: list[LogLine] = []
-    for line in lines:
-        tokens_left -= tokens.count(line.text) + 1
-        if tokens_left < 0:
-            return
-        pending.append(line)
-        if line.sources or not _is_day(line.text):
-            yield from pending
-            pending = []
+def _parse_condensed_line(line: str, shown: set[int]) -> LogLine:
+    """Return a line of a condensed log, with those of its numbers that were shown."""
+    numbered = _NUMBERED.match(line)
+    if numbered is None:
+        return LogLine(line.strip())
+    sources = {number for number in _parse_numbers(numbered[1]) if number in shown}
+    return LogLine(numbered[2].strip(), tuple(sorted(sources)))
+
+
+def _fit_lines(lines: Sequence[LogLine], limit_tokens: int) -> list[LogLine]:
+    """Return lines within a limit; what is left out is never the end.
+
+    The beginning says what was asked for, and the end how things stand. Of a condensed log the
+    oldest lines of the timeline are left out first.
+    """
+    left = sum(_line_tokens(line) for line in lines) - limit_tokens
+    dropped: set[int] = set()
+    for place in _drop_order(lines):
+        if left <= 0:
+            break
+        left -= _line_tokens(lines[place])
+        dropped.add(place)
+    fitting = [line for place, line in enumerate(lines) if place not in dropped]
+    if left > 0 and fitting:
+        fitting = [replace(fitting[-1], text=tokens.clip(fitting[-1].text, limit_tokens))]
+    return [
+        line
+        for place, line in enumerate(fitting, 1)
+        if not _is_title(line) or (place < len(fitting) and not _is_title(fitting[place]))
+    ]
+
+
+def _drop_order(lines: Sequence[LogLine]) -> list[int]:
+    """Return the places of lines, the most dispensable first, without that of the last line."""
+    last = len(lines) - 1
+    timeline = [place for place, line in enumerate(lines) if line.text.lower() == _TIMELINE]
+    first = timeline[-1] + 1 if timeline else len(lines) // 4
+    return [*range(first, last), *reversed(range(min(first, max(last, 0))))]
+
+
+def _line_tokens(line: LogLine) -> int:
+    return tokens.count(line.text) + 1
+
+
+def _is_title(line: LogLine) -> bool:
+    """Return whether a line only introduces others: a day, or the title of a section."""
+    return not line.sources and (_is_day(line.text) or line.text.lower() in _SECTIONS)
 
 
 def _take_sentences(sentences: Sequence[CitedSentence]) -> Iterator[CitedSentence]:

@@ -14,6 +14,7 @@ from lore.llm.structured_output import (
     REFUSED,
     TRUNCATED,
     TokenCount,
+    complete_schema,
     parse_partial,
     parse_response,
     schema_instruction,
@@ -105,7 +106,7 @@ class OpenAIChat(HttpChat):
 
 
 def _response_format(schema: type[BaseModel]) -> dict[str, object]:
-    form = {"name": schema.__name__, "strict": True, "schema": schema.model_json_schema()}
+    form = {"name": schema.__name__, "strict": True, "schema": complete_schema(schema)}
     return {"type": "json_schema", "json_schema": form}
 
 

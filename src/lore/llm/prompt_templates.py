@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from lore.records import Fragment, Hit, MessageText, Segment
-from lore.text import words
+from lore.records import Fragment, Hit, Log, LogLine, MessageText, Segment
+from lore.text import memory_tags, words
 from lore.text.sentences import one_line
 
 Boundary = Callable[[], str]
@@ -48,11 +48,11 @@ def _load(name: str, version: int) -> Prompt:
 
 
 OBSERVE = _load("observe", 1)
-CONDENSE = _load("condense", 1)
-EXTRACT = _load("extract", 1)
+CONDENSE = _load("condense", 2)
+EXTRACT = _load("extract", 2)
 OVERVIEW = _load("overview", 1)
 REFLECT = _load("reflect", 1)
-JUDGE = _load("judge", 1)
+JUDGE = _load("judge", 2)
 ASK = _load("ask", 1)
 PROMPTS = (OBSERVE, CONDENSE, EXTRACT, OVERVIEW, REFLECT, JUDGE, ASK)
 
@@ -76,7 +76,7 @@ def render(prompt: Prompt, record: str, *, boundary: str, **values: object) -> R
     inside = words.clean(record)
     while boundary in inside:
         inside = inside.replace(boundary, "")
-    fenced = f"<<<record {boundary}>>>\n{inside}\n<<<end of record {boundary}>>>"
+    fenced = f"{memory_tags.RECORD_FENCE}{boundary}>>>\n{inside}\n<<<end of record {boundary}>>>"
     texts = {name: str(value) for name, value in values.items()}
     user = string.Template(prompt.template).substitute(texts, record=fenced)
     return RenderedPrompt(prompt.label, prompt.system, user)
@@ -91,6 +91,12 @@ _MAX_VOICE_CHARS = 60
 _MAX_TITLE_CHARS = 200
 _MAX_FRAGMENT_CHARS = 4_000
 _MIN_FRAGMENT_CHARS = 200
+_MAX_KNOWN_CHARS = 600
+_MAX_BESIDE_CHARS = 600
+_MAX_LINE_SOURCES = 8
+MAX_BEFORE, MAX_AFTER = 2, 3
+"""The messages around an exchange that are shown with it: a request and its answer, and a reply."""
+
 _MAX_RECORD_CHARS = 60_000
 """Some 15,000 tokens, as a segment has; a root may have hundreds of children."""
 
@@ -103,17 +109,67 @@ def render_messages(segment: Segment) -> str:
     return "\n".join(items)
 
 
-def _render_message(one: MessageText) -> str:
-    voice = _voice_label(one.voice)
-    head = f"[{one.ordinal}] {one.at:%Y-%m-%d %H:%M} {voice} (origin: {one.origin})"
-    return f"{head}\n{indent(one.text)}"
-
-
-def render_logs(logs: Sequence[str], former: str) -> str:
-    """Return logs in order, the former one as number 0."""
-    items = [f"[0] former log\n{indent(former)}"] if former.strip() else []
-    items += [f"[{number}] log\n{indent(log)}" for number, log in enumerate(logs, 1)]
+def render_exchange(exchange: Segment) -> str:
+    """Return the messages of an exchange, with what helps to understand them around."""
+    items: list[str] = []
+    if exchange.project:
+        branch = f" (branch {exchange.branch})" if exchange.branch else ""
+        name = one_line(f"{exchange.project}{branch}", _MAX_TITLE_CHARS)
+        items.append(f"Project:\n{indent(name)}")
+    if exchange.topics:
+        topics = (f"- {one_line(topic, _MAX_TITLE_CHARS)}" for topic in exchange.topics)
+        items.append("Topics:\n" + indent("\n".join(topics)))
+    items += [
+        f"[{label}] {_fragment_header(one)}\n{_fragment_body(one, _MAX_KNOWN_CHARS)}"
+        for label, one in label_known(exchange).items()
+    ]
+    items += [_render_beside("before", one) for one in exchange.earlier[-MAX_BEFORE:]]
+    items.append(render_messages(exchange))
+    items += [_render_beside("after", one) for one in select_after(exchange)]
     return "\n".join(items)
+
+
+def label_known(exchange: Segment) -> dict[str, Fragment]:
+    """Return the known fragments of an exchange by the labels that a chat calls them by."""
+    return {f"K{number}": one for number, one in enumerate(exchange.known, 1)}
+
+
+def select_after(exchange: Segment) -> tuple[MessageText, ...]:
+    """Return what people and assistants said right after an exchange."""
+    spoken = [one for one in exchange.later if one.origin in ("user", "assistant")]
+    return tuple(spoken[:MAX_AFTER])
+
+
+def _render_beside(label: str, one: MessageText) -> str:
+    text = one.text
+    if len(text) > _MAX_BESIDE_CHARS:
+        half = _MAX_BESIDE_CHARS // 2
+        text = f"{text[:half]} … {text[-half:]}"
+    return f"[{label}] {_message_header(one)}\n{indent(text)}"
+
+
+def _render_message(one: MessageText) -> str:
+    return f"[{one.ordinal}] {_message_header(one)}\n{indent(one.text)}"
+
+
+def _message_header(one: MessageText) -> str:
+    return f"{one.at:%Y-%m-%d %H:%M} {_voice_label(one.voice)} (origin: {one.origin})"
+
+
+def render_logs(logs: Sequence[Log], former: Log) -> str:
+    """Return logs in order, the former one as number 0, each line with its message numbers."""
+    items = [f"[0] former log\n{_log_body(former)}"] if former.text.strip() else []
+    items += [f"[{number}] log\n{_log_body(log)}" for number, log in enumerate(logs, 1)]
+    return "\n".join(items)
+
+
+def _log_body(log: Log) -> str:
+    return indent("\n".join(_numbered_line(line) for line in log.lines))
+
+
+def _numbered_line(line: LogLine) -> str:
+    numbers = ",".join(map(str, line.sources[:_MAX_LINE_SOURCES]))
+    return f"[{numbers}] {line.text}" if numbers else line.text
 
 
 def render_fragments(fragments: Sequence[Fragment], *, first: int = 0) -> str:
@@ -131,7 +187,7 @@ def render_pairs(pairs: Sequence[tuple[Fragment, Fragment]]) -> str:
     """Return pairs of fragments, the older one first."""
     return "\n".join(
         f"[{number}] older: {_fragment_header(older)}\n{_fragment_body(older)}\n"
-        f"[{number}] newer: {_fragment_header(newer)}\n{_fragment_body(newer)}"
+        f"[{number}] newer: {_fragment_header(newer)}{_replaced(newer)}\n{_fragment_body(newer)}"
         for number, (older, newer) in enumerate(pairs, 1)
     )
 
@@ -160,6 +216,11 @@ def _fragment_header(one: Fragment) -> str:
 
 def _fragment_body(one: Fragment, most: int = _MAX_FRAGMENT_CHARS) -> str:
     return indent(one.content[:most])
+
+
+def _replaced(one: Fragment) -> str:
+    replaced = one_line(words.clean(str(one.payload.get("replaces", ""))), _MAX_TITLE_CHARS)
+    return f", replaces: {replaced}" if replaced else ""
 
 
 def _voice_label(voice: str) -> str:

@@ -35,21 +35,38 @@ _DATE = re.compile(r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?\b")
 
 @dataclass(frozen=True)
 class Grounding:
-    """The messages of a segment, indexed by their words."""
+    """The messages of a segment, indexed by their words.
+
+    `beside` are messages around it: no statement may name them as its source, but what is only in
+    them has no more trust than they have.
+    """
 
     messages: Sequence[MessageText]
+    beside: Sequence[MessageText] = ()
+
+    @cached_property
+    def _all(self) -> tuple[MessageText, ...]:
+        return (*self.messages, *self.beside)
 
     @cached_property
     def _words(self) -> dict[int, frozenset[str]]:
-        return {one.ordinal: _content_words(one.text) for one in self.messages}
+        return {one.ordinal: _content_words(one.text) for one in self._all}
 
     @cached_property
     def _by_ordinal(self) -> dict[int, MessageText]:
-        return {one.ordinal: one for one in self.messages}
+        return {one.ordinal: one for one in self._all}
+
+    @cached_property
+    def _own(self) -> frozenset[int]:
+        return frozenset(one.ordinal for one in self.messages)
 
     def existing(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers that exist as messages, sorted and without duplicates."""
-        return tuple(sorted({number for number in numbers if number in self._by_ordinal}))
+        """Return the numbers of messages of the segment, sorted and without duplicates."""
+        return tuple(sorted({number for number in numbers if number in self._own}))
+
+    def trust_of(self, numbers: Iterable[int]) -> int:
+        """Return the trust in a statement: that of its least trusted message."""
+        return min(TRUST[self._by_ordinal[number].origin] for number in numbers)
 
     def id_of(self, number: int) -> str:
         """Return the id of a message."""
@@ -62,10 +79,10 @@ class Grounding:
         """
         if not named:
             return ()
-        trust = min(TRUST[self._by_ordinal[number].origin] for number in named)
-        lower = [one for one in self.messages if TRUST[one.origin] < trust]
+        trust = self.trust_of(named)
+        lower = [one for one in self._all if TRUST[one.origin] < trust]
         if not lower:
-            return self.existing(named)
+            return tuple(sorted(named))
         claimed = _content_words(text)
         sourced = frozenset().union(*(self._words[number] for number in named))
         identifiers = (
@@ -81,10 +98,10 @@ class Grounding:
         ]
         if not added and len(claimed & sourced) < MIN_SHARE * len(claimed):
             # It comes from none of the messages it names, and nobody knows from which.
-            added = lower
+            added = [one for one in lower if one.ordinal in self._own]
         shared = {one.ordinal: len(claimed & self._words[one.ordinal]) for one in added}
         added.sort(key=lambda one: (TRUST[one.origin], -shared[one.ordinal]))
-        return self.existing([*named, *(one.ordinal for one in added[:MAX_ADDED])])
+        return tuple(sorted({*named, *(one.ordinal for one in added[:MAX_ADDED])}))
 
 
 def _content_words(text: str) -> frozenset[str]:

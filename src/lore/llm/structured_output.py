@@ -6,7 +6,7 @@ Names and docstrings of the schema classes are part of the schema that is sent t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -15,7 +15,7 @@ from lore import payloads
 from lore.llm.chat import ChatResponse, Usage
 from lore.llm.quote_check import Grounding
 from lore.payloads import SCHEMAS, Payload
-from lore.records import EdgeKind, Extract
+from lore.records import UNASKED_TRUST, EdgeKind, Extract, Fragment, FragmentKind
 from lore.text import sentences
 
 
@@ -32,11 +32,11 @@ class Filled(Answer):
 
 
 def _form(name: str, schema: type[Payload]) -> type[Filled]:
-    """Return a form with all fields of a payload schema, required and of plain types."""
+    """Return a form with all fields of a payload schema, of plain types."""
     fields: dict[str, Any] = {"form": (Literal[name], ...)}
     for field, info in schema.model_fields.items():
         if field not in Payload.model_fields:
-            fields[field] = (str if info.annotation is str else list[str], ...)
+            fields[field] = (str, "") if info.annotation is str else (list[str], [])
     title = f"{schema.__name__}Form"
     return create_model(title, __base__=Filled, __doc__=schema.__doc__, **fields)
 
@@ -59,22 +59,24 @@ class Link(Answer):
 class Found(Answer):
     """One fact, with the numbers of the messages that say it."""
 
-    number: int
-    under: int
     content: str
-    summary: str
     kind: Literal[
         "fact", "decision", "preference", "pattern", "anti_pattern", "architecture", "config",
         "workflow", "bug_fix", "skill",
     ]  # fmt: skip
     importance: Literal["high", "medium", "low"]
     sources: list[int]
-    corrects: str
-    relations: list[Link]
-    details: str
-    keywords: list[str]
-    context: str
-    payload: Form
+    number: int = 0
+    under: int = 0
+    same_as: str = ""
+    corrects_id: str = ""
+    corrects: str = ""
+    summary: str = ""
+    relations: list[Link] = []
+    details: str = ""
+    keywords: list[str] = []
+    context: str = ""
+    payload: Form | None = None
 
 
 class Facts(Answer):
@@ -127,6 +129,12 @@ NO_PARENT = 0
 
 IMPORTANCE = {"high": 0.9, "medium": 0.5, "low": 0.2}
 
+MAX_UNTRUSTED_IMPORTANCE = IMPORTANCE["medium"]
+"""What only a tool, file or web page says is no rule of a person, and not of high importance."""
+
+_UNNUMBERED = 1_000_000
+"""Numbers above this one are given to facts that have none."""
+
 _MAX_CONTENT_CHARS = 2_000
 _MAX_FIELD_CHARS = 1_000
 _MAX_ITEMS = 12
@@ -135,17 +143,30 @@ _MAX_LINKS = 5
 Clean = Callable[[str], str]
 
 
-def facts_to_extracts(facts: Facts, grounds: Grounding, clean: Clean) -> list[Extract]:
-    """Convert an answer into a tree of extracts; facts without a source message are left out."""
+def facts_to_extracts(
+    facts: Facts, grounds: Grounding, clean: Clean, known: Mapping[str, Fragment] | None = None
+) -> list[Extract]:
+    """Convert an answer into a tree of extracts; facts without a source message are left out.
+
+    `known` are the fragments that were shown, by label: an answer can refer to no others.
+    """
     by_number: dict[int, Found] = {}
-    for fact in facts.facts:
-        if fact.content.strip() and fact.number not in by_number and len(by_number) < MAX_FACTS:
-            by_number[fact.number] = fact
-    return _FactTree(by_number, grounds, clean).build_children(None, (), 0)
+    for place, fact in enumerate(facts.facts, 1):
+        number = fact.number or _UNNUMBERED + place
+        if fact.content.strip() and number not in by_number and len(by_number) < MAX_FACTS:
+            by_number[number] = fact.model_copy(update={"number": number})
+    return _FactTree(by_number, grounds, clean, known or {}).build_children(None, (), 0)
 
 
 class _FactTree:
-    def __init__(self, facts: dict[int, Found], grounds: Grounding, clean: Clean) -> None:
+    def __init__(
+        self,
+        facts: dict[int, Found],
+        grounds: Grounding,
+        clean: Clean,
+        known: Mapping[str, Fragment],
+    ) -> None:
+        self._known = known
         self._facts = facts
         self._grounds = grounds
         self._clean = clean
@@ -178,31 +199,46 @@ class _FactTree:
         content = self._clean(fact.content[:_MAX_CONTENT_CHARS]).strip()
         summary = self._summary(fact)
         payload = self._payload(fact, summary)
-        corrects = self._field(fact.corrects)
+        same, corrected = self._find_known(fact.same_as), self._find_known(fact.corrects_id)
+        corrects = self._field(fact.corrects) or (corrected.summary if corrected else "")
         claimed = self._grounds.existing(fact.sources) if fact.sources else inherited
         beside = " ".join([summary, corrects, *_texts(payload)])
         sources = self._grounds.sources_of(content, claimed, beside=beside)
         below = self.build_children(fact.number, sources, min(depth + 1, MAX_DEPTH))
         if not sources or not content:
             return below
+        kind, importance = self._weigh(fact, sources)
         extract = Extract(
             content,
             summary,
-            fact.kind,
-            IMPORTANCE[fact.importance],
+            kind,
+            importance,
             tuple(self._grounds.id_of(number) for number in sources),
             payload,
             corrects,
             self._links(fact),
             () if depth == MAX_DEPTH else tuple(below),
+            same_as=same.id if same and not corrected else "",
+            corrects_id=corrected.id if corrected else "",
         )
         return [extract, *below] if depth == MAX_DEPTH else [extract]
+
+    def _find_known(self, label: str) -> Fragment | None:
+        return self._known.get(label.strip().strip("[]"))
+
+    def _weigh(self, fact: Found, sources: Sequence[int]) -> tuple[FragmentKind, float]:
+        """Return kind and importance; only people and assistants state rules and what matters."""
+        importance = IMPORTANCE[fact.importance]
+        if self._grounds.trust_of(sources) >= UNASKED_TRUST:
+            return fact.kind, importance
+        kind: FragmentKind = "fact" if fact.kind == "preference" else fact.kind
+        return kind, min(importance, MAX_UNTRUSTED_IMPORTANCE)
 
     def _payload(self, fact: Found, summary: str) -> dict[str, Any]:
         """Return the payload; fields of a form that does not match the kind are left out."""
         payload: dict[str, Any] = {"summary": summary}
         fields = {"details": fact.details, "keywords": fact.keywords, "context": fact.context}
-        if fact.payload.form == payloads.SCHEMA_OF[fact.kind]:
+        if fact.payload is not None and fact.payload.form == payloads.SCHEMA_OF[fact.kind]:
             fields |= fact.payload.model_dump(exclude={"form"})
         for name, value in fields.items():
             content = self._field(value) if isinstance(value, str) else self._items(value)
@@ -300,6 +336,17 @@ def schema_instruction(schema: type[BaseModel]) -> str:
         "Answer with one JSON object that fits this JSON schema, and with nothing before or"
         f" after it:\n{form}"
     )
+
+
+def complete_schema(schema: type[BaseModel]) -> dict[str, Any]:
+    """Return a JSON schema in which every field is required, as strict structured output wants."""
+    form = schema.model_json_schema()
+    for part in (form, *form.get("$defs", {}).values()):
+        if "properties" in part:
+            part["required"] = list(part["properties"])
+            for field in part["properties"].values():
+                field.pop("default", None)
+    return form
 
 
 def _json_candidates(text: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ class Summarizer(Protocol):
     def observe(self, segment: Segment, *, limit_tokens: int) -> Log:
         """Write a dated log of a segment that keeps everything operational."""
 
-    def condense(self, logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
+    def condense(self, logs: Sequence[Log], former: Log, *, limit_tokens: int) -> Log:
         """Condense several logs into one: current state, decisions, changes, timeline."""
 
     def extract(self, exchange: Segment) -> list[Extract]:
@@ -45,10 +45,6 @@ class Summarizer(Protocol):
 
 
 _OFFLINE = "offline"
-_CLI = "claude-cli"
-_CLI_COMMAND = "claude"
-_CLI_FOLDER = "claude-cli"
-"""Below the home; the command runs there, where no project lies that it could read."""
 
 
 def _do_nothing() -> None:
@@ -84,7 +80,7 @@ def open_summarizer(
 
     An API key in the environment selects nothing. If the selected chat is not available, the
     offline summarizer takes its place, with a notice. `retry_policy` says how to wait for a busy
-    provider, `command` where `claude` lies.
+    provider, `command` where an agent's command lies.
     """
     if not uses_chat(settings):
         return OpenedSummarizer(offline)
@@ -103,8 +99,8 @@ def open_summarizer(
 def _open_chat_provider(settings: Settings, command: Path | None) -> Chat:
     from lore.llm.chat import LazyChat
 
-    if settings.chat_provider == _CLI:
-        return _open_cli(settings, command)
+    if settings.chat_provider.endswith("-cli"):
+        return _open_agent_cli(settings, command)
     from lore.llm.presets import resolve_provider
 
     choice = resolve_provider(settings)
@@ -126,16 +122,23 @@ def _open_chat_provider(settings: Settings, command: Path | None) -> Chat:
     return LazyChat(choice.identity, make)
 
 
-def _open_cli(settings: Settings, command: Path | None) -> Chat:
-    from lore.llm.claude_cli import DEFAULT_MODEL, ClaudeCliChat
+def _open_agent_cli(settings: Settings, command: Path | None) -> Chat:
+    from lore.llm.agent_cli import AgentCliChat
+    from lore.llm.command_table import AGENT_COMMANDS
 
-    path = command or shutil.which(_CLI_COMMAND)
+    agent = AGENT_COMMANDS[settings.chat_provider]
+    path = command or shutil.which(agent.command)
     if not path:
-        msg = "The provider 'claude-cli' needs the command claude."
-        raise ProviderUnavailable(msg, hint="Install Claude Code, or choose another provider.")
-    return ClaudeCliChat(
+        msg = f"The provider '{agent.provider}' needs the command {agent.command}."
+        raise ProviderUnavailable(msg, hint=f"Install {agent.title}, or choose another provider.")
+    model = settings.chat_model.strip() or agent.model
+    if not model:
+        msg = f"The provider '{agent.provider}' has no default model."
+        raise ProviderUnavailable(msg, hint="Set chat.model.")
+    return AgentCliChat(
+        agent,
         Path(path),
-        model=settings.chat_model.strip() or DEFAULT_MODEL,
-        folder=settings.home / _CLI_FOLDER,
+        model=model,
+        folder=settings.agent_chats,
         timeout_s=settings.chat_timeout_s,
     )

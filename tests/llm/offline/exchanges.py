@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from lore.llm.offline.extraction_rules import extract
+from lore.llm.offline.extractor import extract
 from lore.records import Extract, MessageText, Origin, Segment
 
 AT = datetime(2026, 5, 13, 12, tzinfo=UTC)

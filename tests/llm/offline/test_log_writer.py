@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from lore.records import Segment
 from lore.text import tokens
 from tests.digest.conversations import TOPICS, message_text, numbered_sentence
 from tests.fakes import NOON
+from tests.llm.fakes import log
 
 talk = st.lists(
     st.tuples(st.sampled_from(["user", "assistant", "tool", "Mara"]), st.text(max_size=400)),
@@ -163,7 +165,7 @@ def test_with_room_for_all_every_line_occurs_once():
 
 
 def test_decisions_and_changes_stand_in_sections_of_their_own_with_their_days():
-    text = OfflineSummarizer().condense(LOGS, "", limit_tokens=200).text
+    text = OfflineSummarizer().condense([log(one) for one in LOGS], log(), limit_tokens=200).text
     assert "Decisions:\n2026-05-13 user: We decided to pay for berths in advance" in text
     assert "Changes:\n2026-05-14 user: The crew switched from hemp to nylon ropes" in text
     assert [line.rstrip(":") for line in text.split("\n") if line.endswith(":")] == [
@@ -197,7 +199,109 @@ def test_greetings_headings_rules_and_code_are_left_out():
 
 def test_markup_and_request_phrases_are_stripped():
     said = "- **Could you please help me** to migrate `src/db.py` to PostgreSQL 18?"
-    assert texts(said) == ["migrate src/db.py to PostgreSQL 18?"]
+    assert texts(said) == ["migrate `src/db.py` to PostgreSQL 18?"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "`__init__.py` re-exports __all__ and src/__main__.py calls it",
+        "The parser returns Vec<T> or Option<Box<dyn Error>> for each record",
+        "--dry-run and -v are read before the config file is opened",
+        "#b5bd68 is the green of the theme, #123 is the issue about it",
+        "1.5 GB of memory are used by *args and **kwargs in call(*args, **kwargs)",
+        "Globs such as src/**/*.py and *.test.ts are matched by the watcher",
+        "`git commit -m 'a: b; c'` failed because the hook -- pre-commit -- is missing",
+        "The product `a*b*c` needs 2*n bytes with snake_case_name and _private_",
+    ],
+)
+def test_names_code_tags_flags_and_numbers_stay_to_the_byte(said: str):
+    for listed in (said, f"- {said}", f"2. {said}", f"## {said}"):
+        assert texts(listed, person=False) == [said]
+
+
+def test_markdown_emphasis_and_tags_around_a_line_are_left_out():
+    said = (
+        "<note>\n**The *red* boat** lies at `pier_4`\n"
+        "<summary>Worker 7 has finished</summary>\n</note>"
+    )
+    assert texts(said) == ["The red boat lies at `pier_4`", "Worker 7 has finished"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Option B: switch the message queue to Redis, because it is faster, and drop RabbitMQ",
+        "We could switch the message queue of the harbor to Redis, and drop RabbitMQ afterwards",
+        "Should I switch the message queue of the harbor to Redis, or should we keep RabbitMQ?",
+        "If the harbor server is slow again on Monday, we switch its message queue to Redis",
+    ],
+)
+def test_no_part_of_a_proposal_or_a_condition_stands_alone(said: str):
+    [clause] = split_clauses(said, person=False)
+    assert (clause.text, clause.is_option) == (said, True)
+    log = condense(
+        [f"2026-05-13\nassistant: {said}", "2026-05-14\nuser: The lamp is on"], "", limit_tokens=300
+    )
+    assert f"Timeline:\n2026-05-13 assistant: {said}" in log.text
+
+
+def test_the_items_of_a_list_of_options_are_marked():
+    said = (
+        "We have two options:\n- Switch the queue to Redis\n- Keep RabbitMQ with a mirror\n\n"
+        "Done today:\n- Fixed the lamp of pier 4"
+    )
+    assert texts(said, person=False) == [
+        "option: Switch the queue to Redis",
+        "option: Keep RabbitMQ with a mirror",
+        "Fixed the lamp of pier 4",
+    ]
+
+
+def retracting(*said: str) -> str:
+    talk = [message_text(i, text, voice="assistant") for i, text in enumerate(said)]
+    return observe(Segment("s", tuple(talk)), limit_tokens=400).text
+
+
+def test_what_is_taken_back_later_is_marked():
+    log = retracting(
+        "The deadlock is caused by the connection pool of the harbor server.",
+        "The lamp of pier 4 is mended.",
+        "I was wrong: the connection pool of the harbor server is not the cause of the deadlock.",
+    )
+    assert "retracted: The deadlock is caused by the connection pool" in log
+    assert log.count("retracted: ") == 1
+
+
+def test_a_change_that_is_reverted_is_marked():
+    log = retracting(
+        "I raised the timeout of the harbor server to 90 s.",
+        "That did not help, so I reverted the timeout of the harbor server.",
+    )
+    assert "retracted: I raised the timeout of the harbor server to 90 s" in log
+
+
+def test_the_current_state_is_that_of_the_last_log():
+    logs = (
+        "2026-05-13\nuser: The build is broken on main",
+        "2026-05-14\nassistant: The build is green on main now",
+    )
+    former = "Current state:\n2026-05-12 user: The build is slow"
+    text = condense(logs, former, limit_tokens=300).text
+    assert text.startswith("Current state:\n2026-05-14 assistant: The build is green on main now\n")
+    assert (
+        "Timeline:\n2026-05-12 user: The build is slow\n2026-05-13 user: The build is broken"
+        in text
+    )
+
+
+def test_a_line_that_is_retracted_in_a_later_log_is_marked_when_condensed():
+    logs = (
+        "2026-05-13\nassistant: The deadlock is caused by the connection pool of the server",
+        "2026-05-14\nassistant: I was wrong, the deadlock is not caused by the connection pool",
+    )
+    text = condense(logs, "", limit_tokens=300).text
+    assert "assistant: retracted: The deadlock is caused" in text
 
 
 def test_a_long_sentence_is_split_verbatim():

@@ -6,11 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from lore.llm import Summarizer
 from lore.llm.offline.summarizer import (
     OfflineSummarizer,
     compare_statements,
-    write_insight,
     write_overview,
 )
 from lore.records import Fragment
@@ -135,22 +133,6 @@ def test_an_overview_is_no_longer_than_can_be_read():
     assert len(write_overview(ROOT, many).split("\n")) <= 13
 
 
-def test_an_insight_names_what_is_shared_and_quotes_the_rest():
-    said = write_insight([
-        fragment("Deploys need a review"), fragment("Deploys run at noon"),
-        fragment("Deploys are logged"),
-    ])  # fmt: skip
-    assert "deploys" in said.split("\n")[0].lower()
-    assert "- Deploys run at noon" in said
-
-
-def test_fragments_without_shared_words_yield_no_insight():
-    assert (
-        write_insight([fragment("Alpha beta"), fragment("Gamma delta"), fragment("Epsilon zeta")])
-        == ""
-    )
-
-
-def test_the_offline_summarizer_is_a_summarizer():
-    summarizer: Summarizer = OfflineSummarizer()
-    assert summarizer.identity == "offline"
+def test_there_is_no_insight_without_a_chat():
+    cluster = [fragment("Deploys run at noon"), fragment("Deploys need a review")]
+    assert OfflineSummarizer().reflect(cluster) == ""

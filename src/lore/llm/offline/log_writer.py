@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from math import log1p
+from typing import NamedTuple
 
 from lore.records import Log, LogLine, MessageText, Segment
-from lore.text import instructions, sentences, tokens, words
+from lore.text import instructions, sentences, statements, tokens, words
 from lore.text.regex import PatternFile
 
 _re = PatternFile("log_writer")
@@ -34,31 +36,50 @@ _SHORT_CHARS = 25
 _IDENTIFIER = re.compile(r"[A-Za-z]*[\d_/.][\w/.:-]*\w|\w*[a-z][A-Z]\w*|[A-Z]{2,}\w*")
 
 _FILLER = _re.words("filler")
+_RETRACTION_WORDS = _re.words("retraction_words")
+
+
+OPTION_MARK, RETRACTED_MARK = "option: ", "retracted: "
+"""Before a statement that was only an option, or that was taken back later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
     """One statement, verbatim, with the weights of its search words.
 
-    `is_tool_line` marks a tool call or a line of its output.
+    `is_tool_line` marks a tool call or a line of its output, `is_option` a question, a condition or
+    a proposal.
     """
 
     text: str
     weights: dict[str, float]
     bonus: float
     is_tool_line: bool = False
+    is_option: bool = False
+
+
+class _Line(NamedTuple):
+    text: str
+    is_option: bool = False
 
 
 def split_clauses(text: str, *, person: bool) -> list[Clause]:
     """Return the statements of a message in order, without code blocks.
 
-    Tool calls are kept as commands; of their output only the lines that report a result.
+    Tool calls are kept as commands; of their output only the lines that report a result. Nothing
+    is altered inside a statement but Markdown emphasis.
     """
-    spoken, used = _split_tool_lines(text[:_READ_CHARS])
+    spoken, used = _split_tool_lines(_clip_at_space(text, _READ_CHARS))
     clauses = []
     for line in _plain_lines(spoken):
-        for sentence in sentences.split_sentences(line):
-            clauses += [_clause(piece, person=person) for piece in _split_at_joints(sentence)]
+        for sentence in sentences.split_sentences(line.text):
+            is_option = line.is_option or bool(_re.option.search(sentence))
+            pieces = [sentence] if is_option else _split_at_joints(sentence)
+            for piece in pieces:
+                clause = _clause(piece, person=person, is_option=is_option)
+                if clause and line.is_option:
+                    clause = replace(clause, text=OPTION_MARK + clause.text)
+                clauses.append(clause)
     clauses += [_clause(line, person=False, used=True) for line in used]
     return [clause for clause in clauses if clause]
 
@@ -83,25 +104,37 @@ def _split_tool_lines(text: str) -> tuple[str, list[str]]:
     return "\n".join(spoken), used
 
 
-def _plain_lines(text: str) -> list[str]:
-    plain = _re.tag.sub(" ", _re.fence.sub("\n", text))
-    lines = []
-    for line in plain.splitlines():
-        bare = _re.bullet.sub("", line, count=1).strip() if _re.bullet.match(line) else line.strip()
-        if bare and not _re.rule.fullmatch(bare):
-            plain_line = _re.markup.sub("", bare)
-            numbered = _re.numbered.match(plain_line)
-            lines.append(plain_line[numbered.end() :] if numbered else plain_line)
+def _plain_lines(text: str) -> list[_Line]:
+    """Return the lines of a message without code, rules, bullets and lone tags.
+
+    Items of a list are options if the line before the list says so.
+    """
+    lines: list[_Line] = []
+    prose = _re.fence.sub("\n", text)
+    lists_options = False
+    for line in prose.splitlines():
+        bullet = _re.bullet.match(line)
+        bare = (line[bullet.end() :] if bullet else line).strip()
+        enclosed = _re.enclosed.fullmatch(bare)
+        bare = enclosed["inner"].strip() if enclosed else bare
+        if not bare or _re.rule.fullmatch(bare) or _re.lone_tag.fullmatch(bare):
+            continue
+        plain = statements.strip_markup(bare)
+        is_item = _re.item.match(line) is not None
+        lists_options = lists_options if is_item else bool(_re.lists_options.search(plain))
+        is_option = is_item and lists_options and not _re.states_itself.match(plain)
+        lines.append(_Line(plain, is_option))
     return lines
 
 
 def _split_at_joints(sentence: str) -> list[str]:
-    """Split a long sentence at its joints; short pieces stay with their neighbour."""
+    """Split a long sentence at its joints outside code; short pieces stay with their neighbour."""
     if len(sentence) <= _SPLIT_CHARS:
         return [sentence]
+    masked = _re.ticked.sub(lambda code: "\x01" * len(code.group()), sentence)
     spans: list[tuple[int, int]] = []
     start = 0
-    for joint in (*_re.joint.finditer(sentence), None):
+    for joint in (*_re.joint.finditer(masked), None):
         end, following = (joint.start(), joint.end()) if joint else (len(sentence), 0)
         if spans and min(end - start, spans[-1][1] - spans[-1][0]) < _SHORT_CHARS:
             spans[-1] = (spans[-1][0], end)
@@ -111,27 +144,39 @@ def _split_at_joints(sentence: str) -> list[str]:
     return [sentence[begin:end] for begin, end in spans]
 
 
-def _clause(piece: str, *, person: bool, used: bool = False) -> Clause | None:
-    text = _strip_lead(_re.lead, piece.strip(" ,;-"))
-    text = _strip_lead(_re.asking, text.strip(" ,;-:"))
+def _clause(
+    piece: str, *, person: bool, used: bool = False, is_option: bool = False
+) -> Clause | None:
+    text = piece.strip(" ,;")
+    if not used:
+        text = _strip_lead(_re.asking, _strip_lead(_re.lead, text))
     if len(text) > MAX_CHARS:
-        text = text[:MAX_CHARS].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+        mark = "…?" if text.endswith("?") else "…"
+        text = _clip_at_space(text, MAX_CHARS - 1)
+        if text.count("`") % 2:
+            text = text.rpartition("`")[0]  # no half of a code span
+        text = text.rstrip(" ,;:") + mark
     weights = weigh_words(text)
     if sum(weights.values()) < MIN_WEIGHT or _re.irrelevant.search(text):
         return None
     bonus = 0.0
-    if person and instructions.find_standing(text):
+    if person and instructions.find_wishes(text):
         bonus += STANDING_BONUS
-    if _re.change.search(text):
+    if not is_option and _re.change.search(text):
         bonus += CHANGE_BONUS
     if _re.reason.search(text) or _re.wrong.search(text):
         bonus += REASON_BONUS
-    return Clause(text, weights, bonus, used)
+    return Clause(text, weights, bonus, used, is_option)
 
 
 def _strip_lead(lead: re.Pattern[str], text: str) -> str:
     match = lead.match(text)
-    return text[match.end() :].strip(" ,;-:") if match else text
+    return text[match.end() :].strip(" ,;") if match else text
+
+
+def _clip_at_space(text: str, most: int) -> str:
+    """Return the beginning of a text without a cut word; nothing if its first word is longer."""
+    return text if len(text) <= most else text[:most].rpartition(" ")[0]
 
 
 def weigh_words(text: str) -> dict[str, float]:
@@ -193,7 +238,60 @@ def _candidates(segment: Segment) -> list[_Candidate]:
         share = _voice_weight(one)
         for order, clause in enumerate(split_clauses(one.text, person=one.origin == "user")):
             candidates.append(_Candidate(place, order, clause, share))
+    voices = [segment.messages[candidate.place].voice for candidate in candidates]
+    for taken_back in find_retracted([one.clause for one in candidates], voices):
+        candidate = candidates[taken_back]
+        clause = replace(candidate.clause, text=RETRACTED_MARK + candidate.clause.text)
+        candidates[taken_back] = replace(candidate, clause=clause)
     return candidates
+
+
+_RETRACTION_DISTANCE = 40
+"""Statements back in which the one that is taken back is searched for."""
+
+_MIN_SHARED_WEIGHT, _MIN_SHARED = 3.0, 0.4
+"""The weight of shared words, and their share of the earlier statement, that name it."""
+
+_MIN_WORDS = 4
+"""A shorter statement, such as a path in a list, claims nothing that can be taken back."""
+
+
+def find_retracted(clauses: Sequence[Clause], voices: Sequence[str]) -> set[int]:
+    """Return the indexes of statements that a later one takes back, such as a reverted change.
+
+    The later one names the earlier by its words; without words of its own it means the statement
+    of the same speaker right before it.
+    """
+    retracted: set[int] = set()
+    for at, clause in enumerate(clauses):
+        if clause.is_tool_line or clause.is_option or not _re.retracts.search(clause.text):
+            continue
+        own = clause.weights.keys() - _RETRACTION_WORDS
+        earlier = range(at - 1, max(-1, at - 1 - _RETRACTION_DISTANCE), -1)
+        targets = [
+            place
+            for place in earlier
+            if not clauses[place].is_tool_line
+            and not clauses[place].is_option
+            and len(clauses[place].text.split()) >= _MIN_WORDS
+            and not _re.retracts.search(clauses[place].text)
+        ]
+        if not own:
+            target = next((one for one in targets if voices[one] == voices[at]), None)
+        else:
+            target = max(targets, key=lambda one: _shared_weight(clauses[one], own), default=None)
+            if target is not None and not _shared_weight(clauses[target], own):
+                target = None
+        if target is not None:
+            retracted.add(target)
+    return retracted
+
+
+def _shared_weight(clause: Clause, other: AbstractSet[str]) -> float:
+    """Return the weight of the words that a clause shares; 0 if that is too little to name it."""
+    shared = sum(weight for word, weight in clause.weights.items() if word in other)
+    enough = shared >= max(_MIN_SHARED_WEIGHT, _MIN_SHARED * sum(clause.weights.values()))
+    return shared if enough else 0.0
 
 
 def _voice_weight(one: MessageText) -> float:
@@ -294,9 +392,13 @@ def _segment_log(segment: Segment, chosen: list[_Candidate]) -> Log:
             day = f"{one.at:%Y-%m-%d}"
             lines.append(LogLine(day))
         parts = sorted(by_place[place], key=lambda candidate: candidate.order)
-        text = "; ".join(candidate.clause.text.rstrip(".;") for candidate in parts)
+        text = "; ".join(_without_stop(candidate.clause) for candidate in parts)
         lines.append(LogLine(f"{one.voice}: {text}", (one.ordinal,)))
     return Log(tuple(lines))
+
+
+def _without_stop(clause: Clause) -> str:
+    return clause.text if clause.is_tool_line else clause.text.removesuffix(".").removesuffix(";")
 
 
 STATE, DECISIONS, CHANGES, TIMELINE = "Current state", "Decisions", "Changes", "Timeline"
@@ -307,7 +409,7 @@ FORMER_WEIGHT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _LogLine:
     order: int
     day: str
     text: str
@@ -317,11 +419,16 @@ class _Line:
 
 
 def condense(logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
-    """Condense several logs into one within a token limit, by section and day."""
-    lines = _parse_log(former, 0, FORMER_WEIGHT)
-    for log in logs:
-        lines += _parse_log(log, len(lines), 1.0)
-    chosen = _choose_lines(lines, limit_tokens)
+    """Condense several logs into one within a token limit, by section and day.
+
+    The current state is that of the last log; what earlier ones call a state is history.
+    """
+    parsed = [_parse_log(former, FORMER_WEIGHT), *(_parse_log(log, 1.0) for log in logs)]
+    parsed = [lines for lines in parsed if lines]
+    last = _with_state(parsed.pop()) if parsed else []
+    history = [_as_history(line) for lines in parsed for line in lines]
+    lines = [replace(line, order=order) for order, line in enumerate((*history, *last))]
+    chosen = _choose_lines(_mark_retracted(lines), limit_tokens)
     condensed = _condensed_log(chosen)
     while chosen and tokens.count(condensed.text) > limit_tokens:
         chosen.remove(min(chosen, key=lambda line: _line_worth(line, set())))
@@ -329,7 +436,38 @@ def condense(logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
     return condensed
 
 
-def _condensed_log(chosen: Sequence[_Line]) -> Log:
+def _as_history(line: _LogLine) -> _LogLine:
+    return replace(line, section=TIMELINE) if line.section == STATE else line
+
+
+def _with_state(lines: list[_LogLine]) -> list[_LogLine]:
+    """Return the lines of the last log, whose last line is the state if no other one is."""
+    if any(line.section == STATE for line in lines):
+        return lines
+    return [*lines[:-1], replace(lines[-1], section=STATE)]
+
+
+def _mark_retracted(lines: Sequence[_LogLine]) -> list[_LogLine]:
+    """Mark lines of one statement that a later line takes back."""
+    clauses = [
+        Clause(line.text, line.weights, 0.0, is_option="; " in line.text or _is_marked(line.text))
+        for line in lines
+    ]
+    voices = [line.text.partition(": ")[0] for line in lines]
+    marked = list(lines)
+    for place in find_retracted(clauses, voices):
+        voice, _, text = lines[place].text.partition(": ")
+        marked[place] = replace(
+            lines[place], text=f"{voice}: {RETRACTED_MARK}{text}", section=TIMELINE
+        )
+    return marked
+
+
+def _is_marked(text: str) -> bool:
+    return text.partition(": ")[2].startswith((OPTION_MARK, RETRACTED_MARK))
+
+
+def _condensed_log(chosen: Sequence[_LogLine]) -> Log:
     lines: list[LogLine] = []
     for section in SECTIONS:
         inside = [line for line in chosen if line.section == section]
@@ -339,9 +477,9 @@ def _condensed_log(chosen: Sequence[_Line]) -> Log:
     return Log(tuple(lines))
 
 
-def _parse_log(log: str, start: int, share: float) -> list[_Line]:
+def _parse_log(log: str, share: float) -> list[_LogLine]:
     """Parse the lines of a log with their days, and of a condensed log with their sections."""
-    lines: list[_Line] = []
+    lines: list[_LogLine] = []
     day, section = "", ""
     for text in log.splitlines():
         if text.rstrip(":") in SECTIONS:
@@ -352,19 +490,26 @@ def _parse_log(log: str, start: int, share: float) -> list[_Line]:
             dated = _re.dated.fullmatch(text)
             own, body = (dated[1], dated[2]) if dated else (day, text)
             kind = section or _section_of(body)
-            lines.append(_Line(start + len(lines), own, body, kind, weigh_words(body), share))
+            lines.append(_LogLine(0, own, body, kind, weigh_words(body), share))
     return lines
 
 
-def _section_of(text: str) -> str:
-    if _re.changed.search(text):
+def _section_of(line: str) -> str:
+    """Return the section of a line by its statements, without options and what was taken back."""
+    text = line.partition(": ")[2] or line
+    stated = [
+        part
+        for part in text.split("; ")
+        if not part.startswith((OPTION_MARK, RETRACTED_MARK)) and not _re.option.search(part)
+    ]
+    if any(_re.changed.search(part) for part in stated):
         return CHANGES
-    if _re.decided.search(text) or instructions.find_standing(text.partition(": ")[2] or text):
+    if any(_re.decided.search(part) or instructions.find_wishes(part) for part in stated):
         return DECISIONS
-    return STATE if _re.states.search(text) and not text.endswith("?") else TIMELINE
+    return STATE if any(_re.states.search(part) for part in stated) else TIMELINE
 
 
-def _choose_lines(lines: Sequence[_Line], limit_tokens: int) -> list[_Line]:
+def _choose_lines(lines: Sequence[_LogLine], limit_tokens: int) -> list[_LogLine]:
     """Choose lines greedily by value while they fit the limit; return them in order."""
     tokens_left = float(limit_tokens - 12)
     used_words: set[str] = set()
@@ -389,7 +534,7 @@ _COST_POWER: float = 0.8
 """A compromise: value per token prefers scraps, value alone prefers long lines."""
 
 
-def _line_worth(line: _Line, used_words: set[str]) -> float:
+def _line_worth(line: _LogLine, used_words: set[str]) -> float:
     """Return the value of a line per cost; words that are in the log already add little."""
     new = sum(
         weight * (0.3 if word in used_words else 1.0) for word, weight in line.weights.items()
@@ -400,5 +545,5 @@ def _line_worth(line: _Line, used_words: set[str]) -> float:
     return worth
 
 
-def _line_cost(line: _Line) -> float:
+def _line_cost(line: _LogLine) -> float:
     return tokens.count(line.text) + _DATE_TOKENS

@@ -1,22 +1,16 @@
-"""Rules about single sentences that the extraction from users and agents shares."""
+"""Rules about single sentences: what a statement replaces or sets, and what is withdrawn later."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from lore.records import FragmentKind
+from lore.records import ROLES, FragmentKind, MessageText
+from lore.text import entities, instructions, words
 from lore.text.regex import PatternFile
 
 _re = PatternFile("sentence_rules")
-
-HIGH, MEDIUM, LOW = 0.9, 0.5, 0.2
-"""The three importances of the specification."""
-
-MIN_CHARS, MAX_CHARS = 24, 420
-"""A shorter sentence says too little alone, a longer one is an essay."""
-
-MIN_WORDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +26,14 @@ class Finding:
     corrects: str = ""
 
 
-def has_statement_length(text: str) -> bool:
-    """Return whether a sentence has the length of a statement."""
-    return MIN_CHARS <= len(text) <= MAX_CHARS and len(text.split()) >= MIN_WORDS
-
-
 def parse_tool_calls(text: str) -> list[tuple[str, str]]:
     """Return the tool calls in a message, each with the tool's name and its input."""
     return [(name, argument) for name, argument in _re.call.findall(text)]
 
 
-def strip_tool_calls(text: str) -> str:
-    """Return the prose of a message, without tool calls."""
-    return _re.call.sub("\n", text)
-
-
-def is_command(sentence: str) -> bool:
-    """Return whether a sentence is a command to the agent."""
-    return bool(_re.command.match(_re.purpose.sub("", sentence)))
+def strip_inserted(text: str, *, is_agent: bool) -> str:
+    """Return what someone wrote: without tool calls, or without text that programs inserted."""
+    return (_re.call if is_agent else _re.pasted).sub("\n", text)
 
 
 _REPLACED = (
@@ -68,9 +52,12 @@ def replaced_value(statement: str) -> str:
     return ""
 
 
-def states_change(statement: str) -> bool:
-    """Return whether a statement says that something changed."""
-    return bool(_re.changed.search(statement)) or bool(replaced_value(statement))
+def replaced_by(text: str) -> str:
+    """Return what a statement says is no longer so; empty if there is nothing."""
+    withdrawal = instructions.find_withdrawal(text)
+    if withdrawal:
+        return withdrawal.withdrawn
+    return replaced_value(text)
 
 
 def decision_payload(text: str) -> dict[str, Any]:
@@ -84,26 +71,59 @@ def decision_payload(text: str) -> dict[str, Any]:
     }
 
 
-class Setting(NamedTuple):
-    """A setting, its value and its location."""
-
-    name: str
-    value: str
-    location: str
-
-
-def find_setting(sentence: str) -> Setting | None:
-    """Return the setting that a sentence assigns a value; None if there are several."""
+def config_payload(sentence: str) -> dict[str, str]:
+    """Return the one setting that a sentence gives a value; empty if there is none or several."""
     matches = list(_re.constant.finditer(sentence))
-    if len(matches) != 1 or _re.hypothetical.search(sentence):
-        return None
-    one = matches[0]
+    if len(matches) != 1:
+        return {}
+    one = matches[0].groupdict()
     name = one["inner"] or one["setting"] or one["set"]
     value = (one["inner_value"] or one["value"] or one["set_value"]).strip('`"')
     place = _re.place.search(sentence)
-    return Setting(name, value, place[1] if place else "")
+    return {"setting": name, "value": value, **({"location": place[1]} if place else {})}
 
 
-def strip_commit_hash(sentence: str) -> str:
-    """Return a sentence without the commit hash that it reports."""
-    return _re.commit.sub("", sentence)
+def command_payload(text: str) -> dict[str, str]:
+    """Return the command that a sentence names and what it is for, as far as it says that."""
+    command, trigger = _re.command.search(text), _re.trigger.search(text)
+    return {
+        **({"command": command[1]} if command else {}),
+        **({"trigger": (trigger[1] or trigger[2]).strip()} if trigger else {}),
+    }
+
+
+def with_speaker(one: MessageText, text: str) -> str:
+    """Return a statement with its speaker's name, and with its day if it says 'yesterday'."""
+    day = f"{one.at.day} {one.at:%B %Y}"
+    if one.voice not in ROLES:
+        return (
+            f"{one.voice} ({day}): {text}"
+            if entities.has_relative_date(text)
+            else (f"{one.voice}: {text}")
+        )
+    return f"{text} (said on {day})" if _re.by_day.search(text) else text
+
+
+MIN_SHARED_NAMES, MIN_SHARED_WORDS = 0.5, 2
+"""A message is about a claim with this share of its names, or with so many of its words."""
+
+
+def is_withdrawn(claim: str, after: Sequence[MessageText]) -> bool:
+    """Return whether the user doubts a claim next, or the agent says later that it was wrong."""
+    names = {name.strip("`()") for name in entities.identifiers(claim)}
+    reply = next((one for one in after if one.voice not in ("assistant", "tool", "system")), None)
+    if reply and _re.doubted.search(reply.text) and _is_about(claim, reply.text):
+        return True
+    return any(
+        sum(name in one.text for name in names) >= MIN_SHARED_NAMES * len(names)
+        for one in after
+        if names and one.voice == "assistant" and _re.withdrawn.search(one.text)
+    )
+
+
+def _is_about(claim: str, doubt: str) -> bool:
+    one, other = (
+        {words.stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
+        for text in (claim, doubt)
+    )
+    return len(one & other) >= MIN_SHARED_WORDS

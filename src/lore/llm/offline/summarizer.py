@@ -1,13 +1,12 @@
-"""The offline summarizer: summaries, insights and verdicts by rules and the embedder alone."""
+"""The offline summarizer: what to keep, logs, overviews and verdicts without a chat."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lore.llm.offline import extraction_rules, log_writer
-from lore.llm.offline.extraction_rules import Embed
+from lore.llm.offline import extractor, log_writer
+from lore.llm.offline.statement_classifier import Embed, StatementClassifier
 from lore.records import Extract, Fragment, Log, Segment, Verdict
 from lore.text import entities, sentences, words
 from lore.text.regex import PatternFile
@@ -43,41 +42,6 @@ def write_overview(root: Fragment, children: Sequence[Fragment]) -> str:
 
 def _covers(other: set[str], line_words: set[str]) -> bool:
     return len(line_words & other) >= _ALIKE * len(line_words)
-
-
-_MAX_SHARED = 6
-_INSIGHT_LINE_CHARS = 160
-_MIN_WORD_CHARS = 4
-"""Shorter words that are no names do not carry a topic."""
-
-
-def write_insight(cluster: Sequence[Fragment]) -> str:
-    """Return what most of a cluster share and what each adds; empty if nothing is shared."""
-    shared = _shared_words(cluster)
-    if not shared:
-        return ""
-    lines = dict.fromkeys(
-        sentences.one_line(one.summary or sentences.summary(one.content), _INSIGHT_LINE_CHARS)
-        for one in sorted(cluster, key=lambda one: (-one.importance, one.created_at))
-    )
-    head = f"{len(cluster)} things known of {', '.join(shared)} belong together:"
-    return "\n".join([head, *(f"- {line}" for line in lines)])
-
-
-def _shared_words(cluster: Sequence[Fragment]) -> list[str]:
-    """Return the names and words that at least half of the cluster have, most common first."""
-    counts: Counter[str] = Counter()
-    for one in cluster:
-        text = f"{one.summary}\n{one.content}"
-        plain = (word for word in words.search_terms(text) if len(word) >= _MIN_WORD_CHARS)
-        counts.update({*entities.extract_names(text), *plain})
-    least = max(2, (len(cluster) + 1) // 2)
-    ranked = sorted((-count, word) for word, count in counts.items() if count >= least)
-    chosen: list[str] = []
-    for _, word in ranked:
-        if not any(word in other or other in word for other in chosen):
-            chosen.append(word)
-    return chosen[:_MAX_SHARED]
 
 
 _MIN_SHARED = 0.5
@@ -218,35 +182,49 @@ def _names(text: str) -> frozenset[str]:
 
 
 class OfflineSummarizer:
-    """The rule-based summarizer; without `embed`, it compares words."""
+    """The summarizer without a chat; without `embed` it compares words.
+
+    `encoder` names the model of `embed`; `classifier` takes the place of the shipped one.
+    """
 
     @property
     def identity(self) -> str:
         """Return `offline`."""
         return "offline"
 
-    def __init__(self, embed: Embed | None = None) -> None:
+    def __init__(
+        self,
+        embed: Embed | None = None,
+        *,
+        encoder: str = "",
+        classifier: StatementClassifier | None = None,
+    ) -> None:
         self._embed = embed
+        self._encoder = encoder
+        self._classifier = classifier
 
     def observe(self, segment: Segment, *, limit_tokens: int) -> Log:
         """Write a dated log of a segment that keeps everything operational."""
         return log_writer.observe(segment, limit_tokens=limit_tokens)
 
-    def condense(self, logs: Sequence[str], former: str, *, limit_tokens: int) -> Log:
+    def condense(self, logs: Sequence[Log], former: Log, *, limit_tokens: int) -> Log:
         """Condense several logs into one: current state, decisions, changes, timeline."""
-        return log_writer.condense(logs, former, limit_tokens=limit_tokens)
+        texts = [log.text for log in logs]
+        return log_writer.condense(texts, former.text, limit_tokens=limit_tokens)
 
     def extract(self, exchange: Segment) -> list[Extract]:
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
-        return extraction_rules.extract(exchange, embed=self._embed)
+        return extractor.extract(
+            exchange, embed=self._embed, encoder=self._encoder, classifier=self._classifier
+        )
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
         """Return a new text for a root whose children changed."""
         return write_overview(root, children)
 
-    def reflect(self, cluster: Sequence[Fragment]) -> str:
-        """Return the insight that several linked roots yield together; empty if there is none."""
-        return write_insight(cluster)
+    def reflect(self, cluster: Sequence[Fragment]) -> str:  # noqa: ARG002 - the protocol
+        """Return nothing: an insight needs a chat, and a list of what is known is none."""
+        return ""
 
     def judge(self, pairs: Sequence[tuple[Fragment, Fragment]]) -> list[Verdict]:
         """Return for each pair (older, newer) what the newer one does to the older."""

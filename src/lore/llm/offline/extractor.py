@@ -1,0 +1,360 @@
+"""Extract knowledge from an exchange: statements that the classifier keeps, and tool traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.llm.offline import sentence_rules, tool_evidence
+from lore.llm.offline.sentence_rules import Finding
+from lore.llm.offline.statement_classifier import (
+    Embed,
+    Score,
+    SpokenStatement,
+    StatementClassifier,
+    Turn,
+    describe_message,
+    shipped_classifier,
+)
+from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, FragmentKind, MessageText, Segment
+from lore.text import entities, goals, instructions, sentences, statements, words
+from lore.text.statements import Statement, is_whole, stands_alone
+
+WORK_THRESHOLD, TALK_THRESHOLD = 0.7, 0.85
+"""A statement is kept from this probability on that it is worth keeping.
+
+`benchmarks/train_statements.py` prints precision and recall on projects that were left out. In talk
+two of three statements are worth something to somebody; the threshold is higher there.
+"""
+
+JOINED_THRESHOLD = 0.5
+"""Enough at work for a sentence right after one that is kept: a fix after its cause, a reason."""
+
+MAX_FACTS = 10
+"""Statements per exchange, as specified."""
+
+MIN_WORDS, MAX_CHARS, MAX_JOINED_CHARS = 4, 600, 900
+"""Shorter sentences say too little alone, longer ones are documents."""
+
+MAX_LEAD_CHARS = 240
+"""A longer sentence before a list or a reference is not repeated with it."""
+
+MAX_OWN_CHARS = 700
+"""A longer message of a user holds a pasted plan or review: nothing in it is a lasting rule."""
+
+WISH_IMPORTANCE, RULE_IMPORTANCE = 0.3, 0.6
+"""The labels have too few wishes ('I prefer tabs') to learn them; chosen by hand. The least
+importance of a person's wishes, and of rules and changes: up to half as much again if new."""
+
+KEYWORDS, SYMPTOM_CHARS = 8, 200
+
+NEAR_COSINE, NEAR_WORDS = 0.45, 0.3
+"""From here on two statements of one exchange have the same topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A statement of a message, with the sentence before it, whatever block that stands in."""
+
+    message: MessageText
+    statement: Statement
+    spoken: SpokenStatement
+    number: int
+
+
+def extract(
+    exchange: Segment,
+    *,
+    embed: Embed | None = None,
+    encoder: str = "",
+    classifier: StatementClassifier | None = None,
+) -> list[Extract]:
+    """Return the knowledge in an exchange that is worth keeping, broad before specific.
+
+    `encoder` names the model of `embed`: the classifier only reads vectors of its own encoder.
+    """
+    messages = [one for one in exchange.messages if not goals.is_repeated(one.text)]
+    classifier = classifier or shipped_classifier()
+    usable = embed if encoder == classifier.encoder else None
+    chosen = _choose(messages, classifier, usable)
+    findings = _deduplicate([
+        *_find_statements(chosen, messages, exchange.later),
+        *tool_evidence.find_evidence(_filter_trusted(messages), _filter_trusted(exchange.later)),
+    ])
+    best = sorted(findings, key=lambda one: -one.score)[:MAX_FACTS]
+    selected = [one for one in findings if one in best]
+    groups = group_by_topic([one.text for one in selected], embed)
+    return [_build_extract(selected[root], [selected[i] for i in below]) for root, below in groups]
+
+
+_Chosen = list[tuple[_Candidate, Score]]
+
+
+def _choose(
+    messages: Sequence[MessageText], classifier: StatementClassifier, embed: Embed | None
+) -> _Chosen:
+    """Return the statements that are worth keeping, with their scores."""
+    candidates = list(_candidates(messages))
+    at_work = tool_evidence.is_work_session(messages)
+    scores = classifier.score([one.spoken for one in candidates], embed, at_work=at_work)
+    threshold = WORK_THRESHOLD if at_work else TALK_THRESHOLD
+    joined = JOINED_THRESHOLD if at_work else TALK_THRESHOLD
+    chosen: _Chosen = []
+    for one, score in zip(candidates, map(_by_rule, candidates, scores), strict=True):
+        is_next = bool(chosen) and _belongs(chosen[-1:], one)
+        if score.worth >= (joined if is_next else threshold):
+            chosen.append((one, score))
+    return chosen
+
+
+def _filter_trusted(messages: Sequence[MessageText]) -> list[MessageText]:
+    """Return the messages without those of untrusted origins; tool messages stay."""
+    return [one for one in messages if one.voice == "tool" or TRUST[one.origin] >= UNASKED_TRUST]
+
+
+def _find_statements(
+    chosen: _Chosen, messages: Sequence[MessageText], later: Sequence[MessageText]
+) -> Iterator[Finding]:
+    """Yield what people and agents said that is worth keeping, neighbours joined."""
+    for group in _join_neighbours(chosen):
+        finding = _finding(group, messages)
+        ordinal = group[0][0].message.ordinal
+        after = [one for one in (*messages, *later) if one.ordinal > ordinal]
+        if finding and not sentence_rules.is_withdrawn(finding.text, _filter_trusted(after)):
+            yield finding
+
+
+def _candidates(messages: Sequence[MessageText]) -> Iterator[_Candidate]:
+    """Yield the statements that may be worth keeping; questions and leads never are."""
+    turns: list[Turn] = []
+    spoken: list[tuple[MessageText, str, int]] = []
+    for one in messages:
+        text = sentence_rules.strip_inserted(one.text, is_agent=one.voice == "assistant")
+        if one.voice == "tool":
+            turns.append("result")
+            continue
+        if text.strip():
+            spoken.append((one, text, len(turns)))
+            turns.append("assistant" if one.voice == "assistant" else "user")
+        turns += ["call"] * len(sentence_rules.parse_tool_calls(one.text))
+    for one, text, at in spoken:
+        if one.voice == "system" or TRUST[one.origin] < UNASKED_TRUST:
+            continue
+        around = describe_message(text, turns, at)
+        yield from _candidates_of(one, text, around)
+
+
+def _candidates_of(one: MessageText, text: str, around: tuple[float, ...]) -> Iterator[_Candidate]:
+    is_agent = one.voice == "assistant"
+    parts = statements.split_statements(text, by_line=not is_agent)
+    before = ""
+    for place, part in enumerate(parts):
+        spoken = SpokenStatement(
+            part.text, part.before or part.lead or part.heading or before, not is_agent,
+            one.voice not in ROLES, place, len(parts), part.is_item, around,
+        )  # fmt: skip
+        before = part.text
+        if _may_be_kept(part.text):
+            yield _Candidate(one, part, spoken, place)
+
+
+_PUNCTUATION = ".,;:!?()[]\"'“”’…–—"
+
+
+def _may_be_kept(text: str) -> bool:
+    return (
+        len(text) <= MAX_CHARS
+        and len(text.split()) >= MIN_WORDS
+        and not text.endswith(("?", ":"))
+        and sum(word.strip(_PUNCTUATION).isalpha() for word in text.split()) >= MIN_WORDS
+        and is_whole(text)
+    )
+
+
+def _by_rule(one: _Candidate, score: Score) -> Score:
+    """Return the score of a statement, or of what is kept whatever the classifier says.
+
+    A person's lasting rule, its withdrawal, a wish, and a statement of what replaces what. All
+    preferences have the form of one, because they may be given to agents as instructions.
+    """
+    text, size = one.statement.text, len(one.message.text)
+    is_wish = one.spoken.is_user and instructions.is_wish(text)
+    if score.kind == "preference" and not is_wish:
+        score = score._replace(kind="decision")
+    if not one.spoken.is_user or size > MAX_OWN_CHARS:
+        return score
+    if instructions.find_paired_withdrawal(text) or (
+        instructions.judge_sentence(text, message_chars=size) != "passing"
+    ):
+        return Score("preference", 1.0, max(score.importance, RULE_IMPORTANCE))
+    if is_wish and stands_alone(text):
+        return Score("preference", 1.0, max(score.importance, WISH_IMPORTANCE))
+    if sentence_rules.replaced_by(text):
+        return Score("decision", 1.0, max(score.importance, RULE_IMPORTANCE))
+    return score
+
+
+def _join_neighbours(chosen: _Chosen) -> Iterator[_Chosen]:
+    """Yield statements that belong together: a cause and its fix, a decision and its reason."""
+    group: _Chosen = []
+    for one in chosen:
+        rules = {score.kind for _, score in (*group, one)} & {"preference"}
+        if group and (rules or not _belongs(group, one[0])):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _belongs(group: _Chosen, one: _Candidate) -> bool:
+    last = group[-1][0]
+    size = sum(len(other.statement.text) + 1 for other, _ in group) + len(one.statement.text)
+    if one.message.id != last.message.id or one.number != last.number + 1 or size > MAX_CHARS:
+        return False
+    if one.statement.is_item and last.statement.is_item:
+        return bool(one.statement.lead) and one.statement.lead == last.statement.lead
+    return one.statement.before == last.statement.text or (
+        last.statement.text == one.statement.lead
+    )
+
+
+def _finding(group: _Chosen, messages: Sequence[MessageText]) -> Finding | None:
+    """Return the finding of statements that belong together; None if they do not stand alone."""
+    text = _complete(group)
+    if not text:
+        return None
+    first = group[0][0]
+    best = max(group, key=lambda pair: pair[1].importance)[1]
+    kinds = {score.kind for _, score in group}
+    kind: FragmentKind = "bug_fix" if "bug_fix" in kinds and len(group) > 1 else best.kind
+    own_sentences = [one.statement.text for one, _ in group]
+    symptom, source = _symptom(messages, first, text) if kind == "bug_fix" else ("", "")
+    kind, payload = _payload(kind, text, own_sentences, symptom)
+    if first.spoken.is_user:
+        text = sentence_rules.with_speaker(first.message, text)
+    corrects = sentence_rules.replaced_by(" ".join(own_sentences)) if first.spoken.is_user else ""
+    sources = tuple(filter(None, (first.message.id, source)))
+    return Finding(text, kind, best.importance, best.worth, sources, payload, corrects)
+
+
+def _complete(group: _Chosen) -> str:
+    """Return the text of statements with the words that they need to stand alone."""
+    first = group[0][0]
+    head = first.statement
+    if head.is_item and len(group) > 1:
+        text = "\n".join(f"- {one.statement.text}" for one, _ in group)
+        joint = "\n"
+    else:
+        text, joint = " ".join(one.statement.text for one, _ in group), " "
+        text = statements.strip_opening(text) if first.spoken.is_user else text
+    needs = not stands_alone(head.text) and not sentence_rules.replaced_by(head.text)
+    lead = head.lead if head.is_item else ""
+    before = lead or (head.before if needs else "")
+    if not before and head.is_item and head.heading:
+        before = f"{head.heading}:"
+    if needs and not before:
+        before = first.spoken.before
+    if before and len(before) <= MAX_LEAD_CHARS and not before.endswith("?"):
+        text = f"{before}{joint}{text}"
+        needs = needs and not stands_alone(before)
+    return "" if needs or len(text) > MAX_JOINED_CHARS else text
+
+
+def _symptom(messages: Sequence[MessageText], one: _Candidate, text: str) -> tuple[str, str]:
+    """Return what went wrong before a fix, and the message that says so.
+
+    An error of a tool that names the same thing, or what the person last reported, if it is short.
+    """
+    at = one.message.ordinal
+    error, source = tool_evidence.find_error(messages, at)
+    names = (name.strip("`()").lower() for name in entities.identifiers(text))
+    if error and any(name in error.lower() for name in names):
+        return error, source
+    asked = [m for m in messages if m.voice == "user" and m.ordinal < at]
+    if not one.spoken.is_user and asked and len(asked[-1].text) <= MAX_OWN_CHARS:
+        return sentences.one_line(asked[-1].text, SYMPTOM_CHARS), asked[-1].id
+    return "", ""
+
+
+def _payload(
+    kind: FragmentKind, text: str, own_sentences: Sequence[str], symptom: str
+) -> tuple[FragmentKind, dict[str, Any]]:
+    """Return the payload of a statement, and the kind whose fields it can fill."""
+    if kind in ("decision", "architecture"):
+        return kind, sentence_rules.decision_payload(text)
+    if kind == "config":
+        setting = sentence_rules.config_payload(text)
+        return ("config", setting) if setting else ("fact", {})
+    if kind == "workflow":
+        return kind, sentence_rules.command_payload(text)
+    if kind == "bug_fix":
+        cause = {"root_cause": own_sentences[0]} if len(own_sentences) > 1 else {}
+        return kind, {
+            "symptom": symptom or own_sentences[0],
+            "solution": own_sentences[-1],
+            **cause,
+        }
+    return kind, {}
+
+
+def group_by_topic(texts: Sequence[str], embed: Embed | None) -> list[tuple[int, list[int]]]:
+    """Return roots with their children: each root is the statement nearest to most of its group."""
+    near = _similarity_matrix(texts, embed) >= (NEAR_COSINE if embed else NEAR_WORDS)
+    ungrouped = list(range(len(texts)))
+    groups: list[tuple[int, list[int]]] = []
+    while ungrouped:
+        root = max(ungrouped, key=lambda i: (int(near[i, ungrouped].sum()), -i))
+        below = [i for i in ungrouped if i != root and near[root, i]]
+        groups.append((root, below))
+        ungrouped = [i for i in ungrouped if i != root and i not in below]
+    return sorted(groups, key=lambda tree: min(tree[0], *tree[1], tree[0]))
+
+
+def _similarity_matrix(texts: Sequence[str], embed: Embed | None) -> NDArray[np.float32]:
+    if embed is not None and len(texts) > 1:
+        rows = embed(texts)
+        near: NDArray[np.float32] = rows @ rows.T
+        return near
+    word_sets = [set(words.split(text)) - words.STOP_WORDS for text in texts]
+    overlaps = [[overlap(one, other) for other in word_sets] for one in word_sets]
+    return np.array(overlaps, np.float32).reshape(len(texts), len(texts))
+
+
+def overlap(one: set[str], other: set[str]) -> float:
+    """Return the share of words that two texts have in common."""
+    both = one | other
+    return len(one & other) / len(both) if both else 0.0
+
+
+def _deduplicate(findings: Sequence[Finding]) -> list[Finding]:
+    distinct: list[Finding] = []
+    known_words: list[frozenset[str]] = []
+    for one in findings:
+        word_set = frozenset(words.split(one.text))
+        if word_set not in known_words:
+            known_words.append(word_set)
+            distinct.append(one)
+    return distinct
+
+
+BRIEF_CHARS = 40
+"""A shorter first sentence is no summary: the next one is added."""
+
+
+def _build_extract(one: Finding, below: Sequence[Finding]) -> Extract:
+    first = sentences.summary(one.text)
+    summary = (
+        first
+        if len(first) >= BRIEF_CHARS
+        else sentences.one_line(one.text, sentences.SUMMARY_CHARS)
+    )
+    keywords = list(entities.identifiers(one.text)[:KEYWORDS])
+    payload = {"summary": summary, "keywords": keywords, **one.payload}
+    children = tuple(_build_extract(child, []) for child in below)
+    return Extract(one.text, summary, one.kind, one.importance, one.sources, payload,
+                   one.corrects, children=children)  # fmt: skip

@@ -1,0 +1,207 @@
+"""A small trained classifier of statements: what kind of knowledge each is, and its worth."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore.records import FragmentKind
+from lore.text.regex import compile_lazy
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+Rows = NDArray[np.float32]
+
+WEIGHTS = Path(__file__).parents[2] / "data" / "statements.npz"
+"""Made by `benchmarks/train_statements.py`, which also measures it on projects left out."""
+
+KINDS: tuple[FragmentKind, ...] = (
+    "decision", "preference", "fact", "config", "workflow", "bug_fix", "architecture",
+)  # fmt: skip
+
+
+Turn = Literal["user", "assistant", "call", "result"]
+"""What follows one another in a session: what was said, and tool traffic."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenStatement:
+    """A statement where it was said.
+
+    It is number `place` of `count` in its message, after the sentence `before`. `around` describes
+    the message and its place among the turns: see `describe_message`.
+    """
+
+    text: str
+    before: str = ""
+    is_user: bool = False
+    is_named: bool = False
+    place: int = 0
+    count: int = 1
+    is_item: bool = False
+    around: tuple[float, ...] = ()
+
+
+class Score(NamedTuple):
+    """What the classifier says of a statement.
+
+    `worth` is the probability that it is worth keeping, `importance` its grade from 0 to 1.
+    """
+
+    kind: FragmentKind
+    worth: float
+    importance: float
+
+
+Use = Literal["person", "agent", "talk"]
+USES: tuple[Use, ...] = ("person", "agent", "talk")
+"""Each has weights of its own: people and agents at work, and all that is no work."""
+
+
+def statement_use(one: SpokenStatement, *, at_work: bool) -> Use:
+    """Return whose weights score a statement."""
+    if not at_work:
+        return "talk"
+    return "person" if one.is_user else "agent"
+
+
+NEAR_TURNS = 6
+"""Turns before and after a message whose share of tool traffic is a feature."""
+
+
+def describe_message(text: str, turns: Sequence[Turn], at: int) -> tuple[float, ...]:
+    """Return features of a message: its form, and the tool traffic and requests around it."""
+    following = turns[at + 1] if at + 1 < len(turns) else "user"
+    preceding = turns[at - 1] if at else "user"
+    near = turns[max(0, at - NEAR_TURNS) : at + NEAR_TURNS + 1]
+    remaining = next((i for i, turn in enumerate(turns[at + 1 :]) if turn == "user"), None)
+    remaining = len(turns) - at - 1 if remaining is None else remaining
+    items = text.count("\n- ") + text.count("\n* ")
+    return (
+        float(following == "call"), float(following == "user"), float(following == "assistant"),
+        float(preceding == "result"), float(preceding == "user"), float(preceding == "assistant"),
+        sum(turn in ("call", "result") for turn in near) / (2 * NEAR_TURNS),
+        math.log1p(remaining) / 4, math.log1p(len(text)) / 10, float("```" in text),
+        float("\n#" in text or text.startswith("#")), float(text.count("\n|") > 1),
+        math.log1p(items) / 3,
+    )  # fmt: skip
+
+
+_CODE = compile_lazy(r"`[^`\n]+`")
+_PATH = compile_lazy(r"[\w-]+[./][\w./-]{2,}")
+_NAME = compile_lazy(r"(?<=\w )[A-Z][a-z]+|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b")
+_MARKERS = (
+    compile_lazy(r"\d"),
+    compile_lazy(r"\b(?:I|I'm|I'll|I've|my|me)\b"),
+    compile_lazy(r"\b(?:we|our|us|we're|we've)\b", re.IGNORECASE),
+    compile_lazy(r"\b(?:you|your)\b", re.IGNORECASE),
+    compile_lazy(r"^\W*(?:let me|now|next|i'll|let's|i'm|i will|first)\b", re.IGNORECASE),
+    compile_lazy(r"\b(?:will|going to|should|would)\b", re.IGNORECASE),
+    compile_lazy(r"\b(?:might|may|could|maybe|perhaps|seems?|probably|think)\b", re.IGNORECASE),
+    compile_lazy(r"\b(?:because|since|so that|due to|therefore|caused?|reason)\b", re.IGNORECASE),
+    compile_lazy(r"\b(?:instead|rather than|no longer|not|never|don't|only)\b", re.IGNORECASE),
+    compile_lazy(r"\b(?:always|must|never|every|prefer|want)\b", re.IGNORECASE),
+    compile_lazy(r"\b(?:was|were|had|did|been|fixed|added|removed|changed|\w+ed)\b"),
+    compile_lazy(r"\b(?:is|are|has|uses|needs|requires?|defaults?)\b"),
+    compile_lazy(r"\b(?:fix|bug|error|fails?|failed|crash\w*|issue|problem|root)\b", re.IGNORECASE),
+    compile_lazy(r"\b(?:tests?|lint|build|commit\w*|pass\w*|green|done|ready)\b", re.IGNORECASE),
+    compile_lazy(r"→|->|=>|[=<>]"),
+    compile_lazy(r"^\W*(?:this|that|it|these|those|they|he|she|there|both)\b", re.IGNORECASE),
+    compile_lazy(r"^(?:ok\w*|yes|no|good|great|thanks?|perfect|sure)\b", re.IGNORECASE),
+    compile_lazy(r"^[a-z]"),
+    compile_lazy(r"^\W*(?:`[^`]+`|[\w ]{2,40}):\s"),
+    compile_lazy(r"\([^)]*\)"),
+    compile_lazy(r"—|–| - |;"),
+)
+"""Cheap marks of speaker, tense, plan, guess, reason, order and state."""
+
+
+def plain_features(one: SpokenStatement) -> list[float]:
+    """Return the features of a statement that need no vector."""
+    text, before = one.text, one.before
+    word_count = len(text.split())
+    code = len(_CODE.findall(text))
+    length = math.log1p(word_count) / 4
+    return [
+        float(one.is_user), float(one.is_named),
+        float(one.place == 0), one.place / max(1, one.count - 1),
+        float(one.place == one.count - 1), math.log1p(one.count) / 4,
+        length, length * length, float(word_count < 5), float(word_count < 9),
+        float(word_count > 40), float(code > 0), min(code, 5) / 5,
+        float(bool(_PATH.search(text))), min(len(_NAME.findall(text)), 6) / 6,
+        float(text.endswith("?")), float(text.endswith(":")), float("?" in text),
+        float(one.is_item), float(one.is_item and one.is_user), float(not before),
+        float(before.endswith(":")), float(before.endswith("?")),
+        *(float(bool(mark.search(text))) for mark in _MARKERS),
+        *(float(one.is_user and bool(mark.search(text))) for mark in _MARKERS[:12]),
+        *one.around,
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A linear layer over scaled features: one output for worth, and one for each kind."""
+
+    mean: Rows
+    scale: Rows
+    weights: Rows
+    link: Rows
+    grades: Rows
+
+    def __call__(self, plain: Rows, vectors: Rows | None) -> tuple[Rows, Rows, Rows]:
+        """Return worth, importance and the outputs of the kinds."""
+        rows = (plain - self.mean) * self.scale
+        parts = [rows] if vectors is None else [vectors, rows]
+        out = np.hstack([*parts, np.ones((len(rows), 1), np.float32)]) @ self.weights
+        worth = 1 / (1 + np.exp(-(self.link[0] * out[:, 0] + self.link[1])))
+        importance = np.interp(out[:, 0], self.grades[0], self.grades[1])
+        return worth, importance, out[:, 1:]
+
+
+class StatementClassifier:
+    """Scores statements with the vectors of the encoder that it was trained on, or without any."""
+
+    def __init__(self, path: Path = WEIGHTS) -> None:
+        with np.load(path) as stored:
+            self.encoder = str(stored["encoder"])
+            self._heads = {
+                (use, has_vectors): _Head(
+                    *(stored[f"{use}_{form}_{field.name}"] for field in fields(_Head))
+                )
+                for use in USES
+                for has_vectors, form in ((True, "vectors"), (False, "plain"))
+            }
+
+    def score(
+        self, statements: Sequence[SpokenStatement], embed: Embed | None, *, at_work: bool
+    ) -> list[Score]:
+        """Score statements of work with an agent or of talk.
+
+        `embed` must be of the encoder `self.encoder`.
+        """
+        if not statements:
+            return []
+        plain = np.array([plain_features(one) for one in statements], np.float32)
+        vectors = embed([one.text for one in statements]) if embed else None
+        uses = np.array([statement_use(one, at_work=at_work) for one in statements])
+        scores: dict[int, Score] = {}
+        for use in sorted(set(uses.tolist())):
+            rows = np.flatnonzero(uses == use)
+            head = self._heads[use, bool(embed)]
+            outputs = head(plain[rows], None if vectors is None else vectors[rows])
+            for row, worth, importance, kinds in zip(rows.tolist(), *outputs, strict=True):
+                scores[row] = Score(KINDS[kinds.argmax()], float(worth), float(importance))
+        return [scores[row] for row in range(len(statements))]
+
+
+@cache
+def shipped_classifier() -> StatementClassifier:
+    """Return the classifier of this package, loaded on the first call."""
+    return StatementClassifier()
