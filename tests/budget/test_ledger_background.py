@@ -193,3 +193,21 @@ def test_expired_reservation_is_removed_without_entry(database, away):
     with database.read() as db:
         assert spend.list_reservations(db) == []
         assert newest_spend(db) == []
+
+
+def test_calls_of_agents_commands_are_counted_by_day_in_the_store(database, clock):
+    def open_ledger():
+        return Ledger(database, PriceCatalogue(PRICES), background_usd=9, calls_per_day=2)
+
+    command = call(model="codex-cli:m")
+    first = open_ledger()
+    first.settle(first.reserve(command), USED)
+    first.settle(first.reserve(call()), USED)  # an API has no quota
+    held = open_ledger().reserve(command)
+    with pytest.raises(BudgetSpent, match="2 calls") as caught:
+        open_ledger().reserve(command)
+    assert caught.value.until == NOON.replace(day=14, hour=0)
+    first.release(held)
+    first.settle(open_ledger().reserve(command), USED)
+    clock.advance(days=1)
+    assert open_ledger().reserve(command)

@@ -214,6 +214,22 @@ def test_judgements_are_imported_with_their_fragments(filled, empty):
     assert again.added == 0
 
 
+@pytest.mark.parametrize(("how", "is_kept"), [({}, True), ({"key": OTHER, "trust": False}, False)])
+@pytest.mark.parametrize("state", ["confirmed", "rejected"])
+def test_decisions_on_instructions_are_imported_from_ones_own_memory_only(
+    filled, empty, state, how, is_kept
+):
+    filled.write(
+        lambda db: standing_instructions.decide(db, db.value("SELECT n FROM standing"), state)
+    )
+    lines = exported(filled)
+    bring(empty, lines, **how)
+    with empty.read() as db:
+        states = db.column("SELECT state FROM standing")
+    assert (states == [state]) == is_kept
+    assert bring(empty, lines, **how).added == 0
+
+
 def test_judgements_of_a_peer_are_ignored(filled, empty):
     filled.write(
         lambda db: consolidation.put_judgements(

@@ -44,7 +44,9 @@ JSON_KEYS = {
     ("revoke", "--origin", "web"): {
         "messages", "fragments", "distillations", "standing", "dry_run",
     },
-    ("remember", "x"): {"id", "outcome", "title", "parent", "resembles"},
+    ("remember", "x"): {
+        "id", "outcome", "title", "parent", "resembles", "corrected", "contradicts",
+    },
     ("backup",): {"file"},
     ("embed",): {"embedded"},
     ("model", "status"): {"identity", "dimension", "notice"},
@@ -391,3 +393,21 @@ def test_recall_searches_the_current_repository_first(tmp_path: Path):
     assert facts["tide"] not in recall("how", "do", "deploys", "go")
     assert facts["tide"] in recall("how", "do", "deploys", "go", "--everywhere")
     assert facts["tide"] in recall("the", "tide", "tool"), "nothing is found in the repository"
+
+
+def test_a_suggested_rule_is_decided_on_by_its_id(lore: Lore):
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    text = "Stop adding comments to every line."
+    with Memory.open(config=config) as memory:
+        said = NewMessage("user", (Part("text", text),), datetime(2026, 1, 1, tzinfo=UTC))
+        memory.capture("s", [said])
+        (one,) = memory.search.instructions()
+        assert one.state == "suggested"
+        assert memory.search.standing_instructions() == []
+    assert "Maybe rules" in lore("standing").works().out
+    assert "cannot be reviewed without a terminal" in lore("standing", "--review").err
+    assert lore("standing", "--confirm", one.id).works().out == f"Stands: {text}\n"
+    assert "Maybe rules" not in lore("standing").works().out
+    lore("standing", "--reject", one.id).works()
+    assert "No standing instructions yet." in lore("standing").works().out
+    assert text in lore("standing", "--rejected").works().out

@@ -98,7 +98,12 @@ def test_there_is_a_page_for_every_agent():
     from lore.setup.agents import AGENTS as KNOWN
 
     pages = {path.stem for path in FOLDER.glob("*.md")}
-    assert pages == {agent.name for agent in KNOWN} | {"gateway", "other-memories", "uninstall"}
+    assert pages == {agent.name for agent in KNOWN} | {
+        "gateway",
+        "native-memories",
+        "other-memories",
+        "uninstall",
+    }
 
 
 def test_the_page_on_taking_lore_out_leaves_agents_as_they_were_and_nothing_running(machine):

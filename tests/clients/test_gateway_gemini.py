@@ -19,7 +19,7 @@ TELL = "We print the almanac with ops/press.sh from the pier branch, never by ha
 FIX = "Please read tides.txt and count its lines."
 SEEK = "Look into memory: how did we say the almanac is printed?"
 AGAIN = "Is that sure?"
-ORDER = "From now on the ferry sails at six, whatever the tide."
+ORDER = "From now on always run `make check` before every push."
 STARTED = "Who started you?"
 GEMINI = "gemini-2.5-pro"
 """Named, for it else asks another model first which one is to answer."""

@@ -137,35 +137,13 @@ def test_texts_with_shorter_or_longer_ids_are_equal(again: str, same: bool):
 PROMPT = "why does the token cache keep expired tokens?"
 
 
-def fit(text: str = "TokenCache.get has no TTL check", **more: float) -> PromptCandidate:
-    hit = Hit("1", "message", text, "", 0.0, "", NOON, 10)
-    numbers = {"cosine": 0.6, "rarity": 6.0, "covered": 0.5, "age_days": 1.0, **more}
-    return PromptCandidate(hit, **numbers)
+def fit(text: str = "TokenCache.get has no TTL check", probability: float = 0.6) -> PromptCandidate:
+    return PromptCandidate(Hit("1", "message", text, "", 0.0, "", NOON, 10), probability, 0.6, 0.5)
 
 
-def test_strongest_hits_come_first_and_weak_ones_are_dropped():
-    strong, fair, weak = fit(cosine=0.9), fit(cosine=0.6), fit(cosine=0.1)
-    assert prompt_text.select_fits(PROMPT, [weak, fair, strong], 2.0) == [strong, fair]
-
-
-def test_common_words_count_only_with_similar_meaning():
-    assert prompt_text.strength(fit(cosine=-0.2)) == 0.0
-    assert prompt_text.strength(fit(rarity=0.0)) == 0.0
-
-
-def test_old_hit_is_weaker_but_not_zero():
-    young, old, ancient = (prompt_text.strength(fit(age_days=days)) for days in (0, 10, 10_000))
-    assert young > old > ancient > 0.5 * young
-
-
-def test_future_date_is_no_stronger_than_now():
-    assert prompt_text.strength(fit(age_days=-30)) == prompt_text.strength(fit(age_days=0))
-
-
-def test_fragment_needs_fewer_common_words():
-    message = fit()
-    fragment = replace(message, hit=replace(message.hit, type="fragment"))
-    assert prompt_text.strength(fragment) > prompt_text.strength(message)
+def test_likeliest_hits_come_first_and_unlikely_ones_are_dropped():
+    likely, fair, unlikely = (fit(probability=chance) for chance in (0.9, 0.6, 0.1))
+    assert prompt_text.select_fits(PROMPT, [unlikely, fair, likely], 0.6) == [likely, fair]
 
 
 def test_hit_that_repeats_the_prompt_is_dropped():

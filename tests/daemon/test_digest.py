@@ -18,7 +18,7 @@ from lore.records import Extract, Log, NewMessage, Part, Segment
 from tests.fakes import NOON, FixedClock
 
 SAID = (
-    "We decided to keep the queue in Postgres because Redis is one more service to run.",
+    "We switched from Redis to a queue in Postgres because Redis is one more service to run.",
     "Done, the table is called `jobs` and WORKER_MAX_ATTEMPTS is 3 in settings.py.",
     "From now on always run `make check` before every commit.",
     "Understood, `make check` runs before every commit from now on.",

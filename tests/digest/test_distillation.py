@@ -31,7 +31,7 @@ from tests.digest.conversations import (
 )
 from tests.fakes import NOON, FixedClock
 
-SMALL = LogLimits(segment_tokens=300, share=0.5, min_tokens=64)
+SMALL = LogLimits(segment_tokens=300)
 
 
 def stored_distillations(memory: Memory, session: str = "talk") -> list[Distillation]:
@@ -133,7 +133,7 @@ from lore.digest import distillation
 from lore.embed.embedder import NoEmbedder
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
-limits = distillation.LogLimits(segment_tokens=300, share=0.5, min_tokens=64)
+limits = distillation.LogLimits(segment_tokens=300)
 with Memory.open(home=sys.argv[1], embedder=NoEmbedder()) as memory:
     print("open", flush=True)
     sys.stdin.readline()
@@ -258,8 +258,8 @@ def test_a_session_whose_distillation_is_gone_is_due_again(memory: Memory, clock
 @given(st.integers(0, 2_000_000))
 def test_a_log_has_ten_times_the_root_of_its_source_within_bounds(source: int):
     limit = LogLimits().for_source(source)
-    assert limit == min(4_096, max(256, round(10 * source**0.5)))
-    assert SMALL.for_source(source) <= limit
+    assert limit == min(4_096, max(256, min(source, round(10 * source**0.5))))
+    assert 256 <= distillation.limits_for(OfflineSummarizer()).for_source(source) <= limit
 
 
 def test_the_same_conversation_gives_the_same_logs(memory: Memory):
@@ -272,12 +272,12 @@ def test_the_same_conversation_gives_the_same_logs(memory: Memory):
     assert logs == [one.text for one in stored_distillations(memory, "again")]
 
 
-def test_a_log_is_shorter_than_a_tenth_of_a_long_conversation(memory: Memory):
+def test_a_log_is_much_shorter_than_a_long_conversation(memory: Memory):
     capture_messages(memory, 400)
     distillation.distill_session(memory.database, OfflineSummarizer(), "talk")
     made = stored_distillations(memory)
     assert all(any(one.sources) for one in made)
-    assert 0 < sum(one.tokens for one in made) <= 0.1 * sum(one.source_tokens for one in made)
+    assert 0 < sum(one.tokens for one in made) <= 0.2 * sum(one.source_tokens for one in made)
     assert all(one.tokens == tokens.count(one.text) for one in made)
 
 
@@ -312,7 +312,7 @@ def test_a_line_with_false_sources_is_traced_too():
     assert sources(LogLine("The lamp has a new fuse", (77,))) == [(5,)]
 
 
-TINY = LogLimits(segment_tokens=150, share=0.5, min_tokens=64)
+TINY = LogLimits(segment_tokens=150)
 
 
 def grow(memory: Memory, count: int, start: int = 0) -> None:

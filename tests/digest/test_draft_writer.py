@@ -17,6 +17,7 @@ from tests.digest.world import World, fact
 from tests.fakes import NOON
 
 CACHE = "The cache of the web server lives in folder alpha beta gamma"
+NEAR_CACHE = f"{CACHE} delta epsilon zeta kappa lambda omicron rho tau chi psi phi nu mu xi"
 
 
 def edges_of(world: World, fragment: Fragment) -> list[Edge]:
@@ -32,7 +33,7 @@ def all_fragments(world: World) -> list[Fragment]:
 
 def test_similar_draft_becomes_a_child_and_reinforces_its_root(world: World):
     world.learn(fact(CACHE))
-    assert world.learn(fact(f"{CACHE} delta epsilon zeta")).attached == 1
+    assert world.learn(fact(NEAR_CACHE)).attached == 1
     root, child = world.standing()
     assert (child.parent_id, child.depth) == (root.id, 1)
     assert root.access_count == 1
@@ -40,8 +41,8 @@ def test_similar_draft_becomes_a_child_and_reinforces_its_root(world: World):
 
 def test_children_of_a_root_follow_each_other(world: World):
     world.learn(fact(CACHE))
-    world.learn(fact(f"{CACHE} delta epsilon zeta"))
-    world.learn(fact(f"{CACHE} eta theta iota"))
+    world.learn(fact(NEAR_CACHE))
+    world.learn(fact(f"{CACHE} eta theta iota sigma upsilon omega pi ro si ka la po du be"))
     _, first, second = world.standing()
     kinds = {(edge.source, edge.target, edge.kind) for edge in edges_of(world, second)}
     assert (first.id, second.id, "temporal") in kinds
@@ -151,7 +152,7 @@ def test_higher_trust_supersedes_a_duplicate_of_lower_trust(world: World):
 
 def test_an_untrusted_draft_does_not_reinforce_its_parent(world: World):
     world.learn(fact(CACHE))
-    world.learn(fact(f"{CACHE} delta epsilon zeta"), session="t", role="tool")
+    world.learn(fact(NEAR_CACHE), session="t", role="tool")
     root, child = world.standing()
     assert (child.parent_id, child.origin) == (root.id, "tool")
     assert root.access_count == 0

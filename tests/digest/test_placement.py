@@ -32,10 +32,10 @@ roots = st.lists(
 @pytest.mark.parametrize(
     ("cosine", "placed"),
     [
-        (0.8, Placement(parent=7, nearest=0.8)),
-        (0.75, Placement(linked=7, nearest=0.75)),
-        (0.35, Placement(linked=7, nearest=0.35)),
-        (0.3, Placement(nearest=0.3)),
+        (0.7, Placement(parent=7, nearest=0.7)),
+        (0.65, Placement(linked=7, nearest=0.65)),
+        (0.3, Placement(linked=7, nearest=0.3)),
+        (0.25, Placement(nearest=0.25)),
         (-0.2, Placement(nearest=0.0)),
     ],
 )
@@ -50,7 +50,7 @@ def test_draft_without_candidates_is_a_root():
 
 @pytest.mark.parametrize(
     ("importance", "nearest", "raised"),
-    [(0.5, 1, 0.5), (0.5, 0, 0.75), (0.9, 0, 1.0), (0.2, 0.5, 0.25)],
+    [(0.5, 1, 0.5), (0.5, 0, 0.75), (0.9, 0, 0.95), (0.2, 0.5, 0.25)],
 )
 def test_novelty_raises_importance(importance, nearest, raised):
     assert raise_importance(importance, nearest) == pytest.approx(raised)
@@ -66,8 +66,9 @@ def test_a_draft_is_attached_or_linked_or_alone_and_never_two_of_these(known):
 
 
 @given(st.floats(0, 1), cosines)
-def test_surprise_never_lowers_importance_nor_lifts_it_over_one(importance, nearest):
-    assert importance <= raise_importance(importance, nearest) <= 1
+def test_surprise_never_lowers_importance_nor_lifts_it_over_the_limit(importance, nearest):
+    raised = raise_importance(importance, nearest)
+    assert min(importance, 0.95) <= raised <= 0.95
 
 
 PORT = "The api listens on port 8080 behind the proxy"

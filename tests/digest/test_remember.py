@@ -15,7 +15,7 @@ from lore.redaction.redactor import Redactor
 from tests.fakes import FakeEmbedder, FixedClock
 
 RULE = "Deploys of the shop go through ops/deploy.sh on Thursdays"
-NEAR = "Deploys of the shop go through ops/deploy.sh on cold Thursdays in winter"
+NEAR = "Deploys of the shop go through ops/deploy.sh on cold Thursdays in winter, after lunch"
 APART = "Deploys of the shop are announced in the channel on Thursdays"
 
 
@@ -34,7 +34,8 @@ def test_similar_text_becomes_a_child_after_its_elder_sibling(memory: Memory):
     assert elder.parent.id == top.id
     assert elder.title.depth == 1
     younger = memory.remember(
-        "Deploys of the shop go through ops/deploy.sh on warm Thursdays in May"
+        "Deploys of the shop go through ops/deploy.sh on warm Thursdays in May, "
+        "before breakfast, never near a holiday"
     )
     assert younger.parent
     assert younger.parent.id == top.id

@@ -166,3 +166,8 @@ def test_side_question_differs_from_compaction():
     summary = said(CLAUDE, {}, entry("user", "CRITICAL: Respond with TEXT ONLY."))
     assert (is_side_question(aside), is_compaction(aside)) == (True, False)
     assert (is_side_question(summary), is_compaction(summary)) == (False, True)
+
+
+def test_a_request_that_digests_for_lore_is_auxiliary():
+    digests = entry("user", "<<<record 0a1b>>>\n[1] user\n  Mend the login")
+    assert is_auxiliary(said(OPENCODE, {"max_tokens": 8000}, digests))

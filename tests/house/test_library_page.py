@@ -27,7 +27,7 @@ def test_every_block_of_the_library_page_runs(tmp_path: Path):
     assert "Deploys go through ops/deploy.sh, blue/green, on Tuesdays |" in done.stdout
     assert "InvalidInput recall() takes a text as 'query', not None." in done.stdout
     assert "1 2 0 {} ()" in done.stdout, "a file is read once"
-    assert "From now on we use pnpm. success" in done.stdout
+    assert "From now on we use pnpm. unknown" in done.stdout
     assert "['The mirror is at mirror.example']\n[]" in done.stdout
     assert "\n1 ()\n" in done.stdout
 

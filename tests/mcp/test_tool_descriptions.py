@@ -20,7 +20,7 @@ def test_a_tool_is_described_as_it_describes_itself():
 
 def test_what_the_instructions_call_is_a_tool():
     named = re.findall(r"(\w+)\(", server.INSTRUCTIONS)
-    assert {"recall", "search", "read", "store", "update"} <= set(named)
+    assert {"recall", "search", "read", "store"} <= set(named)
     assert [name for name in named if find_tool(name) is None] == []
 
 

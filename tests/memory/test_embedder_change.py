@@ -194,6 +194,7 @@ def test_a_model_that_is_not_at_hand_cannot_serve_and_that_is_said(tmp_path: Pat
     with Memory.open(config=Settings(home=home), embedder=FakeEmbedder("hosted", 384)) as memory:
         say(memory, *TEXTS)
         memory.maintenance.embed_waiting()
+    shutil.rmtree(home / "models", ignore_errors=True)  # that of the pair model
     (home / "models").symlink_to(models)
     with open_memory(home) as memory:
         assert "'hosted', which is not at hand" in memory.notice
@@ -210,6 +211,7 @@ def test_a_former_version_of_a_model_serves_if_its_graph_is_cached(home: Path):
     version = folder / NEW / "float32-0123456789ab-1"
     with open_memory(home) as memory:
         new_identity = memory.context.embedders.wanted.identity
+    version.parent.mkdir(exist_ok=True)  # another test may have made it
     # A graph names its data file; the new name is as long as the old one.
     shutil.copy(old_graph.with_suffix(".data"), version.with_suffix(".data"))
     graph = old_graph.read_bytes().replace(old_graph.stem.encode(), version.name.encode())

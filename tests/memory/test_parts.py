@@ -124,6 +124,8 @@ def test_queues_count_waiting_items(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=NoEmbedder()) as memory:
         say(memory, "s", "The harbour opens at dawn.")
         assert memory.digest.queue_episodes(quiet_s=0, limit=10) == 1
-        assert memory.maintenance.queues() == Queues(0, 1, 0, budget_usd=1.0)
+        assert memory.maintenance.queues() == Queues(
+            0, 1, 0, budget_usd=1.0, digester="offline", calls_per_day=200
+        )
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         assert memory.maintenance.queues().waiting == 1

@@ -16,6 +16,8 @@ from lore.context import prompt_text
 from lore.memory import Memory
 from lore.memory.prompts import Prompts
 from lore.memory.sessions import Sessions
+from lore.recall import remedies
+from lore.recall.prompt_hits import MOST_PROMPT_HITS
 from lore.records import CaptureResult, NewMessage, Part
 from lore.settings import load
 from lore.store import dialogue_state, items
@@ -54,7 +56,7 @@ def injected(memory: Memory, prompt: str = PROMPT, session: str = "new", **more)
     """Return what a prompt is given once all that was kept before is written."""
     memory.database.write(lambda db: db.rows("SELECT 1"))
     return memory.prompts.for_prompt(
-        prompt, session=session, **{"project": HERE, "threshold": 0.5, **more}
+        prompt, session=session, **{"project": HERE, "threshold": 0.2, **more}
     ).text
 
 
@@ -63,22 +65,23 @@ def test_prompt_receives_related_memory(memory: Memory):
     assert f"> {FINDING}" in injected(memory)
 
 
-@pytest.mark.parametrize("threshold", [0.1, 0.5, 1.0, 2.0, 4.0, 50.0])
+@pytest.mark.parametrize("threshold", [0.01, 0.1, 0.9, 1.0])
 def test_threshold_drops_no_candidate_that_reaches_it(memory: Memory, threshold: float):
     say(memory, "old", "Mend the login", FINDING)
     say(memory, "other", "Where is the TTL of TokenCache?", "In auth/cache.py, in get.")
     memory.remember("TokenCache checks the TTL in auth/cache.py.", project=HERE)
     memory.maintenance.embed_waiting()
     find = partial(memory.prompts.find_candidates, PROMPT, project=HERE)
-    reaching = prompt_text.select_fits(PROMPT, find(), threshold)
-    assert prompt_text.select_fits(PROMPT, find(threshold=threshold), threshold) == reaching
-    assert bool(reaching) == (threshold < 4.0)
+    likely = [one.hit.id for one in find() if one.probability >= max(threshold, 0.2)]
+    found = {one.hit.id for one in find(threshold=threshold)}
+    assert found >= {*likely}
+    assert bool(found) == (threshold <= 0.1)
 
 
 def test_candidates_that_cannot_reach_the_threshold_are_not_presented(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
     assert memory.prompts.find_candidates(PROMPT, project=HERE)
-    assert not memory.prompts.find_candidates(PROMPT, project=HERE, threshold=50.0)
+    assert not memory.prompts.find_candidates(PROMPT, project=HERE, threshold=1.0)
 
 
 def test_empty_memory_injects_nothing(memory: Memory):
@@ -182,6 +185,25 @@ def test_text_is_injected_once_per_session(memory: Memory):
     assert injected(memory)
     assert not injected(memory)
     assert injected(memory, session="another")
+
+
+def test_injected_items_leave_their_places_to_others(memory: Memory):
+    names = "login logout refresh proxy worker mailer import export billing search admin".split()
+    for name in names:
+        memory.remember(
+            f"TokenCache in auth/cache.py keeps expired tokens of the {name}: the TTL is checked"
+            f" in {name}/{name}_check.py.",
+            project=HERE,
+        )
+    memory.maintenance.embed_waiting()
+    candidates = memory.prompts.find_candidates(PROMPT, project=HERE)
+    assert len(candidates) == MOST_PROMPT_HITS
+    with memory.database.read() as db:
+        ns = items.numbers_of(db, [one.hit.id for one in candidates])
+    memory.database.write(
+        lambda db: dialogue_state.add_injections(db, "new", [(n, 1) for n in ns.values()], now=NOON)
+    )
+    assert "TokenCache" in injected(memory, threshold=0.0)
 
 
 def test_equal_text_of_another_session_is_a_duplicate(memory: Memory):
@@ -314,7 +336,7 @@ def test_fragment_shown_by_title_may_be_injected_later(memory: Memory):
     told = memory.prompts.begin_session("new", project=HERE)
     assert told.ids == (long,)
     assert not given_to(memory, "new")
-    assert FINDING in injected(memory)
+    assert FINDING in injected(memory, threshold=0.0)
 
 
 def test_late_briefing_is_empty_and_not_recorded(memory: Memory):
@@ -384,6 +406,38 @@ def test_fix_is_injected_for_the_matching_error(memory: Memory):
     assert "run make proto first" in told
     other = "Error: no space left on device while writing the index"
     assert not memory.prompts.for_error("Bash", "{}", other, **given).text  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("resolution", "fixes"),
+    [
+        ("Edit auth/cache.py", True),
+        ("Bash pnpm install; Bash git status", True),
+        ("Bash bun run lint:fix", True),
+        ("Bash git status", False),
+        ("Bash cd web && sed -n '1,9p' a.ts; Grep TTL", False),
+        ("Bash bun run lint", False),
+        ("tried again", False),
+        ("", False),
+    ],
+)
+def test_a_step_that_only_looks_or_checks_is_no_fix(resolution: str, fixes: bool):
+    assert remedies.is_fix(resolution) is fixes
+
+
+def test_mistake_in_the_use_of_a_tool_has_no_remedy(memory: Memory):
+    mistake = "Error: String to replace not found in file auth/cache.py"
+    memory.store(f"{mistake}: read it first", kind="bug_fix", project=HERE)
+    memory.maintenance.embed_waiting()
+    given = memory.prompts.for_error("Edit", "{}", mistake, project=HERE, failed=True)
+    assert not given.text
+
+
+def test_fix_of_a_year_ago_is_injected(memory: Memory, clock: FixedClock):
+    failing_session(memory)
+    clock.advance(days=365)
+    given = memory.prompts.for_error("Bash", "{}", ERROR, project=HERE, failed=True)
+    assert "Edit auth/cache.py" in given.text
 
 
 @pytest.mark.parametrize("output", ["", "3 passed", "Exit code 1", ERROR])
@@ -464,7 +518,7 @@ def test_a_session_is_distilled_before_it_is_compacted(memory: Memory, tmp_path:
 
 def test_an_injection_counts_its_tokens(memory: Memory):
     say(memory, "old", "Mend the login", FINDING)
-    told = memory.prompts.for_prompt(PROMPT, session="new", project=HERE, threshold=0.5)
+    told = memory.prompts.for_prompt(PROMPT, session="new", project=HERE, threshold=0.2)
     assert told.tokens == tokens.count(told.text) > 0
     assert len(told.ids) == 1
 
@@ -481,3 +535,37 @@ def test_injected_text_is_not_learned_from_transcript(memory: Memory, tmp_path: 
     said = [hit.text for hit in memory.recall("blue heron deploy script").hits]
     assert said == ["Please always deploy with the blue heron script"]
     assert memory.sessions.episode("s1").goal == "Mend the login test"  # type: ignore[union-attr]  # told
+
+
+WORK = [f"request or answer number {n}" for n in range(20)]
+
+
+def test_a_session_is_invited_to_store_once_and_after_substantial_work(memory: Memory):
+    say(memory, "s", *WORK[:6])
+    assert memory.prompts.invite("s") == ""
+    say(memory, "s", *WORK)
+    invitation = memory.prompts.invite("s")
+    assert "`store`" in invitation
+    assert "`corrects`" in invitation
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    assert memory.prompts.invite("s") == ""
+    assert memory.prompts.invite("s", condensed=True) == ""
+
+
+def test_a_compacted_session_is_invited_at_once(memory: Memory):
+    assert memory.prompts.invite("s") == ""
+    assert memory.prompts.invite("s", condensed=True)
+    memory.database.write(lambda db: db.rows("SELECT 1"))
+    assert memory.prompts.invite("s", condensed=True) == ""
+
+
+def test_nobody_is_invited_who_wants_no_injection_or_is_a_subagent(tmp_path: Path, memory: Memory):
+    assert memory.prompts.invite("s/agent-1", condensed=True) == ""
+    for name in ("LORE_INJECT_INVITE", "LORE_INJECT_ON"):
+        config = load({name: "false"}, home=tmp_path / name).settings
+        with Memory.open(config=config, embedder=FakeEmbedder()) as quiet:
+            assert quiet.prompts.invite("s", condensed=True) == ""
+
+
+def test_an_invitation_is_recognized_as_text_of_lore():
+    assert prompt_text.INVITATION.startswith("<lore-memory>")

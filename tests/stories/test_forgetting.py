@@ -229,20 +229,6 @@ def test_roots_are_merged_without_losing_a_child(memory: Memory, clock: FixedClo
     }  # fmt: skip
 
 
-def test_a_reflection_is_made_once(memory: Memory, clock: FixedClock):
-    ids = [
-        memory.store(f"Deploys of the shop {what}")
-        for what in ("need a review", "run at noon", "are logged")
-    ]
-    memory.knowledge.link(ids[0], ids[1], "associative", weight=0.9)
-    memory.knowledge.link(ids[1], ids[2], "associative", weight=0.9)
-    made = [phase(sleep(memory), "reflect").counts.get("insights", 0)]
-    for _ in range(10):
-        clock.advance(hours=2)
-        made.append(phase(sleep(memory), "reflect").counts.get("insights", 0))
-    assert made == [1] + [0] * 10
-
-
 def test_a_failed_extraction_loses_nothing(memory: Memory, clock: FixedClock):
     texts = ["We keep orders in Postgres", "Never deploy on Fridays"]
     memory.capture("talk", [NewMessage("user", (Part("text", t),), clock()) for t in texts])

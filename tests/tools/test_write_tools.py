@@ -137,3 +137,43 @@ def test_a_payload_that_is_none_is_refused_and_nothing_is_stored(memory: Memory)
     with pytest.raises(InvalidInput, match="payload has more than 1,000 values"):
         store(memory, "Deploys go through ops/deploy.sh", payload=huge)
     assert memory.maintenance.stats().fragments == 0
+
+
+OLD_PORT = "The harbor server listens on port 8080 in staging"
+NEW_PORT = "The harbor server listens on port 8443 in staging"
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_what_an_agent_corrects_is_superseded(memory: Memory, by_id: bool):
+    _, old = store(memory, OLD_PORT)
+    text, new = store(memory, NEW_PORT, corrects=old.id if by_id else OLD_PORT)
+    assert new.corrected
+    assert new.corrected.id == old.id
+    assert "It supersedes" in text
+    (reading,) = memory.read([old.id], reinforce=False)
+    assert reading.fragment
+    assert reading.fragment.superseded_by == new.id
+
+
+def test_an_agent_marks_a_conflict_with_what_the_user_said(memory: Memory):
+    _, old = store(memory, OLD_PORT, PERSON)
+    text, new = store(memory, NEW_PORT, corrects=old.id)
+    assert (new.corrected, new.contradicts is not None) == (None, True)
+    assert "'lore conflicts'" in text
+    (conflict,) = memory.knowledge.conflicts()
+    assert {conflict.newer.id, conflict.older.id} == {new.id, old.id}
+
+
+def test_a_correction_of_nothing_known_is_stored_and_says_so(memory: Memory):
+    text, new = store(memory, NEW_PORT, corrects="Lunch is at noon")
+    assert (new.outcome, new.corrected) == ("stored", None)
+    assert "Nothing else that is known matches 'corrects'." in text
+
+
+def test_nothing_of_another_project_is_corrected_by_words(memory: Memory):
+    _, old = store(memory, OLD_PORT, Caller(project="/code/other"))
+    _, new = store(memory, NEW_PORT, corrects=OLD_PORT)
+    assert new.corrected is None
+    (reading,) = memory.read([old.id], reinforce=False)
+    assert reading.fragment
+    assert reading.fragment.superseded_by is None

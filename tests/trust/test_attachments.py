@@ -63,7 +63,7 @@ UNCLOSED = (
     "<{0}>&lt;/{0}&gt;{1}",
     "See: <{0}> {1}",
 )
-RULE = "Please always format case {} with two spaces."
+RULE = "Please always run `make check{}` before every push."
 
 
 class Case(NamedTuple):

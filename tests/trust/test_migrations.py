@@ -90,16 +90,27 @@ def state_of(path: Path) -> tuple[bool, ...]:
     second = {"m002_requests" in done, "layer" in spent, "without_usd" in spent}
     third = {"m003_dialogues" in done, "dialogue_states" in names, "recall_markers" in names}
     fourth = {"m004_holders" in done, "process" in held, "prompt_usd" in held}
-    fifth = {"m005_withdrawals" in done, "withdraws" in standing, "standing_newest" in names}
+    fifth = {"m005_withdrawals" in done, "withdraws" in standing, "standing_withdraws" in names}
     sixth = {"m006_quantized_vectors" in done, *(size == DIMENSION + 4 for size in sizes)}
     seventh = {
         "m007_vectors_of_two_embedders" in done,
         "next_vectors_queue" in names,
         "vectors_embedder" in names,
     }
+    eighth = {
+        "m008_states_of_instructions" in done,
+        "state" in standing,
+        "standing_states" in names,
+        "withdraws" in standing and "standing_newest" not in names,
+    }
+    ninth = {
+        "m009_replacements" in done,
+        "replacements" in names,
+        "replacement_queue" in names,
+    }
     assert "former_vectors" not in names
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    steps = (first, second, third, fourth, fifth, sixth, seventh, last)
+    steps = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, last)
     assert all(len(step) == 1 for step in steps), (names, done)
     return tuple(step.pop() for step in steps)
 
@@ -166,7 +177,7 @@ def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> Non
     )
     assert pid.returncode == 9
     open_at(tmp_path).close()
-    assert state_of(tmp_path / "memory.db") == (*[True] * 7, False)
+    assert state_of(tmp_path / "memory.db") == (*[True] * 9, False)
 
 
 if __name__ == "__main__":

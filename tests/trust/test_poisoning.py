@@ -382,13 +382,17 @@ def test_the_title_and_text_of_what_a_tool_or_file_brought_are_not_believed(
     assert planted_in("".join(hit.text for hit in memory.recall(ORDERS[0], limit=50)))
 
 
+RULE_LIKE = ORDERS[1]
+"""An order that would stand if a person said it."""
+
+
 def test_the_same_line_by_a_person_would_be_taken_for_one(memory, tmp_path):
-    text = f"<bash-stdout>x</bash-stdout>\nPlease always {ORDERS[0]}."
+    text = f"<bash-stdout>x</bash-stdout>\nPlease always {RULE_LIKE}."
     transcript(tmp_path, "typed", text, origin={"kind": "human"})
     memory.capture_files([tmp_path / "typed.jsonl"])
-    assert planted_in(believed(memory)) == [ORDERS[0]]
+    assert planted_in(believed(memory)) == [RULE_LIKE]
     assert len(memory.search.standing_instructions()) == 1
-    assert ORDERS[0] in memory.sessions()[0].title
+    assert RULE_LIKE in memory.sessions()[0].title
 
 
 def test_the_same_text_by_a_person_would_be_there(memory: Memory):

@@ -134,12 +134,13 @@ def test_the_copy_that_a_migration_makes_is_restored_unasked(tmp_path: Path) -> 
     home = tmp_path / "home"
     with opened(home) as memory:
         memory.store("we use tabs", kind="preference")
-    alter(home / "memory.db", "DROP INDEX standing_newest")
-    alter(home / "memory.db", "DROP INDEX standing_withdraws")
-    alter(home / "memory.db", "ALTER TABLE standing DROP COLUMN withdraws")
-    alter(home / "memory.db", "DELETE FROM migrations WHERE name = 'm005_withdrawals'")
+    alter(home / "memory.db", "DROP INDEX standing_states")
+    alter(home / "memory.db", "ALTER TABLE standing DROP COLUMN state")
+    columns = "created_at, n, item_n, project_n, digest, withdraws"
+    alter(home / "memory.db", f"CREATE INDEX standing_newest ON standing ({columns})")
+    alter(home / "memory.db", "DELETE FROM migrations WHERE name LIKE 'm008_%'")
     with opened(home) as memory:
         memory.store("we use spaces", kind="preference")
-    (copy,) = (home / "backups").glob("before-m005_*.db")
+    (copy,) = (home / "backups").glob("before-m008_*.db")
     restore_backup(copy, home=home)
     assert contents(home) == ["we use tabs"]

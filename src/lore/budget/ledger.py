@@ -158,6 +158,7 @@ class Ledger:
         budget_usd: float | None = None,
         *,
         background_usd: float = 0.0,
+        calls_per_day: int | None = None,
         redact: Callable[[str], str] = str,
         current_budget: Callable[[], float | None] | None = None,
         store_timeout_s: float = STORE_TIMEOUT_S,
@@ -168,10 +169,12 @@ class Ledger:
         """Open a ledger; `redact` removes secrets from the names that clients send.
 
         `budget_usd` limits all spend of a day; if it can change at run time, `current_budget`
-        returns it. `background_usd` limits the part of background work.
+        returns it. `background_usd` limits the part of background work, and `calls_per_day` its
+        calls of agents' commands, which a subscription pays for.
         """
         self.catalogue = catalogue
         self._background_usd = background_usd
+        self._calls_per_day = calls_per_day
         self._redact = lru_cache(_MAX_NAMES)(redact)
         self._current_budget = current_budget or (lambda: budget_usd)
         self._database = database
@@ -395,6 +398,8 @@ class Ledger:
             # A free call needs no budget.
             if usd != 0:
                 self._require_background_budget(db, now)
+            if spend.COMMAND_MODEL in cost.model:
+                self._require_call(db, now)
             _store_reservation(db, hold)
 
         self._database.write(reserve)
@@ -414,6 +419,15 @@ class Ledger:
             msg = f"Today ${used:.2f} of ${budget_usd:.2f} are spent or set aside."
             hint = "Background work continues at 00:00 UTC; raise daily_budget to allow more."
             raise BudgetSpent(msg, hint=hint, until=today.until)
+
+    def _require_call(self, db: Connection, now: datetime) -> None:
+        """Raise `BudgetSpent` if agents' commands were called often enough today."""
+        begun, most = start_of_day(now), self._calls_per_day
+        if most is None or spend.count_command_calls(db, since=begun) < most:
+            return
+        msg = f"The {most} calls of agents' commands of today are used."
+        hint = "Background work continues at 00:00 UTC; raise chat.calls_per_day to allow more."
+        raise BudgetSpent(msg, hint=hint, until=begun + _DAY)
 
     def _settle_background(self, hold: RequestHold, used: Usage) -> float | None:
         now, cost = self._database.now(), hold.cost

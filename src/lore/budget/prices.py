@@ -28,7 +28,9 @@ FREE_PROVIDERS = ("ollama", "vllm")
 PRICE_LISTS = {
     "anthropic": "anthropic",
     "claude-cli": "anthropic",
+    "codex-cli": "openai",
     "gemini": "google",
+    "gemini-cli": "google",
     "openai": "openai",
     "openrouter": "openrouter",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -18,6 +19,12 @@ def is_excluded(patterns: Sequence[str], agent: str, folder: str) -> bool:
         return False
     path = PurePath(os.path.normpath(folder))
     return any(_covers(pattern, agent, path) for pattern in patterns)
+
+
+def folder_patterns(folder: Path) -> tuple[str, ...]:
+    """Return patterns of a folder itself, as an agent that runs there may name it."""
+    names = (str(folder.absolute()), os.path.realpath(folder))
+    return tuple(glob.escape(name) for name in dict.fromkeys(names))
 
 
 def _covers(pattern: str, agent: str, path: PurePath) -> bool:

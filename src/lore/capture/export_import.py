@@ -36,7 +36,7 @@ from lore.records import (
     Part,
 )
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree
-from lore.store import dump, fragments, history, messages
+from lore.store import dump, fragments, history, messages, native_rows
 from lore.store.database import Connection, Database
 from lore.text import entities
 
@@ -161,6 +161,9 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "a_id": _name, "b_id": _name, "verb": _name, "verdict": _name, "a_version": _count,
         "b_version": _count, "at": _moment,
     },
+    "instruction": {
+        "item_id": _name, "digest": _name, "state": _one_of("confirmed", "rejected"),
+    },
     "shared": {"entry": _name, "fragment_id": _name, "digest": _text, "left_out": _whole},
     "spend": {
         "key": _name, "at": _moment, "session_id": _maybe(_name), "project_id": _maybe(_name),
@@ -206,7 +209,9 @@ def as_peer_record(db: Connection, line: dict[str, Any]) -> dict[str, Any] | Non
         return {**line, "origin": _lower_origin(line["origin"])}
     if line["record"] == "fragment":
         origin = _lower_origin(line["origin"])
-        return {**line, "origin": origin, "trust": min(line["trust"], TRUST[origin])}
+        trust = min(line["trust"], TRUST[origin])
+        metadata = native_rows.without_note(line["metadata"])
+        return {**line, "origin": origin, "trust": trust, "metadata": metadata}
     ends = [line[name] for name in ("fragment_id", "source", "target") if name in line]
     return line if _are_peer_fragments(db, ends) else None
 

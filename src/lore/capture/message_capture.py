@@ -27,7 +27,7 @@ from lore.store.database import Connection, Database
 from lore.store.messages import PreparedMessage
 from lore.store.project_rows import ProjectLocation
 from lore.text import memory_tags, message_features, tokens, words
-from lore.text.instructions import is_only_withdrawal, typed_instructions
+from lore.text.instructions import typed_instructions
 from lore.text.message_features import compute_features
 from lore.text.private_text import hide_private
 from lore.validation import check_origin
@@ -290,7 +290,7 @@ def _derive(message: NewMessage, id_: str) -> PreparedMessage:
         embeds=message.role in ("user", "assistant")
         and message_features.has_spoken_text(message.parts),
         traits=compute_features(
-            searchable, message.role, standing=not all(map(is_only_withdrawal, standing))
+            searchable, message.role, standing=any(typed.state != "passing" for typed in standing)
         ),
         standing=standing,
         digest=message_features.message_fingerprint(message.role, message.parts),

@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lore.memory import Memory
-    from lore.records import Action, Episode, Outline, Provenance, Reading, Task, Title
+    from lore.records import (
+        Action,
+        Episode,
+        Fragment,
+        Outline,
+        Provenance,
+        Reading,
+        Task,
+        Title,
+    )
 
 
 _Direction = Literal["children", "parent", "associations"]
@@ -63,7 +72,16 @@ def _print_reading(memory: Memory, reading: Reading) -> None:
     if reading.session:
         title = one_line(reading.session.title) or "(no title)"
         print(f"session       {reading.session.id}  {title}")
+    if place := _note_place(reading.fragment):
+        print(f"noted         {place}")
     _print_around(memory, reading)
+
+
+def _note_place(fragment: Fragment | None) -> str:
+    """Return where an agent noted a fragment: file, line and agent; '' if none did."""
+    about = fragment.payload if fragment and "native_file" in fragment.metadata else {}
+    line, agent = about.get("line", 1), about.get("agent", "")
+    return one_line(f"{about['file']}:{line} ({agent})", 300) if about.get("file") else ""
 
 
 def _described(reading: Reading) -> str:
@@ -76,6 +94,8 @@ def _described(reading: Reading) -> str:
         words.append(coloured("deleted", "red"))
     if reading.fragment and reading.fragment.superseded_by:
         words.append(coloured("superseded", "yellow"))
+    if reading.replaced:
+        words.append(coloured(one_line(reading.replaced.note, 200), "yellow"))
     return "  ".join(words)
 
 
@@ -282,7 +302,8 @@ def _print_sources(memory: Memory, provenance: Provenance) -> None:
 
     print(bold("\nWhere it comes from"))
     if not provenance.sources and provenance.reading.fragment:
-        print("   no message: it was stored by hand")
+        place = _note_place(provenance.reading.fragment)
+        print(f"   a note in {place}" if place else "   no message: it was stored by hand")
     short = memory.search.short_ids([source.id for source in provenance.sources])
     for source in provenance.sources:
         text = one_line(" ".join(part.text for part in source.parts), 200)

@@ -23,6 +23,7 @@ from lore.cli.output import (
     notice,
     one_line,
     open_memory,
+    plain,
     print_columns,
     print_json,
     progress,
@@ -30,7 +31,7 @@ from lore.cli.output import (
 from lore.errors import CaptureError, InvalidInput
 
 if TYPE_CHECKING:
-    from lore.records import CapturedFile, CaptureEstimate, CaptureResult, Redaction
+    from lore.records import CapturedFile, CaptureEstimate, CaptureResult, NativeResult, Redaction
 
 _MOST_PROBLEMS = 20
 """How many files with problems are listed; --json has all of them."""
@@ -80,6 +81,9 @@ def capture(
             result = memory.capture_files(
                 paths or (), since=since, dry_run=dry_run, progress=report, stopping=stopping
             )
+            native = (
+                memory.native.capture(dry_run=dry_run, stopping=stopping) if everything else None
+            )
         embeds = bool(memory.sources.embedder.dimension) and bool(result.added) and not dry_run
         waiting = memory.maintenance.stats().waiting if embeds else 0
     if stopping():
@@ -89,9 +93,11 @@ def capture(
         )
         raise SystemExit(INTERRUPTED)
     if json:
-        print_json(result if show_redactions else replace(result, redacted=()))
+        shown = result if show_redactions else replace(result, redacted=())
+        print_json({**plain(shown), "native": native} if native else shown)
     else:
         _print_summary(result, dry_run=dry_run, show_redactions=show_redactions)
+        _print_native(native)
         if paths and result.passed_over:
             print(f"   passed over {result.passed_over:>8,} that are not known transcripts")
         if verbose:
@@ -132,6 +138,23 @@ def _print_files(each: tuple[CapturedFile, ...]) -> None:
     )
     if len(each) > _MOST_FILES:
         print(dim(f"   and {len(each) - _MOST_FILES:,} more: --json lists them."))
+
+
+def _print_native(native: NativeResult | None) -> None:
+    """Print what was read of the memories of agents, if anything changed."""
+    if native is None or not native.files:
+        return
+    counts = {
+        "new": native.added,
+        "changed": native.changed,
+        "gone": native.retired,
+        "back": native.restored,
+    }
+    listed = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+    read = f"{counted(native.notes, 'note')} in {counted(native.files, 'file')} of agents"
+    print(f"   memories    {read}{': ' + listed if listed else ''}")
+    for problem in native.problems[:_MOST_PROBLEMS]:
+        notice(f"{one_line(problem.path, 300)} {problem.problem}.")
 
 
 def _way_back(each: tuple[CapturedFile, ...]) -> str:

@@ -141,6 +141,7 @@ def status(context: Context, json: Json = False) -> None:
 
     The exit code is 0 either way; see `running` in the JSON.
     """
+    from lore.cli.setup_commands import print_memories
     from lore.daemon.status_file import read
 
     settings = load_settings(context)
@@ -154,10 +155,15 @@ def status(context: Context, json: Json = False) -> None:
         state = replace(state, budget_usd=settings.background_daily_budget)
     if not state.running:
         state = replace(state, day_budget_usd=settings.daily_budget)
+    if not state.digester:  # there is no memory yet
+        state = replace(
+            state, digester=settings.chat_provider, calls_per_day=settings.chat_calls_per_day
+        )
     if json:
         print_json(state)
     else:
         _print_status(state)
+        print_memories(settings, "memories ")
         notice(state.notice)
 
 
@@ -196,14 +202,17 @@ def _print_status(status: Status) -> None:
 
 
 def _print_work(status: Status) -> None:
-    from lore.daemon.status_file import describe_vectors
+    from lore.daemon.status_file import describe_digester, describe_vectors
     from lore.text.tokens import format_dollars
 
     parked = f", {status.jobs_parked:,} parked ('lore jobs')" if status.jobs_parked else ""
     pending = counted(status.jobs_pending, "job")
-    print(f"waiting  {counted(status.waiting, 'item')} to embed, {pending} pending{parked}")
+    judge = f", {status.unjudged:,} to judge" if status.unjudged else ""
+    print(f"waiting  {counted(status.waiting, 'item')} to embed{judge}, {pending} pending{parked}")
     if status.embedder:
         print(f"vectors  {clean(describe_vectors(status))}")
+    if status.digester:
+        print(f"digest   {clean(describe_digester(status))}")
     day_usd = status.day_budget_usd
     whole = (
         "no daily_budget is set"
@@ -226,7 +235,7 @@ def _with_queues(context: Context, settings: Settings, status: Status) -> Status
     from dataclasses import asdict
 
     if not settings.database.exists():
-        return replace(status, waiting=0, jobs_pending=0, jobs_parked=0, notice="")
+        return replace(status, waiting=0, unjudged=0, jobs_pending=0, jobs_parked=0, notice="")
     try:
         with open_memory(context) as memory:
             queues = memory.maintenance.queues()

@@ -30,7 +30,15 @@ from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import Conflict, CycleReport, Decision, PhaseReport, SpentToday
+    from lore.records import (
+        Conflict,
+        CycleReport,
+        Decision,
+        DoubtfulPair,
+        OutdatedNote,
+        PhaseReport,
+        SpentToday,
+    )
 
 _STATES = {"done": "green", "failed": "red", "skipped": "yellow", "pending": "yellow"}
 _TOLD = 8
@@ -165,29 +173,39 @@ def _print_history(memory: Memory, *, json: bool) -> None:
 def conflicts(
     context: Context,
     ids: Annotated[
-        list[str] | None, Argument(help="The two fragments of a conflict.", metavar="[ID ID]")
+        list[str] | None, Argument(help="The two items of a conflict.", metavar="[ID ID]")
     ] = None,
-    keep: Annotated[str, Option(help="Id of the fragment that is right.")] = "",
-    both: Annotated[bool, Option("--both", help="Both fragments are right.")] = False,
+    keep: Annotated[str, Option(help="Id of the item that is right.")] = "",
+    both: Annotated[bool, Option("--both", help="Both are right.")] = False,
     dismiss: Annotated[bool, Option("--dismiss", help="The two do not conflict.")] = False,
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """List fragments that contradict each other, or resolve one conflict."""
+    """List what contradicts each other or may be replaced, or resolve one conflict.
+
+    Notes in the memories of agents that no longer hold are listed with what replaced them.
+    """
     if not ids and (keep or both or dismiss):
         _settled([], keep, both=both, dismiss=dismiss)
     with open_memory(context) as memory:
         if not ids:
             pairs = memory.knowledge.conflicts(project=project)
+            doubtful = memory.knowledge.doubtful_pairs(project=project)
+            outdated = memory.native.outdated(project=project)
             if json:
-                print_json([one._asdict() for one in pairs])
-            else:
-                _print_conflicts(memory, pairs)
+                records = [one._asdict() for one in pairs] + [_pair_json(one) for one in doubtful]
+                print_json([*records, *(_as_record(one) for one in outdated)])
+                return
+            if pairs or doubtful or not outdated:
+                _print_conflicts(memory, pairs, doubtful)
+            _print_outdated(memory, outdated)
             return
         one, other, decision = _settled(ids, keep, both=both, dismiss=dismiss)
         memory.knowledge.resolve(one, other, decision)
     print_result(
-        {"ids": [one, other], "decision": decision}, "Settled. 'lore undo' undoes it.", json=json
+        {"ids": [one, other], "decision": decision},
+        "Settled. 'lore undo' undoes it for fragments.",
+        json=json,
     )
 
 
@@ -203,11 +221,25 @@ def _settled(ids: list[str], keep: str, *, both: bool, dismiss: bool) -> tuple[s
     return one, other, "keep" if keep else "both" if both else "dismiss"
 
 
-def _print_conflicts(memory: Memory, pairs: list[Conflict]) -> None:
-    if not pairs:
+def _pair_json(pair: DoubtfulPair) -> dict[str, object]:
+    newer, older = pair.newer._asdict(), pair.older._asdict()
+    return {"newer": newer, "older": older, "certainty": pair.certainty}
+
+
+def _print_conflicts(memory: Memory, pairs: list[Conflict], doubtful: list[DoubtfulPair]) -> None:
+    if not pairs and not doubtful:
         print("No conflicts.")
         return
-    short = memory.search.short_ids([one.id for pair in pairs for one in pair])
+    ids = [one.id for pair in pairs for one in pair]
+    ids += [one.id for pair in doubtful for one in (pair.newer, pair.older)]
+    short = memory.search.short_ids(ids)
+    for pair in doubtful:
+        print(f"May replace ({pair.certainty:.0%}):")
+        print_columns(
+            (short[one.id], f"{one.at:%Y-%m-%d}", one_line(one.text))
+            for one in (pair.newer, pair.older)
+        )
+        print()
     for newer, older in pairs:
         print_columns(
             (short[one.id], f"{one.created_at:%Y-%m-%d}", one.origin, one_line(one.content))
@@ -215,6 +247,30 @@ def _print_conflicts(memory: Memory, pairs: list[Conflict]) -> None:
         )
         print()
     print("'lore conflicts ID ID --keep ID' settles one; or --both, or --dismiss.")
+
+
+def _as_record(outdated: OutdatedNote) -> dict[str, object]:
+    note, agent, file, line, newer = outdated
+    return {
+        "newer": newer._asdict(),
+        "older": note,
+        "outdated_in": {"agent": agent, "file": file, "line": line},
+    }
+
+
+def _print_outdated(memory: Memory, outdated: list[OutdatedNote]) -> None:
+    if not outdated:
+        return
+    print(bold("Outdated in the memories of agents"))
+    short = memory.search.short_ids([o.id for one in outdated for o in (one.note, one.newer)])
+    for note, agent, file, line, newer in outdated:
+        print(clean(f"{file}:{line} ({agent})"))
+        was = (note.id, note.created_at, note.content)
+        print_columns(
+            (f"   {label}", short[id_], f"{at:%Y-%m-%d}", one_line(text))
+            for label, (id_, at, text) in (("now", (newer.id, newer.at, newer.text)), ("was", was))
+        )
+    print("Change or remove them there, or ask the agent to; the list follows the files.")
 
 
 def promote(

@@ -1,4 +1,4 @@
-"""The command `lore eval`: measure recall, digest, injection and costs on evaluation data."""
+"""The command `lore eval`: measure recall, digest, forgetting, injection and costs."""
 
 from __future__ import annotations
 
@@ -61,23 +61,71 @@ def digest(
 
 
 @evaluate.command()
+def forgetting(
+    months: Annotated[int, Option(min=1, max=120, help="Months to simulate.")] = 24,
+    picture: Annotated[Path | None, Option(help="Write a picture (SVG) to this file.")] = None,
+    json: Json = False,
+) -> None:
+    """Simulate months of reading and forgetting: what is still visible, by importance and use."""
+    from lore.evals import retention as evaluation
+
+    with progress("simulating", quiet=json) as report:
+        result = evaluation.run(months=months, report=report)
+    if picture:
+        picture.write_text(evaluation.draw(result), "utf-8")
+    print_result(result.as_json(), result.as_table(), json=json)
+
+
+@evaluate.command()
 def injection(
-    data: Annotated[Path, Option(help="Folder with coding-sessions.jsonl.gz.")],
+    data: Annotated[Path, Option(help="Folder with coding-qa*.jsonl.gz.")],
+    corpus: Annotated[Path | None, Option(help="Folder with the coding sessions.")] = None,
+    sets: Sets = None,
+    questions: Annotated[int, Option(min=1, max=10_000, help="Questions of a project.")] = 200,
+    replay: Annotated[
+        bool, Option("--replay", help="Replay the real prompts of coding-sessions.jsonl.gz.")
+    ] = False,
     cache: Cache = None,
     show: Annotated[int, Option(help="Number of prompts to show with what they are given.")] = 0,
     json: Json = False,
 ) -> None:
-    """Replay recorded sessions and judge what each prompt would be given unasked."""
+    """Measure what prompts are given unasked: precision, recall, and at which threshold."""
     from lore.evals import injection as evaluation
+    from lore.evals import injection_replay
 
+    result: evaluation.Result | injection_replay.Result
     with progress("evaluating", quiet=json) as report:
-        result = evaluation.run(data, cache=cache, samples=show, report=report)
+        if replay:
+            result = injection_replay.run(corpus or data, cache=cache, samples=show, report=report)
+        else:
+            result = evaluation.run(
+                data, corpus=corpus, sets=sets or (), questions=questions, cache=cache,
+                samples=show, report=report,
+            )  # fmt: skip
     if json:
         print_json(result.as_json())
         return
     for prompt, text in result.samples:
         print(f"PROMPT: {clean(prompt[:600])}\n{clean(text)}\n")
     print(result.as_table())
+
+
+@evaluate.command()
+def stale(
+    data: Annotated[Path, Option(help="File with scenarios, or folder with files stale*.")],
+    cache: Cache = None,
+    totals: Annotated[bool, Option("--totals", help="Print no scenario, only totals.")] = False,
+    json: Json = False,
+) -> None:
+    """Play scenarios in which a value is replaced, and count where the old one still shows."""
+    from lore.evals import staleness
+
+    with progress("evaluating", quiet=json) as report:
+        result = staleness.run(data, cache=cache, report=report)
+    if totals and json:
+        print_json({"totals": result.totals()})
+        return
+    print_result(result.as_json(), result.as_table(totals_only=totals), json=json)
 
 
 @evaluate.command()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer import Argument, Context, Option
 
+from lore.cli.native_commands import share_native
 from lore.cli.options import (
     DryRun,
     Id,
@@ -292,6 +293,10 @@ def forget(
     for page in preview.pages:
         print(f"{one_line(str(page))} {'would lose' if dry_run else 'lost'} the entries with it.")
         print("   The history of the repository still has them.")
+    for copy in preview.copies:
+        print(f"{one_line(str(copy))} {'would lose' if dry_run else 'lost'} the entries with it.")
+    for file in preview.notes:
+        print(f"{one_line(file, 300)} still has it: Lore does not change an agent's own memory.")
 
 
 def _warn_of_short(match: str) -> None:
@@ -450,6 +455,13 @@ def share(
     hidden: Annotated[
         bool, Option("--hidden", help="Also import entries with hidden characters.")
     ] = False,
+    native: Annotated[
+        str,
+        Option(
+            help="Write to the memory of an agent instead: claude-code or codex.", metavar="AGENT"
+        ),
+    ] = "",
+    undo: Annotated[bool, Option("--undo", help="Take out again what --native wrote.")] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     json: Json = False,
@@ -458,6 +470,9 @@ def share(
 
     Only words of you or the assistant are shared, never episodes or texts with a secret. Changes
     that people make on the page come back with --read, after you have approved them.
+
+    With --native, an agent's own memory gets what it does not have yet, as one file of Lore's and
+    one line in its index.
     """
     from lore.text.shared_page import FILE_NAME
 
@@ -465,7 +480,13 @@ def share(
     if not folder.is_dir():
         msg = f"{folder} is not a folder."
         raise InvalidInput(msg, hint="--project names the folder that holds the page.")
+    if (undo and not native) or (native and (read or leave_out or hidden)):
+        msg = "--undo needs --native, and --native takes no option of the page."
+        raise InvalidInput(msg)
     with open_memory(context, create=read) as memory:
+        if native:
+            share_native(memory, native, folder, undo=undo, yes=yes, dry_run=dry_run, json=json)
+            return
         if leave_out:
             memory.knowledge.exclude_from_page(leave_out)
         if read:

@@ -269,7 +269,7 @@ def _check_connections(context: Context) -> list[Check]:
 
     settings = load_settings(context)
     passed = status_file.check_gateway(status_file.read(settings.home), settings.gateway_within_ms)
-    return [check_daemon(settings), *passed, *check_agents(settings.home)]
+    return [check_daemon(settings), *passed, *check_agents(settings)]
 
 
 model = command_group("model", "Show or install the embedding model.")

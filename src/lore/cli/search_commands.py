@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, cast
 
+import click
 from typer import Argument, Context, Option
 
 from lore.cli.options import Json, Project, Recipe, current_repository, names_of
@@ -22,12 +24,23 @@ from lore.cli.output import (
     project_names,
     read_text,
 )
+from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lore.memory import Memory
-    from lore.records import Answer, AskResult, Citation, Hit, RecallTrace, Scope, Signal
+    from lore.records import (
+        Answer,
+        AskResult,
+        Citation,
+        Hit,
+        InstructionDecision,
+        RecallTrace,
+        Scope,
+        Signal,
+        StandingInstruction,
+    )
 
 Query = Annotated[
     list[str], Argument(help="The question in one or more words, or '-' for standard input.")
@@ -191,7 +204,7 @@ def _source(citation: Citation) -> str:
         one_line(citation.project, 30),
         one_line(citation.title, 80),
         citation.short_id,
-        "out of date" if citation.is_outdated else "",
+        one_line(citation.note, 200),
     ]
     return " · ".join(word for word in words if word)
 
@@ -249,7 +262,8 @@ def _titled(hit: Hit) -> str:
     trail = dim(f"  in {one_line(hit.breadcrumb, 80)}") if hit.breadcrumb else ""
     steps = " → ".join(one_line(step, 50) for step in hit.path[:-1])
     way = coloured(f"  via {steps}", "cyan") if steps else ""
-    return f"{one_line(hit.title)}{trail}{way}  {dim(counted(hit.tokens, 'token'))}"
+    note = coloured(f"  {one_line(hit.note, 120)}", "yellow") if hit.note else ""
+    return f"{one_line(hit.title)}{trail}{way}{note}  {dim(counted(hit.tokens, 'token'))}"
 
 
 def sessions(
@@ -310,26 +324,97 @@ def _print_latest(memory: Memory, project: str, limit: int, *, json: bool) -> No
     print(dim("'lore session ID' reads one.") if latest else "No sessions yet.")
 
 
-def standing(context: Context, project: Project = "", json: Json = False) -> None:
-    """Show the standing instructions and preferences."""
+def standing(
+    context: Context,
+    project: Project = "",
+    confirm: Annotated[
+        str, Option("--confirm", metavar="ID", help="Make a suggested rule stand.")
+    ] = "",
+    reject: Annotated[
+        str, Option("--reject", metavar="ID", help="Never take this for a rule again.")
+    ] = "",
+    review: Annotated[
+        bool, Option("--review", help="Decide on each suggested rule with one key.")
+    ] = False,
+    rejected: Annotated[bool, Option("--rejected", help="Show the rejected ones.")] = False,
+    json: Json = False,
+) -> None:
+    """Show your lasting rules, and sentences that may be rules.
+
+    Agents are given what stands. A suggested rule is given to nobody until you confirm it, or say
+    it again in another session.
+    """
     with open_memory(context, asks_once=True) as memory:
-        hits = memory.search.standing_instructions(project=project)
-        if json:
-            print_json(hits)
+        if confirm or reject:
+            _decide(memory, confirm, reject, json=json)
             return
-        short = memory.search.short_ids([hit.id for hit in hits])
+        listed = memory.search.instructions(project=project, rejected=rejected)
+        if review:
+            _review(memory, [one for one in listed if one.state == "suggested"])
+            return
+        if json:
+            print_json(listed)
+            return
+        short = memory.search.short_ids([one.id for one in listed])
         names = project_names(memory)
+    stands = [one for one in listed if one.state != "suggested"]
+    suggested = [one for one in listed if one.state == "suggested"]
+    _print_instructions(stands, short, names)
+    if not stands:
+        print("Nothing was rejected." if rejected else "No standing instructions yet.")
+    if suggested:
+        print(f"\n{bold('Maybe rules')} {dim('(lore standing --review decides)')}")
+        _print_instructions(suggested, short, names)
+
+
+def _print_instructions(
+    listed: Iterable[StandingInstruction], short: dict[str, str], names: dict[str, str]
+) -> None:
     print_columns(
         (
-            f"{hit.created_at:%Y-%m-%d}",
-            short[hit.id],
-            names.get(hit.project_id, "everywhere"),
-            one_line(hit.text, 200),
+            f"{one.created_at:%Y-%m-%d}",
+            short[one.id],
+            names.get(one.project_id, "everywhere"),
+            one_line(one.text, 200),
         )
-        for hit in hits
+        for one in listed
     )
-    if not hits:
-        print("No standing instructions yet.")
+
+
+def _decide(memory: Memory, confirm: str, reject: str, *, json: bool) -> None:
+    decided: list[StandingInstruction] = []
+    if confirm:
+        decided += memory.knowledge.decide_instruction(confirm, "confirmed")
+    if reject:
+        decided += memory.knowledge.decide_instruction(reject, "rejected")
+    if json:
+        print_json(decided)
+        return
+    for one in decided:
+        done = "Stands" if one.state == "confirmed" else "Rejected"
+        print(f"{done}: {one_line(one.text, 200)}")
+
+
+def _review(memory: Memory, suggested: list[StandingInstruction]) -> None:
+    """Ask about each suggested rule; one key answers."""
+    if not suggested:
+        print("Nothing to decide.")
+        return
+    if not sys.stdin.isatty():
+        msg = f"{counted(len(suggested), 'suggested rule')} cannot be reviewed without a terminal."
+        raise InvalidInput(msg, hint="Use --confirm ID and --reject ID.")
+    for place, one in enumerate(suggested, 1):
+        print(f"{bold(f'{place}/{len(suggested)}')}  {one_line(one.text, 600)}")
+        print(dim("   a rule from now on? y yes, n no, s skip, q quit "), end="", flush=True)
+        key = ""
+        while key not in ("y", "n", "s", "q"):
+            key = click.getchar().lower()
+        print(key)
+        if key == "q":
+            return
+        if key != "s":
+            decision: InstructionDecision = "confirmed" if key == "y" else "rejected"
+            memory.knowledge.decide_instruction(one.id, decision, number=one.number)
 
 
 def print_answer(
@@ -354,7 +439,7 @@ def print_answer(
             print(f"   {dim(f'asked: {one_line(hit.question, 200)}')}")
         text, _ = _beginning(hit.text, most_lines)
         print(indented(text))
-        print(f"   {dim(one_line(hit.why, 300))}")
+        _print_reason(hit)
         if explain:
             _print_signals(hit.signals)
     if not answer.hits:
@@ -370,6 +455,13 @@ def print_answer(
         tokens = answer.tokens if answer.relevant else sum(hit.tokens for hit in hits)
         onward = " 'lore read ID' shows one whole." if hints else ""
         print(dim(f"{shown}, {counted(tokens, 'token')}.{onward}"))
+
+
+def _print_reason(hit: Hit) -> None:
+    """Print what replaced a hit, if anything did, and why it was found."""
+    if hit.note:
+        print(f"   {coloured(one_line(hit.note, 300), 'yellow')}")
+    print(f"   {dim(one_line(hit.why, 300))}")
 
 
 def _beginning(text: str, most_lines: int | None) -> tuple[str, bool]:

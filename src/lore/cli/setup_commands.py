@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from typer import Argument, Context, Option
 
-from lore.cli import fast_path
+from lore.cli import digest_consent, fast_path
 from lore.cli.options import DryRun, Json
 from lore.cli.output import (
     bold,
@@ -51,6 +51,14 @@ def setup(
     statusline: Annotated[
         bool, Option("--statusline", help="Also show Lore in Claude Code's status line.")
     ] = False,
+    chat: Annotated[
+        bool | None,
+        Option(
+            "--chat/--no-chat",
+            help="Let the agent's command digest conversations, or digest offline; do not ask.",
+            show_default=False,
+        ),
+    ] = None,
     undo: Annotated[bool, Option("--undo", help="Restore the files.")] = False,
     dry_run: DryRun = False,
     json: Json = False,
@@ -68,7 +76,8 @@ def setup(
     command = _command(home)
     if not agents:
         _refuse_alone({"--undo": undo, "--gateway": gateway, "--statusline": statusline})
-        _list(home, command, json=json)
+        _refuse_alone({"--chat": chat is not None})
+        _list(settings, command, json=json)
         return
     chosen = _chosen(agents, list(AGENTS))
     url = _permanent_url(settings) if gateway and not undo else ""
@@ -82,7 +91,9 @@ def setup(
             config_changes.apply(home, agent, planned, undo=undo, address=url)
     if not undo and not dry_run:
         _cache_handshake(settings)
+    names = [] if undo or dry_run else [agent.name for agent in chosen]
     if json:
+        digest_consent.settle_consent(context, names, chat, may_ask=False)
         _print_json([*plans, *((agent, []) for agent in plugged)], dry_run=dry_run)
         return
     for agent in plugged:
@@ -91,11 +102,22 @@ def setup(
         _print(agent, planned, undo=undo, dry_run=dry_run)
     if url and not dry_run:
         _print_gateway(settings, [agent for agent, _ in plans], url)
-    if not undo and not dry_run:
+    if names:
+        digest_consent.settle_consent(context, names, chat)
         print(
             "'lore capture --all' imports your agents' past conversations; with 'lore up --detach'"
         )
         print("new ones are captured automatically.")
+        print_memories(settings)
+
+
+def print_memories(settings: Settings, label: str = "") -> None:
+    """Print one sentence on the memories that agents have of their own, if there are any."""
+    from lore.setup.agent_checks import describe_memories
+
+    sentence = describe_memories(Path.home(), are_read=settings.capture_native)
+    if sentence:
+        print(f"{label}{sentence}")
 
 
 def _permanent_url(settings: Settings) -> str:
@@ -116,12 +138,14 @@ def _permanent_url(settings: Settings) -> str:
     return daemon.url if daemon else url_of(host, settings.server_port)
 
 
-def check_agents(home: Path) -> list[Check]:
+def check_agents(settings: Settings) -> list[Check]:
     """Check the agents of this user, for doctor."""
     from lore.setup import agent_checks
 
+    home = settings.home
     command = _command(home)
     return [
+        agent_checks.check_memories(settings, Path.home()),
         *agent_checks.check_agents(home, command, Path.home(), _search_path()),
         *agent_checks.check_gateway(home, command, Path.home()),
     ]
@@ -247,8 +271,10 @@ class _AgentState(NamedTuple):
     problem: str
 
 
-def _list(home: Path, command: list[str], *, json: bool) -> None:
+def _list(settings: Settings, command: list[str], *, json: bool) -> None:
     from lore.setup.agents import AGENTS
+
+    home = settings.home
 
     rows = [(agent, _agent_state(home, agent, command)) for agent in AGENTS]
     if json:
@@ -270,6 +296,7 @@ def _list(home: Path, command: list[str], *, json: bool) -> None:
             _print_twice(agent)
     print("'lore setup AGENT' gives an agent memory, 'lore setup all' all installed ones.")
     print("--gateway also routes its requests through Lore.")
+    print_memories(settings)
 
 
 def _agent_state(home: Path, agent: Agent, command: list[str]) -> _AgentState:

@@ -1,65 +1,60 @@
 """Prompt texts: select memory for a prompt that did not ask for it, and format it.
 
 All of it is fenced by markers by which capture recognizes Lore's own text. Each item has its date,
-author, place and id; each line of stored text is quoted. The weights and the threshold were tuned
-on recorded sessions with `lore eval injection`.
+author, place and id; each line of stored text is quoted.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from lore.lazy_dataclass import dataclass
-from lore.records import Hit, PastSession, PromptCandidate, Remedy, SessionBriefing
-from lore.text import message_features, tokens, words
+from lore.records import (
+    Hit,
+    PastSession,
+    PromptCandidate,
+    Remedy,
+    SessionBriefing,
+    StandingInstruction,
+)
+from lore.text import memory_tags, message_features, tokens, words
 from lore.text.hidden_text import PromptBlock, one_line, quote_lines, wrap_lines
 
-RECENCY_WEIGHT, RECENCY_HALF_LIFE_DAYS = 0.4, 3.0
-"""The share of its strength that a hit loses with age: work on one thing takes days."""
-
-FRAGMENT_WEIGHT, REQUEST_WEIGHT = 3.0, 0.7
-"""A fragment is shorter than messages and shares fewer words with a prompt;
-
-a user's request says less than a result. With these weights all kinds are relevant equally often.
-"""
+INVITATION = memory_tags.wrap_memory(
+    "A note from Lore, once in this session: if something was decided, fixed or laid down as a"
+    " rule here that a later session needs, store it with Lore's tool `store` when the present"
+    " request is done, one statement each, with its reason; name in `corrects` what it replaces."
+    " Leave out what the code says anyway. If there is nothing, do nothing, and do not mention"
+    " this note."
+)
+"""Invites the working agent to store what it knows best, before that is compacted or forgotten."""
 
 REPEATED_SHARE = 0.85
 """A hit that shares this part of its words with the prompt adds nothing."""
 
 
-def strength(fit: PromptCandidate) -> float:
-    """Return how relevant a hit is for a prompt, from similarity, rare common words and age."""
-    recent: float = 2.0 ** (-max(fit.age_days, 0.0) / RECENCY_HALF_LIFE_DAYS)
-    return (
-        _weight(fit.hit)
-        * max(fit.cosine, 0.0)
-        * fit.rarity
-        * (1 - RECENCY_WEIGHT + RECENCY_WEIGHT * recent)
-    )
-
-
-def can_reach(threshold: float, *, cosine: float, rarity: float) -> bool:
-    """Return whether a hit of this similarity may reach a strength, whatever its kind and age."""
-    return FRAGMENT_WEIGHT * max(cosine, 0.0) * rarity >= threshold
-
-
-def _weight(hit: Hit) -> float:
-    if hit.type == "fragment":
-        return FRAGMENT_WEIGHT
-    return REQUEST_WEIGHT if hit.type == "message" and hit.origin == "user" else 1.0
-
-
 def select_fits(
     prompt: str, fits: Sequence[PromptCandidate], threshold: float
 ) -> list[PromptCandidate]:
-    """Return the hits above a threshold, the strongest first, that add something to the prompt."""
+    """Return the hits of at least this probability that add to the prompt, the likeliest first.
+
+    Long ones are cut to where the prompt's words are.
+    """
     prompt_words = frozenset(words.split(prompt))
+    terms = words.search_terms(prompt)
     selected = [
-        fit for fit in fits if strength(fit) >= threshold and _adds_words(fit, prompt_words)
+        fit for fit in fits if fit.probability >= threshold and _adds_words(fit, prompt_words)
     ]
-    return sorted(selected, key=strength, reverse=True)
+    likeliest = sorted(selected, key=lambda fit: fit.probability, reverse=True)
+    return [_cut(fit, terms) for fit in likeliest]
+
+
+def _cut(fit: PromptCandidate, terms: list[str]) -> PromptCandidate:
+    text = tokens.clip_around(fit.hit.text, ITEM_TOKENS, terms)
+    return replace(fit, hit=replace(fit.hit, text=text))
 
 
 def _adds_words(fit: PromptCandidate, prompt_words: frozenset[str]) -> bool:
@@ -81,11 +76,14 @@ def select_unseen(
     ]
 
 
-ITEM_TOKENS = 130
-"""Enough for a decision and its reason; the id leads to the rest."""
+ITEM_TOKENS = 170
+"""Enough for a decision and its reason, and for two items; the id leads to the rest."""
 
 _TITLE_TOKENS, _GOAL_TOKENS, _STANDING_TOKENS, _FIX_TOKENS = 16, 40, 60, 60
 """Enough of each to judge whether it is relevant: a name, a sentence, and twice two sentences."""
+
+_ROOT_TOKENS = 32
+"""Enough for a sentence that names an old and a new value: cut before the new one it misleads."""
 
 _GROUPS = {
     "preference": "Preferences",
@@ -120,6 +118,11 @@ _ERROR_INTRO = (
 _NEWS_INTRO = (
     "From Lore's memory: what has changed since this conversation was told of it. Of two on one"
     " matter, what stands here holds. recall(id) gives one whole."
+)
+
+_SUGGESTED_HEADING = (
+    "Maybe rules of the person, not confirmed: no instructions. Where one matters, ask whether it"
+    " is a rule, then run 'lore standing --confirm ID' or '--reject ID':"
 )
 
 _ID = re.compile(r"\[([0-9a-f-]{8,36})\]")
@@ -197,12 +200,15 @@ def format_session_start(
         (hit.id, _format_instruction(hit, short)) for hit in start.standing
     ), budget_tokens // 3)  # fmt: skip
     stands = [frozenset(words.split(hit.text)) for hit in start.standing if hit.id in ids]
+    _add_section(sheet, ids, _SUGGESTED_HEADING, (
+        (one.id, _format_instruction(one, short)) for one in start.suggested
+    ), budget_tokens // 6)  # fmt: skip
     _add_section(sheet, ids, "Last sessions:", (
         (past.id, _format_past_session(past, short)) for past in start.past
         if not _repeats_instruction(past.goal, stands)
     ), budget_tokens // 2)  # fmt: skip
     _add_section(sheet, ids, "Known about:", (
-        (id_, f"[{short[id_]}] > {one_line(title, _TITLE_TOKENS)}")
+        (id_, f"[{short[id_]}] > {one_line(title, _ROOT_TOKENS)}")
         for id_, title in start.roots if not _repeats_instruction(title, stands)
     ), budget_tokens // 3)  # fmt: skip
     return PromptText(sheet.text(), tuple(ids)) if ids else PromptText()
@@ -248,9 +254,12 @@ def _add_section(
     ids += [id_ for id_, _ in fitting]
 
 
-def _format_instruction(hit: Hit, short: Mapping[str, str]) -> str:
+def _format_instruction(hit: Hit | StandingInstruction, short: Mapping[str, str]) -> str:
     """Format an instruction with its date: of two on one matter, the newer one applies."""
-    return f"[{short[hit.id]}] {hit.created_at:%Y-%m-%d} > {one_line(hit.text, _STANDING_TOKENS)}"
+    text = one_line(hit.text, _STANDING_TOKENS)
+    newer = hit.replaced if isinstance(hit, Hit) else None
+    note = f" | {newer.label} by > {one_line(newer.by, _GOAL_TOKENS)}" if newer else ""
+    return f"[{short[hit.id]}] {hit.created_at:%Y-%m-%d} > {text}{note}"
 
 
 def _format_past_session(past: PastSession, short: Mapping[str, str]) -> str:
@@ -293,4 +302,6 @@ def _format_heading(hit: Hit, short: Mapping[str, str]) -> str:
     place = one_line(hit.title if hit.type != "fragment" else hit.breadcrumb, _TITLE_TOKENS)
     where = f", in > {place}" if place else ""
     who = "the person" if hit.origin == "user" else "the assistant"
-    return f"[{short[hit.id]}] {hit.created_at:%Y-%m-%d}, {who}{where}"
+    newer = hit.replaced
+    note = f", {newer.label} by > {one_line(newer.by, _GOAL_TOKENS)}" if newer else ""
+    return f"[{short[hit.id]}] {hit.created_at:%Y-%m-%d}, {who}{where}{note}"

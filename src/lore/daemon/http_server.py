@@ -214,6 +214,7 @@ def _page_rows(now: Status) -> list[tuple[str, str]]:
         ("state", now.state if now.running else "not running"),
         ("since", f"{now.since:%Y-%m-%d %H:%M} UTC" if now.since else ""),
         ("waiting for a vector", f"{now.waiting:,}"),
+        ("waiting to be judged", f"{now.unjudged:,}"),
         ("vectors", describe_vectors(now)),
         ("jobs", f"{now.jobs_pending:,} to do, {now.jobs_parked:,} parked"),
         ("spent by agents today", f"${now.agents_usd:.2f}"),

@@ -23,7 +23,7 @@ from lore.errors import (
 )
 from lore.memory import Memory
 from lore.memory.digest import CURATE, DISTILL, EPISODE
-from lore.records import Job, JobFailure
+from lore.records import FileProblem, Job, JobFailure
 from lore.settings import Settings
 
 T = TypeVar("T")
@@ -222,7 +222,9 @@ def periodic_tasks(
     run_cycle = partial(consolidate, progress=partial(board.report, "consolidate"))
     return (
         PeriodicTask("capture", "capturing", poll_s, capture, "capture"),
+        PeriodicTask("notes", "capturing", poll_s, capture_notes, "capture"),
         PeriodicTask("embed", "embedding", _LOOK_S, embed_all, "embed"),
+        PeriodicTask("judge", "judging", _LOOK_S, judge, "embed"),
         PeriodicTask("episodes", "looking", _QUIET_LOOK_S, queue_episodes, "jobs"),
         PeriodicTask("jobs", "working", _LOOK_S, partial(run_jobs, kinds=kinds), "jobs"),
         PeriodicTask("digest", "distilling", _DIGEST_LOOK_S, digest),
@@ -238,11 +240,24 @@ def capture(memory: Memory, stopping: Stopping) -> TaskResult:
     """
     until = time.monotonic() + CAPTURE_SLICE_S
     captured = memory.capture_files(stopping=lambda: stopping() or time.monotonic() >= until)
+    _log_problems(captured.problems)
+    return TaskResult({"messages": captured.added}, more=time.monotonic() >= until)
+
+
+def capture_notes(memory: Memory, stopping: Stopping) -> TaskResult:
+    """Read what changed in the memories of agents."""
+    until = time.monotonic() + CAPTURE_SLICE_S
+    read = memory.native.capture(stopping=lambda: stopping() or time.monotonic() >= until)
+    _log_problems(read.problems)
+    changed = read.added + read.changed + read.retired + read.restored
+    return TaskResult({"notes": changed}, more=time.monotonic() >= until)
+
+
+def _log_problems(problems: Sequence[FileProblem]) -> None:
     # The text after the colon may quote the file.
-    reasons = Counter(one.problem.partition(":")[0] for one in captured.problems if one.news)
+    reasons = Counter(one.problem.partition(":")[0] for one in problems if one.news)
     for reason, count in reasons.items():
         log.warning("files not read", extra={"files": count, "reason": reason})
-    return TaskResult({"messages": captured.added}, more=time.monotonic() >= until)
 
 
 def embed(
@@ -252,12 +267,19 @@ def embed(
     until = time.monotonic() + SLICE_S
     total, count = 0, 1
     while count and not stopping() and time.monotonic() < until:
-        count = memory.maintenance.embed_waiting(within_s=_EMBED_SLICE_S)
+        count = memory.maintenance.embed_waiting(judge=False, within_s=_EMBED_SLICE_S)
         total += count
         if count:
             queues = memory.maintenance.queues()
             progress("items", total, total + queues.waiting + queues.next_waiting)
     return TaskResult({"embedded": total}, more=bool(count))
+
+
+def judge(memory: Memory, _stopping: Stopping) -> TaskResult:
+    """Judge for a moment what new items replace; embedding takes turns with it."""
+    count = memory.maintenance.judge_waiting(within_s=_EMBED_SLICE_S)
+    more = bool(count) and memory.maintenance.queues().unjudged > 0
+    return TaskResult({"judged": count}, more=more)
 
 
 def queue_episodes(memory: Memory, _stopping: Stopping) -> TaskResult:

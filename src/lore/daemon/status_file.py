@@ -67,6 +67,12 @@ class Status:
     next_embedder: str = ""
     next_waiting: int = 0
     """Vectors of `embedder` are searched until none of the next one's items waits."""
+    digester: str = ""
+    calls_today: int = 0
+    calls_per_day: int = 0
+    """Calls of an agent's command; only a digester ending in '-cli' makes any."""
+    unjudged: int = 0
+    """Items that wait to be judged for what they replace."""
     last_error: str = ""
     last_error_at: datetime | None = None
     today: Mapping[str, int] = field(default_factory=dict)
@@ -106,6 +112,13 @@ def describe_vectors(status: Status) -> str:
         return status.embedder
     left = f"{status.next_waiting:,} item{'' if status.next_waiting == 1 else 's'} left to embed"
     return f"{status.embedder} serves; {left} with {status.next_embedder}"
+
+
+def describe_digester(status: Status) -> str:
+    """Return who digests conversations, and how often an agent's command was called today."""
+    if "-cli" not in status.digester:
+        return status.digester
+    return f"{status.digester}, {status.calls_today:,} of {status.calls_per_day:,} calls today"
 
 
 def has_stopped(home: Path) -> bool:

@@ -71,8 +71,8 @@ MIN_LOG_TOKENS, MAX_LOG_TOKENS, LOG_TOKENS_PER_SQRT = 256, 4_096, 10.0
 OFFLINE_SEGMENT_TOKENS = 1_600
 """Quoted lines are found better in the logs of short segments."""
 
-OFFLINE_SHARE, OFFLINE_MIN_TOKENS = 0.07, 48
-"""Quoting costs nothing, so the limit alone would let a log be a quarter of its source."""
+OFFLINE_SHARE = 0.07
+"""Quoting costs nothing, so the limit alone would let a log be a quarter of a short segment."""
 
 IDLE_S = 60.0
 """A session that is idle for this many seconds is due."""
@@ -89,21 +89,21 @@ class LogLimits:
 
     segment_tokens: int = segments.MAX_TOKENS
     share: float = 1.0
-    min_tokens: int = MIN_LOG_TOKENS
+    """The share of a source that its log may have beyond the lower bound."""
 
     def for_source(self, source_tokens: int) -> int:
         """Return the maximum number of tokens of a source's log."""
         most = min(
-            MAX_LOG_TOKENS, max(MIN_LOG_TOKENS, round(LOG_TOKENS_PER_SQRT * sqrt(source_tokens)))
+            round(LOG_TOKENS_PER_SQRT * sqrt(source_tokens)), round(self.share * source_tokens)
         )
-        return min(most, max(self.min_tokens, round(self.share * source_tokens)))
+        return min(MAX_LOG_TOKENS, max(MIN_LOG_TOKENS, most))
 
 
 def limits_for(summarizer: Summarizer, *, segment_tokens: int = segments.MAX_TOKENS) -> LogLimits:
     """Return the limits that suit a summarizer."""
     if summarizer.identity == "offline":
         about = min(segment_tokens, OFFLINE_SEGMENT_TOKENS)
-        return LogLimits(about, OFFLINE_SHARE, OFFLINE_MIN_TOKENS)
+        return LogLimits(about, OFFLINE_SHARE)
     return LogLimits(segment_tokens)
 
 
@@ -208,7 +208,7 @@ def _load_vectors(db: Connection, texts: Sequence[MessageText]) -> dict[str, seg
 
 def _write_log(summarizer: Summarizer, segment: Segment, limits: LogLimits, redact: Redact) -> Log:
     """Return the log of a segment, or its messages verbatim where that is shorter."""
-    log = _observe(summarizer, segment, limits)
+    log = _observe(summarizer, segment, limits.for_source(segment.tokens))
     if tokens.count(log.text) > segment.tokens:
         log = verbatim_log(segment)
     elif not log.lines:
@@ -217,16 +217,17 @@ def _write_log(summarizer: Summarizer, segment: Segment, limits: LogLimits, reda
     return Log(tuple(LogLine(redact(line.text), line.sources) for line in checked))
 
 
-def _observe(summarizer: Summarizer, segment: Segment, limits: LogLimits) -> Log:
+def _observe(summarizer: Summarizer, segment: Segment, limit_tokens: int) -> Log:
     """Return what a summarizer writes of a segment, in halves if it is too long for the prompt."""
     try:
-        return summarizer.observe(segment, limit_tokens=limits.for_source(segment.tokens))
+        return summarizer.observe(segment, limit_tokens=limit_tokens)
     except PromptTooLong:
         if len(segment.messages) < 2:
             raise
     middle = len(segment.messages) // 2
     halves = (segment.messages[:middle], segment.messages[middle:])
-    logs = [_observe(summarizer, replace(segment, messages=half), limits) for half in halves]
+    each = limit_tokens // 2
+    logs = [_observe(summarizer, replace(segment, messages=half), each) for half in halves]
     return Log(tuple(line for log in logs for line in log.lines))
 
 
@@ -323,8 +324,8 @@ def condense_session(
     replaced = [*former, *oldest]
     log_tokens = sum(one.tokens for one in replaced)
     log = summarizer.condense(
-        [one.text for one in oldest],
-        "\n".join(one.text for one in former),
+        [_stored_log(one) for one in oldest],
+        Log(tuple(line for one in former for line in _stored_log(one).lines)),
         limit_tokens=LogLimits().for_source(log_tokens),
     )
     if not log.lines or tokens.count(log.text) > log_tokens:
@@ -365,17 +366,23 @@ def _restore_orphaned(db: Connection, *, session_n: int) -> None:
         )
 
 
+def _stored_log(one: Distillation) -> Log:
+    """Return a stored log line by line, with the sources of each."""
+    lines = one.text.split("\n")
+    sources = [*one.sources, *[()] * len(lines)]
+    return Log(tuple(LogLine(*line) for line in zip(lines, sources, strict=False)))
+
+
 def _trace_condensed(log: Log, replaced: Sequence[Distillation], redact: Redact) -> Log:
-    """Return a redacted log, each line with the sources of the former lines that it repeats."""
-    former = [
-        SourceText(_word_set(text), ordinals)
-        for one in replaced
-        for text, ordinals in zip(one.text.split("\n"), one.sources, strict=False)
-        if ordinals
-    ]
-    return Log(
-        tuple(LogLine(redact(line.text), trace_sources(line.text, former)) for line in log.lines)
-    )
+    """Return a redacted log, each line with the sources that it names or whose words it repeats."""
+    lines = [line for one in replaced for line in _stored_log(one).lines if line.sources]
+    former = [SourceText(_word_set(line.text), line.sources) for line in lines]
+    known = {ordinal for line in lines for ordinal in line.sources}
+    traced = []
+    for line in log.lines:
+        sources = {*trace_sources(line.text, former), *known.intersection(line.sources)}
+        traced.append(LogLine(redact(line.text), tuple(sorted(sources))))
+    return Log(tuple(traced))
 
 
 def _store_condensed(

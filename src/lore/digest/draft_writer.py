@@ -61,6 +61,10 @@ def find_corrected(
     return max(fitting, key=lambda pair: (pair[0], -pair[1].n))[1] if fitting else None
 
 
+def _find_by_id(id_: str, candidates: Sequence[Candidate]) -> Candidate | None:
+    return next((one for one in candidates if id_ and one.fragment.id == id_), None)
+
+
 def _find_withdrawn_rule(
     withdrawal: Withdrawal, candidates: Sequence[Candidate]
 ) -> Candidate | None:
@@ -259,6 +263,11 @@ class DraftWriter:
     def _find_duplicate(self, one: _SourcedDraft, own: Sequence[Candidate]) -> Candidate | None:
         """Return the duplicate of a draft: by its vector, or by its exact text without one."""
         draft = one.draft
+        own = [candidate for candidate in own if candidate.fragment.id != draft.corrects_id]
+        named = _find_by_id(draft.same_as, own)
+        # The summarizer may overlook another value, which must not be lost.
+        if named and entities.values_agree(draft.content, named.fragment.content):
+            return named
         if draft.vector is not None:
             return placement.find_duplicate(draft.kind, draft.content, draft.payload, own)
         n = distillations.find_same_text(
@@ -370,12 +379,12 @@ class DraftWriter:
     def _supersede_corrected(self, one: _SourcedDraft, n: int, own: Sequence[Candidate]) -> None:
         """Supersede the fragment that a draft corrects, or mark a conflict if trust is too low."""
         older = [candidate for candidate in own if candidate.n not in self._added]
-        if not one.draft.corrects or not older:
-            return
-        ns = [candidate.n for candidate in older]
-        by_n = dict(zip(ns, self._load_vectors(ns), strict=True))
-        corrected = find_corrected(one.draft, one.at, older, by_n)
-        if corrected is None:
+        corrected = _find_by_id(one.draft.corrects_id, older)
+        if corrected is None and one.draft.corrects and older:
+            ns = [candidate.n for candidate in older]
+            by_n = dict(zip(ns, self._load_vectors(ns), strict=True))
+            corrected = find_corrected(one.draft, one.at, older, by_n)
+        if corrected is None or corrected.fragment.created_at >= one.at:
             return
         if one.trust >= required_trust(corrected.fragment):
             self._supersede(corrected.n, n)

@@ -81,6 +81,8 @@ class DraftFragment:
     vector: Scores | None = None
     corrects_vector: Scores | None = None
     downgraded: bool = False
+    same_as: str = ""
+    corrects_id: str = ""
 
 
 MAX_UNTRUSTED_MESSAGES = 400
@@ -125,6 +127,7 @@ def build_drafts(
     """Return the drafts of an exchange, parents before children, and how many were dropped."""
     exchange_ids = [one.id for one in exchange.messages]
     known_ids = {message.id for message in messages}
+    known_ids.update(one.id for one in (*exchange.earlier, *exchange.later))
     drafts: list[DraftFragment] = []
     dropped = 0
     waiting: list[tuple[Extract, int | None, int]] = [(one, None, 1) for one in extracts]
@@ -175,6 +178,8 @@ def _check_draft(
         corrects=corrects,
         edges=extract.edges,
         downgraded=kind != extract.kind,
+        same_as=extract.same_as,
+        corrects_id=extract.corrects_id,
     )
 
 

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from lore.digest import placement, segments
+from lore.digest import chat_context, placement, segments
 from lore.digest.draft_writer import DraftWriter, ExchangeContext
 from lore.digest.drafts import (
     MAX_UNTRUSTED_MESSAGES,
@@ -35,8 +35,8 @@ IDLE_S = 300.0
 MAX_WAITING_TURNS = 20
 """An active session is curated after this many requests, except its last exchange."""
 
-MAX_GROUP_TOKENS = 1_024
-"""Short exchanges of one event are read together up to this size."""
+MAX_GROUP_TOKENS, MAX_CHAT_GROUP_TOKENS = 1_024, 4_096
+"""Short exchanges of one event are read together up to this size; a chat is paid per request."""
 
 TURN_CHARS = 240
 """The characters of a request and its answer that are compared to find topic changes."""
@@ -138,10 +138,12 @@ def _group_exchanges(
     turns = ["\n".join(one.text[:TURN_CHARS] for one in each.messages[:2]) for each in cut]
     embed = partial(_turn_vectors, database, cut, context) if context.embedder.dimension else None
     grouped: list[Segment] = []
+    is_chat = context.summarizer.identity != "offline"
+    most = MAX_CHAT_GROUP_TOKENS if is_chat else MAX_GROUP_TOKENS
     for event in segments.split_events(turns, embed):
         first = len(grouped)
         for exchange in (cut[place] for place in event):
-            if len(grouped) > first and grouped[-1].tokens + exchange.tokens <= MAX_GROUP_TOKENS:
+            if len(grouped) > first and grouped[-1].tokens + exchange.tokens <= most:
                 joined = (*grouped[-1].messages, *exchange.messages)
                 grouped[-1] = replace(grouped[-1], messages=joined)
             else:
@@ -208,6 +210,8 @@ def _curate_exchange(
 ) -> CurationResult | None:
     """Curate one exchange; None if another process has done it meanwhile."""
     mark, exchange, read = pending
+    if context.summarizer.identity != "offline":
+        exchange = chat_context.add_context(database, session_n, exchange, context)
     extracts = context.summarizer.extract(exchange) if exchange.messages else []
     drafts, dropped = build_drafts(extracts, exchange, read, quotes, context)
     embedder_n = _ensure_embedder(database, context) if drafts else None

@@ -31,6 +31,7 @@ from lore.store import (
     history,
     items,
     project_rows,
+    replacements,
     reversible_changes,
 )
 from lore.store.database import Connection, Database
@@ -59,6 +60,7 @@ def plan_page(db: Connection, project: str, page: Page | None) -> SharedPage:
     names = {row.fragment_n: row.entry for row in rows}
     left_out = {row.fragment_n for row in rows if row.left_out}
     ns = project_rows.shareable_fragments(db, project_n, least_confidence=MIN_CONFIDENCE)
+    ns = replacements.holding(db, ns)
     by_number = fragments.by_number(db, [n for n in ns if n not in left_out])
     entries = {n: _entry(names.get(n, by_number[n].id), by_number[n]) for n in ns if n in by_number}
     entries = {n: entry for n, entry in entries.items() if _REDACTION_MARK not in entry.text}

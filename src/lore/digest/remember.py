@@ -7,7 +7,11 @@ stored beside it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
 
 from lore import projects
 from lore.digest import fragment_edits, placement
@@ -15,10 +19,10 @@ from lore.digest.drafts import NearestSearch, Scores
 from lore.digest.fragment_edits import required_trust
 from lore.digest.placement import Candidate, Placement
 from lore.embed import Embedder
-from lore.errors import EmbedderError
+from lore.errors import EmbedderError, InvalidInput, NotFound
 from lore.lazy_dataclass import dataclass
 from lore.projects import ProjectFinder
-from lore.records import TRUST, UNASKED_TRUST, Draft, Storing
+from lore.records import TRUST, UNASKED_TRUST, Draft, Origin, Storing
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
 from lore.store import (
     distillations,
@@ -95,6 +99,47 @@ def remember(
     id_, is_new = _store(database, draft, around, key=key)
     replaced = same.id if same and is_new and trust > same.trust else ""
     return RememberOutcome(id_, "stored" if is_new else "known", resembles, replaced)
+
+
+def find_corrected_id(
+    database: Database, draft: Draft, corrects: str, embedder: Embedder, search: NearestSearch
+) -> str:
+    """Return the id of the fragment that a draft corrects, named by id or in words; else ''."""
+    from lore.digest import draft_writer
+    from lore.digest.drafts import DraftFragment
+
+    with database.read() as db, suppress(NotFound, InvalidInput):
+        return items.resolve(db, corrects, type="fragment").id
+    words = replace(draft, content=corrects, summary="")
+    vector, former = _embed(embedder, draft), _embed(embedder, words)
+    if vector is None or former is None:
+        return ""
+    near = (*_inspect(database, draft, search, vector).near,
+            *_inspect(database, words, search, former).near)  # fmt: skip
+    older = {one.n: one for one in near}
+    with database.read() as db:
+        embedder_n = vectors.find_embedder(db, embedder.identity)
+        rows = vectors.load(db, embedder_n, np.array([*older], np.int64), embedder.dimension)
+    stated = DraftFragment(
+        draft.content, draft.summary, draft.kind, draft.importance, {}, (), None, corrects, (),
+        vector, former,
+    )  # fmt: skip
+    by_n = dict(zip(older, rows, strict=True))
+    after = database.now() + timedelta(microseconds=1)  # all that is stored is older
+    corrected = draft_writer.find_corrected(stated, after, [*older.values()], by_n)
+    return corrected.fragment.id if corrected else ""
+
+
+def correct(
+    database: Database, older: str, newer: str, *, origin: Origin, redactor: Redactor
+) -> bool:
+    """Supersede a fragment by its correction; return False if only a conflict could be marked."""
+    try:
+        fragment_edits.supersede(database, older, newer, origin=origin)
+    except InvalidInput:
+        fragment_edits.link(database, newer, older, "contradicts", origin=origin, redactor=redactor)
+        return False
+    return True
 
 
 def _embed(embedder: Embedder, draft: Draft) -> Scores | None:

@@ -12,7 +12,9 @@ from lore.store import (
     fragments,
     graph,
     hard_delete,
+    native_rows,
     project_rows,
+    replacements,
     sessions,
     standing_instructions,
     watermarks,
@@ -61,6 +63,7 @@ def revoke(database: Database, suspect: RevocationTarget) -> Revocation:
         reach = _find_affected(db, suspect)
         revocation = _describe(db, reach)
         removed = tuple(standing_instructions.remove(db, sorted(reach.messages)))
+        replacements.remove(db, sorted(reach.messages))
         for n in reach.fragments:
             before = UndoSnapshot(batch="revocation", removed_instructions=removed)
             hide_undoably(db, n, before, now=now)
@@ -128,7 +131,10 @@ def _match_origin(db: Connection, origin: str, project_n: int | None) -> tuple[s
 
 
 def _match_file(db: Connection, file: str, project_n: int | None) -> tuple[set[int], set[int]]:
-    """Return the messages that come from a file: read by a tool, or imported as a transcript."""
+    """Return what comes from a file: messages of a tool or a transcript, or an agent's notes."""
+    own = native_rows.fragments_of_file(db, file, project_n=project_n)
+    if own:
+        return set(), own
     watermark = watermarks.find(db, file)
     if watermark and watermark.session_id:
         session_n = sessions.get_session_number(db, watermark.session_id)

@@ -21,6 +21,7 @@ from lore.store import (
     items,
     maintenance,
     messages,
+    replacements,
     reversible_changes,
     standing_instructions,
 )
@@ -47,6 +48,8 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
             history.mark_action_undone(db, one.n, replace(one.before, after=after))
             if n is None:
                 _restore_standing(db, one.before.removed_instructions)
+            if one.before.batch == "revocation":
+                _judge_again(db, one)
         return _describe(db, action, n)
 
     return database.write(work, key=scope_key("undo", key))
@@ -151,12 +154,19 @@ def _repeat(db: Connection, action: Action, now: datetime) -> None:
         reversible_changes.supersede(db, n, before.successor.newer, now=now)
 
 
+def _judge_again(db: Connection, action: Action) -> None:
+    """Queue the messages of a fragment that a revocation hid: their links were deleted."""
+    fragment = fragments.get(db, action.fragment_n)
+    replacements.queue(db, items.numbers_of(db, fragment.source_messages).values())
+
+
 def _restore_standing(db: Connection, item_ns: Sequence[int]) -> None:
     """Restore the standing instructions of messages; they are parsed from the messages again."""
     for n, message in messages.get_messages(db, item_ns).items():
         project_n = items.resolve(db, message.id).project_n
-        for text in typed_instructions(message):
-            standing_instructions.add(db, n, project_n, text, clock.to_us(message.created_at))
+        at = clock.to_us(message.created_at)
+        for typed in typed_instructions(message):
+            standing_instructions.add(db, n, project_n, typed.text, at, typed.state)
 
 
 def _reword(db: Connection, n: int, wording: Wording, reason: str, now: datetime) -> None:

@@ -376,7 +376,7 @@ def _rank_sessions(memory: Memory, ask: Query, recipe: str, units: dict[str, str
 def _coding_questions(path: Path, corpus: Path) -> list[RetrievalTask]:
     """Return the task of a project: its sessions, tool traffic included, and questions on them."""
     name, sessions = _coding_sessions(path, corpus, "coding-qa")
-    return [_coding_task(name, sessions, read_rows(path))]
+    return [coding_task(name, sessions, read_rows(path))]
 
 
 def _session_questions(path: Path, corpus: Path) -> list[RetrievalTask]:
@@ -386,7 +386,7 @@ def _session_questions(path: Path, corpus: Path) -> list[RetrievalTask]:
     for raw in read_rows(path):
         asked[raw["within"]].append(raw)
     return [
-        _coding_task(
+        coding_task(
             f"{name}/{session['sid'][:8]}", [session], asked[session["sid"]], with_tools=True
         )
         for session in sessions
@@ -404,9 +404,10 @@ def _coding_sessions(path: Path, corpus: Path, prefix: str) -> tuple[str, list[R
     return suffix.lstrip("-") or "entire", list(read_rows(source))
 
 
-def _coding_task(
+def coding_task(
     name: str, sessions: Sequence[Raw], questions: Iterable[Raw], *, with_tools: bool = False
 ) -> RetrievalTask:
+    """Return the task of some sessions of a project and questions on them."""
     return RetrievalTask(
         name=name,
         documents=tuple(

@@ -1,297 +1,293 @@
-"""Injection evaluation: replay recorded sessions, and score what each prompt would receive.
+"""Injection evaluation: what prompts get unasked, and whether it is right.
 
-An injected item is relevant if it comes from a session that worked on the same files or commit.
+Each project's sessions are captured and digested. Then its questions are submitted as prompts
+(right is what shows their evidence), and prompts for which nothing is right: questions that its
+sessions do not answer, and prompts of other projects and of daily life.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+import random
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import mean
+from typing import Literal
 
 from lore import settings
 from lore.context import prompt_text
+from lore.embed import Embedder
 from lore.errors import EvaluationError
 from lore.evals.datasets import (
-    RecordedTurn,
-    Recording,
-    SessionLinks,
+    UNANSWERABLE,
+    Query,
+    RetrievalTask,
     open_scratch_memory,
-    read_links,
-    read_recordings,
+    read_tasks,
+    units_of,
 )
 from lore.evals.vector_cache import open_cached_embedder
 from lore.memory import Memory
-from lore.records import NewMessage, Part, PromptCandidate
-from lore.text import message_features, tokens
+from lore.records import PromptCandidate
+from lore.text import tokens
 
 Report = Callable[[int, int], None]
+Kind = Literal["direct", "unanswerable", "unrelated"]
 
-THRESHOLDS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0)
-"""Thresholds around the default, which is one of them."""
+THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Probabilities for the curve; the setting is added to them."""
 
-SAMPLE_EVERY = 3
-"""Show every third prompt, so that the samples are of several sessions."""
+QUESTIONS = 200
+"""Questions of a project that are asked, unless the caller says otherwise."""
 
-PROJECT = "/code/recorded"
-"""The recordings have no folder; all are of one repository."""
+DAILY = (
+    "What should I cook for six people tonight?",
+    "thanks, that works",
+    "Can you explain how photosynthesis works?",
+    "Write a short poem about autumn for my grandmother.",
+    "How do I get a red wine stain out of a white shirt?",
+    "let's take a break and continue tomorrow",
+    "Which countries did the Danube flow through, again?",
+    "Please translate 'good evening, everybody' into Portuguese.",
+    "Is it better to stretch before or after running?",
+    "How long does a parcel from Lisbon to Oslo usually take?",
+    "what does idempotent mean?",
+    "Give me three name ideas for a small bakery.",
+)
+"""Prompts of daily life: no project's memory has anything on them."""
 
 
 @dataclass(frozen=True, slots=True)
-class InjectedItem:
-    """One injected item: its strength, and whether it is relevant."""
+class PromptResult:
+    """What one prompt gets at one threshold: for each item whether it is right, and the tokens."""
 
-    strength: float
-    linked: bool
-    closely: bool
-
-
-@dataclass(frozen=True, slots=True)
-class InjectionResult:
-    """The items of one prompt at one threshold."""
-
-    half: int
-    items: tuple[InjectedItem, ...]
+    project: str
+    kind: Kind
+    right: tuple[bool, ...]
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Number, size and precision of the injected items of some prompts."""
+    """Precision, recall and size of what some prompts get."""
 
     prompts: int
-    injected: int
+    precision: float
+    """Share of the injected items that are right."""
+    prompt_precision: float
+    """Share of the prompts with an injection of which an item is right."""
+    recall: float
+    """Share of the direct questions that get what answers them."""
+    unanswerable: float
+    """Share of the questions without an answer that get anything."""
+    unrelated: float
+    """Share of the prompts on other matters that get anything."""
     items: int
     tokens: float
-    precision: float
-    closely: float
+    """Tokens of an injection."""
 
     @classmethod
-    def of(cls, answered: Sequence[InjectionResult]) -> Figures:
-        """Summarize the results of prompts."""
-        items = [item for one in answered for item in one.items]
-        costs = [one.tokens for one in answered if one.items]
+    def of(cls, results: Sequence[PromptResult]) -> Figures:
+        """Summarize what prompts get."""
+        injected = [one for one in results if one.right]
+        items = [right for one in injected for right in one.right]
+
+        def share(kind: Kind, *, right: bool) -> float:
+            of_kind = [one for one in results if one.kind == kind]
+            return _mean([any(one.right) if right else bool(one.right) for one in of_kind])
+
         return cls(
-            prompts=len(answered),
-            injected=len(costs),
+            prompts=len(results),
+            precision=_mean(items),
+            prompt_precision=_mean([any(one.right) for one in injected]),
+            recall=share("direct", right=True),
+            unanswerable=share("unanswerable", right=False),
+            unrelated=share("unrelated", right=False),
             items=len(items),
-            tokens=mean(costs) if costs else 0.0,
-            precision=mean(item.linked for item in items) if items else 0.0,
-            closely=mean(item.closely for item in items) if items else 0.0,
+            tokens=_mean([one.tokens for one in injected]),
         )
 
     def as_json(self) -> dict[str, float]:
         """Return the figures as JSON."""
-        return {
-            "injected": self.injected,
-            "share": round(self.injected / max(1, self.prompts), 4),
-            "items": self.items,
-            "tokens": round(self.tokens, 1),
-            "precision": round(self.precision, 4),
-            "closely": round(self.closely, 4),
-        }
+        return {name: round(getattr(self, name), 4) for name in self.__slots__}
+
+    def as_row(self, name: str) -> str:
+        """Return the figures as a row of a table."""
+        shares = (
+            self.precision, self.prompt_precision, self.recall, self.unanswerable, self.unrelated
+        )  # fmt: skip
+        cells = "".join(f"{100 * share:>11.1f}%" for share in shares)
+        return f"{name:<14}{self.prompts:>8}{cells}{self.items:>7}{self.tokens:>8.0f}"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return mean(values) if values else 0.0
+
+
+_HEAD = (
+    f"{'':<14}{'prompts':>8}{'precision':>12}{'by prompt':>12}{'recall':>12}{'unanswered':>12}"
+    f"{'unrelated':>12}{'items':>7}{'tokens':>8}"
+)
+
+_LEGEND = (
+    "precision: right items of all that is injected; by prompt: prompts with a right item of those"
+    " that get any;\nrecall: direct questions that get what answers them; unanswered, unrelated:"
+    " questions without an answer\nand prompts on other matters that get anything. * the setting."
+)
 
 
 @dataclass(slots=True)
 class Result:
-    """The curve over thresholds, for all prompts and for two halves of the sessions."""
+    """The curve over thresholds, and the figures of each project at the setting."""
 
     threshold: float
-    prompts: int = 0
-    sessions: int = 0
-    chance: tuple[float, float] = (0.0, 0.0)
-    answered: dict[float, list[InjectionResult]] = field(default_factory=lambda: defaultdict(list))
+    results: dict[float, list[PromptResult]] = field(default_factory=dict)
     samples: list[tuple[str, str]] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
     notice: str = ""
 
-    def figures(self, threshold: float, half: int | None = None) -> Figures:
-        """Return the figures at a threshold, of all prompts or one half."""
-        results = self.answered[threshold]
-        return Figures.of([one for one in results if half is None or one.half == half])
+    def figures(self, threshold: float, project: str = "") -> Figures:
+        """Return the figures at a threshold, of all projects or one."""
+        results = self.results.get(threshold, [])
+        return Figures.of([one for one in results if not project or one.project == project])
+
+    @property
+    def projects(self) -> list[str]:
+        """Return the projects in the order in which they were played."""
+        return list(dict.fromkeys(one.project for one in self.results.get(self.threshold, [])))
 
     def as_json(self) -> dict[str, object]:
         """Return the result as JSON."""
         return {
             "threshold": self.threshold,
-            "prompts": self.prompts,
-            "sessions": self.sessions,
-            "chance": {"linked": round(self.chance[0], 4), "closely": round(self.chance[1], 4)},
             "default": self.figures(self.threshold).as_json(),
-            "curve": {
-                f"{threshold:g}": {
-                    "all": self.figures(threshold).as_json(),
-                    "even": self.figures(threshold, 0).as_json(),
-                    "odd": self.figures(threshold, 1).as_json(),
-                }
-                for threshold in sorted(self.answered)
+            "curve": {f"{t:g}": self.figures(t).as_json() for t in sorted(self.results)},
+            "projects": {
+                name: self.figures(self.threshold, name).as_json() for name in self.projects
             },
+            "cpu_ms": round(_mean(self.cpu_ms), 2),
             **({"notice": self.notice} if self.notice else {}),
         }
 
     def as_table(self) -> str:
-        """Return the curve as a table."""
-        head = (
-            f"{'threshold':<11}{'prompts':>8}{'share':>7}{'items':>7}{'tokens':>8}{'linked':>8}"
-            f"{'closely':>9}{'even':>7}{'odd':>7}"
-        )
-        lines = [f"{self.prompts} prompts of {self.sessions} sessions", head, "-" * len(head)]
-        for threshold in sorted(self.answered):
-            figures = self.figures(threshold)
-            halves = [self.figures(threshold, half).precision for half in (0, 1)]
+        """Return the curve and the projects as tables."""
+        lines = [_HEAD, "-" * len(_HEAD)]
+        for threshold in sorted(self.results):
             mark = "*" if threshold == self.threshold else ""
-            lines.append(
-                f"{f'{threshold:g}{mark}':<11}{figures.injected:>8}"
-                f"{100 * figures.injected / max(1, figures.prompts):>6.1f}%{figures.items:>7}"
-                f"{figures.tokens:>8.0f}{100 * figures.precision:>8.1f}"
-                f"{100 * figures.closely:>9.1f}{100 * halves[0]:>7.1f}{100 * halves[1]:>7.1f}"
-            )
-        lines += [
-            "linked: from a session with a file or commit in common; closely: with a commit or a"
-            " file that few sessions have.",
-            f"By chance, of any earlier session: {100 * self.chance[0]:.1f} and"
-            f" {100 * self.chance[1]:.1f}. even, odd: linked, for half of the sessions each.",
-        ]
+            lines.append(self.figures(threshold).as_row(f"{threshold:g}{mark}"))
+        lines += ["", f"at {self.threshold:g}, by project:"]
+        lines += [self.figures(self.threshold, name).as_row(name) for name in self.projects]
+        lines += [_LEGEND, f"A prompt takes {_mean(self.cpu_ms):.1f} ms of processor time."]
         return "\n".join([*lines, self.notice] if self.notice else lines)
 
 
 def run(
     data: Path,
     *,
+    corpus: Path | None = None,
+    sets: Sequence[str] = (),
+    questions: int = QUESTIONS,
     cache: Path | None = None,
     samples: int = 0,
     report: Report | None = None,
 ) -> Result:
-    """Replay the recorded sessions of a folder, and score what each prompt would receive."""
-    recordings = read_recordings(data)
+    """Submit the questions of each project and prompts on other matters as prompts."""
+    tasks = _read_tasks(data, corpus, sets)
     loaded = settings.load().settings
     result = Result(loaded.inject_threshold)
-    player = _Player(recordings, read_links(data, recordings), loaded.inject_budget_tokens, result)
-    with (
-        open_cached_embedder(cache) as (embedder, notice),
-        open_scratch_memory(embedder, player.now) as memory,
-    ):
+    with open_cached_embedder(cache) as (embedder, notice):
         result.notice = notice
-        player.play(memory, samples, report)
+        for place, task in enumerate(tasks):
+            prompts = _prompts(task, tasks, questions)
+            _play(task, prompts, embedder, result, loaded.inject_budget_tokens, samples)
+            if report:
+                report(place + 1, len(tasks))
     return result
 
 
-class _Player:
-    """Replay sessions in parallel, in the order of their recorded times."""
-
-    def __init__(
-        self,
-        recordings: Sequence[Recording],
-        link: SessionLinks,
-        budget_tokens: int,
-        result: Result,
-    ) -> None:
-        self._turns = sorted(_unique_turns(recordings), key=lambda turn: (turn.at, turn.session))
-        self._link = link
-        self._budget = budget_tokens
-        self._result = result
-        self._half = {recording.name: place % 2 for place, recording in enumerate(recordings)}
-        self._at = self._turns[0].at
-        self._pending: dict[str, list[NewMessage]] = {}
-        self._spoke: dict[str, datetime] = {}
-        self._given: dict[tuple[float, str], tuple[set[str], set[int]]] = defaultdict(
-            lambda: (set(), set())
-        )
-        result.chance = link.chance([recording.name for recording in recordings])
-
-    def now(self) -> datetime:
-        """Return the time in the recording."""
-        return self._at
-
-    def play(self, memory: Memory, samples: int, report: Report | None) -> None:
-        """Capture messages, and search memory before each prompt."""
-        sessions: set[str] = set()
-        for place, turn in enumerate(self._turns):
-            self._at = turn.at
-            if turn.role == "user":
-                self._catch_up(memory, turn.session)
-                fits = memory.prompts.find_candidates(
-                    turn.text, session=turn.session, project=PROJECT
-                )
-                self._judge(turn, fits, _names(memory) if fits else {}, samples)
-                self._result.prompts += 1
-                sessions.add(turn.session)
-            self._pending.setdefault(turn.session, []).append(
-                NewMessage(turn.role, (Part("text", turn.text),), turn.at)
-            )
-            self._spoke[turn.session] = turn.at
-            if report:
-                report(place + 1, len(self._turns))
-        self._result.sessions = len(sessions)
-
-    def _catch_up(self, memory: Memory, session: str) -> None:
-        """Do the work that the daemon would have done by now."""
-        for name, new in self._pending.items():
-            memory.capture(name, new, agent="recorded", project=PROJECT)
-        self._pending.clear()
-        quiet = timedelta(seconds=memory.settings.curate_idle_s)
-        for name, at in list(self._spoke.items()):
-            if name != session and self._at - at > quiet:
-                memory.distill(name)
-                memory.digest.curate(name)
-                del self._spoke[name]
-        memory.maintenance.embed_waiting()
-
-    def _judge(
-        self,
-        turn: RecordedTurn,
-        fits: Sequence[PromptCandidate],
-        names: dict[str, str],
-        samples: int,
-    ) -> None:
-        default = self._result.threshold
-        for threshold in sorted({*THRESHOLDS, default}):
-            had, had_words = self._given[threshold, turn.session]
-            passing = prompt_text.select_fits(turn.text, fits, threshold)
-            texts = {fit.hit.id: fit.hit.text for fit in passing}
-            ids = prompt_text.select_unseen(texts, had, had_words)
-            fresh = [fit for fit in passing if fit.hit.id in ids]
-            short = {fit.hit.id: fit.hit.id[:13] for fit in fresh}
-            worded = prompt_text.format_hits(
-                [fit.hit for fit in fresh], short, budget_tokens=self._budget
-            )
-            shown = [fit for fit in fresh if fit.hit.id in worded.ids]
-            had |= {*worded.ids}
-            had_words |= {message_features.word_fingerprint(texts[id_]) for id_ in worded.ids}
-            items = tuple(self._item(turn, fit, names) for fit in shown)
-            half = self._half[turn.session]
-            self._result.answered[threshold].append(
-                InjectionResult(half, items, tokens.count(worded.text))
-            )
-            if items and threshold == default and len(self._result.samples) < samples:
-                count = sum(bool(one.items) for one in self._result.answered[threshold])
-                if count % SAMPLE_EVERY == 1:
-                    self._result.samples.append((turn.text, worded.text))
-
-    def _item(
-        self, turn: RecordedTurn, fit: PromptCandidate, names: dict[str, str]
-    ) -> InjectedItem:
-        source = names.get(fit.hit.session_id, "")
-        linked, closely = self._link.between(turn.session, source)
-        return InjectedItem(prompt_text.strength(fit), linked, closely)
-
-
-def _names(memory: Memory) -> dict[str, str]:
-    return {session.id: session.external_id for session in memory.sessions(limit=10_000)}
-
-
-def _unique_turns(recordings: Sequence[Recording]) -> Iterator[RecordedTurn]:
-    """Yield all turns once: a forked session contains copies of earlier ones."""
-    ordered = sorted(
-        (turn for recording in recordings for turn in recording.turns), key=lambda turn: turn.at
-    )
-    counts: Counter[tuple[datetime, str, str]] = Counter()
-    for turn in ordered:
-        counts[turn.at, turn.role, turn.text] += 1
-        if counts[turn.at, turn.role, turn.text] == 1:
-            yield turn
-    if not ordered:
-        msg = "The recorded sessions say nothing."
+def _read_tasks(data: Path, corpus: Path | None, sets: Sequence[str]) -> list[RetrievalTask]:
+    paths = [
+        path
+        for path in sorted(data.glob("coding-qa*.jsonl.gz"))
+        if not sets or path.name.startswith(tuple(sets))
+    ]
+    if not paths:
+        msg = f"There is no file coding-qa*.jsonl.gz in {data}."
         raise EvaluationError(msg)
+    return [task for path in paths for task in read_tasks(path, corpus)]
+
+
+def _prompts(
+    task: RetrievalTask, tasks: Sequence[RetrievalTask], most: int
+) -> list[tuple[Kind, Query]]:
+    """Return a fixed sample: questions with and without an answer, and unrelated prompts."""
+    chance = random.Random(task.name)  # noqa: S311 - a fixed sample
+    direct = [query for query in task.queries if query.category != UNANSWERABLE]
+    none = [query for query in task.queries if query.category == UNANSWERABLE]
+    others = [query.text for other in tasks if other.name != task.name for query in other.queries]
+    foreign = [*DAILY, *chance.sample(others, min(len(others), most // 2))]
+    return [
+        *(("direct", query) for query in chance.sample(direct, min(len(direct), most))),
+        *(("unanswerable", query) for query in none[:most]),
+        *(("unrelated", Query(text, "unrelated", frozenset())) for text in foreign),
+    ]
+
+
+def _play(
+    task: RetrievalTask,
+    prompts: Sequence[tuple[Kind, Query]],
+    embedder: Embedder,
+    result: Result,
+    budget_tokens: int,
+    samples: int,
+) -> None:
+    """Fill a memory with a project, digest it, and submit prompts."""
+    with open_scratch_memory(embedder) as memory:
+        units = task.fill(memory)
+        for session in memory.sessions(limit=10_000):
+            memory.distill(session.id)
+            memory.digest.curate(session.id)
+        memory.maintenance.embed_waiting()
+        for place, (kind, query) in enumerate(prompts):
+            if place % _TIMED == 0:
+                result.cpu_ms.append(_time(memory, query.text, result.threshold))
+            candidates = memory.prompts.find_candidates(query.text)
+            for threshold in sorted({*THRESHOLDS, result.threshold}):
+                shown, text = _select(query.text, candidates, threshold, budget_tokens)
+                right = tuple(
+                    bool((units_of(one.hit, units) | _same(one, units)) & query.gold)
+                    for one in shown
+                )
+                outcome = PromptResult(task.name, kind, right, tokens.count(text))
+                result.results.setdefault(threshold, []).append(outcome)
+                wanted = len(result.samples) < samples and len(result.samples) <= place // _TIMED
+                if text and threshold == result.threshold and wanted:
+                    result.samples.append((query.text, text))
+
+
+_TIMED = 7
+"""Every so many prompts one is timed, and one shown: those of a kind stand together."""
+
+
+def _time(memory: Memory, prompt: str, threshold: float) -> float:
+    """Return the milliseconds of processor time that a prompt takes."""
+    before = time.process_time()
+    memory.prompts.find_candidates(prompt, threshold=threshold)
+    return 1_000 * (time.process_time() - before)
+
+
+def _same(candidate: PromptCandidate, units: dict[str, str]) -> frozenset[str]:
+    return frozenset(units[id_] for id_ in candidate.hit.same if id_ in units)
+
+
+def _select(
+    prompt: str, candidates: Sequence[PromptCandidate], threshold: float, budget_tokens: int
+) -> tuple[list[PromptCandidate], str]:
+    """Return what a prompt gets at a threshold, and its text."""
+    passing = prompt_text.select_fits(prompt, candidates, threshold)
+    short = {one.hit.id: one.hit.id[:13] for one in passing}
+    worded = prompt_text.format_hits(
+        [one.hit for one in passing], short, budget_tokens=budget_tokens
+    )
+    return [one for one in passing if one.hit.id in worded.ids], worded.text

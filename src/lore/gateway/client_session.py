@@ -109,7 +109,10 @@ def is_auxiliary(info: RequestInfo) -> bool:
         text.lstrip().startswith(_AUXILIARY_PROMPTS) for text in _opening_texts(info, _AGENT_VOICES)
     ):
         return True
-    return _last_prompt_starts_with(info, (*_COMPACTION_PROMPTS, *_SIDE_QUESTIONS, *_PAGE_PROMPTS))
+    own = (memory_tags.RECORD_FENCE,)  # an agent's command that digests for Lore
+    return _last_prompt_starts_with(
+        info, (*_COMPACTION_PROMPTS, *_SIDE_QUESTIONS, *_PAGE_PROMPTS, *own)
+    )
 
 
 def _declares_functions(tools: Any) -> bool:

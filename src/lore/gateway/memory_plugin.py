@@ -345,6 +345,7 @@ class MemoryPlugin:
             prompt[:_MAX_PROMPT_CHARS],
             session=client.session,
             project=client.project,
+            agent=client.agent,
             within_s=PROMPT_TIMEOUT_S,
             counts=False,
         )

@@ -177,21 +177,31 @@ def _start_session(memory: Memory, hook: HookInput, caller: Caller) -> str:
     """Return memory for a new session; a resumed one still has it in its prompt."""
     if hook.source == "resume":
         return ""
-    return memory.prompts.begin_session(
+    condensed = hook.source == "compact"
+    text = memory.prompts.begin_session(
         hook.session,
         project=_project_folder(hook, caller),
-        condensed=hook.source == "compact",
+        agent=_agent(hook),
+        condensed=condensed,
         within_s=caller.within_s,
     ).text
+    return _with_invitation(memory, hook, text, condensed=condensed) if condensed else text
+
+
+def _with_invitation(memory: Memory, hook: HookInput, text: str, *, condensed: bool = False) -> str:
+    """Add the invitation to store what was learned; it never blocks and comes once a session."""
+    return "\n".join(filter(None, (text, memory.prompts.invite(hook.session, condensed=condensed))))
 
 
 def _submit_prompt(memory: Memory, hook: HookInput, caller: Caller) -> str:
-    return memory.prompts.for_prompt(
+    text = memory.prompts.for_prompt(
         hook.prompt,
         session=hook.session,
         project=_project_folder(hook, caller),
+        agent=_agent(hook),
         within_s=caller.within_s,
     ).text
+    return _with_invitation(memory, hook, text)
 
 
 def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
@@ -245,6 +255,11 @@ def _fingerprint(hook: HookInput) -> bytes:
     with suppress(OSError):
         size = file.stat().st_size if file and hook.event in NOTIFICATION_EVENTS else 0
     return hashlib.sha256(f"{size} {hook!r}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _agent(hook: HookInput) -> str:
+    """Return the agent that runs a hook, by where its transcript lies; '' if that is unknown."""
+    return "claude-code" if f"/{TRANSCRIPT_FOLDER}/" in hook.transcript_path else ""
 
 
 def _project_folder(hook: HookInput, caller: Caller) -> str:

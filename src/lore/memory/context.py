@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from lore.records import Page
 from lore.records.gateway import GatewayStats
 from lore.redaction.redactor import Redactor
 from lore.settings import Settings
-from lore.store import project_rows, vectors
+from lore.store import project_rows, replacements, vectors
 from lore.store.database import Connection, Database
 from lore.validation import Bounds
 
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lore.budget.ledger import Ledger
+    from lore.digest.replacement import ReplacementFinder
 
+
+log = logging.getLogger("lore.memory")
 
 _CATCH_UP_S = 0.5
 """The deadline for embedding waiting items before a recall or a store."""
@@ -61,10 +65,13 @@ class MemoryContext:
     close_summarizer: Callable[[], None] = field(default=_do_nothing, repr=False)
     sources_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     embedding_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    judge_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     cycle_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     summarizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     ledger: Ledger | None = field(default=None, repr=False)
     ledger_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    finder: ReplacementFinder | None = field(default=None, repr=False)
+    judge_failed: bool = False
     gateway_stats: GatewayStats = field(default_factory=GatewayStats, repr=False)
 
     @property
@@ -100,13 +107,15 @@ class MemoryContext:
         self,
         *,
         again: bool = False,
+        judge: bool = True,
         within_s: float | None = None,
         progress: embedding_queue.Progress | None = None,
     ) -> int:
         """Embed the items that wait for a vector; return how many were embedded.
 
         With `again`, items are then embedded again for a new embedder, and the vectors of a former
-        one are deleted. Only one thread embeds at a time, so that no vector is computed twice.
+        one are deleted. With `judge`, it is judged at last what the items replace. Only one thread
+        embeds at a time, so that no vector is computed twice.
         """
         sources = self.sources
         if not sources.embedder.dimension:
@@ -121,9 +130,45 @@ class MemoryContext:
                 within_s=within_s,
                 progress=progress,
             )
-            return count + (self._embed_again(within_s, progress) if again else 0)
+            count += self._embed_again(within_s, progress) if again else 0
         finally:
             self.embedding_lock.release()
+        if judge:
+            self.judge_waiting(within_s=within_s)
+        return count
+
+    def judge_waiting(self, *, within_s: float | None = None) -> int:
+        """Judge what new items replace; return how many were judged.
+
+        A failure is logged once and leaves them for later: search and digests do without it.
+        """
+        sources = self.sources
+        if not sources.embedder.dimension:
+            return 0
+        with self.database.read() as db:
+            if not replacements.waiting_items(db, limit=1):
+                return 0
+        if not self.judge_lock.acquire(timeout=-1 if within_s is None else within_s):
+            return 0
+        try:
+            return self._open_finder(sources).judge_waiting(within_s=within_s)
+        except (EmbedderError, StoreError) as error:
+            if not self.judge_failed:
+                log.warning("replacements not judged", extra={"error": type(error).__name__})
+            self.judge_failed = True
+            return 0
+        finally:
+            self.judge_lock.release()
+
+    def _open_finder(self, sources: Sources) -> ReplacementFinder:
+        from lore.digest.pair_judge import open_pair_judge
+        from lore.digest.replacement import ReplacementFinder
+
+        if self.finder is None or self.finder.embedder is not sources.embedder:
+            self.finder = ReplacementFinder(
+                self.database, sources.embedder, sources.nearest, open_pair_judge(self.settings)
+            )
+        return self.finder
 
     def _embed_again(
         self, within_s: float | None, progress: embedding_queue.Progress | None
@@ -140,11 +185,14 @@ class MemoryContext:
         return count
 
     def catch_up(self) -> None:
-        """Embed waiting items for a moment, so that new items are found by meaning."""
+        """Embed waiting items for a moment, so that new items are found by meaning.
+
+        What they replace is judged in the background: an answer does not wait for it.
+        """
         if self.database.read_only or self.sources.missing:
             return
         try:
-            self.embed_waiting(within_s=_CATCH_UP_S)
+            self.embed_waiting(judge=False, within_s=_CATCH_UP_S)
         except StoreError:
             return
         except EmbedderError as error:
@@ -165,6 +213,7 @@ class MemoryContext:
                     self.database,
                     PriceCatalogue(self.settings.prices, now=self.database.now),
                     background_usd=self.settings.background_daily_budget,
+                    calls_per_day=self.settings.chat_calls_per_day,
                     redact=lru_cache(_LEDGER_NAMES)(self.redactor.redact),
                     current_budget=DailyBudgetSetting(self.settings),
                 )
@@ -181,7 +230,10 @@ class MemoryContext:
 
         opened = open_summarizer(
             self.settings,
-            offline=OfflineSummarizer(self._embed if self.sources.embedder.dimension else None),
+            offline=OfflineSummarizer(
+                self._embed if self.sources.embedder.dimension else None,
+                encoder=self.sources.embedder.name,
+            ),
             ledger=self.open_ledger(),
         )
         self.summarizer, self.close_summarizer = opened.summarizer, opened.close

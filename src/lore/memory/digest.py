@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lore.memory.context import MemoryPart
 from lore.records import (
+    CallEstimate,
     CurationResult,
     CycleReport,
     CycleUndo,
@@ -216,6 +217,12 @@ class Digest(MemoryPart):
 
         sources, summarizer = self._sources, self._context.open_summarizer()
         return CurationContext(summarizer, sources.embedder, sources.nearest, self._redactor)
+
+    def estimate_calls(self) -> CallEstimate:
+        """Return how often a chat would be called in a day, by the last two weeks."""
+        from lore.digest import call_estimate
+
+        return call_estimate.estimate_calls(self._database)
 
     def jobs(self) -> list[Job]:
         """Return the jobs that are not done."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lore.memory.digest import Digest
     from lore.memory.knowledge import Knowledge
     from lore.memory.maintenance import Maintenance
+    from lore.memory.native import Native
     from lore.memory.prompts import Prompts
     from lore.memory.search import Search
     from lore.memory.sessions import Sessions
@@ -50,6 +51,7 @@ _FORMER_NAMES = {
     " leave_out=exclude_from_page take_shared=apply_shared",
     "maintenance": "backup embed_waiting queues require_writable stats do_upkeep=run_upkeep"
     " forgettable=preview_forget let_go=clear_caches names_with=find_names",
+    "native": "",
     "prompts": "begin_session end_session end_turn for_error for_prompt warm_up"
     " distil_now=distill_now find_fits=find_candidates note_given=record_injection",
     "search": "explore find_sessions roots short_ids titles traverse why"
@@ -80,10 +82,10 @@ _PART_METHODS = {
 class Memory:
     """Long-term memory in one database, divided into parts.
 
-    The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `access`, `budget` and
-    `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can be called, as
-    `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()` lists
-    sessions, `memory.digest()` digests sessions.
+    The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `native`, `access`,
+    `budget` and `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can
+    be called, as `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()`
+    lists sessions, `memory.digest()` digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
     """
@@ -99,6 +101,7 @@ class Memory:
             self.search = Search(context)
             self.digest = Digest(context)
             self.maintenance = Maintenance(context)
+            self.native = Native(context)
             self.access = Access(context)
             self.budget = Budget(context)
             self.prompts = Prompts(context, self.sessions, self.digest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from lore.recall import item_details
 from lore.records import (
     Conflict,
     Decision,
+    DoubtfulPair,
     Draft,
     Edge,
     EdgeKind,
@@ -21,6 +23,7 @@ from lore.records import (
     FragmentEvent,
     FragmentKind,
     FragmentVersion,
+    InstructionDecision,
     Origin,
     Page,
     PromotionOffer,
@@ -29,10 +32,13 @@ from lore.records import (
     Revocation,
     SharedChange,
     SharedPage,
+    StandingInstruction,
     Title,
 )
 from lore.store import fragments as fragment_store
 from lore.store import items, pages
+from lore.store import standing_instructions as instruction_store
+from lore.store.database import Connection
 from lore.validation import Count, Whole, validate_methods
 
 
@@ -77,12 +83,14 @@ class Knowledge(MemoryPart):
         project: str = "",
         session: str = "",
         payload: Mapping[str, Any] | None = None,
+        corrects: str = "",
         key: str = "",
     ) -> RememberResult:
         """Store a fragment in the tree unless it is a duplicate, and report the outcome.
 
         Without a parent it is placed below the nearest root. A depth of 0 keeps it at the top;
-        another depth is only a hint, which a parent overrides.
+        another depth is only a hint, which a parent overrides. `corrects` names, by id or in words,
+        what no longer holds: it is superseded, unless a more trusted origin said it.
         """
         from lore.digest import remember
 
@@ -92,6 +100,12 @@ class Knowledge(MemoryPart):
         )  # fmt: skip
         self._context.catch_up()
         sources = self._sources
+        older = ""
+        if corrects:
+            older = remember.find_corrected_id(
+                self._database, draft, self._redactor.redact(corrects), sources.embedder,
+                sources.nearest,
+            )  # fmt: skip
         placed = remember.remember(
             self._database, draft, sources.embedder, sources.nearest,
             key=key, redactor=self._redactor,
@@ -99,8 +113,25 @@ class Knowledge(MemoryPart):
         if placed.replaced:
             self._sources.drop_hidden([placed.replaced])
         self._context.catch_up()  # the vector is at hand
+        superseded = bool(older) and older != placed.id and self._correct(older, placed.id, origin)
         with self._database.read() as db:
-            return item_details.remember_result(db, placed.id, placed.outcome, placed.similar)
+            result = item_details.remember_result(db, placed.id, placed.outcome, placed.similar)
+            if not older or older == placed.id:
+                return result
+            (title,) = item_details.titles(db, [items.resolve(db, older).n])
+        if superseded:
+            return replace(result, corrected=title)
+        return replace(result, contradicts=title)
+
+    def _correct(self, older: str, newer: str, origin: Origin) -> bool:
+        from lore.digest import remember
+
+        superseded = remember.correct(
+            self._database, older, newer, origin=origin, redactor=self._redactor
+        )
+        if superseded:
+            self._sources.drop_hidden([older])
+        return superseded
 
     def store_all(self, drafts: Iterable[Draft]) -> list[str]:
         """Store many fragments in one transaction and return their ids in order."""
@@ -230,12 +261,53 @@ class Knowledge(MemoryPart):
         with self._database.read() as db:
             return contradict.open_conflicts(db, project_n=self._find_project_n(db, project))
 
+    def doubtful_pairs(self, *, project: str = "") -> list[DoubtfulPair]:
+        """Return pairs of statements of which the newer may replace the older, newest first."""
+        from lore.digest import replacement
+
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            return replacement.doubtful_pairs(db, project_n=project_n)
+
     def resolve(self, one: str, other: str, decision: Decision) -> None:
-        """Resolve a conflict: keep the first, keep both, or dismiss it."""
+        """Resolve a conflict or a doubtful pair: keep the first, keep both, or dismiss it."""
+        from lore.digest import replacement
         from lore.digest.consolidation import contradict
 
-        contradict.resolve_conflict(self._database, one, other, decision)
+        now = self._database.now()
+
+        def work(db: Connection) -> None:
+            is_settled = replacement.settle_pair(db, one, other, decision)
+            if not is_settled or contradict.is_conflict(db, one, other):
+                contradict.apply_decision(db, one, other, decision, now)
+
+        self._database.write(work)
         self._sources.drop_hidden()
+
+    def decide_instruction(
+        self, id: str, decision: InstructionDecision, *, number: Whole | None = None
+    ) -> list[StandingInstruction]:
+        """Confirm or reject what may be a rule in an item, and return it as it is now.
+
+        `number` selects one of several instructions of the item.
+        """
+
+        def decide(db: Connection) -> list[int]:
+            item = items.resolve(db, id)
+            ns = instruction_store.numbers_of_item(db, item.n)
+            ns = [n for n in ns if number is None or n == number]
+            if not ns:
+                msg = f"{item.id} has no sentence that may be a rule."
+                raise NotFound(msg, hint="'lore standing' lists them.")
+            for n in ns:
+                instruction_store.decide(db, n, decision)
+            return ns
+
+        from lore.recall import answer
+
+        ns = self._database.write(decide)
+        with self._database.read() as db:
+            return answer.describe_instructions(db, instruction_store.load(db, ns))
 
     def offers(self) -> list[PromotionOffer]:
         """Return fragments that enough projects confirmed to be promoted to all projects."""

@@ -15,7 +15,7 @@ from lore.records import (
     Stats,
 )
 from lore.redaction.redactor import home_key
-from lore.store import hard_delete, items, maintenance, spend, vectors
+from lore.store import hard_delete, items, maintenance, native_rows, replacements, spend, vectors
 from lore.store import jobs as job_store
 from lore.validation import Seconds, validate_methods
 
@@ -39,7 +39,7 @@ class Maintenance(MemoryPart):
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> ForgetPreview:
         """Return what `forget` would delete, items by id in the order of storage."""
-        from lore.digest import project_page
+        from lore.digest import native_share, project_page
 
         session, project = self._redactor.redact(session), self._redactor.redact(project)
         with self._database.read() as db:
@@ -47,12 +47,16 @@ class Maintenance(MemoryPart):
             selection = hard_delete.with_derived(db, direct)
             ids = items.ids_of(db, selection.item_ns)
             entries = project_page.ForgottenEntries(db, selection.item_ns, match)
+            copies = native_share.SharedCopies(db, Path.home(), selection.item_ns, match)
+            note_files = native_rows.files_of(db, selection.item_ns)
         chosen = tuple(ids[n] for n in selection.item_ns if n in ids)
         return ForgetPreview(
             chosen,
             len(selection.session_ns),
             len(selection.project_ns),
             tuple(entries.find_pages()),
+            tuple(copies.find_files()),
+            tuple(note_files),
         )
 
     def find_names(self, text: str) -> NameMatches:
@@ -68,19 +72,21 @@ class Maintenance(MemoryPart):
         self, *, id: str = "", session: str = "", project: str = "", match: str = ""
     ) -> list[str]:
         """Delete data permanently at a person's request; return the deleted ids."""
-        from lore.digest import project_page
+        from lore.digest import native_share, project_page
 
         session, project = self._redactor.redact(session), self._redactor.redact(project)
         with self._database.read() as db:
             selection = hard_delete.select(db, id, session, project, match)
             selection = hard_delete.with_derived(db, selection)
             entries = project_page.ForgottenEntries(db, selection.item_ns, match)
+            copies = native_share.SharedCopies(db, Path.home(), selection.item_ns, match)
         deleted_ids = maintenance.forget_everywhere(
             self._database, selection, match, self._settings.backups, key=self._backup_key
         )
         self._sources.forget_vectors(selection.item_ns)
         self.clear_caches()
         entries.remove()
+        copies.remove()
         return deleted_ids
 
     def clear_caches(self) -> None:
@@ -106,11 +112,13 @@ class Maintenance(MemoryPart):
             open_jobs = job_store.open_jobs(db)
             waiting = vectors.count_pending(db) if self._sources.embedder.dimension else 0
             embedder = vectors.find_active_identity(db) or ""
+            unjudged = replacements.count_waiting(db) if self._sources.embedder.dimension else 0
             next_embedder = vectors.find_next_identity(db) or ""
             next_waiting = vectors.count_pending(db, following=True) if next_embedder else 0
             until = midnight + timedelta(days=1)
             background_usd = spend.spent_on(db, spend.BACKGROUND, since=midnight, until=until)
             agents_usd = spend.spent_on(db, spend.REQUEST, since=midnight, until=until)
+            calls_today = spend.count_command_calls(db, since=midnight)
         parked = sum(job.state == "parked" for job in open_jobs)
         pending = len(open_jobs) - parked
         return Queues(
@@ -127,7 +135,16 @@ class Maintenance(MemoryPart):
             embedder,
             next_embedder,
             next_waiting,
+            self._digester(),
+            calls_today,
+            self._settings.chat_calls_per_day,
+            unjudged,
         )
+
+    def _digester(self) -> str:
+        """Return who digests: the open summarizer, or what the settings choose."""
+        opened = self._context.summarizer
+        return opened.identity if opened is not None else self._settings.chat_provider
 
     def require_writable(self) -> None:
         """Raise an error if the database cannot be written."""
@@ -148,10 +165,21 @@ class Maintenance(MemoryPart):
         return True
 
     def embed_waiting(
-        self, *, within_s: Seconds | None = None, progress: embedding_queue.Progress | None = None
+        self,
+        *,
+        judge: bool = True,
+        within_s: Seconds | None = None,
+        progress: embedding_queue.Progress | None = None,
     ) -> int:
         """Embed the items that wait for a vector; return how many were embedded.
 
         Then embed items again for a new embedder; the former vectors serve until all are done.
+        With `judge`, judge at last what the items replace.
         """
-        return self._context.embed_waiting(again=True, within_s=within_s, progress=progress)
+        return self._context.embed_waiting(
+            again=True, judge=judge, within_s=within_s, progress=progress
+        )
+
+    def judge_waiting(self, *, within_s: Seconds | None = None) -> int:
+        """Judge what new items replace; return how many were judged."""
+        return self._context.judge_waiting(within_s=within_s)

@@ -22,8 +22,9 @@ from lore.memory.digest import Digest
 from lore.memory.sessions import Sessions
 from lore.projects import ProjectFinder
 from lore.recall import prompt_hits
+from lore.recall.prompt_hits import KnownItems
 from lore.records import CaptureResult, InjectedItem, Injection, PromptCandidate
-from lore.store import dialogue_state, fragments, items, sessions
+from lore.store import dialogue_state, fragments, items, native_rows, sessions
 from lore.store.database import Connection
 from lore.text import call_text, goals, message_features, tokens
 from lore.text.private_text import hide_private
@@ -46,6 +47,9 @@ _HELPER = "/agent-"
 _NO_PROJECT = -1
 """An unknown project: only knowledge that holds in all projects is found."""
 
+_MIN_REQUESTS = 10
+"""Requests after which a session counts as substantial work; most sessions have fewer."""
+
 _ANY_PROMPT = "What was decided?"
 
 
@@ -63,6 +67,7 @@ class Prompts(MemoryPart):
         session: str,
         *,
         project: str = "",
+        agent: str = "",
         condensed: bool = False,
         budget_tokens: Count = BRIEFING_TOKENS,
         within_s: Seconds | None = None,
@@ -70,6 +75,7 @@ class Prompts(MemoryPart):
     ) -> Injection:
         """Return the text for the start of a session: instructions, past sessions, knowledge.
 
+        What `agent` keeps in files of its own is left out, because it reads those itself.
         A `condensed` session has lost what was injected, so that it may be injected again. After
         `within_s` the result is empty, as in `for_prompt`; `counts` is as there. The content of a
         fragment that is shown by title only may still be injected later.
@@ -87,9 +93,10 @@ class Prompts(MemoryPart):
             project_n = self._project_of(db, project)
             family = _family(db, session)
             briefing = session_start.gather_briefing(
-                self._sources, db, project_n=project_n, without=family
+                self._sources, db, project_n=project_n, without=family, agent=agent
             )
             ids_shown = [hit.id for hit in briefing.standing]
+            ids_shown += [one.id for one in briefing.suggested]
             ids_shown += [past.id for past in briefing.past] + [id_ for id_, _ in briefing.roots]
             short = items.short_ids(db, list(dict.fromkeys(ids_shown))) if ids_shown else {}
             ns = items.numbers_of(db, ids_shown)
@@ -100,6 +107,7 @@ class Prompts(MemoryPart):
         texts = {root.id: root.content for root in roots.values() if root.content in worded.text}
         texts |= {past.id: past.goal for past in briefing.past}
         texts |= {hit.id: hit.text for hit in briefing.standing}
+        texts |= {one.id: one.text for one in briefing.suggested}
         ids = tuple(id_ for id_ in worded.ids if id_ in texts and id_ in ns)
         injected = _injected_items(ids, ns, texts)
         if counts:
@@ -112,6 +120,7 @@ class Prompts(MemoryPart):
         *,
         session: str = "",
         project: str = "",
+        agent: str = "",
         budget_tokens: Count | None = None,
         threshold: float | None = None,
         within_s: Seconds | None = None,
@@ -120,7 +129,8 @@ class Prompts(MemoryPart):
     ) -> Injection:
         """Return memory that clearly concerns a prompt and is new to its session.
 
-        Only words of people and assistants from other sessions qualify. Changes to memory that the
+        Only words of people and assistants from other sessions qualify, and not the instructions
+        that `agent` has in its prompt anyway. Changes to memory that the
         session has had come first, each once. After `within_s` the result is empty and does not
         count as injected. Without `counts` the caller reports the injection with
         `record_injection`.
@@ -132,11 +142,13 @@ class Prompts(MemoryPart):
         least = self._settings.inject_threshold if threshold is None else threshold
         budget = budget_tokens or self._settings.inject_budget_tokens
         with self._database.read() as db:
-            news = self._news(db, session, project, budget)
-            fits = self.find_candidates(
-                prompt, session=session, project=project, now=now, threshold=least
+            news = self._news(db, session, project, agent, budget)
+            fits = self._find_candidates(
+                prompt, session, project, now, least, _known_items(db, session, agent, news)
             )
             passing = [fit.hit for fit in prompt_text.select_fits(prompt, fits, least)]
+            own = native_rows.instructions_of_agent(db, [hit.id for hit in passing], agent)
+            passing = [hit for hit in passing if hit.id not in own]
             fresh = _fresh(db, session, {hit.id: hit.text for hit in passing})
         worded = prompt_text.format_hits(
             [hit for hit in passing if hit.id in fresh.texts and hit.id not in news.shown],
@@ -155,7 +167,9 @@ class Prompts(MemoryPart):
         """Record what a session was given, without waiting for the write."""
         self._record(self._redactor.redact(session), injection.given)
 
-    def _news(self, db: Connection, session: str, project: str, budget_tokens: int) -> _News:
+    def _news(
+        self, db: Connection, session: str, project: str, agent: str, budget_tokens: int
+    ) -> _News:
         """Return changes to memory since the session started."""
         if not session:
             return _News()
@@ -173,6 +187,7 @@ class Prompts(MemoryPart):
             project_n=self._project_of(db, project),
             without=[one.id for one in own],
             since=min(filter(None, began), default=None),
+            agent=agent,
         )
         fresh = (*changes.new, *changes.decided, *changes.changed)
         pieces = [*fresh]
@@ -223,11 +238,22 @@ class Prompts(MemoryPart):
         now: datetime | None = None,
         threshold: float = 0.0,
     ) -> list[PromptCandidate]:
-        """Return candidates for a prompt, best first, with their scores.
+        """Return candidates for a prompt, best first, that reach a probability.
 
-        A prompt that only says 'go on', or contains only output, has no candidates. There are none
-        either if none can reach the threshold, as without an embedder.
+        A prompt that only says 'go on', or contains only output, has no candidates. Without an
+        embedder nothing is certain enough for a threshold.
         """
+        return self._find_candidates(prompt, session, project, now, threshold)
+
+    def _find_candidates(
+        self,
+        prompt: str,
+        session: str,
+        project: str,
+        now: datetime | None,
+        threshold: float,
+        known: KnownItems = prompt_hits.knows_none,
+    ) -> list[PromptCandidate]:
         request = goals.parse_request(prompt)
         if request is None or not request.real:
             return []
@@ -242,7 +268,8 @@ class Prompts(MemoryPart):
                     project_n=self._project_of(db, project),
                     without=_family(db, session),
                     now=now or self._database.now(),
-                    can_fit=partial(prompt_text.can_reach, threshold),
+                    threshold=threshold,
+                    known=known,
                 )
             except InvalidInput:
                 return []  # no word to search for
@@ -271,17 +298,18 @@ class Prompts(MemoryPart):
         message = self._redactor.redact(call_text.error_line(output))
         if not message:
             return EMPTY_INJECTION
-        from lore.recall import prompt_hits
+        from lore.recall import remedies
 
         session = self._redactor.redact(session)
         with self._database.read() as db:
-            fixes = prompt_hits.find_remedies(
+            fixes = remedies.find_remedies(
                 self._sources,
                 db,
                 message,
                 project_n=self._project_of(db, project),
                 without=_family(db, session),
                 now=self._database.now(),
+                threshold=self._settings.inject_threshold,
             )
             fresh = _fresh(db, session, fixes.texts)
         worded = prompt_text.format_fixes(
@@ -295,6 +323,29 @@ class Prompts(MemoryPart):
         injected = _injected_items(worded.ids, fresh.ns, fresh.texts)
         self._record(session, injected)
         return _injection(worded, injected)
+
+    def invite(self, session: str, *, condensed: bool = False) -> str:
+        """Return an invitation to store what a session decided and learned, once a session.
+
+        It comes after substantial work, or when the session was just `condensed`: an agent's own
+        words are the best digest, and cost nothing extra.
+        """
+        if not session or not self._settings.inject_invite or self._is_quiet(session):
+            return ""
+        name = self._redactor.redact(session)
+        if _HELPER in name or self._database.read_only:
+            return ""
+        with self._database.read() as db:
+            if dialogue_state.find_state(db, name, "invited"):
+                return ""
+            if not condensed and not _has_worked(db, name):
+                return ""
+        now = self._database.now()
+        with suppress(LoreError):
+            self._database.submit(
+                lambda db: dialogue_state.put_state(db, name, "invited", 1, now=now)
+            )
+        return prompt_text.INVITATION
 
     def end_turn(self, session: str, transcript: Path | None = None) -> CaptureResult | None:
         """Capture the transcript of a session and store its working state for the next session.
@@ -358,6 +409,15 @@ class Prompts(MemoryPart):
                 )
 
 
+def _has_worked(db: Connection, session: str) -> bool:
+    """Return whether a session has had so many requests that it decided or learned something."""
+    try:
+        n = sessions.get_session_number(db, session)
+    except (NotFound, InvalidInput):
+        return False
+    return sessions.count_requests(db, n, most=_MIN_REQUESTS) >= _MIN_REQUESTS
+
+
 def _is_late(started: float, within_s: float | None) -> bool:
     return within_s is not None and time.perf_counter() - started >= within_s
 
@@ -404,6 +464,12 @@ class _Fresh(NamedTuple):
     texts: dict[str, str]
     ns: dict[str, int]
     short: dict[str, str]
+
+
+def _known_items(db: Connection, session: str, agent: str, news: _News) -> KnownItems:
+    """Return which items a session has: injected ones, and rules in files that its agent reads."""
+    had = dialogue_state.find_injections(db, session).items | {n for n, _ in news.injected}
+    return lambda ns: had.intersection(ns) | native_rows.rules_of_agent(db, ns, agent)
 
 
 def _fresh(db: Connection, session: str, texts: Mapping[str, str]) -> _Fresh:

@@ -28,6 +28,7 @@ from lore.records import (
     Reading,
     Scope,
     SessionHit,
+    StandingInstruction,
     TimelineEntry,
     Title,
 )
@@ -147,8 +148,7 @@ class Search(MemoryPart):
             recipe="learned",
             log=log,
         )
-        with self._database.read() as db:
-            hits = cited_answer.add_successors(db, answer.hits)
+        hits = answer.hits
         sentences, writer, problem = self._write_sentences(answer, hits)
         with self._database.read() as db:
             result = cited_answer.compose(db, answer, hits, sentences)
@@ -208,6 +208,13 @@ class Search(MemoryPart):
     def standing_instructions(self, *, project: str = "", question: str = "") -> list[Hit]:
         """Return the standing instructions of a project, those near a question first."""
         return answering.list_standing(self._sources, self._redactor.redact(project), question)
+
+    def instructions(
+        self, *, project: str = "", rejected: bool = False
+    ) -> list[StandingInstruction]:
+        """Return standing and then suggested instructions, newest first; or the rejected ones."""
+        named = self._redactor.redact(project)
+        return answering.list_instructions(self._sources, named, rejected=rejected)
 
     def roots(self, *, query: str = "", limit: Count = 20, project: str = "") -> list[Title]:
         """Return the roots, strongest first, or those that match a query."""

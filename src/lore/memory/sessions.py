@@ -80,8 +80,14 @@ class Sessions(MemoryPart):
         return message_capture.capture(self._database, conversation, new, redactor=self._redactor)
 
     def is_excluded(self, agent: str, folder: str) -> bool:
-        """Return whether the setting `capture.exclude` keeps a folder out of memory."""
-        return exclusion.is_excluded(self._settings.capture_exclude, agent, folder)
+        """Return whether a folder is kept out of memory: by `capture.exclude`, or as Lore's own."""
+        return exclusion.is_excluded(self._excluded, agent, folder)
+
+    @property
+    def _excluded(self) -> tuple[str, ...]:
+        """The patterns of excluded folders; Lore must not digest its own digests."""
+        own = exclusion.folder_patterns(self._settings.agent_chats)
+        return (*self._settings.capture_exclude, *own)
 
     def estimate_capture(self, paths: Sequence[Path] = (), *, since: str = "") -> CaptureEstimate:
         """Return how much `capture_files` would read, and how long that may take."""
@@ -103,7 +109,7 @@ class Sessions(MemoryPart):
         how = ReadOptions(
             self._database, adapter_registry.find_adapter,
             redactor=self._redactor, dry_run=dry_run, stopping=stopping,
-            exclude=self._settings.capture_exclude,
+            exclude=self._excluded,
         )  # fmt: skip
         return transcript_capture.capture_files(
             how, self._transcripts(paths, since), progress=progress

@@ -27,11 +27,13 @@ COMMANDS = frozenset(
 )
 """Commands that the daemon executes: none prompts, and executing one twice does no harm."""
 
-PROCESS_VARIABLES = ("HOME", "TZ")
+PROCESS_VARIABLES = ("HOME", "TZ", "LORE_NOW")
 """Variables that apply to a whole process: the daemon declines if its own differ."""
 
 _VARIABLES = ("NO_COLOR", "TERM", "UV_RUN_RECURSION_DEPTH", *PROCESS_VARIABLES)
-_HELP_OPTIONS = ("--help", "-h")
+_OWN_OPTIONS = ("--help", "-h", "--review")
+"""Options with which a command explains itself or asks: it runs in its own process."""
+
 _COMPLETION = "_LORE_COMPLETE"
 _TIMEOUT_S = 600.0
 _EXIT_INTERRUPTED = 130
@@ -66,7 +68,7 @@ def run_command(
 
 def _can_forward(rest: list[str], environ: Mapping[str, str]) -> bool:
     """Return whether the daemon executes this command, with its output in the usual places."""
-    if not rest or rest[0] not in COMMANDS or any(word in _HELP_OPTIONS for word in rest):
+    if not rest or rest[0] not in COMMANDS or any(word in _OWN_OPTIONS for word in rest):
         return False
     return _COMPLETION not in environ and None not in (sys.stdout, sys.stderr)
 

@@ -16,6 +16,9 @@ _COMMANDS = frozenset(
 )
 """Commands whose output a terminal shows in a pager if it does not fit."""
 
+UNPAGED = frozenset(("--json", "--review"))
+"""Options with which a command prints for programs, or asks."""
+
 _DEFAULT_PAGER = "less"
 _LESS_OPTIONS = "FRX"
 """As git has it: quit if it fits on one screen, pass colours, and leave the text on the screen."""
@@ -23,7 +26,7 @@ _LESS_OPTIONS = "FRX"
 
 def is_paged(words: list[str]) -> bool:
     """Return whether a command, without global options, prints a text for people to read."""
-    return bool(words) and words[0] in _COMMANDS and "--json" not in words
+    return bool(words) and words[0] in _COMMANDS and not UNPAGED.intersection(words)
 
 
 def print_paged(text: str, environ: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
@@ -13,6 +14,7 @@ from lore.recall import confidence, presentation, time_spans
 from lore.recall.candidates import Bounds
 from lore.recall.features import FEW
 from lore.recall.hit_selection import Limits, Selection
+from lore.recall.outdated import find_successor, put_successors_first
 from lore.recall.question import Question, check_limit, parse
 from lore.recall.ranking import FEWEST, Ranked, apply_policy, rank, select_relevant
 from lore.recall.sources import Sources
@@ -25,6 +27,7 @@ from lore.records import (
     ItemType,
     RecallTrace,
     Scope,
+    StandingInstruction,
 )
 from lore.relevance import BELIEVED, VISIBLE
 from lore.store import fragments, items, project_rows, sessions
@@ -91,6 +94,11 @@ def recall(sources: Sources, request: Request) -> Answer:
         selection = presentation.present(
             db, question, ranked, order, limits=limits, explain=request.explain, among=bounds.ns
         )
+        hits = selection.hits
+        if bounds.ns is None and "message" in bounds.types:
+            hits = put_successors_first(
+                db, hits, most_hits=limits.hits, most_tokens=limits.tokens, fewest=limits.fewest
+            )
         fates = tuple(_fate(db, id_, ranked, order, selection) for id_ in request.why_not)
         standing_hits: tuple[Hit, ...] = ()
         if request.scope != "knowledge":
@@ -103,13 +111,13 @@ def recall(sources: Sources, request: Request) -> Answer:
     likely, relevant = _judge(sources, question, ranked, order[:_HITS_JUDGED])
     return Answer(
         question=question.text,
-        hits=selection.hits,
+        hits=hits,
         standing=standing_hits,
-        tokens=sum(hit.tokens for hit in selection.hits) + sum(hit.tokens for hit in standing_hits),
+        tokens=sum(hit.tokens for hit in hits) + sum(hit.tokens for hit in standing_hits),
         considered=ranked.pool.considered,
         fates=fates,
-        relevant=bool(selection.hits) and relevant,
-        confidence=likely if selection.hits else 0.0,
+        relevant=bool(hits) and relevant,
+        confidence=likely if hits else 0.0,
     )
 
 
@@ -245,6 +253,40 @@ def list_standing(sources: Sources, project: str, question: str = "") -> list[Hi
         return list(fit_standing_instructions(sources, parsed, newest, db))
 
 
+def list_instructions(
+    sources: Sources, project: str, *, rejected: bool = False
+) -> list[StandingInstruction]:
+    """Return the standing instructions of a project, then the suggested ones; or rejected ones."""
+    with sources.database.read() as db:
+        project_n = project_rows.get_project(db, project) if project else None
+        if rejected:
+            listed = instructions.rejected(db, project_n, everywhere=not project)
+        else:
+            listed = instructions.current_instructions(db, project_n, everywhere=not project)
+            listed += instructions.current_suggestions(db, project_n, everywhere=not project)
+        return describe_instructions(db, listed)
+
+
+def describe_instructions(
+    db: Connection, listed: Sequence[instructions.Instruction]
+) -> list[StandingInstruction]:
+    """Return stored instructions as records."""
+    ids = items.ids_of(db, [one.item_n for one in listed])
+    return [
+        StandingInstruction(
+            id=ids[one.item_n],
+            number=one.n,
+            text=one.text,
+            state="stands" if one.state == "passing" else one.state,
+            created_at=clock.from_us(one.created_at),
+            type="fragment" if one.fragment_origin else "message",
+            project_id=one.project_id or "",
+            session_id=one.session_id or "",
+        )
+        for one in listed
+    ]
+
+
 def fit_standing_instructions(
     sources: Sources,
     question: Question | None,
@@ -276,6 +318,7 @@ def fit_standing_instructions(
             session_id=entry.session_id or "",
             project_id=entry.project_id or "",
             origin=entry.fragment_origin or "user",
+            replaced=find_successor(db, entry.item_n),
         )
     return tuple(hits.values())
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lore.recall.features import EXCERPT_TOKENS
-from lore.records import Answer, AskResult, Citation, CitedSentence, Fragment, Hit
-from lore.store import fragments, items, project_rows, sessions
+from lore.records import Answer, AskResult, Citation, CitedSentence, Hit
+from lore.store import items, project_rows, sessions
 from lore.store.database import Connection
-from lore.text import tokens
 
 MAX_QUOTED = 3
 """Passages that an answer quotes: more would be a list of hits, as `recall` returns."""
@@ -19,40 +17,6 @@ QUOTED_MARGIN = 1.5
 hand."""
 
 NOTHING = "Nothing in memory answers this."
-
-
-def add_successors(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with what replaced an outdated one before it, each passage once."""
-    ordered: dict[str, Hit] = {}
-    by_id = {hit.id: hit for hit in hits}
-    for hit in hits:
-        newer = _find_successor(db, hit)
-        if newer is not None:
-            known = by_id.get(newer.id) or _successor_hit(newer, hit)
-            ordered.setdefault(newer.id, replace(known, score=max(known.score, hit.score)))
-        ordered.setdefault(hit.id, hit)
-    return list(ordered.values())
-
-
-def _find_successor(db: Connection, hit: Hit) -> Fragment | None:
-    if not hit.is_outdated:
-        return None
-    newer = fragments.find_successor(db, hit.id)
-    if newer is None and hit.question_id:
-        newer = fragments.find_successor(db, hit.question_id)
-    if newer is not None and newer.project_id and newer.project_id != hit.project_id:
-        return None
-    return newer
-
-
-def _successor_hit(newer: Fragment, older: Hit) -> Hit:
-    text = tokens.clip(newer.content, EXCERPT_TOKENS)
-    return Hit(
-        newer.id, "fragment", text, newer.summary, older.score, f"replaces {older.id}",
-        newer.created_at, tokens.count(text), kind=newer.kind, depth=newer.depth,
-        session_id=newer.session_id or "", project_id=newer.project_id or "",
-        origin=newer.origin, sources=newer.source_messages,
-    )  # fmt: skip
 
 
 def compose(
@@ -96,11 +60,9 @@ def _repeats(hit: Hit, other: Hit) -> bool:
 
 
 def _quote(citation: Citation) -> str:
-    state = ""
-    if citation.replaced_by is not None:
+    state = f" ({citation.note})" if citation.note else ""
+    if citation.replaced_by is not None and citation.is_outdated:
         state = f" (out of date, replaced by [{citation.replaced_by}])"
-    elif citation.is_outdated:
-        state = " (out of date)"
     return f"“{citation.text.strip()}” [{citation.number}]{state}"
 
 
@@ -127,14 +89,15 @@ def _cite(db: Connection, hits: Sequence[Hit]) -> list[Citation]:
             titles.get(hit.session_id, ""),
             hit.session_id,
             hit.is_outdated,
+            note=hit.note,
         )
         for number, hit in enumerate(hits, 1)
     ]
     numbers = {citation.id: citation.number for citation in citations}
     for place, hit in enumerate(hits):
-        newer = _find_successor(db, hit)
-        if newer is not None:
-            citations[place] = replace(citations[place], replaced_by=numbers.get(newer.id))
+        if hit.replaced is not None:
+            number = numbers.get(hit.replaced.by_id)
+            citations[place] = replace(citations[place], replaced_by=number)
     return citations
 
 

@@ -195,7 +195,7 @@ class SelectedLines(NamedTuple):
 
 def select_lines(
     text: str,
-    line_sources: Sequence[Sequence[str]],
+    line_sources: Sequence[Sequence[str] | None],
     question: Question,
     rarity: Floats,
     *,
@@ -204,17 +204,22 @@ def select_lines(
 ) -> SelectedLines:
     """Return the lines that fit a question best, in their order, without those already shown.
 
-    `line_sources` has the source message ids of each line. Lines without a word of the question are
-    returned only where no line has any: the distillation was source_ids by its vector then.
+    `line_sources` has the source message ids of each line, None if it is outdated. Lines without a
+    word of the question are returned only where no line has any: the distillation was source_ids by
+    its vector then.
     """
     lines = text.split("\n")
-    sources = [tuple(line_sources[i]) if i < len(line_sources) else () for i in range(len(lines))]
+    known = [line_sources[i] if i < len(line_sources) else () for i in range(len(lines))]
+    sources = [tuple(one or ()) for one in known]
     fit = _line_fit(lines, question, rarity)
     unseen = [
         i
         for i, line in enumerate(lines)
-        if any(id_ not in already_shown for id_ in sources[i])
-        or not (sources[i] or _HEADING.search(line))
+        if known[i] is not None
+        and (
+            any(id_ not in already_shown for id_ in sources[i])
+            or not (sources[i] or _HEADING.search(line))
+        )
     ]
     if not unseen:
         return SelectedLines("", ())

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from math import inf
 from typing import Literal
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.lazy_dataclass import dataclass
 from lore.recall import time_spans
+from lore.recall.outdated import find_successor
 from lore.records import (
     TRUST,
     Distillation,
@@ -63,6 +65,7 @@ def read(db: Connection, id_: str) -> Reading:
             children=tuple(titles(db, graph.children(db, item.n))),
             edges=tuple(_visible_links(db, item.n)),
             deleted=fragments.is_deleted(db, item.n),
+            replaced=find_successor(db, item.n),
         )  # fmt: skip
     if item.type == "message":
         message = messages.get_message(db, item.n)
@@ -70,7 +73,7 @@ def read(db: Connection, id_: str) -> Reading:
         return Reading(
             item.id, item.type, text, title=session_title or sentences.summary(text),
             created_at=message.created_at, tokens=item.tokens, origin=message.origin,
-            message=message, session=session,
+            message=message, session=session, replaced=find_successor(db, item.n),
         )  # fmt: skip
     distillation = distillations.get_distillations(db, [item.n])[item.n]
     text = distillation.text
@@ -192,6 +195,8 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
         )
         version_count = len(fragments.get_versions(db, n))
         days = max(0.0, (now - fragment.last_reinforced).total_seconds() / 86_400)
+        used_at = fragment.last_accessed
+        used_days = (now - used_at).total_seconds() / 86_400 if used_at else inf
         boost, boosted_at, doubt = fragments.boost_and_doubt(db, n)
         boosted_days = max(0.0, (clock.to_us(now) - boosted_at) / 8.64e10)
         numbers = {
@@ -205,7 +210,7 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
             "boost": decayed_boost(boost, fragment.importance, boosted_days),
             "doubt": doubt,
             "relevance": relevance(
-                fragment.importance, fragment.access_count, days, boost, boosted_days
+                fragment.importance, fragment.access_count, days, boost, boosted_days, used_days
             ),
         }
     elif reading.message:

@@ -14,6 +14,7 @@ from lore.lazy_dataclass import dataclass
 from lore.recall import hit_selection
 from lore.recall.features import EXCERPT_TOKENS, Floats, needle, within
 from lore.recall.hit_selection import Limits, Selection
+from lore.recall.outdated import drop_outdated, find_replaced, outdated_shares
 from lore.recall.question import Question
 from lore.recall.sources import Numbers, plain
 from lore.records import (
@@ -74,14 +75,14 @@ def _best_reply(texts: Sequence[str], wanted: Collection[str]) -> int:
     wanted_stems = {stem(word) for word in wanted}
     shares = [len(wanted_stems & reply_stems[0])]
     shares += [
-        -1 if _is_announcement(text) else len(wanted_stems & reply)
+        -1 if is_announcement(text) else len(wanted_stems & reply)
         for text, reply in zip(texts[1:], reply_stems[1:], strict=True)
     ]
     best = max(range(len(texts)), key=lambda place: (shares[place], -place))
     return best if shares[best] >= shares[0] + _CLEARLY else 0
 
 
-def _is_announcement(text: str) -> bool:
+def is_announcement(text: str) -> bool:
     """Return whether a text only announces what its author is about to do."""
     return text.rstrip().endswith(":") or (
         bool(_ANNOUNCED.match(text)) and len(text.split()) <= _ANNOUNCED_WORDS
@@ -196,6 +197,8 @@ def _hits(
         )
         if n in lines:
             hit = _with_selected_lines(hit, lines[n], question, ranked.pool.rarity, shown)
+        else:
+            hit = replace(hit, replaced=find_replaced(db, hit))
         yield place, replace(hit, signals=signals_of(ranked, place)) if options.explain else hit
 
 
@@ -206,22 +209,28 @@ def _load_ancestors(db: Connection, ns: Sequence[int]) -> dict[int, list[Fragmen
     return {n: [loaded[one] for one in sorted(line) if one in loaded] for n, line in above.items()}
 
 
-def _line_sources(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
+def _line_sources(db: Connection, ns: Sequence[int]) -> dict[int, list[tuple[str, ...] | None]]:
+    """Return the source messages of each line; None for a line of outdated messages."""
     source_ns = distillations.source_messages_by_line(db, ns)
-    ids = items.ids_of(
-        db, sorted({m for lines in source_ns.values() for line in lines for m in line})
-    )
-    return {n: [tuple(ids[m] for m in line) for line in lines] for n, lines in source_ns.items()}
+    sources = sorted({m for lines in source_ns.values() for line in lines for m in line})
+    ids, current = items.ids_of(db, sources), drop_outdated(db, sources)
+    return {
+        n: [
+            tuple(ids[m] for m in line) if not line or current.intersection(line) else None
+            for line in lines
+        ]
+        for n, lines in source_ns.items()
+    }
 
 
 def _with_selected_lines(
     hit: Hit,
-    line_sources: Sequence[Sequence[str]],
+    line_sources: Sequence[Sequence[str] | None],
     question: Question,
     rarity: Floats,
     shown: Collection[str],
 ) -> Hit:
-    """Show a distillation by the lines that fit and say something new."""
+    """Show a distillation by the lines that fit, hold and say something new."""
     selected = hit_selection.select_lines(
         hit.text, line_sources, question, rarity, most_tokens=EXCERPT_TOKENS, already_shown=shown
     )
@@ -294,7 +303,7 @@ class _HitContext:
 
     def is_outdated(self, n: int, session_n: int) -> bool:
         """Return whether something newer replaces a message."""
-        return n in fragments.outdated_messages(self.db, [n], [session_n])
+        return n in outdated_shares(self.db, [n], [session_n])
 
     def text_of(self, message: Message) -> str:
         """Return a message's readable text, without parts that nobody said."""

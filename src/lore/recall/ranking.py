@@ -9,16 +9,15 @@ import numpy as np
 
 from lore import clock
 from lore.errors import InvalidInput
-from lore.index.numbers import is_among
 from lore.lazy_dataclass import dataclass
 from lore.recall import features, fusion
 from lore.recall.candidates import Bounds, Pool, gather
 from lore.recall.features import Floats
+from lore.recall.outdated import outdated_shares
 from lore.recall.question import Question, in_first_person
 from lore.recall.sources import Numbers, Sources
 from lore.recall.sources import Scores as Vector
-from lore.store import fragments, messages
-from lore.store import standing_instructions as instructions
+from lore.store import messages
 from lore.store.candidate_rows import CandidateRows
 from lore.store.database import Connection
 from lore.text import words
@@ -56,7 +55,7 @@ IN_TIME = 6.0
 feature of the model: they mention dates of other things too.)"""
 
 REPLACED = 2.5
-"""Penalty for messages that a newer fragment supersedes."""
+"""Penalty for items that something newer replaced as a whole; half of it for a part."""
 
 
 WEAK = 8.0
@@ -175,12 +174,11 @@ def _with_logs(scores: Floats, described: dict[str, Floats], logs: np.ndarray) -
     return scores
 
 
-def _find_outdated(db: Connection, rows: CandidateRows) -> set[int]:
-    """Return messages that a newer fragment supersedes or that the person took back."""
-    ns = rows.ns.tolist()
+def _find_outdated(db: Connection, rows: CandidateRows) -> Floats | None:
+    """Return how outdated each candidate is; None if all of them hold."""
     session_ns = sorted(set(rows.sessions.tolist()) - {0})
-    superseded = fragments.outdated_messages(db, ns, session_ns) if session_ns else set()
-    return superseded | instructions.withdrawn_items(db, ns)
+    shares = outdated_shares(db, rows.ns.tolist(), session_ns)
+    return np.array([shares.get(n, 0.0) for n in rows.ns.tolist()]) if shares else None
 
 
 def apply_policy(
@@ -188,19 +186,18 @@ def apply_policy(
 ) -> Ranked:
     """Put first what was asked for: this session, a time, what holds now; and knowledge.
 
-    Outdated messages are marked in the feature "replaced".
+    Outdated items are marked in the feature "replaced": 1 as a whole, less in part.
     """
     rows = ranked.pool.rows
     outdated = _find_outdated(db, rows)
-    if outdated:
-        is_outdated = is_among(rows.ns, sorted(outdated)).astype(float)
-        ranked = replace(ranked, features={**ranked.features, "replaced": is_outdated})
+    if outdated is not None:
+        ranked = replace(ranked, features={**ranked.features, "replaced": outdated})
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
     bonus = KNOWLEDGE * ranked.pool.is_type("fragment").astype(float)
     if session_n is not None:
         bonus += SAME_SESSION * (rows.sessions == session_n)
-    if outdated:
-        bonus -= REPLACED * ranked.features["replaced"]
+    if outdated is not None:
+        bonus -= REPLACED * outdated
     if ranked.model is not None:
         bonus += LATEST * ranked.features["latest_if_now"]
         bonus += EXACT * ranked.features["exact"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from math import log
 
@@ -17,6 +18,7 @@ from lore.recall.candidates import Bounds
 from lore.recall.deep_search import Direct, Graph
 from lore.recall.features import Floats
 from lore.recall.hit_selection import Limits
+from lore.recall.outdated import find_replaced
 from lore.recall.question import Question, check_limit, parse
 from lore.recall.ranking import Ranked, rank
 from lore.recall.sources import Numbers, Sources
@@ -202,7 +204,7 @@ def _fragment_hit(
 ) -> Hit:
     above = fragments.by_number(db, graph.ancestors(db, n))
     trail = " › ".join(parent.summary for parent in above.values())
-    return Hit(
+    hit = Hit(
         id=fragment.id,
         type="fragment",
         text=fragment.content,
@@ -220,6 +222,7 @@ def _fragment_hit(
         path=path,
         signals=signals,
     )
+    return replace(hit, replaced=find_replaced(db, hit))
 
 
 def _deep_hits(

@@ -7,16 +7,28 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lore import clock
-from lore.recall.answer import fit_standing_instructions
+from lore.recall.answer import describe_instructions, fit_standing_instructions
 from lore.recall.sources import Sources
 from lore.records import UNASKED_TRUST, Fragment, Outcome, PastSession, Session, SessionBriefing
-from lore.store import dialogue_state, distillations, fragments, items, messages, sessions
+from lore.store import (
+    dialogue_state,
+    distillations,
+    fragments,
+    items,
+    messages,
+    native_rows,
+    replacements,
+    sessions,
+)
 from lore.store import standing_instructions as instructions
 from lore.store.database import Connection
 from lore.text import episodes as stories
 from lore.text import goals, message_features, words
 
 MOST_PAST, MOST_ROOTS = 4, 10
+MOST_SUGGESTED = 2
+"""Sentences about which an agent may ask whether they are rules: more would be a nuisance."""
+
 _SESSIONS_READ = 40
 """Sessions and roots that are read: subagents, small talk and low trust are dropped."""
 
@@ -29,17 +41,26 @@ _FEW_REQUESTS = 2
 
 
 def gather_briefing(
-    sources: Sources, db: Connection, *, project_n: int | None, without: Sequence[int]
+    sources: Sources,
+    db: Connection,
+    *,
+    project_n: int | None,
+    without: Sequence[int],
+    agent: str = "",
 ) -> SessionBriefing:
     """Return what a session in a project is given at its start; `without` are its own sessions.
 
-    Everything is from trusted origins.
+    Everything is from trusted origins. What `agent` reads itself, in its own files, is left out.
     """
-    standing = fit_standing_instructions(
-        sources, None, instructions.current_sizes(db, project_n), db
-    )
+    sizes = instructions.current_sizes(db, project_n)
+    own = native_rows.notes_of_agent(db, [size.item_n for size in sizes], agent)
+    sizes = [size for size in sizes if size.item_n not in own]
+    suggested = instructions.current_suggestions(db, project_n, limit=MOST_SUGGESTED)
     return SessionBriefing(
-        standing, _recent_sessions(db, project_n, without), _trusted_roots(db, project_n)
+        fit_standing_instructions(sources, None, sizes, db),
+        _recent_sessions(db, project_n, without),
+        _trusted_roots(db, project_n, agent),
+        tuple(describe_instructions(db, suggested)),
     )
 
 
@@ -53,11 +74,21 @@ def _recent_sessions(
         if session.parent_id is None and n not in without:
             past = _from_episode(db, n, session) or _from_working_state(db, n, session)
             goal = " ".join(words.split(past.goal)) if past else ""
-            if past and goal not in by_goal and not _is_small_talk(db, n):
+            if (
+                past
+                and goal not in by_goal
+                and not (_is_small_talk(db, n) or _is_outdated(db, n, past))
+            ):
                 by_goal[goal] = past
         if len(by_goal) == MOST_PAST:
             break
     return tuple(by_goal.values())
+
+
+def _is_outdated(db: Connection, n: int, past: PastSession) -> bool:
+    """Return whether the goal of a session is a statement that something newer replaced."""
+    replaced = (link.older_text for link in replacements.links_of_session(db, n))
+    return any(replacements.is_same_statement(past.goal, text) for text in replaced)
 
 
 def _is_small_talk(db: Connection, n: int) -> bool:
@@ -116,13 +147,21 @@ def _from_working_state(db: Connection, n: int, session: Session) -> PastSession
     return PastSession(str(state["id"]), session.last_message_at, goal, "unknown") if goal else None
 
 
-def _trusted_roots(db: Connection, project_n: int | None) -> tuple[tuple[str, str], ...]:
+def _trusted_roots(
+    db: Connection, project_n: int | None, agent: str
+) -> tuple[tuple[str, str], ...]:
     ns = [n for n, _ in fragments.roots(db, project_n=project_n, limit=_SESSIONS_READ)]
+    own = native_rows.notes_of_agent(db, ns, agent)
+    ns = [n for n in ns if n not in own]
     by_n = fragments.by_number(db, ns)
+    current = set(replacements.holding(db, ns))
     roots = [
         (by_n[n].id, by_n[n].summary or by_n[n].content)
         for n in ns
-        if n in by_n and by_n[n].trust >= UNASKED_TRUST and by_n[n].kind != "episode"
+        if n in by_n
+        and n in current
+        and by_n[n].trust >= UNASKED_TRUST
+        and by_n[n].kind != "episode"
     ]
     return tuple(roots[:MOST_ROOTS])
 
@@ -157,22 +196,33 @@ class News:
 
 
 def find_news(
-    db: Connection, session: str, *, project_n: int, without: Sequence[str], since: datetime | None
+    db: Connection,
+    session: str,
+    *,
+    project_n: int,
+    without: Sequence[str],
+    since: datetime | None,
+    agent: str = "",
 ) -> News:
     """Return the changes that a session has not been given yet.
 
     Instructions and decisions are new if they are from after `since`, and not from the sessions
-    `without`.
+    `without` or the files of `agent`.
     """
     stale = dialogue_state.find_outdated_injections(db, session)
     by_n = fragments.by_number(db, [*stale.changed, *stale.gone])
     successors = _find_successors(db, [by_n[n] for n in stale.gone if n in by_n])
+    heirs = _find_heirs(db, stale.gone)
+    new = tuple(_new_instructions(db, session, project_n, without, since)) if since else ()
+    shown = {*successors, *(heir.id for heir in heirs.values())}
+    decided = _new_decisions(db, session, project_n, without, since, shown) if since else []
+    own = native_rows.notes_of_agent(db, [one.n for one in (*new, *decided)], agent)
     return News(
-        tuple(_new_instructions(db, session, project_n, without, since)) if since else (),
-        tuple(_new_decisions(db, session, project_n, without, since, successors)) if since else (),
+        tuple(one for one in new if one.n not in own),
+        tuple(one for one in decided if one.n not in own),
         tuple(_news_item(n, by_n[n]) for n in stale.changed if _is_trusted(by_n.get(n))),
         tuple(
-            (_news_item(n, by_n[n]), successors.get(by_n[n].superseded_by or ""))
+            (_news_item(n, by_n[n]), successors.get(by_n[n].superseded_by or "") or heirs.get(n))
             for n in stale.gone
             if n in by_n
         ),
@@ -188,6 +238,17 @@ def _find_successors(db: Connection, superseded: Iterable[Fragment]) -> dict[str
         fragment.id: _news_item(n, fragment)
         for n, fragment in by_n.items()
         if _is_trusted(fragment)
+    }
+
+
+def _find_heirs(db: Connection, gone: Sequence[int]) -> dict[int, NewsItem]:
+    """Return the newer statements that replaced items, by the items' numbers."""
+    newer = replacements.successors(db, gone)
+    ids = items.ids_of(db, [one.n for one in newer.values()])
+    return {
+        n: NewsItem(one.n, ids[one.n], one.text, clock.from_us(one.at))
+        for n, one in newer.items()
+        if one.is_whole and one.n in ids
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lore import __version__
+from lore.capture import native_files
 from lore.daemon import daemon_lock, status_file
 from lore.errors import InvalidInput
 from lore.gateway.connection_owner import CAN_FIND_OWNER
@@ -49,6 +50,28 @@ def check_daemon(settings: Settings) -> Check:
         finding = f"It is of version {holder.version} ({who}), this command of {__version__}."
         return Check("daemon", "degraded", finding, "'lore down', then 'lore up -d'.")
     return Check("daemon", "ok", f"It answers ({who}, port {address.port}).")
+
+
+def describe_memories(user_home: Path, *, are_read: bool) -> str:
+    """Return one sentence on the memories that agents have of their own; '' if they have none."""
+    titles = {agent.name: agent.title for agent in AGENTS}
+    parts = []
+    for place, count in enumerate(native_files.count_memories(user_home)):
+        noun = "" if place else " memory" if count.memories == 1 else " memories"
+        projects = "1 project" if count.projects == 1 else f"{count.projects:,} projects"
+        of = f" of {projects}" if count.projects else ""
+        has = "" if place else " has"
+        parts.append(f"{titles.get(count.agent, count.agent)}{has} {count.memories:,}{noun}{of}")
+    if not parts:
+        return ""
+    reads = "Lore can read them" if are_read else "Lore does not read them (capture.native is off)"
+    return f"{', '.join(parts)}; {reads}."
+
+
+def check_memories(settings: Settings, user_home: Path) -> Check:
+    """Report the memories that agents have of their own."""
+    sentence = describe_memories(user_home, are_read=settings.capture_native)
+    return Check("memories", "ok", sentence or "No agent has memories of its own.")
 
 
 def check_agents(home: Path, command: Command, user_home: Path, path: str) -> list[Check]:

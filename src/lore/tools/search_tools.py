@@ -70,6 +70,8 @@ class ReadItem(Result):
     edges: tuple[Linked, ...] = ()
     session_id: str = ""
     source_messages: tuple[str, ...] = ()
+    replaced: str = ""
+    replaced_by: str = ""
 
 
 class ReadResult(Result):
@@ -116,6 +118,8 @@ def _item(memory: Memory, reading: Reading) -> ReadItem:
         edges=tuple(_linked(edge, reading.id, titles) for edge in reading.edges),
         session_id=reading.session.id if reading.session else "",
         source_messages=fragment.source_messages if fragment else (),
+        replaced=reading.replaced.label if reading.replaced else "",
+        replaced_by=reading.replaced.by_id if reading.replaced else "",
     )
 
 
@@ -142,7 +146,7 @@ def _ids_of(item: ReadItem) -> list[str]:
         *(one.id for one in named_ones),
         *(edge.id for edge in item.edges),
         *item.source_messages[:_SOURCES_SHOWN],
-        *([item.superseded_by] if item.superseded_by else []),
+        *filter(None, (item.superseded_by, item.replaced_by)),
     ]
 
 
@@ -154,6 +158,8 @@ def _describe(item: ReadItem, short: Mapping[str, str]) -> str:
     words += [f"said by {item.origin}", f"{item.created_at:%Y-%m-%d %H:%M}"]
     if item.superseded_by:
         words.append(f"superseded by {short[item.superseded_by]}")
+    if item.replaced_by:
+        words.append(f"{item.replaced} by {short[item.replaced_by]}")
     if item.deleted:
         words.append("deleted")
     return " ".join(words)
@@ -247,7 +253,10 @@ class RecallArguments(Question):
 
 
 class Recalled(Result):
-    """One excerpt: what was said, by whom, when and where, and why it is here."""
+    """One excerpt: what was said, by whom, when and where, and why it is here.
+
+    `note` says what replaced it, if it no longer holds.
+    """
 
     id: str
     type: ItemType
@@ -262,6 +271,7 @@ class Recalled(Result):
     session_id: str = ""
     question: Seen = ""
     question_id: str = ""
+    note: Seen = ""
 
 
 class RecallResult(Result):
@@ -379,7 +389,8 @@ def _fill(
     with sheet.reserve(reserved):
         for hit in answer.hits:
             asked = f"(asked: {hit.question})\n" if hit.question else ""
-            if not sheet.add_quote(_heading(hit, short[hit.id]), asked + hit.text):
+            note = f"({hit.note})\n" if hit.note else ""
+            if not sheet.add_quote(_heading(hit, short[hit.id]), note + asked + hit.text):
                 break
             shown.append(hit)
     return tuple(shown)

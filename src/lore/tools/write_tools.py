@@ -31,6 +31,9 @@ class StoreArguments(Arguments):
         default_factory=dict, description="Fields that belong to the kind."
     )
     importance: float = Field(0.5, ge=0, le=1, description="How much it matters.")
+    corrects: str = Field(
+        "", max_length=2_000, description="What it replaces: an id, or the former statement."
+    )
 
 
 class StoreResult(Result):
@@ -40,6 +43,8 @@ class StoreResult(Result):
     outcome: Storing
     parent: Named | None = None
     resembles: tuple[Named, ...] = ()
+    corrected: Named | None = None
+    contradicts: Named | None = None
 
 
 def store(memory: Memory, arguments: StoreArguments, caller: Caller) -> Outcome:
@@ -58,14 +63,31 @@ def store(memory: Memory, arguments: StoreArguments, caller: Caller) -> Outcome:
         project=caller.project,
         session=find_session(memory, caller),
         payload=arguments.payload,
+        corrects=arguments.corrects,
     )
     result = StoreResult(
         id=stored.id,
         outcome=stored.outcome,
         parent=Named.model_validate(stored.parent) if stored.parent else None,
         resembles=tuple(map(Named.model_validate, stored.resembles)),
+        corrected=Named.model_validate(stored.corrected) if stored.corrected else None,
+        contradicts=Named.model_validate(stored.contradicts) if stored.contradicts else None,
     )
-    return Outcome(_outcome_text(memory, stored), result)
+    text = _outcome_text(memory, stored)
+    if arguments.corrects:
+        text += f"\n{_correction_text(memory, stored)}"
+    return Outcome(text, result)
+
+
+def _correction_text(memory: Memory, result: RememberResult) -> str:
+    """Return text that says what a fragment replaces, or why it replaces nothing."""
+    older = result.corrected or result.contradicts
+    if older is None:
+        return "Nothing else that is known matches 'corrects'."
+    name = _name(older, memory.search.short_ids([older.id]))
+    if result.corrected:
+        return f"It supersedes {name}; 'lore undo' takes it back."
+    return f"Only the person can replace {name}: 'lore conflicts' shows both to them."
 
 
 def _outcome_text(memory: Memory, result: RememberResult) -> str:
@@ -198,8 +220,8 @@ TOOLS: tuple[Tool[Any], ...] = (
         description=(
             "Call this when you learned something that will matter in a later session: a decision"
             " and its reason, a fix, a preference, how something works. One thing at a time, in"
-            " words that stand alone. Says where it went and what it resembles; what is known"
-            " already is not stored twice."
+            " words that stand alone. If it replaces something, name that in 'corrects'. Says"
+            " where it went and what it resembles; what is known already is not stored twice."
         ),
         arguments=StoreArguments,
         result=StoreResult,

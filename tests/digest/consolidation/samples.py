@@ -21,6 +21,22 @@ DIMENSION = 16
 OFFLINE = CycleContext(OfflineSummarizer())
 
 
+class ReflectiveSummarizer(OfflineSummarizer):
+    """Stands for a chat: it derives an insight that quotes the cluster."""
+
+    @property
+    def identity(self) -> str:
+        """Return the name of no provider."""
+        return "scripted"
+
+    def reflect(self, cluster: Sequence[Fragment]) -> str:
+        """Return what the cluster has in common, in the words of its members."""
+        return "Together: " + "; ".join(one.content for one in cluster)
+
+
+CHAT = CycleContext(ReflectiveSummarizer())
+
+
 def axis(*places: int, **leaning: float) -> np.ndarray:
     """Return a unit vector along axes, leaning to others by so much: axis(0, _3=0.2)."""
     vector = np.zeros(DIMENSION)
@@ -215,7 +231,7 @@ def full_world(database: Database) -> World:
     world.link("deploy 1", "deploy 2", 0.6)
     # Edges that fade, one of them away.
     world.link("billing", "gateway", 0.4, at=now - timedelta(days=5))
-    world.link("refunds", "gateway", 0.16, at=now - timedelta(days=9))
+    world.link("refunds", "gateway", 0.16, at=now - timedelta(days=200))
     # A child that has faded, with one below it that has not.
     world.add("trifle", "Somebody liked the colour of the logo", axis(14), parent="billing",
               at=old, importance=0.1)  # fmt: skip

@@ -23,8 +23,10 @@ from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.store import consolidation, fragments
 from lore.store.database import Database, open_database
 from tests.digest.consolidation.samples import (
+    CHAT,
     DIMENSION,
     OFFLINE,
+    ReflectiveSummarizer,
     World,
     axis,
     full_world,
@@ -35,7 +37,7 @@ from tests.digest.consolidation.samples import (
 from tests.fakes import NOON, FixedClock
 
 
-class FailingSummarizer(OfflineSummarizer):
+class FailingSummarizer(ReflectiveSummarizer):
     error: Exception = ZeroDivisionError("the text of a fragment")
 
     def reflect(self, cluster):
@@ -71,7 +73,7 @@ def test_the_phases_stand_in_the_order_of_the_table():
 
 def test_a_cycle_reports_every_phase_and_leaves_sound_trees(database: Database):
     full_world(database)
-    report = run_cycle(database, OFFLINE)
+    report = run_cycle(database, CHAT)
     assert [one.phase for one in report.phases] == list(phase_names())
     counts = {one.phase: one.counts for one in report.phases if one.state == "done"}
     assert counts["merge"]["merged"] == 1
@@ -403,7 +405,7 @@ def run_dying(home: Path, clock: FixedClock, write: int, *, after: bool) -> tupl
     mortal = MortalDatabase(path, busy_timeout_s=5, now=clock)
     mortal.dies_at, mortal.dies_after = write, after
     try:
-        run_cycle(mortal, OFFLINE)
+        run_cycle(mortal, CHAT)
     except Killed:
         pass
     finally:
@@ -411,7 +413,7 @@ def run_dying(home: Path, clock: FixedClock, write: int, *, after: bool) -> tupl
     writes = mortal.writes
     database = open_database(path, busy_timeout_s=5, backups=None, now=clock)
     if writes == write:
-        run_cycle(database, OFFLINE)
+        run_cycle(database, CHAT)
     with database.read() as db:
         assert len(consolidation.recent_reports(db, limit=5)) == 1, (
             "the cycle went on, none was begun beside it"
@@ -449,10 +451,10 @@ def test_a_cycle_goes_on_with_the_phase_it_was_in(database: Database, clock):
             raise Killed
 
     with pytest.raises(Killed):
-        run_cycle(database, OFFLINE, progress=dies)
+        run_cycle(database, CHAT, progress=dies)
     seen: list[str] = []
     clock.advance(hours=1)
-    report = run_cycle(database, OFFLINE, progress=lambda name, *_: seen.append(name))
+    report = run_cycle(database, CHAT, progress=lambda name, *_: seen.append(name))
     assert seen[0] == "reflect"
     assert [one.state for one in report.phases[1:]] == ["done"] * 8
 
@@ -464,7 +466,7 @@ def test_one_phase_alone_does_not_end_a_cycle_that_was_stopped(database: Databas
         raise Killed
 
     with pytest.raises(Killed):
-        run_cycle(database, OFFLINE, progress=dies)
+        run_cycle(database, CHAT, progress=dies)
     assert len(run_cycle(database, OFFLINE, only=("rescore",)).phases) == 1
     run_cycle(database, OFFLINE)
     with database.read() as db:

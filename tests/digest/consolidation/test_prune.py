@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import exp
 from pathlib import Path
 
 import pytest
@@ -44,28 +45,28 @@ def linked(database: Database, strength: float, age_days: float = 0) -> World:
     return world
 
 
-def test_an_edge_keeps_95_percent_a_day_however_often_cycles_run(database: Database, clock):
-    world = linked(database, 0.8)
+def test_an_edge_fades_as_fast_however_often_cycles_run(database: Database, clock):
+    world = linked(database, 0.8, age_days=90)
     for _ in range(12):
         clock.advance(hours=2)
         prune_edges(database)
-    assert weight(world, "a", "b") == pytest.approx(0.8 * 0.95)
+    assert weight(world, "a", "b") == pytest.approx(0.8 * exp(-0.00438))
 
 
-def test_an_edge_fades_since_it_was_drawn_not_since_the_last_cycle(database: Database, clock):
+def test_an_edge_is_renewed_when_a_fragment_at_its_end_is_read(database: Database, clock):
     world = linked(database, 0.8)
-    clock.advance(days=10)
+    clock.advance(days=80)
+    world.read("a")
+    clock.advance(days=80)
     prune_edges(database)
-    assert weight(world, "a", "b") == pytest.approx(0.8 * 0.95**10)
-    world.add("c", "A third fact", None)
-    world.link("a", "c", 0.5)
-    clock.advance(days=1)
+    assert weight(world, "a", "b") == 0.8
+    clock.advance(days=20)
     prune_edges(database)
-    assert weight(world, "a", "c") == pytest.approx(0.5 * 0.95)
+    assert weight(world, "a", "b") == pytest.approx(0.8 * exp(-0.00438 * 10))
 
 
 def test_an_edge_below_the_line_is_dropped(database: Database):
-    world = linked(database, 0.16, age_days=3)
+    world = linked(database, 0.16, age_days=120)
     assert prune_edges(database).counts == {"faded": 1, "dropped": 1}
     assert weight(world, "a", "b") is None
 
@@ -106,8 +107,39 @@ def test_faded_fragment_is_pruned_and_its_children_move_up(database: Database):
     assert soundness(database) == []
 
 
+@pytest.mark.parametrize(
+    ("age_days", "change", "goes"),
+    [
+        (200, "", True),
+        (170, "", False),
+        (200, "last_accessed = 1", False),
+        (200, "kind = 'episode'", False),
+        (200, "importance = 0.5", False),
+    ],
+)
+def test_a_root_without_children_that_was_never_used_is_pruned_after_half_a_year(
+    database: Database, age_days: int, change: str, goes: bool
+):
+    world = World(database)
+    world.add("alone", "A trifle", importance=0.1, at=NOON - timedelta(days=age_days))
+    if change:
+        database.write(lambda db: db.run(f"UPDATE fragments SET {change}"))
+    assert prune(database).counts == ({"pruned": 1} if goes else {})
+
+
+def test_what_was_used_lately_is_not_pruned(database: Database, clock):
+    world = faded_world(database)
+    world.read("low")
+    clock.advance(days=89)
+    assert prune(database).counts == {}
+    clock.advance(days=30)
+    assert prune(database).counts == {"pruned": 1, "children moved": 1}
+
+
 @pytest.mark.parametrize("days", [1, 100, 1_000, 20_000])
-def test_roots_and_important_fragments_are_never_pruned(database: Database, clock, days):
+def test_roots_with_children_and_important_fragments_are_never_pruned(
+    database: Database, clock, days
+):
     world = faded_world(database)
     clock.advance(days=days)
     prune(database)

@@ -17,11 +17,16 @@ from lore.digest.consolidation.summaries import (
     build_clusters,
     is_new_cluster,
 )
-from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.records import Draft
 from lore.store import consolidation, fragments, graph
 from lore.store.database import Database
-from tests.digest.consolidation.samples import OFFLINE, World, phase
+from tests.digest.consolidation.samples import (
+    CHAT,
+    OFFLINE,
+    ReflectiveSummarizer,
+    World,
+    phase,
+)
 
 MADE: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
 
@@ -124,12 +129,12 @@ def test_text_after_an_overview_is_the_roots_own(database: Database):
         assert consolidation.texts_before_overviews(db, [n]) == {}
 
 
-class SilentSummarizer(OfflineSummarizer):
+class SilentSummarizer(ReflectiveSummarizer):
     def reflect(self, cluster):
         return ""
 
 
-def reflect(database: Database, means: CycleContext = OFFLINE):
+def reflect(database: Database, means: CycleContext = CHAT):
     return phase(run_cycle(database, means, only=("reflect",)), "reflect")
 
 
@@ -163,6 +168,13 @@ def test_three_linked_roots_yield_an_insight_derived_from_them(database: Databas
         n = db.value("SELECT n FROM fragments WHERE kind = 'insight'")
         drawn = graph.edges_among(db, [n], ("derived_from",))
     assert {edge.target_n for edge in drawn} == set(world.ns.values())
+
+
+def test_without_a_chat_there_are_no_insights_and_the_report_says_why(database: Database):
+    deploys(database)
+    report = reflect(database, OFFLINE)
+    assert (report.state, report.reason) == ("skipped", "an insight needs a chat")
+    assert insights(database) == []
 
 
 def test_insight_is_derived_once_even_if_deleted(database: Database):

@@ -8,7 +8,7 @@ from lore.digest.consolidation.cycle import run_cycle, undo_cycle
 from lore.store import consolidation, fragments, graph, hard_delete
 from lore.store.database import Database
 from lore.store.hard_delete import ForgetSelection
-from tests.digest.consolidation.samples import OFFLINE, World, full_world, soundness
+from tests.digest.consolidation.samples import CHAT, OFFLINE, World, full_world, soundness
 
 MADE: dict[str, Any] = {"origin": "assistant", "source_messages": ("m1",)}
 
@@ -67,7 +67,7 @@ def test_an_insight_goes_with_what_it_was_derived_from(database: Database):
         world.add(f"d{i}", text, None)
     world.link("d0", "d1", 0.9)
     world.link("d1", "d2", 0.9)
-    run_cycle(database, OFFLINE)
+    run_cycle(database, CHAT)
     assert bytes_of(database).count(b"Deploys by Hippolyta") > 1
     forget(database, world.ns["d0"])
     assert b"Hippolyta" not in bytes_of(database)

@@ -146,13 +146,26 @@ def _context(path: Path, head: str) -> tuple[Context, datetime | None]:
     named = _SESSION.search(head)
     heading = _HEADING.search(head)
     title = heading["title"].strip() if heading else ""
-    began = as_datetime((named["at"] or "").strip()) if named else None
+    began = _began(named["at"] or "" if named else "") or _began(path.stem)
     folder = ""
     if path.parent.name == "history" and path.parents[1].name == ".specstory":
         folder = str(path.parents[2].absolute())
     is_time = _TIME.search(title) is not None
     session = named["id"] if named else path.stem
     return Context(session=session, title="" if is_time else title, folder=folder), began
+
+
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[_ T](\d\d)[-:](\d\d)(?:[-:](\d\d))?(Z?)")
+"""A time as SpecStory writes it into the head and the name of a file."""
+
+
+def _began(text: str) -> datetime | None:
+    """Return the time with which a text begins, if any."""
+    stamp = _STAMP.match(text.strip())
+    if stamp is None:
+        return as_datetime(text.strip()) if text.strip() else None
+    day, hour, minute, second, zone = stamp.groups()
+    return as_datetime(f"{day}T{hour}:{minute}:{second or '00'}{zone or 'Z'}")
 
 
 def _model_and_time(about: str, last: datetime) -> tuple[str, datetime]:

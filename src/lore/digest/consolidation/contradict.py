@@ -255,15 +255,23 @@ def resolve_conflict(database: Database, one: str, other: str, decision: Decisio
     both, as related; 'dismiss' says that there was no conflict. All of it can be undone.
     """
     now = database.now()
-    database.write(lambda db: _apply_decision(db, one, other, decision, now))
+    database.write(lambda db: apply_decision(db, one, other, decision, now))
 
 
-def _apply_decision(
-    db: Connection, one: str, other: str, decision: Decision, now: datetime
-) -> None:
-    a, b = (items.resolve(db, id_, type="fragment").n for id_ in (one, other))
+def is_conflict(db: Connection, one: str, other: str) -> bool:
+    """Return whether two items contradict each other."""
+    return _find_conflict(db, *(items.resolve(db, id_).n for id_ in (one, other))) is not None
+
+
+def _find_conflict(db: Connection, a: int, b: int) -> tuple[int, int] | None:
     edges = (ends for ends in ((a, b), (b, a)) if graph.find_edge(db, *ends, "contradicts"))
-    edge = next(edges, None)
+    return next(edges, None)
+
+
+def apply_decision(db: Connection, one: str, other: str, decision: Decision, now: datetime) -> None:
+    """Resolve the conflict between two fragments in a transaction: see `resolve_conflict`."""
+    a, b = (items.resolve(db, id_, type="fragment").n for id_ in (one, other))
+    edge = _find_conflict(db, a, b)
     if edge is None:
         msg = f"There is no conflict between '{one}' and '{other}'."
         raise NotFound(msg, hint="'lore conflicts' lists those that there are.")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.store import consolidation, fragments, graph, hard_delete, reversible_changes
-from lore.store.consolidation import ProjectFolder
+from lore.store.consolidation import ProjectFolder, PruneLimit
 from lore.store.database import Connection
 from lore.store.hard_delete import ForgetSelection
 
@@ -28,19 +28,20 @@ def prune_edges(run: PhaseRun) -> None:
     run.write(fade)
 
 
-UNREAD_LIMIT = (0.02, timedelta(days=60))
-ANY_LIMIT = (0.01, timedelta(days=90))
-"""Relevance below and age above which fragments are pruned: unread ones, and any."""
+UNREAD_LIMIT = PruneLimit(0.02, timedelta(days=60))
+ANY_LIMIT = PruneLimit(0.01, timedelta(days=90))
+ROOT_LIMIT = PruneLimit(0.02, timedelta(days=180))
+"""When children that were never read, any children, and roots without children are pruned."""
 
 _PRUNE_BATCH = 200
 
 
 def prune_fragments(run: PhaseRun) -> None:
-    """Remove what was hidden a day ago, then hide what has faded; roots never."""
+    """Remove what was hidden a day ago, then hide what has faded."""
     _remove(run)
     with run.database.read() as db:
         faded = consolidation.prunable_fragments(
-            db, unread=UNREAD_LIMIT, any_=ANY_LIMIT, now=run.now
+            db, unread=UNREAD_LIMIT, any_=ANY_LIMIT, root=ROOT_LIMIT, now=run.now
         )
     for piece in run.batches(faded, _PRUNE_BATCH):
         run.write(partial(_hide, ns=piece, run=run))
@@ -78,10 +79,10 @@ def _hide(db: Connection, cycle_n: int, *, ns: Sequence[int], run: PhaseRun) -> 
     by_number = live_fragments(db, ns)
     for n in ns:
         parent = graph.find_parent(db, n)
-        if n not in by_number or parent is None:
-            continue
         children = graph.children(db, n, deleted=True)
-        for child in children:
+        if n not in by_number or (children and parent is None):
+            continue
+        for child in children if parent is not None else ():
             reversible_changes.reparent(db, child, parent, now=run.now, recorder=recorder)
         reversible_changes.hide_fragment(db, n, now=run.now, recorder=recorder)
         run.count("pruned")

@@ -99,8 +99,8 @@ def is_new_cluster(cluster: Iterable[int], previous: Iterable[set[int]]) -> bool
 MIN_WEIGHT = 0.5
 """Weaker links say that two roots are related, not how."""
 
-_MAX_INSIGHTS, _MAX_PAID_INSIGHTS = 200, 20
-"""Insights per cycle by rules, and by a paid chat."""
+_MAX_INSIGHTS = 20
+"""Insights per cycle: only a chat derives them, and it may be paid for."""
 
 _IMPORTANCE = 0.5
 _CONFIDENCE = 0.6
@@ -110,7 +110,10 @@ _MAX_SOURCES = 200
 
 
 def reflect(run: PhaseRun) -> None:
-    """Derive an insight from each cluster that was not reflected on before."""
+    """Derive an insight from each cluster that was not reflected on before, with a chat."""
+    if not run.is_paid:
+        run.skipped = "an insight needs a chat"
+        return
     with run.database.read() as db:
         links = consolidation.root_links(db, least=MIN_WEIGHT)
         previous = consolidation.judgement_groups(db, "reflect")
@@ -123,7 +126,7 @@ def reflect(run: PhaseRun) -> None:
         for cluster in build_clusters(links)
         if is_new_cluster(cluster, [previous[a] for n in cluster for a in holding.get(n, ())])
     ]
-    for batch in run.answer_batches(run.take(fresh, _MAX_INSIGHTS, _MAX_PAID_INSIGHTS)):
+    for batch in run.answer_batches(run.take(fresh, _MAX_INSIGHTS, _MAX_INSIGHTS)):
         with run.database.read() as db:
             by_number = fragments.by_number(db, sorted({n for cluster in batch for n in cluster}))
         answers = []

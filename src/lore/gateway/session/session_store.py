@@ -244,7 +244,11 @@ class SessionStore:
         if client.parent:
             return Injection()
         return self._memory.prompts.begin_session(
-            client.session, project=client.project, budget_tokens=budget_tokens, counts=False
+            client.session,
+            project=client.project,
+            agent=client.agent,
+            budget_tokens=budget_tokens,
+            counts=False,
         )
 
     def record_given(self, client: ClientSession, injections: Iterable[Injection]) -> None:

@@ -1,0 +1,206 @@
+"""Judge pairs of statements: does the newer one replace the older one?"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from lore.embed.pair_model import PairModel, open_pair_model
+from lore.errors import EmbedderError
+from lore.llm.offline.summarizer import compare_statements
+from lore.records import TRUST
+from lore.settings import Settings
+from lore.text import entities, instructions, statements
+from lore.text.regex import PatternFile
+
+log = logging.getLogger("lore.digest.pair_judge")
+
+_re = PatternFile("replacement")
+
+Verdict = Literal["none", "same", "partly", "replaces"]
+_RULES_CERTAINTY = 0.5
+"""Certainty of what the rules find and the model does not: of five such links in recorded sessions
+four were wrong."""
+
+_LATIN = 0.8
+"""Share of ASCII letters in a text of the Latin script, with its accents."""
+
+CHANGES: tuple[Verdict, ...] = ("partly", "replaces")
+
+
+class Claim(NamedTuple):
+    """One sentence of an item that states something, with the sentence before it.
+
+    `at` is its time in microseconds, `statements` the number of claims of its item.
+    """
+
+    n: int
+    text: str
+    before: str
+    trust: int
+    at: int
+    session: str = ""
+    statements: int = 1
+
+    @property
+    def whole(self) -> str:
+        """Return the sentence with the one before it, if it points back to that."""
+        needs = self.before and not statements.stands_alone(self.text)
+        return f"{self.before} {self.text}" if needs else self.text
+
+
+class Pair(NamedTuple):
+    """An older and a newer claim, and the cosine of their sentences."""
+
+    older: Claim
+    newer: Claim
+    cosine: float = 0.0
+
+
+class Judgement(NamedTuple):
+    """What a newer claim does to an older one, and how certain that is."""
+
+    verdict: Verdict
+    certainty: float
+
+
+class PairJudge(Protocol):
+    """Judges pairs of claims."""
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Return a judgement of each pair, in their order."""
+
+
+NOTHING = Judgement("none", 0.0)
+
+
+class RuleJudge:
+    """Judges by the words of both statements alone, where there is no model."""
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Return a judgement of each pair, in their order."""
+        return [_judge_by_rules(pair) for pair in pairs]
+
+
+def _judge_by_rules(pair: Pair) -> Judgement:
+    withdrawal = instructions.find_withdrawal(pair.newer.text)
+    if withdrawal and instructions.match_rules(withdrawal, [pair.older.text]):
+        return Judgement("replaces", 0.95)
+    compared = compare_statements(pair.older.text, pair.newer.whole)
+    if compared == "changes":
+        return Judgement("replaces", 0.9)
+    return Judgement("replaces", 0.5) if compared == "contradicts" else NOTHING
+
+
+class ModelJudge:
+    """Judges by the model that reads both statements together.
+
+    A model that cannot be loaded or run is given up until the process ends; then the rules judge.
+    """
+
+    def __init__(self, model: PairModel) -> None:
+        self._model: PairModel | None = model
+
+    def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Return a judgement of each pair; what only the rules see is doubtful."""
+        if self._model is None:
+            return RuleJudge().judge(pairs)
+        try:
+            chances = self._model.relations([(one.older.text, one.newer.whole) for one in pairs])
+        except (EmbedderError, OSError) as error:
+            _log_broken_model(error)
+            self._model = None
+            return RuleJudge().judge(pairs)
+        return [
+            max(_judge_by_chances(*row), _as_doubt(_judge_by_rules(pair)), key=_strength)
+            for pair, row in zip(pairs, chances.tolist(), strict=True)
+        ]
+
+
+def _log_broken_model(error: Exception) -> None:
+    log.warning("pair model unusable, rules judge", extra={"error": type(error).__name__})
+
+
+def _judge_by_chances(none: float, same: float, partly: float, replaces: float) -> Judgement:
+    """Return the likelier kind of change with the probability that there is any."""
+    if same > none + partly + replaces:
+        return Judgement("same", same)
+    return Judgement("replaces" if replaces >= partly else "partly", partly + replaces)
+
+
+def _as_doubt(judgement: Judgement) -> Judgement:
+    return judgement._replace(certainty=min(judgement.certainty, _RULES_CERTAINTY))
+
+
+def _strength(judgement: Judgement) -> float:
+    return judgement.certainty if judgement.verdict in CHANGES else 0.0
+
+
+def is_worth_judging(pair: Pair) -> bool:
+    """Return whether the newer claim of a pair can replace the older one at all.
+
+    It must state what holds. An assistant's words count if they report a change of what a person
+    said in another session; in the same one they repeat or answer it.
+    """
+    older, newer = pair.older, pair.newer
+    if newer.trust < TRUST["user"] and (
+        newer.session == older.session or older.trust < TRUST["user"]
+    ):
+        return False
+    return can_replace(newer)
+
+
+def can_replace(claim: Claim) -> bool:
+    """Return whether a claim can replace another: a person's, or a change that is reported."""
+    return is_settled(claim.text) and (
+        claim.trust >= TRUST["user"] or bool(_re.change.search(claim.text))
+    )
+
+
+def reverses(pair: Pair) -> bool:
+    """Return whether a newer claim speaks of something as if it no longer applied."""
+    text = pair.newer.text
+    if _re.reversal.search(text):
+        return True
+    return bool(_re.lifted.search(text)) and is_rule(pair.older.text)
+
+
+def is_rule(text: str) -> bool:
+    """Return whether a sentence is a standing instruction, or one that is only suggested."""
+    return instructions.judge_sentence(text) in ("stands", "suggested")
+
+
+def specific_words(text: str) -> frozenset[str]:
+    """Return the values that a sentence names: names, numbers, code, addresses, paths."""
+    return entities.extract_values(text) | {
+        word.strip(".:").lower() for word in _re.specific.findall(text)
+    }
+
+
+def is_readable(text: str) -> bool:
+    """Return whether the model can read a text: it knows little but the Latin script."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return sum(letter.isascii() for letter in letters) >= _LATIN * len(letters)
+
+
+def is_statement(text: str) -> bool:
+    """Return whether a sentence may state something: no question, announcement, shell or markup."""
+    return not (_re.ends_in_question.search(text) or _re.no_statement.match(text))
+
+
+def is_settled(text: str) -> bool:
+    """Return whether a sentence states what holds: no question, proposal or plan for later."""
+    return not (
+        _re.ends_in_question.search(text) or _re.tentative.search(text) or _re.later.search(text)
+    )
+
+
+def open_pair_judge(settings: Settings) -> PairJudge:
+    """Return the judge that the settings and the installed files allow."""
+    try:
+        model = open_pair_model(settings)
+    except (EmbedderError, OSError) as error:
+        _log_broken_model(error)
+        model = None
+    return RuleJudge() if model is None else ModelJudge(model)

@@ -1,0 +1,510 @@
+"""Find what newer statements replaced: the one judgement of what holds now.
+
+Each sentence that a person or an assistant states is compared with the nearest statements of the
+same project, older and newer ones, and each pair is judged once. What is certain is linked as
+replaced, what is doubtful as `may_replace`. A less trusted origin replaces nothing for certain.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore import clock
+from lore.digest.drafts import NearestSearch
+from lore.digest.pair_judge import (
+    CHANGES,
+    Claim,
+    Judgement,
+    Pair,
+    PairJudge,
+    can_replace,
+    is_readable,
+    is_rule,
+    is_statement,
+    is_worth_judging,
+    reverses,
+    specific_words,
+)
+from lore.embed import Embedder
+from lore.errors import EmbedderError
+from lore.index.vector_index import VectorFilter
+from lore.records import (
+    TRUST,
+    UNASKED_TRUST,
+    Decision,
+    DoubtfulPair,
+    Fragment,
+    Message,
+    StatedText,
+)
+from lore.store import fragments, items, messages, replacements, vectors
+from lore.store.database import Connection, Database
+from lore.store.replacements import Relation, Replacement
+from lore.text import entities, message_features, statements, words
+from lore.text.instructions import typed_text
+from lore.text.message_features import part_origin
+
+log = logging.getLogger("lore.digest.replacement")
+
+BATCH = 4
+"""Items of one transaction: half a second of work. A kill loses it, and they are judged again."""
+
+NEAREST, MOST_PAIRS, MOST_PAIRS_OF_ITEM = 24, 5, 10
+"""Items that are compared, and pairs that are judged for a statement and for all of an item."""
+
+ITEM_FLOOR, FLOOR = 0.2, 0.25
+"""Items, and statements, less similar than this are about different things. (Replaced ones of
+`stale-open.jsonl` have 0.28 to 0.95, unrelated ones of the same project mostly less than 0.2.)"""
+
+CERTAIN, DOUBTFUL = 0.7, 0.2
+"""Probability from which a statement counts as replaced, and from which a pair is doubtful."""
+
+SAME_SUBJECT, ALIKE, NEARLY_SAME = 0.4, 0.5, 0.65
+"""Cosines from which two statements are about the same subject, from which a rule and a statement
+with another value, and from which any two with different values are a doubtful pair, whatever the
+model says."""
+
+NEAR_BEST = 0.75
+"""What replaces something replaces the statement it is nearest to, and those nearly as near."""
+
+SURE_SAME = 0.9
+"""Probability from which two statements say the same."""
+
+SURE_CORRECTION = 0.97
+"""Probability for two statements of one session: people state several things one after the other,
+and seldom take back one a few minutes later. (All of these are chosen on `stale.jsonl` and
+`stale-open.jsonl`.)"""
+
+SHORTEST, LONGEST = 8, 400
+MOST_SENTENCES, MOST_ANSWER_SENTENCES, READ_CHARS = 8, 3, 2_000
+"""A person's message of more sentences is a document that they pasted; an assistant's is a report,
+which says too much beside what holds. (Of six recorded sessions, reports made nine of ten links,
+nearly all of them wrong.)"""
+
+MOST_DOUBTFUL = 200
+_SEVERAL = 100
+"""Statements of an episode: it is never replaced as a whole."""
+
+_CACHED_VECTORS = 2_000
+_QUOTED_SHARE = 0.5
+_QUOTE = re.compile(r"[\"“„«][^\"“”„«»\n]{8,}[\"”»]")
+
+Vector = NDArray[np.float32]
+
+
+class ReplacementFinder:
+    """Judges the items in the queue against what is stored, in the background."""
+
+    def __init__(
+        self, database: Database, embedder: Embedder, nearest: NearestSearch, judge: PairJudge
+    ) -> None:
+        self._database = database
+        self.embedder = embedder
+        self._nearest = nearest
+        self._judge = judge
+        self._vectors: OrderedDict[str, Vector] = OrderedDict()
+        self._batch = BATCH
+        self._later: set[int] = set()
+
+    def judge_waiting(self, *, within_s: float | None = None) -> int:
+        """Judge the items in the queue until none is left or the time is up; return how many.
+
+        An item whose texts the embedder refuses comes last the next time.
+        """
+        started, done = time.monotonic(), 0
+        while True:
+            with self._database.read() as db:
+                ns = replacements.waiting_items(db, limit=self._batch, without=self._later)
+            if not ns:
+                self._batch, self._later = BATCH, set()
+                return done
+            try:
+                links = self._judge_batch(ns)
+            except EmbedderError:
+                self._later |= set(ns) if len(ns) == 1 else set()
+                self._batch = 1
+                raise
+            self._database.write(partial(replacements.record, judged_ns=ns, links=links))
+            done += len(ns)
+            if within_s is not None and time.monotonic() - started > within_s:
+                return done
+
+    def _judge_batch(self, ns: Sequence[int]) -> list[Replacement]:
+        """Return the links of some items; one that cannot be judged has none, and is logged."""
+        try:
+            with self._database.read() as db:
+                return self._find_links(db, ns)
+        except (LookupError, TypeError, ValueError) as error:
+            if len(ns) == 1:
+                log.warning("item not judged", extra={"error": type(error).__name__})
+                return []
+        return [link for n in ns for link in self._judge_batch([n])]
+
+    def _find_links(self, db: Connection, ns: Sequence[int]) -> list[Replacement]:
+        """Return the links from and to some items."""
+        links: dict[tuple[int, str, int], Replacement] = {}
+        pairs = {
+            (pair.older.n, pair.older.text, pair.newer.n, pair.newer.text): pair
+            for n in ns
+            for pair in self._pairs(db, n)
+        }
+        judged = list(pairs.values())
+        nearest: dict[tuple[int, str], float] = {}
+        for pair in judged:
+            key = (pair.newer.n, pair.newer.text)
+            nearest[key] = max(nearest.get(key, 0.0), pair.cosine)
+        for pair, judgement in zip(judged, self._judge.judge(judged), strict=True):
+            share = pair.cosine / nearest[pair.newer.n, pair.newer.text]
+            relation = relation_of(pair, judgement, is_nearest=share >= NEAR_BEST)
+            if relation is None:
+                continue
+            link = _link(pair, relation, certainty_of(pair, judgement))
+            links[link.older_n, link.older_text, link.newer_n] = link
+        for link in list(links.values()):
+            for one in (*_links_of_echoes(db, link), *_links_of_successors(db, link)):
+                links.setdefault((one.older_n, one.older_text, one.newer_n), one)
+        direct = list(links.values())
+        derived = [one for link in direct for one in _links_of_fragments(db, link)]
+        return [*direct, *derived, *self._links_of_new_fragments(db, ns)]
+
+    def _pairs(self, db: Connection, n: int) -> list[Pair]:
+        """Return the pairs of an item's claims with the nearest ones, nearest first.
+
+        A pair is judged once: with its newer item, or with the older one if that came late.
+        """
+        own = self._by_item(db, [n]).get(n, ())
+        pairs: list[Pair] = []
+        for late in (False, True):
+            claims = [one for one in own if late or can_replace(one)]
+            near = self._near_items(db, n, late=late) if claims else []
+            others = [one for stated in self._by_item(db, near).values() for one in stated]
+            if others:
+                rows = zip(claims, self._embed(claims), strict=True)
+                pairs += [p for claim, row in rows for p in self._nearest_pairs(claim, row, others)]
+        return sorted(pairs, key=lambda pair: -pair.cosine)[:MOST_PAIRS_OF_ITEM]
+
+    def _near_items(self, db: Connection, n: int, *, late: bool) -> list[int]:
+        """Return the nearest items of the project: older ones, or newer ones judged before."""
+        place = replacements.place_of(db, n)
+        vectors_of = self._load_vectors(db, [n]).get(n)
+        if vectors_of is None:
+            return []
+        where = VectorFilter(
+            projects=(place.project_n or 0,),
+            types=(items.type_number("message"), items.type_number("fragment")),
+            since_us=place.at if late else None,
+            until_us=None if late else place.at + 1,
+        )
+        if late and not replacements.has_newer(db, place):
+            return []
+        nearest: dict[int, None] = {}
+        for vector in vectors_of:
+            ns, cosines = self._nearest(vector, NEAREST, where=where)
+            near = zip(ns.tolist(), cosines.tolist(), strict=True)
+            nearest |= dict.fromkeys(m for m, cosine in near if m != n and cosine >= ITEM_FLOOR)
+        waiting = replacements.still_waiting(db, list(nearest)) if late else set()
+        return [m for m in nearest if m not in waiting]
+
+    def _nearest_pairs(
+        self, claim: Claim, vector: Vector, others: Sequence[Claim]
+    ) -> Iterator[Pair]:
+        """Yield the pairs of a claim that are worth judging, nearest first."""
+        telling = _telling_words(claim.text)
+        chosen = [
+            pair
+            for other in others
+            if other.statements == 1 or telling & _telling_words(other.text)
+            if is_worth_judging(pair := _in_order(claim, other))
+        ]
+        if not chosen:
+            return
+        others = [pair.older if pair.newer is claim else pair.newer for pair in chosen]
+        cosines = (self._embed(others) @ vector).tolist()
+        near = [
+            pair._replace(cosine=cosine)
+            for pair, cosine in zip(chosen, cosines, strict=True)
+            if cosine >= FLOOR
+        ]
+        yield from sorted(near, key=lambda pair: -pair.cosine)[:MOST_PAIRS]
+
+    def _by_item(self, db: Connection, ns: Sequence[int]) -> dict[int, tuple[Claim, ...]]:
+        """Return the claims of items; the vector of an item with one claim is that of the claim."""
+        by_item = load_claims(db, ns)
+        single = [n for n, claims in by_item.items() if len(claims) == 1]
+        for n, rows in self._load_vectors(db, single).items():
+            if len(rows) == 1:
+                self._vectors.setdefault(by_item[n][0].text, rows[0])
+        return by_item
+
+    def _load_vectors(self, db: Connection, ns: Sequence[int]) -> dict[int, Vector]:
+        embedder_n = vectors.find_embedder(db, self.embedder.identity)
+        numbers = np.array(ns, np.int64)
+        return vectors.load_passages(db, embedder_n, numbers, self.embedder.dimension)
+
+    def _embed(self, claims: Sequence[Claim]) -> Vector:
+        """Return the vectors of claims, from the cache where they are known."""
+        texts = [claim.text for claim in claims]
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            rows = self.embedder.embed(missing)
+            self._vectors |= dict(zip(missing, rows, strict=True))
+        matrix = np.stack([self._vectors[text] for text in texts])
+        while len(self._vectors) > _CACHED_VECTORS:
+            self._vectors.popitem(last=False)
+        return matrix
+
+    def _links_of_new_fragments(self, db: Connection, ns: Sequence[int]) -> Iterator[Replacement]:
+        """Yield the links of fragments' messages, for fragments that were just stored."""
+        for n, fragment in fragments.by_number(db, ns).items():
+            if fragment.kind == "episode":
+                session_n = replacements.place_of(db, n).session_n
+                links_there = replacements.links_of_session(db, session_n)
+                yield from _links_of_episode(n, fragment.content, links_there)
+                continue
+            source_ns = items.numbers_of(db, fragment.source_messages).values()
+            for links in replacements.links_of(db, sorted(source_ns)).values():
+                for link in links:
+                    if replacements.is_same_statement(link.older_text, fragment.content):
+                        yield link._replace(older_n=n, older_text=fragment.content, statements=1)
+
+
+def doubtful_pairs(db: Connection, *, project_n: int | None) -> list[DoubtfulPair]:
+    """Return the pairs of statements that wait for a person, newest first, each once."""
+    links = replacements.doubtful_links(db, project_n=project_n, limit=MOST_DOUBTFUL)
+    ends = sorted({n for link in links for n in (link.older_n, link.newer_n)})
+    ids = items.ids_of(db, ends)
+    times = {n: claims[0].at for n, claims in load_claims(db, ends).items() if claims}
+    return [
+        DoubtfulPair(
+            StatedText(ids[link.newer_n], link.newer_text, clock.from_us(link.at)),
+            StatedText(ids[link.older_n], link.older_text, clock.from_us(times[link.older_n])),
+            link.certainty,
+        )
+        for link in links
+        if link.older_n in times and link.newer_n in ids
+    ]
+
+
+def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> bool:
+    """Settle a doubtful pair as a person decides; return whether there is such a pair.
+
+    To keep the newer statement means that it replaces the older; all else dismisses the pair. What
+    repeats the older statement is settled with it: answers, fragments and episodes.
+    """
+    right, wrong = (items.resolve(db, id_).n for id_ in (one, other))
+    relation: Relation = "replaces" if decision == "keep" else "dismissed"
+    return _settle_all(db, wrong, right, relation) or _settle_all(db, right, wrong, "dismissed")
+
+
+def _settle_all(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bool:
+    """Settle the doubtful links of a pair, and those derived from the same statement."""
+    groups = [
+        {one.older_n for one in (link, *_derived_links(db, link))}
+        for link in replacements.doubtful_links_to(db, newer_n)
+    ]
+    together = {older_n}.union(*(group for group in groups if older_n in group))
+    settled = [replacements.settle(db, n, newer_n, relation) for n in sorted(together)]
+    return any(settled)
+
+
+def _derived_links(db: Connection, link: Replacement) -> list[Replacement]:
+    """Return the links of what repeats or was made of the older statement of a link."""
+    echoes = list(_links_of_echoes(db, link))
+    return [*echoes, *(one for each in (link, *echoes) for one in _links_of_fragments(db, each))]
+
+
+def _in_order(one: Claim, other: Claim) -> Pair:
+    older, newer = sorted((one, other), key=lambda claim: (claim.at, claim.n))
+    return Pair(older, newer)
+
+
+def relation_of(pair: Pair, judgement: Judgement, *, is_nearest: bool = True) -> Relation | None:
+    """Return the link between two claims: certain, for some cases, doubtful, or none.
+
+    What a less trusted origin says about a person's word is never certain, nor what is said about
+    something that is less near than another statement.
+    """
+    if pair.newer.trust < UNASKED_TRUST or not is_nearest:
+        return None
+    if _is_certain(pair, judgement):
+        return "replaces" if judgement.verdict == "replaces" else "partly"
+    if pair.newer.trust < pair.older.trust and certainty_of(pair, judgement) < CERTAIN:
+        return None  # assistants report much; a person's word is put in doubt only by what is sure
+    return "may_replace" if _is_doubtful(pair, judgement) else None
+
+
+def _is_certain(pair: Pair, judgement: Judgement) -> bool:
+    if judgement.verdict not in CHANGES or pair.newer.trust < pair.older.trust:
+        return False
+    if not _is_readable(pair):
+        return False
+    if _is_one_session(pair):
+        return judgement.certainty >= SURE_CORRECTION and pair.cosine >= ALIKE
+    return judgement.certainty >= CERTAIN and pair.cosine >= SAME_SUBJECT
+
+
+def _is_doubtful(pair: Pair, judgement: Judgement) -> bool:
+    if _is_one_session(pair):
+        return False
+    if judgement.verdict in CHANGES and certainty_of(pair, judgement) >= DOUBTFUL:
+        return _is_readable(pair) or pair.cosine >= ALIKE
+    if not _is_of_people(pair) or pair.cosine < SAME_SUBJECT:
+        return False
+    is_same = judgement.verdict == "same" and judgement.certainty >= SURE_SAME
+    older, newer = specific_words(pair.older.text), specific_words(pair.newer.text)
+    is_alike = pair.cosine >= (ALIKE if is_rule(pair.older.text) else NEARLY_SAME)
+    is_other = is_alike and entities.sets_conflict(older, newer)
+    return reverses(pair) or (is_other and not is_same)
+
+
+def _is_of_people(pair: Pair) -> bool:
+    return min(pair.older.trust, pair.newer.trust) >= TRUST["user"]
+
+
+def certainty_of(pair: Pair, judgement: Judgement) -> float:
+    """Return the probability of a judgement, less if the statements are not much alike."""
+    return judgement.certainty * min(1.0, pair.cosine / ALIKE)
+
+
+def _is_readable(pair: Pair) -> bool:
+    return is_readable(pair.older.text) and is_readable(pair.newer.text)
+
+
+def _is_one_session(pair: Pair) -> bool:
+    return bool(pair.older.session) and pair.older.session == pair.newer.session
+
+
+def _link(pair: Pair, relation: Relation, certainty: float) -> Replacement:
+    older, newer = pair.older, pair.newer
+    return Replacement(
+        older.n, older.text, newer.n, newer.whole, relation, round(certainty, 4), newer.at,
+        older.statements,
+    )  # fmt: skip
+
+
+def _links_of_echoes(db: Connection, link: Replacement) -> Iterator[Replacement]:
+    """Yield links for an assistant's answer that repeats a statement that was replaced."""
+    for reply_n, claims in _reply_claims(db, link.older_n).items():
+        for claim in claims:
+            repeats = is_echo(claim.text, link.older_text, link.newer_text)
+            if repeats and reply_n != link.newer_n:
+                yield link._replace(
+                    older_n=reply_n, older_text=claim.text, statements=claim.statements
+                )
+
+
+def _links_of_successors(db: Connection, link: Replacement) -> Iterator[Replacement]:
+    """Yield doubtful links between statements of two sessions that replaced the same one."""
+    for other in replacements.links_of(db, [link.older_n]).get(link.older_n, ()):
+        earlier, later = sorted((link, other), key=lambda one: one.at)
+        places = [replacements.place_of(db, one.newer_n) for one in (earlier, later)]
+        is_same = other.older_text == link.older_text
+        if is_same and places[0].session_n != places[1].session_n:
+            yield later._replace(
+                older_n=earlier.newer_n,
+                older_text=earlier.newer_text,
+                relation="may_replace",
+                certainty=min(earlier.certainty, later.certainty),
+                statements=1,
+            )
+
+
+def _links_of_fragments(db: Connection, link: Replacement) -> Iterator[Replacement]:
+    """Yield links for the fragments that were made of a replaced sentence."""
+    place = replacements.place_of(db, link.older_n)
+    for n, content in replacements.derived_fragments(db, place).items():
+        if replacements.is_same_statement(link.older_text, content):
+            yield link._replace(older_n=n, older_text=content, statements=1)
+    for n, content in replacements.episodes_of(db, place.session_n).items():
+        yield from _links_of_episode(n, content, [link])
+
+
+def _links_of_episode(n: int, content: str, links: Sequence[Replacement]) -> Iterator[Replacement]:
+    """Yield links for an episode that quotes replaced sentences; the rest of it still holds."""
+    plain = " ".join(words.split(content))
+    for link in links:
+        if " ".join(words.split(link.older_text)) in plain:
+            yield link._replace(older_n=n, statements=_SEVERAL)
+
+
+def load_claims(db: Connection, ns: Sequence[int]) -> dict[int, tuple[Claim, ...]]:
+    """Return the claims of messages, and of fragments that no message is the source of."""
+    by_item = {
+        n: tuple(_message_claims(n, one)) for n, one in messages.get_messages(db, ns).items()
+    }
+    for n, one in fragments.by_number(db, ns).items():
+        if not one.source_messages and one.kind != "episode" and not one.superseded_by:
+            by_item[n] = tuple(_fragment_claims(n, one))
+    return by_item
+
+
+def _message_claims(n: int, message: Message) -> Iterator[Claim]:
+    if message.role == "user":
+        text, trust = typed_text(message), TRUST["user"]
+    elif message.role == "assistant" and message.origin == "assistant":
+        # A part in which an assistant repeats a page or a tool is not its own word.
+        own = (part for part in message.parts if part_origin(part, "assistant") == "assistant")
+        text, trust = message_features.spoken_text(own), TRUST["assistant"]
+    else:
+        return
+    stem = Claim(n, "", "", trust, clock.to_us(message.created_at), message.session_id)
+    yield from _split(stem, text, typed=message.role == "user")
+
+
+def _fragment_claims(n: int, fragment: Fragment) -> Iterator[Claim]:
+    at = clock.to_us(fragment.created_at)
+    stem = Claim(n, "", "", fragment.trust, at, fragment.session_id or "")
+    yield from _split(stem, fragment.content, typed=False)
+
+
+def _split(stem: Claim, text: str, *, typed: bool) -> list[Claim]:
+    if len(text) > READ_CHARS:
+        return []
+    split = statements.split_statements(text, by_line=typed)
+    stated = [
+        one
+        for one in split
+        if SHORTEST <= len(one.text) <= LONGEST
+        and is_statement(one.text)
+        and not (typed and _quotes_another(one.text))
+    ]
+    if len(split) > (MOST_SENTENCES if typed else MOST_ANSWER_SENTENCES):
+        return []
+    return [
+        stem._replace(text=one.text, before=one.before, statements=len(stated)) for one in stated
+    ]
+
+
+def _quotes_another(text: str) -> bool:
+    """Return whether a person's sentence mostly quotes what someone else said or wrote."""
+    quoted = sum(len(match.group()) for match in _QUOTE.finditer(text))
+    return quoted > _QUOTED_SHARE * len(text)
+
+
+def _reply_claims(db: Connection, n: int) -> dict[int, tuple[Claim, ...]]:
+    """Return the claims of the assistant's answers to a person's message."""
+    message = messages.get_messages(db, [n]).get(n)
+    if message is None or message.role != "user":
+        return {}
+    replies = messages.find_answers(db, message.id)
+    return load_claims(db, list(items.numbers_of(db, [one.id for one in replies]).values()))
+
+
+def is_echo(reply: str, older: str, newer: str) -> bool:
+    """Return whether an answer repeats a word of a statement that its successor does not have."""
+    own = _telling_words(older) - _telling_words(newer)
+    return bool(own & _telling_words(reply))
+
+
+def _telling_words(text: str) -> frozenset[str]:
+    return frozenset(
+        word for word in words.split(text) if word not in words.STOP_WORDS and len(word) > 1
+    )

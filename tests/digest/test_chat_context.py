@@ -1,0 +1,103 @@
+"""What a chat is shown with an exchange, and what its references to known fragments do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lore.digest.drafts import CurationContext
+from lore.digest.extraction import curate_session
+from lore.records import CurationResult, Extract, Segment
+from tests.digest.world import Reader, ScriptedSummarizer, World, fact
+
+NPM = "We install the packages of this project with npm"
+PNPM = "We install the packages of this project with pnpm"
+
+
+class ScriptedChatSummarizer(ScriptedSummarizer):
+    """A scripted summarizer that counts as a chat."""
+
+    identity = "anthropic:claude-haiku-5-5"
+
+
+def ask(world: World, read: Reader, session: str = "s") -> tuple[CurationResult, Segment]:
+    """Curate a session with a chat, and return the last exchange that it was shown."""
+    reader = ScriptedChatSummarizer(read)
+    context = CurationContext(reader, world.embedder, world.sources.nearest)
+    world.clock.advance(minutes=10)
+    return curate_session(world.database, session, context), reader.asked[-1]
+
+
+def nothing(_: Segment) -> list[Extract]:
+    return []
+
+
+def test_an_exchange_comes_with_project_topics_earlier_messages_and_nearest_fragments(world: World):
+    world.learn(fact(NPM), text=NPM)
+    world.say("Which tool installs the packages of this project?")
+    _, shown = ask(world, nothing)
+    assert shown.project == "app"
+    assert shown.topics == (NPM,)
+    assert [one.content for one in shown.known] == [NPM]
+    assert [one.text for one in shown.earlier] == [NPM]
+
+
+def test_nothing_of_another_project_is_shown(world: World):
+    world.learn(fact(NPM), text=NPM, session="other", project="/code/other")
+    world.say("Which tool installs the packages of this project?")
+    _, shown = ask(world, nothing)
+    assert (shown.known, shown.topics, shown.earlier) == ((), (), ())
+
+
+def test_a_session_without_a_project_is_shown_nothing_of_any(world: World):
+    world.learn(fact(NPM), text=NPM, session="other", project="/code/other")
+    world.say("Which tool installs the packages of this project?", project="")
+    _, shown = ask(world, nothing)
+    assert (shown.known, shown.topics) == ((), ())
+
+
+def test_an_untrusted_fragment_is_not_shown(world: World):
+    world.say(NPM, role="tool", origin="web")
+    world.curate(lambda exchange: [fact(NPM, exchange.messages[0].id)])
+    world.say("Which tool installs the packages of this project?")
+    _, shown = ask(world, nothing)
+    assert (shown.known, shown.topics) == ((), ())
+
+
+def test_the_same_said_again_confirms_the_fragment_that_the_chat_names(world: World):
+    world.learn(fact(NPM), text=NPM)
+    (before,) = world.standing()
+    world.say("npm it is, for all packages in here")
+    again = fact("All packages in here come through npm", world.messages()[-1].id)
+    made, _ = ask(world, lambda _: [replace(again, same_as=before.id)])
+    (after,) = world.standing()
+    assert (made.merged, made.stored) == (1, ())
+    assert after.confidence > before.confidence
+
+
+def test_another_value_is_not_merged_whatever_the_chat_says(world: World):
+    world.learn(fact("The server listens on port 8080"), text="port 8080")
+    (before,) = world.standing()
+    world.say("The server listens on port 8443")
+    other = fact("The server listens on port 8443", world.messages()[-1].id)
+    ask(world, lambda _: [replace(other, same_as=before.id)])
+    assert "The server listens on port 8443" in world.contents()
+
+
+def test_a_fragment_that_the_chat_names_as_corrected_is_superseded(world: World):
+    world.learn(fact(NPM), text=NPM)
+    (before,) = world.standing()
+    world.say("Packages come through another tool now")
+    new = fact("Another tool brings the packages", world.messages()[-1].id)
+    made, _ = ask(world, lambda _: [replace(new, corrects_id=before.id)])
+    assert made.superseded == 1
+    assert world.contents() == ["Another tool brings the packages"]
+
+
+def test_a_less_trusted_source_corrects_nothing(world: World):
+    world.learn(fact(NPM), text=NPM)
+    (before,) = world.standing()
+    world.say(PNPM, role="tool", origin="web")
+    new = fact(PNPM, world.messages()[-1].id)
+    made, _ = ask(world, lambda _: [replace(new, corrects_id=before.id)])
+    assert (made.superseded, made.contradicted) == (0, 1)
+    assert NPM in world.contents()
