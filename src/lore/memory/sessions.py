@@ -30,6 +30,7 @@ from lore.records import (
     Page,
     Project,
     Session,
+    SessionLog,
     StoredEpisode,
 )
 from lore.redaction.redactor import home_key
@@ -182,6 +183,13 @@ class Sessions(MemoryPart):
         with self._database.read() as db:
             n = sessions.get_session_number(db, self._redactor.redact(session))
             return message_store.messages_of_session(db, n, first=first, limit=limit)
+
+    def log(self, session: str) -> SessionLog:
+        """Return the log of a session, in the order of the conversation."""
+        with self._database.read() as db:
+            n = sessions.get_session_number(db, self._redactor.redact(session))
+            logs, new_messages = distillations.current_log(db, n)
+            return SessionLog(sessions.get_session(db, n), tuple(logs), new_messages)
 
     def has_session(self, session: str) -> bool:
         """Return whether a session with this id, or this name at its agent, is stored."""
