@@ -103,7 +103,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def _pids() -> Iterator[int]:
-    return (int(entry) for entry in os.listdir(_PROC) if entry.isdigit())
+    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
 
 
 def _ps() -> Iterator[tuple[int, int, str]]:

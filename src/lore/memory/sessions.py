@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -34,13 +35,22 @@ from lore.records import (
     StoredEpisode,
 )
 from lore.redaction.redactor import home_key
-from lore.store import distillations, items, pages, project_rows, sessions
+from lore.store import distillations, items, message_dedup, pages, project_rows, sessions
 from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
+from lore.store.database import Connection
 from lore.validation import Count, Whole, validate_methods
 
 if TYPE_CHECKING:
     from lore.capture.transcript_capture import TranscriptFile
+
+
+def _claim(db: Connection, session: str, keys: Sequence[str]) -> int:
+    n = sessions.find_session(db, session, agent="specstory")
+    if n is None:
+        return 0
+    return message_store.claim(db, n, message_dedup.find_seen(db, n, "file", keys).values())
+
 
 LIVE = timedelta(hours=1)
 """A session that was silent for longer is not the current one:
@@ -124,6 +134,21 @@ class Sessions(MemoryPart):
         return transcript_capture.find_files(
             paths, adapter_registry.ADAPTERS, Path.home(), since=after
         )
+
+    def claim_files(self, paths: Sequence[Path]) -> int:
+        """Make captured SpecStory histories the person's own; return how many messages that changes.
+
+        Only what is in these files now is claimed, not what others wrote for the same session.
+        """
+        from lore.capture import transcript_capture
+        from lore.capture.adapters import specstory
+
+        claimed = 0
+        for chunk in transcript_capture.read_histories(self._transcripts(paths, ""), specstory):
+            name = self._redactor.redact(chunk.context.session)
+            keys = [message.key for message in chunk.messages]
+            claimed += self._database.write(partial(_claim, session=name, keys=keys))
+        return claimed
 
     def import_lines(
         self, lines: Iterable[bytes], *, trust: bool | None = None,

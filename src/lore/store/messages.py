@@ -40,7 +40,7 @@ from lore.store.codec import (
 )
 from lore.store.items import MESSAGE_RANGE, NewItem
 from lore.store.sqlite import Connection, Row, among, id_text, int_array
-from lore.text.instructions import TypedInstruction
+from lore.text.instructions import TypedInstruction, typed_instructions
 from lore.text.message_features import lowest_origin
 
 _COLUMNS = (
@@ -382,6 +382,34 @@ def lowest_trust_origin(db: Connection, origin: Origin, source_ns: Sequence[int]
     sources = get_messages(db, source_ns).values()
     origins = [origin, *(lowest_origin(m.parts, m.origin) for m in sources)]
     return min(origins, key=TRUST.__getitem__)
+
+
+def claim(db: Connection, session_n: int, ids: Iterable[str]) -> int:
+    """Give messages that a repository said to the person and their agent; return how many.
+
+    What the person typed in them may then be a rule, and the session is curated again.
+    """
+    ns = sorted(items.numbers_of(db, list(ids)).values())
+    claimed = []
+    for role in ("user", "assistant"):
+        claimed += db.column(
+            f"UPDATE messages SET origin = :role WHERE {among('n', 'ns')} AND origin = 'repo'"
+            " AND session_n = :session_n AND role = :packed RETURNING n",
+            role=role,
+            packed=pack_role(role),
+            ns=int_array(ns),
+            session_n=session_n,
+        )
+    if not claimed:
+        return 0
+    sql = "SELECT project_n FROM sessions WHERE n = :n"
+    project_n = db.number(sql, n=session_n)
+    for n, message in get_messages(db, sorted(claimed)).items():
+        for typed in typed_instructions(message):
+            at = clock.to_us(message.created_at)
+            standing_instructions.add(db, n, project_n, typed.text, at, typed.state)
+    db.run("DELETE FROM curations WHERE session_n = :n", n=session_n)
+    return len(claimed)
 
 
 def trusted_items(db: Connection, ns: Sequence[int]) -> set[int]:

@@ -18,6 +18,7 @@ _CALL_CHARS = 400
 _LINE_CHARS = 200
 _LOOKED_AT_LINES = 5_000
 
+
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
     """Which parts of a message are rendered, and how tool calls and results are."""

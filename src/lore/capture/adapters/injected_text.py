@@ -160,10 +160,7 @@ def split_typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
     if is_injected(text):
         return (injected_part(text),)
     if text.startswith(_REVIEW_COMMAND) and _REVIEW_RULES in text:
-        typed = text.removeprefix(_REVIEW_COMMAND).partition(_REVIEW_RULES)[0]
-        start = len(_REVIEW_COMMAND) + len(typed)
-        own = _text_parts(typed.strip(), origin)
-        return (injected_part(_REVIEW_COMMAND), *own, injected_part(text[start:]))
+        return _split_review_command(text, origin)
     attached = find_attachments(text, _FENCES)
     if "<" not in text and not attached:
         return (Part("text", strip_data_uris(text), origin=origin),) if text.strip() else ()
@@ -187,6 +184,13 @@ def split_typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
             parts += _text_parts(text[start:end], "tool")
         at = end
     return tuple(parts)
+
+
+def _split_review_command(text: str, origin: Origin | None) -> tuple[Part, ...]:
+    typed = text.removeprefix(_REVIEW_COMMAND).partition(_REVIEW_RULES)[0]
+    rules = text[len(_REVIEW_COMMAND) + len(typed) :]
+    own = _text_parts(typed.strip(), origin)
+    return (injected_part(_REVIEW_COMMAND), *own, injected_part(rules))
 
 
 def is_injected(text: str) -> bool:
