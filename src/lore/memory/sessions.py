@@ -136,7 +136,7 @@ class Sessions(MemoryPart):
         )
 
     def claim_files(self, paths: Sequence[Path]) -> int:
-        """Make captured SpecStory histories the person's own; return how many messages that changes.
+        """Make captured SpecStory histories the person's own; return how many messages change.
 
         Only what is in these files now is claimed, not what others wrote for the same session.
         """
