@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from lore import projects
-from lore.capture import exclusion, export_import, message_capture
+from lore.capture import exclusion, export_import, message_capture, quotes
 from lore.capture.message_capture import Conversation
 from lore.errors import NotFound
 from lore.memory import context
@@ -49,7 +49,9 @@ def _claim(db: Connection, session: str, keys: Sequence[str]) -> int:
     n = sessions.find_session(db, session, agent="specstory")
     if n is None:
         return 0
-    return message_store.claim(db, n, message_dedup.find_seen(db, n, "file", keys).values())
+    ns = message_store.claim(db, n, message_dedup.find_seen(db, n, "file", keys).values())
+    message_store.restore_instructions(db, ns, partial(quotes.typed_instructions, db))
+    return len(ns)
 
 
 LIVE = timedelta(hours=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
@@ -40,7 +40,7 @@ from lore.store.codec import (
 )
 from lore.store.items import MESSAGE_RANGE, NewItem
 from lore.store.sqlite import Connection, Row, among, id_text, int_array
-from lore.text.instructions import TypedInstruction, typed_instructions
+from lore.text.instructions import TypedInstruction
 from lore.text.message_features import lowest_origin
 
 _COLUMNS = (
@@ -243,9 +243,26 @@ def _index(
     for n, message, at in zip(ns, added, moments, strict=True):
         text_fields = (message.new.role, message.new.speaker, message.searchable)
         new.append(keywords.NewMessageText(n, *text_fields, at))
-        for typed in message.standing:
-            standing_instructions.add(db, n, place.project_n, typed.text, at, typed.state)
+        _add_instructions(db, n, place.project_n, at, message.standing)
     return new
+
+
+def _add_instructions(
+    db: Connection, n: int, project_n: int | None, at: int, typed: Sequence[TypedInstruction]
+) -> None:
+    for text, state, confirms in typed:
+        standing_instructions.add(db, n, project_n, text, at, state, confirms=confirms)
+
+
+def restore_instructions(
+    db: Connection,
+    ns: Sequence[int],
+    judge: Callable[[Message], Sequence[TypedInstruction]],
+) -> None:
+    """Store the instructions of messages anew, as they are judged."""
+    for n, message in get_messages(db, ns).items():
+        project_n = db.number("SELECT project_n FROM items WHERE n = :n", n=n)
+        _add_instructions(db, n, project_n, clock.to_us(message.created_at), judge(message))
 
 
 def get_message(db: Connection, n: int) -> Message:
@@ -384,10 +401,10 @@ def lowest_trust_origin(db: Connection, origin: Origin, source_ns: Sequence[int]
     return min(origins, key=TRUST.__getitem__)
 
 
-def claim(db: Connection, session_n: int, ids: Iterable[str]) -> int:
-    """Give messages that a repository said to the person and their agent; return how many.
+def claim(db: Connection, session_n: int, ids: Iterable[str]) -> list[int]:
+    """Give messages that a repository said to the person and their agent; return their numbers.
 
-    What the person typed in them may then be a rule, and the session is curated again.
+    The session is curated again.
     """
     ns = sorted(items.numbers_of(db, list(ids)).values())
     claimed = []
@@ -400,16 +417,9 @@ def claim(db: Connection, session_n: int, ids: Iterable[str]) -> int:
             ns=int_array(ns),
             session_n=session_n,
         )
-    if not claimed:
-        return 0
-    sql = "SELECT project_n FROM sessions WHERE n = :n"
-    project_n = db.number(sql, n=session_n)
-    for n, message in get_messages(db, sorted(claimed)).items():
-        for typed in typed_instructions(message):
-            at = clock.to_us(message.created_at)
-            standing_instructions.add(db, n, project_n, typed.text, at, typed.state)
-    db.run("DELETE FROM curations WHERE session_n = :n", n=session_n)
-    return len(claimed)
+    if claimed:
+        db.run("DELETE FROM curations WHERE session_n = :n", n=session_n)
+    return sorted(claimed)
 
 
 def trusted_items(db: Connection, ns: Sequence[int]) -> set[int]:

@@ -40,6 +40,8 @@ class TypedInstruction(NamedTuple):
 
     text: str
     state: TypedState
+    confirms: bool = True
+    """Whether it is the person's own voice, so that saying it again confirms it."""
 
 
 def find_standing(text: str) -> tuple[str, ...]:
@@ -361,7 +363,7 @@ def _in_own_voice(one: TypedInstruction, voice: pasted_text.Voice) -> TypedInstr
         return one
     if voice == "pasted" or one.state == "passing" or find_withdrawal(one.text):
         return None
-    return one._replace(state="suggested")
+    return one._replace(state="suggested", confirms=False)
 
 
 def judge_sentence(sentence: str, masked: str = "", message_chars: int = 0) -> TypedState:

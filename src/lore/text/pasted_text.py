@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from lore.text.memory_tags import Span, merge_spans
@@ -21,7 +22,9 @@ LONG_PARAGRAPH = 700
 """People type shorter paragraphs: of the messages with a rule in the eight projects that the rule
 model was measured on, none has its rule in a longer one."""
 
-_INTRODUCTION = re.compile(r"(?m)(?:^|(?<=[.!?;])[ \t]|(?<=[ \t][-–—])[ \t])([^\n:;.!?]{1,200}):(?=[ \t\n]|$)")
+_INTRODUCTION = re.compile(
+    r"(?m)(?:^|(?<=[.!?;])[ \t]|(?<=[ \t][-–—])[ \t])([^\n:;.!?]{1,200}):(?=[ \t\n]|$)"
+)
 _REQUEST = re.compile(r"(?m)(?:^|(?<=[.!?;])[ \t])([^\n:;.!?]{3,200})(?:[.!?]|$)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _HEADERS_WITHIN = 400
@@ -86,7 +89,7 @@ def _hands_over(words: str) -> bool:
 
 
 def _requested(text: str) -> Iterator[int]:
-    """Yield where material may begin that was announced otherwise: 'Translate this.'"""
+    """Yield where material may begin that was announced without a colon."""
     for introduction in _INTRODUCTION.finditer(text):
         if not _is_own_rule(introduction[1]) and _re.deictic.search(introduction[1]):
             yield introduction.end()
@@ -111,7 +114,7 @@ def _block_end(text: str, start: int) -> int:
 def _mails(text: str) -> Iterator[Span]:
     """Yield forwarded mails, which reach to the end, and letters from greeting to signature."""
     headers = [match.start() for match in _re.header.finditer(text)]
-    for first, second in zip(headers, headers[1:], strict=False):
+    for first, second in pairwise(headers):
         if second - first <= _HEADERS_WITHIN:
             yield first, len(text)
             break
