@@ -11,7 +11,7 @@ import pytest
 from lore.digest.pair_judge import Judgement, Pair
 from lore.digest.rejected_rules import suggest_reworded
 from lore.memory import Memory
-from lore.records import NewMessage, Origin, Part, Role
+from lore.records import NewMessage, Origin, Part, PartKind, Role
 from lore.text.instructions import typed_instructions
 from tests.fakes import FakeEmbedder, FixedClock
 
@@ -128,7 +128,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 def say(memory: Memory, role: Role, text: str, session: str, origin: Origin | None = None) -> None:
     count = len(memory.sessions.messages(session)) if memory.sessions.has_session(session) else 0
-    kind = "tool_result" if role == "tool" else "text"
+    kind: PartKind = "tool_result" if role == "tool" else "text"
     at = NOON + timedelta(minutes=count)
     memory.capture(session, [NewMessage(role, (Part(kind, text, origin=origin),), at)])
 

@@ -153,8 +153,8 @@ class UntrustedText:
         letters = _letters(text)
         last = max(0, len(letters) - _PIECE_BYTES)
         pieces = [letters[at : at + _PIECE_BYTES] for at in range(0, last + 1, _PIECE_STEP)]
-        found = sum(any(piece in known for _, known in self._texts) for piece in pieces)
-        return found >= _QUOTED_SHARE * len(pieces)
+        repeated = sum(any(piece in known for _, known in self._texts) for piece in pieces)
+        return repeated >= _QUOTED_SHARE * len(pieces)
 
     def mark(self, part: Part) -> Part:
         """Return a part with the origin of the text that it repeats."""

@@ -254,7 +254,7 @@ def log(
         try:
             now, versions = memory.knowledge.log(id)
         except (NotFound, InvalidInput):
-            if not memory.sessions.has_session(id):
+            if not id.strip() or not memory.sessions.has_session(id):
                 raise
             _print_log(memory.sessions.log(id), json=json)
             return

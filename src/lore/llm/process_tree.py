@@ -58,14 +58,14 @@ def _descendants(pid: int) -> set[int]:
     children: dict[int, list[int]] = {}
     for child, parent in _list_parents():
         children.setdefault(parent, []).append(child)
-    found: set[int] = set()
+    descendants: set[int] = set()
     waiting = [pid]
     while waiting:
         for child in children.get(waiting.pop(), ()):
-            if child not in found:
-                found.add(child)
+            if child not in descendants:
+                descendants.add(child)
                 waiting.append(child)
-    return found
+    return descendants
 
 
 def _list_processes(mark: str) -> Iterator[tuple[int, bool]]:

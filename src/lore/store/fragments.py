@@ -167,8 +167,8 @@ def _is_said_so(db: Connection, source_messages: Sequence[str], text: str) -> bo
     own = " ".join(words.split(text))
     return any(
         state in standing_instructions.SHOWN
-        and (" ".join(words.split(said)) in own or instructions.is_same_rule(said, text))
-        for said, state in standing_instructions.states_of_items(db, ns)
+        and (" ".join(words.split(rule)) in own or instructions.is_same_rule(rule, text))
+        for rule, state in standing_instructions.states_of_items(db, ns)
     )
 
 

@@ -337,11 +337,11 @@ def typed_instructions(message: NewMessage | Message) -> tuple[TypedInstruction,
         (_judge_sentence(sentence, masked, beside, len(typed)), place, place + len(masked))
         for (sentence, masked, place), *beside in zip(cut, before, behind, strict=False)
     ]
-    found = [(one, span) for one, *span in judged if one]
-    if not found:
+    listed = [(one, span) for one, *span in judged if one]
+    if not listed:
         return ()
     pasted = pasted_text.find_pasted(head)
-    own = (_in_own_voice(one, pasted.voice(*span)) for one, span in found)
+    own = (_in_own_voice(one, pasted.voice(*span)) for one, span in listed)
     return tuple(one for one in own if one)
 
 
