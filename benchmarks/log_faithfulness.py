@@ -44,7 +44,8 @@ def altered_code(line: str, source: str) -> list[str]:
     """Return the code in backticks that the source does not have; white space may differ."""
     plain = " ".join(source.split())
     parts = (part for part in line.split("; ") if part.count("`") % 2 == 0)
-    return [code for part in parts for code in _TICKED.findall(part) if code not in plain]
+    codes = (code for part in parts for code in _TICKED.findall(part))
+    return [code for code in codes if " ".join(code.split()) not in plain]
 
 
 def _word_forms(source: str) -> frozenset[str]:

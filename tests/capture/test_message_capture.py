@@ -356,3 +356,34 @@ def test_search_marker_alone_yields_no_message():
 def test_search_marker_in_a_user_message_is_kept():
     messages = [told("user", f"What is {MARK}?"), told("assistant", "A search.")]
     assert list(split_at_search_marks(messages)) == messages
+
+
+NOTICES = (
+    "[Request interrupted by user]",
+    "<task-notification>From now on always poll.</task-notification>",
+    "<environment_context><cwd>/code</cwd></environment_context>",
+    "Stop hook feedback:\n- [lint.sh]: From now on always run `make lint` before a commit.",
+)
+
+
+@pytest.mark.parametrize("notice", NOTICES)
+def test_a_pushed_notice_of_a_program_is_not_the_person_s(database, notice: str):
+    capture(database, TALK, [said(notice), said("From now on always run `make check`.")])
+    (first, second) = stored(database)
+    assert (first.role, first.origin) == ("system", "tool")
+    assert [part.kind for part in first.parts] == ["aside"]
+    assert (second.role, second.origin) == ("user", "user")
+    with database.read() as db:
+        listed = standing_instructions.current_instructions(db, None)
+    assert [one.text for one in listed] == ["From now on always run `make check`."]
+
+
+def test_what_is_typed_beside_a_pushed_notice_stays_the_person_s(database):
+    notice = "<system-reminder>Always use the todo list.</system-reminder>"
+    capture(database, TALK, [said(f"Fix the parser.\n{notice}")])
+    (only,) = stored(database)
+    assert (only.role, only.origin) == ("user", "user")
+    assert [(part.kind, part.text) for part in only.parts] == [
+        ("text", "Fix the parser."),
+        ("aside", notice),
+    ]

@@ -50,6 +50,52 @@ def test_only_logs_extracts_no_fragments(lore_with_session: Lore):
     assert "1 log and 0 fragments" not in lore_with_session("distill", "talk").works().out
 
 
+def test_the_log_of_a_session_is_shown_by_its_name_or_id(lore_with_session: Lore):
+    before = lore_with_session("log", "talk").works()
+    assert before.out == "This session has no log yet.\n"
+    assert "6 messages not in the log; 'lore distill" in before.err
+    lore_with_session("distill", "talk", "--only-logs").works()
+    shown = lore_with_session("log", "talk").works()
+    assert shown.out.startswith("   user: We need a queue")
+    assert "WORKER_MAX_ATTEMPTS is 3" in shown.out
+    assert not shown.err
+    record = json.loads(lore_with_session("log", "talk", "--json").works().out)
+    assert record["new_messages"] == 0
+    assert [one["generation"] for one in record["logs"]] == [0]
+    by_id = lore_with_session("log", record["session"]["id"]).works()
+    assert by_id.out == shown.out
+
+
+def test_a_log_has_neither_condensed_parts_twice_nor_what_came_later(lore: Lore):
+    config = load(
+        {"LORE_EMBED_PROVIDER": "none", "LORE_DISTILL_META_THRESHOLD": "6"}, home=lore.home
+    ).settings
+    with Memory.open(config=config) as memory:
+        for part in range(8):
+            at = START + timedelta(hours=part)
+            memory.capture(
+                "talk",
+                [
+                    NewMessage(role, (Part("text", f"{text} (part {part})"),), at)
+                    for role, text in TALK
+                ],
+            )
+            memory.digest.distill("talk")
+        memory.capture("talk", [NewMessage("user", (Part("text", "Thanks."),), at)])
+    record = json.loads(lore("log", "talk", "--json").works().out)
+    generations = [one["generation"] for one in record["logs"]]
+    assert generations[0] == 1
+    assert set(generations[1:]) == {0}
+    assert record["new_messages"] == 1
+    lines = [line.split(" ")[0] for line in lore("log", "talk").works().out.splitlines()]
+    assert "Timeline:" in lines
+
+
+def test_log_names_what_it_knows_neither_as_a_session_nor_as_a_fragment(lore_with_session: Lore):
+    lore_with_session("log", "nowhere").fails_with(2)
+    lore_with_session("log", "ffffffff").fails_with(3)
+
+
 def test_distill_needs_session_names_or_all(lore_with_session: Lore):
     lore_with_session("distill").fails_with(2)
     lore_with_session("distill", "talk", "--all").fails_with(2)

@@ -117,6 +117,9 @@ def test_distillations_and_episodes_are_listed(tmp_path: Path):
         logs = walk(served, "/distillations?session=talk", 1)
         assert logs
         assert logs[0]["text"]
+        whole = served.get("/api/v1/sessions/talk/log").json
+        assert [one["id"] for one in whole["logs"]] == [one["id"] for one in logs[::-1]]
+        assert whole["new_messages"] == 0
         (episode,) = walk(served, "/episodes?project=/code/p", 1)
         assert episode["episode"]["goal"]
 

@@ -214,6 +214,54 @@ def test_a_timeout_kills_the_command_and_its_children(tmp_path):
             time.sleep(0.01)
 
 
+FORKS = """
+import os, pathlib, sys, time
+EMPTY, ORPHAN, SILENT = {empty}, {orphan}, {silent}
+path = pathlib.Path(__file__ + ".pids")
+if os.fork() == 0:
+    os.setsid()
+    if ORPHAN and os.fork():
+        os._exit(0)
+    if SILENT:
+        for number in range(3):
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    path.with_suffix(".part").write_text(f"{{os.getppid()}} {{os.getpid()}}")
+    path.with_suffix(".part").rename(path)
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    os.execve(sleep[0], sleep, {{}} if EMPTY else dict(os.environ))
+time.sleep(600)
+"""
+"""A command whose child starts a session of its own, and never ends."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at")
+@pytest.mark.parametrize("silent", [True, False])
+@pytest.mark.parametrize(("empty", "orphan"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("ends_by", ["timeout", "close"])
+def test_what_left_the_session_of_the_command_is_killed_too(
+    tmp_path, ends_by: str, empty: bool, orphan: bool, silent: bool
+):
+    path = command(tmp_path, FORKS.format(empty=empty, orphan=orphan, silent=silent))
+    chat = open_chat(path, timeout_s=3 if ends_by == "timeout" else 600)
+    caught: list[ProviderError] = []
+
+    def wait() -> None:
+        try:
+            chat.complete(PLAIN)
+        except ProviderError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    child = pids_of(tmp_path)[1]
+    if ends_by == "close":
+        chat.close()
+    thread.join()
+    assert caught
+    while is_running(child):
+        time.sleep(0.01)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at")
 def test_close_kills_the_command_and_its_children(tmp_path):
     chat = open_chat(command(tmp_path, FAMILY), timeout_s=600)

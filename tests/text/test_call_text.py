@@ -16,6 +16,7 @@ from lore.text.call_text import (
     classify_result,
     error_line,
     format_call,
+    is_error_message,
     is_lore_tool,
     read_call,
 )
@@ -235,3 +236,66 @@ def test_lore_tools_are_recognised_under_every_agents_prefix(name: str):
 )
 def test_other_tools_are_not_lore_tools(name: str):
     assert not is_lore_tool(name)
+
+
+ERROR_MESSAGES = (
+    "error: undefined function get/2 (expected Web.Test to define such a function)",
+    "fatal: The current branch topic has no upstream branch.",
+    "src/lore/clock.py:12: error: Incompatible return value type",
+    "cmd/cli/list/data.go:685:2: declared and not used: repo (typecheck)",
+    "docs/general.mdx:198:81 error MD013/line-length Line length [Expected: 80; Actual: 155]",
+    "src/app.ts(3,5): error TS2304: Cannot find name 'foo'.",
+    "error[E0382]: borrow of moved value: `x`",
+    "E   KeyError: 'berth'",
+    "ModuleNotFoundError: No module named 'lore'",
+    "sqlite3.OperationalError: no such table: fragments",
+    "    ** (RuntimeError) Phoenix LiveView requires lazy_html as a test dependency.",
+    "TypeError [ERR_INVALID_ARG]: The argument must be of type string",
+    "--- FAIL: TestResume_AfterMergingMain (3.72s)",
+    "FAIL\tentire.io/cli/strategy [build failed]",
+    "npm ERR! code ELIFECYCLE",
+    "npm error 404 Not Found - GET the package",
+    "/usr/bin/bash: line 1: strings: command not found",
+    "cat: notes.txt: No such file or directory",
+    "Error: unknown flag: --debug",
+    "panic: runtime error: index out of range [3] with length 3",
+    "2 failed, 31 passed in 4.20s",
+    "<tool_use_error>String to replace not found in file.",
+)
+CODE = (
+    "throw new Error('not found')",
+    "    throw new TypeError(`cannot parse ${name}`);",
+    "if err != nil {",
+    "\tif err != nil { return err }",
+    '  946→\tif !strings.Contains(err.Error(), "checkpoint") {',
+    "   61→func Load() (*Settings, error) {",
+    'var ErrFilterFailed = errors.New("output filter failed")',
+    'return fmt.Errorf("failed to open: %w", err)',
+    "raise ValueError('failed')",
+    "except (OSError, KeyError) as error:",
+    "} catch (error) {",
+    'console.error("Request failed", error)',
+    "{:error, _} ->",
+    '<h1 style="margin: 0;">Project not found</h1>',
+    "// If the log file cannot be created, falls back to stderr.",
+    "# an error is raised if the file is denied",
+    " * Returns an error if the call failed.",
+    "src/shell/bash.go:53:\tcase PromptMark, LineError, Jobs:",
+    'assert html =~ "Project not found"',
+    '"error": null,',
+    "class NotFoundError(LoreError):",
+    '+        t.Fatalf("failed to init: %v", err)',
+    "- show success/error flash in UI.",
+    "## Error handling",
+    "Tests cover success and failure paths.",
+)
+
+
+@pytest.mark.parametrize("line", ERROR_MESSAGES)
+def test_an_error_message_is_recognized(line: str):
+    assert is_error_message(line)
+
+
+@pytest.mark.parametrize("line", CODE)
+def test_code_and_prose_about_errors_are_no_error_message(line: str):
+    assert not is_error_message(line)

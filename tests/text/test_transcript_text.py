@@ -59,6 +59,28 @@ def test_a_call_is_one_line_with_the_tool_in_brackets(manner: RenderOptions):
     assert read(message(call), manner=manner) == ["[Bash] just test just lint"]
 
 
+def test_a_file_that_mentions_errors_has_none_unless_the_call_failed():
+    listing = "".join(f"{n:>5}→    throw new Error('line {n} failed')\n" for n in range(400))
+    prose = "The call failed with an error: denied.\n" * 200
+    call = Part("tool_call", '{"file_path": "src/a.ts"}', name="Read", call_id="1")
+    for shown in (listing, prose):
+        (_, note) = read(message(call), message(Part("tool_result", shown, call_id="1")))
+        assert note.startswith("[result] Read: ")
+        assert "errors:" not in note
+    wrong = Part("tool_result", f"File does not exist.\n{prose}", call_id="1", failed=True)
+    (_, note) = read(message(call), message(wrong))
+    assert "; errors: " in note
+
+
+def test_the_errors_of_a_command_are_messages_and_not_the_code_that_it_prints():
+    output = "".join(f"if err != nil {{ return fmt.Errorf({n}) }}\n" for n in range(400))
+    call = Part("tool_call", '{"command": "go build ./..."}', name="Bash", call_id="1")
+    result = Part("tool_result", f"{output}list/data.go:685:2: undefined: repo\n", call_id="1")
+    (_, note) = read(message(call), message(result))
+    assert "errors: list/data.go:685:2: undefined: repo" in note
+    assert "Errorf" not in note
+
+
 def test_a_long_result_becomes_a_note_of_its_tool_lines_errors_and_paths():
     output = "ok\n" * 2_000 + "src/lore/clock.py:12: error: no such name\n" + "ok\n" * 10
     call = Part("tool_call", '{"command": "mypy"}', name="Bash", call_id="1")

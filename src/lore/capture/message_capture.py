@@ -99,7 +99,7 @@ def capture(
     for message in new:
         check_message(message)
     if conversation.channel == "push":
-        new = [_mark_attachments(message) for message in new]
+        new = [_split_pushed(message) for message in new]
     keyed = _assign_keys(_clean_all(new, redactor))
     prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
     cleaned = redact_fields(conversation, redactor)
@@ -110,16 +110,27 @@ def capture(
     )
 
 
-def _mark_attachments(message: NewMessage) -> NewMessage:
-    """Return a pushed message in which text that a person attached is a part of its own."""
+def _split_pushed(message: NewMessage) -> NewMessage:
+    """Return a pushed message with text that was attached or injected as parts of their own.
+
+    Whoever pushes a conversation of an agent pushes the notices of its program too.
+    """
     if message.role != "user":
         return message
     parts = [
         piece
         for part in message.parts
-        for piece in (injected_text.split_attached(part) if part.kind == "text" else [part])
+        for piece in (_split_part(part) if part.kind == "text" else [part])
     ]
-    return message if parts == [*message.parts] else replace(message, parts=tuple(parts))
+    if parts == [*message.parts]:
+        return message
+    return injected_text.user_or_system_message(message, parts)
+
+
+def _split_part(part: Part) -> Sequence[Part]:
+    pieces = injected_text.split_typed(part.text, part.origin)
+    has_notice = any(piece.kind == "aside" for piece in pieces)
+    return pieces if has_notice else injected_text.split_attached(part)
 
 
 def _store(

@@ -1,4 +1,8 @@
-"""Quotes: text of an assistant that repeats untrusted text of its session keeps that trust."""
+"""Quotes: text that repeats untrusted text of its session.
+
+An assistant's quote keeps the trust of what it quotes. A person's rule that repeats a page or the
+output of a tool is only suggested.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,12 @@ from itertools import islice
 
 import numpy as np
 
-from lore.records import TRUST, UNASKED_TRUST, Origin, Part
-from lore.store import messages
+from lore.records import TRUST, UNASKED_TRUST, Message, Origin, Part
+from lore.store import messages, sessions
 from lore.store.database import Connection
 from lore.store.messages import PreparedMessage
+from lore.text import instructions
+from lore.text.instructions import TypedInstruction
 from lore.text.message_features import is_dialogue_part, part_origin
 
 _LETTERS = bytes(ord(chr(byte).lower()) if byte < 0x80 else byte for byte in range(256))
@@ -29,6 +35,9 @@ _MAX_PROBES = 32
 _QUOTED_SHARE = 0.5
 """A text is a quote if at least this share of its probes is found."""
 
+_PIECE_BYTES, _PIECE_STEP = 16, 4
+"""Letters of a person's rule that are searched for at once, and their distance."""
+
 _MAX_READ_CHARS = 60_000
 MAX_LETTERS = 1 << 16
 """Letters of untrusted text that are remembered: an agent repeats a page soon, or not verbatim."""
@@ -43,7 +52,10 @@ _MAX_MESSAGES = 40
 def mark_quotes(
     db: Connection, session_n: int, prepared: Sequence[PreparedMessage]
 ) -> list[PreparedMessage]:
-    """Return messages in which an assistant's quotes have the origin of what they quote."""
+    """Return messages in which an assistant's quotes have the origin of what they quote.
+
+    Rules that a person repeats from untrusted text are suggested.
+    """
     marked = list(prepared)
     if not any(_may_quote(message) for message in marked):
         return marked
@@ -53,7 +65,10 @@ def mark_quotes(
         untrusted.add(stored.parts, stored.origin)
     for place, message in enumerate(marked):
         new = message.new
-        if _may_quote(message) and untrusted:
+        if message.standing and untrusted:
+            standing = untrusted.weigh(message.standing)
+            marked[place] = message._replace(standing=standing)
+        elif _may_quote(message) and untrusted:
             parts = tuple([untrusted.mark(part) for part in new.parts])
             if parts != new.parts:
                 marked[place] = message._replace(new=replace(new, parts=parts))
@@ -61,7 +76,24 @@ def mark_quotes(
     return marked
 
 
+def typed_instructions(db: Connection, message: Message) -> tuple[TypedInstruction, ...]:
+    """Return the rules of a stored message; those that repeat untrusted text are suggested."""
+    typed = instructions.typed_instructions(message)
+    if not typed:
+        return ()
+    untrusted = UntrustedText()
+    session_n = sessions.get_session_number(db, message.session_id)
+    first = max(0, message.ordinal - _MAX_MESSAGES)
+    for stored in messages.messages_of_session(
+        db, session_n, first=first, limit=message.ordinal - first
+    ):
+        untrusted.add(stored.parts, stored.origin)
+    return untrusted.weigh(typed)
+
+
 def _may_quote(message: PreparedMessage) -> bool:
+    if message.standing:
+        return True
     return message.new.role == "assistant" and any(map(_is_own_text, message.new.parts))
 
 
@@ -99,6 +131,30 @@ class UntrustedText:
                 self._size += len(letters)
         while self._size > MAX_LETTERS and len(self._texts) > 1:
             self._size -= len(self._texts.popleft()[1])
+
+    def weigh(self, typed: Sequence[TypedInstruction]) -> tuple[TypedInstruction, ...]:
+        """Return a person's rules; those that repeat untrusted text are suggested.
+
+        A withdrawal that repeats such text is none.
+        """
+        weighed = []
+        for one in typed:
+            if not self.repeats(one.text):
+                weighed.append(one)
+            elif one.state != "passing" and not instructions.find_withdrawal(one.text):
+                weighed.append(one._replace(state="suggested", confirms=False))
+        return tuple(weighed)
+
+    def repeats(self, text: str) -> bool:
+        """Return whether untrusted text says this, nearly verbatim.
+
+        A sentence may have a word before, behind or changed: it is searched for in small pieces.
+        """
+        letters = _letters(text)
+        last = max(0, len(letters) - _PIECE_BYTES)
+        pieces = [letters[at : at + _PIECE_BYTES] for at in range(0, last + 1, _PIECE_STEP)]
+        repeated = sum(any(piece in known for _, known in self._texts) for piece in pieces)
+        return repeated >= _QUOTED_SHARE * len(pieces)
 
     def mark(self, part: Part) -> Part:
         """Return a part with the origin of the text that it repeats."""

@@ -11,7 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -408,6 +408,18 @@ def _read_chunks(adapter: WholeAdapter, path: Path, position: int) -> Iterator[S
         raise CaptureError(f"cannot be read: {str(error).rstrip('.')}") from error
     except PARSE_ERRORS as error:
         raise CaptureError(_adapter_error(error)) from error
+
+
+def read_histories(
+    files: Iterable[TranscriptFile], adapter: WholeAdapter
+) -> Iterator[SessionChunk]:
+    """Yield the sessions in those of the files that an adapter reads."""
+    for file in files:
+        with suppress(CaptureError):
+            with open_file(file.path) as opened:
+                is_history = adapter.fits(opened.path, opened.head)
+            for chunk in _read_chunks(adapter, file.path, 0) if is_history else ():
+                yield replace(chunk, context=_with_session_name(chunk.context, file.path))
 
 
 def _adapter_error(error: Exception) -> str:

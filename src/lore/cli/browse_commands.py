@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from typer import Argument, Context, Option
@@ -25,6 +26,7 @@ from lore.cli.output import (
     project_names,
     read_text,
 )
+from lore.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,10 +39,14 @@ if TYPE_CHECKING:
         Outline,
         Provenance,
         Reading,
+        SessionLog,
         Task,
         Title,
     )
 
+
+_LOG_HEADING = re.compile(r"\d{4}-\d\d-\d\d|[A-Z][a-z ]+:")
+"""A day, or the section of a condensed log."""
 
 _Direction = Literal["children", "parent", "associations"]
 
@@ -127,7 +133,8 @@ def session(
 ) -> None:
     """Read a conversation from beginning to end.
 
-    Text that the agent's program inserted is left out; --json has it.
+    Text that the agent's program inserted is left out; --json has it. 'lore log' shows the log of
+    the conversation.
     """
     from lore.text.message_features import is_dialogue_part, readable_text
 
@@ -231,10 +238,26 @@ def _print_titles(memory: Memory, titles: list[Title]) -> None:
         print(_describe_title(title, short))
 
 
-def log(context: Context, id: Id, json: Json = False) -> None:
-    """Show the versions of a fragment, newest first."""
+def log(
+    context: Context,
+    id: Annotated[
+        str, Argument(help="Id of a session, or the agent's own name for it; or of a fragment.")
+    ],
+    json: Json = False,
+) -> None:
+    """Show the log of a session, or the versions of a fragment.
+
+    The log is what Lore distilled of the conversation, in its order; versions are listed newest
+    first.
+    """
     with open_memory(context) as memory:
-        now, versions = memory.knowledge.log(id)
+        try:
+            now, versions = memory.knowledge.log(id)
+        except (NotFound, InvalidInput):
+            if not id.strip() or not memory.sessions.has_session(id):
+                raise
+            _print_log(memory.sessions.log(id), json=json)
+            return
     if json:
         print_json({"current": now, "former": versions})
         return
@@ -244,6 +267,20 @@ def log(context: Context, id: Id, json: Json = False) -> None:
         reason = f"  (changed: {version.reason})" if version.reason else ""
         rows.append((f"version {version.version}", until, one_line(version.summary + reason, 160)))
     print_columns(rows)
+
+
+def _print_log(log: SessionLog, *, json: bool) -> None:
+    if json:
+        print_json(log)
+        return
+    for one in log.logs:
+        for line in one.text.splitlines():
+            print(bold(clean(line)) if _LOG_HEADING.fullmatch(line) else indented(line))
+    if not log.logs:
+        print("This session has no log yet.")
+    if log.new_messages:
+        newer = counted(log.new_messages, "message")
+        notice(f"{newer} not in the log; 'lore distill {log.session.id}' adds what is enough.")
 
 
 def diff(

@@ -60,6 +60,9 @@ def capture(
     show_redactions: Annotated[
         bool, Option("--show-redactions", help="Show where secrets were redacted.")
     ] = False,
+    mine: Annotated[
+        bool, Option("--mine", help="The SpecStory histories at these paths are yours.")
+    ] = False,
     verbose: Annotated[
         bool, Option("--verbose", "-v", help="List the files with their counts.")
     ] = False,
@@ -69,10 +72,11 @@ def capture(
 
     Nothing is stored twice. You can interrupt the command and run it again: it goes on where it
     stopped.
+
+    Anyone may have written a history of SpecStory, since it lies in a repository. With --mine what
+    you and your agent say in it counts as your conversation; without, it is only found by asking.
     """
-    if bool(paths) == everything:
-        msg = "Name files or folders, or add --all." if not paths else "--all takes no paths."
-        raise InvalidInput(msg, hint="'lore capture --help' shows the usage.")
+    _check_options(paths, everything=everything, mine=mine, dry_run=dry_run)
     with open_memory(context, create=True, or_empty=dry_run) as memory:
         expected = memory.sessions.estimate_capture(paths or (), since=since)
         if not json:
@@ -84,6 +88,7 @@ def capture(
             native = (
                 memory.native.capture(dry_run=dry_run, stopping=stopping) if everything else None
             )
+        claimed = memory.sessions.claim_files(paths or ()) if mine and not stopping() else 0
         embeds = bool(memory.sources.embedder.dimension) and bool(result.added) and not dry_run
         waiting = memory.maintenance.stats().waiting if embeds else 0
     if stopping():
@@ -102,6 +107,7 @@ def capture(
             print(f"   passed over {result.passed_over:>8,} that are not known transcripts")
         if verbose:
             _print_files(result.each)
+        _print_histories(result.each, claimed, mine=mine)
         if waiting:
             print(dim(f"{counted(waiting, 'item')} wait for a vector: 'lore embed', or 'lore up'."))
         if paths and result.added and not dry_run:
@@ -109,6 +115,17 @@ def capture(
     if paths and result.problems and not result.files:
         first = result.problems[0]
         raise CaptureError(f"{first.path} {first.problem}.")
+
+
+def _check_options(
+    paths: list[Path] | None, *, everything: bool, mine: bool, dry_run: bool
+) -> None:
+    if mine and (everything or dry_run):
+        msg = "--mine needs the paths of your histories, and stores what it changes."
+        raise InvalidInput(msg, hint="Example: 'lore capture --mine .specstory/history'.")
+    if bool(paths) == everything:
+        msg = "Name files or folders, or add --all." if not paths else "--all takes no paths."
+        raise InvalidInput(msg, hint="'lore capture --help' shows the usage.")
 
 
 @contextmanager
@@ -138,6 +155,23 @@ def _print_files(each: tuple[CapturedFile, ...]) -> None:
     )
     if len(each) > _MOST_FILES:
         print(dim(f"   and {len(each) - _MOST_FILES:,} more: --json lists them."))
+
+
+def _print_histories(each: tuple[CapturedFile, ...], claimed: int, *, mine: bool) -> None:
+    """Print what becomes of SpecStory histories."""
+    if mine:
+        print(
+            f"   yours       {counted(claimed, 'message')} of SpecStory: they can become knowledge"
+            " and rules"
+        )
+        return
+    histories = sum(file.agent == "specstory" for file in each)
+    if histories:
+        print(
+            f"   SpecStory   {counted(histories, 'file')}: found by asking only. Nothing in them"
+            " becomes knowledge or a rule,\n               because anyone may have written them."
+            " If they are yours: 'lore capture --mine PATH'"
+        )
 
 
 def _print_native(native: NativeResult | None) -> None:

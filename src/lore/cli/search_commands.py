@@ -321,7 +321,11 @@ def _print_latest(memory: Memory, project: str, limit: int, *, json: bool) -> No
         )
         for one in latest
     )
-    print(dim("'lore session ID' reads one.") if latest else "No sessions yet.")
+    print(
+        dim("'lore session ID' reads one, 'lore log ID' shows its log.")
+        if latest
+        else "No sessions yet."
+    )
 
 
 def standing(

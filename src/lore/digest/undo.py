@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
-from lore import clock
+from lore.capture import quotes
 from lore.digest.fragment_edits import move, scope_key
 from lore.errors import InvalidInput, NotFound
 from lore.store import (
@@ -29,7 +30,6 @@ from lore.store.database import Connection, Database
 from lore.store.graph import EdgeState
 from lore.store.history import Action, Attribution, LinkSnapshot, Wording
 from lore.text import entities
-from lore.text.instructions import typed_instructions
 
 
 def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]:
@@ -162,11 +162,7 @@ def _judge_again(db: Connection, action: Action) -> None:
 
 def _restore_standing(db: Connection, item_ns: Sequence[int]) -> None:
     """Restore the standing instructions of messages; they are parsed from the messages again."""
-    for n, message in messages.get_messages(db, item_ns).items():
-        project_n = items.resolve(db, message.id).project_n
-        at = clock.to_us(message.created_at)
-        for typed in typed_instructions(message):
-            standing_instructions.add(db, n, project_n, typed.text, at, typed.state)
+    messages.restore_instructions(db, item_ns, partial(quotes.typed_instructions, db))
 
 
 def _reword(db: Connection, n: int, wording: Wording, reason: str, now: datetime) -> None:

@@ -25,6 +25,7 @@ from lore.records import (
     Project,
     Reading,
     Session,
+    SessionLog,
     Spend,
     SpendGroup,
     SpendReport,
@@ -55,6 +56,12 @@ class OfProject(Paged):
 
 class OfSession(Paged):
     """A page of a session's messages."""
+
+    id: Annotated[Id, Field(description="Id of a session, or the agent's own name for it.")]
+
+
+class OneSession(Arguments):
+    """One session."""
 
     id: Annotated[Id, Field(description="Id of a session, or the agent's own name for it.")]
 
@@ -127,6 +134,10 @@ def _sessions(memory: Memory, a: OfProject, _caller: Caller) -> Page[Session]:
 
 def _messages(memory: Memory, a: OfSession, _caller: Caller) -> Page[Message]:
     return memory.sessions.page_of_messages(a.id, limit=a.limit, cursor=a.cursor)
+
+
+def _log(memory: Memory, a: OneSession, _caller: Caller) -> SessionLog:
+    return memory.sessions.log(a.id)
 
 
 def _message(memory: Memory, a: OfItem, _caller: Caller) -> Message:
@@ -250,6 +261,10 @@ READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     _get(
         "/sessions/{id}/messages", "Messages of a session in order.", OfSession, _messages,
         item=Message,
+    ),
+    _get(
+        "/sessions/{id}/log", "The log of a session in the order of the conversation.",
+        OneSession, _log, result=SessionLog,
     ),
     _get("/messages/{id}", "One message whole.", OfItem, _message, result=Message),
     _get(

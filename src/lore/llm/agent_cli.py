@@ -10,7 +10,6 @@ import fcntl
 import os
 import re
 import select
-import signal
 import subprocess
 import tempfile
 import threading
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from lore.errors import PromptTooLong, ProviderError, ProviderUnavailable, RateLimited
+from lore.llm import process_tree
 from lore.llm.chat import ChatRequest, ChatResponse
 from lore.llm.command_table import AgentCommand, CommandCall, CommandOutput, Invocation
 from lore.llm.structured_output import parse_response, schema_instruction
@@ -68,7 +68,7 @@ class AgentCliChat:
         self._model = model
         self._folder = folder
         self._timeout_s = timeout_s
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: dict[subprocess.Popen[bytes], str] = {}
         self._lock = threading.Lock()
         self._closings = 0
 
@@ -107,8 +107,8 @@ class AgentCliChat:
         """Kill the running processes; the threads that wait for them clean up."""
         with self._lock:
             self._closings += 1
-            for process in self._running:
-                _kill(process)
+            for process, mark in self._running.items():
+                process_tree.kill_tree(process, mark)
 
     @contextmanager
     def _take_turn(self) -> Iterator[None]:
@@ -133,11 +133,13 @@ class AgentCliChat:
         with tempfile.TemporaryFile() as prompt_file, tempfile.TemporaryFile() as error_file:
             prompt_file.write(prompt.encode("utf-8", "replace"))
             prompt_file.seek(0)
+            mark = process_tree.new_mark()
+            marked = {**invocation.environ, process_tree.MARK: mark}
             try:
                 process = subprocess.Popen(  # noqa: S603 - a fixed command, without a shell
                     [str(self._path), *invocation.arguments],
                     cwd=folder,
-                    env={**os.environ, **invocation.environ},  # noqa: TID251 - for another program
+                    env={**os.environ, **marked},  # noqa: TID251 - for another program
                     stdin=prompt_file,
                     stdout=subprocess.PIPE,
                     stderr=error_file,
@@ -147,13 +149,16 @@ class AgentCliChat:
                 msg = f"{self._agent.command} cannot be started: {error.strerror}."
                 raise ProviderUnavailable(msg, hint="Is it installed?") from error
             with self._lock:
-                self._running.add(process)
+                self._running[process] = mark
             try:
                 printed = self._read_output(process, error_file)
+            except BaseException:
+                process_tree.kill_tree(process, mark)
+                raise
             finally:
                 with self._lock:
-                    self._running.discard(process)
-                _kill(process)
+                    self._running.pop(process, None)
+                process_tree.kill_group(process)
                 process.wait()
                 if process.stdout:
                     process.stdout.close()
@@ -225,13 +230,6 @@ def _tail(file: IO[bytes]) -> bytes:
 def _last_line(errors: bytes) -> str:
     lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines()]
     return next((line for line in reversed(lines) if line), "")
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    # After the wait, the pid may belong to another process.
-    if process.returncode is None:
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _join_messages(request: ChatRequest) -> str:

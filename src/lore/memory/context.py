@@ -8,6 +8,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -142,6 +143,7 @@ class MemoryContext:
 
         A failure is logged once and leaves them for later: search and digests do without it.
         """
+        self.suggest_reworded()
         sources = self.sources
         if not sources.embedder.dimension:
             return 0
@@ -159,6 +161,16 @@ class MemoryContext:
             return 0
         finally:
             self.judge_lock.release()
+
+    def suggest_reworded(self) -> None:
+        """Suggest the rules that say in other words what a person rejected."""
+        from lore.digest.pair_judge import open_pair_judge
+        from lore.digest.rejected_rules import suggest_reworded
+
+        if self.database.read_only:
+            return
+        with suppress(EmbedderError, StoreError):  # they are compared again next time
+            suggest_reworded(self.database, lambda: open_pair_judge(self.settings))
 
     def _open_finder(self, sources: Sources) -> ReplacementFinder:
         from lore.digest.pair_judge import open_pair_judge

@@ -31,6 +31,8 @@ class Native(MemoryPart):
         result = native_memories.capture_notes(self._database, options)
         if result.retired or result.changed:
             self._sources.drop_hidden()
+        if not dry_run and (result.added or result.changed or result.restored):
+            self._context.suggest_reworded()
         return result
 
     def count(self) -> list[NativeCount]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from lore import projects
-from lore.capture import exclusion, export_import, message_capture
+from lore.capture import exclusion, export_import, message_capture, quotes
 from lore.capture.message_capture import Conversation
 from lore.errors import NotFound
 from lore.memory import context
@@ -30,16 +31,28 @@ from lore.records import (
     Page,
     Project,
     Session,
+    SessionLog,
     StoredEpisode,
 )
 from lore.redaction.redactor import home_key
-from lore.store import distillations, items, pages, project_rows, sessions
+from lore.store import distillations, items, message_dedup, pages, project_rows, sessions
 from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
+from lore.store.database import Connection
 from lore.validation import Count, Whole, validate_methods
 
 if TYPE_CHECKING:
     from lore.capture.transcript_capture import TranscriptFile
+
+
+def _claim(db: Connection, session: str, keys: Sequence[str]) -> int:
+    n = sessions.find_session(db, session, agent="specstory")
+    if n is None:
+        return 0
+    ns = message_store.claim(db, n, message_dedup.find_seen(db, n, "file", keys).values())
+    message_store.restore_instructions(db, ns, partial(quotes.typed_instructions, db))
+    return len(ns)
+
 
 LIVE = timedelta(hours=1)
 """A session that was silent for longer is not the current one:
@@ -124,6 +137,21 @@ class Sessions(MemoryPart):
             paths, adapter_registry.ADAPTERS, Path.home(), since=after
         )
 
+    def claim_files(self, paths: Sequence[Path]) -> int:
+        """Make captured SpecStory histories the person's own; return how many messages change.
+
+        Only what is in these files now is claimed, not what others wrote for the same session.
+        """
+        from lore.capture import transcript_capture
+        from lore.capture.adapters import specstory
+
+        claimed = 0
+        for chunk in transcript_capture.read_histories(self._transcripts(paths, ""), specstory):
+            name = self._redactor.redact(chunk.context.session)
+            keys = [message.key for message in chunk.messages]
+            claimed += self._database.write(partial(_claim, session=name, keys=keys))
+        return claimed
+
     def import_lines(
         self, lines: Iterable[bytes], *, trust: bool | None = None,
         progress: Callable[[int], None] | None = None,
@@ -182,6 +210,13 @@ class Sessions(MemoryPart):
         with self._database.read() as db:
             n = sessions.get_session_number(db, self._redactor.redact(session))
             return message_store.messages_of_session(db, n, first=first, limit=limit)
+
+    def log(self, session: str) -> SessionLog:
+        """Return the log of a session, in the order of the conversation."""
+        with self._database.read() as db:
+            n = sessions.get_session_number(db, self._redactor.redact(session))
+            logs, new_messages = distillations.current_log(db, n)
+            return SessionLog(sessions.get_session(db, n), tuple(logs), new_messages)
 
     def has_session(self, session: str) -> bool:
         """Return whether a session with this id, or this name at its agent, is stored."""

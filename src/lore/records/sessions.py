@@ -102,3 +102,15 @@ class Distillation:
     archived: bool
     created_at: datetime
     sources: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLog:
+    """The log of a session: its distillations in the order of the conversation."""
+
+    session: Session
+    logs: tuple[Distillation, ...]
+    """Those that were not condensed into another one."""
+
+    new_messages: int
+    """How many messages are newer than the log."""

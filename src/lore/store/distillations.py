@@ -82,6 +82,21 @@ def distillations_of_session(db: Connection, session_n: int) -> list[Distillatio
     return [_distillation(row) for row in rows]
 
 
+def current_log(db: Connection, session_n: int) -> tuple[list[Distillation], int]:
+    """Return the distillations that were not condensed, in the order of their messages.
+
+    The number says how many messages are newer than the last one.
+    """
+    rows = db.rows(
+        f"SELECT last.ordinal, {_COLUMNS} {_FROM} {MESSAGE_RANGE}"
+        " WHERE d.session_n = :n AND d.archived = 0 ORDER BY first.ordinal, d.n",
+        n=session_n,
+    )
+    end = max((row[0] for row in rows), default=-1)
+    newer = "SELECT count(*) FROM messages WHERE session_n = :n AND ordinal > :end"
+    return [_distillation(row[1:]) for row in rows], int(db.value(newer, n=session_n, end=end))
+
+
 def has_distillations(db: Connection) -> bool:
     """Return whether any distillation exists."""
     return db.find("SELECT 1 FROM distillations LIMIT 1") is not None

@@ -23,7 +23,7 @@ from lore.store import graph, history, items, keywords, replacements, standing_i
 from lore.store.codec import pack_json, unpack_json, unpack_record
 from lore.store.items import NewItem
 from lore.store.sqlite import Connection, Row, among, id_text, int_array, json_field
-from lore.text import instructions, tokens
+from lore.text import instructions, tokens, words
 from lore.text.entities import Mention
 
 _COLUMNS = (
@@ -137,7 +137,8 @@ def _sync_standing(db: Connection, n: int) -> None:
     extracted from messages counts if it is a lasting rule.
     """
     row = db.find(
-        "SELECT i.project_n, f.content, f.summary, i.created_at, f.origin = 'user'"
+        "SELECT i.project_n, f.content, f.summary, i.created_at, f.source_messages,"
+        " f.origin = 'user'"
         f" AND {json_field('f.metadata', 'promoted_from')} IS NULL AND f.source_messages <> '[]'"
         " FROM fragments f"
         " JOIN items i ON i.n = f.n WHERE f.n = :n AND f.kind = 'preference'"
@@ -149,13 +150,26 @@ def _sync_standing(db: Connection, n: int) -> None:
     if not row:
         standing_instructions.remove(db, [n])
         return
-    project_n, content, summary, created_at, is_extracted = row
+    project_n, content, summary, created_at, sources, is_extracted = row
     text = content if len(content) <= _MAX_STANDING_CHARS else summary
     state = instructions.judge_sentence(text) if is_extracted else "stands"
+    if is_extracted and state == "stands" and not _is_said_so(db, unpack_json(sources), text):
+        state = "suggested"
     if state == "passing" and not instructions.find_withdrawal(text):
         standing_instructions.remove(db, [n])
         return
     standing_instructions.replace(db, n, project_n, text, created_at, state)
+
+
+def _is_said_so(db: Connection, source_messages: Sequence[str], text: str) -> bool:
+    """Return whether a source message states a rule that stands, in the person's own voice."""
+    ns = sorted(items.numbers_of(db, source_messages).values())
+    own = " ".join(words.split(text))
+    return any(
+        state in standing_instructions.SHOWN
+        and (" ".join(words.split(rule)) in own or instructions.is_same_rule(rule, text))
+        for rule, state in standing_instructions.states_of_items(db, ns)
+    )
 
 
 def update(  # noqa: PLR0913 - what a change has, and how it is written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
@@ -243,9 +243,26 @@ def _index(
     for n, message, at in zip(ns, added, moments, strict=True):
         text_fields = (message.new.role, message.new.speaker, message.searchable)
         new.append(keywords.NewMessageText(n, *text_fields, at))
-        for typed in message.standing:
-            standing_instructions.add(db, n, place.project_n, typed.text, at, typed.state)
+        _add_instructions(db, n, place.project_n, at, message.standing)
     return new
+
+
+def _add_instructions(
+    db: Connection, n: int, project_n: int | None, at: int, typed: Sequence[TypedInstruction]
+) -> None:
+    for text, state, confirms in typed:
+        standing_instructions.add(db, n, project_n, text, at, state, confirms=confirms)
+
+
+def restore_instructions(
+    db: Connection,
+    ns: Sequence[int],
+    judge: Callable[[Message], Sequence[TypedInstruction]],
+) -> None:
+    """Store the instructions of messages anew, as they are judged."""
+    for n, message in get_messages(db, ns).items():
+        project_n = db.number("SELECT project_n FROM items WHERE n = :n", n=n)
+        _add_instructions(db, n, project_n, clock.to_us(message.created_at), judge(message))
 
 
 def get_message(db: Connection, n: int) -> Message:
@@ -382,6 +399,27 @@ def lowest_trust_origin(db: Connection, origin: Origin, source_ns: Sequence[int]
     sources = get_messages(db, source_ns).values()
     origins = [origin, *(lowest_origin(m.parts, m.origin) for m in sources)]
     return min(origins, key=TRUST.__getitem__)
+
+
+def claim(db: Connection, session_n: int, ids: Iterable[str]) -> list[int]:
+    """Give messages that a repository said to the person and their agent; return their numbers.
+
+    The session is curated again.
+    """
+    ns = sorted(items.numbers_of(db, list(ids)).values())
+    claimed = []
+    for role in ("user", "assistant"):
+        claimed += db.column(
+            f"UPDATE messages SET origin = :role WHERE {among('n', 'ns')} AND origin = 'repo'"
+            " AND session_n = :session_n AND role = :packed RETURNING n",
+            role=role,
+            packed=pack_role(role),
+            ns=int_array(ns),
+            session_n=session_n,
+        )
+    if claimed:
+        db.run("DELETE FROM curations WHERE session_n = :n", n=session_n)
+    return sorted(claimed)
 
 
 def trusted_items(db: Connection, ns: Sequence[int]) -> set[int]:

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from lore.records import TRUST, InstructionState, Origin
 from lore.store import items, replacements
 from lore.store.codec import unpack_json
-from lore.store.sqlite import Connection, Row, among, int_array
+from lore.store.sqlite import Connection, Row, among, int_array, json_field
 from lore.text import instructions, words
 from lore.text.instructions import RuleContent
 
@@ -55,13 +55,18 @@ def add(
     text: str,
     created_at: int,
     state: State = "stands",
+    *,
+    confirms: bool = True,
 ) -> None:
-    """Store an instruction; of repeated ones, only the newest is shown."""
+    """Store an instruction; of repeated ones, only the newest is shown.
+
+    If it may be the words of others (not `confirms`), its repetition confirms nothing.
+    """
     digest = hashlib.sha256(" ".join(words.split(text)).encode()).hexdigest()[:16]
     withdraws = int(instructions.find_withdrawal(text) is not None)
     source = {"item_n": item_n, "project_n": project_n, "created_at": created_at}
     if state != "passing":
-        state = _settle(db, item_n, project_n, text, state)
+        state = _settle(db, item_n, project_n, text, state, confirms=confirms)
     db.insert("standing", text=text, digest=digest, withdraws=withdraws, state=state, **source)
     _count_change(db)
 
@@ -91,22 +96,55 @@ class _Repeated(NamedTuple):
     session_n: int | None
 
 
-def _settle(db: Connection, item_n: int, project_n: int | None, text: str, state: State) -> State:
+def _settle(
+    db: Connection,
+    item_n: int,
+    project_n: int | None,
+    text: str,
+    state: State,
+    *,
+    confirms: bool,
+) -> State:
     """Return the state of a new instruction, given those that say the same.
 
-    A rule that was said in another session is confirmed, and so is that one.
+    A rule that was said in another session is confirmed, and so is that one. One that shares most
+    words with a rejected one is only suggested.
     """
+    if state in ("confirmed", "rejected"):
+        return state
+    if _resembles_rejected(db, project_n, text) and state == "stands":
+        state = "suggested"
     same = _find_same(db, project_n, text)
-    if state in ("confirmed", "rejected") or not same:
+    if not same:
         return state
     if any(one.state == "rejected" for one in same):
         return "rejected"
+    if not confirms:
+        return state
     session_n = db.value("SELECT session_n FROM items WHERE n = :n", n=item_n)
     elsewhere = [one for one in same if one.session_n is None or one.session_n != session_n]
     if not elsewhere:
         return state
     _set_state(db, [one.n for one in elsewhere if one.state == "suggested"], "confirmed")
     return "confirmed" if state == "suggested" else state
+
+
+_RESEMBLES = 0.5
+"""Share of common words from which a rule may be a rejected one, reworded."""
+
+
+def _resembles_rejected(db: Connection, project_n: int | None, text: str) -> bool:
+    rejected = db.column(
+        "SELECT text FROM standing WHERE state = 'rejected'"
+        " AND (project_n IS NULL OR project_n = :project_n) ORDER BY n DESC LIMIT :limit",
+        project_n=project_n,
+        limit=_MAX_READ,
+    )
+    own = instructions.content_words(text) if rejected else frozenset()
+    for other in map(instructions.content_words, rejected):
+        if len(own & other) >= _RESEMBLES * len(own | other) and own & other:
+            return True
+    return False
 
 
 def confirm_repeated(db: Connection) -> None:
@@ -149,6 +187,55 @@ def _find_same(db: Connection, project_n: int | None, text: str) -> list[_Repeat
     ]
 
 
+class ComparedRule(NamedTuple):
+    """A rule that is compared with others."""
+
+    n: int
+    project_n: int | None
+    text: str
+
+
+_COMPARED = "rejected_compared"
+
+
+def rules_to_compare(db: Connection) -> tuple[list[ComparedRule], list[ComparedRule]]:
+    """Return the rules that stand unconfirmed, and the rejected ones; none if nothing changed.
+
+    A rule that a person stored is left out: they said it on purpose.
+    """
+    if db.value("SELECT value FROM meta WHERE key = :key", key=_COMPARED) == _compared_state(db):
+        return [], []
+    rejected = db.rows(
+        "SELECT n, project_n, text FROM standing WHERE state = 'rejected' ORDER BY n DESC"
+    )
+    standing = db.rows(
+        "SELECT s.n, s.project_n, s.text FROM standing s LEFT JOIN fragments f ON f.n = s.item_n"
+        " WHERE s.state = 'stands' AND (f.n IS NULL OR f.source_messages <> '[]'"
+        f" OR {json_field('f.metadata', 'native_file')} IS NOT NULL) ORDER BY s.n DESC"
+    )
+    if not rejected:
+        return [], []
+    return [ComparedRule._make(row) for row in standing], [
+        ComparedRule._make(row) for row in rejected
+    ]
+
+
+def mark_compared(db: Connection, reworded: Sequence[int]) -> None:
+    """Suggest rules that reword a rejected one, and record that all were compared."""
+    _set_state(db, reworded, "suggested")
+    db.run(
+        "INSERT INTO meta (key, value) VALUES (:key, :value)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        key=_COMPARED,
+        value=_compared_state(db),
+    )
+
+
+def _compared_state(db: Connection) -> str:
+    changes = "SELECT value FROM meta WHERE key = 'standing_changes'"
+    return f"{db.value('SELECT max(n) FROM standing')} {db.value(changes)}"
+
+
 def decide(db: Connection, n: int, state: Literal["confirmed", "rejected"]) -> None:
     """Confirm or reject an instruction, and those that say the same where it applies."""
     text, project_n = db.rows("SELECT text, project_n FROM standing WHERE n = :n", n=n)[0]
@@ -189,6 +276,14 @@ def numbers_of_item(db: Connection, item_n: int) -> list[int]:
     return db.column(
         "SELECT n FROM standing WHERE item_n = :n AND state <> 'passing' ORDER BY n", n=item_n
     )
+
+
+def states_of_items(db: Connection, item_ns: Sequence[int]) -> list[tuple[str, State]]:
+    """Return the instructions that come from some items, with their states."""
+    rows = db.rows(
+        f"SELECT text, state FROM standing WHERE {among('item_n', 'ns')}", ns=int_array(item_ns)
+    )
+    return [(text, state) for text, state in rows]
 
 
 def texts_of_items(db: Connection, item_ns: Sequence[int]) -> list[str]:

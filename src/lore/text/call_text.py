@@ -86,7 +86,7 @@ def read_call(name: str, text: str) -> Call:
     """Parse a tool call from its name and its input, JSON or not."""
     tool = name or "tool"
     inputs = input_fields(text)
-    action = _ACTIONS.get(tool.lower().rsplit("__", 1)[-1], "other")
+    action = _action(tool)
     if action == "run":
         return _run(tool, command_line(inputs) if inputs else text)
     if action == "edit" and (
@@ -105,6 +105,10 @@ def read_call(name: str, text: str) -> Call:
         )  # fmt: skip
     target = first_text_field(inputs, _TARGET_FIELDS) or file or ("" if inputs else text)
     return Call(tool, action, sentences.one_line(target, TARGET_CHARS))
+
+
+def _action(tool: str) -> ActionKind:
+    return _ACTIONS.get(tool.lower().rsplit("__", 1)[-1], "other")
 
 
 def input_fields(text: str) -> dict[str, Any]:
@@ -299,6 +303,33 @@ def error_line(text: str) -> str:
     lines = [line for line in lines if line and not _re.noise.match(line[:400])]
     telling = next((line for line in lines if _re.error_words.search(line[:400])), None)
     return sentences.one_line(telling or (lines[0] if lines else ""), MESSAGE_CHARS)
+
+
+_SHOWING: frozenset[ActionKind] = frozenset(("read", "look", "edit", "write", "fetch"))
+
+
+def shows_text(tool: str) -> bool:
+    """Return whether a tool shows files or pages: what they say about errors happened to nobody."""
+    return _action(tool) in _SHOWING
+
+
+def has_failed(text: str, *, failed: bool = False) -> bool:
+    """Return whether a tool's result says that the call failed."""
+    return failed or _re.failed.match(text[:_HEAD]) is not None
+
+
+def is_error_message(line: str, *, failed: bool = False) -> bool:
+    """Return whether a line of output is an error message, not code or prose about errors.
+
+    If the call failed, any line with a word such as 'failed' or 'expected' may say why.
+    """
+    line = line[:400]
+    if line.lstrip().startswith("<tool_use_error>"):
+        return True
+    if _re.file_line.match(line) or _re.code.search(line):
+        return _re.check_failed.match(line) is not None
+    pattern = _re.error_words if failed else _re.error_message
+    return pattern.search(line) is not None
 
 
 def _ends(text: str) -> str:

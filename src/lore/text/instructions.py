@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from lore.records import Message, NewMessage
-from lore.text import message_features, rule_model, words
+from lore.text import message_features, pasted_text, rule_model, words
 from lore.text.regex import PatternFile
 from lore.text.sentences import sentence_spans
 
@@ -40,6 +40,8 @@ class TypedInstruction(NamedTuple):
 
     text: str
     state: TypedState
+    confirms: bool = True
+    """Whether it is the person's own voice, so that saying it again confirms it."""
 
 
 def find_standing(text: str) -> tuple[str, ...]:
@@ -83,14 +85,19 @@ def find_wishes(text: str) -> tuple[str, ...]:
 
 def masked_sentences(text: str) -> Iterator[tuple[str, str]]:
     """Yield the sentences of a person's message, word for word and with quotes masked."""
-    head = text[:_READ_CHARS]
-    masked = mask_quotes(head)
+    return ((sentence, masked) for sentence, masked, _ in _placed_sentences(text[:_READ_CHARS]))
+
+
+def _placed_sentences(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the sentences of a text, word for word and with quotes masked, and their places."""
+    masked = mask_quotes(text)
     for start, end in sentence_spans(masked, typed=True):
         listed = _re.listed.match(masked, start, end)
         begin = listed.end() if listed else start
         sentence = masked[begin:end].strip(" -*•\t\n")
         if _SHORTEST <= len(sentence.replace("\x01", "")) <= _LONGEST:
-            yield head[begin:end].strip(" -*•\t\n"), sentence
+            place = begin + len(masked[begin:end]) - len(masked[begin:end].lstrip(" -*•\t\n"))
+            yield text[begin:end].strip(" -*•\t\n"), sentence, place
 
 
 def mask_quotes(text: str) -> str:
@@ -322,14 +329,20 @@ def typed_instructions(message: NewMessage | Message) -> tuple[TypedInstruction,
     typed = typed_text(message)
     if not typed:  # most messages are of agents and tools
         return ()
-    cut = list(masked_sentences(typed))
-    before = ["", *(masked for _, masked in cut)]
-    behind = [*(masked for _, masked in cut[1:]), ""]
-    judged = (
-        _judge_sentence(sentence, masked, beside, len(typed))
-        for (sentence, masked), *beside in zip(cut, before, behind, strict=False)
-    )
-    return tuple(one for one in judged if one)
+    head = typed[:_READ_CHARS]
+    cut = list(_placed_sentences(head))
+    before = ["", *(masked for _, masked, _ in cut)]
+    behind = [*(masked for _, masked, _ in cut[1:]), ""]
+    judged = [
+        (_judge_sentence(sentence, masked, beside, len(typed)), place, place + len(masked))
+        for (sentence, masked, place), *beside in zip(cut, before, behind, strict=False)
+    ]
+    listed = [(one, span) for one, *span in judged if one]
+    if not listed:
+        return ()
+    pasted = pasted_text.find_pasted(head)
+    own = (_in_own_voice(one, pasted.voice(*span)) for one, span in listed)
+    return tuple(one for one in own if one)
 
 
 def _judge_sentence(
@@ -341,13 +354,47 @@ def _judge_sentence(
     return TypedInstruction(sentence, state)
 
 
+def _in_own_voice(one: TypedInstruction, voice: pasted_text.Voice) -> TypedInstruction | None:
+    """Return an instruction as far as it is the person's own; words of others are none.
+
+    What may be the words of others is suggested, and withdraws nothing.
+    """
+    if voice == "own":
+        return one
+    if voice == "pasted" or one.state == "passing" or find_withdrawal(one.text):
+        return None
+    return one._replace(state="suggested", confirms=False)
+
+
 def judge_sentence(sentence: str, masked: str = "", message_chars: int = 0) -> TypedState:
     """Return whether a sentence is a lasting rule; what replaces one rule by another is one."""
-    state = judge_rule(masked or mask_quotes(sentence), message_chars)
-    if state == "stands" or message_chars > rule_model.LONG:
+    masked = masked or mask_quotes(sentence)
+    if announced := _re.announced.match(masked):
+        masked = masked[announced.end() :]
+    state = judge_rule(masked, message_chars)
+    if state == "stands":
+        return state if _stands_alone(masked) else "suggested"
+    if message_chars > rule_model.LONG:
         return state
     withdrawal = find_withdrawal(sentence)
-    return "stands" if withdrawal and withdrawal.form in _TOGETHER else state
+    is_replaced = withdrawal and withdrawal.form in _TOGETHER and not _re.asks.search(sentence)
+    return "stands" if is_replaced else state
+
+
+_FEWEST_STEMS = 2
+
+
+def _stands_alone(sentence: str) -> bool:
+    """Return whether a rule says by itself what it asks for, and asks it of the reader.
+
+    'Never do that again' needs what was said before, and 'mention that …' is for a text.
+    """
+    if pasted_text.is_of_a_document(sentence):
+        return False
+    own = _re.quotation.sub(" ", sentence)
+    if not rule_model.is_said_as_lasting(own):
+        return False
+    return "\x01" in own or not _re.dangling.search(own) or len(content_words(own)) > _FEWEST_STEMS
 
 
 def typed_text(message: NewMessage | Message) -> str:

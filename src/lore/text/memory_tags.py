@@ -207,12 +207,22 @@ INJECTED_TAGS = (
     "ide_diagnostics",
     "environment_context",
     "session_context",
-    "user_instructions",
     "permissions instructions",
     "collaboration_mode",
     "turn_aborted",
     "subagent_notification",
     "user_shell_command",
+    "user_action",
+    "model_switch",
+    "personality_spec",
+    "*_instructions",
+    "ci-monitor-event",
+    "github-webhook-activity",
+    "mcp-resource-update",
+    "mcp-polling-update",
+    "cross-session-message",
+    "fork-boilerplate",
+    "persisted-output",
 )
 """Tags that agents put around text that nobody typed; a hook's tag has its own name."""
 

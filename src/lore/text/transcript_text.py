@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lore.records import Message, MessageText, Part, PartKind
 from lore.text import call_text, message_features, sentences, tokens, words
-from lore.text.regex import compile_lazy
 
 LONG_OUTPUT_CHARS = 4_000
 """Tool output that is longer than this is summarised or cut to its ends."""
@@ -20,12 +18,6 @@ _CALL_CHARS = 400
 _LINE_CHARS = 200
 _LOOKED_AT_LINES = 5_000
 
-_ERROR = compile_lazy(
-    r"\b(?:error|failed|failure|fatal|panic|exception|traceback|denied|not found|cannot|undefined)"
-    r"\b|^E\s",
-    re.IGNORECASE,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
@@ -33,7 +25,7 @@ class RenderOptions:
 
     words: tuple[PartKind, ...]
     call: Callable[[Part], str]
-    output: Callable[[str, str], str]
+    output: Callable[[Part, str], str]
 
 
 def render_messages(
@@ -56,7 +48,7 @@ def _render_message(
             tools[part.call_id] = part.name
             lines.append(options.call(part))
         elif part.kind == "tool_result":
-            lines.append(options.output(part.text, part.name or tools.get(part.call_id, "")))
+            lines.append(options.output(part, part.name or tools.get(part.call_id, "")))
         elif part.kind in options.words:
             lines.append(part.text.strip())
     text = "\n".join(line for line in lines if line.strip())
@@ -82,15 +74,16 @@ def _told_call(part: Part) -> str:
     return sentences.one_line(call_text.format_call(part.name, part.text, brief=True), _CALL_CHARS)
 
 
-def _noted(text: str, tool: str) -> str:
-    text = text.strip()
+def _noted(part: Part, tool: str) -> str:
+    text = part.text.strip()
     if len(text) > LONG_OUTPUT_CHARS:
-        return summarize_output(text, tool)
+        return summarize_output(text, tool, failed=part.failed)
     return f"[result] {text}" if text else ""
 
 
-def _ends(text: str, _tool: str) -> str:
+def _ends(part: Part, _tool: str) -> str:
     """Return the beginning and the end of a long output, where errors stand."""
+    text = part.text
     if len(text) <= LONG_OUTPUT_CHARS:
         return text
     half = LONG_OUTPUT_CHARS // 2
@@ -104,13 +97,13 @@ FOR_KNOWLEDGE = RenderOptions(("text",), _told_call, _ends)
 """Knowledge is extracted from typed text and from real tool output."""
 
 
-def summarize_output(text: str, tool: str) -> str:
-    """Return a long output in brief: its tool, line count, errors and paths."""
+def summarize_output(text: str, tool: str, *, failed: bool = False) -> str:
+    """Return a long output in brief: its tool, line count, errors and paths.
+
+    Files, pages and matches of a search have no errors, unless the call itself failed.
+    """
     lines = text.splitlines()
-    telling = (line.strip() for line in lines[:_LOOKED_AT_LINES] if _ERROR.search(line))
-    wrong = _first(telling, ERROR_LINES)
-    if not wrong and (error := call_text.error_line(text)) and _ERROR.search(error):
-        wrong = [error]
+    wrong = _error_lines(text, lines, tool, failed=failed)
     paths = _first((name for name in words.identifiers(text[:60_000]) if "/" in name), PATHS)
     notes = [f"[result] {tool or 'tool'}: {len(lines)} lines"]
     if wrong:
@@ -120,6 +113,16 @@ def summarize_output(text: str, tool: str) -> str:
     if paths:
         notes.append(f"paths: {', '.join(paths)}")
     return "; ".join(notes)
+
+
+def _error_lines(text: str, lines: Sequence[str], tool: str, *, failed: bool) -> list[str]:
+    failed = call_text.has_failed(text, failed=failed)
+    if not failed and call_text.shows_text(tool):
+        return []
+    looked_at = (line.strip() for line in lines[:_LOOKED_AT_LINES])
+    wrong = _first((line for line in looked_at if call_text.is_error_message(line)), ERROR_LINES)
+    error = call_text.error_line(text) if failed and not wrong else ""
+    return [error] if error else wrong
 
 
 def _first(texts: Iterable[str], most: int) -> list[str]:

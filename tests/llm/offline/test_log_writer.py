@@ -337,6 +337,21 @@ def test_commands_and_result_lines_of_tools_are_kept():
     assert all(clause.is_tool_line for clause in found)
 
 
+def test_code_in_the_output_of_a_tool_is_no_result():
+    said = (
+        "[result] cat src/app.ts\n"
+        "throw new TypeError('not found')\n"
+        "   12→    if err != nil { return err }\n"
+        "console.error('failed', error)\n"
+        "[lint] $ golangci-lint run ./...\n"
+        "src/app.ts(3,5): error TS2304: Cannot find name 'foo'."
+    )
+    found = split_clauses(said, person=False, is_output=True)
+    assert [clause.text for clause in found] == [
+        "src/app.ts(3,5): error TS2304: Cannot find name 'foo'."
+    ]
+
+
 def test_numbers_names_and_identifiers_weigh_more_than_words_that_say_little():
     weights = weigh_words("please use port 3207 of harbor_server near Bergen town")
     assert weights["3207"] > weights["town"] > weights["use"]

@@ -94,12 +94,38 @@ INJECTED_PREFIXES = (
     "<skill>\n<name>",
     "<agent-message",
     "<channel ",
+    "Base directory for this skill: ",
+    "[SYSTEM NOTIFICATION - NOT USER INPUT]",
+    "Unknown slash command: ",
+    "Unknown skill: ",
+    '@agent Continue: "',
 )
-"""Prefixes of texts that are injected as a whole: boot files, compaction, interruptions.
+"""Prefixes of texts that are injected as a whole: boot files, compaction, interruptions, buttons.
 
 Claude Code writes the name of a command first if it runs it itself, such as /model, and after its
 message if it is a prompt: only there are the arguments meant for the agent.
 """
+
+INJECTED_TEXTS = frozenset((
+    "Continue from where you left off.",
+    "Tool loaded.",
+    "@agent Try Again",
+))
+"""Texts of programs that a person might also begin a message with."""
+
+_HOOK_OUTPUT = re.compile(
+    r"\s*(?:Stop|SubagentStop|PreToolUse|PostToolUse|UserPromptSubmit|SessionStart|SessionEnd"
+    r"|PreCompact|Notification)(?::[\w:.*|-]{1,80})?"
+    r" hook (?:feedback|success|error|additional context|blocking error|stopped)\b[^\n]{0,80}:"
+)
+"""The output of a hook, as Claude Code gives it to the model."""
+
+_REVIEW_COMMAND = (
+    "You are a code reviewer. Your job is to review code changes and provide actionable feedback."
+    "\n\n---\n\nInput:"
+)
+_REVIEW_RULES = "\n\n---\n\n## Determining What to Review"
+"""opencode's /review: what the person typed after it stands between these."""
 
 MEMORY_PLACEHOLDER = "(What memory gave is not stored once more.)"
 """Replaces what Lore gave an agent, by its tools or in a prompt."""
@@ -131,8 +157,10 @@ def split_typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
     Attachments are found first. Anyone may have written them, so that tags inside them mean
     nothing, and their origin is a tool.
     """
-    if text.lstrip().startswith(INJECTED_PREFIXES):
+    if is_injected(text):
         return (injected_part(text),)
+    if text.startswith(_REVIEW_COMMAND) and _REVIEW_RULES in text:
+        return _split_review_command(text, origin)
     attached = find_attachments(text, _FENCES)
     if "<" not in text and not attached:
         return (Part("text", strip_data_uris(text), origin=origin),) if text.strip() else ()
@@ -156,6 +184,21 @@ def split_typed(text: str, origin: Origin | None = None) -> tuple[Part, ...]:
             parts += _text_parts(text[start:end], "tool")
         at = end
     return tuple(parts)
+
+
+def _split_review_command(text: str, origin: Origin | None) -> tuple[Part, ...]:
+    typed = text.removeprefix(_REVIEW_COMMAND).partition(_REVIEW_RULES)[0]
+    rules = text[len(_REVIEW_COMMAND) + len(typed) :]
+    own = _text_parts(typed.strip(), origin)
+    return (injected_part(_REVIEW_COMMAND), *own, injected_part(rules))
+
+
+def is_injected(text: str) -> bool:
+    """Return whether a text in a person's place was written by a program as a whole."""
+    bare = text.lstrip()
+    if bare.startswith(INJECTED_PREFIXES) or bare.rstrip() in INJECTED_TEXTS:
+        return True
+    return _HOOK_OUTPUT.match(text) is not None
 
 
 def split_attached(part: Part) -> list[Part]:

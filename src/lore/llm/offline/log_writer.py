@@ -12,7 +12,7 @@ from math import log1p
 from typing import NamedTuple
 
 from lore.records import Log, LogLine, MessageText, Segment
-from lore.text import instructions, sentences, statements, tokens, words
+from lore.text import call_text, instructions, sentences, statements, tokens, words
 from lore.text.regex import PatternFile
 
 _re = PatternFile("log_writer")
@@ -63,13 +63,13 @@ class _Line(NamedTuple):
     is_option: bool = False
 
 
-def split_clauses(text: str, *, person: bool) -> list[Clause]:
+def split_clauses(text: str, *, person: bool, is_output: bool = False) -> list[Clause]:
     """Return the statements of a message in order, without code blocks.
 
-    Tool calls are kept as commands; of their output only the lines that report a result. Nothing
-    is altered inside a statement but Markdown emphasis.
+    Tool calls are kept as commands; of their output, which a message of a tool consists of, only
+    the lines that report a result. Nothing is altered inside a statement but Markdown emphasis.
     """
-    spoken, used = _split_tool_lines(_clip_at_space(text, _READ_CHARS))
+    spoken, used = _split_tool_lines(_clip_at_space(text, _READ_CHARS), is_output=is_output)
     clauses = []
     for line in _plain_lines(spoken):
         for sentence in sentences.split_sentences(line.text):
@@ -84,20 +84,20 @@ def split_clauses(text: str, *, person: bool) -> list[Clause]:
     return [clause for clause in clauses if clause]
 
 
-def _split_tool_lines(text: str) -> tuple[str, list[str]]:
+def _split_tool_lines(text: str, *, is_output: bool) -> tuple[str, list[str]]:
     if "[" not in text:
         return text, []
     spoken, used = [], []
     inside = False
     for line in text.splitlines():
-        tool = _re.tool.match(line)
+        tool = None if inside and is_output else _re.tool.match(line)
         if tool and tool[1] != "result":
             inside = False
             used.append(line)
         elif tool or inside:
             inside = True
             output = line.removeprefix("[result] ")
-            if _re.outcome.search(output[:400]):
+            if _re.outcome.search(output[:400]) or call_text.is_error_message(output):
                 used.append(output.strip())
         else:
             spoken.append(line)
@@ -236,7 +236,10 @@ def _candidates(segment: Segment) -> list[_Candidate]:
     candidates = []
     for place, one in enumerate(segment.messages):
         share = _voice_weight(one)
-        for order, clause in enumerate(split_clauses(one.text, person=one.origin == "user")):
+        clauses = split_clauses(
+            one.text, person=one.origin == "user", is_output=one.voice == "tool"
+        )
+        for order, clause in enumerate(clauses):
             candidates.append(_Candidate(place, order, clause, share))
     voices = [segment.messages[candidate.place].voice for candidate in candidates]
     for taken_back in find_retracted([one.clause for one in candidates], voices):
