@@ -6,7 +6,8 @@
 Reads the labels of `data/statements.jsonl.gz`, and the sessions that `fetch_sessions.py` writes and
 those of the evaluation data. Each project is left out once: what is printed was not seen in
 training, except by the encoder, which was trained on questions over all. Of talk, a fifth of
-the conversations is left out at a time. Both readers' labels count half. The model is linear: ridge
+the conversations is left out at a time. Both readers' labels count half; sentences with one reader
+were drawn for what they might be worth, so they are trained on and not measured. The model is linear: ridge
 regression on the mean of 'worth 1 or more' and 'worth 2 or more', and on the kinds of what is worth
 something, with a logistic link to 'worth 1 or more' fitted on what was left out. People at work,
 agents and talk have models of their own.
@@ -122,6 +123,8 @@ class Examples:
     grades: Floats
     """The share of readers that gave a worth of at least 1, 2 and 3."""
     kinds: Floats
+    measured: NDArray[np.bool_]
+    """Drawn without regard to their words, and labelled by two readers."""
 
     @property
     def target(self) -> Floats:
@@ -138,8 +141,8 @@ def read_examples(corpus: Path) -> Examples:
     with tempfile.TemporaryDirectory() as home:
         embedder = open_embedder(load(home=Path(home)).settings).embedder
         vectors = embedder.embed([one.text for one in spoken])
-    readers = [(row["first"], row["second"]) for row in rows]
-    worth = np.array([[one["worth"] for one in both] for both in readers])
+    readers = [[row[name] for name in ("first", "second") if name in row] for row in rows]
+    worth = [np.array([one["worth"] for one in some]) for some in readers]
     return Examples(
         np.array([row["project"] for row in rows]),
         np.array([_fold(row) for row in rows]),
@@ -149,10 +152,11 @@ def read_examples(corpus: Path) -> Examples:
         ]),
         np.array([plain_features(one) for one in spoken]),
         vectors.astype(np.float64),
-        np.stack([(worth >= least).mean(axis=1) for least in (1, 2, 3)], axis=1),
+        np.array([[(one >= least).mean() for least in (1, 2, 3)] for one in worth]),
         np.array([
-            [np.mean([one["kind"] == kind for one in both]) for kind in KINDS] for both in readers
+            [np.mean([one["kind"] == kind for one in some]) for kind in KINDS] for some in readers
         ]),
+        np.array([len(some) == 2 for some in readers]),
     )
 
 
@@ -169,7 +173,8 @@ def _spoken(row: dict[str, Any], session: Sequence[tuple[str, str]]) -> SpokenSt
     around = describe_message(session[row["turn"]][1], [_TURNS[role] for role, _ in listed], at)
     return SpokenStatement(
         plain_text(row["text"]), plain_text(row["before"]), row["role"] == "user",
-        bool(row.get("speaker")), row["at"], row["of"], bool(_ITEM.match(row["text"])),
+        bool(row.get("speaker")), row["at"], row["of"],
+        row.get("item", bool(_ITEM.match(row["text"]))),
         around,
     )  # fmt: skip
 
@@ -286,6 +291,7 @@ def held_out_head(
     """Return the statements of a use, their held-out outputs, and the link of these."""
     group = examples.uses == use
     outputs = held_out(examples, group, uses_vectors=form == "vectors")
+    group &= examples.measured
     seen = group & (examples.projects != without)
     return group, outputs, fit_link(outputs[seen, 0], examples.grades[seen, 0])
 
@@ -312,7 +318,8 @@ def _head_arrays(
     kept = outputs[seen & (probability(outputs[:, 0], link) >= THRESHOLDS[use]), 0]
     fifths = [np.quantile(kept, share) for share in (0, 0.2, 0.4, 0.6, 0.8, 0.99)]
     low = np.quantile(outputs[seen, 0], 0.05)
-    model = train(examples, seen, uses_vectors=form == "vectors")
+    learned = (examples.uses == use) & (examples.projects != without)
+    model = train(examples, learned, uses_vectors=form == "vectors")
     arrays = {
         "mean": model.mean, "scale": model.scale, "weights": model.weights, "link": link,
         "grades": np.array([[low, *fifths], [0.0, *KEPT_GRADES]]),
