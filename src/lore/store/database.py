@@ -164,7 +164,7 @@ class Database:
             return
         connection = self._take_reader()
         try:
-            connection.rows("BEGIN")
+            connection.begin_snapshot()
             self._local.connection = connection
             yield connection
         finally:
@@ -180,8 +180,7 @@ class Database:
 
     def _release_reader(self, connection: Connection) -> None:
         with suppress(StoreError):
-            if connection.in_transaction:
-                connection.rows("COMMIT")
+            connection.end_snapshot()
             with self._lock:
                 if not self._closed and len(self._idle) < _MAX_IDLE_READERS:
                     self._idle.append(connection)
@@ -424,7 +423,8 @@ def _close_quietly(connection: Connection | None) -> None:
 
 def find_meta(db: Connection, key: str) -> str | None:
     """Return a value of the table `meta`, or None."""
-    value = db.value("SELECT value FROM meta WHERE key = :key", key=key)
+    sql = "SELECT value FROM meta WHERE key = :key"
+    value = db.once(("meta", key), lambda: db.value(sql, key=key))
     return None if value is None else str(value)
 
 
