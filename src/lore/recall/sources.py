@@ -304,9 +304,18 @@ def _rerank(
 ) -> tuple[Numbers, Scores]:
     """Re-rank the first few by their float vectors; drop those that are gone from the store."""
     there = np.array([n for n in ns[:_RESCORED].tolist() if n in exact], np.int64)
-    near = np.array([(exact[n] @ query).max() for n in there.tolist()], np.float32)
+    near = _best_rows(query, [exact[n] for n in there.tolist()])
     order = np.argsort(-near, kind="stable")
     return (
         np.concatenate([there[order], ns[_RESCORED:]]),
         np.concatenate([near[order], scores[_RESCORED:]]),
     )
+
+
+def _best_rows(query: Scores, matrices: Sequence[Scores]) -> Scores:
+    """Return the cosine of the best row of each matrix with a query."""
+    if not matrices:
+        return np.empty(0, np.float32)
+    starts = np.cumsum([0, *(len(rows) for rows in matrices[:-1])])
+    best: Scores = np.maximum.reduceat(np.concatenate(matrices) @ query, starts)
+    return best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -244,7 +245,12 @@ def load_passages(
         dimension=dimension,
         ns=int_array(ns),
     )
-    return {n: unpack_rows(blob, dimension) for n, blob in rows}
+    matrix = unpack_rows(b"".join(blob for _, blob in rows), dimension)
+    size = dimension + SCALE_BYTES
+    ends = accumulate(len(blob) // size for _, blob in rows)
+    return {
+        n: matrix[end - len(blob) // size : end] for (n, blob), end in zip(rows, ends, strict=True)
+    }
 
 
 def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) -> int:
