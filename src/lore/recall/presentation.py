@@ -31,7 +31,6 @@ from lore.records import (
     Fragment,
     Hit,
     Message,
-    Project,
     Replaced,
     Session,
     Signal,
@@ -172,17 +171,13 @@ def _hits(
     """
     rows = ranked.pool.rows
     ns = [int(rows.ns[place]) for place in places]
-    records: dict[int, Message | Distillation | Fragment] = {
-        **messages.get_messages(db, ns),
-        **distillations.get_distillations(db, ns),
-        **fragments.by_number(db, ns),
-    }
+    records = _load_records(db, ranked, places)
     session_ns = {int(rows.sessions[place]) for place in places} - {0}
     fragment_ns = [n for n in ns if isinstance(records.get(n), Fragment)]
     context = _HitContext(
         db,
         sessions.get_sessions(db, sorted(session_ns)),
-        project_rows.all_projects(db),
+        project_rows.names_by_id(db),
         options.trusted_only,
         _Excerpts(db, question, ranked),
         options.among,
@@ -208,6 +203,26 @@ def _hits(
         elif hit.replaced is None and hit.is_outdated:
             hit = replace(hit, replaced=find_newer_fragment(db, hit))
         yield place, replace(hit, signals=signals_of(ranked, place)) if options.explain else hit
+
+
+def _load_records(
+    db: Connection, ranked: Ranked, places: Sequence[int]
+) -> dict[int, Message | Distillation | Fragment]:
+    """Return the items behind some candidates by number."""
+    pool = ranked.pool
+    of_messages, of_logs, of_fragments = (
+        [int(pool.ns[place]) for place in places if mask[place]]
+        for mask in (
+            pool.is_type("message"),
+            pool.is_type("distillation"),
+            pool.is_type("fragment"),
+        )
+    )
+    return {
+        **(messages.get_messages(db, of_messages) if of_messages else {}),
+        **(distillations.get_distillations(db, of_logs) if of_logs else {}),
+        **(fragments.by_number(db, of_fragments) if of_fragments else {}),
+    }
 
 
 def _load_ancestors(db: Connection, ns: Sequence[int]) -> dict[int, list[Fragment]]:
@@ -295,7 +310,7 @@ class _HitContext:
 
     db: Connection
     sessions: dict[int, Session]
-    projects: dict[int, Project]
+    project_names: dict[str, str]
     trusted_only: bool
     excerpts: _Excerpts
     among: frozenset[int] | None
@@ -332,7 +347,7 @@ class _HitContext:
         return [f for f in self.ancestors[n] if not self.trusted_only or f.trust >= UNASKED_TRUST]
 
     def project_name(self, project_id: str | None) -> str:
-        return next((p.name for p in self.projects.values() if p.id == project_id), "")
+        return self.project_names.get(project_id or "", "")
 
     def place_of(self, session_n: int) -> tuple[str, str, str]:
         """Return the title, breadcrumb and project id of a session."""
