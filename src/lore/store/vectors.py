@@ -151,6 +151,11 @@ def count_pending(db: Connection, *, following: bool = False) -> int:
     return int(db.value(f"SELECT count(*) FROM {_QUEUES[following]}"))
 
 
+def has_pending(db: Connection) -> bool:
+    """Return whether an item waits for its vector."""
+    return db.find(f"SELECT 1 FROM {_QUEUES[False]} LIMIT 1") is not None
+
+
 def pending_items(db: Connection, *, limit: int, following: bool = False) -> list[PendingItem]:
     """Return items that wait for their vector, newest first: these are searched for soonest."""
     sql = (
