@@ -118,6 +118,9 @@ _GROUP_WAIT_S = 1.0
 
 _CLOSE_TIMEOUT_S = 30.0
 
+_IDLE_WRITER_S = 10.0
+"""The writer frees its page cache, up to 16 MB, when nothing was written for this long."""
+
 _MAX_IDLE_READERS = 8
 """At most this many idle connections are kept for the next reader."""
 
@@ -299,6 +302,8 @@ class Database:
     def _write_loop(self) -> None:
         connection: Connection | None = None
         while True:
+            if connection is not None and not self._wakes_writer.wait(_IDLE_WRITER_S):
+                connection.release_memory()
             group, last = self._next_group()
             if group:
                 try:

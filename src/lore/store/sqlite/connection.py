@@ -236,6 +236,10 @@ class Connection:
         """Begin a write transaction: wait for the lock now, not at the first write."""
         self.rows("BEGIN IMMEDIATE")
 
+    def release_memory(self) -> None:
+        """Free the page cache."""
+        self.raw.release_memory()
+
     def close(self) -> None:
         """Close the connection."""
         try:
