@@ -92,7 +92,7 @@ def fill(config: Settings, count: int) -> None:
                 for i in range(first, min(first + SESSION, count))
             ]
             memory.capture(f"filled-{first}", said, project="/code/filled")
-        memory.maintenance.embed_waiting()
+        memory.maintenance.embed_waiting(judge=False)
 
 
 def line(rng: random.Random, session: str, text: str = "") -> bytes:

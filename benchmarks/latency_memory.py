@@ -194,7 +194,7 @@ def embed_all(memory: Memory, embedder: WordVectors) -> Figures:
         fed = vectors.update_index(db, memory.sources.vector_index(), number, embedder.dimension)
         feeding = time.process_time() - started
     started = time.process_time() - embedder.spent_s
-    small = memory.maintenance.embed_waiting()
+    small = memory.maintenance.embed_waiting(judge=False)
     spent = time.process_time() - embedder.spent_s - started
     _show("embedded", total, total)
     return {

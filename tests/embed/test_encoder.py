@@ -1,12 +1,13 @@
 """The encoder and its tokenizer."""
 
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer as LibraryTokenizer
 
 from lore.embed.conversion import graph_name
 from lore.embed.encoder import (
@@ -14,6 +15,7 @@ from lore.embed.encoder import (
     AsciiTokenizer,
     Encoder,
     EncoderOptions,
+    Tokenizer,
     WindowTokenizer,
     first_ids,
 )
@@ -75,7 +77,7 @@ def test_nul_bytes_and_lone_surrogates_are_harmless(tokens: WindowTokenizer) -> 
 def test_reading_a_part_gives_the_tokens_of_the_whole(
     tokens: WindowTokenizer, weights: Path, text: str
 ) -> None:
-    whole = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    whole = LibraryTokenizer.from_file(str(weights / "tokenizer.json"))
     whole.no_padding()
     whole.enable_truncation(256)
     assert tokens.windows(text) == [whole.encode(text).ids]
@@ -91,7 +93,7 @@ def test_further_windows_go_on_where_the_last_one_ended(weights: Path) -> None:
 
 @pytest.mark.parametrize("text", ["word " * 2_000_000, "x" * 10_000_000, " " * 10_000_000])
 def test_ten_megabytes_cost_no_more_than_a_page(weights: Path, text: str) -> None:
-    whole = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    whole = LibraryTokenizer.from_file(str(weights / "tokenizer.json"))
     whole.no_truncation()
     whole.no_padding()
     read: list[int] = []
@@ -110,8 +112,8 @@ def plain(weights: Path) -> AsciiTokenizer:
 
 
 @pytest.fixture(scope="module")
-def library(weights: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
+def library(weights: Path) -> LibraryTokenizer:
+    tokenizer = LibraryTokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -122,7 +124,7 @@ _WORDS = st.from_regex(r"[a-zA-Z]{1,12}|[ -~]{1,6}|[\x00-\x7f]{1,3}", fullmatch=
 
 @given(st.lists(_WORDS, max_size=12).map(" ".join))
 def test_ascii_is_tokenized_as_by_the_library(
-    plain: AsciiTokenizer, library: Tokenizer, text: str
+    plain: AsciiTokenizer, library: LibraryTokenizer, text: str
 ) -> None:
     if plain.can_encode(text):
         assert plain.encode(text) == library.encode(text, add_special_tokens=False).ids
@@ -132,7 +134,7 @@ def test_ascii_is_tokenized_as_by_the_library(
     "text", ["z" * 100, "z" * 101, "antidisestablishmentarianism", "ops/deploy.sh --dry-run"]
 )
 def test_long_and_compound_words_are_tokenized_as_by_the_library(
-    plain: AsciiTokenizer, library: Tokenizer, text: str
+    plain: AsciiTokenizer, library: LibraryTokenizer, text: str
 ) -> None:
     assert plain.can_encode(text)
     assert plain.encode(text) == library.encode(text, add_special_tokens=False).ids
@@ -146,10 +148,19 @@ def test_other_texts_are_left_to_the_library(plain: AsciiTokenizer, text: str) -
 def test_the_tokens_of_a_text_are_the_same_before_and_after_the_library_is_loaded(
     weights: Path,
 ) -> None:
-    tokens = WindowTokenizer(weights / "tokenizer.json", 256, 1)
-    first = tokens.windows("How do we deploy?")
-    tokens.windows("naïve")
-    assert tokens.windows("How do we deploy?") == first
+    tokens = Tokenizer(weights / "tokenizer.json")
+    first = tokens.encode("How do we deploy?")
+    tokens.encode("naïve")
+    assert tokens.encode("How do we deploy?") == first
+
+
+def test_models_with_the_same_tokenizer_share_it_while_one_is_loaded(weights: Path) -> None:
+    file = weights / "tokenizer.json"
+    one, other = WindowTokenizer(file, 256, 1), WindowTokenizer(file, 128, 1)
+    assert one._tokenizer is other._tokenizer
+    shared = ref(one._tokenizer)
+    del one
+    assert shared() is other._tokenizer
 
 
 def test_vectors_without_packed_weights_are_the_same_but_for_rounding(

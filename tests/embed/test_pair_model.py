@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lore.embed.models import PAIR_MODEL, verify_weights
-from lore.embed.pair_model import RELATIONS, PairModel, open_pair_model
+from lore.embed.pair_model import IDLE_S, RELATIONS, PairModel, open_pair_model
 from lore.settings import Settings
 
 OLDER = "for the orders database we use Postgres 14, hosted on our own box db1."
@@ -29,6 +29,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> PairModel:
 
 def test_the_shipped_pair_model_is_the_expected_file(tmp_path: Path, weights: Path) -> None:
     verify_weights(weights, PAIR_MODEL, tmp_path)
+
+
+@pytest.mark.parametrize(("setting_s", "idle_s"), [(600.0, IDLE_S), (5.0, 5.0), (0.0, 0.0)])
+def test_the_pair_model_is_unloaded_sooner_than_the_embedder(
+    tmp_path: Path, setting_s: float, idle_s: float
+) -> None:
+    opened = open_pair_model(Settings(home=tmp_path, embed_idle_unload_s=setting_s))
+    if opened is None:
+        pytest.skip("all-MiniLM-L6-v2 is not installed")
+    assert opened.idle_unload_s == idle_s
 
 
 @pytest.mark.parametrize(

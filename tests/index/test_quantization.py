@@ -40,6 +40,19 @@ def test_best_first_is_a_stable_descending_sort(values, k):
     assert scan.best_first(scores, k).tolist() == expected
 
 
+@pytest.mark.parametrize("levels", [2, 50, 1_000_000])
+@pytest.mark.parametrize("k", [1, 240, 2_990])
+def test_best_first_of_many_scores_is_a_stable_descending_sort(levels, k):
+    scores = np.random.default_rng(levels).integers(0, levels, 3_000).astype(np.float32)
+    assert scan.best_first(scores, k).tolist() == np.argsort(-scores, kind="stable")[:k].tolist()
+
+
+def test_the_best_scores_are_found_where_a_sample_misses_them():
+    scores = np.zeros(3_000, np.float32)
+    scores[scan.SAMPLE_STEP + 1 :: scan.SAMPLE_STEP] = 1
+    assert set(scan.best_first(scores, 100).tolist()) <= set(np.flatnonzero(scores).tolist())
+
+
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=4), st.lists(st.integers(0, 9)))
 def test_a_lookup_finds_every_slot_of_a_number(parts, wanted):
     tail: list[int] = parts[-1] if parts else []

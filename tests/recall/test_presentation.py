@@ -113,3 +113,25 @@ def test_words_in_a_tool_call_are_shown(memory: Memory):
     memory.maintenance.embed_waiting()
     [hit] = memory.recall("harbour_retention", limit=1).hits
     assert "harbour_retention = 30 days" in hit.text
+
+
+def count_statements(memory: Memory, limit: int) -> int:
+    """Return how many statements a recall runs."""
+    statements: list[str] = []
+
+    def trace(_cursor: object, sql: str, _values: object) -> bool:
+        statements.append(sql)
+        return True
+
+    with memory.database.read() as db:
+        db.raw.exec_trace = trace
+        hits = memory.recall("harbour", limit=limit, log=False).hits
+        db.raw.exec_trace = None
+    assert len(hits) == limit
+    return len(statements)
+
+
+def test_more_hits_take_no_more_statements(memory: Memory):
+    say(memory, "s", *(f"The harbour has wall {i}, made of {i * 7} stones." for i in range(12)))
+    memory.recall("harbour")
+    assert count_statements(memory, 10) <= count_statements(memory, 3)

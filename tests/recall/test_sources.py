@@ -167,3 +167,13 @@ def test_cache_size_is_limited(memory: Memory):
     with memory.database.read() as db:
         held.of(db, np.array([1, 2, 3]), NONE)
     assert sum(map(len, held._cache.values())) <= 50
+
+
+def test_an_idle_memory_releases_cached_texts(memory: Memory):
+    say(memory, "s", "The harbour opens at dawn.")
+    memory.recall("when does the harbour open?")
+    memory.maintenance.release_memory()
+    assert memory.sources.texts._cache
+    memory.maintenance.release_memory()
+    assert not memory.sources.texts._cache
+    assert memory.recall("when does the harbour open?").hits

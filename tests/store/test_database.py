@@ -4,11 +4,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import apsw
 import pytest
 
 from lore.errors import InvalidInput, NotFound, StoreError, StoreReadOnly
 from lore.store import sqlite
-from lore.store.database import Connection, Database, open_database
+from lore.store.database import Connection, Database, find_meta, open_database, set_meta
 from tests.store.samples import add_fragment, open_at
 from tests.waiting import PATIENCE_S
 
@@ -270,3 +271,33 @@ def test_a_damaged_receipt_is_reported_and_the_next_write_works(database: Databa
     with pytest.raises(StoreError):
         database.submit(lambda _db: 2, key="k").result(timeout=20)
     assert database.submit(lambda _db: 7).result(timeout=20) == 7
+
+
+def test_a_value_is_computed_once_in_a_snapshot(database: Database) -> None:
+    database.write(put_meta("colour", "blue"))
+    with database.read() as db:
+        assert find_meta(db, "colour") == "blue"
+        database.write(lambda db: set_meta(db, "colour", "red"))
+        assert find_meta(db, "colour") == "blue"
+        assert db.once("answer", lambda: 42) == db.once("answer", lambda: 43) == 42
+    with database.read() as db:
+        assert find_meta(db, "colour") == "red"
+        assert db.once("answer", lambda: 43) == 43
+
+
+def test_a_writer_sees_its_own_changes(database: Database) -> None:
+    def change(db: Connection) -> list[str | None]:
+        seen = [find_meta(db, "colour")]
+        set_meta(db, "colour", "red")
+        return [*seen, find_meta(db, "colour")]
+
+    database.write(put_meta("colour", "blue"))
+    assert database.write(change) == ["blue", "red"]
+
+
+def test_the_page_cache_of_a_connection_can_be_freed(database: Database) -> None:
+    with database.read() as db:
+        count(db)
+    used = db.raw.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0]
+    db.release_memory()
+    assert db.raw.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0] < used

@@ -372,3 +372,15 @@ def test_a_few_shared_words_are_no_quotation() -> None:
     assert find_quoting(
         {1: "how do we deploy the site?"}, ["how do we deploy harbor to production"]
     ) == (set())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("“Ship it” — He SAID…", ["ship", "it", "he", "said"]),
+        ("Café Olé — OK", ["cafe", "ole", "ok"]),
+        ("— … “”", []),
+    ],
+)
+def test_signs_beside_words_do_not_change_them(text: str, expected: list[str]) -> None:
+    assert words.split(text) == expected

@@ -10,6 +10,7 @@ import re
 import string
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import numpy as np
 import onnxruntime as ort
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
+    from tokenizers import Tokenizer as LibraryTokenizer
 
     from lore.embed.conversion import Precision
 
@@ -83,44 +84,68 @@ _ASCII_WORD = re.compile(rf"[a-z0-9]+|[{re.escape(string.punctuation)}]")
 _NO_CONTROLS = {code: None for code in (*range(32), 127) if chr(code) not in "\t\n\r"}
 
 
+class Tokenizer:
+    """Tokenizes texts as a tokenizer file says; models with the same file share one."""
+
+    def __init__(self, tokenizer_file: Path) -> None:
+        self._file = tokenizer_file
+        self._ascii: AsciiTokenizer | None = AsciiTokenizer(tokenizer_file)
+        self._library: LibraryTokenizer | None = None
+        self._chars = 0
+        self.first_id = self._ascii.ids["[CLS]"]
+        self.last_id = self._ascii.ids["[SEP]"]
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of a text, without special tokens."""
+        ascii_tokenizer = self._ascii
+        if ascii_tokenizer is not None:
+            self._chars += len(text)
+            if self._chars <= _PYTHON_CHARS and ascii_tokenizer.can_encode(text):
+                return ascii_tokenizer.encode(text)
+        if self._library is None:
+            self._library = _load_tokenizer(self._file)
+            self._ascii = None  # its 30,000 words take 4 MB
+        # A lone surrogate has no UTF-8, and the tokenizer takes nothing else.
+        sound = text.encode("utf-8", "replace").decode()
+        return self._library.encode(sound, add_special_tokens=False).ids
+
+
+_tokenizers: WeakValueDictionary[Path, Tokenizer] = WeakValueDictionary()
+
+
+def open_tokenizer(tokenizer_file: Path) -> Tokenizer:
+    """Return the tokenizer of a file, which is loaded once while a model uses it."""
+    tokenizer = _tokenizers.get(tokenizer_file)
+    if tokenizer is None:
+        tokenizer = _tokenizers[tokenizer_file] = Tokenizer(tokenizer_file)
+    return tokenizer
+
+
 class WindowTokenizer:
     """Tokenizes texts into windows of token ids; the cost does not grow with the text."""
 
     def __init__(self, tokenizer_file: Path, limit_tokens: int, windows: int) -> None:
-        self._file = tokenizer_file
-        self._ascii = AsciiTokenizer(tokenizer_file)
-        self._tokenizer: Tokenizer | None = None
-        self._chars = 0
-        self._first = [self._ascii.ids["[CLS]"]]
-        self._last = [self._ascii.ids["[SEP]"]]
+        self._tokenizer = open_tokenizer(tokenizer_file)
+        self._first = [self._tokenizer.first_id]
+        self._last = [self._tokenizer.last_id]
         self._window = limit_tokens - 2
         self._wanted = self._window * windows
 
     def windows(self, text: str) -> list[list[int]]:
         """Return the windows of a text with their special tokens; an empty text has one."""
-        ids = first_ids(self._encode, text, self._wanted)
+        ids = first_ids(self._tokenizer.encode, text, self._wanted)
         starts = range(0, max(len(ids), 1), self._window)
         return [self._first + ids[at : at + self._window] + self._last for at in starts]
 
-    def _encode(self, text: str) -> list[int]:
-        if self._tokenizer is None:
-            self._chars += len(text)
-            if self._chars <= _PYTHON_CHARS and self._ascii.can_encode(text):
-                return self._ascii.encode(text)
-            self._tokenizer = _load_tokenizer(self._file)
-        # A lone surrogate has no UTF-8, and the tokenizer takes nothing else.
-        sound = text.encode("utf-8", "replace").decode()
-        return self._tokenizer.encode(sound, add_special_tokens=False).ids
 
-
-def _load_tokenizer(tokenizer_file: Path) -> Tokenizer:
+def _load_tokenizer(tokenizer_file: Path) -> LibraryTokenizer:
     try:
-        from tokenizers import Tokenizer
+        from tokenizers import Tokenizer as LibraryTokenizer
     except ImportError as error:
         msg = f"The local embedder cannot be imported: {error}"
         hint = "Install tokenizers anew, or set embed.provider to none."
         raise EmbedderError(msg, hint=hint) from error
-    tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    tokenizer = LibraryTokenizer.from_file(str(tokenizer_file))
     # The file asks for 128 tokens, cut and padded.
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -28,6 +28,10 @@ RELATIONS = ("none", "same", "partly", "replaces")
 SIDE_CHARS = 440
 """Characters of each text that are read: two sides fill the model's 256 tokens."""
 
+IDLE_S = 30.0
+"""Seconds after which the unused model is unloaded: new items are judged in the background, where
+loading it again keeps nobody waiting."""
+
 _HEADS = DATA / "pairs.json"
 _BETWEEN = "[SEP]"
 _SPECIAL = ("[CLS]", "[SEP]", "[PAD]", "[MASK]", "[UNK]")
@@ -36,9 +40,12 @@ _SPECIAL = ("[CLS]", "[SEP]", "[PAD]", "[MASK]", "[UNK]")
 class PairModel:
     """Scores pairs of texts; safe to use from several threads."""
 
-    def __init__(self, encoder: Embedder, heads: dict[str, Any]) -> None:
+    def __init__(
+        self, encoder: Embedder, heads: dict[str, Any], idle_unload_s: float = IDLE_S
+    ) -> None:
         self._encoder = encoder
         self._heads = heads
+        self.idle_unload_s = idle_unload_s
 
     def relations(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Return the probability of each of `RELATIONS` for pairs (older, newer)."""
@@ -91,5 +98,10 @@ def open_pair_model(settings: Settings) -> PairModel | None:
         return None
     heads = json.loads(_HEADS.read_bytes())["heads"]
     # int8 takes half of the time; the heads were measured with it.
-    encoder = LocalEmbedder(PAIR_MODEL, folder, replace(settings, embed_precision="int8"))
-    return PairModel(encoder, heads)
+    own = replace(
+        settings,
+        embed_precision="int8",
+        embed_idle_unload_s=min(IDLE_S, settings.embed_idle_unload_s),
+    )
+    encoder = LocalEmbedder(PAIR_MODEL, folder, own)
+    return PairModel(encoder, heads, own.embed_idle_unload_s)

@@ -119,10 +119,17 @@ class Snapshot:
         return mask
 
     def candidates(self, unit: Float32s, k: int, allowed: Bools) -> Int64s:
-        """Return the allowed slots to score: all if they are few, otherwise the nearest by sign."""
+        """Return the allowed slots to score: all if they are few, otherwise the nearest by sign.
+
+        Signs are of no use where so many slots are wanted that all codes are scanned anyway.
+        """
         rows = int(np.count_nonzero(allowed))
         wanted = candidate_count(k, rows, unit.shape[1])
-        if self.mean is None or rows <= wanted + self.count // SIGNS_PER_GATHER:
+        if (
+            self.mean is None
+            or rows <= wanted + self.count // SIGNS_PER_GATHER
+            or wanted * CODES_PER_GATHER > self.count
+        ):
             return np.flatnonzero(allowed)
         query = sign_planes(*encode(unit), self.mean)[:, 0]
         return nearest_by_sign(self.views.planes, query, allowed, wanted)
@@ -130,13 +137,18 @@ class Snapshot:
     def scores(self, unit: Float32s, slots: Int64s) -> Float32s:
         """Return the int8 cosine of each slot with the query; the slots are in order."""
         code, scale = encode(unit)
-        if len(slots) * CODES_PER_GATHER > self.count:
-            dots = self._scan(code[0])[slots]
-        else:
-            dots = self._gather(code[0], slots)
+        scan = len(slots) * CODES_PER_GATHER > self.count
         # Damaged scales may be anything; such rows rank last and must not raise warnings.
         with np.errstate(all="ignore"):
-            scores: Float32s = dots * self.views.scale[np.divmod(slots, BLOCK_ROWS)] * scale[0]
+            if scan:
+                scores = self._scan(code[0])
+                scores *= self.flat(self.views.scale)
+            else:
+                scores = self._gather(code[0], slots)
+                scores *= self.views.scale[np.divmod(slots, BLOCK_ROWS)]
+            scores *= scale[0]
+        if scan and len(slots) < self.count:
+            scores = scores[slots]
         scores[~np.isfinite(scores)] = -1
         return scores
 

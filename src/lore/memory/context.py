@@ -201,9 +201,13 @@ class MemoryContext:
 
         What they replace is judged in the background: an answer does not wait for it.
         """
-        if self.database.read_only or self.sources.missing:
+        if self.database.read_only:
             return
         try:
+            with self.database.read() as db:
+                has_work = vectors.has_pending(db) and not self.sources.missing
+            if not has_work:
+                return
             self.embed_waiting(judge=False, within_s=_CATCH_UP_S)
         except StoreError:
             return

@@ -95,7 +95,7 @@ class Maintenance(MemoryPart):
 
     def release_memory(self) -> None:
         """Release what an idle memory can get back within milliseconds."""
-        self._context.serving.release_pages()
+        self._context.serving.release_memory()
         self._database.close_idle_readers()
 
     def stats(self) -> Stats:

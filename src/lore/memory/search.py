@@ -125,11 +125,12 @@ class Search(MemoryPart):
             now=now or self._database.now(),
         )
         self._context.catch_up()
-        answer = answering.recall(self._sources, request)
+        with self._database.read():
+            answer = answering.recall(self._sources, request)
+            notice = self._context.notice_now
         if log:
             took_ms = (time.perf_counter() - started) * 1000
             self._sources.log_retrieval("recall", query, [h.id for h in answer.hits], took_ms)
-        notice = self._context.notice_now
         return replace(answer, notice=notice) if notice else answer
 
     def ask(

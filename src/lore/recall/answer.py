@@ -14,7 +14,7 @@ from lore.recall import confidence, presentation, time_spans
 from lore.recall.candidates import Bounds
 from lore.recall.features import FEW
 from lore.recall.hit_selection import Limits, Selection
-from lore.recall.outdated import find_successor, put_successors_first
+from lore.recall.outdated import find_successors, put_successors_first
 from lore.recall.question import Question, check_limit, parse
 from lore.recall.ranking import FEWEST, Ranked, apply_policy, rank, select_relevant
 from lore.recall.sources import Sources
@@ -300,7 +300,8 @@ def fit_standing_instructions(
         near = sources.cosines(query, np.array([one.item_n for one in sizes], np.int64))
         sizes = [sizes[place] for place in np.argsort(-near, kind="stable")]
     fitting = _select_fitting(db, sizes, sources.settings.recall_standing_tokens)
-    ids = items.ids_of(db, [entry.item_n for entry, _ in fitting])
+    item_ns = [entry.item_n for entry, _ in fitting]
+    ids, successors = items.ids_of(db, item_ns), find_successors(db, item_ns)
     hits: dict[str, Hit] = {}
     for entry, size in fitting:
         id_ = ids[entry.item_n]
@@ -318,7 +319,7 @@ def fit_standing_instructions(
             session_id=entry.session_id or "",
             project_id=entry.project_id or "",
             origin=entry.fragment_origin or "user",
-            replaced=find_successor(db, entry.item_n),
+            replaced=successors.get(entry.item_n),
         )
     return tuple(hits.values())
 
@@ -330,18 +331,16 @@ def _select_fitting(
 
     Their texts are loaded page by page: most are too long once the budget is nearly spent.
     """
-
-    def may_fit(one: instructions.InstructionSize) -> bool:
-        return one.chars * tokens.TOKENS_PER_CHAR <= budget + 1
-
-    fitting = []
-    waiting = [one for one in sizes if may_fit(one)]
-    while waiting:
+    fitting: list[tuple[instructions.Instruction, int]] = []
+    rest = sizes
+    while True:
+        most_chars = (budget + 1) / tokens.TOKENS_PER_CHAR
+        waiting = [one for one in rest if one.chars <= most_chars]
+        if not waiting:
+            return fitting
         page, rest = waiting[:_STANDING_PAGE], waiting[_STANDING_PAGE:]
         for entry in instructions.load(db, [one.n for one in page]):
             size = tokens.count(entry.text)
             if size <= budget:
                 budget -= size
                 fitting.append((entry, size))
-        waiting = [one for one in rest if may_fit(one)]
-    return fitting

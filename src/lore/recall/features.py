@@ -18,7 +18,7 @@ from lore.recall.question import Question, exact_names
 from lore.recall.sources import BESIDE_CHARS, Sources, plain
 from lore.recall.time_spans import Span
 from lore.records import Distillation
-from lore.store import candidate_rows, distillations
+from lore.store import distillations
 from lore.store.candidate_rows import CandidateRows
 from lore.store.database import Connection
 from lore.store.keywords import stem
@@ -75,7 +75,6 @@ class Surroundings:
     before_cosine: Floats
     before_that_cosine: Floats
     after_cosine: Floats
-    before_traits: NDArray[np.int64]
     same_speaker_before: NDArray[np.bool_]
     speakers_named: frozenset[str]
 
@@ -93,8 +92,6 @@ def load_surroundings(
         sorted({*rows.before.tolist(), *rows.after.tolist()} - {0, *rows.ns.tolist()}), np.int64
     )
     short |= sources.beginnings.of(db, missing, missing[:0])
-    traits_by_n = candidate_rows.message_traits(db, rows.before[rows.before > 0])
-    before = [traits_by_n.get(n, (0, "")) for n in rows.before.tolist()]
     return Surroundings(
         own=[own[n] for n in rows.ns.tolist()],
         before=[short.get(n, "") for n in rows.before.tolist()],
@@ -102,24 +99,19 @@ def load_surroundings(
         before_cosine=cosines[0],
         before_that_cosine=cosines[1],
         after_cosine=cosines[2],
-        before_traits=np.array([traits for traits, _ in before], np.int64),
-        same_speaker_before=_same_speaker(rows, before),
+        same_speaker_before=_same_speaker(rows),
         speakers_named=frozenset(name.lower() for name in speakers),
     )
 
 
-def _same_speaker(rows: CandidateRows, before: list[tuple[int, str]]) -> NDArray[np.bool_]:
+def _same_speaker(rows: CandidateRows) -> NDArray[np.bool_]:
     """Return where the message before is by the same speaker, or by the same role if unnamed."""
     from_mask = message_features.FROM_USER | message_features.FROM_ASSISTANT
-    return np.array(
-        [
-            speaker == other if speaker or other else (own & from_mask) == (previous & from_mask)
-            for speaker, own, (previous, other) in zip(
-                rows.speakers, rows.traits.tolist(), before, strict=True
-            )
-        ],
-        np.bool_,
-    )
+    same: NDArray[np.bool_] = (rows.traits & from_mask) == (rows.before_traits & from_mask)
+    for place, (speaker, other) in enumerate(zip(rows.speakers, rows.before_speakers, strict=True)):
+        if speaker or other:
+            same[place] = speaker == other
+    return same
 
 
 @lru_cache(maxsize=20_000)
@@ -132,7 +124,7 @@ def needle(word: str) -> str:
     return f" {word} " if len(word) <= 3 else f" {word}"
 
 
-def profile_of(pool: Pool, around: Surroundings) -> str:
+def profile_of(pool: Pool) -> str:
     """Return the kind of conversation the candidates come from: people, chat or agent.
 
     In a chat, every message is a person's or follows one; an agent speaks and uses tools many times
@@ -146,7 +138,7 @@ def profile_of(pool: Pool, around: Surroundings) -> str:
     by_tools = (rows.traits > 0) & ~spoken
     if by_tools.sum() > TOOL_SHARE * messages:
         return "agent"
-    turns = ((rows.traits | around.before_traits) & message_features.FROM_USER) > 0
+    turns = ((rows.traits | rows.before_traits) & message_features.FROM_USER) > 0
     return "chat" if turns[spoken].sum() >= TURN_SHARE * spoken.sum() else "agent"
 
 
@@ -375,14 +367,14 @@ def _traits(question: Question, pool: Pool, around: Surroundings) -> dict[str, F
 
     unnamed = np.array([not speaker for speaker in rows.speakers], float)
     user = has(message_features.FROM_USER) * unnamed
-    after_user = has(message_features.FROM_USER, around.before_traits) * unnamed
+    after_user = has(message_features.FROM_USER, rows.before_traits) * unnamed
     share = max(0.01, float(user.mean())) if len(user) else 1.0
     standing = has(message_features.STANDING)
     spoken = rows.traits & (message_features.FROM_USER | message_features.FROM_ASSISTANT)
     return {
         "opens": ((rows.ordinals == 0) & (rows.sessions > 0)).astype(float),
         "asks": has(message_features.ENDS_IN_QUESTION),
-        "answers": has(message_features.HAS_OPEN_QUESTION, around.before_traits)
+        "answers": has(message_features.HAS_OPEN_QUESTION, rows.before_traits)
         * ~around.same_speaker_before
         * (rows.before > 0),
         "length": np.minimum(np.log1p(0.75 * rows.tokens), LONGEST),

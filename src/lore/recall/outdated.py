@@ -11,7 +11,6 @@ from lore.records import Hit, Replaced
 from lore.store import fragments, items, messages, replacements, sessions
 from lore.store import standing_instructions as instructions
 from lore.store.database import Connection
-from lore.store.replacements import Successor
 from lore.text import message_features, sentences, tokens
 
 WHOLE, IN_PART = 1.0, 0.5
@@ -43,23 +42,32 @@ def find_replaced(db: Connection, hit: Hit) -> Replaced | None:
     n = items.find_number(db, hit.id)
     replaced = find_successor(db, n) if n is not None else None
     if replaced is None and hit.is_outdated:
-        return _find_newer_fragment(db, hit)
+        return find_newer_fragment(db, hit)
     return replaced
 
 
 def find_successor(db: Connection, n: int) -> Replaced | None:
     """Return the statement that replaced an item, or may have."""
-    successor = replacements.successors(db, [n]).get(n)
-    return None if successor is None else _replaced(db, successor)
+    return find_successors(db, [n]).get(n)
 
 
-def _replaced(db: Connection, one: Successor) -> Replaced:
-    id_ = items.ids_of(db, [one.n]).get(one.n, "")
-    text = sentences.one_line(one.text, _SHOWN_CHARS)
-    return Replaced(one.relation, id_, text, clock.from_us(one.at))
+def find_successors(db: Connection, ns: Sequence[int]) -> dict[int, Replaced]:
+    """Return the statements that replaced items, or may have, by the numbers of the items."""
+    successors = replacements.successors(db, ns)
+    ids = items.ids_of(db, [one.n for one in successors.values()])
+    return {
+        n: Replaced(
+            one.relation,
+            ids.get(one.n, ""),
+            sentences.one_line(one.text, _SHOWN_CHARS),
+            clock.from_us(one.at),
+        )
+        for n, one in successors.items()
+    }
 
 
-def _find_newer_fragment(db: Connection, hit: Hit) -> Replaced | None:
+def find_newer_fragment(db: Connection, hit: Hit) -> Replaced | None:
+    """Return the fragment that superseded what was derived from the message of a hit."""
     newer = fragments.find_successor(db, hit.id)
     if newer is None and hit.question_id:
         newer = fragments.find_successor(db, hit.question_id)

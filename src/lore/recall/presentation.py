@@ -14,7 +14,13 @@ from lore.lazy_dataclass import dataclass
 from lore.recall import hit_selection
 from lore.recall.features import EXCERPT_TOKENS, Floats, needle, within
 from lore.recall.hit_selection import Limits, Selection
-from lore.recall.outdated import drop_outdated, find_replaced, outdated_shares
+from lore.recall.outdated import (
+    drop_outdated,
+    find_newer_fragment,
+    find_successor,
+    find_successors,
+    outdated_shares,
+)
 from lore.recall.question import Question
 from lore.recall.sources import Numbers, plain
 from lore.records import (
@@ -25,7 +31,7 @@ from lore.records import (
     Fragment,
     Hit,
     Message,
-    Project,
+    Replaced,
     Session,
     Signal,
 )
@@ -165,21 +171,18 @@ def _hits(
     """
     rows = ranked.pool.rows
     ns = [int(rows.ns[place]) for place in places]
-    records: dict[int, Message | Distillation | Fragment] = {
-        **messages.get_messages(db, ns),
-        **distillations.get_distillations(db, ns),
-        **fragments.by_number(db, ns),
-    }
+    records = _load_records(db, ranked, places)
     session_ns = {int(rows.sessions[place]) for place in places} - {0}
     fragment_ns = [n for n in ns if isinstance(records.get(n), Fragment)]
     context = _HitContext(
         db,
         sessions.get_sessions(db, sorted(session_ns)),
-        project_rows.all_projects(db),
+        project_rows.names_by_id(db),
         options.trusted_only,
-        _Excerpts(db, question, ranked, ns),
+        _Excerpts(db, question, ranked),
         options.among,
         _load_ancestors(db, fragment_ns),
+        dict.fromkeys(ns) | find_successors(db, ns),
     )
     lines = _line_sources(db, [n for n in ns if isinstance(records.get(n), Distillation)])
     for place in places:
@@ -197,9 +200,29 @@ def _hits(
         )
         if n in lines:
             hit = _with_selected_lines(hit, lines[n], question, ranked.pool.rarity, shown)
-        else:
-            hit = replace(hit, replaced=find_replaced(db, hit))
+        elif hit.replaced is None and hit.is_outdated:
+            hit = replace(hit, replaced=find_newer_fragment(db, hit))
         yield place, replace(hit, signals=signals_of(ranked, place)) if options.explain else hit
+
+
+def _load_records(
+    db: Connection, ranked: Ranked, places: Sequence[int]
+) -> dict[int, Message | Distillation | Fragment]:
+    """Return the items behind some candidates by number."""
+    pool = ranked.pool
+    of_messages, of_logs, of_fragments = (
+        [int(pool.ns[place]) for place in places if mask[place]]
+        for mask in (
+            pool.is_type("message"),
+            pool.is_type("distillation"),
+            pool.is_type("fragment"),
+        )
+    )
+    return {
+        **(messages.get_messages(db, of_messages) if of_messages else {}),
+        **(distillations.get_distillations(db, of_logs) if of_logs else {}),
+        **(fragments.by_number(db, of_fragments) if of_fragments else {}),
+    }
 
 
 def _load_ancestors(db: Connection, ns: Sequence[int]) -> dict[int, list[Fragment]]:
@@ -241,14 +264,11 @@ def _with_selected_lines(
 class _Excerpts:
     """Cuts long texts to the passage that fits a question best, by meaning and words."""
 
-    def __init__(
-        self, db: Connection, question: Question, ranked: Ranked, ns: Sequence[int]
-    ) -> None:
+    def __init__(self, db: Connection, question: Question, ranked: Ranked) -> None:
         self._db = db
         self._terms = list(question.terms)
         self._query = ranked.query
         self._embedder_n = ranked.embedder_n
-        self._vectors = self._load(ns)
         self._needles = [needle(term) for term in question.terms]
         self._weights = ranked.pool.word_weights()
 
@@ -257,10 +277,8 @@ class _Excerpts:
         if tokens.count(text) <= EXCERPT_TOKENS:
             return text
         cut = passages.split(spoken)
-        rows = self._vectors.get(n)
-        if rows is None:
-            rows = self._load([n]).get(n)
-        if len(cut) == 1 or rows is None or len(rows) != len(cut) or not self._query.any():
+        rows = self._load(n) if len(cut) > 1 and self._query.any() else None
+        if rows is None or len(rows) != len(cut):
             return tokens.clip_around(text, EXCERPT_TOKENS, self._terms)
         covered = self._covered([spoken[a:b] for a, b in cut])
         best = int(np.argmax(rows @ self._query + WORDS_SHARE * covered))
@@ -273,9 +291,10 @@ class _Excerpts:
         after = "…" if place + len(passage) < len(text) else ""
         return before + tokens.clip_around(passage, EXCERPT_TOKENS, self._terms) + after
 
-    def _load(self, ns: Sequence[int]) -> dict[int, vectors.Matrix]:
-        numbers = np.array(ns, np.int64)
-        return vectors.load_passages(self._db, self._embedder_n, numbers, len(self._query))
+    def _load(self, n: int) -> vectors.Matrix | None:
+        numbers = np.array([n], np.int64)
+        loaded = vectors.load_passages(self._db, self._embedder_n, numbers, len(self._query))
+        return loaded.get(n)
 
     def _covered(self, texts: Sequence[str]) -> Floats:
         levelled = [plain(text) for text in texts]
@@ -291,11 +310,13 @@ class _HitContext:
 
     db: Connection
     sessions: dict[int, Session]
-    projects: dict[int, Project]
+    project_names: dict[str, str]
     trusted_only: bool
     excerpts: _Excerpts
     among: frozenset[int] | None
     ancestors: dict[int, list[Fragment]]
+    successors: dict[int, Replaced | None]
+    """What replaced the items of the page."""
 
     def may_show(self, n: int) -> bool:
         """Return whether an item is within the filters of the question."""
@@ -304,6 +325,12 @@ class _HitContext:
     def is_outdated(self, n: int, session_n: int) -> bool:
         """Return whether something newer replaces a message."""
         return n in outdated_shares(self.db, [n], [session_n])
+
+    def successor_of(self, n: int) -> Replaced | None:
+        """Return the statement that replaced an item, or may have."""
+        if n not in self.successors:
+            self.successors[n] = find_successor(self.db, n)
+        return self.successors[n]
 
     def text_of(self, message: Message) -> str:
         """Return a message's readable text, without parts that nobody said."""
@@ -320,7 +347,7 @@ class _HitContext:
         return [f for f in self.ancestors[n] if not self.trusted_only or f.trust >= UNASKED_TRUST]
 
     def project_name(self, project_id: str | None) -> str:
-        return next((p.name for p in self.projects.values() if p.id == project_id), "")
+        return self.project_names.get(project_id or "", "")
 
     def place_of(self, session_n: int) -> tuple[str, str, str]:
         """Return the title, breadcrumb and project id of a session."""
@@ -363,7 +390,7 @@ def _hit(
         tokens.count(text), " › ".join(crumb for crumb in crumbs if crumb),
         kind=record.kind, depth=record.depth, session_id=record.session_id or "",
         project_id=record.project_id or "", origin=record.origin,
-        sources=record.source_messages,
+        sources=record.source_messages, replaced=context.successor_of(n),
     )  # fmt: skip
 
 
@@ -400,6 +427,7 @@ def _message_hit(
         tokens.count(text) + tokens.count(asked), trail, role=context.voice_of(shown),
         session_id=shown.session_id, project_id=project_id, origin=shown.origin,
         question=asked, question_id=message.id if asked else "",
+        replaced=context.successor_of(shown_n),
     )  # fmt: skip
 
 

@@ -158,7 +158,7 @@ def describe(
 ) -> dict[str, Floats]:
     """Return the features of candidates."""
     around = features.load_surroundings(sources, db, query, pool, speakers)
-    profile = features.profile_of(pool, around)
+    profile = features.profile_of(pool)
     described = features.describe(question, pool, around)
     described |= features.describe_logs(db, question, pool)
     for name in ("people", "agent"):

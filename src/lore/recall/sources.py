@@ -52,6 +52,7 @@ class Texts:
         self._cache: OrderedDict[int, str] = OrderedDict()
         self._chars = 0
         self._epoch = ""
+        self._was_read = False
         self._lock = threading.Lock()
 
     def of(
@@ -64,6 +65,7 @@ class Texts:
             if epoch != self._epoch:
                 self._cache.clear()
                 self._chars, self._epoch = 0, epoch
+            self._was_read = True
             texts = {n: self._cache[n] for n in requested if n in self._cache}
         missing = [n for n in requested if n not in texts]
         if missing:
@@ -72,6 +74,12 @@ class Texts:
             texts |= fresh
             self._add(fresh, set(changing.tolist()))
         return texts
+
+    def release(self) -> None:
+        """Empty the cache unless it was read since the last call."""
+        if not self._was_read:
+            self.clear()
+        self._was_read = False
 
     def clear(self) -> None:
         """Empty the cache: some of its texts may have been forgotten."""
@@ -264,8 +272,10 @@ class Sources:
             entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms)
             self.database.submit(lambda db: candidate_rows.log_retrieval(db, entry), patient=True)
 
-    def release_pages(self) -> None:
-        """Unmap the pages of the vector index if it is idle."""
+    def release_memory(self) -> None:
+        """Empty the caches of texts and unmap the pages of the vector index, if they are idle."""
+        self.texts.release()
+        self.beginnings.release()
         with self._lock:
             if self._index is not None:
                 self._index.release_pages()
@@ -304,9 +314,18 @@ def _rerank(
 ) -> tuple[Numbers, Scores]:
     """Re-rank the first few by their float vectors; drop those that are gone from the store."""
     there = np.array([n for n in ns[:_RESCORED].tolist() if n in exact], np.int64)
-    near = np.array([(exact[n] @ query).max() for n in there.tolist()], np.float32)
+    near = _best_rows(query, [exact[n] for n in there.tolist()])
     order = np.argsort(-near, kind="stable")
     return (
         np.concatenate([there[order], ns[_RESCORED:]]),
         np.concatenate([near[order], scores[_RESCORED:]]),
     )
+
+
+def _best_rows(query: Scores, matrices: Sequence[Scores]) -> Scores:
+    """Return the cosine of the best row of each matrix with a query."""
+    if not matrices:
+        return np.empty(0, np.float32)
+    starts = np.cumsum([0, *(len(rows) for rows in matrices[:-1])])
+    best: Scores = np.maximum.reduceat(np.concatenate(matrices) @ query, starts)
+    return best

@@ -40,10 +40,12 @@ class CandidateRows:
     before: Numbers
     before_that: Numbers
     after: Numbers
+    before_traits: Numbers
     relevance: NDArray[np.float64]
     importance: NDArray[np.float64]
     confidence: NDArray[np.float64]
     speakers: list[str]
+    before_speakers: list[str]
 
 
 def load_candidates(
@@ -63,15 +65,19 @@ def load_candidates(
         trusted = messages.trusted_items(db, [row[0] for row in rows])
         rows = [row for row in rows if row[0] in trusted]
     rows.sort()
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 15
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(CandidateRows.__annotations__)
     try:
-        whole = [np.array(column, np.int64) for column in columns[:11]]
-        fractions = [np.array(column, np.float64) for column in columns[11:14]]
+        whole = [np.array(column, np.int64) for column in columns[:12]]
+        fractions = [np.array(column, np.float64) for column in columns[12:15]]
     except (OverflowError, TypeError, ValueError) as error:
         msg = "The database is damaged: a row contains text instead of a number."
         raise StoreDamaged(msg, hint="Run 'lore doctor' for details.") from error
     columns_by_name: dict[str, Any] = dict(
-        zip(CandidateRows.__annotations__, (*whole, *fractions, list(columns[14])), strict=True)
+        zip(
+            CandidateRows.__annotations__,
+            (*whole, *fractions, *map(list, columns[15:])),
+            strict=True,
+        )
     )
     return CandidateRows(**columns_by_name)
 
@@ -84,31 +90,21 @@ _FRAGMENT, _MESSAGE = type_number("fragment"), type_number("message")
 
 _ROWS = f"""
 SELECT i.n, i.type, coalesce(i.session_n, 0), coalesce(i.project_n, 0), i.created_at, i.tokens,
-    coalesce(m.ordinal, 0), coalesce(m.traits, 0),
-    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
-        AND b.ordinal = m.ordinal - 1), 0),
-    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
-        AND b.ordinal = m.ordinal - 2), 0),
-    coalesce((SELECT b.n FROM messages b WHERE b.session_n = m.session_n
-        AND b.ordinal = m.ordinal + 1), 0),
+    coalesce(m.ordinal, 0), coalesce(m.traits, 0), coalesce(b.n, 0),
+    coalesce((SELECT o.n FROM messages o WHERE o.session_n = m.session_n
+        AND o.ordinal = m.ordinal - 2), 0),
+    coalesce((SELECT o.n FROM messages o WHERE o.session_n = m.session_n
+        AND o.ordinal = m.ordinal + 1), 0),
+    coalesce(b.traits, 0),
     coalesce(f.relevance, 0), coalesce(f.importance, 0), coalesce(f.confidence, 0),
-    coalesce(m.speaker, '')
+    coalesce(m.speaker, ''), coalesce(b.speaker, '')
 FROM items i LEFT JOIN messages m ON m.n = i.n LEFT JOIN fragments f ON f.n = i.n
+    LEFT JOIN messages b ON b.session_n = m.session_n AND b.ordinal = m.ordinal - 1
 WHERE {among("i.n", "ns")}
     AND (i.type <> {_FRAGMENT} OR ({VISIBLE_FRAGMENT}))
     AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)
     AND (:session_n IS NULL OR i.session_n = :session_n)
 """
-
-
-def message_traits(db: Connection, ns: Numbers) -> dict[int, tuple[int, str]]:
-    """Return the traits and the speaker of each message."""
-    if not len(ns):
-        return {}
-    rows = db.rows(
-        f"SELECT n, traits, speaker FROM messages WHERE {among('n', 'ns')}", ns=int_array(ns)
-    )
-    return {n: (traits, speaker) for n, traits, speaker in rows}
 
 
 def searchable_texts(db: Connection, ns: Sequence[int], most_chars: int) -> dict[int, str]:

@@ -118,6 +118,9 @@ _GROUP_WAIT_S = 1.0
 
 _CLOSE_TIMEOUT_S = 30.0
 
+_IDLE_WRITER_S = 10.0
+"""The writer frees its page cache, up to 16 MB, when nothing was written for this long."""
+
 _MAX_IDLE_READERS = 8
 """At most this many idle connections are kept for the next reader."""
 
@@ -164,7 +167,7 @@ class Database:
             return
         connection = self._take_reader()
         try:
-            connection.rows("BEGIN")
+            connection.begin_snapshot()
             self._local.connection = connection
             yield connection
         finally:
@@ -180,8 +183,7 @@ class Database:
 
     def _release_reader(self, connection: Connection) -> None:
         with suppress(StoreError):
-            if connection.in_transaction:
-                connection.rows("COMMIT")
+            connection.end_snapshot()
             with self._lock:
                 if not self._closed and len(self._idle) < _MAX_IDLE_READERS:
                     self._idle.append(connection)
@@ -300,6 +302,8 @@ class Database:
     def _write_loop(self) -> None:
         connection: Connection | None = None
         while True:
+            if connection is not None and not self._wakes_writer.wait(_IDLE_WRITER_S):
+                connection.release_memory()
             group, last = self._next_group()
             if group:
                 try:
@@ -424,7 +428,8 @@ def _close_quietly(connection: Connection | None) -> None:
 
 def find_meta(db: Connection, key: str) -> str | None:
     """Return a value of the table `meta`, or None."""
-    value = db.value("SELECT value FROM meta WHERE key = :key", key=key)
+    sql = "SELECT value FROM meta WHERE key = :key"
+    value = db.once(("meta", key), lambda: db.value(sql, key=key))
     return None if value is None else str(value)
 
 

@@ -211,3 +211,8 @@ def all_projects(db: Connection) -> dict[int, Project]:
     """Return all projects by number."""
     rows = db.rows("SELECT n, id, path, remote, name, created_at FROM projects ORDER BY path")
     return {row[0]: unpack_record(Project, row[1:]) for row in rows}
+
+
+def names_by_id(db: Connection) -> dict[str, str]:
+    """Return the names of all projects by their ids."""
+    return dict(db.once("project names", lambda: db.rows("SELECT id, name FROM projects")))

@@ -339,12 +339,14 @@ def current_sizes(
     db: Connection, project_n: int | None, *, everywhere: bool = False, limit: int = 200
 ) -> list[InstructionSize]:
     """Return the sizes of the instructions that apply to a project, or to any, newest first."""
-    ns = _current(db, project_n, SHOWN, everywhere=everywhere)[:limit]
-    rows = db.rows(
-        f"SELECT n, item_n, length(text) FROM standing WHERE {among('n', 'ns')}", ns=int_array(ns)
-    )
-    by_n = {row[0]: InstructionSize._make(row) for row in rows}
-    return [by_n[n] for n in ns]
+
+    def compute() -> tuple[InstructionSize, ...]:
+        ns = _current(db, project_n, SHOWN, everywhere=everywhere)
+        sql = f"SELECT n, item_n, length(text) FROM standing WHERE {among('n', 'ns')}"
+        by_n = {row[0]: InstructionSize._make(row) for row in db.rows(sql, ns=int_array(ns))}
+        return tuple(by_n[n] for n in ns)
+
+    return list(_computed_once(db, ("sizes", project_n, everywhere), compute)[:limit])
 
 
 def _current(
@@ -410,11 +412,7 @@ _MAX_COMPUTED = 64
 
 def _computed_once(db: Connection, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
     """Return a cached value, computed again once an instruction was added, moved or removed."""
-    state = db.find(
-        "SELECT count(*), max(n), sum(n), sum(n * coalesce(project_n, 0)),"
-        " sum(created_at & 4294967295), (SELECT value FROM meta WHERE key = 'standing_changes')"
-        " FROM standing"
-    )
+    state = db.once("standing", lambda: db.find(_STATE))
     whole_key = (str(db.path), state, *key)
     if whole_key in _computed:
         with suppress(KeyError):  # another thread may clear it meanwhile
@@ -424,6 +422,14 @@ def _computed_once(db: Connection, key: tuple[Any, ...], compute: Callable[[], T
         _computed.clear()
     value = _computed[whole_key] = compute()
     return value
+
+
+_STATE = (
+    "SELECT count(*), max(n), sum(n), sum(n * coalesce(project_n, 0)),"
+    " sum(created_at & 4294967295), (SELECT value FROM meta WHERE key = 'standing_changes')"
+    " FROM standing"
+)
+"""What changes with every instruction that is added, moved, edited or removed."""
 
 
 def _count_change(db: Connection) -> None:
@@ -442,10 +448,10 @@ def has_any_since(db: Connection, at_us: int) -> bool:
 def withdrawn_items(db: Connection, item_ns: Sequence[int]) -> set[int]:
     """Return those of the items all of whose instructions the user withdrew later."""
     own = db.rows(
-        f"SELECT item_n, project_n, digest, text FROM standing WHERE {among('item_n', 'ns')}",
+        f"SELECT item_n, project_n, digest, n FROM standing WHERE {among('item_n', 'ns')}",
         ns=int_array(item_ns),
     )
-    if not _may_be_withdrawn(db, [text for *_, text in own]):
+    if not _may_be_withdrawn(db, [n for *_, n in own]):
         return set()
     # Only the newest of repeated instructions was judged; its result holds for all of them.
     withdrawn = _computed_once(db, ("withdrawn",), lambda: _find_all_withdrawn(db))
@@ -458,19 +464,25 @@ def _find_all_withdrawn(db: Connection) -> frozenset[tuple[int | None, str]]:
     return _compute_outcome(db, _newest(db, None, everywhere=True), everywhere=True).withdrawn
 
 
-def _may_be_withdrawn(db: Connection, rules: Sequence[str]) -> bool:
-    """Return whether a withdrawal has the words of a rule; most memories have few withdrawals."""
-    if not rules:
+def _may_be_withdrawn(db: Connection, ns: Sequence[int]) -> bool:
+    """Return whether a withdrawal has the words of an instruction; most memories have few."""
+    if not ns:
         return False
+    judged = _computed_once(db, ("may be withdrawn",), dict[int, bool])
+    if unknown := [n for n in ns if n not in judged]:
+        withdrawn = _computed_once(db, ("withdrawn words",), lambda: _withdrawn_words(db))
+        sql = f"SELECT n, text FROM standing WHERE {among('n', 'ns')}"
+        for n, rule in db.rows(sql, ns=int_array(unknown)) if withdrawn else ():
+            content = _hashes(instructions.content_words(rule))
+            judged[n] = any(meant <= content for meant in withdrawn)
+    return any(judged.get(n, False) for n in ns)
 
-    def compute() -> list[frozenset[int]]:
-        sentences = db.column("SELECT text FROM standing WHERE withdraws = 1")
-        withdrawals = [one for text in sentences if (one := instructions.find_withdrawal(text))]
-        return [_hashes(instructions.content_words(one.withdrawn)) for one in withdrawals]
 
-    withdrawn = _computed_once(db, ("withdrawn words",), compute)
-    contents = [_hashes(instructions.content_words(rule)) for rule in rules] if withdrawn else []
-    return any(meant <= content for content in contents for meant in withdrawn)
+def _withdrawn_words(db: Connection) -> list[frozenset[int]]:
+    """Return for each withdrawal the words of what it withdraws."""
+    sentences = db.column("SELECT text FROM standing WHERE withdraws = 1")
+    withdrawals = [one for text in sentences if (one := instructions.find_withdrawal(text))]
+    return [_hashes(instructions.content_words(one.withdrawn)) for one in withdrawals]
 
 
 def _hashes(some_words: Iterable[str]) -> frozenset[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -150,6 +151,11 @@ def count_pending(db: Connection, *, following: bool = False) -> int:
     return int(db.value(f"SELECT count(*) FROM {_QUEUES[following]}"))
 
 
+def has_pending(db: Connection) -> bool:
+    """Return whether an item waits for its vector."""
+    return db.find(f"SELECT 1 FROM {_QUEUES[False]} LIMIT 1") is not None
+
+
 def pending_items(db: Connection, *, limit: int, following: bool = False) -> list[PendingItem]:
     """Return items that wait for their vector, newest first: these are searched for soonest."""
     sql = (
@@ -244,7 +250,12 @@ def load_passages(
         dimension=dimension,
         ns=int_array(ns),
     )
-    return {n: unpack_rows(blob, dimension) for n, blob in rows}
+    matrix = unpack_rows(b"".join(blob for _, blob in rows), dimension)
+    size = dimension + SCALE_BYTES
+    ends = accumulate(len(blob) // size for _, blob in rows)
+    return {
+        n: matrix[end - len(blob) // size : end] for (n, blob), end in zip(rows, ends, strict=True)
+    }
 
 
 def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) -> int:

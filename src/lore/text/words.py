@@ -179,7 +179,11 @@ def split(text: str) -> list[str]:
     """Tokenize a text into lower-case words without accents."""
     if text.isascii():
         return _WORD.findall(text.lower())
-    return [word.lower() if word.isascii() else fold(word) for word in _WORD.findall(text)]
+    spelled: list[str] = _WORD.findall(text)
+    joined = "\n".join(spelled)
+    if joined.isascii():  # only signs beside the words are not, such as quotes and dashes
+        return joined.lower().split("\n") if spelled else spelled
+    return [word.lower() if word.isascii() else fold(word) for word in spelled]
 
 
 _ENDINGS = ("ing", "ed", "es", "s")

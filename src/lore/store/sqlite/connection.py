@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import closing
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 import numpy as np
@@ -15,10 +15,12 @@ from lore.errors import InvalidInput, LoreError, StoreBusy, StoreDamaged, StoreE
 from lore.store.files import FULL_DISK, disk_full_error, has_space, make_private, shared_file_system
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 
 def translate_error(error: apsw.Error, path: Path, number: int = 0) -> StoreError:
@@ -133,12 +135,33 @@ _UNSTORABLE = (UnicodeError, OverflowError)
 class Connection:
     """One connection; every method translates SQLite's errors into Lore's."""
 
-    __slots__ = ("path", "raw", "read_only")
+    __slots__ = ("_snapshot", "path", "raw", "read_only")
 
     def __init__(self, raw: apsw.Connection, path: Path, *, read_only: bool) -> None:
         self.raw = raw
         self.path = path
         self.read_only = read_only
+        self._snapshot: dict[Hashable, Any] | None = None
+
+    def begin_snapshot(self) -> None:
+        """Begin a read transaction: until `end_snapshot`, everything read is of one moment."""
+        self.rows("BEGIN")
+        self._snapshot = {}
+
+    def end_snapshot(self) -> None:
+        """End a read transaction, unless SQLite ended it, and forget what `once` computed."""
+        self._snapshot = None
+        if self.in_transaction:
+            self.rows("COMMIT")
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return a value that is computed once in a snapshot, and at each call outside of one."""
+        if self._snapshot is None:
+            return compute()
+        if key not in self._snapshot:
+            self._snapshot[key] = compute()
+        value: T = self._snapshot[key]
+        return value
 
     def rows(self, sql: str, /, **params: Any) -> list[Row]:
         """Run a statement and return all its rows."""
@@ -212,6 +235,10 @@ class Connection:
     def begin_write(self) -> None:
         """Begin a write transaction: wait for the lock now, not at the first write."""
         self.rows("BEGIN IMMEDIATE")
+
+    def release_memory(self) -> None:
+        """Free the page cache."""
+        self.raw.release_memory()
 
     def close(self) -> None:
         """Close the connection."""
