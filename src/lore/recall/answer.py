@@ -133,7 +133,7 @@ def recall(sources: Sources, request: Request) -> Answer:
 OWN_SHARE = 0.4
 """Share of an answer for the session that asks. Asked in a memory of a whole project, 111 questions
 about a long session have their evidence in 92 % of the answers (78 % without a share), 120 about
-other sessions in 90 % (93 %)."""
+other sessions in 90 % (93 %). It was chosen on 95 of these questions, of one of two projects."""
 
 OWN_FIRST = 0.6
 """Hits of the session that asks alternate with the others if it answers at least this many times as
