@@ -438,3 +438,28 @@ def test_a_message_beside_a_hit_passes_the_filters_too(memory: Memory):
 def test_an_unknown_kind_is_refused(memory: Memory):
     with pytest.raises(InvalidInput, match="not a kind of item"):
         memory.recall("lamp", kind="thing")
+
+
+def test_the_session_that_asks_is_not_displaced_by_others(memory: Memory):
+    hidden = (
+        "The spare key of the crane lock, by the way, hangs behind the tide table in the harbor"
+        " office, and nobody but the mate knows it."
+    )
+    ids = say(memory, "own", "hello", hidden)
+    for n in range(6):
+        crowd = (f"crane lock key {n} {place}" for place in range(40))
+        say(memory, f"other {n}", *crowd, at=NOON + timedelta(hours=n))
+    question = "where is the crane lock key?"
+    assert ids[1] not in [hit.id for hit in memory.recall(question)]
+    answer = memory.recall(question, session="own", why_not=ids[1:])
+    assert ids[1] in [hit.id for hit in answer]
+    assert [fate.verdict for fate in answer.fates] == ["shown as hit 1"]
+
+
+def test_the_session_that_asks_leaves_room_for_others(memory: Memory):
+    say(memory, "own", *(f"the crane lock key {n} is lost" for n in range(60)))
+    [id_] = say(memory, "other", "The crane lock key hangs behind the tide table.")
+    answer = memory.recall("where does the crane lock key hang?", session="own")
+    assert id_ in [hit.id for hit in answer.hits[:2]]
+    assert len({hit.id for hit in answer}) == len(answer) <= 15
+    assert sum(hit.tokens for hit in answer) <= 1_500

@@ -252,3 +252,14 @@ def test_read_stays_within_client_limit(memory: Memory):
     assert tokens.count(text) <= MAX_TOKENS
     assert "read fewer at a time" in text
     assert [item.id for item in data.items] == ids
+
+
+def test_a_long_session_is_searched_first_when_it_asks(memory: Memory):
+    say(memory, "a", "The heron server listens on port 1.", "Noted.")
+    long = "The heron server of this session listens on port 2."
+    say(memory, "long", long, *(f"line {n} " + "word " * 400 for n in range(60)))
+    _, data = recall(memory, "heron server port", Caller(session="long"))
+    assert data.hits[0].text == long
+    assert memory.sessions.is_long("long")
+    assert not memory.sessions.is_long("a")
+    assert not memory.sessions.is_long("unknown")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from lore.budget.ledger import Ledger
     from lore.digest.replacement import ReplacementFinder
+    from lore.embed.pair_model import PairModel
 
 
 log = logging.getLogger("lore.memory")
@@ -73,6 +74,8 @@ class MemoryContext:
     ledger_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     finder: ReplacementFinder | None = field(default=None, repr=False)
     judge_failed: bool = False
+    pair_model: PairModel | None = field(default=None, repr=False)
+    pair_model_failed: bool = False
     gateway_stats: GatewayStats = field(default_factory=GatewayStats, repr=False)
 
     @property
@@ -182,6 +185,28 @@ class MemoryContext:
             )
         return self.finder
 
+    def open_pair_model(self) -> PairModel | None:
+        """Return the model that reads two texts together, or None; opened on the first call."""
+        from lore.embed.pair_model import open_pair_model
+
+        with self.sources_lock:
+            if self.pair_model is None and not self.pair_model_failed:
+                try:
+                    self.pair_model = open_pair_model(self.settings)
+                except (EmbedderError, OSError) as error:
+                    self._log_pair_model(error)
+                self.pair_model_failed = self.pair_model is None
+            return self.pair_model
+
+    def give_up_pair_model(self, error: Exception) -> None:
+        """Do without the pair model until the process ends."""
+        with self.sources_lock:
+            self._log_pair_model(error)
+            self.pair_model, self.pair_model_failed = None, True
+
+    def _log_pair_model(self, error: Exception) -> None:
+        log.warning("pair model unusable, ranks decide", extra={"error": type(error).__name__})
+
     def _embed_again(
         self, within_s: float | None, progress: embedding_queue.Progress | None
     ) -> int:
@@ -271,6 +296,8 @@ class MemoryContext:
             self.ledger.close()
         self.serving.close()
         self.embedders.close()
+        if self.pair_model is not None:
+            self.pair_model.close()
         self.database.close()
         if self.ledger is not None:
             self.ledger.close_journal()

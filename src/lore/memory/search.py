@@ -8,13 +8,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from lore.errors import BudgetSpent, InvalidInput, ProviderError, StoreError
+from lore.errors import BudgetSpent, EmbedderError, InvalidInput, ProviderError, StoreError
 from lore.llm.summarizer import uses_chat
 from lore.memory.context import MemoryPart
 from lore.recall import answer as answering
 from lore.recall import cited_answer, item_details, search
 from lore.recall.answer import Request
+from lore.recall.cited_answer import Material
 from lore.recall.item_details import Direction
+from lore.recall.quotations import READ_HITS
 from lore.recall.search import SearchRequest
 from lore.records import (
     ITEM_TYPES,
@@ -40,6 +42,10 @@ from lore.validation import Count, Whole, validate_methods
 if TYPE_CHECKING:
     from lore.llm.chat_summarizer import ChatSummarizer
     from lore.memory.facade import Memory
+
+
+_READ_TOKENS = 100_000
+"""No limit of what is read to answer: hits are excerpts of some 220 tokens."""
 
 
 @validate_methods
@@ -139,37 +145,52 @@ class Search(MemoryPart):
         """Answer a question with citations; say so if nothing in memory answers it.
 
         The chat of the settings writes the answer; without one the best passages are quoted. The
-        ranking is always the learned one, because its scores decide what is quoted.
+        ranking is always the learned one. A model then reads the best hits with the question, if
+        it is at hand, and says which of them answer.
         """
         answer = self.recall(
             question,
             scope="session" if session else "all",
             session=session,
             project=project,
+            limit=READ_HITS,
+            budget_tokens=_READ_TOKENS,
             recipe="learned",
             log=log,
         )
-        hits = answer.hits
-        sentences, writer, problem = self._write_sentences(answer, hits)
+        material = self._select_material(answer)
+        sentences, writer, problem = self._write_sentences(answer.question, material)
         with self._database.read() as db:
-            result = cited_answer.compose(db, answer, hits, sentences)
+            result = cited_answer.compose(db, answer.question, material, sentences)
         notice = " ".join(filter(None, (self._context.notice_now, problem)))
         return replace(result, notice=notice, written_by=writer)
 
+    def _select_material(self, answer: Answer) -> Material:
+        """Return what an answer is made of, chosen by the pair model or by rank alone."""
+        budget = self._settings.recall_budget_tokens
+        reader = self._context.open_pair_model()
+        if reader is not None:
+            try:
+                with self._database.read() as db:
+                    return cited_answer.select_by_reading(db, reader, answer, budget)
+            except (EmbedderError, OSError) as error:
+                self._context.give_up_pair_model(error)
+        return cited_answer.select_by_rank(answer, budget)
+
     def _write_sentences(
-        self, answer: Answer, hits: Sequence[Hit]
+        self, question: str, material: Material
     ) -> tuple[Sequence[CitedSentence] | None, str, str]:
         """Return the sentences of a chat, its name, and why there are none.
 
         None instead of sentences means that the passages are to be quoted.
         """
-        chat = self._find_chat() if answer.relevant else None
+        chat = self._find_chat() if material.strength != "none" else None
         if chat is None:
             return None, "offline", ""
         try:
             sentences = [
                 replace(sentence, text=self._redactor.redact(sentence.text))
-                for sentence in chat.answer(answer.question, hits)
+                for sentence in chat.answer(question, material.hits)
             ]
         except (ProviderError, BudgetSpent, StoreError) as error:
             return None, "offline", f"{error} The answer is quoted from memory instead."

@@ -63,6 +63,10 @@ an agent's transcript is read every half minute, and a person thinks for minutes
 Progress = Callable[[int, int], None]
 """Called with the bytes read and the total."""
 
+LONG_SESSION_TOKENS = 20_000
+"""A longer session is searched first when it asks: the gateway shortens prompts from here on, and
+agents compact what does not fit into their window."""
+
 
 @validate_methods
 class Sessions(MemoryPart):
@@ -226,6 +230,15 @@ class Sessions(MemoryPart):
         except NotFound:
             return False
         return True
+
+    def is_long(self, session: str) -> bool:
+        """Return whether a session is longer than what an agent may still see of it."""
+        try:
+            with self._database.read() as db:
+                n = sessions.get_session_number(db, self._redactor.redact(session))
+                return sessions.count_tokens(db, n) > LONG_SESSION_TOKENS
+        except NotFound:
+            return False
 
     def find_live_session(self, folder: str) -> Session | None:
         """Return the latest live session in a folder's project, or None."""

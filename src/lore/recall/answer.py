@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from itertools import zip_longest
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from lore.lazy_dataclass import dataclass
 from lore.recall import confidence, presentation, time_spans
 from lore.recall.candidates import Bounds
 from lore.recall.features import FEW
-from lore.recall.hit_selection import Limits, Selection
+from lore.recall.hit_selection import Limits, Selection, describe_shown
 from lore.recall.outdated import find_successors, put_successors_first
 from lore.recall.question import Question, check_limit, parse
 from lore.recall.ranking import FEWEST, Ranked, apply_policy, rank, select_relevant
@@ -85,6 +87,9 @@ def recall(sources: Sources, request: Request) -> Answer:
     question = parse(request.query, request.now)
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
+        own = _Found()
+        if session_n is not None and bounds.session_n is None:
+            own = _find_own(sources, db, question, request, bounds, session_n)
         ranked = rank(sources, db, question, bounds, request.recipe)
         ranked = apply_policy(db, ranked, question, session_n, request.now)
         order = select_relevant(ranked)
@@ -92,13 +97,17 @@ def recall(sources: Sources, request: Request) -> Answer:
             request.limit, request.budget_tokens, FEWEST, request.trusted_only, LOG_SHARE
         )
         selection = presentation.present(
-            db, question, ranked, order, limits=limits, explain=request.explain, among=bounds.ns
-        )
-        hits = selection.hits
+            db, question, ranked, _without(db, ranked, order, own.hits),
+            limits=_room_beside(own.hits, limits), explain=request.explain, among=bounds.ns,
+        )  # fmt: skip
+        likely, relevant = _judge(sources, question, ranked, order[:_HITS_JUDGED])
+        is_first = own.confidence >= OWN_FIRST * likely
+        hits = _merge(own.hits, selection.hits, alternate=is_first)
         if bounds.ns is None and "message" in bounds.types:
             hits = put_successors_first(
                 db, hits, most_hits=limits.hits, most_tokens=limits.tokens, fewest=limits.fewest
             )
+        selection = replace(selection, reasons=selection.reasons | describe_shown(hits))
         fates = tuple(_fate(db, id_, ranked, order, selection) for id_ in request.why_not)
         standing_hits: tuple[Hit, ...] = ()
         if request.scope != "knowledge":
@@ -108,7 +117,7 @@ def recall(sources: Sources, request: Request) -> Answer:
             standing_hits = fit_standing_instructions(
                 sources, question, instructions.current_sizes(db, project_n), db
             )
-    likely, relevant = _judge(sources, question, ranked, order[:_HITS_JUDGED])
+    likely, relevant = max(likely, own.confidence), relevant or own.relevant
     return Answer(
         question=question.text,
         hits=hits,
@@ -119,6 +128,83 @@ def recall(sources: Sources, request: Request) -> Answer:
         relevant=bool(hits) and relevant,
         confidence=likely if hits else 0.0,
     )
+
+
+OWN_SHARE = 0.4
+"""Share of an answer for the session that asks. Asked in a memory of a whole project, 111 questions
+about a long session have their evidence in 92 % of the answers (78 % without a share), 120 about
+other sessions in 90 % (93 %). It was chosen on 95 of these questions, of one of two projects."""
+
+OWN_FIRST = 0.6
+"""Hits of the session that asks alternate with the others if it answers at least this many times as
+likely as the whole memory; else they come last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the session that asks says about a question."""
+
+    hits: tuple[Hit, ...] = ()
+    confidence: float = 0.0
+    relevant: bool = False
+
+
+def _find_own(
+    sources: Sources,
+    db: Connection,
+    question: Question,
+    request: Request,
+    bounds: Bounds,
+    session_n: int,
+) -> _Found:
+    """Return the best hits of the session that asks, as many as its share of the answer has room.
+
+    They are ranked among themselves: beside those of all sessions they look too much alike.
+    """
+    limit = int(OWN_SHARE * request.limit)
+    if not limit or "message" not in bounds.types:
+        return _Found()
+    own_bounds = replace(bounds, session_n=session_n)
+    ranked = rank(sources, db, question, own_bounds, request.recipe)
+    ranked = apply_policy(db, ranked, question, None, request.now)
+    order = select_relevant(ranked)
+    likely, relevant = _judge(sources, question, ranked, order[:_HITS_JUDGED])
+    if not relevant:
+        return _Found()
+    tokens_ = int(OWN_SHARE * request.budget_tokens)
+    limits = Limits(limit, tokens_, 1, request.trusted_only, LOG_SHARE)
+    selection = presentation.present(
+        db, question, ranked, order, limits=limits, explain=request.explain, among=bounds.ns
+    )
+    return _Found(selection.hits, likely, relevant)
+
+
+def _without(db: Connection, ranked: Ranked, order: np.ndarray, hits: Sequence[Hit]) -> np.ndarray:
+    """Return candidates without those that some hits already show."""
+    if not hits:
+        return order
+    ids = {id_ for hit in hits for id_ in (hit.id, hit.question_id, *hit.same) if id_}
+    shown = [n for id_ in ids if (n := items.find_number(db, id_)) is not None]
+    return order[~np.isin(ranked.pool.ns[order], shown)]
+
+
+def _room_beside(hits: Sequence[Hit], limits: Limits) -> Limits:
+    """Return what is left of the limits beside some hits."""
+    spent = sum(hit.tokens for hit in hits)
+    fewest = max(0, limits.fewest - len(hits))
+    return replace(
+        limits, hits=limits.hits - len(hits), tokens=max(1, limits.tokens - spent), fewest=fewest
+    )
+
+
+def _merge(own: Sequence[Hit], others: Sequence[Hit], *, alternate: bool) -> tuple[Hit, ...]:
+    """Return two lists as one without duplicates: in turn, or the others first."""
+    pairs = zip_longest(own, others) if alternate else [(*others, *own)]
+    hits = (hit for pair in pairs for hit in pair if hit is not None)
+    unique: dict[str, Hit] = {}
+    for hit in hits:
+        unique.setdefault(hit.id, hit)
+    return tuple(unique.values())
 
 
 def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:

@@ -109,13 +109,7 @@ class _HitSelector:
         rank = {place: number for number, place in enumerate(order)}
         best = sorted(range(len(self._hits)), key=lambda i: rank[self._places[i]])
         hits = tuple(self._hits[i] for i in best)
-        shown = {
-            id_: f"shown as hit {number}"
-            for number, hit in enumerate(hits, 1)
-            for id_ in (hit.id, hit.question_id)
-            if id_
-        }
-        return Selection(hits, self._reasons | shown)
+        return Selection(hits, self._reasons | describe_shown(hits))
 
     def _add(self, place: int, hit: Hit, most_tokens: int) -> bool:
         """Judge a candidate; return False where it exceeds the token budget."""
@@ -156,6 +150,16 @@ class _HitSelector:
         """Record why a hit is not shown, for its message and for the question it answers."""
         for id_ in filter(None, (hit.id, hit.question_id)):
             self._reasons[id_] = reason
+
+
+def describe_shown(hits: Sequence[Hit]) -> dict[str, str]:
+    """Return for each message that hits show, or whose answer they are, as which hit."""
+    return {
+        id_: f"shown as hit {number}"
+        for number, hit in enumerate(hits, 1)
+        for id_ in (hit.id, hit.question_id)
+        if id_
+    }
 
 
 def _find_duplicate(bag: frozenset[str], bags: Sequence[frozenset[str]]) -> int | None:

@@ -123,6 +123,17 @@ class RecallTrace:
     signals: tuple[Signal, ...] = ()
 
 
+STRONG, LIKELY = 0.75, 0.4
+"""Probabilities from which an answer is called strong or likely."""
+
+
+def strength_of(probability: float) -> Strength:
+    """Return the probability of an answer in a word."""
+    if probability >= STRONG:
+        return "strong"
+    return "likely" if probability >= LIKELY else "weak"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a recall; hits that are not `relevant` are only the nearest.
@@ -143,11 +154,7 @@ class Answer:
     @property
     def strength(self) -> Strength:
         """Return the confidence in a word."""
-        if not self.relevant:
-            return "none"
-        if self.confidence >= 0.75:
-            return "strong"
-        return "likely" if self.confidence >= 0.4 else "weak"
+        return strength_of(self.confidence) if self.relevant else "none"
 
     def __iter__(self) -> Iterator[Hit]:
         """Iterate over the hits, best first."""

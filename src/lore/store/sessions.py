@@ -156,6 +156,15 @@ def get_sessions(db: Connection, ns: Sequence[int]) -> dict[int, Session]:
     return {row[0]: unpack_record(Session, row[1:]) for row in db.rows(sql, ns=int_array(ns))}
 
 
+def count_tokens(db: Connection, n: int) -> int:
+    """Return the number of tokens of all messages of a session."""
+    sql = (
+        "SELECT coalesce(sum(i.tokens), 0) FROM items i JOIN messages m ON m.n = i.n"
+        " WHERE m.session_n = :n"
+    )
+    return int(db.value(sql, n=n))
+
+
 def titles_by_id(db: Connection, ids: Collection[str]) -> dict[str, str]:
     """Return the titles of the sessions with these ids."""
     sql = "SELECT title FROM sessions WHERE id = :id"

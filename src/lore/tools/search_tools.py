@@ -346,9 +346,13 @@ def _find_whole(memory: Memory, ids: list[str], caller: Caller) -> Outcome | Non
 
 
 def _session(memory: Memory, scope: Scope, caller: Caller) -> str:
-    """Return the caller's session if the scope needs it."""
+    """Return the caller's session if the scope needs it, or if it is searched first.
+
+    Only a long session is: the agent still sees all of a short one.
+    """
     if scope != "session":
-        return ""
+        is_first = caller.session and memory.sessions.is_long(caller.session)
+        return caller.session if is_first else ""
     session = find_session(memory, caller)
     if not session:
         msg = "Nothing is known of your session yet."
