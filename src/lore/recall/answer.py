@@ -282,6 +282,7 @@ def describe_instructions(
             type="fragment" if one.fragment_origin else "message",
             project_id=one.project_id or "",
             session_id=one.session_id or "",
+            replaced=find_successor(db, one.item_n),
         )
         for one in listed
     ]

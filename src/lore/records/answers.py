@@ -383,6 +383,7 @@ class StandingInstruction:
     type: ItemType = "message"
     project_id: str = ""
     session_id: str = ""
+    replaced: Replaced | None = None
 
 
 @dataclass(frozen=True, slots=True)
