@@ -25,7 +25,16 @@ from lore.embed.pair_model import PairModel
 from lore.errors import EmbedderError
 from lore.memory import Memory
 from lore.recall import session_start
-from lore.records import Hit, NewMessage, Origin, Part, Role
+from lore.records import (
+    Hit,
+    NewMessage,
+    Origin,
+    Part,
+    Replaced,
+    Role,
+    SessionBriefing,
+    StandingInstruction,
+)
 from lore.settings import Settings
 from lore.store import dialogue_state, graph, items, project_rows, replacements
 from lore.store.database import Connection
@@ -473,3 +482,183 @@ def test_rules_find_withdrawals_and_named_replacements() -> None:
     ]
     verdicts = [one.verdict for one in judge.judge(pairs)]
     assert verdicts == ["replaces", "replaces", "none"]
+
+
+def capture_turns(
+    shop: Shop, name: str, day: int, *turns: tuple[Role, Part], minutes: int = 1
+) -> list[str]:
+    """Capture a session of messages with one part each, and embed and judge them."""
+    at = NOON + timedelta(days=day)
+    new = [
+        NewMessage(role, (part,), at + timedelta(minutes=minutes * place))
+        for place, (role, part) in enumerate(turns)
+    ]
+    ids = shop.memory.capture(name, new, project=SHOP)
+    shop.memory.maintenance.embed_waiting()
+    return ids
+
+
+def links_of(shop: Shop, id_: str) -> list[Replacement]:
+    """Return the links of an older item."""
+    n = shop.number_of(id_)
+    with shop.memory.database.read() as db:
+        return replacements.links_of(db, [n]).get(n, [])
+
+
+def say_text(text: str) -> Part:
+    """Return a part of spoken text."""
+    return Part("text", text)
+
+
+def test_a_short_reply_is_read_with_the_question_that_it_answers(shop: Shop) -> None:
+    shop.judge.replaced = [("Mondays", "Wednesday")]
+    (older,) = shop.say("the sprint starts on Mondays", day=1)
+    capture_turns(
+        shop, "reply", 30,
+        ("assistant", say_text("On which weekday does the sprint start?")),
+        ("user", say_text("Wednesday")),
+    )  # fmt: skip
+    (link,) = links_of(shop, older)
+    assert link.newer_text == "On which weekday does the sprint start? Wednesday"
+
+
+EDIT = Part("tool_call", "db.toml: - pool_size = 20 + pool_size = 60", "Edit", call_id="1")
+POOL = "we run with a pool of 20 connections"
+
+
+def test_an_edit_of_a_value_puts_what_a_person_said_in_doubt(shop: Shop) -> None:
+    (older,) = shop.say(POOL, day=1)
+    ids = capture_turns(
+        shop, "edit", 30,
+        ("user", say_text("the load test fails, please repair the pool")),
+        ("assistant", EDIT),
+        ("tool", Part("tool_result", "db.toml updated", call_id="1")),
+        ("assistant", say_text("The load test passes with the larger pool now.")),
+    )  # fmt: skip
+    (link,) = links_of(shop, older)
+    assert (link.relation, link.newer_text) == ("may_replace", "db.toml: pool_size = 60")
+    assert link.newer_n == shop.number_of(ids[1])
+    hits = shop.ask("How large is the pool of connections?")
+    assert [hit.id for hit in hits[:2]] == [ids[1], older]
+    assert "pool_size = 60" in hits[0].text
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        (("tool", Part("tool_result", "Error: no such file", call_id="1", failed=True)),),
+        (("assistant", Part("tool_call", '{"command": "git checkout db.toml"}', "Bash")),),
+        (
+            (
+                "assistant",
+                Part("tool_call", "db.toml: - pool_size = 60 + pool_size = 20", "Edit"),
+            ),
+        ),
+    ],
+    ids=["failed", "discarded", "taken back"],
+)
+def test_an_edit_that_did_not_last_replaces_nothing(
+    shop: Shop, turns: tuple[tuple[Role, Part], ...]
+) -> None:
+    (older,) = shop.say(POOL, day=1)
+    capture_turns(
+        shop, "edit", 30,
+        ("user", say_text("try a larger pool")),
+        ("assistant", EDIT),
+        *turns,
+        ("assistant", say_text("It did not help, the pool is what it was.")),
+    )  # fmt: skip
+    assert links_of(shop, older) == []
+
+
+def test_a_value_that_is_said_again_may_replace_the_one_between(shop: Shop) -> None:
+    shop.judge.replaced = [("use npm", "use bun")]
+    shop.say("we use npm for packages", day=1)
+    (between,) = shop.say("we use bun for packages", day=10)
+    (last,) = shop.say("we are back to npm for packages", day=20)
+    (link,) = links_of(shop, between)
+    assert (link.relation, link.newer_n) == ("may_replace", shop.number_of(last))
+
+
+def test_a_neighbour_with_less_in_common_is_only_doubtful(shop: Shop) -> None:
+    shop.judge.replaced = [("runs at", "runs at 25")]
+    (own,) = shop.say("the accelerometer runs at 100 Hz", day=1)
+    (neighbour,) = shop.say("the gyroscope runs at 200 Hz", day=2)
+    shop.say("the accelerometer runs at 25 Hz", day=30)
+    assert "replaces" in [link.relation for link in links_of(shop, own)]
+    assert [link.relation for link in links_of(shop, neighbour)] == ["may_replace"]
+
+
+def test_an_answer_nearer_to_the_newer_statement_hides_no_statement_of_a_person(
+    shop: Shop,
+) -> None:
+    shop.judge.replaced = [("10.0.4.12", "10.0.9.40")]
+    ids = capture_turns(
+        shop, "old", 1,
+        ("user", say_text("staging is the old rented box in the cellar, 10.0.4.12")),
+        ("assistant", say_text("the address of staging in the ssh config is 10.0.4.12")),
+    )  # fmt: skip
+    shop.say("the address of staging in the ssh config is 10.0.9.40", day=30)
+    assert [link.relation for link in links_of(shop, ids[0])] != []
+
+
+def test_one_sentence_of_a_long_message_in_prose_replaces_something(shop: Shop) -> None:
+    (older,) = shop.say(OLD, day=1)
+    filler = [f"Number {place} on my list can wait until August." for place in range(9)]
+    shop.say(" ".join([*filler[:5], "The orders database runs on Postgres 16 now.", *filler[5:]]),
+             day=30)  # fmt: skip
+    assert [link.relation for link in links_of(shop, older)] == ["replaces"]
+    pasted = "\n".join(f"- {line}" for line in [*filler, "the orders database runs on Postgres 16"])
+    shop.say(OLD.replace("orders", "returns"), day=31)
+    judged = len(shop.judge.judged)
+    shop.say(pasted, day=40)
+    assert len(shop.judge.judged) == judged
+
+
+def test_the_same_words_again_are_no_pair(shop: Shop) -> None:
+    shop.say("commit this now", day=1)
+    shop.say("commit this now", day=30)
+    assert shop.judge.judged == []
+
+
+def test_what_is_dated_far_ahead_counts_as_said_when_it_was_captured(shop: Shop) -> None:
+    (ahead,) = shop.say(OLD, day=4000)
+    with shop.memory.database.read() as db:
+        place = replacements.place_of(db, shop.number_of(ahead))
+    assert place.at == int((NOON + timedelta(days=100)).timestamp() * 1_000_000)
+
+
+def test_a_suggested_rule_that_may_be_replaced_says_so_at_a_session_start() -> None:
+    newer = Replaced("may_replace", "b" * 8, "put them into src/views", NOON)
+    rule = StandingInstruction("a" * 8, 1, "put views here", "suggested", NOON, replaced=newer)
+    short = {rule.id: rule.id}
+    text = prompt_text.format_session_start(
+        SessionBriefing(suggested=(rule,)), short, budget_tokens=500
+    ).text
+    assert f"put views here | {newer.label} by > put them into src/views" in text
+
+
+def test_a_topic_that_may_be_replaced_begins_with_the_newer_text_and_has_both_dates(
+    shop: Shop,
+) -> None:
+    shop.judge.certainty = 0.5
+    older = shop.memory.store(OLD, project=SHOP)
+    shop.memory.maintenance.embed_waiting()
+    newer = shop.memory.store(NEW, project=SHOP)
+    shop.memory.maintenance.embed_waiting()
+    text = shop.memory.prompts.begin_session("new", project=SHOP).text
+    assert links_of(shop, older)[0].newer_n == shop.number_of(newer)
+    assert f"> {NEW} (" in text
+    assert text.index(NEW) < text.index(OLD)
+
+
+def test_a_proposal_is_neither_on_the_page_nor_a_topic(shop: Shop) -> None:
+    proposal = "Kemal suggests LoRaWAN for the sensor nodes"
+    shop.memory.store(proposal, project=SHOP)
+    shop.memory.store(OLD, project=SHOP)
+    page = shop.memory.knowledge.plan_share(SHOP, Path("absent/.lore.md")).text
+    start = shop.memory.prompts.begin_session("new", project=SHOP).text
+    assert proposal not in page
+    assert proposal not in start
+    assert OLD in page
+    assert OLD in start

@@ -7,7 +7,6 @@ from lore.capture.message_capture import Conversation, capture
 from lore.records import NewMessage, Part
 from lore.store import distillations, items, keywords, sessions
 from lore.store.sqlite import Connection
-from tests.fakes import NOON as CLOCK_NOON
 from tests.store.samples import NOON, add_messages, new_distillation, new_session, numbered_id
 
 
@@ -69,7 +68,7 @@ def test_a_distillation_is_archived_and_unarchived(db: Connection) -> None:
 
 def said(database, session: str, count: int = 1) -> int:
     new = [
-        NewMessage("user", (Part("text", f"hello {n}"),), CLOCK_NOON + timedelta(seconds=n))
+        NewMessage("user", (Part("text", f"hello {n}"),), NOON + timedelta(seconds=n))
         for n in range(count)
     ]
     capture(database, Conversation(session), new)
@@ -86,7 +85,7 @@ def test_a_session_without_a_mark_was_not_curated(database):
 def test_a_curation_mark_never_goes_back(database):
     n = said(database, "s")
     for ordinal in (5, 3):
-        database.write(lambda db, to=ordinal: distillations.mark_curated(db, n, to, now=CLOCK_NOON))
+        database.write(lambda db, to=ordinal: distillations.mark_curated(db, n, to, now=NOON))
     with database.read() as db:
         assert distillations.curated_up_to(db, n) == 5
 
@@ -96,7 +95,7 @@ def test_sessions_are_due_by_the_time_of_their_last_message(database):
     with database.read() as db:
         ids = [sessions.get_session(db, n).id for n in (second, first)]
         found = distillations.sessions_to_curate(
-            db, idle_since=CLOCK_NOON + timedelta(minutes=5), turns=9
+            db, idle_since=NOON + timedelta(minutes=5), turns=9
         )
     assert found == ids
 
@@ -105,15 +104,13 @@ def test_a_session_is_due_only_when_idle_or_long(database):
     said(database, "s", 3)
     with database.read() as db:
         assert (
-            distillations.sessions_to_curate(
-                db, idle_since=CLOCK_NOON - timedelta(minutes=5), turns=3
-            )
+            distillations.sessions_to_curate(db, idle_since=NOON - timedelta(minutes=5), turns=3)
             == []
         )
         assert (
             len(
                 distillations.sessions_to_curate(
-                    db, idle_since=CLOCK_NOON - timedelta(minutes=5), turns=2
+                    db, idle_since=NOON - timedelta(minutes=5), turns=2
                 )
             )
             == 1

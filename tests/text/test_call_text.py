@@ -12,9 +12,11 @@ from lore.records import Part
 from lore.text import message_features
 from lore.text.call_text import (
     MESSAGE_CHARS,
+    ValueChange,
     bare_command,
     classify_result,
     error_line,
+    find_value_changes,
     format_call,
     is_error_message,
     is_lore_tool,
@@ -299,3 +301,28 @@ def test_an_error_message_is_recognized(line: str):
 @pytest.mark.parametrize("line", CODE)
 def test_code_and_prose_about_errors_are_no_error_message(line: str):
     assert not is_error_message(line)
+def test_an_edit_of_a_value_is_found_in_edits_patches_and_commands():
+    edit = json.dumps({
+        "file_path": "db.toml",
+        "old_string": "[db]\npool_size = 20",
+        "new_string": "[db]\npool_size = 60",
+    })
+    patch = "*** Begin Patch\n*** Update File: db.toml\n-pool_size = 20\n+pool_size = 60\n"
+    expected = [ValueChange("db.toml", "pool_size = 20", "pool_size = 60")]
+    assert find_value_changes("Edit", edit) == expected
+    assert find_value_changes("apply_patch", patch) == expected
+    assert find_value_changes("Bash", "sed -i s/WORKERS=4/WORKERS=16/ .env") == [
+        ValueChange("", "WORKERS=4", "WORKERS=16")
+    ]
+    scale = "kubectl scale deploy/mailer --replicas=6"
+    assert find_value_changes("Bash", scale) == [ValueChange("", "replicas", scale)]
+
+
+def test_an_edit_of_code_changes_no_value():
+    edit = json.dumps({
+        "file_path": "a.py",
+        "old_string": "def load():\n    return 1",
+        "new_string": "def load(path):\n    return read(path, strict=True)",
+    })
+    assert find_value_changes("Edit", edit) == []
+    assert find_value_changes("Bash", "grep --max-count=3 pool db.toml") == []

@@ -183,3 +183,10 @@ def test_the_spans_are_the_whole_session_in_order(said):
     for text in said:
         talk.user(text)
     assert [message for span in split_tasks(talk.messages) for message in span] == talk.messages
+
+
+def test_a_placeholder_in_a_goal_stays_and_a_tag_goes():
+    assert find_goal(["name every branch feature/<ticket>, please"])[0] == (
+        "name every branch feature/<ticket>, please"
+    )
+    assert "<note>" not in find_goal(["<note>repair the login</note> of the shop"])[0]

@@ -499,7 +499,7 @@ def _add_message(db: Connection, line: Line, now: datetime) -> bool:
         db,
         session_n,
         [prepare(new, id=line["id"])],
-        now=now,
+        now=max(now, new.created_at),  # an export is restored as it is, with its dates
         ordinal=line["ordinal"],
         channel=CHANNELS[line["channel"]],
     )

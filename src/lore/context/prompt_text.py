@@ -82,7 +82,7 @@ ITEM_TOKENS = 170
 _TITLE_TOKENS, _GOAL_TOKENS, _STANDING_TOKENS, _FIX_TOKENS = 16, 40, 60, 60
 """Enough of each to judge whether it is relevant: a name, a sentence, and twice two sentences."""
 
-_ROOT_TOKENS = 32
+_ROOT_TOKENS = 48
 """Enough for a sentence that names an old and a new value: cut before the new one it misleads."""
 
 _GROUPS = {
@@ -257,7 +257,7 @@ def _add_section(
 def _format_instruction(hit: Hit | StandingInstruction, short: Mapping[str, str]) -> str:
     """Format an instruction with its date: of two on one matter, the newer one applies."""
     text = one_line(hit.text, _STANDING_TOKENS)
-    newer = hit.replaced if isinstance(hit, Hit) else None
+    newer = hit.replaced
     note = f" | {newer.label} by > {one_line(newer.by, _GOAL_TOKENS)}" if newer else ""
     return f"[{short[hit.id]}] {hit.created_at:%Y-%m-%d} > {text}{note}"
 

@@ -25,6 +25,7 @@ from lore.store import fragments, hard_delete, native_rows, project_rows, replac
 from lore.store.database import Connection
 from lore.text import hidden_text, sentences, words
 from lore.text.shared_page import SECTIONS
+from lore.text.statements import is_proposal
 
 MIN_CONFIDENCE = 0.5
 """Less certain knowledge is not given to an agent, as on a project's page."""
@@ -194,6 +195,7 @@ def _knowledge_for(db: Connection, agent: str, project: str) -> list[Fragment]:
         if fragment.kind in SECTIONS
         and fragment.id not in disputed
         and _REDACTION_MARK not in fragment.content
+        and not is_proposal(fragment.content)
         and not hidden_text.find_hidden(fragment.content)
         and _normalize(fragment.content) not in had
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from lore.embed.pair_model import PairModel, open_pair_model
@@ -32,7 +32,9 @@ CHANGES: tuple[Verdict, ...] = ("partly", "replaces")
 class Claim(NamedTuple):
     """One sentence of an item that states something, with the sentence before it.
 
-    `at` is its time in microseconds, `statements` the number of claims of its item.
+    `at` is its time in microseconds, `statements` the number of claims of its item. `asked` is the
+    question that a short reply answers, or the request whose outcome an assistant reports, `was`
+    the line that an assistant's edit of a value took away.
     """
 
     n: int
@@ -42,12 +44,24 @@ class Claim(NamedTuple):
     at: int
     session: str = ""
     statements: int = 1
+    asked: str = ""
+    was: str = ""
+
+    @property
+    def stated(self) -> str:
+        """Return the sentence with the question or request that it answers."""
+        return f"{self.asked} {self.text}" if self.asked else self.text
+
+    @property
+    def subject(self) -> str:
+        """Return the text whose vector tells the subject: a short reply needs its question."""
+        return self.stated if self.trust >= TRUST["user"] else self.text
 
     @property
     def whole(self) -> str:
         """Return the sentence with the one before it, if it points back to that."""
         needs = self.before and not statements.stands_alone(self.text)
-        return f"{self.before} {self.text}" if needs else self.text
+        return f"{self.before} {self.text}" if needs else self.stated
 
 
 class Pair(NamedTuple):
@@ -106,16 +120,32 @@ class ModelJudge:
         """Return a judgement of each pair; what only the rules see is doubtful."""
         if self._model is None:
             return RuleJudge().judge(pairs)
+        readings = [(place, text) for place, pair in enumerate(pairs) for text in _readings(pair)]
         try:
-            chances = self._model.relations([(one.older.text, one.newer.whole) for one in pairs])
+            chances = self._model.relations([
+                (pairs[place].older.stated, text) for place, text in readings
+            ])
         except (EmbedderError, OSError) as error:
             _log_broken_model(error)
             self._model = None
             return RuleJudge().judge(pairs)
+        by_pair: list[list[Judgement]] = [[] for _ in pairs]
+        for (place, _), row in zip(readings, chances.tolist(), strict=True):
+            by_pair[place].append(_judge_by_chances(*row))
         return [
-            max(_judge_by_chances(*row), _as_doubt(_judge_by_rules(pair)), key=_strength)
-            for pair, row in zip(pairs, chances.tolist(), strict=True)
+            max(*judgements, _as_doubt(_judge_by_rules(pair)), key=_strength)
+            for pair, judgements in zip(pairs, by_pair, strict=True)
         ]
+
+
+def _readings(pair: Pair) -> Iterator[str]:
+    """Yield the newer claim as the model reads it: an assistant's report also without the request.
+
+    A request may name the subject that the report leaves out, or distract from what it says.
+    """
+    yield pair.newer.whole
+    if pair.newer.asked and pair.newer.trust < TRUST["user"]:
+        yield pair.newer.text
 
 
 def _log_broken_model(error: Exception) -> None:
@@ -154,8 +184,23 @@ def is_worth_judging(pair: Pair) -> bool:
 def can_replace(claim: Claim) -> bool:
     """Return whether a claim can replace another: a person's, or a change that is reported."""
     return is_settled(claim.text) and (
-        claim.trust >= TRUST["user"] or bool(_re.change.search(claim.text))
+        claim.trust >= TRUST["user"]
+        or bool(claim.was or claim.asked or _re.change.search(claim.text))
     )
+
+
+def names_former(pair: Pair) -> bool:
+    """Return whether an older claim names what an edit or a command set, with another value."""
+    older, was, now = (_parts(text) for text in (pair.older.text, pair.newer.was, pair.newer.text))
+    if was - now:
+        return bool(older & (was - now)) and bool(older & was & now)
+    numbers = {part for part in older if part[0].isdigit()}
+    return bool(older & was) and bool(older & now - was) and bool(numbers) and not numbers & now
+
+
+def _parts(text: str) -> frozenset[str]:
+    """Return the words of a text and the parts of its identifiers, in lower case."""
+    return frozenset(part.lower() for part in _re.identifier_part.findall(text))
 
 
 def reverses(pair: Pair) -> bool:

@@ -38,7 +38,7 @@ from lore.store.database import Connection, Database
 from lore.store.fragments import NewFragment
 from lore.store.history import Attribution, UndoSnapshot, Wording
 from lore.store.project_rows import SharedRow
-from lore.text import entities, hidden_text, sentences, shared_page
+from lore.text import entities, hidden_text, sentences, shared_page, statements
 from lore.text.shared_page import SECTIONS, Entry, Page, canonical
 
 MIN_CONFIDENCE = 0.5
@@ -63,7 +63,11 @@ def plan_page(db: Connection, project: str, page: Page | None) -> SharedPage:
     ns = replacements.holding(db, ns)
     by_number = fragments.by_number(db, [n for n in ns if n not in left_out])
     entries = {n: _entry(names.get(n, by_number[n].id), by_number[n]) for n in ns if n in by_number}
-    entries = {n: entry for n, entry in entries.items() if _REDACTION_MARK not in entry.text}
+    entries = {
+        n: entry
+        for n, entry in entries.items()
+        if _REDACTION_MARK not in entry.text and not statements.is_proposal(entry.text)
+    }
     there = {entry.id: entry for entry in page.entries}
     entry_ids = {entry.id for entry in entries.values()}
     return SharedPage(

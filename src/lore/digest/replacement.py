@@ -8,7 +8,6 @@ replaced, what is doubtful as `may_replace`. A less trusted origin replaces noth
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore import clock
+from lore.digest.claims import add_turn, load_claims
 from lore.digest.drafts import NearestSearch
 from lore.digest.pair_judge import (
     CHANGES,
@@ -28,8 +28,8 @@ from lore.digest.pair_judge import (
     can_replace,
     is_readable,
     is_rule,
-    is_statement,
     is_worth_judging,
+    names_former,
     reverses,
     specific_words,
 )
@@ -41,26 +41,23 @@ from lore.records import (
     UNASKED_TRUST,
     Decision,
     DoubtfulPair,
-    Fragment,
-    Message,
     StatedText,
 )
 from lore.store import fragments, items, messages, replacements, vectors
 from lore.store.database import Connection, Database
 from lore.store.replacements import Relation, Replacement
-from lore.text import entities, message_features, statements, words
-from lore.text.instructions import typed_text
-from lore.text.message_features import part_origin
+from lore.text import entities, words
 
 log = logging.getLogger("lore.digest.replacement")
 
 BATCH = 4
 """Items of one transaction: half a second of work. A kill loses it, and they are judged again."""
 
-NEAREST, MOST_PAIRS, MOST_PAIRS_OF_ITEM = 24, 5, 10
-"""Items that are compared, and pairs that are judged for a statement and for all of an item."""
+NEAREST, MOST_PAIRS, MOST_PAIRS_OF_ITEM, MOST_PAIRS_OF_CLAIM = 24, 5, 10, 2
+"""Items that are compared, pairs that are judged for a statement, and for all of an item: so many,
+or so many for each of its statements."""
 
-ITEM_FLOOR, FLOOR = 0.2, 0.25
+ITEM_FLOOR, FLOOR = 0.05, 0.1
 """Items, and statements, less similar than this are about different things. (Replaced ones of
 `stale-open.jsonl` have 0.28 to 0.95, unrelated ones of the same project mostly less than 0.2.)"""
 
@@ -75,6 +72,9 @@ model says."""
 NEAR_BEST = 0.75
 """What replaces something replaces the statement it is nearest to, and those nearly as near."""
 
+IMPOSSIBLE = 0.05
+"""Probability below which another value alone makes no doubtful pair: tasks name other things."""
+
 SURE_SAME = 0.9
 """Probability from which two statements say the same."""
 
@@ -83,19 +83,11 @@ SURE_CORRECTION = 0.97
 and seldom take back one a few minutes later. (All of these are chosen on `stale.jsonl` and
 `stale-open.jsonl`.)"""
 
-SHORTEST, LONGEST = 8, 400
-MOST_SENTENCES, MOST_ANSWER_SENTENCES, READ_CHARS = 8, 3, 2_000
-"""A person's message of more sentences is a document that they pasted; an assistant's is a report,
-which says too much beside what holds. (Of six recorded sessions, reports made nine of ten links,
-nearly all of them wrong.)"""
-
 MOST_DOUBTFUL = 200
 _SEVERAL = 100
 """Statements of an episode: it is never replaced as a whole."""
 
 _CACHED_VECTORS = 2_000
-_QUOTED_SHARE = 0.5
-_QUOTE = re.compile(r"[\"“„«][^\"“”„«»\n]{8,}[\"”»]")
 
 Vector = NDArray[np.float32]
 
@@ -157,20 +149,17 @@ class ReplacementFinder:
             for pair in self._pairs(db, n)
         }
         judged = list(pairs.values())
-        nearest: dict[tuple[int, str], float] = {}
-        for pair in judged:
-            key = (pair.newer.n, pair.newer.text)
-            nearest[key] = max(nearest.get(key, 0.0), pair.cosine)
-        for pair, judgement in zip(judged, self._judge.judge(judged), strict=True):
-            share = pair.cosine / nearest[pair.newer.n, pair.newer.text]
-            relation = relation_of(pair, judgement, is_nearest=share >= NEAR_BEST)
-            if relation is None:
-                continue
+        judgements = self._judge.judge(judged)
+        for pair, judgement, relation in _relate(judged, judgements):
             link = _link(pair, relation, certainty_of(pair, judgement))
             links[link.older_n, link.older_text, link.newer_n] = link
+        for pair, judgement in zip(judged, judgements, strict=True):
+            for link in _links_of_return(db, pair, judgement):
+                links.setdefault((link.older_n, link.older_text, link.newer_n), link)
         for link in list(links.values()):
             for one in (*_links_of_echoes(db, link), *_links_of_successors(db, link)):
-                links.setdefault((one.older_n, one.older_text, one.newer_n), one)
+                key = one.older_n, one.older_text, one.newer_n
+                links[key] = max(links.get(key, one), one, key=_clearness)
         direct = list(links.values())
         derived = [one for link in direct for one in _links_of_fragments(db, link)]
         return [*direct, *derived, *self._links_of_new_fragments(db, ns)]
@@ -180,19 +169,25 @@ class ReplacementFinder:
 
         A pair is judged once: with its newer item, or with the older one if that came late.
         """
-        own = self._by_item(db, [n]).get(n, ())
+        own = add_turn(db, n, self._by_item(db, [n]).get(n, ()))
         pairs: list[Pair] = []
         for late in (False, True):
             claims = [one for one in own if late or can_replace(one)]
-            near = self._near_items(db, n, late=late) if claims else []
+            near = self._near_items(db, n, claims, late=late) if claims else []
             others = [one for stated in self._by_item(db, near).values() for one in stated]
             if others:
                 rows = zip(claims, self._embed(claims), strict=True)
                 pairs += [p for claim, row in rows for p in self._nearest_pairs(claim, row, others)]
-        return sorted(pairs, key=lambda pair: -pair.cosine)[:MOST_PAIRS_OF_ITEM]
+        most = max(MOST_PAIRS_OF_ITEM, MOST_PAIRS_OF_CLAIM * len(own))
+        return sorted(pairs, key=lambda pair: -pair.cosine)[:most]
 
-    def _near_items(self, db: Connection, n: int, *, late: bool) -> list[int]:
-        """Return the nearest items of the project: older ones, or newer ones judged before."""
+    def _near_items(
+        self, db: Connection, n: int, claims: Sequence[Claim], *, late: bool
+    ) -> list[int]:
+        """Return the nearest items of the project: older ones, or newer ones judged before.
+
+        The vector of an item does not know the question that it answers, nor its turn's edits.
+        """
         place = replacements.place_of(db, n)
         vectors_of = self._load_vectors(db, [n]).get(n)
         if vectors_of is None:
@@ -205,8 +200,10 @@ class ReplacementFinder:
         )
         if late and not replacements.has_newer(db, place):
             return []
+        beside = [one for one in claims if one.was or one.subject != one.text]
+        rows = [*vectors_of, *(self._embed(beside) if beside else ())]
         nearest: dict[int, None] = {}
-        for vector in vectors_of:
+        for vector in rows:
             ns, cosines = self._nearest(vector, NEAREST, where=where)
             near = zip(ns.tolist(), cosines.tolist(), strict=True)
             nearest |= dict.fromkeys(m for m, cosine in near if m != n and cosine >= ITEM_FLOOR)
@@ -223,6 +220,8 @@ class ReplacementFinder:
             for other in others
             if other.statements == 1 or telling & _telling_words(other.text)
             if is_worth_judging(pair := _in_order(claim, other))
+            if words.split(claim.stated) != words.split(other.stated)
+            if not pair.newer.was or names_former(pair)
         ]
         if not chosen:
             return
@@ -238,10 +237,10 @@ class ReplacementFinder:
     def _by_item(self, db: Connection, ns: Sequence[int]) -> dict[int, tuple[Claim, ...]]:
         """Return the claims of items; the vector of an item with one claim is that of the claim."""
         by_item = load_claims(db, ns)
-        single = [n for n, claims in by_item.items() if len(claims) == 1]
+        single = [n for n, claims in by_item.items() if len(claims) == 1 and not claims[0].asked]
         for n, rows in self._load_vectors(db, single).items():
             if len(rows) == 1:
-                self._vectors.setdefault(by_item[n][0].text, rows[0])
+                self._vectors.setdefault(by_item[n][0].subject, rows[0])
         return by_item
 
     def _load_vectors(self, db: Connection, ns: Sequence[int]) -> dict[int, Vector]:
@@ -251,7 +250,7 @@ class ReplacementFinder:
 
     def _embed(self, claims: Sequence[Claim]) -> Vector:
         """Return the vectors of claims, from the cache where they are known."""
-        texts = [claim.text for claim in claims]
+        texts = [claim.subject for claim in claims]
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if missing:
             rows = self.embedder.embed(missing)
@@ -321,6 +320,45 @@ def _derived_links(db: Connection, link: Replacement) -> list[Replacement]:
     return [*echoes, *(one for each in (link, *echoes) for one in _links_of_fragments(db, each))]
 
 
+def _relate(
+    pairs: Sequence[Pair], judgements: Sequence[Judgement]
+) -> Iterator[tuple[Pair, Judgement, Relation]]:
+    """Yield the pairs that are linked, with their relation.
+
+    What replaces something replaces the statement that it is nearest to, of people and of
+    assistants. Of two that it may replace, one that it has less in common with is doubtful: the
+    other is about the same thing, this one perhaps about its neighbour.
+    """
+    nearest: dict[tuple[int, str, int], float] = {}
+    for pair in pairs:
+        nearest[_side(pair)] = max(nearest.get(_side(pair), 0.0), pair.cosine)
+    related = [
+        (pair, judgement, relation)
+        for pair, judgement in zip(pairs, judgements, strict=True)
+        if (
+            relation := relation_of(
+                pair, judgement, is_nearest=pair.cosine >= NEAR_BEST * nearest[_side(pair)]
+            )
+        )
+    ]
+    certain = [pair for pair, _, relation in related if relation == "replaces"]
+    for pair, judgement, relation in related:
+        rivals = (one for one in certain if _side(one) == _side(pair) and one is not pair)
+        is_neighbour = any(
+            one.cosine > pair.cosine and _shared_words(one) > _shared_words(pair) for one in rivals
+        )
+        yield pair, judgement, "may_replace" if is_neighbour else relation
+
+
+def _side(pair: Pair) -> tuple[int, str, int]:
+    """Return the newer claim of a pair, and who said the older one."""
+    return pair.newer.n, pair.newer.text, pair.older.trust
+
+
+def _shared_words(pair: Pair) -> frozenset[str]:
+    return _telling_words(pair.older.text) & _telling_words(pair.newer.whole)
+
+
 def _in_order(one: Claim, other: Claim) -> Pair:
     older, newer = sorted((one, other), key=lambda claim: (claim.at, claim.n))
     return Pair(older, newer)
@@ -332,6 +370,8 @@ def relation_of(pair: Pair, judgement: Judgement, *, is_nearest: bool = True) ->
     What a less trusted origin says about a person's word is never certain, nor what is said about
     something that is less near than another statement.
     """
+    if pair.newer.was:
+        return "may_replace"
     if pair.newer.trust < UNASKED_TRUST or not is_nearest:
         return None
     if _is_certain(pair, judgement):
@@ -359,6 +399,8 @@ def _is_doubtful(pair: Pair, judgement: Judgement) -> bool:
     if not _is_of_people(pair) or pair.cosine < SAME_SUBJECT:
         return False
     is_same = judgement.verdict == "same" and judgement.certainty >= SURE_SAME
+    if judgement.verdict in CHANGES and judgement.certainty < IMPOSSIBLE:
+        return False
     older, newer = specific_words(pair.older.text), specific_words(pair.newer.text)
     is_alike = pair.cosine >= (ALIKE if is_rule(pair.older.text) else NEARLY_SAME)
     is_other = is_alike and entities.sets_conflict(older, newer)
@@ -390,6 +432,11 @@ def _link(pair: Pair, relation: Relation, certainty: float) -> Replacement:
     )  # fmt: skip
 
 
+def _clearness(link: Replacement) -> int:
+    """Return how clear a relation is: what repeats a replaced statement is replaced with it."""
+    return ("may_replace", "partly", "replaces").index(link.relation)
+
+
 def _links_of_echoes(db: Connection, link: Replacement) -> Iterator[Replacement]:
     """Yield links for an assistant's answer that repeats a statement that was replaced."""
     for reply_n, claims in _reply_claims(db, link.older_n).items():
@@ -417,6 +464,20 @@ def _links_of_successors(db: Connection, link: Replacement) -> Iterator[Replacem
             )
 
 
+def _links_of_return(db: Connection, pair: Pair, judgement: Judgement) -> Iterator[Replacement]:
+    """Yield doubtful links from what replaced a statement to a newer one that says it again."""
+    is_same = judgement.verdict == "same" and judgement.certainty >= SURE_SAME
+    if not (is_same or (reverses(pair) and _shared_words(pair))):
+        return
+    for link in replacements.links_of(db, [pair.older.n]).get(pair.older.n, ()):
+        is_between = pair.older.at < link.at < pair.newer.at and link.newer_n != pair.newer.n
+        if is_between and link.older_text == pair.older.text:
+            yield Replacement(
+                link.newer_n, link.newer_text, pair.newer.n, pair.newer.whole, "may_replace",
+                link.certainty, pair.newer.at,
+            )  # fmt: skip
+
+
 def _links_of_fragments(db: Connection, link: Replacement) -> Iterator[Replacement]:
     """Yield links for the fragments that were made of a replaced sentence."""
     place = replacements.place_of(db, link.older_n)
@@ -433,60 +494,6 @@ def _links_of_episode(n: int, content: str, links: Sequence[Replacement]) -> Ite
     for link in links:
         if " ".join(words.split(link.older_text)) in plain:
             yield link._replace(older_n=n, statements=_SEVERAL)
-
-
-def load_claims(db: Connection, ns: Sequence[int]) -> dict[int, tuple[Claim, ...]]:
-    """Return the claims of messages, and of fragments that no message is the source of."""
-    by_item = {
-        n: tuple(_message_claims(n, one)) for n, one in messages.get_messages(db, ns).items()
-    }
-    for n, one in fragments.by_number(db, ns).items():
-        if not one.source_messages and one.kind != "episode" and not one.superseded_by:
-            by_item[n] = tuple(_fragment_claims(n, one))
-    return by_item
-
-
-def _message_claims(n: int, message: Message) -> Iterator[Claim]:
-    if message.role == "user":
-        text, trust = typed_text(message), TRUST["user"]
-    elif message.role == "assistant" and message.origin == "assistant":
-        # A part in which an assistant repeats a page or a tool is not its own word.
-        own = (part for part in message.parts if part_origin(part, "assistant") == "assistant")
-        text, trust = message_features.spoken_text(own), TRUST["assistant"]
-    else:
-        return
-    stem = Claim(n, "", "", trust, clock.to_us(message.created_at), message.session_id)
-    yield from _split(stem, text, typed=message.role == "user")
-
-
-def _fragment_claims(n: int, fragment: Fragment) -> Iterator[Claim]:
-    at = clock.to_us(fragment.created_at)
-    stem = Claim(n, "", "", fragment.trust, at, fragment.session_id or "")
-    yield from _split(stem, fragment.content, typed=False)
-
-
-def _split(stem: Claim, text: str, *, typed: bool) -> list[Claim]:
-    if len(text) > READ_CHARS:
-        return []
-    split = statements.split_statements(text, by_line=typed)
-    stated = [
-        one
-        for one in split
-        if SHORTEST <= len(one.text) <= LONGEST
-        and is_statement(one.text)
-        and not (typed and _quotes_another(one.text))
-    ]
-    if len(split) > (MOST_SENTENCES if typed else MOST_ANSWER_SENTENCES):
-        return []
-    return [
-        stem._replace(text=one.text, before=one.before, statements=len(stated)) for one in stated
-    ]
-
-
-def _quotes_another(text: str) -> bool:
-    """Return whether a person's sentence mostly quotes what someone else said or wrote."""
-    quoted = sum(len(match.group()) for match in _QUOTE.finditer(text))
-    return quoted > _QUOTED_SHARE * len(text)
 
 
 def _reply_claims(db: Connection, n: int) -> dict[int, tuple[Claim, ...]]:

@@ -357,7 +357,8 @@ def describe_instructions(
     db: Connection, listed: Sequence[instructions.Instruction]
 ) -> list[StandingInstruction]:
     """Return stored instructions as records."""
-    ids = items.ids_of(db, [one.item_n for one in listed])
+    item_ns = [one.item_n for one in listed]
+    ids, successors = items.ids_of(db, item_ns), find_successors(db, item_ns)
     return [
         StandingInstruction(
             id=ids[one.item_n],
@@ -368,6 +369,7 @@ def describe_instructions(
             type="fragment" if one.fragment_origin else "message",
             project_id=one.project_id or "",
             session_id=one.session_id or "",
+            replaced=successors.get(one.item_n),
         )
         for one in listed
     ]

@@ -121,7 +121,10 @@ def _successor_hit(db: Connection, id_: str, older: Hit) -> Hit | None:
     message = messages.get_messages(db, [n]).get(n)
     if message is None:
         return None
-    text = tokens.clip(message_features.spoken_text(message.parts), EXCERPT_TOKENS)
+    own_words = message_features.spoken_text(message.parts)
+    text = tokens.clip(
+        own_words or message_features.readable_text(message.parts, brief=True), EXCERPT_TOKENS
+    )
     title = sessions.titles_by_id(db, {message.session_id}).get(message.session_id, "")
     return Hit(
         id_, "message", text, title, older.score, why, message.created_at, tokens.count(text),

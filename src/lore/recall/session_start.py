@@ -22,8 +22,10 @@ from lore.store import (
 )
 from lore.store import standing_instructions as instructions
 from lore.store.database import Connection
+from lore.store.replacements import Successor
 from lore.text import episodes as stories
-from lore.text import goals, message_features, words
+from lore.text import goals, message_features, sentences, words
+from lore.text.statements import is_proposal
 
 MOST_PAST, MOST_ROOTS = 4, 10
 MOST_SUGGESTED = 2
@@ -35,6 +37,8 @@ _SESSIONS_READ = 40
 _SHORT = 60
 """A session of this many messages is not small talk."""
 
+
+_NEWER_CHARS = 80
 
 _FEW_REQUESTS = 2
 """A session that asks memory, and at most once for something else, is not worth showing."""
@@ -77,6 +81,7 @@ def _recent_sessions(
             if (
                 past
                 and goal not in by_goal
+                and not is_proposal(past.goal)
                 and not (_is_small_talk(db, n) or _is_outdated(db, n, past))
             ):
                 by_goal[goal] = past
@@ -154,16 +159,27 @@ def _trusted_roots(
     own = native_rows.notes_of_agent(db, ns, agent)
     ns = [n for n in ns if n not in own]
     by_n = fragments.by_number(db, ns)
-    current = set(replacements.holding(db, ns))
+    replaced = replacements.successors(db, ns)
     roots = [
-        (by_n[n].id, by_n[n].summary or by_n[n].content)
+        (by_n[n].id, _topic(by_n[n], replaced.get(n)))
         for n in ns
         if n in by_n
-        and n in current
+        and (n not in replaced or replaced[n].relation == "may_replace")
         and by_n[n].trust >= UNASKED_TRUST
         and by_n[n].kind != "episode"
+        and not is_proposal(by_n[n].content)
     ]
     return tuple(roots[:MOST_ROOTS])
+
+
+def _topic(fragment: Fragment, newer: Successor | None) -> str:
+    """Return the title of a fragment; what may be replaced has its date and the newer text."""
+    title = fragment.summary or fragment.content
+    if newer is None:
+        return title
+    text = sentences.one_line(newer.text, _NEWER_CHARS)
+    dates = f"{clock.from_us(newer.at):%Y-%m-%d}", f"{fragment.created_at:%Y-%m-%d}"
+    return f"{text} ({dates[0]}), perhaps in place of ({dates[1]}): {title}"
 
 
 _MOST_NEW = 5

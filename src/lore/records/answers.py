@@ -390,6 +390,7 @@ class StandingInstruction:
     type: ItemType = "message"
     project_id: str = ""
     session_id: str = ""
+    replaced: Replaced | None = None
 
 
 @dataclass(frozen=True, slots=True)

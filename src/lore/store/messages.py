@@ -107,7 +107,7 @@ def add_messages(
         ids.append(known_ids[message.key])
     if added:
         place = _Place(session_n, project_n, ordinal, channel)
-        moments = [clock.to_us(message.new.created_at) for message in added]
+        moments = [_said_at(message.new, now) for message in added]
         ns = _insert(db, place, added, moments)
         texts = _index(db, place, ns, added, moments)
         if unindexed is None:
@@ -121,6 +121,19 @@ def add_messages(
             n=session_n,
         )
     return ids
+
+
+_CLOCK_ERROR_US = 86_400_000_000
+"""A day: clocks are minutes off, and a time without its zone at most 14 hours."""
+
+
+def _said_at(message: NewMessage, now: datetime) -> int:
+    """Return the time of a message in microseconds: what is dated far ahead was said now.
+
+    Otherwise a wrong date would make it the newest word on everything, for good.
+    """
+    at, captured = clock.to_us(message.created_at), clock.to_us(now)
+    return at if at <= captured + _CLOCK_ERROR_US else captured
 
 
 class _Place(NamedTuple):
@@ -355,6 +368,32 @@ def find_answers(db: Connection, id_: str) -> list[Message]:
     )
     answers = get_messages(db, ns)
     return [answers[n] for n in ns if n in answers]
+
+
+def messages_before(db: Connection, n: int, *, most: int) -> list[Message]:
+    """Return the messages just before one in its session, last first."""
+    ns = db.column(
+        "SELECT b.n FROM messages m JOIN messages b ON b.session_n = m.session_n"
+        " AND b.ordinal < m.ordinal AND b.ordinal >= m.ordinal - :most WHERE m.n = :n"
+        " ORDER BY b.ordinal DESC",
+        n=n,
+        most=most,
+    )
+    earlier = get_messages(db, ns)
+    return [earlier[n] for n in ns if n in earlier]
+
+
+def is_last_answer(db: Connection, n: int) -> bool:
+    """Return whether no assistant said more after a message before a person spoke again."""
+    role: int | None = db.value(
+        "SELECT b.role FROM messages m JOIN messages b ON b.session_n = m.session_n"
+        " AND b.ordinal > m.ordinal AND b.role IN (:user, :assistant) WHERE m.n = :n"
+        " ORDER BY b.ordinal LIMIT 1",
+        n=n,
+        user=pack_role("user"),
+        assistant=pack_role("assistant"),
+    )
+    return role != pack_role("assistant")
 
 
 _RECENT_SESSIONS = 30

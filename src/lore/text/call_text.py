@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from itertools import groupby, pairwise
+from typing import Any, Literal, NamedTuple
 
 from lore.lazy_dataclass import dataclass
 from lore.text import sentences
@@ -276,6 +277,76 @@ def _with_rest(
 
 def _value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+class ValueChange(NamedTuple):
+    """A line in which an edit put another value: the line before and after it.
+
+    Of a command that sets a value, `new` is the command and `old` the name of the option.
+    """
+
+    file: str
+    old: str
+    new: str
+
+
+_MOST_VALUE_WORDS, _MOST_LINE_CHARS, _MOST_CHANGES = 3, 160, 20
+
+
+def find_value_changes(name: str, text: str) -> list[ValueChange]:
+    """Return the lines of an edit, a patch or a 'sed' command in which only a value changes.
+
+    Also the commands that set an option to a number, but none that only read or check something.
+    """
+    call = read_call(name, text)
+    if call.command:
+        return [] if call.checks else list(_values_of_command(call.command))
+    if call.action != "edit":
+        return []
+    shown = format_call(name, text)
+    file = call.changed[0] if call.changed else shown.partition("] ")[2].split(":", 1)[0].strip()
+    changed = [(one["sign"], one["line"].strip()) for one in _re.changed_line.finditer(shown)]
+    runs = [(sign, [line for _, line in run]) for sign, run in groupby(changed, key=lambda x: x[0])]
+    return [
+        ValueChange(file, old, new)
+        for (sign, removed), (_, added) in pairwise(runs)
+        if sign == "-" and len(removed) == len(added)
+        for old, new in zip(removed, added, strict=True)
+        if _is_value_change(old, new)
+    ][:_MOST_CHANGES]
+
+
+def discards_edits(call: Call) -> bool:
+    """Return whether a command takes edits of files back, as 'git restore' does."""
+    return bool(_re.discarding.search(call.command))
+
+
+def _values_of_command(command: str) -> Iterator[ValueChange]:
+    for one in _re.substitution.finditer(command):
+        if _is_value_change(one["old"], one["new"]):
+            yield ValueChange("", one["old"], one["new"])
+    for step in _re.step.split(command[:_COMMAND_CHARS]):
+        if len(step) <= _MOST_LINE_CHARS and not _re.read_only.match(step):
+            for one in _re.numeric_option.finditer(step):
+                yield ValueChange("", one["name"], step.strip())
+
+
+def _is_value_change(old: str, new: str) -> bool:
+    """Return whether two lines differ in a short value and share the name of it."""
+    if max(len(old), len(new)) > _MOST_LINE_CHARS:
+        return False
+    was, now = _re.value_word.findall(old), _re.value_word.findall(new)
+    begin = _common_words(was, now)
+    end = _common_words(was[begin:][::-1], now[begin:][::-1])
+    values = was[begin : len(was) - end], now[begin : len(now) - end]
+    has_name = any(word[0].isalpha() for word in was[:begin])
+    return has_name and all(0 < len(value) <= _MOST_VALUE_WORDS for value in values)
+
+
+def _common_words(one: list[str], other: list[str]) -> int:
+    """Return how many words two lists begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 Verdict = Literal["ok", "failed", "refused"]

@@ -131,6 +131,11 @@ def stands_alone(sentence: str) -> bool:
     return not _re.pointing.search(sentence)
 
 
+def is_proposal(text: str) -> bool:
+    """Return whether a sentence only proposes something: it does not say what holds."""
+    return bool(_re.proposal.search(text))
+
+
 def is_whole(text: str) -> bool:
     """Return whether a sentence is complete: it ends, and brackets and quotes are balanced."""
     return (

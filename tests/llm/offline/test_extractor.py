@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore.llm.offline import sentence_rules
 from lore.llm.offline.extractor import MAX_FACTS, group_by_topic
 from lore.llm.offline.statement_classifier import (
     KINDS,
@@ -192,3 +193,10 @@ def test_no_text_breaks_extraction(said):
         assert one.content.strip()
         assert 0 <= one.importance <= 1
         assert one.sources
+
+
+def test_a_placeholder_does_not_cut_what_a_person_typed():
+    typed = "the old scheme feature/<ticket> is cancelled: <initials>/<ticket>, mine are lk"
+    assert sentence_rules.strip_inserted(typed, is_agent=False) == typed
+    pasted = "look at this\n<output>\nerror 5\nerror 6"
+    assert "error" not in sentence_rules.strip_inserted(pasted, is_agent=False)
