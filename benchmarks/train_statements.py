@@ -7,10 +7,11 @@ Reads the labels of `data/statements.jsonl.gz`, and the sessions that `fetch_ses
 those of the evaluation data. Each project is left out once: what is printed was not seen in
 training, except by the encoder, which was trained on questions over all. Of talk, a fifth of
 the conversations is left out at a time. Both readers' labels count half; sentences with one reader
-were drawn for what they might be worth, so they are trained on and not measured. The model is linear: ridge
-regression on the mean of 'worth 1 or more' and 'worth 2 or more', and on the kinds of what is worth
-something, with a logistic link to 'worth 1 or more' fitted on what was left out. People at work,
-agents and talk have models of their own.
+were drawn for what they might be worth, so they are trained on and not measured.
+
+The model is linear: ridge regression on the mean of 'worth 1 or more' and 'worth 2 or more', and on
+the kinds of what is worth something, with a logistic link to 'worth 1 or more' fitted on what was
+left out. People at work, agents and talk have models of their own.
 """
 
 from __future__ import annotations

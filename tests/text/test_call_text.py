@@ -301,6 +301,8 @@ def test_an_error_message_is_recognized(line: str):
 @pytest.mark.parametrize("line", CODE)
 def test_code_and_prose_about_errors_are_no_error_message(line: str):
     assert not is_error_message(line)
+
+
 def test_an_edit_of_a_value_is_found_in_edits_patches_and_commands():
     edit = json.dumps({
         "file_path": "db.toml",

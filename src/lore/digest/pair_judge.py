@@ -6,11 +6,10 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from lore.embed.pair_model import PairModel, open_pair_model
+from lore.embed.pair_model import PairModel
 from lore.errors import EmbedderError
 from lore.llm.offline.summarizer import compare_statements
 from lore.records import TRUST
-from lore.settings import Settings
 from lore.text import entities, instructions, statements
 from lore.text.regex import PatternFile
 
@@ -241,11 +240,6 @@ def is_settled(text: str) -> bool:
     )
 
 
-def open_pair_judge(settings: Settings) -> PairJudge:
-    """Return the judge that the settings and the installed files allow."""
-    try:
-        model = open_pair_model(settings)
-    except (EmbedderError, OSError) as error:
-        _log_broken_model(error)
-        model = None
+def choose_judge(model: PairModel | None) -> PairJudge:
+    """Return the judge that reads with the model, or the rules where there is none."""
     return RuleJudge() if model is None else ModelJudge(model)

@@ -167,21 +167,24 @@ class MemoryContext:
 
     def suggest_reworded(self) -> None:
         """Suggest the rules that say in other words what a person rejected."""
-        from lore.digest.pair_judge import open_pair_judge
+        from lore.digest.pair_judge import choose_judge
         from lore.digest.rejected_rules import suggest_reworded
 
         if self.database.read_only:
             return
         with suppress(EmbedderError, StoreError):  # they are compared again next time
-            suggest_reworded(self.database, lambda: open_pair_judge(self.settings))
+            suggest_reworded(self.database, lambda: choose_judge(self.open_pair_model()))
 
     def _open_finder(self, sources: Sources) -> ReplacementFinder:
-        from lore.digest.pair_judge import open_pair_judge
+        from lore.digest.pair_judge import choose_judge
         from lore.digest.replacement import ReplacementFinder
 
         if self.finder is None or self.finder.embedder is not sources.embedder:
             self.finder = ReplacementFinder(
-                self.database, sources.embedder, sources.nearest, open_pair_judge(self.settings)
+                self.database,
+                sources.embedder,
+                sources.nearest,
+                choose_judge(self.open_pair_model()),
             )
         return self.finder
 
@@ -205,7 +208,7 @@ class MemoryContext:
             self.pair_model, self.pair_model_failed = None, True
 
     def _log_pair_model(self, error: Exception) -> None:
-        log.warning("pair model unusable, ranks decide", extra={"error": type(error).__name__})
+        log.warning("pair model unusable", extra={"error": type(error).__name__})
 
     def _embed_again(
         self, within_s: float | None, progress: embedding_queue.Progress | None
