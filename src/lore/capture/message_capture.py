@@ -239,8 +239,10 @@ def _clean_all(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage
         ]
         texts = [_texts(message) for message in some]
         if not words.is_clean("\n".join(chain.from_iterable(texts))):
-            some = [_map_texts(message, words.clean) for message in some]
-            texts = [_texts(message) for message in some]
+            for place, own in enumerate(texts):
+                if not words.is_clean("\n".join(own)):
+                    some[place] = _map_texts(some[place], words.clean)
+                    texts[place] = _texts(some[place])
         cleaned += _redact_all(some, texts, redactor)
     return cleaned
 
