@@ -149,14 +149,14 @@ class _LineWindow:
         return self._has(_METADATA)
 
     def _has(self, words: Any) -> bool:
-        return words.search(self.data, self.low, self.high) is not None
+        return words.find_span(self.data, self.low, self.high) is not None
 
 
 def find_by_context(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield values that can only be secrets and stand near a word about logins or keys."""
     clean_since, idle = at, 0
-    while (word := _WORDS.search(data, at)) is not None:
-        start, end = word.span()
+    while (word := _WORDS.find_span(data, at)) is not None:
+        start, end = word
         low = _line_start(data, max(at, start - _BEFORE), start)
         high = min(len(data), end + _BEHIND)
         line = _BREAK.search(data, end, high)
@@ -179,8 +179,8 @@ def _judge_window(data: bytes, low: int, high: int, end: re.Match[bytes] | None)
 
 
 def _asks_for_secret(data: bytes, low: int, high: int) -> bool:
-    is_question = _QUESTION.search(data, low, high) is not None
-    return is_question and _LISTING.search(data, low, high) is None
+    is_question = _QUESTION.find_span(data, low, high) is not None
+    return is_question and _LISTING.find_span(data, low, high) is None
 
 
 def _line_start(data: bytes, low: int, start: int) -> int:
