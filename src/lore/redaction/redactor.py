@@ -165,6 +165,9 @@ a question, without so long a run is not searched for keys: compiling their form
 _JUDGED_BYTES = 4_096
 """Bytes of a secret that are checked against the shape of examples."""
 
+_UUID_CHARS = 36
+"""The length of a UUID. Alone it is the key of a message, and no rule takes it for a secret."""
+
 _REPEATS, _SHORTEST_REPEAT = 16, 8
 """How many secrets are searched for again and how often, and the shortest of them."""
 
@@ -240,10 +243,14 @@ class Redactor:
         if not self._active:
             return set()
         # Keys and names are one line: joined, each would look like a value alone on its line.
+        ids: list[str] = []
         one_line: list[str] = []
         with_lines: list[str] = []
         for text in dict.fromkeys(chain.from_iterable(groups.values())):
-            (with_lines if has_lines(text) else one_line).append(text)
+            if len(text) == _UUID_CHARS and value_checks.UUID.fullmatch(text):
+                ids.append(text)
+            else:
+                (with_lines if has_lines(text) else one_line).append(text)
         short = _SEPARATOR.join([*one_line, ""]).encode("utf-8", "surrogatepass")
         longer = _SEPARATOR.join(with_lines).encode("utf-8", "surrogatepass")
         spans = self._find_spans(
@@ -256,7 +263,7 @@ class Redactor:
             ends = list(accumulate(sizes))
             holders = {joined[bisect_right(ends, start)] for start, _, _ in spans}
         if self._patterns:
-            holders |= {text for text in (*one_line, *with_lines) if self.find(text)}
+            holders |= {text for text in (*ids, *one_line, *with_lines) if self.find(text)}
         return {key for key, texts in groups.items() if not holders.isdisjoint(texts)}
 
     def _find_spans(self, data: bytes, name: str, *, lines_from: int = 0) -> list[Span]:
