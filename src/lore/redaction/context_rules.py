@@ -159,8 +159,8 @@ def find_by_context(data: bytes, at: int = 0) -> Iterator[Span]:
         start, end = word
         low = _line_start(data, max(at, start - _BEFORE), start)
         high = min(len(data), end + _BEHIND)
-        line = _BREAK.search(data, end, high)
-        high = line.start() if line else _whole_words(data, end, high)
+        line = _find_break(data, end, high)
+        high = line[0] if line else _whole_words(data, end, high)
         at = max(end, high)
         idle += 1
         for span in _judge_window(data, low, high, line):
@@ -170,12 +170,25 @@ def find_by_context(data: bytes, at: int = 0) -> Iterator[Span]:
             at, idle = skip_repeats(data, at, clean_since), 0
 
 
-def _judge_window(data: bytes, low: int, high: int, end: re.Match[bytes] | None) -> Iterator[Span]:
+def _find_break(data: bytes, at: int, high: int) -> tuple[int, int] | None:
+    """Return where the first line break is; a pattern finds it where breaks may be escaped."""
+    if data.find(b"\\", at, high) >= 0:
+        match = _BREAK.search(data, at, high)
+        return match.span() if match else None
+    newline, zero = data.find(b"\n", at, high), data.find(b"\0", at, high)
+    if zero >= 0 and (newline < 0 or zero < newline):
+        return zero, zero + 1
+    if newline < 0:
+        return None
+    return newline - data.startswith(b"\r", max(at, newline - 1), newline), newline + 1
+
+
+def _judge_window(data: bytes, low: int, high: int, end: tuple[int, int] | None) -> Iterator[Span]:
     """Judge a part of a line, and the lines after it if it asks for a secret."""
     if _CANDIDATE.search(data, low, high):
         yield from _judge_tokens(_LineWindow(data, low, high))
     if end and _asks_for_secret(data, low, high) and not _ASSIGNMENT.search(data, low, high):
-        yield from _judge_answers(data, end.end())
+        yield from _judge_answers(data, end[1])
 
 
 def _asks_for_secret(data: bytes, low: int, high: int) -> bool:
