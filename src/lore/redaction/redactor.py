@@ -143,7 +143,7 @@ _ROUNDS = 4
 _LONG_TEXT, _LONG_ROUNDS = 32_768, 2
 """Texts of this many characters get fewer rounds, so that hostile text cannot cost much."""
 
-_SEPARATOR = "\n\0\n"
+_SEPARATOR = b"\n\0\n"
 """Stands between texts that are scanned together; no rule reads across it."""
 
 _SPLIT_KEY = compile_lazy(rb"[A-Za-z0-9_\-]\0[A-Za-z0-9_\-]")
@@ -251,16 +251,16 @@ class Redactor:
                 ids.append(text)
             else:
                 (with_lines if has_lines(text) else one_line).append(text)
-        short = _SEPARATOR.join([*one_line, ""]).encode("utf-8", "surrogatepass")
-        longer = _SEPARATOR.join(with_lines).encode("utf-8", "surrogatepass")
-        spans = self._find_spans(
-            short + longer, "", lines_from=max(0, len(short) - len(_SEPARATOR))
-        )
+        # One letter outside ASCII would make all of a joined text take longer to encode.
+        joined = [*one_line, *with_lines]
+        encoded = [text.encode("utf-8", "surrogatepass") for text in joined]
+        lines_from = sum(map(len, encoded[: len(one_line)]))
+        lines_from += len(_SEPARATOR) * max(0, len(one_line) - 1)
+        ending = b"" if with_lines or not one_line else _SEPARATOR
+        spans = self._find_spans(_SEPARATOR.join(encoded) + ending, "", lines_from=lines_from)
         holders = set()
         if spans:
-            joined = [*one_line, *with_lines]
-            sizes = (_byte_count(text) + len(_SEPARATOR) for text in joined)
-            ends = list(accumulate(sizes))
+            ends = list(accumulate(len(each) + len(_SEPARATOR) for each in encoded))
             holders = {joined[bisect_right(ends, start)] for start, _, _ in spans}
         if self._patterns:
             holders |= {text for text in (*ids, *one_line, *with_lines) if self.find(text)}
@@ -377,7 +377,7 @@ def _find_repeats(data: bytes, spans: list[Span]) -> Iterator[Span]:
 
 def _find_split(data: bytes) -> Iterator[Span]:
     """Yield keys that a zero byte splits, by scanning the text without the zero bytes."""
-    if b"\0" not in data or data.count(b"\0") == data.count(_SEPARATOR.encode()):
+    if b"\0" not in data or data.count(b"\0") == data.count(_SEPARATOR):
         return
     places = []
     at = data.find(b"\0")
@@ -442,10 +442,6 @@ def _exclude_marks(data: bytes, spans: Iterator[Span]) -> Iterator[Span]:
             end += 1
         for piece in _FILLED.finditer(data, start, end):
             yield piece.start(), piece.end(), kind
-
-
-def _byte_count(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _char_count(data: bytes) -> int:

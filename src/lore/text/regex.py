@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, AnyStr, cast
 
-
 Span = tuple[int, int]
 
 
