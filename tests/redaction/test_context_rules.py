@@ -1,8 +1,10 @@
 """Context rules: values that look like secrets, near words about logins and keys."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lore.redaction.context_rules import find_by_context
+from lore.redaction.context_rules import _BREAK, _find_break, find_by_context
 from lore.redaction.redactor import Redactor
 
 REDACTOR = Redactor(b"k" * 32)
@@ -72,3 +74,9 @@ def test_a_word_at_the_end_of_a_window_is_judged_as_a_whole():
 def test_every_occurrence_of_a_secret_is_redacted():
     line = "password: Marten1987! and then Marten1987! alone"
     assert "Marten1987" not in REDACTOR.redact(line)
+
+
+@given(st.text("ab\r\n\\nr\0 ", max_size=14).map(str.encode), st.integers(0, 14))
+def test_the_first_line_break_is_that_of_the_pattern(data: bytes, at: int):
+    match = _BREAK.search(data, at, len(data))
+    assert _find_break(data, at, len(data)) == (match.span() if match else None)

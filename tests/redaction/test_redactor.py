@@ -6,6 +6,7 @@ import re
 import string
 import sys
 from types import FrameType
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -265,6 +266,14 @@ def test_an_anchored_custom_pattern_matches_among_many_texts():
     own = Redactor(b"k" * 32, patterns=[r"^\d{6}$"])
     assert own.holds_secret(["a word", "123456"])
     assert not own.holds_secret(["a word", "123456 of them"])
+
+
+@given(st.uuids(), st.booleans())
+def test_a_uuid_alone_is_no_secret_but_may_match_a_pattern_of_the_user(id_: UUID, upper: bool):
+    key = str(id_).upper() if upper else str(id_)
+    assert REDACTOR.find(key) == []
+    own = Redactor(b"k" * 32, patterns=[r"^[0-9a-fA-F\-]{36}$"])
+    assert own.find_holders({1: ["a word"], 2: [key]}) == {2}
 
 
 def test_only_groups_with_a_secret_are_found():

@@ -21,6 +21,7 @@ from lore.text.regex import (
     HeadSearch,
     LazyPattern,
     PatternFile,
+    SpanPattern,
     compile_lazy,
     compile_re2,
     group_numbers,
@@ -176,3 +177,17 @@ def test_a_match_after_many_heads_is_found():
 def test_group_numbers_equal_those_of_the_compiled_pattern(pattern: str):
     compiled = compile_re2(pattern).groupindex
     assert group_numbers(pattern) == {name.decode(): index for name, index in compiled.items()}
+
+
+@given(TEXTS, st.integers(0, 40), st.none() | st.integers(0, 80))
+def test_a_span_is_that_of_a_search(text: bytes, at: int, end: int | None):
+    for head in HEADS:
+        match = head.search(text, at, end)
+        assert head.find_span(text, at, end) == (match.span() if match else None)
+
+
+@given(TEXTS)
+def test_a_span_needs_no_binding_of_re2(text: bytes):
+    searched = re.compile(b"nn|k[a-c]")
+    match = searched.search(text)
+    assert SpanPattern(searched).find_span(text) == (match.span() if match else None)

@@ -384,3 +384,8 @@ def test_a_few_shared_words_are_no_quotation() -> None:
 )
 def test_signs_beside_words_do_not_change_them(text: str, expected: list[str]) -> None:
     assert words.split(text) == expected
+
+
+@given(st.lists(st.text() | st.sampled_from(["\x9b", "\x1b[0m", "\ud800", "a\nb", "\0", "é→"])))
+def test_a_check_of_many_texts_is_that_of_each(texts: list[str]):
+    assert words.are_clean(texts) == all(map(words.is_clean, texts))

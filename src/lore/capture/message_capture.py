@@ -249,9 +249,11 @@ def _clean_all(new: Sequence[NewMessage], redactor: Redactor) -> list[NewMessage
             for message in new[start : start + _REDACTION_BATCH]
         ]
         texts = [_texts(message) for message in some]
-        if not words.is_clean("\n".join(chain.from_iterable(texts))):
-            some = [_map_texts(message, words.clean) for message in some]
-            texts = [_texts(message) for message in some]
+        if not words.are_clean(chain.from_iterable(texts)):
+            for place, own in enumerate(texts):
+                if not words.are_clean(own):
+                    some[place] = _map_texts(some[place], words.clean)
+                    texts[place] = _texts(some[place])
         cleaned += _redact_all(some, texts, redactor)
     return cleaned
 

@@ -149,18 +149,18 @@ class _LineWindow:
         return self._has(_METADATA)
 
     def _has(self, words: Any) -> bool:
-        return words.search(self.data, self.low, self.high) is not None
+        return words.find_span(self.data, self.low, self.high) is not None
 
 
 def find_by_context(data: bytes, at: int = 0) -> Iterator[Span]:
     """Yield values that can only be secrets and stand near a word about logins or keys."""
     clean_since, idle = at, 0
-    while (word := _WORDS.search(data, at)) is not None:
-        start, end = word.span()
+    while (word := _WORDS.find_span(data, at)) is not None:
+        start, end = word
         low = _line_start(data, max(at, start - _BEFORE), start)
         high = min(len(data), end + _BEHIND)
-        line = _BREAK.search(data, end, high)
-        high = line.start() if line else _whole_words(data, end, high)
+        line = _find_break(data, end, high)
+        high = line[0] if line else _whole_words(data, end, high)
         at = max(end, high)
         idle += 1
         for span in _judge_window(data, low, high, line):
@@ -170,17 +170,30 @@ def find_by_context(data: bytes, at: int = 0) -> Iterator[Span]:
             at, idle = skip_repeats(data, at, clean_since), 0
 
 
-def _judge_window(data: bytes, low: int, high: int, end: re.Match[bytes] | None) -> Iterator[Span]:
+def _find_break(data: bytes, at: int, high: int) -> tuple[int, int] | None:
+    """Return where the first line break is; a pattern finds it where breaks may be escaped."""
+    if data.find(b"\\", at, high) >= 0:
+        match = _BREAK.search(data, at, high)
+        return match.span() if match else None
+    newline, zero = data.find(b"\n", at, high), data.find(b"\0", at, high)
+    if zero >= 0 and (newline < 0 or zero < newline):
+        return zero, zero + 1
+    if newline < 0:
+        return None
+    return newline - data.startswith(b"\r", max(at, newline - 1), newline), newline + 1
+
+
+def _judge_window(data: bytes, low: int, high: int, end: tuple[int, int] | None) -> Iterator[Span]:
     """Judge a part of a line, and the lines after it if it asks for a secret."""
     if _CANDIDATE.search(data, low, high):
         yield from _judge_tokens(_LineWindow(data, low, high))
     if end and _asks_for_secret(data, low, high) and not _ASSIGNMENT.search(data, low, high):
-        yield from _judge_answers(data, end.end())
+        yield from _judge_answers(data, end[1])
 
 
 def _asks_for_secret(data: bytes, low: int, high: int) -> bool:
-    is_question = _QUESTION.search(data, low, high) is not None
-    return is_question and _LISTING.search(data, low, high) is None
+    is_question = _QUESTION.find_span(data, low, high) is not None
+    return is_question and _LISTING.find_span(data, low, high) is None
 
 
 def _line_start(data: bytes, low: int, start: int) -> int:

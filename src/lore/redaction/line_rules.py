@@ -79,15 +79,15 @@ def find_by_line(data: bytes, at: int = 0, *, skip: bool = True) -> Iterator[Spa
     while True:
         if at > near:
             at, near = _skip_to_hint(data, at)
-        head = _LOOSE.search(data, at) if at >= 0 else None
+        head = _LOOSE.find_span(data, at) if at >= 0 else None
         if head is None:
             return
-        if head.start() > near:
-            at = head.start()
+        if head[0] > near:
+            at = head[0]
             continue
-        nameless = _has_no_label(data, *head.span())
-        if nameless or (match := _LINES.match(data, head.start())) is None:
-            at = _skip_break(data, *head.span())
+        nameless = _has_no_label(data, *head)
+        if nameless or (match := _LINES.match(data, head[0])) is None:
+            at = _skip_break(data, *head)
             continue
         index = match.lastindex
         start, at = match.span(index)
@@ -101,17 +101,18 @@ def _skip_to_hint(data: bytes, at: int) -> tuple[int, int]:
 
     Every rule needs such a word: before a lone value, or in the head of a table.
     """
-    hint = _LABEL_HINT.search(data, max(0, at - _HEAD_BYTES))
+    hint = _LABEL_HINT.find_span(data, max(0, at - _HEAD_BYTES))
     if hint is None:
         return -1, -1
-    return max(at, data.rfind(b"\n", at, max(at, hint.start() - _NEAR))), hint.end() + _HEAD_BYTES
+    start, end = hint
+    return max(at, data.rfind(b"\n", at, max(at, start - _NEAR))), end + _HEAD_BYTES
 
 
 def _has_no_label(data: bytes, start: int, end: int) -> bool:
     """Return whether a lone value has no text before it that could name it."""
     if data[start] not in b"\r\n\\" or data.find(b"---", start, end) >= 0:
         return False
-    return _LABEL_HINT.search(data[max(0, start - _LOOKBACK) : end]) is None
+    return _LABEL_HINT.find_span(data, max(0, start - _LOOKBACK), end) is None
 
 
 def _skip_break(data: bytes, start: int, end: int) -> int:

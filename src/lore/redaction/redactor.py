@@ -143,7 +143,7 @@ _ROUNDS = 4
 _LONG_TEXT, _LONG_ROUNDS = 32_768, 2
 """Texts of this many characters get fewer rounds, so that hostile text cannot cost much."""
 
-_SEPARATOR = "\n\0\n"
+_SEPARATOR = b"\n\0\n"
 """Stands between texts that are scanned together; no rule reads across it."""
 
 _SPLIT_KEY = compile_lazy(rb"[A-Za-z0-9_\-]\0[A-Za-z0-9_\-]")
@@ -164,6 +164,9 @@ a question, without so long a run is not searched for keys: compiling their form
 
 _JUDGED_BYTES = 4_096
 """Bytes of a secret that are checked against the shape of examples."""
+
+_UUID_CHARS = 36
+"""The length of a UUID. Alone it is the key of a message, and no rule takes it for a secret."""
 
 _REPEATS, _SHORTEST_REPEAT = 16, 8
 """How many secrets are searched for again and how often, and the shortest of them."""
@@ -240,23 +243,27 @@ class Redactor:
         if not self._active:
             return set()
         # Keys and names are one line: joined, each would look like a value alone on its line.
+        ids: list[str] = []
         one_line: list[str] = []
         with_lines: list[str] = []
         for text in dict.fromkeys(chain.from_iterable(groups.values())):
-            (with_lines if has_lines(text) else one_line).append(text)
-        short = _SEPARATOR.join([*one_line, ""]).encode("utf-8", "surrogatepass")
-        longer = _SEPARATOR.join(with_lines).encode("utf-8", "surrogatepass")
-        spans = self._find_spans(
-            short + longer, "", lines_from=max(0, len(short) - len(_SEPARATOR))
-        )
+            if len(text) == _UUID_CHARS and value_checks.UUID.fullmatch(text):
+                ids.append(text)
+            else:
+                (with_lines if has_lines(text) else one_line).append(text)
+        # One letter outside ASCII would make all of a joined text take longer to encode.
+        joined = [*one_line, *with_lines]
+        encoded = [text.encode("utf-8", "surrogatepass") for text in joined]
+        lines_from = sum(map(len, encoded[: len(one_line)]))
+        lines_from += len(_SEPARATOR) * max(0, len(one_line) - 1)
+        ending = b"" if with_lines or not one_line else _SEPARATOR
+        spans = self._find_spans(_SEPARATOR.join(encoded) + ending, "", lines_from=lines_from)
         holders = set()
         if spans:
-            joined = [*one_line, *with_lines]
-            sizes = (_byte_count(text) + len(_SEPARATOR) for text in joined)
-            ends = list(accumulate(sizes))
+            ends = list(accumulate(len(each) + len(_SEPARATOR) for each in encoded))
             holders = {joined[bisect_right(ends, start)] for start, _, _ in spans}
         if self._patterns:
-            holders |= {text for text in (*one_line, *with_lines) if self.find(text)}
+            holders |= {text for text in (*ids, *one_line, *with_lines) if self.find(text)}
         return {key for key, texts in groups.items() if not holders.isdisjoint(texts)}
 
     def _find_spans(self, data: bytes, name: str, *, lines_from: int = 0) -> list[Span]:
@@ -370,7 +377,7 @@ def _find_repeats(data: bytes, spans: list[Span]) -> Iterator[Span]:
 
 def _find_split(data: bytes) -> Iterator[Span]:
     """Yield keys that a zero byte splits, by scanning the text without the zero bytes."""
-    if b"\0" not in data or data.count(b"\0") == data.count(_SEPARATOR.encode()):
+    if b"\0" not in data or data.count(b"\0") == data.count(_SEPARATOR):
         return
     places = []
     at = data.find(b"\0")
@@ -435,10 +442,6 @@ def _exclude_marks(data: bytes, spans: Iterator[Span]) -> Iterator[Span]:
             end += 1
         for piece in _FILLED.finditer(data, start, end):
             yield piece.start(), piece.end(), kind
-
-
-def _byte_count(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _char_count(data: bytes) -> int:

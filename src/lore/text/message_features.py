@@ -46,9 +46,9 @@ _WORDS = bytes(
 
 
 def _signal_words(text: str) -> frozenset[bytes]:
-    plain = text if text.isascii() else _SIGNS.sub(" ", text)
-    words = plain.encode("utf-8", "surrogatepass").translate(_WORDS).split()
-    return _TELLING.intersection(words)
+    plain = text if text.isascii() else words.replace_letters(text, _SIGNS)
+    tokens = plain.encode("utf-8", "surrogatepass").translate(_WORDS).split()
+    return _TELLING.intersection(tokens)
 
 
 _SIGNS = compile_lazy(r"[^\w\x00-\x7f]")

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, AnyStr, cast
 
+Span = tuple[int, int]
+
 
 class LazyPattern:
     """Stands for a pattern that `make` compiles at the first attribute access."""
@@ -101,7 +103,7 @@ _TRIES = 32
 def compile_re2(pattern: str, *, groups: bool = True) -> Any:
     """Compile a pattern for bytes, at its first use.
 
-    Without groups a pattern with many of them matches faster.
+    Without groups a pattern with many of them matches faster, and it has `find_span`.
     """
 
     def compiled() -> Any:
@@ -111,9 +113,38 @@ def compile_re2(pattern: str, *, groups: bool = True) -> Any:
         options.never_capture = not groups
         options.encoding = re2.Options.Encoding.LATIN1
         options.max_mem = _MEMORY
-        return re2.compile(pattern.encode("latin-1"), options)
+        made = re2.compile(pattern.encode("latin-1"), options)
+        return made if groups else SpanPattern(made)
 
     return LazyPattern(compiled)
+
+
+class SpanPattern:
+    """A compiled pattern that also returns plain spans, without an object for each match.
+
+    re2 wraps its binding in Python code that takes longer than the search in a line of text.
+    """
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+        binding = getattr(compiled, "_regexp", None)
+        self._match = binding and binding.Match
+        self._anchor = binding and binding.Anchor.UNANCHORED
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the compiled pattern."""
+        return getattr(self._compiled, name)
+
+    def find_span(self, data: bytes, at: int = 0, end: int | None = None) -> Span | None:
+        """Return where the first match at or after an offset starts and ends."""
+        end = len(data) if end is None else min(end, len(data))
+        if at > end:
+            return None
+        if self._match is None:  # another version of re2
+            match = self._compiled.search(data, at, end)
+            return match.span() if match else None
+        span: Span = self._match(self._anchor, data, at, end)[0]
+        return span if span[0] >= 0 else None
 
 
 def compile_re2_text(pattern: str) -> Any:
@@ -175,6 +206,6 @@ class HeadSearch:
     def _next_start(self, at: int) -> int:
         for place, start in enumerate(self._starts):
             if start < at:
-                head = self._heads[place].search(self._data, at)
-                self._starts[place] = head.start() if head else len(self._data) + 1
+                span = self._heads[place].find_span(self._data, at)
+                self._starts[place] = span[0] if span else len(self._data) + 1
         return min(self._starts)

@@ -11,7 +11,7 @@ import json
 import math
 from binascii import a2b_base64, crc32
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,9 @@ from lore.text.regex import PatternFile
 
 BUCKETS = 1 << 14
 """Size of the hash table; its weights have one byte each."""
+
+_RECENT_WORDS = 4_096
+"""Words repeat, and a sentence asks for the kind of each several times."""
 
 _re = PatternFile("rule_model")
 _DATA = Path(__file__).parents[1] / "data" / "rules.json"
@@ -157,6 +160,7 @@ _SYMBOLS = dict.fromkeys("\x01\x02", "`") | {"\x03": "now_on", "\x04": "each_tim
 _SYMBOLS |= dict.fromkeys("0123456789", "0")
 
 
+@lru_cache(maxsize=_RECENT_WORDS)
 def _kind(token: str) -> str:
     known = _kinds().get(token)
     if known or not token[0].isalpha():

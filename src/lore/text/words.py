@@ -96,6 +96,9 @@ _FEW_LETTERS = 40
 
 _CONTROLS = bytes(byte for byte in range(0x20) if byte not in b"\t\n\r")
 
+_ESCAPE_BYTES = "\x9b".encode()
+"""A character that starts an escape sequence, in UTF-8."""
+
 MAX_QUERY_CHARS = 8_192
 """A longer question is cut: no answer depends on its tail."""
 
@@ -120,6 +123,15 @@ def is_clean(text: str) -> bool:
     return len(data.translate(None, _CONTROLS)) == len(data)
 
 
+def are_clean(texts: Iterable[str]) -> bool:
+    """Return whether all of many texts can be stored as they are."""
+    try:
+        data = b"\n".join([text.encode() for text in texts])
+    except UnicodeEncodeError:
+        return False
+    return _ESCAPE_BYTES not in data and len(data.translate(None, _CONTROLS)) == len(data)
+
+
 def _shown(escape: re.Match[str]) -> str:
     return " " if escape[1] in _MOVES else ""
 
@@ -136,12 +148,17 @@ def searchable_form(text: str) -> str:
 
 def _without_symbols(text: str) -> str:
     """Return the text with spaces in place of emoji and signs."""
+    return replace_letters(text, _SYMBOL)
+
+
+def replace_letters(text: str, letters: re.Pattern[str]) -> str:
+    """Return the text with spaces in place of letters outside ASCII that match a pattern."""
     data = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
     others = set(data.decode("utf-8", "surrogatepass"))
     if len(others) > _FEW_LETTERS:
-        return _SYMBOL.sub(" ", text)
+        return letters.sub(" ", text)
     for letter in others:
-        if _SYMBOL.match(letter):
+        if letters.match(letter):
             text = text.replace(letter, " ")
     return text
 
