@@ -294,6 +294,8 @@ class Client:
 
     async def ask(self, request: bytes) -> float:
         """Send a request, read its answer to the end, and return the time to its first byte."""
+        if self._reader.at_eof():  # It was idle for too long.
+            await self.open()
         started = time.perf_counter()
         self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
