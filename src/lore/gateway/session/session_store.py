@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import takewhile
 from typing import Any
 
@@ -33,7 +33,8 @@ from lore.store import dialogue_state, distillations, message_dedup, sessions
 from lore.store.database import Connection
 
 _MAX_NAMES = 256
-"""Cached redacted session names: as many as the registry holds sessions."""
+"""Cached redacted names of sessions and fields of conversations: as many as the registry holds
+sessions. A redactor does not change, so they stay valid."""
 
 KNOWLEDGE_TOKENS = 1_000
 """Token limit of the memory at the start of a session; a small window allows less."""
@@ -104,6 +105,9 @@ class SessionStore:
         self._database = memory.database
         self._redact = memory.redactor.redact
         self._named = lru_cache(_MAX_NAMES)(self._redact)
+        self._redacted = lru_cache(_MAX_NAMES)(
+            partial(message_capture.redact_fields, redactor=memory.redactor)
+        )
         self.private_mode = PrivateMode(memory, self._named)
         self._redacted_key = lru_cache(_MAX_KEYS)(self._redact)
 
@@ -190,9 +194,9 @@ class SessionStore:
             parent=self._parent_of(client),
             channel="gateway",
         )
-        return message_capture.capture(
+        return message_capture.capture_into(
             self._database,
-            conversation,
+            self._redacted(conversation),
             [message for _, message in spoken],
             redactor=self._memory.redactor,
             repeated=sum(at < parsed.newest for at, _ in spoken),
