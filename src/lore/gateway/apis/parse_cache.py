@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -36,6 +37,16 @@ class ParseCache(Generic[T]):
             if value is not None:
                 self._values.move_to_end(raw)
             return value
+
+    def get_all(self, all_raw: Sequence[bytes]) -> list[T | None]:
+        """Return the values of several bytes, each as `get` does."""
+        with self._lock:
+            values, touch = self._values, self._values.move_to_end
+            cached = [values.get(raw) for raw in all_raw]
+            for raw, value in zip(all_raw, cached, strict=True):
+                if value is not None:
+                    touch(raw)
+            return cached
 
     def put(self, raw: bytes, value: T) -> None:
         """Add a value; evict the least recently used ones if the cache is full."""

@@ -33,7 +33,20 @@ class FixedPart(NamedTuple):
     has_breakpoint: bool = False
 
 
-_MESSAGE_CACHE: ParseCache[tuple[Json, Entry]] = ParseCache()
+class ParsedMessage(NamedTuple):
+    """A message, its entry, and the tools of its calls and results by the ids of the calls."""
+
+    value: Json
+    entry: Entry
+    calls: dict[str, str]
+    results: dict[str, str]
+
+    def matches_calls(self, names: dict[str, str]) -> bool:
+        """Return whether the results match these calls."""
+        return all(names.get(call_id, "") == tool for call_id, tool in self.results.items())
+
+
+_MESSAGE_CACHE: ParseCache[ParsedMessage] = ParseCache()
 _FIXED_CACHE: ParseCache[FixedPart] = ParseCache(MAX_CACHE_BYTES // 4)
 
 
@@ -43,11 +56,8 @@ def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (only
     Messages that recent requests contained come from the parse cache.
     """
     fields = json_values.split_fields(body)
-    names: dict[str, str] = {}
-    parsed = [
-        _parse_message(one, names) for one in json_values.split_items(fields.get("messages", b""))
-    ]
-    replaced: Json = {"messages": [message for message, _ in parsed]}
+    parsed = _parse_messages(json_values.split_items(fields.get("messages", b"")))
+    replaced: Json = {"messages": [one.value for one in parsed]}
     fixed: dict[str, list[FixedPart]] = {}
     for name in ("tools", "system"):
         if fields.get(name, b"").startswith(b"["):
@@ -61,7 +71,7 @@ def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (only
     system = fixed.get("system") or [
         _parse_fixed(one) for one in content_blocks(document.get("system"))
     ]
-    return _make_request(body, document, [entry for _, entry in parsed], tools, system)
+    return _make_request(body, document, [one.entry for one in parsed], tools, system)
 
 
 def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) -> Request:
@@ -75,26 +85,31 @@ def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) ->
     return _make_request(body, document, entries, tools, system, is_expanded=is_expanded)
 
 
-def _parse_message(raw: bytes, names: dict[str, str]) -> tuple[Json, Entry]:
-    """Return a message and its entry, from the cache if its calls match."""
-    cached = _MESSAGE_CACHE.get(raw)
-    if cached is not None and _matches_calls(cached[1], names):
-        return cached
-    message = json_values.parse_value(raw)
-    json_values.require_objects([message])
-    parsed = message, parse_entry(message, names)
-    _MESSAGE_CACHE.put(raw, parsed)
+def _parse_messages(all_raw: list[bytes]) -> list[ParsedMessage]:
+    """Return messages with their entries, from the cache where their calls match."""
+    names: dict[str, str] = {}
+    parsed = []
+    for raw, cached in zip(all_raw, _MESSAGE_CACHE.get_all(all_raw), strict=True):
+        if cached is None or (cached.results and not cached.matches_calls(names)):
+            one = _parse_message(raw, names)
+            _MESSAGE_CACHE.put(raw, one)
+        else:
+            one = cached
+            if one.calls:
+                names |= one.calls
+        parsed.append(one)
     return parsed
 
 
-def _matches_calls(entry: Entry, names: dict[str, str]) -> bool:
-    """Return whether the results of an entry match these calls, and add its own calls to them."""
-    for block in entry.blocks:
-        if block.kind == "call":
-            names[block.call_id] = block.tool
-        elif block.kind == "result" and block.tool != names.get(block.call_id, ""):
-            return False
-    return True
+def _parse_message(raw: bytes, names: dict[str, str]) -> ParsedMessage:
+    message = json_values.parse_value(raw)
+    json_values.require_objects([message])
+    entry = parse_entry(message, names)
+    calls, results = (
+        {block.call_id: block.tool for block in entry.blocks if block.kind == kind}
+        for kind in ("call", "result")
+    )
+    return ParsedMessage(message, entry, calls, results)
 
 
 def _cached_fixed(raw: bytes) -> FixedPart:
@@ -132,7 +147,7 @@ def _make_request(
         body=body,
         document=document,
         dialogue=dialogue,
-        entry_spans=tuple((at, at + 1) for at in range(len(entries))),
+        entry_spans=tuple(zip(range(len(entries)), range(1, len(entries) + 1), strict=True)),
         streams=document.get("stream") is True,
         tools=frozenset(one.name for one in tools if isinstance(one.value, dict)),
         is_expanded=is_expanded,
@@ -368,8 +383,10 @@ def _prefix_messages(request: Request, plan: Plan) -> list[Json]:
         "role": "system",
         "content": [_text_block(one) for texts in system_texts for one in texts],
     }
-    left_out = json_values.require_objects(request.document["messages"])[: plan.start]
-    searches = replay_tool_searches(left_out, request.tools)
+    searches = ToolSearches([], [])
+    if _REFERENCE.encode() in request.body:
+        left_out = json_values.require_objects(request.document["messages"])[: plan.start]
+        searches = replay_tool_searches(left_out, request.tools)
     return [
         {"role": "user", "content": [_text_block(one) for one in texts_before]},
         *([system] if system_texts else []),
