@@ -40,10 +40,12 @@ class ParsedMessage(NamedTuple):
     entry: Entry
     calls: dict[str, str]
     results: dict[str, str]
+    strays: frozenset[str]
+    """The ids in results whose calls are unknown."""
 
     def matches_calls(self, names: dict[str, str]) -> bool:
         """Return whether the results match these calls."""
-        return all(names.get(call_id, "") == tool for call_id, tool in self.results.items())
+        return self.results.items() <= names.items() and self.strays.isdisjoint(names)
 
 
 _MESSAGE_CACHE: ParseCache[ParsedMessage] = ParseCache()
@@ -90,7 +92,7 @@ def _parse_messages(all_raw: list[bytes]) -> list[ParsedMessage]:
     names: dict[str, str] = {}
     parsed = []
     for raw, cached in zip(all_raw, _MESSAGE_CACHE.get_all(all_raw), strict=True):
-        if cached is None or (cached.results and not cached.matches_calls(names)):
+        if cached is None or not cached.matches_calls(names):
             one = _parse_message(raw, names)
             _MESSAGE_CACHE.put(raw, one)
         else:
@@ -105,11 +107,15 @@ def _parse_message(raw: bytes, names: dict[str, str]) -> ParsedMessage:
     message = json_values.parse_value(raw)
     json_values.require_objects([message])
     entry = parse_entry(message, names)
-    calls, results = (
-        {block.call_id: block.tool for block in entry.blocks if block.kind == kind}
-        for kind in ("call", "result")
+    calls = {block.call_id: block.tool for block in entry.blocks if block.kind == "call"}
+    results = [block for block in entry.blocks if block.kind == "result"]
+    return ParsedMessage(
+        message,
+        entry,
+        calls,
+        {block.call_id: block.tool for block in results if block.tool},
+        frozenset(block.call_id for block in results if not block.tool),
     )
-    return ParsedMessage(message, entry, calls, results)
 
 
 def _cached_fixed(raw: bytes) -> FixedPart:
