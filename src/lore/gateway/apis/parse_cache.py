@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -38,16 +37,6 @@ class ParseCache(Generic[T]):
                 self._values.move_to_end(raw)
             return value
 
-    def get_all(self, all_raw: Sequence[bytes]) -> list[T | None]:
-        """Return the values of several bytes, each as `get` does."""
-        with self._lock:
-            values, touch = self._values, self._values.move_to_end
-            cached = [values.get(raw) for raw in all_raw]
-            for raw, value in zip(all_raw, cached, strict=True):
-                if value is not None:
-                    touch(raw)
-            return cached
-
     def put(self, raw: bytes, value: T) -> None:
         """Add a value; evict the least recently used ones if the cache is full."""
         with self._lock:
@@ -65,7 +54,43 @@ class ParseCache(Generic[T]):
             self._bytes = 0
 
 
-_CACHES: WeakSet[ParseCache[Any]] = WeakSet()
+_MAX_PREFIXES = 16
+"""Conversations whose beginnings are cached; each is compared with a request."""
+
+
+class PrefixCache(Generic[T]):
+    """Thread-safe cache of the parsed values of what requests begin with.
+
+    Callers must not modify the values, because they are shared.
+    """
+
+    def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._prefixes: list[tuple[bytes, T]] = []
+        _CACHES.add(self)
+
+    def find(self, raw: bytes) -> tuple[bytes, T] | None:
+        """Return the longest prefix of these bytes with its value, or None."""
+        with self._lock:
+            prefixes = [one for one in self._prefixes if raw.startswith(one[0])]
+        return max(prefixes, key=lambda one: len(one[0]), default=None)
+
+    def put(self, prefix: bytes, value: T, *, extends: bytes = b"") -> None:
+        """Add a prefix in place of one that it extends; evict those that were added first."""
+        with self._lock:
+            others = [one for one in self._prefixes if one[0] not in (prefix, extends)]
+            self._prefixes = [*others, (prefix, value)][-_MAX_PREFIXES:]
+            while sum(len(one[0]) for one in self._prefixes) > self._max_bytes:
+                del self._prefixes[0]
+
+    def clear(self) -> None:
+        """Remove all values."""
+        with self._lock:
+            self._prefixes = []
+
+
+_CACHES: WeakSet[ParseCache[Any] | PrefixCache[Any]] = WeakSet()
 """All caches of this process, so that they can be cleared together."""
 
 

@@ -12,7 +12,7 @@ from lore.gateway.apis.adapter import FindMarker, PromptAdditions, Request, Tool
 from lore.gateway.apis.entry_keys import KeyedBlock
 from lore.gateway.apis.json_values import Json, as_object, as_text
 from lore.gateway.apis.markers import Atom, Marker
-from lore.gateway.apis.parse_cache import MAX_CACHE_BYTES, ParseCache
+from lore.gateway.apis.parse_cache import MAX_CACHE_BYTES, ParseCache, PrefixCache
 from lore.records.gateway import Block, Dialogue, Entry, Plan, Voice
 
 IMAGE_CHARS = 6_000
@@ -20,6 +20,8 @@ IMAGE_CHARS = 6_000
 
 _BILLING_PREFIX = "x-anthropic-billing-header:"
 """Prefix of a block in Claude Code's system prompt that differs between requests of a session."""
+
+_BREAKPOINT = b'"cache_control"'
 
 _VOICES: dict[str, Voice] = {"user": "user", "assistant": "assistant", "system": "system"}
 
@@ -48,7 +50,15 @@ class ParsedMessage(NamedTuple):
         return self.results.items() <= names.items() and self.strays.isdisjoint(names)
 
 
+class ParsedPrefix(NamedTuple):
+    """The first messages of a request, and the tools of their calls."""
+
+    messages: list[ParsedMessage]
+    names: dict[str, str]
+
+
 _MESSAGE_CACHE: ParseCache[ParsedMessage] = ParseCache()
+_PREFIX_CACHE: PrefixCache[ParsedPrefix] = PrefixCache()
 _FIXED_CACHE: ParseCache[FixedPart] = ParseCache(MAX_CACHE_BYTES // 4)
 
 
@@ -58,7 +68,7 @@ def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (only
     Messages that recent requests contained come from the parse cache.
     """
     fields = json_values.split_fields(body)
-    parsed = _parse_messages(json_values.split_items(fields.get("messages", b"")))
+    parsed = _parse_messages(fields.get("messages", b""))
     replaced: Json = {"messages": [one.value for one in parsed]}
     fixed: dict[str, list[FixedPart]] = {}
     for name in ("tools", "system"):
@@ -87,19 +97,44 @@ def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) ->
     return _make_request(body, document, entries, tools, system, is_expanded=is_expanded)
 
 
-def _parse_messages(all_raw: list[bytes]) -> list[ParsedMessage]:
-    """Return messages with their entries, from the cache where their calls match."""
-    names: dict[str, str] = {}
-    parsed = []
-    for raw, cached in zip(all_raw, _MESSAGE_CACHE.get_all(all_raw), strict=True):
-        if cached is None or not cached.matches_calls(names):
-            one = _parse_message(raw, names)
-            _MESSAGE_CACHE.put(raw, one)
-        else:
-            one = cached
-            if one.calls:
-                names |= one.calls
-        parsed.append(one)
+def _parse_messages(written: bytes) -> list[ParsedMessage]:
+    """Return the messages of a JSON list; those that an earlier request began with are known."""
+    found = _PREFIX_CACHE.find(written)
+    if found is None:
+        return _parse_behind(written, b"", ParsedPrefix([], {}))
+    return _parse_behind(written, *found)
+
+
+def _parse_behind(written: bytes, known: bytes, prefix: ParsedPrefix) -> list[ParsedMessage]:
+    """Return all messages of a list that begins with known ones, and cache what will be known.
+
+    The next request begins with all of them but the last, which a client may still change, and
+    those with breakpoints, which move.
+    """
+    rest = b"[" + written[len(known) :].lstrip().removeprefix(b",") if known else written
+    raw_messages = json_values.split_items(rest)
+    parsed, names = list(prefix.messages), dict(prefix.names)
+    end, is_stable = len(known), True
+    for number, raw in enumerate(raw_messages):
+        if is_stable and (number == len(raw_messages) - 1 or _BREAKPOINT in raw):
+            is_stable = False
+            if end > len(known):
+                value = ParsedPrefix(list(parsed), dict(names))
+                _PREFIX_CACHE.put(written[:end], value, extends=known)
+        if is_stable:
+            end = written.index(raw, end) + len(raw)
+        parsed.append(_find_message(raw, names))
+    return parsed
+
+
+def _find_message(raw: bytes, names: dict[str, str]) -> ParsedMessage:
+    """Return a message from the cache if its calls match, and add its own calls to the names."""
+    cached = _MESSAGE_CACHE.get(raw)
+    if cached is not None and cached.matches_calls(names):
+        names |= cached.calls
+        return cached
+    parsed = _parse_message(raw, names)
+    _MESSAGE_CACHE.put(raw, parsed)
     return parsed
 
 
