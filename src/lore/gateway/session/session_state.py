@@ -534,7 +534,8 @@ class SessionRegistry:
             advance_generation(state, generation)
 
     def clear_caches(self, generation: str) -> None:
-        """Drop the texts of all sessions that belong to another generation."""
+        """Drop the texts of all sessions that belong to another generation, and cached names."""
+        self._store.clear_caches()
         for state in self._sessions.all():
             with state.lock:
                 state.revision += state.generation != generation

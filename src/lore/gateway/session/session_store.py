@@ -34,7 +34,8 @@ from lore.store.database import Connection
 
 _MAX_NAMES = 256
 """Cached redacted names of sessions and fields of conversations: as many as the registry holds
-sessions. A redactor does not change, so they stay valid."""
+sessions. They stay valid, since a redactor does not change, and are dropped once anything is
+forgotten."""
 
 KNOWLEDGE_TOKENS = 1_000
 """Token limit of the memory at the start of a session; a small window allows less."""
@@ -110,6 +111,11 @@ class SessionStore:
         )
         self.private_mode = PrivateMode(memory, self._named)
         self._redacted_key = lru_cache(_MAX_KEYS)(self._redact)
+
+    def clear_caches(self) -> None:
+        """Drop all names, because one of them may be forgotten."""
+        for cached in (self._named, self._redacted, self._redacted_key):
+            cached.cache_clear()
 
     def load(self, client: ClientSession) -> SessionSnapshot:
         """Return the stored state of a session."""
