@@ -6,13 +6,13 @@ with a stream of 100 events. Told for each: processor time of the proxy per requ
 first byte of the body above the direct way, and requests in a second with 1, 16 and 64 clients, for
 bodies of 50 KB and 1 MB. Then a conversation grows by a turn with each request, from 50 KB on,
 through the gateway without memory, with an empty memory, and with a filled one. The upstream
-answers with what the next request has as its last response, as a model does. Once its requests
-follow each other at once; then each waits until the gateway has finished the work for the one
-before, and processor time is measured until the response is complete, which the agent waits for,
-and after it, in the background. `--texts` takes
-the conversation and the filled memory from a folder of evaluation data; `--embed` turns the
-embedder on, which works in the background too. The filled memory is digested before, which takes
-some minutes at 100,000 items; `--keep` keeps it for the next run. LiteLLM is installed into an
+answers with what the next request has as its last response, as a model does. In five conversations
+requests follow each other at once, and the median counts; in a sixth each waits until the gateway
+has finished the work for the one before, and processor time is measured until the response is
+complete, which the agent waits for, and after it, in the background. `--texts` takes the
+conversation and the filled memory from a folder of evaluation data; `--embed` turns the embedder
+on, which works in the background too. The filled memory is digested before, which takes some
+minutes at 100,000 items; `--keep` keeps it for the next run. LiteLLM is installed into an
 environment of its own; where that cannot be done, it is left out and the reason printed.
 """
 
@@ -57,7 +57,7 @@ KEY = f"sk-{secrets.token_hex(32)}"
 """LiteLLM does not start without one."""
 PASSING, REMEMBERING, FILLED = "passing", "memory", "filled"
 """The gateway without memory, with an empty one, and with a filled one."""
-GROWING_TURNS = 30
+GROWING_TURNS, CONVERSATIONS = 30, 5
 TURN_HEADER = b"x-benchmark-turn:"
 """Names the turn of the conversation whose response the upstream is to send."""
 
@@ -99,7 +99,13 @@ def events(blocks: list[Any], prompt_bytes: int = 50) -> list[bytes]:
         "cache_creation_input_tokens": 0,
         "output_tokens": 1,
     }
-    begun = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": []}
+    begun: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": [],
+    }
     begun |= {"stop_reason": None, "stop_sequence": None, "usage": usage}
     sent: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
     for index, block in enumerate(blocks):
@@ -374,7 +380,10 @@ async def growing(way: Way, exchanges: list[Exchange]) -> dict[str, float]:
     """Return the processor time of a proxy per request of a growing conversation, and late ones."""
     client = Client(way.port)
     await client.open()
-    together = await without_pauses(way, client, exchanges)
+    await without_pauses(way, client, exchanges)  # The first one compiles and imports.
+    together = statistics.median([
+        await without_pauses(way, client, exchanges) for _ in range(CONVERSATIONS)
+    ])
     asked, behind = [], []
     for request in growing_requests(secrets.token_hex(8), exchanges):
         start = await settled_cpu_s(way.pid)

@@ -81,8 +81,8 @@ class Topics:
 
     def _content_words(self, one: MessageText) -> frozenset[str]:
         if one.id not in self._words:
-            said = words.split(one.text[:2_000])
-            self._words[one.id] = frozenset(said).difference(words.STOP_WORDS)
+            start = words.split(one.text[:2_000])
+            self._words[one.id] = frozenset(start).difference(words.STOP_WORDS)
         return self._words[one.id]
 
 

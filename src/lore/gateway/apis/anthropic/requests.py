@@ -99,10 +99,8 @@ def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) ->
 
 def _parse_messages(written: bytes) -> list[ParsedMessage]:
     """Return the messages of a JSON list; those that an earlier request began with are known."""
-    found = _PREFIX_CACHE.find(written)
-    if found is None:
-        return _parse_behind(written, b"", ParsedPrefix([], {}))
-    return _parse_behind(written, *found)
+    known, prefix = _PREFIX_CACHE.find(written) or (b"", ParsedPrefix([], {}))
+    return _parse_behind(written, known, prefix)
 
 
 def _parse_behind(written: bytes, known: bytes, prefix: ParsedPrefix) -> list[ParsedMessage]:
