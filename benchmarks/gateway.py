@@ -5,19 +5,26 @@ without and with memory, and through LiteLLM's proxy, in turns within one run. A
 with a stream of 100 events. Told for each: processor time of the proxy per request, time to the
 first byte of the body above the direct way, and requests in a second with 1, 16 and 64 clients, for
 bodies of 50 KB and 1 MB. Then a conversation grows by a turn with each request, from 50 KB on,
-through the gateway without memory, with an empty memory, and with a filled one: processor time per
-request, its ratio to the gateway without memory, and requests that were late. The filled memory is
-digested before, which takes some minutes at 100,000 items. LiteLLM is installed
-into an environment of its own; where that cannot be done, it is left out and the reason told.
+through the gateway without memory, with an empty memory, and with a filled one. The upstream
+answers with what the next request has as its last response, as a model does. In five conversations
+requests follow each other at once, and the median counts; in a sixth each waits until the gateway
+has finished the work for the one before, and processor time is measured until the response is
+complete, which the agent waits for, and after it, in the background. `--texts` takes the
+conversation and the filled memory from a folder of evaluation data; `--embed` turns the embedder
+on, which works in the background too. The filled memory is digested before, which takes some
+minutes at 100,000 items; `--keep` keeps it for the next run. LiteLLM is installed into an
+environment of its own; where that cannot be done, it is left out and the reason printed.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import json
 import os
 import secrets
+import shutil
 import socket
 import statistics
 import subprocess
@@ -27,10 +34,11 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from daemon import cpu_s, environment, wait_until
+from daemon import environment, wait_until
 from latency_memory import Place, build
 from lore.daemon.periodic_tasks import periodic_tasks
 from lore.memory import Memory
@@ -49,13 +57,18 @@ KEY = f"sk-{secrets.token_hex(32)}"
 """LiteLLM does not start without one."""
 PASSING, REMEMBERING, FILLED = "passing", "memory", "filled"
 """The gateway without memory, with an empty one, and with a filled one."""
-GROWING_TURNS = 31
+GROWING_TURNS, CONVERSATIONS = 30, 5
+TURN_HEADER = b"x-benchmark-turn:"
+"""Names the turn of the conversation whose response the upstream is to send."""
+
+LOOK_S, QUIET_LOOKS, BUSY_SHARE, MOST_QUIET_S = 0.05, 6, 0.02, 20.0
+"""The gateway is quiet once it used less than this share of a processor at each of some looks."""
+
 BACKGROUND = ("jobs", "digest")
 """Threads of the daemon that work through the sessions of a memory."""
 
 QUIET = {
     "LORE_SERVER_PORT": "0",
-    "LORE_EMBED_PROVIDER": "none",
     "LORE_CAPTURE_POLL_INTERVAL_S": "86400",
 }
 
@@ -69,44 +82,69 @@ class Way:
     pid: int = 0
 
 
-def events() -> list[bytes]:
-    """Return the stream that the upstream answers with, event by event."""
-    usage = {"input_tokens": 12, "output_tokens": 1, "cache_read_input_tokens": 0}
+@dataclass(frozen=True)
+class Exchange:
+    """A turn of a conversation: the messages that a client adds, and the response of the model."""
+
+    messages: list[Any]
+    blocks: list[Any]
+
+
+def events(blocks: list[Any], prompt_bytes: int = 50) -> list[bytes]:
+    """Return the stream of a response, event by event; a text is cut to make up their number."""
+    prompt_tokens = prompt_bytes // 4
+    usage = {
+        "input_tokens": prompt_tokens // 20,
+        "cache_read_input_tokens": prompt_tokens * 19 // 20,
+        "cache_creation_input_tokens": 0,
+        "output_tokens": 1,
+    }
     begun: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": MODEL,
         "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": usage,
     }
-    told: list[dict[str, Any]] = [
-        {"type": "message_start", "message": begun},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-    ]
-    told += [
-        {"type": "content_block_delta", "index": 0,
-         "delta": {"type": "text_delta", "text": f"word {number} of the answer "}}
-        for number in range(EVENTS - 5)
-    ]  # fmt: skip
-    told += [
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None},
-         "usage": {"output_tokens": 400}},
-        {"type": "message_stop"},
-    ]  # fmt: skip
-    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in told]
+    begun |= {"stop_reason": None, "stop_sequence": None, "usage": usage}
+    sent: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
+    for index, block in enumerate(blocks):
+        empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+        sent.append({"type": "content_block_start", "index": index, "content_block": empty})
+        sent += [
+            {"type": "content_block_delta", "index": index, "delta": delta}
+            for delta in deltas(block, EVENTS - 3 - 3 * len(blocks))
+        ]
+        sent.append({"type": "content_block_stop", "index": index})
+    reason = "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn"
+    stop = {"stop_reason": reason, "stop_sequence": None}
+    sent.append({"type": "message_delta", "delta": stop, "usage": {"output_tokens": 400}})
+    sent.append({"type": "message_stop"})
+    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in sent]
+
+
+def deltas(block: Any, count: int) -> Iterator[Any]:
+    """Yield the pieces of a block."""
+    if block["type"] == "tool_use":
+        yield {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        return
+    text, size = block["text"], max(1, len(block["text"]) // count)
+    for start in range(0, len(text), size):
+        yield {"type": "text_delta", "text": text[start : start + size]}
+
+
+PLAIN = [{"type": "text", "text": "".join(f"word {n} of the answer " for n in range(EVENTS - 5))}]
+"""What the upstream answers where no turn of a conversation is named."""
 
 
 class Answering(asyncio.Protocol):
-    """The upstream: reads requests by their length and streams the same answer to each."""
+    """The upstream: reads requests by their length, and streams the response of their turn."""
 
-    def __init__(self, answer: list[bytes]) -> None:
-        self._answer = answer
+    def __init__(self, exchanges: list[Exchange]) -> None:
+        self._exchanges = exchanges
         self._data = bytearray()
         self._missing = -1
+        self._answer: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the connection."""
@@ -122,8 +160,10 @@ class Answering(asyncio.Protocol):
                 return
             self._data.clear()
             lines = head.lower().split(b"\r\n")
-            lengths = [int(line[15:]) for line in lines if line.startswith(b"content-length:")]
-            self._missing = (lengths[0] if lengths else 0) - len(rest)
+            length, turn = number_of(lines, b"content-length:"), number_of(lines, TURN_HEADER)
+            blocks = self._exchanges[turn - 1].blocks if turn else PLAIN
+            self._answer = events(blocks, length)
+            self._missing = length - len(rest)
         else:
             self._missing -= len(data)
         if self._missing <= 0:
@@ -141,11 +181,16 @@ class Answering(asyncio.Protocol):
         self._transport.write(b"0\r\n\r\n")
 
 
-async def be_upstream() -> None:
+def number_of(lines: list[bytes], name: bytes) -> int:
+    """Return the number in a header, 0 without one."""
+    return next((int(line[len(name) :]) for line in lines if line.startswith(name)), 0)
+
+
+async def be_upstream(texts: Path | None) -> None:
     """Serve until the process is ended, and print the port."""
-    answer = events()
+    exchanges = conversation(texts)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Answering(answer), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: Answering(exchanges), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
@@ -161,7 +206,7 @@ def messages_of(size: int) -> list[Any]:
     return messages
 
 
-def request_of(messages: list[Any], session: str = "") -> bytes:
+def request_of(messages: list[Any], session: str = "", turn: int = 0) -> bytes:
     """Return a request with these messages; a named session is the same in all its requests."""
     tree = {"model": MODEL, "max_tokens": 1024, "stream": True, "messages": messages}
     body = json.dumps(tree).encode()
@@ -172,25 +217,68 @@ def request_of(messages: list[Any], session: str = "") -> bytes:
     )
     if session:
         head += f"user-agent: claude-cli/2.0.0\r\nx-claude-code-session-id: {session}\r\n"
+        head += f"{TURN_HEADER.decode()} {turn}\r\n"
     return f"{head}\r\n".encode() + body
 
 
-def growing_requests(session: str, turns: int = GROWING_TURNS) -> Iterator[bytes]:
-    """Yield the requests of a conversation: calls and results, and a prompt in every third turn."""
-    messages = messages_of(SIZES["50 KB"])
-    for turn in range(turns):
-        yield request_of(messages, session)
-        call = {"type": "tool_use", "id": f"call-{turn}", "name": "Bash", "input": {"n": turn}}
+def conversation(texts: Path | None) -> list[Exchange]:
+    """Return the exchanges of a conversation; its first one is 50 KB long."""
+    exchanges = real_exchanges(texts) if texts else made_up_exchanges()
+    first: list[Any] = []
+    while len(json.dumps(first)) < SIZES["50 KB"]:
+        begun = next(exchanges)
+        first += [*begun.messages, {"role": "assistant", "content": begun.blocks}]
+    begun = next(exchanges)
+    return [Exchange([*first, *begun.messages], begun.blocks), *islice(exchanges, GROWING_TURNS)]
+
+
+def made_up_exchanges() -> Iterator[Exchange]:
+    """Yield calls and results, and a prompt in every third turn."""
+    for turn in count():
+        lines = "A line of a file that was read, with some words in it. " * (40 if turn < 22 else 1)
         output = f"Line {turn} of the output of the build, with a path src/part_{turn}.py. " * 20
+        call = {"type": "tool_use", "id": f"call-{turn}", "name": "Bash", "input": {"n": turn}}
+        said = {"type": "text", "text": f"Step {turn}: look at part {turn} of the build. {lines}"}
         result = {"type": "tool_result", "tool_use_id": f"call-{turn}", "content": output}
-        said = {"type": "text", "text": f"Step {turn}: look at part {turn} of the build."}
-        messages.append({"role": "assistant", "content": [said, call]})
-        messages.append({"role": "user", "content": [result]})
-        if turn % 3 == 2:
-            answer = [{"type": "text", "text": f"Part {turn} is done."}]
-            messages.append({"role": "assistant", "content": answer})
-            prompt = f"How did we change part {turn} of the build before?"
-            messages.append({"role": "user", "content": prompt})
+        prompt = f"How did we change part {turn} of the build before?"
+        yield Exchange([{"role": "user", "content": prompt}], [said, call])
+        done = [{"type": "text", "text": f"Part {turn} is done."}]
+        yield Exchange([{"role": "user", "content": [result]}], done)
+
+
+def real_exchanges(texts: Path) -> Iterator[Exchange]:
+    """Yield the exchanges of the longest coding session in a folder of evaluation data."""
+    rows: list[Any] = []
+    for path in sorted(texts.glob("coding-sessions*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            rows += map(json.loads, lines)
+    longest = max(rows, key=lambda row: sum(len(turn[1]) for turn in row["turns"]))
+    incoming: list[Any] = []
+    blocks: list[Any] = []
+    waiting: list[str] = []
+    for number, (role, text, _) in enumerate(longest["turns"]):
+        if role in {"user", "result"} and blocks:
+            yield Exchange([{"role": "user", "content": incoming}], blocks)
+            incoming, blocks = [], []
+        if role == "tool":
+            waiting.append(f"call-{number}")
+            called = {"name": "Bash", "input": {"command": text}}
+            blocks.append({"type": "tool_use", "id": waiting[-1], **called})
+        elif role == "result" and waiting:
+            result = {"tool_use_id": waiting.pop(0), "content": text}
+            incoming.append({"type": "tool_result", **result})
+        elif text.strip():
+            told = incoming if role in {"user", "result"} else blocks
+            told.append({"type": "text", "text": text})
+
+
+def growing_requests(session: str, exchanges: list[Exchange]) -> Iterator[bytes]:
+    """Yield the requests of a conversation."""
+    messages: list[Any] = []
+    for turn, exchange in enumerate(exchanges, start=1):
+        messages += exchange.messages
+        yield request_of(messages, session, turn)
+        messages.append({"role": "assistant", "content": exchange.blocks})
 
 
 class Client:
@@ -212,6 +300,8 @@ class Client:
 
     async def ask(self, request: bytes) -> float:
         """Send a request, read its answer to the end, and return the time to its first byte."""
+        if self._reader.at_eof():  # It was idle for too long.
+            await self.open()
         started = time.perf_counter()
         self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
@@ -261,35 +351,72 @@ async def throughput(way: Way, request: bytes, clients: int, count: int) -> dict
         for _ in left:
             await client.ask(request)
 
-    spent, started = cpu_s(way.pid) if way.pid else 0.0, time.perf_counter()
+    spent, started = cpu_s(way.pid), time.perf_counter()
     await asyncio.gather(*(work(client) for client in opened))
     took = time.perf_counter() - started
-    spent = (cpu_s(way.pid) if way.pid else 0.0) - spent
+    spent = cpu_s(way.pid) - spent
     await asyncio.gather(*(client.close() for client in opened))
     return {"per_s": round(count / took, 1), "cpu_ms": round(spent / count * 1000, 2)}
 
 
-async def growing(way: Way) -> dict[str, float]:
+def cpu_s(pid: int) -> float:
+    """Return the processor time of a process, to the nanosecond; 0 without one."""
+    # The clock id of another process, as clock_getcpuclockid(3) makes it.
+    return time.clock_gettime((~pid << 3) | 2) if pid else 0.0
+
+
+async def settled_cpu_s(pid: int) -> float:
+    """Return the processor time of a process once it does nothing more for a request."""
+    before, quiet, began = cpu_s(pid), 0, time.monotonic()
+    while quiet < QUIET_LOOKS and time.monotonic() - began < MOST_QUIET_S:
+        await asyncio.sleep(LOOK_S)
+        now = cpu_s(pid)
+        quiet = quiet + 1 if now - before < BUSY_SHARE * LOOK_S else 0
+        before = now
+    return before
+
+
+async def growing(way: Way, exchanges: list[Exchange]) -> dict[str, float]:
     """Return the processor time of a proxy per request of a growing conversation, and late ones."""
-    client, session = Client(way.port), secrets.token_hex(8)
+    client = Client(way.port)
     await client.open()
-    requests = list(growing_requests(session))
-    await client.ask(requests[0])
-    spent = cpu_s(way.pid)
-    for request in requests[1:]:
+    await without_pauses(way, client, exchanges)  # The first one compiles and imports.
+    together = statistics.median([
+        await without_pauses(way, client, exchanges) for _ in range(CONVERSATIONS)
+    ])
+    asked, behind = [], []
+    for request in growing_requests(secrets.token_hex(8), exchanges):
+        start = await settled_cpu_s(way.pid)
         await client.ask(request)
-    await asyncio.sleep(1)  # What is recorded after the last response counts too.
-    spent = cpu_s(way.pid) - spent
+        answered = cpu_s(way.pid)
+        asked.append(answered - start)
+        behind.append(await settled_cpu_s(way.pid) - answered)
     await client.close()
-    return {"cpu_ms": round(spent / (len(requests) - 1) * 1000, 2), "late": client.degraded}
+    figures = {
+        "cpu_ms": together,
+        "request_ms": statistics.fmean(asked[1:]),
+        "background_ms": statistics.fmean(behind[1:]),
+        "first_ms": asked[0] + behind[0],
+    }
+    return {name: round(s * 1000, 2) for name, s in figures.items()} | {"late": client.degraded}
+
+
+async def without_pauses(way: Way, client: Client, exchanges: list[Exchange]) -> float:
+    """Return the processor time per request if one follows the other at once."""
+    first, *others = growing_requests(secrets.token_hex(8), exchanges)
+    await client.ask(first)
+    start = await settled_cpu_s(way.pid)
+    for request in others:
+        await client.ask(request)
+    return (await settled_cpu_s(way.pid) - start) / len(others)
 
 
 @contextmanager
-def upstream_process() -> Iterator[Way]:
+def upstream_process(texts: Path | None) -> Iterator[Way]:
     """Run the upstream in a process of its own."""
-    process = subprocess.Popen(
-        [sys.executable, __file__, "--upstream"], stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, __file__, "--upstream"]
+    command += ["--texts", str(texts)] if texts else []
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     try:
         yield Way("direct", int(process.stdout.readline()))
@@ -306,27 +433,30 @@ def digest(home: Path) -> None:
             pass
 
 
-@contextmanager
-def lore_process(folder: Path, upstream: int, *, memory: bool, items: int = 0) -> Iterator[Way]:
-    """Run a daemon whose gateway leads to the upstream, with memory or without."""
-    name = (FILLED if items else REMEMBERING) if memory else PASSING
-    folder = folder / name
-    home = folder / ".lore"
-    home.mkdir(parents=True)
-    if items:
-        place = Place(folder, items, 1)
+def fill(home: Path, items: int, texts: Path | None, keep: Path | None) -> None:
+    """Fill a home with a digested memory; `keep` is a folder that keeps it for the next run."""
+    place = Place(keep or home.parent, items, 1, texts)
+    digested = place.home / "digested"
+    if not digested.exists():
         build(place)
         digest(place.home)
-        home.rmdir()
-        place.home.rename(home)
-    told = {
+        digested.touch()
+    shutil.copytree(place.home, home, dirs_exist_ok=True)
+
+
+@contextmanager
+def lore_process(name: str, home: Path, upstream: int, *, embeds: bool) -> Iterator[Way]:
+    """Run a daemon whose gateway leads to the upstream, with memory or without."""
+    variables = {
         "LORE_GATEWAY_ANTHROPIC_URL": f"http://127.0.0.1:{upstream}",
-        "LORE_GATEWAY_MEMORY": str(memory).lower(),
+        "LORE_GATEWAY_MEMORY": str(name != PASSING).lower(),
         **QUIET,
     }
+    if not embeds:
+        variables["LORE_EMBED_PROVIDER"] = "none"
     process = subprocess.Popen(
         [sys.executable, "-m", "lore.cli", "up"],
-        env={**environment(folder), **told},
+        env={**environment(home.parent), **variables},
         stdout=subprocess.DEVNULL,
     )
     try:
@@ -447,33 +577,49 @@ def show(found: dict[str, Any], ways: list[Way]) -> None:
 
 def show_growing(grown: dict[str, dict[str, float]]) -> None:
     """Print what a growing conversation costs, against the gateway without memory."""
-    print(f"\na conversation of {GROWING_TURNS} requests that grows from 50 KB on")
+    print(
+        f"\na conversation that grows by {GROWING_TURNS} turns from 50 KB on, ms of processor time"
+    )
     for name, told in grown.items():
         ratio = told["cpu_ms"] / grown[PASSING]["cpu_ms"]
-        print(f"  {name:8} {told['cpu_ms']:7.2f} ms of processor time per request"
-              f" ({ratio:.1f} times {PASSING}), {told['late']:.0f} late")  # fmt: skip
+        print(f"  {name:8} {told['cpu_ms']:6.2f} per request ({ratio:.1f} times {PASSING}); with"
+              f" pauses {told['request_ms']:6.2f} until its response ends and"
+              f" {told['background_ms']:6.2f} behind it; first request {told['first_ms']:6.2f};"
+              f" {told['late']:.0f} late")  # fmt: skip
 
 
-def main() -> None:
-    """Measure all ways in one run."""
+def parse_options() -> argparse.Namespace:
+    """Return the options of the command."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--upstream", action="store_true", help="be the upstream")
     options.add_argument("--rounds", type=int, default=200)
     options.add_argument("--litellm", type=Path, help="folder to keep LiteLLM's environment in")
     options.add_argument("--items", type=int, default=100_000, help="size of the filled memory")
+    options.add_argument("--texts", type=Path, help="folder of evaluation data with real texts")
+    options.add_argument("--keep", type=Path, help="folder to keep the filled memory in")
+    options.add_argument("--embed", action="store_true", help="embed what is recorded")
     options.add_argument("--json", action="store_true")
-    given = options.parse_args()
+    return options.parse_args()
+
+
+def main() -> None:
+    """Measure all ways in one run."""
+    given = parse_options()
     if given.upstream:
-        asyncio.run(be_upstream())
+        asyncio.run(be_upstream(given.texts))
         return
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        direct = stack.enter_context(upstream_process())
-        ways = [direct]
-        ways += [
-            stack.enter_context(lore_process(folder, direct.port, memory=memory))
-            for memory in (False, True)
-        ]
+        direct = stack.enter_context(upstream_process(given.texts))
+
+        def start(name: str, items: int = 0) -> Way:
+            home = folder / name / ".lore"
+            home.mkdir(parents=True)
+            if items:
+                fill(home, items, given.texts, given.keep)
+            return stack.enter_context(lore_process(name, home, direct.port, embeds=given.embed))
+
+        ways = [direct, start(PASSING), start(REMEMBERING)]
         kept = given.litellm or folder / "litellm"
         wrong = install_litellm(kept) if given.rounds else "no rounds"
         if wrong:
@@ -481,10 +627,9 @@ def main() -> None:
         else:
             ways.append(stack.enter_context(litellm_process(kept, direct.port)))
         found = asyncio.run(measure(ways, given.rounds)) if given.rounds else {}
-        filled = stack.enter_context(
-            lore_process(folder, direct.port, memory=True, items=given.items)
-        )
-        grown = {way.name: asyncio.run(growing(way)) for way in (*ways[1:3], filled)}
+        grows = [*ways[1:3], *([start(FILLED, given.items)] if given.items else [])]
+        exchanges = conversation(given.texts)
+        grown = {way.name: asyncio.run(growing(way, exchanges)) for way in grows}
     if given.json:
         print(json.dumps({**found, "growing": grown}, indent=2))
     else:

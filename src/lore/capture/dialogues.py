@@ -6,7 +6,6 @@ message that arrives both ways is then recognized as a duplicate.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -57,35 +56,62 @@ def to_messages(
     text, one with several texts may hold text from anyone. Commands to Lore and their responses are
     dropped.
     """
-    names = {
-        block.call_id: block.tool
-        for entry in entries
-        for block in entry.blocks
-        if block.kind == "call"
-    }
+    keys = [entry.key for entry in entries]
+    names = _call_names(entries, first)
     converted: list[NewMessage] = []
     places: list[int] = []
-    seen: Counter[str] = Counter()
-    before, is_command = "", False
-    for number, entry in enumerate(entries):
-        own = f"{before[:_PREFIX_DIGITS]}{entry.key}"
-        seen[own] += 1
-        key = own if seen[own] == 1 else f"{own}-{seen[own]}"
-        before = entry.key
+    is_command = _is_command_before(entries, first, joined=joined)
+    for number in range(first, len(entries)):
+        entry = entries[number]
         if entry.voice == "user":
-            is_command = entry.may_be_command and bool(
-                chat_commands.find_command(entry.typed(joined=joined))
-            )
-        if number < first or (is_command and entry.voice != "system"):
+            is_command = _is_command(entry, joined=joined)
+        if is_command and entry.voice != "system":
             continue
         # Search markers are not the model's own words.
         for message in message_capture.split_at_search_marks(
-            _entry_messages(entry, key, at, names, joined=joined)
+            _entry_messages(entry, _message_key(keys, number), at, names, joined=joined)
         ):
             spoken = replace(message, model=model) if message.role == "assistant" else message
             converted.append(injected_text.from_agent(spoken) if helper else spoken)
             places.append(number)
     return DialogueMessages(tuple(converted), tuple(places), _find_newest(entries))
+
+
+def _message_key(keys: Sequence[str], number: int) -> str:
+    """Return the key of the messages of an entry: its own and that of the entry before it, and a
+    number where both came before."""
+    before = keys[number - 1][:_PREFIX_DIGITS] if number else ""
+    key = f"{before}{keys[number]}"
+    if keys.count(keys[number]) == 1:
+        return key
+    pairs = zip(("", *keys[:number]), keys[: number + 1], strict=True)
+    count = sum(f"{one[:_PREFIX_DIGITS]}{two}" == key for one, two in pairs)
+    return key if count == 1 else f"{key}-{count}"
+
+
+def _call_names(entries: Sequence[Entry], first: int) -> dict[str, str]:
+    """Return the tools of all calls, if an entry from `first` on has a result that names none."""
+    if not any(
+        block.kind == "result" and not block.tool
+        for number in range(first, len(entries))
+        for block in entries[number].blocks
+    ):
+        return {}
+    calls = (block for entry in entries for block in entry.blocks if block.kind == "call")
+    return {block.call_id: block.tool for block in calls}
+
+
+def _is_command(entry: Entry, *, joined: bool) -> bool:
+    """Return whether a user's entry is a command to Lore."""
+    return entry.may_be_command and bool(chat_commands.find_command(entry.typed(joined=joined)))
+
+
+def _is_command_before(entries: Sequence[Entry], first: int, *, joined: bool) -> bool:
+    """Return whether the last user's entry before `first` is a command to Lore."""
+    for number in range(first - 1, -1, -1):
+        if entries[number].voice == "user":
+            return _is_command(entries[number], joined=joined)
+    return False
 
 
 def _find_newest(entries: Sequence[Entry]) -> int:

@@ -94,6 +94,19 @@ def capture(
     if not conversation.session.strip():
         msg = "The session needs a name."
         raise InvalidInput(msg)
+    cleaned = redact_fields(conversation, redactor)
+    return capture_into(database, cleaned, new, redactor=redactor, repeated=repeated)
+
+
+def capture_into(
+    database: Database,
+    conversation: Conversation,
+    new: Sequence[NewMessage],
+    *,
+    redactor: Redactor,
+    repeated: int = 0,
+) -> list[str]:
+    """Store messages as `capture` does, in a conversation whose fields are redacted."""
     if not new:
         return []
     for message in new:
@@ -102,11 +115,10 @@ def capture(
         new = [_split_pushed(message) for message in new]
     keyed = _assign_keys(_clean_all(new, redactor))
     prepared = [_derive(message, clock.new_id(message.created_at)) for message in keyed]
-    cleaned = redact_fields(conversation, redactor)
-    location = ProjectFinder().find(cleaned.project)
+    location = ProjectFinder().find(conversation.project)
     before = frozenset(message.id for message in prepared[:repeated])
     return database.write(
-        lambda db: _store(db, cleaned, location, prepared, now=database.now(), before=before)
+        lambda db: _store(db, conversation, location, prepared, now=database.now(), before=before)
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -45,18 +45,25 @@ def last_spoken_entry(entries: Sequence[Entry]) -> Entry | None:
     return next((entry for entry in reversed(entries) if entry.voice != "system"), None)
 
 
-def history_hashes(entries: Sequence[Entry]) -> list[str]:
-    """Return for each entry a hash of all user and assistant entries up to it.
+class HistoryEnd(NamedTuple):
+    """The end of a history: the number of its user and assistant entries, and their hash.
 
     System entries are ignored: agents insert and remove them at will.
     """
+
+    entries: int
+    digest: bytes
+
+
+def history_ends(keys: Sequence[str], counts: Iterable[int]) -> list[HistoryEnd]:
+    """Return the ends of a history after these numbers of entries, given their keys."""
     hashed = hashlib.blake2b(digest_size=_HASH_BYTES)
-    links = []
-    for entry in entries:
-        if entry.voice != "system":
-            hashed.update(entry.key.encode())
-        links.append(hashed.hexdigest())
-    return links
+    ends, before = [], 0
+    for count in sorted(counts):
+        hashed.update("".join(keys[before:count]).encode())
+        ends.append(HistoryEnd(count, hashed.digest()))
+        before = count
+    return ends
 
 
 def safe_turn_starts(entries: Sequence[Entry]) -> tuple[int, ...]:
@@ -445,8 +452,13 @@ class LayerBuilder:
     @cached_property
     def _sums(self) -> list[int]:
         """Cumulative sums of the tokens of the entries."""
-        sizes = (self.measure.of_entry(entry) for entry in self.entries)
-        return list(accumulate(sizes, initial=0))
+        total, ratio = 0, self.measure.tokens_per_char
+        sums = [0]
+        for entry in self.entries:  # As `of_entry` does, in a loop, because every plan needs it.
+            for block in entry.blocks:
+                total += ceil(block.chars * ratio)
+            sums.append(total)
+        return sums
 
     @cached_property
     def _outputs(self) -> tuple[tuple[int, str, int], ...]:

@@ -43,10 +43,11 @@ def split_segments(
     topics are compared by words.
     """
     about = min(about_tokens, MAX_TOKENS)
+    topics = Topics(vectors or {})
     result: list[Segment] = []
     rest = list(texts)
     while rest:
-        end = _first_segment_end(rest, about, vectors or {})
+        end = _first_segment_end(rest, about, topics)
         result.append(Segment(session_id, tuple(rest[:end]), title))
         rest = rest[end:]
     return result
@@ -57,9 +58,35 @@ def is_large_enough(texts: Sequence[MessageText]) -> bool:
     return len(texts) >= MIN_MESSAGES and sum(one.tokens for one in texts) >= MIN_TOKENS
 
 
-def _first_segment_end(
-    texts: Sequence[MessageText], about: int, vectors: Mapping[str, Vector]
-) -> int:
+class Topics:
+    """What messages are about: vectors, and words, which are found once for each message."""
+
+    def __init__(self, vectors: Mapping[str, Vector]) -> None:
+        self._vectors = vectors
+        self._words: dict[str, frozenset[str]] = {}
+
+    def similarity(self, before: Sequence[MessageText], after: Sequence[MessageText]) -> float:
+        """Return the similarity of two runs of messages: by vectors, or else by words."""
+        vectors = self._vectors
+        sides = [[vectors[one.id] for one in side if one.id in vectors] for side in (before, after)]
+        if all(sides):
+            left, right = (np.mean(side, axis=0) for side in sides)
+            length = float(np.linalg.norm(left) * np.linalg.norm(right))
+            return float(left @ right) / length if length > 1e-9 else 0.0
+        left_words, right_words = (
+            frozenset[str]().union(*map(self._content_words, side)) for side in (before, after)
+        )
+        smaller = min(len(left_words), len(right_words))
+        return len(left_words & right_words) / smaller if smaller else 0.0
+
+    def _content_words(self, one: MessageText) -> frozenset[str]:
+        if one.id not in self._words:
+            start = words.split(one.text[:2_000])
+            self._words[one.id] = frozenset(start).difference(words.STOP_WORDS)
+        return self._words[one.id]
+
+
+def _first_segment_end(texts: Sequence[MessageText], about: int, topics: Topics) -> int:
     """Return the end of the first segment: the strongest boundary at which it is about full."""
     total = 0
     first, last = len(texts), len(texts)
@@ -78,39 +105,18 @@ def _first_segment_end(
             return len(texts) if whole <= MAX_TOKENS else last
     first = min(first, last)
     places = [p for p in range(first, last + 1) if is_large_enough(texts[p:])] or [last]
-    return max(places, key=lambda place: (_boundary_score(texts, place, vectors), place))
+    return max(places, key=lambda place: (_boundary_score(texts, place, topics), place))
 
 
-def _boundary_score(
-    texts: Sequence[MessageText], place: int, vectors: Mapping[str, Vector]
-) -> float:
+def _boundary_score(texts: Sequence[MessageText], place: int, topics: Topics) -> float:
     """Return the score of a cut before a message: the pause, and the change of topic."""
     if place >= len(texts):
         return 0.0
     pause_s = max(0.0, (texts[place].at - texts[place - 1].at).total_seconds())
     pause = log2(1 + pause_s / _PAUSE_S)
     before, after = texts[max(0, place - _WINDOW) : place], texts[place : place + _WINDOW]
-    change = 1.0 - _similarity(before, after, vectors)
+    change = 1.0 - topics.similarity(before, after)
     return pause + change + _USER_BONUS * (texts[place].origin == "user")
-
-
-def _similarity(
-    before: Sequence[MessageText], after: Sequence[MessageText], vectors: Mapping[str, Vector]
-) -> float:
-    """Return the similarity of two runs of messages: by vectors, or else by words."""
-    sides = [[vectors[one.id] for one in side if one.id in vectors] for side in (before, after)]
-    if all(sides):
-        left, right = (np.mean(side, axis=0) for side in sides)
-        length = float(np.linalg.norm(left) * np.linalg.norm(right))
-        return float(left @ right) / length if length > 1e-9 else 0.0
-    left_words, right_words = (_content_words(side) for side in (before, after))
-    smaller = min(len(left_words), len(right_words))
-    return len(left_words & right_words) / smaller if smaller else 0.0
-
-
-def _content_words(texts: Sequence[MessageText]) -> frozenset[str]:
-    joined = " ".join(one.text[:2_000] for one in texts)
-    return frozenset(word for word in words.split(joined) if word not in words.STOP_WORDS)
 
 
 MAX_EXCHANGE_TOKENS = 16_384

@@ -8,7 +8,7 @@ import pytest
 from lore.errors import InvalidInput
 from lore.gateway.apis import anthropic
 from lore.gateway.apis.anthropic.requests import parse_document
-from lore.gateway.apis.parse_cache import ParseCache, clear_caches
+from lore.gateway.apis.parse_cache import ParseCache, PrefixCache, clear_caches
 
 
 def test_what_was_asked_for_least_lately_makes_room():
@@ -102,3 +102,60 @@ def test_what_has_another_shape_is_refused(wrong: bytes):
 def test_a_text_that_no_encoding_allows_is_refused():
     with pytest.raises(InvalidInput):
         anthropic.parse_request(b'{"messages": [{"role": "user", "content": "\xff"}]}')
+
+
+def test_longest_prefix_is_found_until_it_is_replaced_evicted_or_cleared():
+    held: PrefixCache[int] = PrefixCache(max_bytes=6)
+    held.put(b"a", 1)
+    held.put(b"abc", 2)
+    assert held.find(b"abcd") == (b"abc", 2)
+    assert held.find(b"abd") == (b"a", 1)
+    held.put(b"abcd", 3, extends=b"abc")
+    assert [held.find(raw) for raw in (b"abcd", b"abce")] == [(b"abcd", 3), (b"a", 1)]
+    held.put(b"xy", 4)
+    assert [held.find(raw) for raw in (b"ab", b"abcd", b"xyz")] == [
+        None, (b"abcd", 3), (b"xy", 4),
+    ]  # fmt: skip
+    clear_caches()
+    assert held.find(b"xyz") is None
+
+
+def conversation(turns: int) -> list[Any]:
+    """Return messages with calls and results; the last ones have breakpoints, as agents set."""
+    messages: list[Any] = [{"role": "user", "content": "Read all files."}]
+    for n in range(turns):
+        call = {"type": "tool_use", "id": f"toolu_{n}", "name": f"Read{n % 2}", "input": {"n": n}}
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": f"toolu_{n}"}
+        if n >= turns - 2:
+            result["cache_control"] = {"type": "ephemeral"}
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": "So."}, call]})
+        messages.append({"role": "user", "content": [result]})
+    return messages
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (" ,\n ", ": ")])
+@pytest.mark.parametrize("changed", ["nothing", "the end", "the middle"])
+def test_a_growing_conversation_reads_as_if_it_came_at_once(
+    separators: tuple[str, str], changed: str
+):
+    clear_caches()
+    for turns in range(12):
+        messages = conversation(turns)
+        if changed == "the end":
+            messages.append({"role": "system", "content": f"{turns} turns."})
+        if changed == "the middle" and turns % 3 == 0:
+            messages[turns] = {**messages[turns], "content": f"Turn {turns}."}
+        document = {"model": "claude-test", "messages": messages}
+        written = json.dumps(document, separators=separators).encode()
+        assert anthropic.parse_request(written) == parse_document(written, document)
+        assert anthropic.parse_request(written) == parse_document(written, document)
+
+
+def test_messages_that_a_request_began_with_are_not_parsed_again():
+    clear_caches()
+    requests = [
+        anthropic.parse_request(json.dumps({"messages": conversation(turns)}).encode())
+        for turns in (6, 7)
+    ]
+    before, after = (one.document["messages"] for one in requests)
+    assert all(one is two for one, two in zip(before[:9], after[:9], strict=True))

@@ -544,3 +544,18 @@ def test_a_session_is_distilled_again_only_once_it_has_grown(memory: Memory):
         claimed.append(composer.claim_distillation(composed))
     assert sizes[-1] > 10_000
     assert 1 < sum(claimed) < len(claimed) / 4
+
+
+def test_only_the_entries_after_a_recorded_request_are_converted(memory: Memory):
+    composer, entries = PromptComposer(memory), talk(4)
+    reminder = entry("system", words("Answer briefly."))
+    assert composer.record(TALK, entries[:8]) > 1
+    assert composer.record(TALK, [reminder, *entries[:8], reminder]) == 0
+    assert composer.record(TALK, [reminder, *entries[:9]]) == 1
+    forked = [*entries[:8], *talk(6)[-2:]]
+    assert composer.record(TALK, forked) == composer.record(
+        replace(TALK, session="s-2"), forked[8:]
+    )
+    stored = len(memory.sessions.messages(TALK.session))
+    assert composer.record(TALK, entries[2:9]) > 1
+    assert len(memory.sessions.messages(TALK.session)) == stored

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Collection
 from concurrent.futures import Future
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lore.capture.message_capture import Conversation
 from lore.errors import StoreBusy, StoreError
 from lore.gateway.session.prompt_composer import PromptComposer
 from lore.gateway.session.session_state import SessionRegistry
@@ -325,3 +327,24 @@ def test_private_mode_of_another_process_applies_to_a_running_request(memory: Me
         assert entry.key not in kept_of(memory)
     assert "5436" not in kept_of(memory)
     assert "amnesia" in kept_of(memory)
+
+
+def test_cached_names_are_dropped_once_anything_is_forgotten(memory: Memory):
+    composer = PromptComposer(memory)
+    composer.record(TALK, talk(1))
+    assert names_in(composer.store) >= {TALK.session, TALK.project}
+    composer.sessions.clear_caches("another generation")
+    assert not names_in(composer.store)
+
+
+def names_in(store: SessionStore) -> set[str]:
+    """Return the names that a store has in its caches, as the garbage collector finds them."""
+    caches = [one for one in vars(store).values() if hasattr(one, "cache_clear")]
+    found, queue = set[str](), [*caches]
+    while queue:
+        for one in gc.get_referents(queue.pop()):
+            if isinstance(one, str):
+                found.add(one)
+            elif isinstance(one, dict | tuple | Conversation):
+                queue.append(one)
+    return {name for name in found if TALK.session in name or TALK.project in name}

@@ -298,6 +298,24 @@ def test_a_changed_history_is_looked_up_from_the_change_on(memory: Memory):
         assert found == store.find_distillations(TALK, other)
 
 
+def test_entries_behind_the_last_distillation_are_not_looked_up(memory: Memory):
+    entries, store, known = talk(12), SessionStore(memory), StoredPrefix()
+    store.record(TALK, entries[:24])
+    memory.distill("s-1")
+    store.record(TALK, entries)
+    before = store.find_distillations(TALK, entries[:40], known)
+    assert before[-1].until == 24
+    with memory.database.read() as db:
+        session_n = sessions.find_session(db, TALK.session, agent=TALK.agent)
+    assert session_n is not None
+    assert store.find_distillations(TALK, entries, known) == before
+    assert len(known.ordinals(session_n, entries)) == 40
+    memory.distill("s-1")
+    after = store.find_distillations(TALK, entries, known)
+    assert after == store.find_distillations(TALK, entries) != before
+    assert len(known.ordinals(session_n, entries)) == len(entries)
+
+
 def test_unknown_session_has_no_distillations(memory: Memory):
     assert SessionStore(memory).find_distillations(TALK, talk(1)) == []
 

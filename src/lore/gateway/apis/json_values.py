@@ -124,7 +124,7 @@ def as_object(value: object) -> Json:
 
 def require_objects(value: object) -> list[Json]:
     """Return a list of objects, or raise `InvalidInput`."""
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not set(map(type, value)) <= {dict}:
         raise InvalidInput(_WRONG_SHAPE)
     return value
 

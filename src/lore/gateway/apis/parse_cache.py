@@ -54,7 +54,43 @@ class ParseCache(Generic[T]):
             self._bytes = 0
 
 
-_CACHES: WeakSet[ParseCache[Any]] = WeakSet()
+_MAX_PREFIXES = 16
+"""Conversations whose beginnings are cached; each is compared with a request."""
+
+
+class PrefixCache(Generic[T]):
+    """Thread-safe cache of the parsed values of what requests begin with.
+
+    Callers must not modify the values, because they are shared.
+    """
+
+    def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._prefixes: list[tuple[bytes, T]] = []
+        _CACHES.add(self)
+
+    def find(self, raw: bytes) -> tuple[bytes, T] | None:
+        """Return the longest prefix of these bytes with its value, or None."""
+        with self._lock:
+            prefixes = [one for one in self._prefixes if raw.startswith(one[0])]
+        return max(prefixes, key=lambda one: len(one[0]), default=None)
+
+    def put(self, prefix: bytes, value: T, *, extends: bytes = b"") -> None:
+        """Add a prefix in place of one that it extends; evict those that were added first."""
+        with self._lock:
+            others = [one for one in self._prefixes if one[0] not in (prefix, extends)]
+            self._prefixes = [*others, (prefix, value)][-_MAX_PREFIXES:]
+            while sum(len(one[0]) for one in self._prefixes) > self._max_bytes:
+                del self._prefixes[0]
+
+    def clear(self) -> None:
+        """Remove all values."""
+        with self._lock:
+            self._prefixes = []
+
+
+_CACHES: WeakSet[ParseCache[Any] | PrefixCache[Any]] = WeakSet()
 """All caches of this process, so that they can be cleared together."""
 
 

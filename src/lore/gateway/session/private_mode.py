@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from operator import attrgetter
 
 from lore.memory.facade import Memory
 from lore.records import ClientSession, Distilled, Entry
@@ -26,6 +27,8 @@ _SEALED = "~"
 
 _PLACEHOLDER = "What was said here is not recorded, as the person wished."
 
+_may_be_command = attrgetter("may_be_command")
+
 FindKeys = Callable[[Connection], set[str]]
 
 
@@ -34,7 +37,7 @@ def find_private_entries(client: ClientSession, entries: Sequence[Entry]) -> fro
 
     Unless the agent marks injected text, only an entry with a single text is a command.
     """
-    if not any(entry.may_be_command for entry in entries):
+    if not any(map(_may_be_command, entries)):
         return frozenset()
     numbers: list[int] = []
     is_on, command = False, ""
@@ -49,9 +52,8 @@ def find_private_entries(client: ClientSession, entries: Sequence[Entry]) -> fro
 def is_private_dialogue(client: ClientSession, entries: Sequence[Entry]) -> bool:
     """Return whether a conversation is in private mode at its end, by its own text."""
     is_on = False
-    for entry in entries:
-        if entry.may_be_command:
-            is_on, _ = _apply_command(client, entry, is_on=is_on)
+    for entry in filter(_may_be_command, entries):
+        is_on, _ = _apply_command(client, entry, is_on=is_on)
     return is_on
 
 

@@ -264,11 +264,15 @@ class PromptComposer:
             if not client.unnamed:
                 self.store.exclude_entries(client, entries)
             return 0
-        chain = layers.history_hashes(entries)
-        recorded = set(state.recorded_digests)
-        first = max((n + 1 for n, link in enumerate(chain) if link in recorded), default=0)
+        spoken = [n for n, entry in enumerate(entries) if entry.voice != "system"]
+        keys = [entries[n].key for n in spoken]
+        recorded = {end for end in tuple(state.recorded_ends) if end.entries <= len(keys)}
+        known = recorded.intersection(layers.history_ends(keys, {end.entries for end in recorded}))
+        count = max((end.entries for end in known), default=0)
+        first = 0 if not count else spoken[count] if count < len(spoken) else len(entries)
         stored = self.store.record(client, entries, first=first, model=model)
-        state.recorded_digests.extend(chain[-2:])
+        last = {len(keys) - 1, len(keys)} if keys else ()
+        state.recorded_ends.extend(layers.history_ends(keys, last))
         return len(stored)
 
     def claim_distillation(self, composed: ComposedPrompt) -> bool:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from lore.budget.estimate import Calibration, ReportedTurn
 from lore.budget.reports import usage_without_additions, usage_without_compaction
 from lore.context import layers, planner
-from lore.context.layers import PromptRoom, StandingTexts, TokenMeasure
+from lore.context.layers import HistoryEnd, PromptRoom, StandingTexts, TokenMeasure
 from lore.context.planner import PlanTerms
 from lore.errors import StoreError
 from lore.gateway.session.session_store import (
@@ -29,6 +30,7 @@ from lore.records import (
     ClientSession,
     Dialogue,
     Distilled,
+    Entry,
     InjectedItem,
     Injection,
     Measured,
@@ -41,6 +43,8 @@ from lore.records import (
 from lore.store.dialogue_state import StateName
 
 NOTHING = Injection()
+
+_chars_of: Callable[[Entry], int] = attrgetter("chars")
 
 KNOWLEDGE = ""
 """Key of the knowledge block in `told`, where notes have the keys of their entries."""
@@ -73,8 +77,8 @@ class SessionState:
     growth_tokens: deque[int] = field(default_factory=lambda: deque(maxlen=_MAX_TURNS))
     past_turns: PastTurns | None = None
     """Statistics of other sessions of the project; looked up off the request path."""
-    recorded_digests: deque[str] = field(default_factory=lambda: deque(maxlen=_MAX_ENDS))
-    """Chain digests of all stored entries up to the ends of recent requests."""
+    recorded_ends: deque[HistoryEnd] = field(default_factory=lambda: deque(maxlen=_MAX_ENDS))
+    """The ends of recent requests, up to which all entries are stored."""
     distilled: tuple[Distilled, ...] = ()
     """Distillations of the session as they were last found."""
     distilled_at_tokens: int = 0
@@ -186,7 +190,12 @@ def token_measure(state: SessionState, dialogue: Dialogue) -> TokenMeasure:
 
 def dialogue_chars(dialogue: Dialogue) -> int:
     """Return the length of all entries in characters."""
-    return sum(entry.chars for entry in dialogue.entries)
+    return entries_chars(dialogue.entries)
+
+
+def entries_chars(entries: Sequence[Entry]) -> int:
+    """Return the length of entries in characters."""
+    return sum(map(_chars_of, entries))
 
 
 def given_in(snapshot: SessionSnapshot) -> frozenset[InjectedItem]:
@@ -308,7 +317,7 @@ def _prompt_chars(dialogue: Dialogue, plan: Plan, snapshot: SessionSnapshot) -> 
     total += sum(len(one.text) for one in plan.prefix)
     total += sum(one.block.chars for one in StandingTexts(dialogue.entries).find_before(plan.start))
     if not plan.annotated:
-        return total + sum(entry.chars for entry in dialogue.entries[plan.start :])
+        return total + entries_chars(dialogue.entries[plan.start :])
     for entry in dialogue.entries[plan.start :]:
         for block in entry.blocks:
             short = block.call_id in plan.annotated and layers.is_long_output(block)
@@ -525,7 +534,8 @@ class SessionRegistry:
             advance_generation(state, generation)
 
     def clear_caches(self, generation: str) -> None:
-        """Drop the texts of all sessions that belong to another generation."""
+        """Drop the texts of all sessions that belong to another generation, and cached names."""
+        self._store.clear_caches()
         for state in self._sessions.all():
             with state.lock:
                 state.revision += state.generation != generation

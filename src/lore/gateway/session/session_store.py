@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import takewhile
 from typing import Any
 
@@ -20,6 +20,7 @@ from lore.gateway.session.private_mode import PrivateMode, placeholders
 from lore.memory.facade import Memory
 from lore.records import (
     ClientSession,
+    Distillation,
     Distilled,
     Entry,
     InjectedItem,
@@ -32,7 +33,9 @@ from lore.store import dialogue_state, distillations, message_dedup, sessions
 from lore.store.database import Connection
 
 _MAX_NAMES = 256
-"""Cached redacted session names: as many as the registry holds sessions."""
+"""Cached redacted names of sessions and fields of conversations: as many as the registry holds
+sessions. They stay valid, since a redactor does not change, and are dropped once anything is
+forgotten."""
 
 KNOWLEDGE_TOKENS = 1_000
 """Token limit of the memory at the start of a session; a small window allows less."""
@@ -67,7 +70,8 @@ MARKER_TIMEOUT_S = 1.0
 
 
 class StoredPrefix:
-    """The stored messages of the first entries of a session, so that only new ones are looked up.
+    """The stored messages of the first entries of a session, so that only new ones are looked up,
+    and its distillations.
 
     It belongs to a cache generation: whatever is forgotten is looked up again. Threads share it:
     one assignment replaces all of it.
@@ -75,6 +79,8 @@ class StoredPrefix:
 
     def __init__(self) -> None:
         self._known: tuple[int, list[str], list[int]] = (-1, [], [])
+        self.logs: Mapping[str, Distillation] = {}
+        """The distillations of the session by their ids; their texts never change."""
 
     def ordinals(self, session_n: int, entries: Sequence[Entry]) -> list[int]:
         """Return of each known leading entry the ordinal of its last message, -1 for none."""
@@ -100,8 +106,16 @@ class SessionStore:
         self._database = memory.database
         self._redact = memory.redactor.redact
         self._named = lru_cache(_MAX_NAMES)(self._redact)
+        self._redacted = lru_cache(_MAX_NAMES)(
+            partial(message_capture.redact_fields, redactor=memory.redactor)
+        )
         self.private_mode = PrivateMode(memory, self._named)
         self._redacted_key = lru_cache(_MAX_KEYS)(self._redact)
+
+    def clear_caches(self) -> None:
+        """Drop all names, because one of them may be forgotten."""
+        for cached in (self._named, self._redacted, self._redacted_key):
+            cached.cache_clear()
 
     def load(self, client: ClientSession) -> SessionSnapshot:
         """Return the stored state of a session."""
@@ -186,9 +200,9 @@ class SessionStore:
             parent=self._parent_of(client),
             channel="gateway",
         )
-        return message_capture.capture(
+        return message_capture.capture_into(
             self._database,
-            conversation,
+            self._redacted(conversation),
             [message for _, message in spoken],
             redactor=self._memory.redactor,
             repeated=sum(at < parsed.newest for at, _ in spoken),
@@ -208,12 +222,16 @@ class SessionStore:
                 return []
             excluded = self.private_mode.find_excluded(db, client, entries)
             extents = distillations.message_ranges(db, n)
-            logs = [
-                log for log in distillations.distillations_of_session(db, n) if log.id in extents
-            ]
+            if known.logs.keys() != extents.keys():
+                stored = distillations.distillations_of_session(db, n)
+                known.logs = {log.id: log for log in stored if log.id in extents}
+            logs = known.logs.values()
             if not logs and not excluded:
                 return []
-            last = self._last_ordinals(db, client, n, entries, known)
+            last: Sequence[int | None] = known.ordinals(n, entries)
+            newest = max((extent[2] for extent in extents.values()), default=-1)
+            if not _ends_within(last, newest, excluded):
+                last = self._last_ordinals(db, client, n, entries, known)
         distilled = []
         for log in sorted(logs, key=lambda log: extents[log.id][0]):
             until = _covered_entries(last, extents[log.id][2], excluded)
@@ -393,6 +411,15 @@ def _covered_entries(last: Sequence[int | None], until: int, excluded: Container
             break
         count = number + 1
     return count
+
+
+def _ends_within(last: Sequence[int | None], until: int, excluded: Container[int]) -> bool:
+    """Return whether a log that ends at an ordinal covers only known entries."""
+    for number in reversed(range(len(last))):
+        ordinal = last[number]
+        if ordinal is not None and ordinal > until and number not in excluded:
+            return True
+    return False
 
 
 def _packed(pins: PromptState) -> dict[str, Any]:

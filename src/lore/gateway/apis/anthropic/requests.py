@@ -12,7 +12,7 @@ from lore.gateway.apis.adapter import FindMarker, PromptAdditions, Request, Tool
 from lore.gateway.apis.entry_keys import KeyedBlock
 from lore.gateway.apis.json_values import Json, as_object, as_text
 from lore.gateway.apis.markers import Atom, Marker
-from lore.gateway.apis.parse_cache import MAX_CACHE_BYTES, ParseCache
+from lore.gateway.apis.parse_cache import MAX_CACHE_BYTES, ParseCache, PrefixCache
 from lore.records.gateway import Block, Dialogue, Entry, Plan, Voice
 
 IMAGE_CHARS = 6_000
@@ -20,6 +20,8 @@ IMAGE_CHARS = 6_000
 
 _BILLING_PREFIX = "x-anthropic-billing-header:"
 """Prefix of a block in Claude Code's system prompt that differs between requests of a session."""
+
+_BREAKPOINT = b'"cache_control"'
 
 _VOICES: dict[str, Voice] = {"user": "user", "assistant": "assistant", "system": "system"}
 
@@ -33,7 +35,30 @@ class FixedPart(NamedTuple):
     has_breakpoint: bool = False
 
 
-_MESSAGE_CACHE: ParseCache[tuple[Json, Entry]] = ParseCache()
+class ParsedMessage(NamedTuple):
+    """A message, its entry, and the tools of its calls and results by the ids of the calls."""
+
+    value: Json
+    entry: Entry
+    calls: dict[str, str]
+    results: dict[str, str]
+    strays: frozenset[str]
+    """The ids in results whose calls are unknown."""
+
+    def matches_calls(self, names: dict[str, str]) -> bool:
+        """Return whether the results match these calls."""
+        return self.results.items() <= names.items() and self.strays.isdisjoint(names)
+
+
+class ParsedPrefix(NamedTuple):
+    """The first messages of a request, and the tools of their calls."""
+
+    messages: list[ParsedMessage]
+    names: dict[str, str]
+
+
+_MESSAGE_CACHE: ParseCache[ParsedMessage] = ParseCache()
+_PREFIX_CACHE: PrefixCache[ParsedPrefix] = PrefixCache()
 _FIXED_CACHE: ParseCache[FixedPart] = ParseCache(MAX_CACHE_BYTES // 4)
 
 
@@ -43,11 +68,8 @@ def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (only
     Messages that recent requests contained come from the parse cache.
     """
     fields = json_values.split_fields(body)
-    names: dict[str, str] = {}
-    parsed = [
-        _parse_message(one, names) for one in json_values.split_items(fields.get("messages", b""))
-    ]
-    replaced: Json = {"messages": [message for message, _ in parsed]}
+    parsed = _parse_messages(fields.get("messages", b""))
+    replaced: Json = {"messages": [one.value for one in parsed]}
     fixed: dict[str, list[FixedPart]] = {}
     for name in ("tools", "system"):
         if fields.get(name, b"").startswith(b"["):
@@ -61,7 +83,7 @@ def parse_request(body: bytes, path: str = "") -> Request:  # noqa: ARG001 (only
     system = fixed.get("system") or [
         _parse_fixed(one) for one in content_blocks(document.get("system"))
     ]
-    return _make_request(body, document, [entry for _, entry in parsed], tools, system)
+    return _make_request(body, document, [one.entry for one in parsed], tools, system)
 
 
 def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) -> Request:
@@ -75,26 +97,58 @@ def parse_document(body: bytes, document: Json, *, is_expanded: bool = False) ->
     return _make_request(body, document, entries, tools, system, is_expanded=is_expanded)
 
 
-def _parse_message(raw: bytes, names: dict[str, str]) -> tuple[Json, Entry]:
-    """Return a message and its entry, from the cache if its calls match."""
+def _parse_messages(written: bytes) -> list[ParsedMessage]:
+    """Return the messages of a JSON list; those that an earlier request began with are known."""
+    known, prefix = _PREFIX_CACHE.find(written) or (b"", ParsedPrefix([], {}))
+    return _parse_behind(written, known, prefix)
+
+
+def _parse_behind(written: bytes, known: bytes, prefix: ParsedPrefix) -> list[ParsedMessage]:
+    """Return all messages of a list that begins with known ones, and cache what will be known.
+
+    The next request begins with all of them but the last, which a client may still change, and
+    those with breakpoints, which move.
+    """
+    rest = b"[" + written[len(known) :].lstrip().removeprefix(b",") if known else written
+    raw_messages = json_values.split_items(rest)
+    parsed, names = list(prefix.messages), dict(prefix.names)
+    end, is_stable = len(known), True
+    for number, raw in enumerate(raw_messages):
+        if is_stable and (number == len(raw_messages) - 1 or _BREAKPOINT in raw):
+            is_stable = False
+            if end > len(known):
+                value = ParsedPrefix(list(parsed), dict(names))
+                _PREFIX_CACHE.put(written[:end], value, extends=known)
+        if is_stable:
+            end = written.index(raw, end) + len(raw)
+        parsed.append(_find_message(raw, names))
+    return parsed
+
+
+def _find_message(raw: bytes, names: dict[str, str]) -> ParsedMessage:
+    """Return a message from the cache if its calls match, and add its own calls to the names."""
     cached = _MESSAGE_CACHE.get(raw)
-    if cached is not None and _matches_calls(cached[1], names):
+    if cached is not None and cached.matches_calls(names):
+        names |= cached.calls
         return cached
-    message = json_values.parse_value(raw)
-    json_values.require_objects([message])
-    parsed = message, parse_entry(message, names)
+    parsed = _parse_message(raw, names)
     _MESSAGE_CACHE.put(raw, parsed)
     return parsed
 
 
-def _matches_calls(entry: Entry, names: dict[str, str]) -> bool:
-    """Return whether the results of an entry match these calls, and add its own calls to them."""
-    for block in entry.blocks:
-        if block.kind == "call":
-            names[block.call_id] = block.tool
-        elif block.kind == "result" and block.tool != names.get(block.call_id, ""):
-            return False
-    return True
+def _parse_message(raw: bytes, names: dict[str, str]) -> ParsedMessage:
+    message = json_values.parse_value(raw)
+    json_values.require_objects([message])
+    entry = parse_entry(message, names)
+    calls = {block.call_id: block.tool for block in entry.blocks if block.kind == "call"}
+    results = [block for block in entry.blocks if block.kind == "result"]
+    return ParsedMessage(
+        message,
+        entry,
+        calls,
+        {block.call_id: block.tool for block in results if block.tool},
+        frozenset(block.call_id for block in results if not block.tool),
+    )
 
 
 def _cached_fixed(raw: bytes) -> FixedPart:
@@ -132,7 +186,7 @@ def _make_request(
         body=body,
         document=document,
         dialogue=dialogue,
-        entry_spans=tuple((at, at + 1) for at in range(len(entries))),
+        entry_spans=tuple(zip(range(len(entries)), range(1, len(entries) + 1), strict=True)),
         streams=document.get("stream") is True,
         tools=frozenset(one.name for one in tools if isinstance(one.value, dict)),
         is_expanded=is_expanded,
@@ -368,8 +422,10 @@ def _prefix_messages(request: Request, plan: Plan) -> list[Json]:
         "role": "system",
         "content": [_text_block(one) for texts in system_texts for one in texts],
     }
-    left_out = json_values.require_objects(request.document["messages"])[: plan.start]
-    searches = replay_tool_searches(left_out, request.tools)
+    searches = ToolSearches([], [])
+    if _REFERENCE.encode() in request.body:
+        left_out = json_values.require_objects(request.document["messages"])[: plan.start]
+        searches = replay_tool_searches(left_out, request.tools)
     return [
         {"role": "user", "content": [_text_block(one) for one in texts_before]},
         *([system] if system_texts else []),
