@@ -398,6 +398,10 @@ class Settings:
         64_000_000, "Maximum size of a forwarded request in bytes.", BODY
     )
 
+    def __post_init__(self) -> None:
+        """Expand `~` in the home: nothing may write to a folder of that name."""
+        object.__setattr__(self, "home", Path(os.path.expanduser(self.home)))  # noqa: PTH111 - raises if there is no home folder
+
     @property
     def database(self) -> Path:
         """Return the path of the database file."""

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from lore.records import Message, MessageText, Part, PartKind
 from lore.text import call_text, message_features, sentences, tokens, words
+from lore.text.commit_message import parse_commit_message
 
 LONG_OUTPUT_CHARS = 4_000
 """Tool output that is longer than this is summarised or cut to its ends."""
 
 ERROR_LINES, PATHS = 5, 8
 """Error lines, and paths, in the summary of a long output."""
+
+COMMIT_HEADING = "Commit"
+"""Stands above what an agent wrote of a change that it committed."""
 
 _CALL_CHARS = 400
 _LINE_CHARS = 200
@@ -71,7 +75,17 @@ def _named_call(part: Part) -> str:
 
 
 def _told_call(part: Part) -> str:
-    return sentences.one_line(call_text.format_call(part.name, part.text, brief=True), _CALL_CHARS)
+    """Return a call in one line, and what the agent wrote of its change if it commits one."""
+    call = call_text.format_call(part.name, part.text, brief=True)
+    line = sentences.one_line(call, _CALL_CHARS)
+    if "commit" not in call:
+        return line
+    command = call_text.command_line(call_text.input_fields(part.text)) or part.text
+    subject, _, body = parse_commit_message(command).partition("\n")
+    if not subject:
+        return line
+    heading = f"## {COMMIT_HEADING}: {subject}" if body else f"## {COMMIT_HEADING}"
+    return f"{line}\n\n{heading}\n\n{body.strip() or subject}"
 
 
 def _noted(part: Part, tool: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.llm.offline import sentence_rules
-from lore.llm.offline.extractor import MAX_FACTS, group_by_topic
+from lore.llm.offline.extractor import COMMIT_IMPORTANCE, MAX_FACTS, group_by_topic
 from lore.llm.offline.statement_classifier import (
     KINDS,
     WEIGHTS,
@@ -17,9 +19,10 @@ from lore.llm.offline.statement_classifier import (
     shipped_classifier,
 )
 from lore.llm.offline.summarizer import OfflineSummarizer
-from lore.records import Segment
+from lore.records import Message, Part, Segment
+from lore.text.transcript_text import FOR_KNOWLEDGE, render_messages
 from tests.fakes import FakeEmbedder
-from tests.llm.offline.exchanges import WORK, as_messages, contents, extract_all
+from tests.llm.offline.exchanges import AT, WORK, as_messages, contents, extract_all
 
 CAUSE = (
     "The upload failed because `save()` in `report.py` opened the file in text mode, which"
@@ -56,6 +59,19 @@ def test_an_error_of_a_tool_is_only_the_symptom_of_a_fix_and_is_named_as_a_sourc
     found = extract_all(("user", "go on"), error, ("assistant", f"{CAUSE} {FIX}"))
     assert [one.sources for one in found] == [("m2", "m1")]
     assert "save()" in found[0].payload["symptom"]
+
+
+def test_a_commit_message_is_kept_where_a_passing_remark_with_the_same_words_is_not():
+    sentence = "Tokens of `TokenStore` live 120 s instead of 30 s because the client is slow."
+    command = f"git commit -m 'Review pages' -m '- {sentence}'"
+    call = Part("tool_call", json.dumps({"command": command}), name="Bash")
+    message = Message(id="m", session_id="s", ordinal=0, role="assistant", parts=(call,),
+                      tokens=9, created_at=AT, origin="assistant")  # fmt: skip
+    [rendered] = render_messages([message], FOR_KNOWLEDGE)
+    [kept] = extract_all(WORK, ("assistant", rendered.text))
+    assert kept.content == f"Commit: Review pages: {sentence}"
+    assert kept.importance >= COMMIT_IMPORTANCE
+    assert contents(WORK, ("assistant", f"- {sentence}")) == []
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from lore.llm.offline.statement_classifier import (
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, FragmentKind, MessageText, Segment
 from lore.text import entities, goals, instructions, sentences, statements, words
 from lore.text.statements import Statement, is_whole, stands_alone
+from lore.text.transcript_text import COMMIT_HEADING
 
 WORK_THRESHOLD, TALK_THRESHOLD = 0.7, 0.85
 """A statement is kept from this probability on that it is worth keeping.
@@ -33,6 +34,12 @@ two of three statements are worth something to somebody; the threshold is higher
 
 JOINED_THRESHOLD = 0.5
 """Enough at work for a sentence right after one that is kept: a fix after its cause, a reason."""
+
+COMMIT_THRESHOLD = 0.4
+"""Enough for a sentence of a commit message: an agent wrote it to be read later. The labels have
+none of them; of 22 sentences between this and `WORK_THRESHOLD`, read in five projects, 19 were
+worth keeping.
+"""
 
 MAX_FACTS = 10
 """Statements per exchange, as specified."""
@@ -46,9 +53,10 @@ MAX_LEAD_CHARS = 240
 MAX_OWN_CHARS = 700
 """A longer message of a user holds a pasted plan or review: nothing in it is a lasting rule."""
 
-WISH_IMPORTANCE, RULE_IMPORTANCE = 0.3, 0.6
+WISH_IMPORTANCE, COMMIT_IMPORTANCE, RULE_IMPORTANCE = 0.3, 0.3, 0.6
 """The labels have too few wishes ('I prefer tabs') to learn them; chosen by hand. The least
-importance of a person's wishes, and of rules and changes: up to half as much again if new."""
+importance of a person's wishes, of what was committed, and of rules and changes: up to half as much
+again if new."""
 
 KEYWORDS, SYMPTOM_CHARS = 8, 200
 
@@ -101,14 +109,24 @@ def _choose(
     candidates = list(_candidates(messages))
     at_work = tool_evidence.is_work_session(messages)
     scores = classifier.score([one.spoken for one in candidates], embed, at_work=at_work)
-    threshold = WORK_THRESHOLD if at_work else TALK_THRESHOLD
-    joined = JOINED_THRESHOLD if at_work else TALK_THRESHOLD
     chosen: _Chosen = []
     for one, score in zip(candidates, map(_by_rule, candidates, scores), strict=True):
         is_next = bool(chosen) and _belongs(chosen[-1:], one)
-        if score.worth >= (joined if is_next else threshold):
+        if score.worth >= (_threshold(one, is_next=is_next) if at_work else TALK_THRESHOLD):
             chosen.append((one, score))
     return chosen
+
+
+def _threshold(one: _Candidate, *, is_next: bool) -> float:
+    """Return from which probability on a statement of work is kept."""
+    if _is_committed(one):
+        return COMMIT_THRESHOLD
+    return JOINED_THRESHOLD if is_next else WORK_THRESHOLD
+
+
+def _is_committed(one: _Candidate) -> bool:
+    """Return whether a statement is of a commit message."""
+    return not one.spoken.is_user and one.statement.heading.startswith(COMMIT_HEADING)
 
 
 def _filter_trusted(messages: Sequence[MessageText]) -> list[MessageText]:
@@ -185,6 +203,8 @@ def _by_rule(one: _Candidate, score: Score) -> Score:
     is_wish = one.spoken.is_user and instructions.is_wish(text)
     if score.kind == "preference" and not is_wish:
         score = score._replace(kind="decision")
+    if _is_committed(one):
+        return score._replace(importance=max(score.importance, COMMIT_IMPORTANCE))
     if not one.spoken.is_user or size > MAX_OWN_CHARS:
         return score
     if instructions.find_paired_withdrawal(text) or (
