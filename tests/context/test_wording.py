@@ -66,7 +66,7 @@ def test_session_start_fits_its_budget_with_a_share_for_each_section():
     )  # fmt: skip
     worded = prompt_text.format_session_start(told, SHORT, budget_tokens=500)
     assert tokens.count(worded.text) <= 500
-    for part in ("Standing instructions", "Last sessions", "Known about", "always do 0",
+    for part in ("Standing instructions", "Last sessions", "Known, by topic", "always do 0",
                  "goal 10", "root 20"):  # fmt: skip
         assert part in worded.text
 

@@ -302,7 +302,7 @@ def test_briefing_has_instructions_sessions_and_roots(memory: Memory):
     assert told.tokens <= 500
     assert "> Please always run make lint." in told.text
     assert "Fix the login test" in told.text.split("Last sessions:")[1]
-    assert "> Tokens live in Redis" in told.text.split("Known about:")[1]
+    assert "> Tokens live in Redis" in told.text.split("Known, by topic:")[1]
 
 
 def test_instructions_of_the_briefing_are_not_injected_again(memory: Memory):

@@ -83,6 +83,16 @@ def test_a_statement_of_the_person_is_no_echo():
     assert not quotations.is_echo(hit("We moved the gauge to 502.", role="user"), ASKED)
 
 
+def test_a_report_of_a_problem_is_no_reason_for_it_and_alone_a_weak_answer():
+    report = hit("the tide gauge doesnt seem to start", role="user")
+    asked = "why did the tide gauge not start?"
+    [judged] = judge_hits(FakeReader("gauge"), asked, [report])
+    assert judged.is_echo
+    assert quotations.rate([judged], 0.95) == "weak"
+    assert not quotations.is_echo(hit("its fuse had blown in the night", role="user"), asked)
+    assert not quotations.is_echo(hit("the tide gauge doesnt seem to start", role="user"), ASKED)
+
+
 def test_a_repeated_conversation_is_an_echo():
     recap, proper = hit("Then 502 was chosen."), hit("Modbus it is, on 502.", 0.9)
     judged = judge_hits(FakeReader(), ASKED, [recap, proper], repeats={recap.id})

@@ -207,7 +207,7 @@ def format_session_start(
         (past.id, _format_past_session(past, short)) for past in start.past
         if not _repeats_instruction(past.goal, stands)
     ), budget_tokens // 2)  # fmt: skip
-    _add_section(sheet, ids, "Known about:", (
+    _add_section(sheet, ids, "Known, by topic:", (
         (id_, f"[{short[id_]}] > {one_line(title, _ROOT_TOKENS)}")
         for id_, title in start.roots if not _repeats_instruction(title, stands)
     ), budget_tokens // 3)  # fmt: skip

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from lore.memory.facade import Memory
 
 
+_JUDGE_S = 1.0
+"""Seconds in which an answer waits for judgements of what was replaced."""
+
 _READ_TOKENS = 100_000
 """No limit of what is read to answer: hits are excerpts of some 220 tokens."""
 
@@ -146,8 +149,12 @@ class Search(MemoryPart):
 
         The chat of the settings writes the answer; without one the best passages are quoted. The
         ranking is always the learned one. A model then reads the best hits with the question, if
-        it is at hand, and says which of them answer.
+        it is at hand, and says which of them answer. What new statements replace is judged first,
+        for a moment: without a daemon nothing else does it.
         """
+        self._context.catch_up()
+        if not self._database.read_only:
+            self._context.judge_waiting(within_s=_JUDGE_S)
         answer = self.recall(
             question,
             scope="session" if session else "all",

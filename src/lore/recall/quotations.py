@@ -124,6 +124,9 @@ def weigh_hits(
 NEW_SHARE = 0.2
 """A text that has fewer words than this share beside those of the question only restates it."""
 
+REASON_SHARE = 0.5
+"""The same for a person's words and a question that asks why."""
+
 
 def read_passages(reader: PassageReader, question: str, texts: Sequence[str]) -> Floats:
     """Return the log odds that each passage answers; of a long one, those of its better part."""
@@ -166,19 +169,26 @@ def is_echo(hit: Hit, question: str) -> bool:
 
 
 def _restates(hit: Hit, question: str) -> bool:
-    """Return whether a hit says hardly more than the question itself."""
-    own = set(words.split(hit.text))
-    return len(own - set(words.split(question))) < NEW_SHARE * len(own)
+    """Return whether a hit says hardly more than the question itself.
+
+    Who asks why wants a reason: what a person reported in mostly the same words has none.
+    """
+    own, asked = set(words.split(hit.text)), words.split(question)
+    new = len(own.difference(asked))
+    reports = hit.role == "user" and asked[:1] == ["why"]
+    return new < (REASON_SHARE if reports else NEW_SHARE) * len(own)
 
 
 def rate(quoted: Sequence[JudgedHit], ranking: float) -> Strength:
     """Return how likely one of some quotations answers, in a word.
 
-    `ranking` is the probability that the ranking alone gives.
+    `ranking` is the probability that the ranking alone gives. Echoes alone are a weak answer.
     """
     model = load_quotations()
     chance = model.probability(describe_answer(quoted, ranking))
-    return "none" if chance < model.none else strength_of(chance)
+    if chance < model.none:
+        return "none"
+    return "weak" if all(one.is_echo for one in quoted) else strength_of(chance)
 
 
 def describe_answer(quoted: Sequence[JudgedHit], ranking: float) -> Floats:
