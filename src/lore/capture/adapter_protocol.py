@@ -10,6 +10,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from lore.lazy_dataclass import dataclass
 from lore.records import NewMessage
 
+TYPED_STATE = "typed:"
+"""The beginning of the names in `Context.state` whose values a person typed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Context:

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 from lore import projects
 from lore.capture import quotes
-from lore.capture.adapter_protocol import Context
+from lore.capture.adapter_protocol import TYPED_STATE, Context
 from lore.capture.exclusion import is_excluded
 from lore.capture.message_capture import (
     check_message,
@@ -157,8 +157,14 @@ class Batch:
             self.runs.append(SessionRun(context))
 
     def redacted(self, context: Context) -> Context:
-        """Return the redacted context; the last result is cached."""
+        """Return the redacted context; the last result is cached.
+
+        What a person typed in an excluded folder is not stored, not even in a watermark.
+        """
         if self._redacted_context is None or self._redacted_context[0] is not context:
+            original = context
+            if is_excluded(self.exclude, self.counts.agent, context.folder):
+                context = _without_typed_state(context)
             texts = [*context.state, *map(str, context.state.values()), *context.files]
             texts += [
                 value
@@ -170,7 +176,7 @@ class Batch:
             redacted = context
             if has_secret or is_private:
                 redacted = redact_fields(context, self.redactor)
-            self._redacted_context = context, redacted
+            self._redacted_context = original, redacted
         return self._redacted_context[1]
 
     def is_full(self) -> bool:
@@ -190,6 +196,14 @@ class Batch:
                     place = mark[1], _line_around(after.text, mark.start(), mark.end())
                     if place in self.counts.redacted or len(self.counts.redacted) < _MOST_SHOWN:
                         self.counts.redacted[place] += 1
+
+
+def _without_typed_state(context: Context) -> Context:
+    state = context.state
+    if not any(name.startswith(TYPED_STATE) for name in state):
+        return context
+    left = {name: value for name, value in state.items() if not name.startswith(TYPED_STATE)}
+    return replace(context, state=left)
 
 
 def prepare_batches(batches: Sequence[Batch]) -> None:

@@ -30,6 +30,11 @@ _SMUGGLED = compile_lazy(rf"<(?={_LEAD}(?:{MEMORY_TAG}|system-reminder))", re.IG
 _NAMED = compile_lazy("-(?i:memory)")
 """The end of our tag's name: faster than lowercasing the whole text."""
 
+_NOTICE_TAIL = compile_lazy(
+    r"(?<=</task-notification>)\s{0,9}Read the output file to retrieve the result: [^\s<]+"
+)
+"""What Claude Code writes after the closing tag of a notice."""
+
 Pieces = list[tuple[str, str]]
 """The pieces of a text, each with the name of the tag around it, or ''."""
 
@@ -84,12 +89,20 @@ def find_fences(text: str, names: Collection[str]) -> list[Span]:
 
     Anyone may write inside a fence, also tags of its own name. So one fence per name reaches from
     its first tag to its last, and to the beginning or end of the text where the other half is
-    missing. A star in a name matches anything.
+    missing. A star in a name matches anything. The line that follows a notice belongs to it.
     """
     tags_by_name: dict[str, list[re.Match[str]]] = {}
     for tag in _tags(tuple(names)).finditer(text):
         tags_by_name.setdefault(tag[2].lower(), []).append(tag)
-    return merge_spans(_span(tags, len(text)) for tags in tags_by_name.values())
+    spans = [_span(tags, len(text)) for tags in tags_by_name.values()]
+    if "task-notification" in tags_by_name:
+        spans = [(start, _end_with_tail(text, end)) for start, end in spans]
+    return merge_spans(spans)
+
+
+def _end_with_tail(text: str, end: int) -> int:
+    tail = _NOTICE_TAIL.match(text, end)
+    return tail.end() if tail else end
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:

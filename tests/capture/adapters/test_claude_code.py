@@ -10,6 +10,7 @@ from lore.text import memory_tags
 from tests.capture.adapters.samples import (
     CLAUDE,
     SESSION,
+    TIME,
     claude_line,
     shapes,
     told,
@@ -358,3 +359,114 @@ def test_only_regular_files_are_found(tmp_path):
     found = [path.name for path in claude_code.find(tmp_path)]
     assert found == ["a.jsonl", "agent-1.jsonl"]
     assert list(claude_code.find(tmp_path / "nowhere")) == []
+
+
+def queue(operation, content=None, at="2026-05-04T10:00:01Z"):
+    line = {"type": "queue-operation", "operation": operation, "timestamp": at}
+    return {**line, "sessionId": SESSION} | ({"content": content} if content else {})
+
+
+def attached_prompt(text):
+    attachment = {"type": "queued_command", "prompt": text, "commandMode": "prompt"}
+    return {"type": "attachment", "uuid": "a1", "timestamp": TIME, "attachment": attachment}
+
+
+ANSWER = claude_line("assistant", [{"type": "text", "text": "I look."}], uuid="u8")
+RESULT = claude_line(
+    "user", [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}], uuid="u7"
+)
+NOTICE = (
+    "<task-notification>\n<task-id>b1</task-id>\n<summary>done</summary>\n</task-notification>\n"
+    "Read the output file to retrieve the result: /tmp/tasks/b1.output"
+)
+
+
+def typed(lines):
+    return [
+        part.text
+        for message in told(claude_code, lines)[0]
+        for part in message.parts
+        if message.role == "user" and part.kind == "text"
+    ]
+
+
+def test_a_prompt_that_only_the_queue_has_is_a_message_before_the_answer():
+    lines = [queue("enqueue", "check again"), queue("remove"), RESULT, ANSWER, ANSWER]
+    messages, context = told(claude_code, lines)
+    assert [message.role for message in messages] == ["tool", "user", "assistant", "assistant"]
+    assert messages[1].parts[0].text == "check again"
+    assert messages[1].created_at == datetime(2026, 5, 4, 10, 0, 1, tzinfo=UTC)
+    assert not any("check again" in value for value in context.state.values())
+    assert messages[1].key == told(claude_code, lines)[0][1].key
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [queue("dequeue"), claude_line("user", "check again"), ANSWER],
+        [claude_line("user", "check again"), ANSWER],
+        [queue("remove"), claude_line("user", "check again"), ANSWER],
+        [queue("remove"), RESULT, attached_prompt("check again"), ANSWER],
+        [queue("remove", "check again"), attached_prompt("check again"), ANSWER],
+        [attached_prompt("check again"), queue("remove"), ANSWER],
+    ],
+)
+def test_a_queued_prompt_that_another_record_has_is_read_once(lines):
+    assert typed([queue("enqueue", "check again"), *lines, queue("remove"), ANSWER]) == [
+        "check again"
+    ]
+
+
+def test_two_queued_prompts_that_arrive_as_one_record_are_read_once():
+    queued = [queue("enqueue", "check again"), queue("enqueue", "and push")]
+    lines = [
+        *queued,
+        queue("dequeue"),
+        queue("dequeue"),
+        claude_line("user", "check again\nand push"),
+    ]
+    assert typed([*lines, queue("remove"), ANSWER]) == ["check again\nand push"]
+
+
+def test_a_prompt_that_went_back_into_the_editor_is_no_message():
+    queued = [queue("enqueue", "check agian"), queue("popAll", "check agian")]
+    lines = [*queued, queue("enqueue", "check again"), queue("remove"), ANSWER]
+    assert typed(lines) == ["check again"]
+
+
+def test_a_prompt_of_an_ended_run_is_not_taken_for_a_later_one():
+    lines = [queue("enqueue", "never sent"), claude_line("user", "Go on."), ANSWER]
+    assert typed([*lines, queue("enqueue", "check again"), queue("remove"), ANSWER]) == [
+        "Go on.", "check again",
+    ]  # fmt: skip
+
+
+def test_a_queued_slash_command_that_ran_is_no_message():
+    ran = "<command-name>/model</command-name><command-args></command-args>"
+    lines = [queue("enqueue", "/model"), queue("dequeue"), claude_line("user", ran)]
+    lines += [queue("enqueue", "check again"), queue("remove"), ANSWER]
+    assert typed(lines) == ["check again"]
+
+
+def test_a_queued_notice_of_a_program_is_no_message():
+    lines = [queue("enqueue", NOTICE), queue("enqueue", "check again"), queue("remove"), ANSWER]
+    assert typed([*lines, claude_line("user", NOTICE), queue("remove"), ANSWER]) == ["check again"]
+
+
+def test_a_notice_that_is_dequeued_leaves_the_prompt_beside_it():
+    lines = [queue("enqueue", "check again"), queue("dequeue"), claude_line("user", NOTICE)]
+    assert typed([*lines, ANSWER, queue("remove"), ANSWER]) == ["check again"]
+
+
+def test_the_line_after_a_notice_belongs_to_it():
+    (message,) = user(NOTICE)
+    assert (message.role, [part.kind for part in message.parts]) == ("system", ["aside"])
+    (message,) = user(f"{NOTICE}\nWhy did it fail?")
+    assert (message.role, message.parts[-1].text) == ("user", "Why did it fail?")
+    (message,) = user("Read the output file to retrieve the result: /tmp/b1.output")
+    assert message.role == "user"
+
+
+def test_a_queue_that_was_redacted_is_empty():
+    state = {"typed:queue": '[["the key is [secret:key:ab]'}
+    assert told(claude_code, [ANSWER], Context(session="s", state=state))[0][0].role == "assistant"

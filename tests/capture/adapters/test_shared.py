@@ -18,7 +18,16 @@ pytestmark = pytest.mark.skipif(not CLAUDE, reason=NO_SHARED)
 def walked(lines: Iterable[bytes]) -> list[tuple[Any, ...]]:
     """Return what was said, found without any part of the adapter."""
     found: list[tuple[Any, ...]] = []
+    queued: list[str] = []
+    removed: list[str] = []
     for line in map(json.loads, lines):
+        if line.get("operation") == "enqueue" and not line["content"].startswith("<"):
+            queued.append(line["content"])
+        elif line.get("operation") == "remove":
+            removed.append(queued.pop(0))
+        elif line["type"] == "assistant":
+            found += [("typed", text) for text in removed]
+            removed.clear()
         if line["type"] not in ("user", "assistant") or line.get("isApiErrorMessage"):
             continue
         if line["message"].get("model") == "<synthetic>":

@@ -12,7 +12,7 @@ import orjson
 
 from lore import clock
 from lore.capture.adapter_protocol import Context, ParsedLine
-from lore.capture.adapters import content_blocks, injected_text, json_fields
+from lore.capture.adapters import content_blocks, injected_text, json_fields, prompt_queue
 from lore.capture.adapters.json_fields import as_counts, as_datetime, as_dict, as_list, as_text
 from lore.records import NewMessage, Part
 
@@ -22,7 +22,7 @@ _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customT
 """Lines that give a title and the field it is in; a later kind in this table takes precedence."""
 
 _SILENT = frozenset(
-    """progress file-history-snapshot file-history-delta queue-operation mode permission-mode
+    """progress file-history-snapshot file-history-delta mode permission-mode
     agent-name agent-color agent-setting last-prompt tag pr-link cost-state bridge-session
     worktree-state content-replacement attribution-snapshot task-summary
     speculation-accept result started""".split()
@@ -101,8 +101,11 @@ def parse_line(line: Any, context: Context) -> ParsedLine:
         return ParsedLine(context, unknown="no type")
     if kind in _SILENT:
         return ParsedLine(context)
-    if kind in _TITLES:
-        return ParsedLine(_with_title(line, kind, context))
+    if kind in _TITLES or kind == "queue-operation":
+        titled = kind in _TITLES
+        return ParsedLine(
+            _with_title(line, kind, context) if titled else _with_queue(line, context)
+        )
     convert = _CONVERTERS.get(kind)
     if convert is None:
         return ParsedLine(context, unknown=kind[:_NAME_CHARS])
@@ -120,6 +123,8 @@ def parse_line(line: Any, context: Context) -> ParsedLine:
     messages, files = convert(line, state, key or json_fields.digest(line), at)
     if parent:
         messages = [injected_text.from_agent(message) for message in messages]
+    elif prompt_queue.STATE_NAME in state:
+        messages = [*_delivered_prompts(line, kind, messages, state), *messages]
     same = session == context.session
     updated = Context(
         session=session,
@@ -172,6 +177,43 @@ def _with_title(line: Line, kind: str, context: Context) -> Context:
     if not title or is_lower_priority or foreign or context.parent:
         return context
     return replace(context, title=title, state={**context.state, "titled": kind})
+
+
+def _with_queue(line: Line, context: Context) -> Context:
+    state = dict(context.state)
+    parts = content_blocks.user_parts(as_text(line.get("content")))
+    is_typed = any(part.kind == "text" and part.origin is None for part in parts)
+    prompt_queue.apply_operation(line, state, is_typed=is_typed)
+    return replace(context, state=state)
+
+
+def _delivered_prompts(
+    line: Line, kind: str, messages: list[NewMessage], state: State
+) -> list[NewMessage]:
+    """Return the queued prompts that the agent has before this line and no other record gives."""
+    if kind == "attachment":
+        attached = as_dict(line.get("attachment"))
+        if attached.get("type") == "queued_command":
+            prompt_queue.note_attachment(attached.get("prompt"), state)
+        return []
+    if kind == "user":
+        has_result = any(message.role == "tool" for message in messages)
+        if has_result or any(line.get(flag) for flag in _INJECTED_FLAGS):
+            return []
+        content = as_dict(line.get("message")).get("content")
+        is_typed = any(message.role == "user" for message in messages)
+        prompt_queue.note_user_record(content, state, is_typed=is_typed)
+    elif kind != "assistant":
+        return []
+    return [
+        message
+        for prompt in prompt_queue.take_delivered(state)
+        for message in _user_message(
+            content_blocks.user_parts(prompt.text),
+            prompt.key,
+            as_datetime(prompt.typed_at) or as_datetime(state.get("time")) or clock.now(),
+        )
+    ]
 
 
 MessagesAndFiles = tuple[list[NewMessage], list[str]]
