@@ -627,3 +627,69 @@ def test_first_request_is_the_title_of_an_untitled_session(reading, talk, databa
     read_file(reading, talk)
     with database.read() as db:
         assert sessions.recent_sessions(db)[0].title == "Herons"
+
+
+def queue_lines(folder: str = "/code/almanac") -> list[bytes]:
+    """A prompt that is typed while Claude Code works, as its lines are written."""
+    common = {"parentUuid": None, "sessionId": "talk", "cwd": folder}
+    at = "2026-05-04T10:00:0{}Z".format
+    operation = {"type": "queue-operation", "sessionId": "talk"}
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "I look."}]}
+    asked = {"role": "user", "content": "Mend it."}
+    lines = (
+        {**common, "type": "user", "uuid": "u1", "timestamp": at(1), "message": asked},
+        {**operation, "operation": "enqueue", "timestamp": at(2), "content": "check again"},
+        {**operation, "operation": "remove", "timestamp": at(3)},
+        {**common, "type": "assistant", "uuid": "u2", "timestamp": at(4), "message": answer},
+    )
+    return [json.dumps(one).encode() + b"\n" for one in lines]
+
+
+def test_a_queued_prompt_is_stored_once_however_its_file_grows(reading, talk, database):
+    reading = replace(reading, find_adapter=adapter_registry.find_adapter)
+    for one in queue_lines():
+        append(talk, one)
+        read_file(reading, talk)
+    stored = ["Mend it.", "check again", "I look."]
+    assert texts(database) == stored
+    assert "check again" not in mark_of(database, talk).context
+    database.write(lambda db: watermarks.remove(db, str(talk)))
+    counts = read_file(reading, talk)
+    assert (counts.added, counts.known) == (0, 3)
+    assert texts(database) == stored
+
+
+def test_a_queued_prompt_of_an_excluded_folder_is_in_no_watermark(reading, talk, database):
+    reading = replace(
+        reading, find_adapter=adapter_registry.find_adapter, exclude=("/code/secret",)
+    )
+    for folder, is_stored in (("/code/almanac", True), ("/code/secret", False)):
+        path = talk.with_name(f"{Path(folder).name}.jsonl")
+        path.write_bytes(b"".join(queue_lines(folder)[:2]))
+        read_file(reading, path)
+        assert ("check again" in mark_of(database, path).context) is is_stored
+
+
+def test_a_file_that_no_adapter_fits_is_named_with_the_reason(reading, tmp_path):
+    contents = {
+        "a.jsonl": b'{"ts": 1, "dir": "meta"}\n',
+        "b.gz": b"\x1f\x8b\x08 packed",
+        "c.txt": b"not for agents",
+        "d.bin": b"\x01\0\x02",
+        "e.jsonl": b"",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    reading = replace(reading, find_adapter=lambda path, head: None)
+    files = find_files([tmp_path], adapter_registry.ADAPTERS, tmp_path)
+    result = capture_files(reading, [file for file in files if file.path.name in contents])
+    assert result.passed_over == 5
+    assert {Path(one.path).name: one.problem for one in result.unrecognized} == {
+        "a.jsonl": "no agent is known whose lines begin with the fields 'ts', 'dir'",
+        "b.gz": "it is compressed; unpack it first",
+        "c.txt": "its first line is no JSON object",
+        "d.bin": "it is no text",
+        "e.jsonl": "it is empty",
+    }
+    named = capture_files(reading, [TranscriptFile(tmp_path / "c.txt", 14, named=True)])
+    assert named.problems[0].problem == f"{UNKNOWN}: its first line is no JSON object"

@@ -65,6 +65,21 @@ def test_unreadable_files_of_a_folder_are_counted(lore: Lore, transcript: Path, 
     assert "5 messages stored" in out
     assert "has lines that are not JSON" in out
     assert re.search(r"passed over +1 that are not known transcripts", out)
+    assert "packed.jsonl.gz: it is compressed; unpack it first" in out
+
+
+def test_some_files_that_are_no_transcripts_are_named_and_the_rest_counted(
+    lore: Lore, tmp_path: Path
+):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(5):
+        (folder / f"note-{number}.txt").write_text("not for agents")
+    out = lore("capture", str(folder)).works().out
+    assert "note-0.txt: its first line is no JSON object" in out
+    assert "note-4.txt" not in out
+    assert "and 2 more: -v names more of them." in out
+    assert "note-4.txt" in lore("capture", "-v", str(folder)).works().out
 
 
 def test_all_finds_the_transcripts_of_every_agent(lore: Lore, tmp_path: Path):

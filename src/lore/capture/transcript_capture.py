@@ -35,6 +35,7 @@ from lore.capture.transcript_files import (
     UNREADABLE,
     OpenFile,
     Unparsed,
+    describe_head,
     find_identity,
     is_unchanged,
     open_file,
@@ -457,6 +458,9 @@ _UNREAD_FOLDERS = frozenset(
 )  # fmt: skip
 """Folders that tools fill: what looks like a transcript in them is a library's sample."""
 
+_MOST_EXPLAINED = 20
+"""Files that are no transcripts and are named with the reason: a folder may have any number."""
+
 _MOST_SHOWN = 1_000
 """Places of secrets that are shown."""
 
@@ -557,15 +561,18 @@ def _sum_up(
     skipped: Counter[str] = Counter()
     redactions: Counter[str] = Counter()
     problems: list[FileProblem] = []
-    passed_over = 0
+    passed_over: list[Path] = []
     for file, counts in every:
         redactions += counts.redactions
         for name, count in counts.skipped.items():
             skipped[redactor.redact(words.clean(name))] += count
         if counts.problem == UNKNOWN and not file.named:
-            passed_over += 1
+            passed_over.append(file.path)
         elif counts.problem:
-            problems.append(FileProblem(counts.source, counts.problem, counts.news))
+            problem = counts.problem
+            if problem == UNKNOWN and len(problems) < _MOST_EXPLAINED:
+                problem = f"{UNKNOWN}: {_why_unknown(file.path, redactor)}"
+            problems.append(FileProblem(counts.source, problem, counts.news))
     redacted = (
         Redaction(counts.source, kind, line, count)
         for counts in counts_of_all
@@ -591,5 +598,18 @@ def _sum_up(
             )
             for counts in captured
         ),
-        passed_over=passed_over,
+        passed_over=len(passed_over),
+        unrecognized=tuple(
+            FileProblem(redactor.redact(source_of(path)), _why_unknown(path, redactor))
+            for path in passed_over[:_MOST_EXPLAINED]
+        ),
     )
+
+
+def _why_unknown(path: Path, redactor: Redactor) -> str:
+    """Return why no adapter fits a file, by its first bytes."""
+    try:
+        with open_file(path) as opened:
+            return redactor.redact(words.clean(describe_head(opened.head)))
+    except CaptureError as error:
+        return redactor.redact(words.clean(str(error)))

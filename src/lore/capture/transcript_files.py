@@ -10,6 +10,7 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -31,6 +32,12 @@ _LENGTHS = re.compile(r"([0-9]+):([0-9]+)(?::|$)")
 """The lengths of both in a fingerprint."""
 
 _NO_FILE = "is no ordinary file"
+
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")
+"""How files begin that gzip, zip, bzip2, xz and zstd write."""
+
+_MOST_NAMES, _NAME_CHARS = 4, 40
+"""Fields of a line, and characters of a field, that describe an unknown file."""
 
 _DATABASES = (".db", ".sqlite", ".sqlite3", ".vscdb")
 """Files that are written through a write-ahead log beside them."""
@@ -124,6 +131,22 @@ def is_unchanged(path: Path, mark: Watermark) -> bool:
     """Return, without opening a file, whether it is unchanged since the watermark."""
     same = (mark.file, mark.size, mark.modified_ns)
     return bool(mark.modified_ns) and find_identity(path) == same
+
+
+def describe_head(head: bytes) -> str:
+    """Return what the first bytes of a file say about its kind, for a file that no adapter fits."""
+    if not head.strip():
+        return "it is empty"
+    if head.startswith(_COMPRESSED):
+        return "it is compressed; unpack it first"
+    if b"\0" in head:
+        return "it is no text"
+    line = head.lstrip().partition(b"\n")[0]
+    value = parse(line)
+    if isinstance(value, dict):
+        names = ", ".join(repr(str(name)[:_NAME_CHARS]) for name in islice(value, _MOST_NAMES))
+        return f"no agent is known whose lines begin with the fields {names or 'of {}'}"
+    return "its first line is no JSON object"
 
 
 def _reason(error: OSError) -> str:

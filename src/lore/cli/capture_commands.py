@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _MOST_PROBLEMS = 20
 """How many files with problems are listed; --json has all of them."""
 
+_MOST_UNRECOGNIZED = 3
+"""How many files that are no transcripts are named without -v."""
+
 _MOST_FILES = 20
 """How many files are listed with their counts; --json has all of them."""
 
@@ -103,8 +106,8 @@ def capture(
     else:
         _print_summary(result, dry_run=dry_run, show_redactions=show_redactions)
         _print_native(native)
-        if paths and result.passed_over:
-            print(f"   passed over {result.passed_over:>8,} that are not known transcripts")
+        if paths:
+            _print_unrecognized(result, verbose=verbose)
         if verbose:
             _print_files(result.each)
         _print_histories(result.each, claimed, mine=mine)
@@ -155,6 +158,19 @@ def _print_files(each: tuple[CapturedFile, ...]) -> None:
     )
     if len(each) > _MOST_FILES:
         print(dim(f"   and {len(each) - _MOST_FILES:,} more: --json lists them."))
+
+
+def _print_unrecognized(result: CaptureResult, *, verbose: bool) -> None:
+    """Print which files in folders are no transcripts, and why."""
+    if not result.passed_over:
+        return
+    print(f"   passed over {result.passed_over:>8,} that are not known transcripts")
+    shown = result.unrecognized[: None if verbose else _MOST_UNRECOGNIZED]
+    for file in shown:
+        print(dim(f"      {one_line(file.path, 300)}: {file.problem}"))
+    if result.passed_over > len(shown):
+        hint = "" if verbose else ": -v names more of them"
+        print(dim(f"      and {result.passed_over - len(shown):,} more{hint}."))
 
 
 def _print_histories(each: tuple[CapturedFile, ...], claimed: int, *, mine: bool) -> None:

@@ -252,6 +252,9 @@ class CaptureResult:
     passed_over: int = 0
     """Files in a folder that are no transcripts."""
 
+    unrecognized: tuple[FileProblem, ...] = ()
+    """The first of those files, each with the reason."""
+
 
 T = TypeVar("T")
 
