@@ -114,3 +114,22 @@ def test_the_origin_is_the_least_trusted_one(manner: RenderOptions):
     showing = message(Part("text", "see"), Part("tool_result", "x"))
     origins = [one.origin for one in transcript_text.render_messages([quoting, showing], manner)]
     assert origins == ["web", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("</span> &lt;/div&gt; \\u003c/h3\\u003e", ""),
+        ("String.trim/1 and render/1", ""),
+        ("enable/setup, it writes/hook, 2026/05/04", ""),
+        ("src/app.py lib/web/live", "src/app.py, lib/web/live"),
+        (
+            "/etc/hosts ./run ../up ~/notes /projects",
+            "/etc/hosts, ./run, ../up, ~/notes, /projects",
+        ),
+        ("in `bin/lore`, by app/.env", "bin/lore, app/.env"),
+    ],
+)
+def test_only_paths_are_listed_as_paths_of_a_long_result(text, paths):
+    note = transcript_text.summarize_output(text, "Read")
+    assert note == "[result] Read: 1 lines" + (f"; paths: {paths}" if paths else "")

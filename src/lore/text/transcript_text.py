@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lore.records import Message, MessageText, Part, PartKind
-from lore.text import call_text, message_features, sentences, tokens, words
+from lore.text import call_text, message_features, sentences, tokens
 from lore.text.commit_message import parse_commit_message
+from lore.text.regex import compile_lazy
 
 LONG_OUTPUT_CHARS = 4_000
 """Tool output that is longer than this is summarised or cut to its ends."""
@@ -17,6 +18,12 @@ ERROR_LINES, PATHS = 5, 8
 
 COMMIT_HEADING = "Commit"
 """Stands above what an agent wrote of a change that it committed."""
+
+_PATH = compile_lazy(r"(?<![\w/.~\-<])(?<!&lt;)(?<!u003[cC])[\w.~\-]*(?:/[\w.\-]+)+")
+"""What may be a path; a slash behind '<' closes a tag."""
+
+_EXTENSION = compile_lazy(r"\w\.[A-Za-z]\w{0,9}$|^\.[A-Za-z]")
+_LETTER = compile_lazy(r"[^\W\d_]")
 
 _CALL_CHARS = 400
 _LINE_CHARS = 200
@@ -118,7 +125,7 @@ def summarize_output(text: str, tool: str, *, failed: bool = False) -> str:
     """
     lines = text.splitlines()
     wrong = _error_lines(text, lines, tool, failed=failed)
-    paths = _first((name for name in words.identifiers(text[:60_000]) if "/" in name), PATHS)
+    paths = _first(_paths(text[:60_000]), PATHS)
     notes = [f"[result] {tool or 'tool'}: {len(lines)} lines"]
     if wrong:
         notes.append(
@@ -127,6 +134,33 @@ def summarize_output(text: str, tool: str, *, failed: bool = False) -> str:
     if paths:
         notes.append(f"paths: {', '.join(paths)}")
     return "; ".join(notes)
+
+
+def _paths(text: str) -> Iterator[str]:
+    """Yield the paths in a text; closing tags, arities, dates and joined words are none."""
+    for match in _PATH.finditer(text):
+        path = match[0].rstrip(".:-")
+        is_ticked = (
+            "`"
+            == text[max(0, match.start() - 1) : match.start()]
+            == text[match.end() : match.end() + 1]
+        )
+        if is_path(path, is_ticked=is_ticked):
+            yield path
+
+
+def is_path(name: str, *, is_ticked: bool = False) -> bool:
+    """Return whether a name with slashes is a path, by its form.
+
+    Words that prose joins have one slash, no extension and no backticks: 'enable/setup'. A number
+    after the only slash is the arity of a function: 'String.trim/1'.
+    """
+    last = name.rpartition("/")[2]
+    if len(name) <= 2 or "/" not in name or not _LETTER.search(name):
+        return False
+    if name.startswith(("/", "./", "../", "~/")) or name.count("/") > 1:
+        return True
+    return not last.isdigit() and (is_ticked or _EXTENSION.search(last) is not None)
 
 
 def _error_lines(text: str, lines: Sequence[str], tool: str, *, failed: bool) -> list[str]:

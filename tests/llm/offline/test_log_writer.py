@@ -362,3 +362,25 @@ def test_numbers_names_and_identifiers_weigh_more_than_words_that_say_little():
 @given(st.text(max_size=2_000))
 def test_any_text_is_split_into_short_clauses(said: str):
     assert all(0 < len(clause.text) <= MAX_CHARS + 1 for clause in split_clauses(said, person=True))
+
+
+def test_a_short_order_or_question_of_a_person_has_a_line():
+    said = ("did you push?", "check again", "Great, thanks!", "hello", "ok")
+    segment = Segment("s", tuple(message_text(i, text) for i, text in enumerate(said)))
+    lines = [line.text.partition(": ")[2] for line in observe(segment, limit_tokens=200).lines]
+    assert lines[1:] == ["did you push?", "check again"]
+
+
+def test_a_condensed_log_keeps_what_the_person_asked_for():
+    work = "\n".join(
+        f"assistant: We decided to switch berth {i} to nylon ropes, since harbor-{i} broke"
+        for i in range(40)
+    )
+    text = condense(
+        [f"2026-05-13\nuser: Mend the lamp\n{work}\nuser: check again\n{work}"],
+        "",
+        limit_tokens=300,
+    ).text
+    assert "user: Mend the lamp" in text
+    assert "user: check again" in text
+    assert "harbor-" in text

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 from math import log1p
 from typing import NamedTuple
 
-from lore.records import Log, LogLine, MessageText, Segment
+from lore.records import Log, LogLine, Segment
 from lore.text import call_text, instructions, sentences, statements, tokens, words
 from lore.text.regex import PatternFile
 
@@ -25,6 +25,9 @@ STANDING_BONUS, CHANGE_BONUS, REASON_BONUS = 3.0, 2.0, 0.8
 
 MIN_WEIGHT = 2.0
 """Clauses below the weight of two words are greetings, headings or names."""
+
+SHORT_MESSAGE_WEIGHT, _SHORT_MESSAGE_WORDS = 1.0, range(2, 7)
+"""The weight and the words of a person's whole message that asks or orders: 'did you push?'"""
 
 _READ_CHARS = 24_000
 _SPLIT_CHARS = 90
@@ -81,6 +84,9 @@ def split_clauses(text: str, *, person: bool, is_output: bool = False) -> list[C
                     clause = replace(clause, text=OPTION_MARK + clause.text)
                 clauses.append(clause)
     clauses += [_clause(line, person=False, used=True) for line in used]
+    if person and not any(clauses) and len(spoken.split()) in _SHORT_MESSAGE_WORDS:
+        whole = sentences.one_line(statements.strip_markup(spoken), MAX_CHARS)
+        clauses = [_clause(whole, person=True, min_weight=SHORT_MESSAGE_WEIGHT)]
     return [clause for clause in clauses if clause]
 
 
@@ -145,7 +151,12 @@ def _split_at_joints(sentence: str) -> list[str]:
 
 
 def _clause(
-    piece: str, *, person: bool, used: bool = False, is_option: bool = False
+    piece: str,
+    *,
+    person: bool,
+    used: bool = False,
+    is_option: bool = False,
+    min_weight: float = MIN_WEIGHT,
 ) -> Clause | None:
     text = piece.strip(" ,;")
     if not used:
@@ -157,7 +168,7 @@ def _clause(
             text = text.rpartition("`")[0]  # no half of a code span
         text = text.rstrip(" ,;:") + mark
     weights = weigh_words(text)
-    if sum(weights.values()) < MIN_WEIGHT or _re.irrelevant.search(text):
+    if sum(weights.values()) < min_weight or _re.irrelevant.search(text):
         return None
     bonus = 0.0
     if person and instructions.find_wishes(text):
@@ -235,7 +246,7 @@ def observe(segment: Segment, *, limit_tokens: int) -> Log:
 def _candidates(segment: Segment) -> list[_Candidate]:
     candidates = []
     for place, one in enumerate(segment.messages):
-        share = _voice_weight(one)
+        share = _voice_weight(one.voice)
         clauses = split_clauses(
             one.text, person=one.origin == "user", is_output=one.voice == "tool"
         )
@@ -297,10 +308,10 @@ def _shared_weight(clause: Clause, other: AbstractSet[str]) -> float:
     return shared if enough else 0.0
 
 
-def _voice_weight(one: MessageText) -> float:
-    if one.voice in ("tool", "system"):
+def _voice_weight(voice: str) -> float:
+    if voice in ("tool", "system"):
         return TOOL_WEIGHT
-    return ASSISTANT_WEIGHT if one.voice == "assistant" else PERSON_WEIGHT
+    return ASSISTANT_WEIGHT if voice == "assistant" else PERSON_WEIGHT
 
 
 def _choose_clauses(
@@ -493,7 +504,8 @@ def _parse_log(log: str, share: float) -> list[_LogLine]:
             dated = _re.dated.fullmatch(text)
             own, body = (dated[1], dated[2]) if dated else (day, text)
             kind = section or _section_of(body)
-            lines.append(_LogLine(0, own, body, kind, weigh_words(body), share))
+            worth = share * _voice_weight(body.partition(": ")[0])
+            lines.append(_LogLine(0, own, body, kind, weigh_words(body), worth))
     return lines
 
 
@@ -513,19 +525,33 @@ def _section_of(line: str) -> str:
 
 
 def _choose_lines(lines: Sequence[_LogLine], limit_tokens: int) -> list[_LogLine]:
-    """Choose lines greedily by value while they fit the limit; return them in order."""
+    """Choose lines greedily by value while they fit the limit; return them in order.
+
+    What persons said is chosen first, from half of the limit: without the requests, the rest of a
+    log does not say what it was for.
+    """
     tokens_left = float(limit_tokens - 12)
     used_words: set[str] = set()
-    remaining, chosen = list(lines), []
-    while remaining:
-        worth = [_line_worth(line, used_words) for line in remaining]
-        best = remaining.pop(max(range(len(remaining)), key=worth.__getitem__))
-        cost = _line_cost(best)
-        if cost <= tokens_left:
-            tokens_left -= cost
-            chosen.append(best)
-            used_words.update(best.weights)
-    return sorted(chosen, key=lambda line: line.order)
+    chosen: dict[int, _LogLine] = {}
+    persons = [line for line in lines if _is_by_person(line)]
+    for candidates, kept_free in ((persons, tokens_left / 2), (lines, 0.0)):
+        remaining = [line for line in candidates if line.order not in chosen]
+        while remaining:
+            worth = [_line_worth(line, used_words) for line in remaining]
+            best = remaining.pop(max(range(len(remaining)), key=worth.__getitem__))
+            cost = _line_cost(best)
+            if cost <= tokens_left - kept_free:
+                tokens_left -= cost
+                chosen[best.order] = best
+                used_words.update(best.weights)
+            elif kept_free:
+                break  # a lesser line of a person must not displace a better one of anybody
+    return [chosen[order] for order in sorted(chosen)]
+
+
+def _is_by_person(line: _LogLine) -> bool:
+    voice, colon, _ = line.text.partition(": ")
+    return bool(colon) and _voice_weight(voice) == PERSON_WEIGHT
 
 
 _SECTION_WEIGHTS = {STATE: 1.0, DECISIONS: 1.4, CHANGES: 1.3, TIMELINE: 0.8}
