@@ -152,6 +152,8 @@ def test_a_large_index_is_sound_and_reopens_with_all_rows(large):
         (VectorFilter(projects=(0,)), {1}),
         (VectorFilter(projects=(1, 2)), {2, 3, 4}),
         (VectorFilter(projects=()), set()),
+        (VectorFilter(projects=(2,), beside=np.array([1, 9])), {1, 4}),
+        (VectorFilter(projects=(2,), beside=np.array([], np.int64)), {4}),
         (VectorFilter(projects=tuple(range(2, 20))), {4}),
         (VectorFilter(types=(5,)), {1, 3}),
         (VectorFilter(types=(300,)), set()),

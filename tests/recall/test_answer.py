@@ -226,11 +226,13 @@ def test_instructions_of_other_projects_are_omitted(memory: Memory):
     say(memory, "a", "Always use tabs here.", project="/p/a")
     say(memory, "b", "Always use spaces here.", project="/p/b")
     say(memory, "c", "Never use emoji anywhere.")
-    both = {"Always use tabs here.", "Never use emoji anywhere."}
+    memory.store("Always write short lines.", kind="preference")
+    both = {"Always use tabs here.", "Always write short lines."}
     assert {hit.text for hit in memory.recall("tea", project="/p/a").standing} == both
     assert {hit.text for hit in memory.recall("tea", session="a").standing} == both
-    assert {hit.text for hit in memory.recall("tea").standing} == {"Never use emoji anywhere."}
-    assert len(memory.search.standing_instructions()) == 3
+    free = {"Never use emoji anywhere.", "Always write short lines."}
+    assert {hit.text for hit in memory.recall("tea").standing} == free
+    assert len(memory.search.standing_instructions()) == 4
 
 
 def test_preferences_are_returned_with_instructions(memory: Memory):

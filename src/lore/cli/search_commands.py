@@ -378,7 +378,7 @@ def _print_instructions(
         (
             f"{one.created_at:%Y-%m-%d}",
             short[one.id],
-            names.get(one.project_id, "everywhere"),
+            names.get(one.project_id, "no project" if one.session_id else "everywhere"),
             one_line(one.text, 200),
         )
         for one in listed

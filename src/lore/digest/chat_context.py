@@ -9,7 +9,7 @@ from lore.digest import placement
 from lore.digest.drafts import CurationContext
 from lore.digest.placement import ASSOCIATE_FROM, NEVER_PARENTS, Neighbour
 from lore.records import UNASKED_TRUST, Fragment, MessageText, Segment
-from lore.store import fragments, messages, project_rows, sessions
+from lore.store import fragments, items, messages, project_rows, sessions
 from lore.store.database import Connection, Database
 from lore.text import transcript_text
 
@@ -41,7 +41,7 @@ def add_context(
         project = project_rows.all_projects(db)[project_n] if project_n else None
         earlier = _read_earlier(db, session_n, exchange.messages[0].ordinal)
         topics = _find_topics(db, project_n) if project_n else ()
-    known = _find_known(database, exchange, context, project_n, session.project_id)
+    known = _find_known(database, exchange, context, project_n)
     return replace(
         exchange,
         earlier=earlier,
@@ -74,7 +74,6 @@ def _find_known(
     exchange: Segment,
     context: CurationContext,
     project_n: int | None,
-    project_id: str | None,
 ) -> tuple[Fragment, ...]:
     """Return the fragments nearest to the messages of an exchange."""
     near: list[Neighbour] = []
@@ -83,11 +82,11 @@ def _find_known(
         near += placement.find_neighbours(context.nearest, row, project_n)
     with database.read() as db:
         candidates = placement.load_candidates(db, near)
+        candidates = placement.applying(db, candidates, project_n or items.NO_PROJECT)
     return tuple(
         one.fragment
         for one in candidates
         if one.cosine >= ASSOCIATE_FROM  # below it a fragment is about something else
-        and one.fragment.project_id in (None, project_id)
         and _may_be_shown(one.fragment)
     )[:MAX_KNOWN]
 

@@ -145,11 +145,15 @@ class ExchangeContext:
 
     session_n: int
     project_n: int | None
-    project_id: str | None
     embedder_n: int | None
     dimension: int
     seen_seq: int
     now: datetime
+
+    @property
+    def scope(self) -> int:
+        """The number of the project, or what stands for none."""
+        return self.project_n or items.NO_PROJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +223,7 @@ class DraftWriter:
         candidates = placement.load_candidates(
             self._db, [*neighbours, *self._nearest_newcomers(draft)]
         )
-        own = [candidate for candidate in candidates if self._is_own(candidate)]
+        own = placement.applying(self._db, candidates, self._context.scope)
         same = self._find_duplicate(one, own)
         outcome = placement.duplicate_outcome(one.trust, same.fragment) if same else "replace"
         if same is not None and outcome != "replace":
@@ -256,10 +260,6 @@ class DraftWriter:
         rows = self._load_vectors(ns)
         return [Neighbour(n, float(row @ draft.vector)) for n, row in zip(ns, rows, strict=True)]
 
-    def _is_own(self, candidate: Candidate) -> bool:
-        """Return whether a fragment applies in this project: its own, or one for all projects."""
-        return candidate.fragment.project_id in (None, self._context.project_id)
-
     def _find_duplicate(self, one: _SourcedDraft, own: Sequence[Candidate]) -> Candidate | None:
         """Return the duplicate of a draft: by its vector, or by its exact text without one."""
         draft = one.draft
@@ -271,7 +271,7 @@ class DraftWriter:
         if draft.vector is not None:
             return placement.find_duplicate(draft.kind, draft.content, draft.payload, own)
         n = distillations.find_same_text(
-            self._db, draft.content, project_n=self._context.project_n, kind=draft.kind
+            self._db, draft.content, scope=self._context.scope, kind=draft.kind
         )
         return None if n is None else Candidate(n, 1.0, fragments.get(self._db, n))
 
@@ -406,9 +406,7 @@ class DraftWriter:
         """
         setting = (one.draft.content, one.draft.payload)
         name = str(one.draft.payload.get("setting", ""))
-        others = set(
-            distillations.find_config_fragments(self._db, name, project_n=self._context.project_n)
-        )
+        others = set(distillations.find_config_fragments(self._db, name, scope=self._context.scope))
         for other, fragment in sorted(fragments.by_number(self._db, sorted(others - {n})).items()):
             if not is_same_setting(setting, (fragment.content, fragment.payload)):
                 continue
@@ -422,7 +420,8 @@ class DraftWriter:
         if self._context.project_n is None:
             return
         draft = one.draft
-        others = [c for c in candidates if not self._is_own(c) and c.fragment.trust <= one.trust]
+        own = {c.n for c in placement.applying(self._db, candidates, self._context.scope)}
+        others = [c for c in candidates if c.n not in own and c.fragment.trust <= one.trust]
         same = [
             c for c in others if placement.is_duplicate(draft.kind, draft.content, draft.payload, c)
         ]

@@ -217,11 +217,10 @@ def _curate_exchange(
     embedder_n = _ensure_embedder(database, context) if drafts else None
     with database.read() as db:
         project_n = sessions.project_of_session(db, session_n)
-        project_id = sessions.get_session(db, session_n).project_id
         seq = vectors.newest_seq(db)
     near = [placement.find_neighbours(context.nearest, draft.vector, project_n) for draft in drafts]
     dimension, now = context.embedder.dimension, database.now()
-    place = ExchangeContext(session_n, project_n, project_id, embedder_n, dimension, seq, now)
+    place = ExchangeContext(session_n, project_n, embedder_n, dimension, seq, now)
     times = {message.id: message.created_at for message in read}
 
     def work(db: Connection) -> CurationResult | None:

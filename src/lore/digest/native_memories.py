@@ -434,9 +434,9 @@ class _NoteWriter:
 
     def _add(self, draft: Draft) -> None:
         project_n = self._project_n(draft)
-        same_n = distillations.find_same_text(
-            self._db, draft.content, project_n=project_n, kind=draft.kind
-        )
+        session_n = self._find_session(draft, project_n)
+        scope = items.NO_PROJECT if project_n is None and session_n is not None else project_n
+        same_n = distillations.find_same_text(self._db, draft.content, scope=scope, kind=draft.kind)
         new = NewFragment(
             id=clock.new_id(self._now),
             content=draft.content,
@@ -448,7 +448,7 @@ class _NoteWriter:
             confidence=draft.confidence,
             origin=draft.origin,
             project_n=project_n,
-            session_n=self._find_session(draft, project_n),
+            session_n=session_n,
             mentions=entities.extract_mentions(draft.content, title=draft.summary),
             metadata=draft.metadata,
         )

@@ -163,6 +163,12 @@ def find_neighbours(
     return [Neighbour(n, cosine) for n, cosine in cosines.items()]
 
 
+def applying(db: Connection, candidates: Sequence[Candidate], scope: int | None) -> list[Candidate]:
+    """Return the candidates that apply to a scope, or to all projects."""
+    scopes = items.scopes_of(db, [one.n for one in candidates])
+    return [one for one in candidates if scopes.get(one.n) in (None, scope)]
+
+
 def load_candidates(db: Connection, neighbours: Sequence[Neighbour]) -> list[Candidate]:
     """Return the neighbours that are neither deleted nor superseded, nearest first.
 

@@ -376,7 +376,7 @@ def promote(database: Database, id_: str, *, key: str = "") -> str:
     def work(db: Connection) -> str:
         n = items.resolve(db, id_, type="fragment").n
         old = fragments.get(db, n)
-        if old.project_id is None:
+        if items.scopes_of(db, [n])[n] is None:
             msg = f"Fragment '{id_}' applies to all projects already."
             raise InvalidInput(msg)
         if old.superseded_by is not None or fragments.is_deleted(db, n):

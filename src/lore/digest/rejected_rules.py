@@ -33,7 +33,7 @@ def suggest_reworded(database: Database, open_judge: Callable[[], PairJudge]) ->
         (rule, other)
         for rule in standing
         for other in rejected
-        if None in (rule.project_n, other.project_n) or rule.project_n == other.project_n
+        if None in (rule.scope, other.scope) or rule.scope == other.scope
     ][:_MAX_PAIRS]
     reworded: set[int] = set()
     for start in range(0, len(pairs), _BATCH_PAIRS):

@@ -29,8 +29,8 @@ from lore.store import (
     graph,
     history,
     items,
-    project_rows,
     reversible_changes,
+    sessions,
     vectors,
 )
 from lore.store import fragments as fragment_store
@@ -49,7 +49,7 @@ class Surroundings:
     near: tuple[Candidate, ...]
     duplicate: Candidate | None
     placement: Placement
-    project_n: int | None
+    scope: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +165,9 @@ def _inspect(
         )
     neighbours = placement.find_neighbours(nearest, vector, project_n)
     with database.read() as db:
-        project_id = project_rows.all_projects(db)[project_n].id if project_n else None
-        own = [
-            one
-            for one in placement.load_candidates(db, neighbours)
-            if one.fragment.project_id in (None, project_id)
-        ]
-        same_n = distillations.find_same_text(
-            db, draft.content, project_n=project_n, kind=draft.kind
-        )
+        scope = project_n if draft.project else _session_scope(db, draft.session)
+        own = placement.applying(db, placement.load_candidates(db, neighbours), scope)
+        same_n = distillations.find_same_text(db, draft.content, scope=scope, kind=draft.kind)
         if same_n is not None:
             same: Candidate | None = Candidate(same_n, 1.0, fragment_store.get(db, same_n))
         else:
@@ -185,7 +179,15 @@ def _inspect(
         placed = placement.choose_place(others)
     if draft.depth == 0 and placed.parent is not None:
         placed = Placement(linked=placed.parent, nearest=placed.nearest)
-    return Surroundings(near, same, placed, project_n)
+    return Surroundings(near, same, placed, scope)
+
+
+def _session_scope(db: Connection, session: str) -> int | None:
+    """Return the scope of what is stored in a session; None, for all projects, if it is in none."""
+    if not session:
+        return None
+    n = sessions.get_session_number(db, session)
+    return sessions.project_of_session(db, n) or items.NO_PROJECT
 
 
 def _store(database: Database, draft: Draft, around: Surroundings, *, key: str) -> tuple[str, bool]:
@@ -204,7 +206,7 @@ def _store(database: Database, draft: Draft, around: Surroundings, *, key: str) 
 
     def store(db: Connection) -> tuple[str, bool]:
         same_n = distillations.find_same_text(
-            db, draft.content, project_n=around.project_n, kind=draft.kind
+            db, draft.content, scope=around.scope, kind=draft.kind
         )
         if same_n is not None and (around.duplicate is None or same_n != around.duplicate.n):
             return fragment_store.get(db, same_n).id, False

@@ -208,7 +208,13 @@ class ReplacementFinder:
             near = zip(ns.tolist(), cosines.tolist(), strict=True)
             nearest |= dict.fromkeys(m for m, cosine in near if m != n and cosine >= ITEM_FLOOR)
         waiting = replacements.still_waiting(db, list(nearest)) if late else set()
-        return [m for m in nearest if m not in waiting]
+        scopes = items.scopes_of(db, [n, *nearest])
+        return [
+            m
+            for m in nearest
+            if m not in waiting
+            and scopes.get(m if late else n) in (None, scopes.get(n if late else m))
+        ]
 
     def _nearest_pairs(
         self, claim: Claim, vector: Vector, others: Sequence[Claim]

@@ -95,7 +95,7 @@ Event = Literal[
 ]  # fmt: skip
 
 _NO_FOLDER = "/"
-"""Stands for a missing folder: only memory that applies everywhere is returned."""
+"""Stands for a missing folder, which is no project."""
 
 TRANSCRIPT_FOLDER = "projects"
 """The folder of Claude Code's transcripts, wherever its home is."""

@@ -61,6 +61,8 @@ class VectorFilter:
     since_us: int | None = None
     until_us: int | None = None
     ns: Int64s | None = None
+    beside: Int64s | None = None
+    """Items that pass whatever their project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,14 @@ class Snapshot:
         named: Bools = ns[np.searchsorted(ns[:-1], numbers)] == numbers
         return slots[living & named]
 
-    def filter_rows(self, where: VectorFilter | None, named: Int64s | None) -> Bools:
-        """Return which rows pass the filter; `named` are the slots of `where.ns`."""
+    def slots_named(self, ns: Int64s | None) -> Int64s | None:
+        """Return the live slots of `ns` in any order, or None without any `ns`."""
+        return None if ns is None else self.slots_of(unique(ns).astype(np.int64))
+
+    def filter_rows(
+        self, where: VectorFilter | None, named: Int64s | None, beside: Int64s | None = None
+    ) -> Bools:
+        """Return which rows pass the filter, given the slots of `where.ns` and `where.beside`."""
         mask = self.live_rows()
         if where is None:
             return mask
@@ -109,7 +117,10 @@ class Snapshot:
             chosen[named] = True
             mask &= chosen
         if where.projects is not None:
-            mask &= _is_any_of(self.flat(self.views.project), where.projects)
+            of_projects = _is_any_of(self.flat(self.views.project), where.projects)
+            if beside is not None:
+                of_projects[beside] = True
+            mask &= of_projects
         if where.types is not None:
             mask &= _is_any_of(self.flat(self.views.type), where.types)
         if where.since_us is not None:
@@ -333,9 +344,10 @@ class VectorIndex:
         unit = unit_rows(query)
         with self._state:
             snapshot = self._snapshot()
-            only = None if where is None or where.ns is None else unique(where.ns)
-            named = None if only is None else snapshot.slots_of(only.astype(np.int64))
-        slots = snapshot.candidates(unit, PASSAGES * k, snapshot.filter_rows(where, named))
+            named = snapshot.slots_named(None if where is None else where.ns)
+            beside = snapshot.slots_named(None if where is None else where.beside)
+        allowed = snapshot.filter_rows(where, named, beside)
+        slots = snapshot.candidates(unit, PASSAGES * k, allowed)
         row_scores = snapshot.scores(unit, slots)
         ns, scores = snapshot.best_items(slots, row_scores, PASSAGES * k)
         if len(ns) < k and PASSAGES * k < len(slots):  # a few long texts took most of the rows

@@ -44,9 +44,6 @@ EMPTY_INJECTION = Injection()
 _HELPER = "/agent-"
 """Separates the parent's name from the subagent's in a session name of Claude Code."""
 
-_NO_PROJECT = -1
-"""An unknown project: only knowledge that holds in all projects is found."""
-
 _MIN_REQUESTS = 10
 """Requests after which a session counts as substantial work; most sessions have fewer."""
 
@@ -393,12 +390,18 @@ class Prompts(MemoryPart):
             )
 
     def _project_of(self, db: Connection, folder: str) -> int:
-        """Return the number of a folder's project, `_NO_PROJECT` if there is none."""
+        """Return the number of a folder's project, or what stands for an unknown one or none.
+
+        The home folder is no project; a session there, or without a folder, has none.
+        """
         if not folder:
-            return _NO_PROJECT
+            return items.NO_PROJECT
         folder = self._redactor.redact(folder)
-        n = projects.find_project_number(db, folder, ProjectFinder().find(folder))
-        return _NO_PROJECT if n is None else n
+        place = ProjectFinder().find(folder)
+        n = projects.find_project_number(db, folder, place)
+        if n is None and place is None and folder.startswith("/"):
+            return items.NO_PROJECT
+        return items.UNKNOWN_PROJECT if n is None else n
 
     def _record(self, session: str, injected: Sequence[tuple[int, int]]) -> None:
         if injected and session and not self._database.read_only:

@@ -219,8 +219,7 @@ def _nearest(
     elif bounds.session_n is not None:
         where = VectorFilter(types=types, ns=candidate_rows.items_of_session(db, bounds.session_n))
     else:
-        projects = None if bounds.project_n is None else (0, bounds.project_n)
-        where = VectorFilter(projects, types)
+        where = _project_filter(db, bounds.project_n, types)
     limit = NEAREST
     if "distillation" in bounds.types and distillations.has_distillations(db):
         limit += RANKED_LOGS
@@ -233,6 +232,19 @@ def _nearest(
     if bounds.trusted_only:
         mask[mask] = is_among(ns[mask], sorted(messages.trusted_items(db, ns[mask].tolist())))
     return ns[mask][:limit], near[mask][:limit]
+
+
+def _project_filter(db: Connection, project_n: int | None, types: tuple[int, ...]) -> VectorFilter:
+    """Return the filter for the vectors of a project, and of what applies to all projects.
+
+    The index has one number for all items without a project, whichever session they are of.
+    """
+    if project_n is None:
+        return VectorFilter(types=types)
+    if project_n == items.NO_PROJECT:
+        return VectorFilter((items.NO_PROJECT,), types)
+    beside = np.array(items.for_all_projects(db), np.int64)
+    return VectorFilter((project_n,), types, beside=beside)
 
 
 def _column(ns: Numbers, values: dict[int, float] | dict[int, int], missing: float = 0.0) -> Floats:

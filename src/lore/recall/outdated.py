@@ -73,6 +73,8 @@ def find_newer_fragment(db: Connection, hit: Hit) -> Replaced | None:
         newer = fragments.find_successor(db, hit.question_id)
     if newer is None or newer.project_id not in (None, "", hit.project_id):
         return None
+    if hit.project_id and not newer.project_id and newer.session_id:
+        return None  # a session without a project says nothing about one
     text = sentences.one_line(newer.content, _SHOWN_CHARS)
     return Replaced("replaces", newer.id, text, newer.created_at)
 

@@ -102,7 +102,7 @@ FROM items i LEFT JOIN messages m ON m.n = i.n LEFT JOIN fragments f ON f.n = i.
     LEFT JOIN messages b ON b.session_n = m.session_n AND b.ordinal = m.ordinal - 1
 WHERE {among("i.n", "ns")}
     AND (i.type <> {_FRAGMENT} OR ({VISIBLE_FRAGMENT}))
-    AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)
+    AND {items.applies_sql("i")}
     AND (:session_n IS NULL OR i.session_n = :session_n)
 """
 
@@ -179,7 +179,7 @@ def filter_items(
         + (" JOIN sessions s ON s.n = i.session_n" if criteria.agent else "")
         + " WHERE (:since IS NULL OR i.created_at >= :since)"
         " AND (:until IS NULL OR i.created_at < :until)"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        f" AND {items.applies_sql('i')}"
         " AND (:session_n IS NULL OR i.session_n = :session_n)"
         + (" AND instr(lower(s.agent), :agent) > 0" if criteria.agent else "")
         + " ORDER BY i.n",

@@ -305,7 +305,7 @@ class Root(NamedTuple):
 
     n: int
     seq: int
-    project_n: int
+    scope: int
     trust: int
     kind: FragmentKind
     access_count: int
@@ -332,7 +332,7 @@ def find_active_embedder(db: Connection) -> ActiveEmbedder | None:
 def embedded_roots(db: Connection, embedding: ActiveEmbedder) -> tuple[list[Root], Matrix]:
     """Return the live roots that have a vector, except episodes, with their vectors."""
     sql = (
-        "SELECT f.n, v.seq, coalesce(i.project_n, 0), f.trust, f.kind, f.access_count,"
+        f"SELECT f.n, v.seq, coalesce({items.scope_sql('i')}, -1), f.trust, f.kind, f.access_count,"
         " i.created_at, v.vector FROM fragments f JOIN items i ON i.n = f.n"
         " JOIN vectors v ON v.n = f.n"
         f" WHERE f.depth = 0 AND {LIVING_FRAGMENT} AND f.kind <> 'episode'"
@@ -424,7 +424,7 @@ def root_links(db: Connection, *, least: float) -> list[tuple[int, int, float]]:
         " FROM edges l JOIN tops a ON a.n = l.source_n JOIN tops b ON b.n = l.target_n"
         " JOIN items p ON p.n = a.root JOIN items q ON q.n = b.root"
         " WHERE l.kind = 'associative' AND l.weight >= :least AND a.root <> b.root"
-        " AND coalesce(p.project_n, 0) = coalesce(q.project_n, 0)"
+        f" AND {items.scope_sql('p')} IS NOT DISTINCT FROM {items.scope_sql('q')}"
         " GROUP BY x, y ORDER BY strongest DESC, x, y",
         least=least,
     )

@@ -292,24 +292,25 @@ def deleted_fragments_of(
     return [(text, frozenset(unpack_json(sources))) for text, sources in rows]
 
 
-def find_same_text(db: Connection, content: str, *, project_n: int | None, kind: str) -> int | None:
-    """Return the visible fragment of a project with exactly this text."""
+def find_same_text(db: Connection, content: str, *, scope: int | None, kind: str) -> int | None:
+    """Return the visible fragment with exactly this text that applies to a scope, or to all."""
     sql = (
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.content = :content"
         f" AND f.kind = :kind AND {LIVING_FRAGMENT}"
-        " AND (i.project_n IS NULL OR i.project_n = :project_n) ORDER BY f.n LIMIT 1"
+        f" AND coalesce({items.scope_sql('i')}, :scope, -1) = coalesce(:scope, -1)"
+        " ORDER BY f.n LIMIT 1"
     )
-    return db.number(sql, content=content, kind=kind, project_n=project_n)
+    return db.number(sql, content=content, kind=kind, scope=scope)
 
 
-def find_config_fragments(db: Connection, name: str, *, project_n: int | None) -> list[int]:
-    """Return the live fragments of a project that hold the value of a setting."""
+def find_config_fragments(db: Connection, name: str, *, scope: int) -> list[int]:
+    """Return the live fragments of a project, or of none, that hold the value of a setting."""
     sql = (
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.kind = 'config'"
         f" AND {json_field('f.payload', 'setting')} = :name AND {LIVING_FRAGMENT}"
-        " AND coalesce(i.project_n, 0) = coalesce(:project_n, 0) ORDER BY f.n"
+        f" AND {items.scope_sql('i')} = :scope ORDER BY f.n"
     )
-    return db.column(sql, name=name, project_n=project_n)
+    return db.column(sql, name=name, scope=scope)
 
 
 def fragments_embedded_since(db: Connection, seq: int, embedder_n: int) -> list[int]:

@@ -247,7 +247,7 @@ def recent_decisions(db: Connection, at_us: int, *, project_n: int) -> list[int]
         f" AND i.created_at > :at AND {VISIBLE_FRAGMENT}"
         " AND f.kind IN ('decision', 'preference') AND f.trust >= :unasked"
         # coalesce() keeps SQLite off the project index: a project has more items than a few days.
-        " AND coalesce(i.project_n, :project_n) = :project_n"
+        f" AND {items.applies_sql('i')}"
         " AND NOT EXISTS (SELECT 1 FROM standing s WHERE s.item_n = f.n)"
         " ORDER BY i.created_at DESC, f.n DESC",
         at=at_us,
@@ -266,8 +266,7 @@ def filter_visible(
         f"SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE {VISIBLE_FRAGMENT}"
         " AND (:kind = '' OR f.kind = :kind) AND (:origin = '' OR f.origin = :origin)"
         " AND (:since IS NULL OR i.created_at >= :since)"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
-        + ("" if ns is None else f" AND {among('f.n', 'ns')}"),
+        f" AND {items.applies_sql('i')}" + ("" if ns is None else f" AND {among('f.n', 'ns')}"),
         kind=criteria.kind,
         origin=criteria.origin,
         since=criteria.since_us,
@@ -343,7 +342,7 @@ def roots(db: Connection, *, project_n: int | None, limit: int) -> list[tuple[in
         "SELECT f.n, (SELECT count(*) FROM edges e WHERE e.source_n = f.n"
         " AND e.kind = 'hierarchical') FROM fragments f JOIN items i ON i.n = f.n"
         f" WHERE f.depth = 0 AND {VISIBLE_FRAGMENT}"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        f" AND {items.applies_sql('i')}"
         " ORDER BY f.relevance DESC, f.n DESC LIMIT :limit"
     )
     return [(n, children) for n, children in db.rows(sql, project_n=project_n, limit=limit)]

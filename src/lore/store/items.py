@@ -24,6 +24,13 @@ _DIGITS = 32
 _SHOWN_BY = "{search} and {recall} show ids."
 
 
+NO_PROJECT = 0
+"""The scope of what comes from sessions without a project."""
+
+UNKNOWN_PROJECT = -1
+"""The scope of a project that is not stored yet: only what applies to all projects is in it."""
+
+
 MESSAGE_RANGE = (
     f"JOIN items a ON a.id = {id_blob('d.from_message')}"
     f" JOIN items b ON b.id = {id_blob('d.to_message')}"
@@ -54,6 +61,55 @@ class NewItem(NamedTuple):
     created_at: int
     tokens: int
     embeds: bool
+
+
+def scope_sql(item: str) -> str:
+    """Return the SQL expression for the scope of an item: where it applies.
+
+    That is the number of its project, or of its session's, `NO_PROJECT` if the session has none,
+    and NULL, for all projects, if it is of no session: only a person stores or promotes such items,
+    or keeps them in their own files.
+    """
+    return (
+        f"coalesce({item}.project_n, (SELECT coalesce(scope_session.project_n, {NO_PROJECT})"
+        f" FROM sessions scope_session WHERE scope_session.n = {item}.session_n))"
+    )
+
+
+def applies_sql(item: str) -> str:
+    """Return the SQL condition that an item applies to the scope `:project_n`; to any if NULL."""
+    return f"(:project_n IS NULL OR coalesce({scope_sql(item)}, :project_n) = :project_n)"
+
+
+def scopes_of(db: Connection, ns: Sequence[int]) -> dict[int, int | None]:
+    """Return the scopes of items by number."""
+    sql = f"SELECT i.n, {scope_sql('i')} FROM items i WHERE {among('i.n', 'ns')}"
+    return dict(db.rows(sql, ns=int_array(ns)))
+
+
+class Home(NamedTuple):
+    """The project, or the session without one, that something derived from items belongs to."""
+
+    project_n: int | None
+    session_n: int | None
+
+
+def find_home(db: Connection, ns: Sequence[int]) -> Home:
+    """Return where that belongs which is derived from items of one scope."""
+    scopes = scopes_of(db, ns)
+    project_n = next((scope for scope in scopes.values() if scope), None)
+    loose = [n for n, scope in scopes.items() if scope == NO_PROJECT]
+    if project_n is not None or not loose:
+        return Home(project_n, None)
+    return Home(None, db.number("SELECT session_n FROM items WHERE n = :n", n=min(loose)))
+
+
+def for_all_projects(db: Connection) -> list[int]:
+    """Return the items that apply to all projects, in order."""
+    # The plus sign keeps SQLite on the index by session: few items are of none.
+    return db.column(
+        "SELECT n FROM items WHERE session_n IS NULL AND +project_n IS NULL ORDER BY n"
+    )
 
 
 def type_number(name: ItemType) -> int:

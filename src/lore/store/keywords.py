@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lore import clock
 from lore.errors import StoreError
 from lore.records import UNASKED_TRUST, ItemType, Role
+from lore.store import items
 from lore.store.codec import TRUSTED_SQL, pack_role, unpack_parts, unpack_role
 from lore.store.sqlite import Connection, Row, among, bound_values, full_text, int_array
 from lore.text import message_features, words
@@ -253,7 +254,8 @@ def _exclusion_query(table: str, within: SearchScope) -> str:
         of_them = among("session_n", "without")
         reasons.append(f"SELECT 1 FROM items WHERE n = {{n}} AND {of_them}")
     if within.project_n is not None and within.session_n is None:
-        reasons.append("SELECT 1 FROM items WHERE n = {n} AND project_n <> :project_n")
+        elsewhere = f"{items.scope_sql('i')} <> :project_n"
+        reasons.append(f"SELECT 1 FROM items i WHERE i.n = {{n}} AND {elsewhere}")
     return " UNION ALL ".join(reasons)
 
 

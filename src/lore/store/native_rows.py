@@ -109,7 +109,7 @@ def find_superseded(db: Connection, *, project_n: int | None) -> list[tuple[int,
         "SELECT f.n, f.superseded_by FROM fragments f JOIN items i ON i.n = f.n"
         f" WHERE {_FILE} IS NOT NULL AND f.superseded_by IS NOT NULL AND f.deleted_at IS NULL"
         f" AND {json_field('f.metadata', RETIRED)} IS NULL"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        f" AND {items.applies_sql('i')}"
         " ORDER BY f.valid_to DESC, f.n DESC"
     )
     return [(n, newer) for n, newer in db.rows(sql, project_n=project_n)]
@@ -120,7 +120,7 @@ def living_notes(db: Connection, *, project_n: int | None) -> list[int]:
     sql = (
         f"SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE {_FILE} IS NOT NULL"
         f" AND {fragments.LIVING_FRAGMENT}"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n) ORDER BY f.n"
+        f" AND {items.applies_sql('i')} ORDER BY f.n"
     )
     return db.column(sql, project_n=project_n)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lore.records import Edge, Project, Spend
+from lore.store import items
 from lore.store.codec import unpack_record
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.spend import ENTRY_COLUMNS, ENTRY_TABLES, unpack_entry
@@ -101,7 +102,7 @@ def roots(
     sql = (
         "SELECT f.relevance, f.n FROM fragments f JOIN items i ON i.n = f.n"
         f" WHERE f.depth = 0 AND {VISIBLE_FRAGMENT} AND (f.relevance, f.n) < (:relevance, :n)"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        f" AND {items.applies_sql('i')}"
         " ORDER BY f.relevance DESC, f.n DESC"
     )
     strongest = {"relevance": BEFORE_NEWEST, "n": 0}
@@ -153,7 +154,7 @@ def conflicts(
         " JOIN fragments f ON f.n = e.source_n JOIN fragments o ON o.n = e.target_n"
         f" JOIN items i ON i.n = e.source_n WHERE e.kind = 'contradicts' AND {LIVING_FRAGMENT}"
         " AND o.deleted_at IS NULL AND o.superseded_by IS NULL"
-        " AND (:project_n IS NULL OR i.project_n IS NULL OR i.project_n = :project_n)"
+        f" AND {items.applies_sql('i')}"
         " AND (e.created_at, e.source_n, e.target_n) < (:at, :newer, :older)"
         " ORDER BY e.created_at DESC, e.source_n DESC, e.target_n DESC"
     )

@@ -144,13 +144,17 @@ _COLUMNS = (
     "r.older_n, r.older_text, r.newer_n, r.newer_text, r.relation, r.certainty, r.at, r.statements"
 )
 _LIVE = (
-    "FROM replacements r LEFT JOIN fragments o ON o.n = r.older_n"
+    "FROM replacements r JOIN items older ON older.n = r.older_n"
+    " JOIN items newer ON newer.n = r.newer_n LEFT JOIN fragments o ON o.n = r.older_n"
     " LEFT JOIN fragments f ON f.n = r.newer_n WHERE f.deleted_at IS NULL"
     " AND o.deleted_at IS NULL AND r.relation <> 'dismissed' AND (f.superseded_by IS NULL"
-    f" OR f.superseded_by <> (SELECT {id_text('i.id')} FROM items i WHERE i.n = r.older_n))"
+    f" OR f.superseded_by <> {id_text('older.id')})"
+    f" AND coalesce({items.scope_sql('newer')}, {items.scope_sql('older')}, -1)"
+    f" = coalesce({items.scope_sql('older')}, -1)"
 )
-"""Links that hold, and whose fragments, if any, are not deleted. A newer one that was superseded,
-for example merged with a duplicate, still replaces the older, unless that one superseded it."""
+"""Links that hold where the older item applies, and whose fragments, if any, are not deleted. A
+newer one that was superseded, for example merged with a duplicate, still replaces the older, unless
+that one superseded it."""
 
 
 def links_of(db: Connection, ns: Sequence[int]) -> dict[int, list[Replacement]]:

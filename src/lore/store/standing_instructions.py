@@ -42,10 +42,15 @@ class Instruction(NamedTuple):
     """The origin of a fragment; a message is always the user's own."""
 
     project_id: str | None = None
-    """The project it applies to; None means all."""
+    """The project it applies to; None means all, or none if it was said in a session."""
 
     session_id: str | None = None
     state: State = "stands"
+
+    @property
+    def scope(self) -> str | None:
+        """The project it applies to, '' for sessions without one, and None for all projects."""
+        return self.project_id or (None if self.session_id is None else "")
 
 
 def add(
@@ -66,7 +71,8 @@ def add(
     withdraws = int(instructions.find_withdrawal(text) is not None)
     source = {"item_n": item_n, "project_n": project_n, "created_at": created_at}
     if state != "passing":
-        state = _settle(db, item_n, project_n, text, state, confirms=confirms)
+        scope = items.scopes_of(db, [item_n]).get(item_n) if project_n is None else project_n
+        state = _settle(db, item_n, scope, text, state, confirms=confirms)
     db.insert("standing", text=text, digest=digest, withdraws=withdraws, state=state, **source)
     _count_change(db)
 
@@ -97,13 +103,7 @@ class _Repeated(NamedTuple):
 
 
 def _settle(
-    db: Connection,
-    item_n: int,
-    project_n: int | None,
-    text: str,
-    state: State,
-    *,
-    confirms: bool,
+    db: Connection, item_n: int, scope: int | None, text: str, state: State, *, confirms: bool
 ) -> State:
     """Return the state of a new instruction, given those that say the same.
 
@@ -112,9 +112,9 @@ def _settle(
     """
     if state in ("confirmed", "rejected"):
         return state
-    if _resembles_rejected(db, project_n, text) and state == "stands":
+    if _resembles_rejected(db, scope, text) and state == "stands":
         state = "suggested"
-    same = _find_same(db, project_n, text)
+    same = _find_same(db, scope, text)
     if not same:
         return state
     if any(one.state == "rejected" for one in same):
@@ -133,11 +133,17 @@ _RESEMBLES = 0.5
 """Share of common words from which a rule may be a rejected one, reworded."""
 
 
-def _resembles_rejected(db: Connection, project_n: int | None, text: str) -> bool:
+_SCOPE = f"coalesce(s.project_n, {items.scope_sql('i')})"
+"""The scope of an instruction: its project, otherwise the scope of its item."""
+
+_APPLIES = f"({_SCOPE} IS NULL OR {_SCOPE} = :scope)"
+
+
+def _resembles_rejected(db: Connection, scope: int | None, text: str) -> bool:
     rejected = db.column(
-        "SELECT text FROM standing WHERE state = 'rejected'"
-        " AND (project_n IS NULL OR project_n = :project_n) ORDER BY n DESC LIMIT :limit",
-        project_n=project_n,
+        "SELECT s.text FROM standing s JOIN items i ON i.n = s.item_n WHERE s.state = 'rejected'"
+        f" AND {_APPLIES} ORDER BY s.n DESC LIMIT :limit",
+        scope=scope,
         limit=_MAX_READ,
     )
     own = instructions.content_words(text) if rejected else frozenset()
@@ -150,33 +156,32 @@ def _resembles_rejected(db: Connection, project_n: int | None, text: str) -> boo
 def confirm_repeated(db: Connection) -> None:
     """Confirm the suggested rules that were said in two sessions, as if all were added anew."""
     rows = db.rows(
-        "SELECT s.n, s.project_n, i.session_n, s.state, s.text FROM standing s"
+        f"SELECT s.n, {_SCOPE}, i.session_n, s.state, s.text FROM standing s"
         " JOIN items i ON i.n = s.item_n WHERE s.state <> 'passing' ORDER BY s.created_at, s.n"
     )
     earlier: _RuleIndex[tuple[int, int | None, int | None]] = _RuleIndex()
     repeated: set[int] = set()
-    for n, project_n, session_n, _, text in rows:
+    for n, scope, session_n, _, text in rows:
         content = instructions.rule_content(text)
         elsewhere = {
             other_n
-            for other_n, other_project_n, other_session_n in earlier.find(content)
-            if other_project_n in (None, project_n)
+            for other_n, other_scope, other_session_n in earlier.find(content)
+            if other_scope in (None, scope)
             and (other_session_n is None or other_session_n != session_n)
         }
         repeated |= {n, *elsewhere} if elsewhere else set()
-        earlier.add(content, (n, project_n, session_n))
+        earlier.add(content, (n, scope, session_n))
     _set_state(
         db, [n for n, *_, state, _ in rows if state == "suggested" and n in repeated], "confirmed"
     )
 
 
-def _find_same(db: Connection, project_n: int | None, text: str) -> list[_Repeated]:
-    """Return the instructions that say the same for a project, or everywhere."""
+def _find_same(db: Connection, scope: int | None, text: str) -> list[_Repeated]:
+    """Return the instructions that say the same for a scope, or everywhere."""
     rows = db.rows(
         "SELECT s.n, s.state, i.session_n, s.text FROM standing s JOIN items i ON i.n = s.item_n"
-        " WHERE s.state <> 'passing' AND (s.project_n IS NULL OR s.project_n = :project_n)"
-        " ORDER BY s.created_at DESC LIMIT :limit",
-        project_n=project_n,
+        f" WHERE s.state <> 'passing' AND {_APPLIES} ORDER BY s.created_at DESC LIMIT :limit",
+        scope=scope,
         limit=_MAX_READ,
     )
     own = instructions.rule_content(text)
@@ -191,7 +196,7 @@ class ComparedRule(NamedTuple):
     """A rule that is compared with others."""
 
     n: int
-    project_n: int | None
+    scope: int | None
     text: str
 
 
@@ -206,10 +211,12 @@ def rules_to_compare(db: Connection) -> tuple[list[ComparedRule], list[ComparedR
     if db.value("SELECT value FROM meta WHERE key = :key", key=_COMPARED) == _compared_state(db):
         return [], []
     rejected = db.rows(
-        "SELECT n, project_n, text FROM standing WHERE state = 'rejected' ORDER BY n DESC"
+        f"SELECT s.n, {_SCOPE}, s.text FROM standing s JOIN items i ON i.n = s.item_n"
+        " WHERE s.state = 'rejected' ORDER BY s.n DESC"
     )
     standing = db.rows(
-        "SELECT s.n, s.project_n, s.text FROM standing s LEFT JOIN fragments f ON f.n = s.item_n"
+        f"SELECT s.n, {_SCOPE}, s.text FROM standing s JOIN items i ON i.n = s.item_n"
+        " LEFT JOIN fragments f ON f.n = s.item_n"
         " WHERE s.state = 'stands' AND (f.n IS NULL OR f.source_messages <> '[]'"
         f" OR {json_field('f.metadata', 'native_file')} IS NOT NULL) ORDER BY s.n DESC"
     )
@@ -238,8 +245,9 @@ def _compared_state(db: Connection) -> str:
 
 def decide(db: Connection, n: int, state: Literal["confirmed", "rejected"]) -> None:
     """Confirm or reject an instruction, and those that say the same where it applies."""
-    text, project_n = db.rows("SELECT text, project_n FROM standing WHERE n = :n", n=n)[0]
-    _set_state(db, [n, *(one.n for one in _find_same(db, project_n, text))], state)
+    sql = f"SELECT s.text, {_SCOPE} FROM standing s JOIN items i ON i.n = s.item_n WHERE s.n = :n"
+    text, scope = db.rows(sql, n=n)[0]
+    _set_state(db, [n, *(one.n for one in _find_same(db, scope, text))], state)
 
 
 def load_decision(
@@ -372,9 +380,9 @@ def _without_duplicates(db: Connection, ns: Sequence[int]) -> list[int]:
     newer: _RuleIndex[str | None] = _RuleIndex()
     for n, one in zip(ns, load(db, ns), strict=True):
         content = instructions.rule_content(one.text)
-        if not any(project_id in (None, one.project_id) for project_id in newer.find(content)):
+        if not any(scope in (None, one.scope) for scope in newer.find(content)):
             unique.append(n)
-            newer.add(content, one.project_id)
+            newer.add(content, one.scope)
     return unique
 
 
@@ -448,7 +456,8 @@ def has_any_since(db: Connection, at_us: int) -> bool:
 def withdrawn_items(db: Connection, item_ns: Sequence[int]) -> set[int]:
     """Return those of the items all of whose instructions the user withdrew later."""
     own = db.rows(
-        f"SELECT item_n, project_n, digest, n FROM standing WHERE {among('item_n', 'ns')}",
+        f"SELECT s.item_n, {_SCOPE}, s.digest, s.n FROM standing s JOIN items i ON i.n = s.item_n"
+        f" WHERE {among('s.item_n', 'ns')}",
         ns=int_array(item_ns),
     )
     if not _may_be_withdrawn(db, [n for *_, n in own]):
@@ -490,19 +499,20 @@ def _hashes(some_words: Iterable[str]) -> frozenset[int]:
 
 
 def _newest(db: Connection, project_n: int | None, *, everywhere: bool) -> list[Row]:
-    """Return what identifies instructions, newest first, each once for every project.
+    """Return what identifies instructions, newest first, each once for every scope.
 
-    All of it is in one index, and a text is never changed in place.
+    Without a project it is of sessions without one. A text is never changed in place.
     """
+    newer = f"coalesce(o.project_n, {items.scope_sql('newer')})"
     return db.rows(
-        "SELECT s.n, s.item_n, s.project_n, s.digest, s.created_at, s.withdraws,"
-        " s.state FROM standing s WHERE (:everywhere"
-        " OR s.project_n IS NULL OR s.project_n = :project_n) AND NOT EXISTS (SELECT 1"
-        " FROM standing o WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
-        " AND (o.project_n IS NULL"
-        " OR o.project_n = CASE WHEN :everywhere THEN s.project_n ELSE :project_n END))"
+        f"SELECT s.n, s.item_n, {_SCOPE}, s.digest, s.created_at, s.withdraws, s.state"
+        f" FROM standing s JOIN items i ON i.n = s.item_n WHERE (:everywhere OR {_APPLIES})"
+        " AND NOT EXISTS (SELECT 1 FROM standing o JOIN items newer ON newer.n = o.item_n"
+        " WHERE o.digest = s.digest AND (o.created_at, o.n) > (s.created_at, s.n)"
+        f" AND ({newer} IS NULL"
+        f" OR {newer} = CASE WHEN :everywhere THEN {_SCOPE} ELSE :scope END))"
         " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit",
-        project_n=project_n,
+        scope=project_n or items.NO_PROJECT,
         everywhere=int(everywhere),
         limit=_MAX_READ,
     )
@@ -514,7 +524,7 @@ def load(db: Connection, ns: Sequence[int]) -> list[Instruction]:
         "SELECT s.n, s.item_n, s.text, s.created_at, f.origin, p.id, t.id, s.state"
         " FROM standing s"
         " JOIN items i ON i.n = s.item_n LEFT JOIN fragments f ON f.n = s.item_n"
-        " LEFT JOIN projects p ON p.n = s.project_n LEFT JOIN sessions t ON t.n = i.session_n"
+        f" LEFT JOIN projects p ON p.n = {_SCOPE} LEFT JOIN sessions t ON t.n = i.session_n"
         f" WHERE {among('s.n', 'ns')}",
         ns=int_array(ns),
     )
@@ -543,11 +553,11 @@ class _Outcome(NamedTuple):
     """The numbers of those that are not shown: withdrawn, reworded, or only withdrawals."""
 
     withdrawn: frozenset[tuple[int | None, str]]
-    """The projects and digests of the withdrawn ones."""
+    """The scopes and digests of the withdrawn ones."""
 
 
 def _compute_outcome(db: Connection, rows: Sequence[Row], *, everywhere: bool) -> _Outcome:
-    ns, _, project_ns, digests, _, withdraws, _ = zip(*rows, strict=True) if rows else ((),) * 7
+    ns, _, scopes, digests, _, withdraws, _ = zip(*rows, strict=True) if rows else ((),) * 7
     candidates = load(db, ns)
     former = _former_words(db, candidates)
     withdrawals = {
@@ -569,7 +579,7 @@ def _compute_outcome(db: Connection, rows: Sequence[Row], *, everywhere: bool) -
     }
     return _Outcome(
         frozenset(ns[place] for place in hidden),
-        frozenset((project_ns[place], digests[place]) for place in withdrawn),
+        frozenset((scopes[place], digests[place]) for place in withdrawn),
     )
 
 
@@ -611,7 +621,7 @@ def _find_withdrawn(
 
 
 def _applies_to(newer: Instruction, older: Instruction, *, everywhere: bool) -> bool:
-    return not everywhere or newer.project_id in (None, older.project_id)
+    return not everywhere or newer.scope in (None, older.scope)
 
 
 def _trust(one: Instruction) -> int:

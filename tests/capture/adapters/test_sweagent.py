@@ -29,6 +29,11 @@ def test_run_yields_its_messages_in_order(tmp_path):
     assert stretch.position == 5
 
 
+def test_nobody_typed_the_template_of_a_run(tmp_path):
+    (stretch,) = sweagent.read(written(tmp_path, TRAJECTORY), 0)
+    assert [m.origin for m in stretch.messages if m.role == "user"] == ["repo"]
+
+
 def test_a_run_that_goes_on_keeps_its_keys_and_another_run_has_its_own(tmp_path):
     def keys(history):
         (stretch,) = sweagent.read(written(tmp_path, {"history": history}), 4)

@@ -77,5 +77,8 @@ def _convert(record: Record, message: NewMessage, *, called: bool) -> list[NewMe
     if role == "user":
         # a template of the run's: nobody typed it, and its rules are no one's wishes
         parts = content_blocks.user_parts(content)
-        return [replace(one, speaker="task") for one in injected_text.user_messages(message, parts)]
+        return [
+            replace(one, speaker="task", origin="repo")
+            for one in injected_text.user_messages(message, parts)
+        ]
     return []

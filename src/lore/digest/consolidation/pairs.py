@@ -171,7 +171,7 @@ def _compare_roots(run: PhaseRun, embedding: ActiveEmbedder, since: int) -> Simi
         children = consolidation.newest_child_changes(db)
     changed = [max(root.seq, children.get(root.n, 0)) > since for root in roots]
     fresh = np.array(changed, bool)
-    places = np.array([root.project_n for root in roots], np.int64)
+    places = np.array([root.scope for root in roots], np.int64)
     pairs: list[RootPair] = []
     for mine in _rows_by_project(places):
         similar = similar_pairs(matrix[mine], fresh[mine], above=SIMILAR_ABOVE)

@@ -159,6 +159,7 @@ def _store_insight(db: Connection, cycle_n: int, answer: Answer, run: PhaseRun) 
     if not text:
         run.count("without insight")
         return
+    home = items.find_home(db, ns)
     lowest = min(members, key=lambda one: one.trust)
     sources = dict.fromkeys(id_ for one in members for id_ in one.source_messages)
     summary = sentences.summary(text)
@@ -172,7 +173,8 @@ def _store_insight(db: Connection, cycle_n: int, answer: Answer, run: PhaseRun) 
         confidence=_CONFIDENCE,
         origin=lowest.origin,
         trust=lowest.trust,
-        project_n=items.resolve(db, members[0].id, type="fragment").project_n,
+        project_n=home.project_n,
+        session_n=home.session_n,
         source_messages=tuple(sources)[:_MAX_SOURCES],
         mentions=entities.fragment_mentions(text, summary),
     )
