@@ -15,10 +15,12 @@ from lore.capture import export_import
 from lore.capture.native_files import sanitize
 from lore.daemon import periodic_tasks
 from lore.digest import native_memories
+from lore.digest.consolidation.cycle import run_cycle
 from lore.digest.native_memories import CaptureOptions
 from lore.memory import Memory
 from lore.records import Fragment, NativeResult, NewMessage, Part
 from lore.store import items, native_rows
+from tests.digest.consolidation.samples import OFFLINE
 from tests.fakes import NOON, FakeEmbedder, FixedClock
 
 MEMORY = """---
@@ -231,6 +233,19 @@ def test_a_forgotten_memory_stays_out_whatever_its_file_says_later(person):
     person.note("db", "The root word of the database is swordfish.", at=NOON)
     assert person.capture().added == 0
     assert person.fragments() == {}
+
+
+def test_a_memory_in_its_file_is_not_pruned_and_is_read_when_it_changes(person, clock: FixedClock):
+    person.note("db", DATABASE, type_="reference")
+    person.capture()
+    database = person.memory.database
+    for days in (2_000, 2, 2):
+        clock.advance(days=days)
+        run_cycle(database, OFFLINE, only=("rescore", "prune_fragments"))
+    assert list(person.fragments()) == [DATABASE]
+    person.note("db", "Deploys go through the blue gate on Tuesdays.", at=clock())
+    assert person.capture().changed == 1
+    assert list(person.fragments()) == ["Deploys go through the blue gate on Tuesdays."]
 
 
 def test_a_revoked_file_is_hidden_and_undo_brings_it_back(person):

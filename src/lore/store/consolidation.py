@@ -18,6 +18,7 @@ from lore.records import TRUST, CycleReport, FragmentKind, PhaseReport
 from lore.store import database, items, vectors
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time, unpack_time
 from lore.store.fragments import LIVING_FRAGMENT
+from lore.store.native_rows import IN_ITS_FILE
 from lore.store.sqlite import Connection, Row, among, full_text, int_array
 from lore.text import words
 
@@ -485,7 +486,8 @@ def prunable_fragments(
 
     `unread` is for children never read, `any_` for all children, `root` for roots that were never
     used and have no children; the episodes of sessions stay. A fragment that supersedes another one
-    stays too, because its removal would restore the older one.
+    stays too, because its removal would restore the older one; and so does a note that is still in
+    an agent's file, because that file would not be read again.
     """
     return db.column(
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.deleted_at IS NULL"
@@ -498,7 +500,7 @@ def prunable_fragments(
         " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'hierarchical')))"
         " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes')"
         " AND f.n NOT IN (SELECT a_n FROM judgements WHERE verb = 'prune')"
-        " ORDER BY f.depth DESC, f.n",
+        f" AND NOT ({IN_ITS_FILE}) ORDER BY f.depth DESC, f.n",
         unread=unread.relevance,
         unread_before=clock.to_us(now - unread.age),
         any=any_.relevance,

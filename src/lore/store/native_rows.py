@@ -20,6 +20,9 @@ _PREFIX = "native_"
 
 _FILE = json_field("f.metadata", FILE)
 
+IN_ITS_FILE = f"{_FILE} IS NOT NULL AND {json_field('f.metadata', RETIRED)} IS NULL"
+"""SQL: the fragment `f` stands for a note that is in its file."""
+
 
 class NoteRow(NamedTuple):
     """The fragment of a note: its state, and what the note was when it was read."""
