@@ -68,6 +68,15 @@ def test_what_is_broken_loses_no_text(text, fields, body):
     assert front.body.strip() == body
 
 
+def test_brackets_within_brackets_become_text():
+    front = parse(f"---\nname: a\nlist: {'[' * 3_000}x{']' * 3_000}\n---\nbody")
+    value = front.fields["list"]
+    while isinstance(value, list):
+        (value,) = value
+    assert value.strip("[]") == "x"
+    assert (front.fields["name"], front.body) == ("a", "body")
+
+
 @given(st.text(alphabet="-:|> \n\t'\"[]{}#abc", max_size=200))
 def test_no_text_makes_it_fail(text):
     front = parse("---\n" + text)

@@ -14,7 +14,7 @@ _MAX_LINES = 400
 """Front matter is a few lines; a file whose second rule comes later has none."""
 
 _MAX_DEPTH = 6
-"""Nested tables below this depth are skipped."""
+"""Nested tables below this depth are skipped, and nested brackets stay text."""
 
 _KEY = compile_lazy(
     r"^(?P<key>[^\s:#\-\[\]{}\"'][^:#]{0,99}?|\"[^\"]{1,99}\"|'[^']{1,99}')\s*:(?:\s+|$)"
@@ -170,7 +170,7 @@ def _fold(rows: list[str]) -> str:
     return "\n".join(" ".join(paragraph) for paragraph in paragraphs if paragraph)
 
 
-def _scalar(text: str) -> Any:
+def _scalar(text: str, depth: int = 0) -> Any:
     """Return the value of a scalar or of a list in brackets; numbers stay texts."""
     if text[:1] in ("'", '"'):
         quote = text[0]
@@ -178,8 +178,8 @@ def _scalar(text: str) -> Any:
         bare = text[1:end] if end > 0 else text[1:]
         return bare.replace("''", "'") if quote == "'" else _unescape(bare)
     text = _COMMENT.sub("", text).strip()
-    if text.startswith("[") and text.endswith("]"):
-        return [_scalar(each.strip()) for each in text[1:-1].split(",") if each.strip()]
+    if depth < _MAX_DEPTH and text.startswith("[") and text.endswith("]"):
+        return [_scalar(each.strip(), depth + 1) for each in text[1:-1].split(",") if each.strip()]
     if text in ("true", "True"):
         return True
     if text in ("false", "False"):
