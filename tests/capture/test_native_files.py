@@ -160,6 +160,20 @@ def test_imports_of_a_repository_stay_in_it(home):
     assert {each.origin for each in imported} == {"repo"}
 
 
+def test_a_path_that_is_too_long_is_passed_over(home):
+    long = "x" * 300
+    write(home / ".claude" / "settings.json", f'{{"autoMemoryDirectory": "/{long}"}}')
+    memories = home / ".codex" / "memories"
+    write(memories / "raw_memories.md")
+    (memories / "MEMORY.md").symlink_to(f"{long}.md")
+    rules = write(home / ".claude" / "CLAUDE.md", f"{RULE}\n\n@{long}.md @style.md")
+    write(home / ".claude" / "style.md")
+    files = {file.path: file for file in find_files(home, [])}
+    assert set(files) == {rules, memories / "raw_memories.md"}
+    _, imported = read_notes(files[rules])
+    assert [each.path.name for each in imported] == ["style.md"]
+
+
 def test_a_local_file_in_a_project_is_not_the_persons_word(home):
     folder = repository(home)
     (folder / ".git").mkdir(exist_ok=True)

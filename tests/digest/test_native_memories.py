@@ -19,7 +19,7 @@ from lore.digest.consolidation.cycle import run_cycle
 from lore.digest.native_memories import CaptureOptions
 from lore.memory import Memory
 from lore.records import Fragment, NativeResult, NewMessage, Part
-from lore.store import items, native_rows
+from lore.store import items, native_rows, project_rows
 from tests.digest.consolidation.samples import OFFLINE
 from tests.fakes import NOON, FakeEmbedder, FixedClock
 
@@ -154,6 +154,22 @@ def test_a_file_that_could_not_be_read_once_is_tried_again(person):
     person.write(path, DATABASE.ljust(200))
     assert person.capture().problems == ()
     assert list(person.fragments()) == [DATABASE]
+
+
+def test_a_folder_whose_name_is_too_long_stops_no_other_file(person):
+    long = "/" + "x" * 300
+    database = person.memory.database
+    database.write(lambda db: project_rows.ensure_project(db, long, now=NOON))
+    person.write(
+        person.home / ".codex" / "memories" / "MEMORY.md",
+        f"# Task Group: orders\napplies_to: cwd={long}; reuse_rule=y\n\n- The moon is full.\n",
+    )
+    person.write(person.project / "AGENTS.md", "- Never use emojis anywhere.\n")
+    person.note("db", DATABASE)
+    (problem,) = person.capture().problems
+    assert problem.problem == "cannot be read: File name too long"
+    person.capture()
+    assert set(person.fragments()) == {DATABASE, "Never use emojis anywhere."}
 
 
 def test_a_note_that_is_forgotten_meanwhile_does_not_stop_the_pass(person):

@@ -10,6 +10,7 @@ import codecs
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -139,7 +140,7 @@ def _setting(path: Path, name: str) -> str:
 def _markdown_files(folder: Path, suffixes: Sequence[str] = (".md",)) -> list[Path]:
     """Return the notes below a folder, sorted; links to folders are not followed."""
     paths: list[Path] = []
-    if folder.is_symlink():
+    if stat.S_ISLNK(file_mode(folder, follow_links=False)):
         return paths
     for place, below, names in os.walk(folder, followlinks=False):
         below[:] = sorted(name for name in below if name != ".git")
@@ -162,7 +163,7 @@ def _codex_folder(home: Path, base: Path) -> Iterator[NativeFile]:
     """
     handbook = base / INDEX_NAME
     forms: list[tuple[Path, NoteForm]] = [
-        (handbook if handbook.exists() else base / "raw_memories.md", "codex"),
+        (handbook if file_mode(handbook) else base / "raw_memories.md", "codex"),
         (base / "memory_summary.md", "codex-summary"),
     ]
     for name in ("rollout_summaries", "extensions"):
@@ -235,7 +236,8 @@ def _imports(file: NativeFile, text: str) -> Iterator[NativeFile]:
     for written in native_notes.find_imports(text)[:_MAX_IMPORTS]:
         is_home = written.startswith("~/")
         path = file.home / written[2:] if is_home else file.path.parent / written
-        if path.suffix in _IMPORTED and path.is_file() and is_inside(path, file.import_roots):
+        is_note = path.suffix in _IMPORTED and stat.S_ISREG(file_mode(path))
+        if is_note and is_inside(path, file.import_roots):
             yield replace(file, path=path, roots=file.import_roots, imported=True)
 
 
@@ -245,6 +247,14 @@ def read_imports(file: NativeFile) -> list[NativeFile]:
         return list(_imports(file, read_text(file)))
     except CaptureError:
         return []
+
+
+def file_mode(path: Path, *, follow_links: bool = True) -> int:
+    """Return the mode of a file; 0 if there is none, or it cannot be examined or named so."""
+    try:
+        return path.stat(follow_symlinks=follow_links).st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 def is_inside(path: Path, roots: Iterable[Path]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -99,7 +100,8 @@ def capture_notes(database: Database, options: CaptureOptions) -> NativeResult:
 
 def _known_folders(db: Connection) -> list[str]:
     paths = (project.path for project in project_rows.all_projects(db).values())
-    return [path for path in paths if path.startswith("/") and Path(path).is_dir()]
+    local = (path for path in paths if path.startswith("/"))
+    return [path for path in local if stat.S_ISDIR(native_files.file_mode(Path(path)))]
 
 
 def _context_of(mark: Watermark | None) -> dict[str, Any]:
@@ -147,7 +149,7 @@ class _CaptureRun:
             if hops and context.get("imports"):
                 imports = native_files.read_imports(file)
         else:
-            imports = self._read_changed(file, path, source, mark)
+            imports = self._read_or_report(file, path, source, mark)
         for each in imports if hops else ():
             self.read(each, hops - 1)
 
@@ -157,6 +159,19 @@ class _CaptureRun:
         with self._database.read() as db:
             return watermarks.find(db, source)
 
+    def _read_or_report(
+        self, file: NativeFile, path: Path, source: str, mark: Watermark | None
+    ) -> Sequence[NativeFile]:
+        """Read a changed file; one that cannot be read must not keep the others from being read."""
+        try:
+            return self._read_changed(file, path, source, mark)
+        except CaptureError as error:
+            problem = str(error)
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        self._put_problem(file, source, find_identity(path), problem, mark)
+        return ()
+
     def _read_changed(
         self, file: NativeFile, path: Path, source: str, mark: Watermark | None
     ) -> Sequence[NativeFile]:
@@ -164,11 +179,7 @@ class _CaptureRun:
         if self._is_excluded(file, folder):
             return ()
         identity = find_identity(path)
-        try:
-            notes, imports = native_files.read_notes(file)
-        except CaptureError as error:
-            self._put_problem(file, source, identity, str(error), mark)
-            return ()
+        notes, imports = native_files.read_notes(file)
         drafts = [
             draft
             for note in notes
