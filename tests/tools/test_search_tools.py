@@ -12,6 +12,7 @@ from lore.cli.demo import QUESTIONS
 from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
+from lore.records import NewMessage, Part
 from lore.settings import load
 from lore.text import tokens
 from lore.tools.search_tools import (
@@ -24,6 +25,7 @@ from lore.tools.search_tools import (
 from lore.tools.tool import Caller
 from lore.tools.tool_output import MAX_TOKENS
 from lore.tools.tool_registry import call_tool
+from tests.fakes import NOON
 from tests.recall.talk import say
 
 TEN_HITS_TOKENS = 400
@@ -263,3 +265,12 @@ def test_a_long_session_is_searched_first_when_it_asks(memory: Memory):
     assert memory.sessions.is_long("long")
     assert not memory.sessions.is_long("a")
     assert not memory.sessions.is_long("unknown")
+
+
+def test_recall_answers_when_two_agents_give_their_sessions_one_name(memory: Memory):
+    text = "The heron server listens on port 1."
+    for agent in ("codex", "claude-code"):
+        new = [NewMessage("user", (Part("text", f"{text} ({agent})"),), NOON)]
+        memory.capture("shared", new, agent=agent)
+    _, data = recall(memory, "heron server port", Caller(session="shared"))
+    assert data.hits[0].text.startswith(text)

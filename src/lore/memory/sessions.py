@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from lore import projects
 from lore.capture import exclusion, export_import, message_capture, quotes
 from lore.capture.message_capture import Conversation
-from lore.errors import NotFound
+from lore.errors import InvalidInput, NotFound
 from lore.memory import context
 from lore.memory.context import MemoryPart, PageSize
 from lore.projects import ProjectFinder
@@ -237,7 +237,7 @@ class Sessions(MemoryPart):
             with self._database.read() as db:
                 n = sessions.get_session_number(db, self._redactor.redact(session))
                 return sessions.count_tokens(db, n) > LONG_SESSION_TOKENS
-        except NotFound:
+        except (NotFound, InvalidInput):  # two agents may give their sessions the same name
             return False
 
     def find_live_session(self, folder: str) -> Session | None:
