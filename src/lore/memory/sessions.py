@@ -35,7 +35,15 @@ from lore.records import (
     StoredEpisode,
 )
 from lore.redaction.redactor import home_key
-from lore.store import distillations, items, message_dedup, pages, project_rows, sessions
+from lore.store import (
+    distillations,
+    items,
+    message_dedup,
+    pages,
+    project_rows,
+    replacements,
+    sessions,
+)
 from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
 from lore.store.database import Connection
@@ -51,6 +59,7 @@ def _claim(db: Connection, session: str, keys: Sequence[str]) -> int:
         return 0
     ns = message_store.claim(db, n, message_dedup.find_seen(db, n, "file", keys).values())
     message_store.restore_instructions(db, ns, partial(quotes.typed_instructions, db))
+    replacements.queue(db, ns)  # as a repository's words they could replace nothing
     return len(ns)
 
 
