@@ -422,6 +422,30 @@ def test_imports_in_a_ring_are_read_once_each_and_retired_when_nothing_imports_t
     assert list(person.fragments()) == ["Answer in British English."]
 
 
+def test_what_an_unreadable_file_imported_stays(person):
+    own = person.home / ".claude"
+    rules = person.write(own / "CLAUDE.md", "- Answer in British English.\n\n@a.md\n")
+    person.write(own / "a.md", "- Use tabs in every file.\n")
+    person.capture()
+    person.write(rules, "\0\1\2\3" * 2_000, at=NOON)
+    for _ in range(2):
+        result = person.capture()
+        assert (len(result.problems), result.retired) == (1, 0)
+    assert set(person.fragments()) == {"Answer in British English.", "Use tabs in every file."}
+    person.write(rules, "- Answer in British English.\n", at=NOON + timedelta(hours=1))
+    assert person.capture().retired == 1
+
+
+def test_what_a_file_imported_stays_if_it_looks_unchanged_and_cannot_be_read(person):
+    own = person.home / ".claude"
+    rules = person.write(own / "CLAUDE.md", "- Answer in British English.\n\n@a.md\n".ljust(200))
+    person.write(own / "a.md", "- Use tabs in every file.\n")
+    person.capture()
+    person.write(rules, "\0" * 200)
+    assert person.capture() == NativeResult()
+    assert set(person.fragments()) == {"Answer in British English.", "Use tabs in every file."}
+
+
 def test_the_same_words_in_two_files_are_shown_once(person):
     person.write(person.home / ".claude" / "CLAUDE.md", "- Never use emojis anywhere.\n")
     person.write(person.home / ".codex" / "AGENTS.md", "- Never use emojis anywhere.\n")

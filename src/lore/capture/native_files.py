@@ -242,11 +242,8 @@ def _imports(file: NativeFile, text: str) -> Iterator[NativeFile]:
 
 
 def read_imports(file: NativeFile) -> list[NativeFile]:
-    """Return the files that a file imports; none if it cannot be read."""
-    try:
-        return list(_imports(file, read_text(file)))
-    except CaptureError:
-        return []
+    """Return the files that a file imports; raise `CaptureError` if it cannot be read."""
+    return list(_imports(file, read_text(file)))
 
 
 def file_mode(path: Path, *, follow_links: bool = True) -> int:

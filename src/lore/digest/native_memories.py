@@ -131,6 +131,7 @@ class _CaptureRun:
         self._folders = folders
         self._marks = marks
         self._seen: set[str] = set()
+        self._misses_imports = False
         self._known: KnownNotes | None = None
         self._finder = ProjectFinder(options.home)
 
@@ -147,7 +148,7 @@ class _CaptureRun:
         # What could not be read once is tried again: a permission may have changed.
         if mark is not None and context and not mark.problem and is_unchanged(path, mark):
             if hops and context.get("imports"):
-                imports = native_files.read_imports(file)
+                imports = self._find_imports(file)
         else:
             imports = self._read_or_report(file, path, source, mark)
         for each in imports if hops else ():
@@ -158,6 +159,14 @@ class _CaptureRun:
             return self._marks[source]
         with self._database.read() as db:
             return watermarks.find(db, source)
+
+    def _find_imports(self, file: NativeFile) -> Sequence[NativeFile]:
+        """Return what an unchanged file imports; a permission may be gone though it is the same."""
+        try:
+            return native_files.read_imports(file)
+        except CaptureError:
+            self._misses_imports = True
+            return ()
 
     def _read_or_report(
         self, file: NativeFile, path: Path, source: str, mark: Watermark | None
@@ -170,6 +179,7 @@ class _CaptureRun:
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         self._put_problem(file, source, find_identity(path), problem, mark)
+        self._misses_imports = True
         return ()
 
     def _read_changed(
@@ -282,10 +292,14 @@ class _CaptureRun:
         self.result = replace(self.result, **summed)
 
     def retire_missing(self) -> None:
-        """Retire the notes of files that are gone, or that nothing imports any more."""
+        """Retire the notes of files that are gone, or that nothing imports any more.
+
+        A file that could not be read may import any of them: none of those is retired then.
+        """
         for source, mark in self._marks.items():
             is_gone = not os.path.lexists(source)
-            if source in self._seen or not (is_gone or _context_of(mark).get("imported")):
+            is_unused = _context_of(mark).get("imported") and not self._misses_imports
+            if source in self._seen or not (is_gone or is_unused):
                 continue
             self._write(_FileNotes((), self._database.now(), mark, mark, is_gone=True))
 
