@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore.text import instructions, rule_model
-from lore.text.instructions import find_standing
+
+
+def find_standing(text: str) -> tuple[str, ...]:
+    """Return the lasting rules in a person's message, word for word, certain or not."""
+    return tuple(
+        sentence
+        for sentence, masked in instructions.masked_sentences(text)
+        if instructions.judge_rule(masked, len(text)) != "passing"
+    )
+
 
 LASTING = """
 Always use tabs for indentation.

@@ -102,7 +102,7 @@ def record(db: Connection, judged_ns: Sequence[int], links: Sequence[Replacement
     count = sum(_put(db, link) for link in links if {link.older_n, link.newer_n} <= there)
     db.run_many("DELETE FROM replacement_queue WHERE n = :n", [(n,) for n in judged_ns])
     if count:
-        _count_change(db)
+        count_change(db)
     return count
 
 
@@ -123,17 +123,20 @@ _OF_ITEMS = f"({among('older_n', 'ns')} OR {among('newer_n', 'ns')})"
 def remove(db: Connection, ns: Sequence[int]) -> None:
     """Delete the links of items, older or newer."""
     if db.run(f"DELETE FROM replacements WHERE {_OF_ITEMS}", ns=int_array(ns)):
-        _count_change(db)
+        count_change(db)
 
 
 def count_change_of(db: Connection, n: int) -> None:
     """Count a change if an item that was deleted, superseded or restored has links."""
     if db.value(f"SELECT 1 FROM replacements WHERE {_OF_ITEMS} LIMIT 1", ns=int_array([n])):
-        _count_change(db)
+        count_change(db)
 
 
-def _count_change(db: Connection) -> None:
-    """Count a change: what was computed of standing instructions depends on the links."""
+def count_change(db: Connection) -> None:
+    """Count a change: what was computed of instructions depends on them and on the links.
+
+    An edited instruction keeps its number and time.
+    """
     db.run(
         "INSERT INTO meta (key, value) VALUES ('standing_changes', '1')"
         " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
@@ -207,7 +210,7 @@ def settle(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bo
         )
     )
     if is_there:
-        _count_change(db)
+        count_change(db)
     return is_there
 
 

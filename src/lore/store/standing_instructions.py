@@ -74,7 +74,7 @@ def add(
         scope = items.scopes_of(db, [item_n]).get(item_n) if project_n is None else project_n
         state = _settle(db, item_n, scope, text, state, confirms=confirms)
     db.insert("standing", text=text, digest=digest, withdraws=withdraws, state=state, **source)
-    _count_change(db)
+    replacements.count_change(db)
 
 
 def replace(
@@ -276,7 +276,7 @@ def _set_state(db: Connection, ns: Sequence[int], state: State) -> None:
             state=state,
             ns=int_array(ns),
         )
-        _count_change(db)
+        replacements.count_change(db)
 
 
 def numbers_of_item(db: Connection, item_n: int) -> list[int]:
@@ -438,14 +438,6 @@ _STATE = (
     " FROM standing"
 )
 """What changes with every instruction that is added, moved, edited or removed."""
-
-
-def _count_change(db: Connection) -> None:
-    """Count a change: an edited instruction keeps its number and time."""
-    db.run(
-        "INSERT INTO meta (key, value) VALUES ('standing_changes', '1')"
-        " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
-    )
 
 
 def has_any_since(db: Connection, at_us: int) -> bool:

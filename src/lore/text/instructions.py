@@ -44,15 +44,6 @@ class TypedInstruction(NamedTuple):
     """Whether it is the person's own voice, so that saying it again confirms it."""
 
 
-def find_standing(text: str) -> tuple[str, ...]:
-    """Return the lasting rules in a person's message, word for word, certain or not."""
-    return tuple(
-        sentence
-        for sentence, masked in masked_sentences(text)
-        if judge_rule(masked, len(text)) != "passing"
-    )
-
-
 def judge_rule(sentence: str, message_chars: int = 0) -> TypedState:
     """Return whether a sentence, with quotes masked, is a lasting rule.
 

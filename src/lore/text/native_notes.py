@@ -158,9 +158,7 @@ def _parse_codex(text: str, _stem: str) -> Iterator[Note]:
             named = _FOLDER.search(note.text)
             folder = named[1].rstrip("/") if named else folder
             continue
-        text, title = (
-            _TASK_REFERENCE.sub("", one.rstrip()).rstrip() for one in (note.text, note.title)
-        )
+        text, title = _without_reference(note.text), _without_reference(note.title)
         yield replace(note, text=text, title=title, kind=_kind_of_section(section), folder=folder)
 
 

@@ -100,9 +100,9 @@ class PhaseRun:
         """Return whether the summarizer is a chat, whose answers cost money."""
         return self.context.summarizer.identity != "offline"
 
-    def take(self, pending: Sequence[T], most: int, most_paid: int) -> Sequence[T]:
+    def take(self, pending: Sequence[T], most: int, most_paid: int | None = None) -> Sequence[T]:
         """Return the requests of this cycle, and count the rest; a dry run sends no paid ones."""
-        most = most_paid if self.is_paid else most
+        most = most_paid if self.is_paid and most_paid is not None else most
         self.count("waiting", max(0, len(pending) - most))
         if self.dry_run and self.is_paid:
             self.count("to ask", min(len(pending), most))

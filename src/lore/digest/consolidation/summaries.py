@@ -126,7 +126,7 @@ def reflect(run: PhaseRun) -> None:
         for cluster in build_clusters(links)
         if is_new_cluster(cluster, [previous[a] for n in cluster for a in holding.get(n, ())])
     ]
-    for batch in run.answer_batches(run.take(fresh, _MAX_INSIGHTS, _MAX_INSIGHTS)):
+    for batch in run.answer_batches(run.take(fresh, _MAX_INSIGHTS)):
         with run.database.read() as db:
             by_number = fragments.by_number(db, sorted({n for cluster in batch for n in cluster}))
         answers = []
