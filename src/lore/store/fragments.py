@@ -134,7 +134,8 @@ def _sync_standing(db: Connection, n: int) -> None:
     """Make a preference a standing instruction if it is the user's, or remove it as one.
 
     That is: the user stored it, approved it on a shared page, or promoted it. One that was
-    extracted from messages counts if it is a lasting rule.
+    extracted from messages counts if it is a lasting rule. It confirms another one only if a
+    message says it in the person's own voice: they may have pasted both.
     """
     row = db.find(
         "SELECT i.project_n, f.content, f.summary, i.created_at, f.source_messages,"
@@ -153,15 +154,16 @@ def _sync_standing(db: Connection, n: int) -> None:
     project_n, content, summary, created_at, sources, is_extracted = row
     text = content if len(content) <= _MAX_STANDING_CHARS else summary
     state = instructions.judge_sentence(text) if is_extracted else "stands"
-    if is_extracted and state == "stands" and not _is_said_so(db, unpack_json(sources), text):
+    is_own = not is_extracted or _is_own_rule(db, unpack_json(sources), text)
+    if state == "stands" and not is_own:
         state = "suggested"
     if state == "passing" and not instructions.find_withdrawal(text):
         standing_instructions.remove(db, [n])
         return
-    standing_instructions.replace(db, n, project_n, text, created_at, state)
+    standing_instructions.replace(db, n, project_n, text, created_at, state, confirms=is_own)
 
 
-def _is_said_so(db: Connection, source_messages: Sequence[str], text: str) -> bool:
+def _is_own_rule(db: Connection, source_messages: Sequence[str], text: str) -> bool:
     """Return whether a source message states a rule that stands, in the person's own voice."""
     ns = sorted(items.numbers_of(db, source_messages).values())
     own = " ".join(words.split(text))

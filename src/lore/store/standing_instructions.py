@@ -84,6 +84,8 @@ def replace(
     text: str,
     created_at: int,
     state: State,
+    *,
+    confirms: bool = True,
 ) -> None:
     """Store the instruction of an item in place of the former one; a decision on it stays."""
     decided: list[State] = db.column(
@@ -93,7 +95,8 @@ def replace(
         text=text,
     )
     remove(db, [item_n])
-    add(db, item_n, project_n, text, created_at, decided[0] if decided else state)
+    state = decided[0] if decided else state
+    add(db, item_n, project_n, text, created_at, state, confirms=confirms)
 
 
 class _Repeated(NamedTuple):
