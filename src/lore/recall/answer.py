@@ -104,9 +104,7 @@ def recall(sources: Sources, request: Request) -> Answer:
         is_first = own.confidence >= OWN_FIRST * likely
         hits = _merge(own.hits, selection.hits, alternate=is_first)
         if bounds.ns is None and "message" in bounds.types:
-            hits = put_successors_first(
-                db, hits, most_hits=limits.hits, most_tokens=limits.tokens, fewest=limits.fewest
-            )
+            hits = put_successors_first(db, hits, limits, adds=bounds.session_n is None)
         selection = replace(selection, reasons=selection.reasons | describe_shown(hits))
         fates = tuple(_fate(db, id_, ranked, order, selection) for id_ in request.why_not)
         standing_hits: tuple[Hit, ...] = ()

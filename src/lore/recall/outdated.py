@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from lore import clock
 from lore.recall.features import EXCERPT_TOKENS
-from lore.records import Hit, Replaced
+from lore.recall.hit_selection import Limits
+from lore.records import UNASKED_TRUST, Hit, Replaced
 from lore.store import fragments, items, messages, replacements, sessions
 from lore.store import standing_instructions as instructions
 from lore.store.database import Connection
@@ -66,7 +67,7 @@ def find_successors(db: Connection, ns: Sequence[int]) -> dict[int, Replaced]:
     }
 
 
-def find_newer_fragment(db: Connection, hit: Hit) -> Replaced | None:
+def find_newer_fragment(db: Connection, hit: Hit, *, trusted_only: bool = False) -> Replaced | None:
     """Return the fragment that superseded what was derived from the message of a hit."""
     newer = fragments.find_successor(db, hit.id)
     if newer is None and hit.question_id:
@@ -75,6 +76,8 @@ def find_newer_fragment(db: Connection, hit: Hit) -> Replaced | None:
         return None
     if hit.project_id and not newer.project_id and newer.session_id:
         return None  # a session without a project says nothing about one
+    if trusted_only and newer.trust < UNASKED_TRUST:
+        return None
     text = sentences.one_line(newer.content, _SHOWN_CHARS)
     return Replaced("replaces", newer.id, text, newer.created_at)
 
@@ -86,29 +89,43 @@ def drop_outdated(db: Connection, ns: Sequence[int]) -> set[int]:
 
 
 def put_successors_first(
-    db: Connection, hits: Sequence[Hit], *, most_hits: int, most_tokens: int, fewest: int
+    db: Connection, hits: Sequence[Hit], limits: Limits, *, adds: bool
 ) -> tuple[Hit, ...]:
-    """Return hits with what replaced an outdated one before it; the last ones make room for it."""
+    """Return hits with what replaced an outdated one before it; the last ones make room for it.
+
+    What the question did not find is added only if `adds`, and if its origin is allowed. What only
+    may have replaced a hit is added where there is room.
+    """
     ordered: dict[str, Hit] = {}
+    doubtful: list[str] = []
     by_id = {hit.id: hit for hit in hits}
     for hit in hits:
         newer = hit.replaced.by_id if hit.replaced else ""
         if newer and newer not in ordered:
-            successor = by_id.get(newer) or _successor_hit(db, newer, hit)
+            successor = by_id.get(newer)
+            if successor is None and adds:
+                successor = _successor_hit(db, newer, hit, trusted_only=limits.trusted_only)
+                doubtful += [newer] if hit.replaced and hit.replaced.how == "may_replace" else []
             if successor is not None:
                 score = max(successor.score, hit.score)
                 ordered[newer] = replace(successor, score=score)
         ordered.setdefault(hit.id, hit)
-    fitting = list(ordered.values())[:most_hits]
-    while len(fitting) > fewest and sum(hit.tokens for hit in fitting) > most_tokens:
+    while doubtful and _exceeds(ordered.values(), limits):
+        ordered.pop(doubtful.pop(), None)
+    fitting = list(ordered.values())[: limits.hits]
+    while len(fitting) > limits.fewest and sum(hit.tokens for hit in fitting) > limits.tokens:
         fitting.pop()
     return tuple(fitting)
 
 
-def _successor_hit(db: Connection, id_: str, older: Hit) -> Hit | None:
+def _exceeds(hits: Collection[Hit], limits: Limits) -> bool:
+    return len(hits) > limits.hits or sum(hit.tokens for hit in hits) > limits.tokens
+
+
+def _successor_hit(db: Connection, id_: str, older: Hit, *, trusted_only: bool) -> Hit | None:
     """Return the hit of an item that the question did not find itself."""
     n = items.find_number(db, id_)
-    if n is None:
+    if n is None or (trusted_only and not messages.trusted_items(db, [n])):
         return None
     why = f"replaces {older.id}"
     fragment = fragments.by_number(db, [n]).get(n)

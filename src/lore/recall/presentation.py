@@ -201,7 +201,9 @@ def _hits(
         if n in lines:
             hit = _with_selected_lines(hit, lines[n], question, ranked.pool.rarity, shown)
         elif hit.replaced is None and hit.is_outdated:
-            hit = replace(hit, replaced=find_newer_fragment(db, hit))
+            hit = replace(
+                hit, replaced=find_newer_fragment(db, hit, trusted_only=options.trusted_only)
+            )
         yield place, replace(hit, signals=signals_of(ranked, place)) if options.explain else hit
 
 
