@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from dataclasses import dataclass
@@ -272,6 +273,21 @@ def test_a_revoked_file_is_hidden_and_undo_brings_it_back(person):
     assert person.fragments() == {}
     person.memory.knowledge.undo()
     assert list(person.fragments()) == [DATABASE]
+
+
+def test_revoking_a_file_with_notes_also_hides_what_tools_read_from_it(person):
+    path = person.note("db", DATABASE)
+    person.capture()
+    call = Part("tool_call", json.dumps({"file_path": str(path)}), "Read", "1")
+    result = Part("tool_result", DATABASE, "", "1")
+    new = [NewMessage("assistant", (call,), NOON), NewMessage("tool", (result,), NOON)]
+    _, read = person.memory.capture("reader", new)
+    text = "The orders are kept for a year."
+    made = person.memory.store(text, source_messages=[read])
+    note = person.fragments()[DATABASE].id
+    gone = person.memory.knowledge.revoke(file=str(path))
+    assert gone.messages == 2
+    assert {title.id for title in gone.fragments} == {note, made}
 
 
 def test_secrets_are_redacted(person):

@@ -131,17 +131,16 @@ def _match_origin(db: Connection, origin: str, project_n: int | None) -> tuple[s
 
 
 def _match_file(db: Connection, file: str, project_n: int | None) -> tuple[set[int], set[int]]:
-    """Return what comes from a file: messages of a tool or a transcript, or an agent's notes."""
+    """Return what comes from a file: messages of a tool or a transcript, and an agent's notes."""
     own = native_rows.fragments_of_file(db, file, project_n=project_n)
-    if own:
-        return set(), own
     watermark = watermarks.find(db, file)
     if watermark and watermark.session_id:
         session_n = sessions.get_session_number(db, watermark.session_id)
-        return hard_delete.contents_of_session(db, session_n)
+        messages, made = hard_delete.contents_of_session(db, session_n)
+        return messages, made | own
     name = file.rstrip("/").rsplit("/", 1)[-1]
     call_ids: set[tuple[int, str]] = set()
-    messages: set[int] = set()
+    messages = set()
     for n, session_n, parts in hard_delete.tool_call_messages(db, name, project_n=project_n):
         for part in parts:
             if part.kind == "tool_call" and part.call_id and _concerns(part, file):
@@ -150,7 +149,7 @@ def _match_file(db: Connection, file: str, project_n: int | None) -> tuple[set[i
     for n, session_n, parts in hard_delete.tool_result_messages(db, {s for s, _ in call_ids}):
         if any(p.kind == "tool_result" and (session_n, p.call_id) in call_ids for p in parts):
             messages.add(n)
-    return messages, set()
+    return messages, own
 
 
 def _concerns(part: Part, file: str) -> bool:
