@@ -55,6 +55,13 @@ def test_later_messages_follow_the_earlier_ones(database):
     assert [m.ordinal for m in stored(database)] == [0, 1]
 
 
+def test_a_session_that_is_dated_far_ahead_began_when_it_was_captured(database):
+    capture(database, TALK, [said("one", seconds=4_000 * 86_400)])
+    with database.read() as db:
+        talk = sessions.get_session(db, sessions.get_session_number(db, "talk"))
+    assert talk.started_at == talk.last_message_at == database.now()
+
+
 def test_a_message_is_stored_once(database):
     new = [said("one"), said("two")]
     first = capture(database, TALK, new)

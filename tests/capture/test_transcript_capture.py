@@ -74,6 +74,17 @@ def test_a_file_is_read_once_and_then_from_where_it_ended(reading, talk, databas
     assert texts(database) == ["line 1", "line 2", "line 3"]
 
 
+def test_a_session_that_is_dated_far_ahead_began_when_it_was_captured(
+    reading, talk, database, clock
+):
+    clock.advance(days=-30)
+    talk.write_bytes(line(1))
+    read_file(reading, talk)
+    with database.read() as db:
+        session = sessions.get_session(db, sessions.get_session_number(db, "talk"))
+    assert session.started_at == session.last_message_at == database.now()
+
+
 def test_a_file_that_did_not_change_is_not_opened(reading, talk):
     talk.write_bytes(line(1))
     settle(talk)

@@ -363,7 +363,7 @@ def _ensure_session(
     db: Connection, agent: str, run: SessionRun, seen: ProjectFinder, *, now: datetime
 ) -> int:
     context = run.context
-    started_at = run.prepared[0].new.created_at
+    started_at = messages.clamp_time(run.prepared[0].new.created_at, now)
     name, parent, branch, folder = map(
         words.clean, (context.session, context.parent, context.branch, context.folder)
     )

@@ -166,7 +166,8 @@ def _store(
         if all(message.key in forgotten for message in prepared):
             return [forgotten[message.key] for message in prepared]
     if session_n is None:
-        session_n = _new_session(db, conversation, place, prepared[0].new.created_at, now)
+        started_at = messages.clamp_time(prepared[0].new.created_at, now)
+        session_n = _new_session(db, conversation, place, started_at, now)
     elif conversation.project:
         _note_other_project(db, session_n, conversation.project, place, now)
     names = forgotten_names.visible(

@@ -107,7 +107,7 @@ def add_messages(
         ids.append(known_ids[message.key])
     if added:
         place = _Place(session_n, project_n, ordinal, channel)
-        moments = [_said_at(message.new, now) for message in added]
+        moments = [clock.to_us(clamp_time(message.new.created_at, now)) for message in added]
         ns = _insert(db, place, added, moments)
         texts = _index(db, place, ns, added, moments)
         if unindexed is None:
@@ -127,13 +127,12 @@ _CLOCK_ERROR_US = 86_400_000_000
 """A day: clocks are minutes off, and a time without its zone at most 14 hours."""
 
 
-def _said_at(message: NewMessage, now: datetime) -> int:
-    """Return the time of a message in microseconds: what is dated far ahead was said now.
+def clamp_time(at: datetime, now: datetime) -> datetime:
+    """Return the time of a message: what is dated far ahead was said now.
 
     Otherwise a wrong date would make it the newest word on everything, for good.
     """
-    at, captured = clock.to_us(message.created_at), clock.to_us(now)
-    return at if at <= captured + _CLOCK_ERROR_US else captured
+    return at if clock.to_us(at) <= clock.to_us(now) + _CLOCK_ERROR_US else now
 
 
 class _Place(NamedTuple):
