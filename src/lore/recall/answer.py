@@ -87,7 +87,7 @@ def recall(sources: Sources, request: Request) -> Answer:
     question = parse(request.query, request.now)
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
-        own = _Found()
+        own = _OwnAnswer()
         if session_n is not None and bounds.session_n is None:
             own = _find_own(sources, db, question, request, bounds, session_n)
         ranked = rank(sources, db, question, bounds, request.recipe)
@@ -139,7 +139,7 @@ likely as the whole memory; else they come last."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _OwnAnswer:
     """What the session that asks says about a question."""
 
     hits: tuple[Hit, ...] = ()
@@ -154,27 +154,27 @@ def _find_own(
     request: Request,
     bounds: Bounds,
     session_n: int,
-) -> _Found:
+) -> _OwnAnswer:
     """Return the best hits of the session that asks, as many as its share of the answer has room.
 
     They are ranked among themselves: beside those of all sessions they look too much alike.
     """
     limit = int(OWN_SHARE * request.limit)
     if not limit or "message" not in bounds.types:
-        return _Found()
+        return _OwnAnswer()
     own_bounds = replace(bounds, session_n=session_n)
     ranked = rank(sources, db, question, own_bounds, request.recipe)
     ranked = apply_policy(db, ranked, question, None, request.now)
     order = select_relevant(ranked)
     likely, relevant = _judge(sources, question, ranked, order[:_HITS_JUDGED])
     if not relevant:
-        return _Found()
+        return _OwnAnswer()
     tokens_ = int(OWN_SHARE * request.budget_tokens)
     limits = Limits(limit, tokens_, 1, request.trusted_only, LOG_SHARE)
     selection = presentation.present(
         db, question, ranked, order, limits=limits, explain=request.explain, among=bounds.ns
     )
-    return _Found(selection.hits, likely, relevant)
+    return _OwnAnswer(selection.hits, likely, relevant)
 
 
 def _without(db: Connection, ranked: Ranked, order: np.ndarray, hits: Sequence[Hit]) -> np.ndarray:

@@ -209,8 +209,8 @@ def select_lines(
     """Return the lines that fit a question best, in their order, without those already shown.
 
     `line_sources` has the source message ids of each line, None if it is outdated. Lines without a
-    word of the question are returned only where no line has any: the distillation was source_ids by
-    its vector then.
+    word of the question are returned only where no line has any: its vector found the
+    distillation then.
     """
     lines = text.split("\n")
     known = [line_sources[i] if i < len(line_sources) else () for i in range(len(lines))]

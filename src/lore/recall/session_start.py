@@ -227,10 +227,10 @@ def find_news(
     """
     stale = dialogue_state.find_outdated_injections(db, session)
     by_n = fragments.by_number(db, [*stale.changed, *stale.gone])
-    successors = _find_successors(db, [by_n[n] for n in stale.gone if n in by_n])
-    heirs = _find_heirs(db, stale.gone)
+    newer_fragments = _find_newer_fragments(db, [by_n[n] for n in stale.gone if n in by_n])
+    newer_statements = _find_newer_statements(db, stale.gone)
     new = tuple(_new_instructions(db, session, project_n, without, since)) if since else ()
-    shown = {*successors, *(heir.id for heir in heirs.values())}
+    shown = {*newer_fragments, *(one.id for one in newer_statements.values())}
     decided = _new_decisions(db, session, project_n, without, since, shown) if since else []
     own = native_rows.notes_of_agent(db, [one.n for one in (*new, *decided)], agent)
     return News(
@@ -238,14 +238,17 @@ def find_news(
         tuple(one for one in decided if one.n not in own),
         tuple(_news_item(n, by_n[n]) for n in stale.changed if _is_trusted(by_n.get(n))),
         tuple(
-            (_news_item(n, by_n[n]), successors.get(by_n[n].superseded_by or "") or heirs.get(n))
+            (
+                _news_item(n, by_n[n]),
+                newer_fragments.get(by_n[n].superseded_by or "") or newer_statements.get(n),
+            )
             for n in stale.gone
             if n in by_n
         ),
     )
 
 
-def _find_successors(db: Connection, superseded: Iterable[Fragment]) -> dict[str, NewsItem]:
+def _find_newer_fragments(db: Connection, superseded: Iterable[Fragment]) -> dict[str, NewsItem]:
     ns = items.numbers_of(
         db, [fragment.superseded_by for fragment in superseded if fragment.superseded_by]
     )
@@ -257,7 +260,7 @@ def _find_successors(db: Connection, superseded: Iterable[Fragment]) -> dict[str
     }
 
 
-def _find_heirs(db: Connection, gone: Sequence[int]) -> dict[int, NewsItem]:
+def _find_newer_statements(db: Connection, gone: Sequence[int]) -> dict[int, NewsItem]:
     """Return the newer statements that replaced items, by the items' numbers."""
     newer = replacements.successors(db, gone)
     ids = items.ids_of(db, [one.n for one in newer.values()])

@@ -270,7 +270,7 @@ def find_outdated_injections(db: Connection, session: str) -> OutdatedInjections
         " ORDER BY i.item_n",
         session=name,
     )
-    untold = db.rows(
+    pending = db.rows(
         "SELECT i.item_n, f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL"
         " FROM injections i JOIN fragments f ON f.n = i.item_n"
         " WHERE i.session = :session AND NOT EXISTS (SELECT 1 FROM injections t"
@@ -279,9 +279,9 @@ def find_outdated_injections(db: Connection, session: str) -> OutdatedInjections
         " GROUP BY i.item_n ORDER BY i.item_n",
         session=name,
     )
-    extents = replacements.extents(db, [n for n, is_gone in untold if not is_gone])
+    extents = replacements.extents(db, [n for n, is_gone in pending if not is_gone])
     whole = {n for n, extent in extents.items() if extent.is_whole}
-    gone = [n for n, is_gone in untold if is_gone or n in whole]
+    gone = [n for n, is_gone in pending if is_gone or n in whole]
     return OutdatedInjections([n for n in changed if n not in whole], gone)
 
 

@@ -99,7 +99,7 @@ def replace(
     add(db, item_n, project_n, text, created_at, state, confirms=confirms)
 
 
-class _Repeated(NamedTuple):
+class _SameRule(NamedTuple):
     n: int
     state: State
     session_n: int | None
@@ -179,7 +179,7 @@ def confirm_repeated(db: Connection) -> None:
     )
 
 
-def _find_same(db: Connection, scope: int | None, text: str) -> list[_Repeated]:
+def _find_same(db: Connection, scope: int | None, text: str) -> list[_SameRule]:
     """Return the instructions that say the same for a scope, or everywhere."""
     rows = db.rows(
         "SELECT s.n, s.state, i.session_n, s.text FROM standing s JOIN items i ON i.n = s.item_n"
@@ -189,7 +189,7 @@ def _find_same(db: Connection, scope: int | None, text: str) -> list[_Repeated]:
     )
     own = instructions.rule_content(text)
     return [
-        _Repeated._make(row)
+        _SameRule._make(row)
         for *row, other in rows
         if own.repeats(instructions.rule_content(other))
     ]
