@@ -479,6 +479,22 @@ def test_an_item_that_cannot_be_judged_does_not_block_those_behind_it(
     assert list(shop.outdated()) == [OLD]
 
 
+def test_a_damaged_message_does_not_block_what_is_beside_and_behind_it(shop: Shop) -> None:
+    ids = [
+        shop.memory.capture(f"s{day}", [said], project=SHOP)[0]
+        for day, text in ((1, OLD), (2, OTHER), (30, NEW))
+        for said in [NewMessage("user", (Part("text", text),), NOON + timedelta(days=day))]
+    ]
+    shop.memory.context.embed_waiting(judge=False)
+    damaged_n = shop.number_of(ids[1])
+    shop.memory.database.write(
+        lambda db: db.run("UPDATE messages SET parts = '[1]' WHERE n = :n", n=damaged_n)
+    )
+    shop.memory.maintenance.judge_waiting()
+    assert shop.memory.maintenance.queues().unjudged == 0
+    assert [link.newer_text for link in links_of(shop, ids[0])] == [NEW]
+
+
 def test_a_recall_embeds_and_does_not_judge(shop: Shop) -> None:
     said = [NewMessage("user", (Part("text", text),), NOON) for text in (OLD, NEW)]
     for place, one in enumerate(said):

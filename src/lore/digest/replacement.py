@@ -34,7 +34,7 @@ from lore.digest.pair_judge import (
     specific_words,
 )
 from lore.embed import Embedder
-from lore.errors import EmbedderError
+from lore.errors import EmbedderError, StoreDamaged
 from lore.index.vector_index import VectorFilter
 from lore.records import (
     TRUST,
@@ -134,7 +134,7 @@ class ReplacementFinder:
         try:
             with self._database.read() as db:
                 return self._find_links(db, ns)
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, StoreDamaged) as error:
             if len(ns) == 1:
                 log.warning("item not judged", extra={"error": type(error).__name__})
                 return []
@@ -242,7 +242,7 @@ class ReplacementFinder:
 
     def _by_item(self, db: Connection, ns: Sequence[int]) -> dict[int, tuple[Claim, ...]]:
         """Return the claims of items; the vector of an item with one claim is that of the claim."""
-        by_item = load_claims(db, ns)
+        by_item = _load_sound_claims(db, ns)
         single = [n for n, claims in by_item.items() if len(claims) == 1 and not claims[0].asked]
         for n, rows in self._load_vectors(db, single).items():
             if len(rows) == 1:
@@ -500,6 +500,17 @@ def _links_of_episode(n: int, content: str, links: Sequence[Replacement]) -> Ite
     for link in links:
         if " ".join(words.split(link.older_text)) in plain:
             yield link._replace(older_n=n, statements=_SEVERAL)
+
+
+def _load_sound_claims(db: Connection, ns: Sequence[int]) -> dict[int, tuple[Claim, ...]]:
+    """Return the claims of items; a damaged one has none, and the others keep theirs."""
+    try:
+        return load_claims(db, ns)
+    except StoreDamaged as error:
+        if len(ns) == 1:
+            log.warning("damaged item not compared", extra={"error": type(error).__name__})
+            return {}
+    return {n: claims for one in ns for n, claims in _load_sound_claims(db, [one]).items()}
 
 
 def _reply_claims(db: Connection, n: int) -> dict[int, tuple[Claim, ...]]:
