@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.digest import fragment_edits
+from lore.digest import fragment_edits, rejected_rules
 from lore.digest.pair_judge import Judgement, Pair
 from lore.digest.rejected_rules import suggest_reworded
 from lore.memory import Memory
@@ -192,7 +192,11 @@ def test_preferences_extracted_from_two_pastes_do_not_confirm_each_other(memory:
 class SaysSame:
     """A judge that takes two rules for the same if both name the linter."""
 
+    def __init__(self) -> None:
+        self.count = 0
+
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        self.count += 1
         return [
             Judgement("same", 0.9)
             if all("lint" in one.text.lower() for one in (pair.older, pair.newer))
@@ -230,6 +234,21 @@ def test_a_rejected_rule_does_not_return_in_other_words(memory: Memory):
     assert suggest_reworded(memory.database, SaysSame) == 1
     assert rules(memory) == [RULES[2]]
     assert suggest_reworded(memory.database, SaysSame) == 0
+
+
+def test_all_rules_are_compared_though_one_call_compares_only_some(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(rejected_rules, "_MAX_PAIRS", 1)
+    say(memory, "user", RULES[0], "s1")
+    reject(memory, RULES[0])
+    say(memory, "user", "From now on always lint what you changed prior to sharing it.", "s2")
+    say(memory, "user", RULES[2], "s2")
+    say(memory, "user", RULES[4], "s2")
+    judge = SaysSame()
+    assert [suggest_reworded(memory.database, lambda: judge) for _ in range(5)] == [0, 0, 1, 0, 0]
+    assert judge.count == 3
+    assert sorted(rules(memory)) == [RULES[4], RULES[2]]
 
 
 def test_what_the_person_confirmed_or_stored_stands_though_it_resembles_a_rejected_rule(

@@ -6,7 +6,8 @@ instructions or by another page, it would stand anew: the pair model recognizes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from lore.digest.pair_judge import Claim, Pair, PairJudge
 from lore.records import TRUST
@@ -23,23 +24,39 @@ _BATCH_PAIRS = 64
 
 
 def suggest_reworded(database: Database, open_judge: Callable[[], PairJudge]) -> int:
-    """Suggest the rules that reword a rejected one; return how many stood before."""
+    """Suggest the rules that reword a rejected one; return how many stood before.
+
+    A call compares some of the pairs; the next one continues behind them.
+    """
     with database.read() as db:
         standing, rejected = standing_instructions.rules_to_compare(db)
+        compared = standing_instructions.last_compared(db)
     if not rejected:
         return 0
     judge = open_judge()
-    pairs = [
-        (rule, other)
-        for rule in standing
-        for other in rejected
-        if None in (rule.scope, other.scope) or rule.scope == other.scope
-    ][:_MAX_PAIRS]
+    waiting = _pairs(standing, rejected, after=compared)
+    pairs = list(islice(waiting, _MAX_PAIRS))
+    is_last = next(waiting, None) is None
     reworded: set[int] = set()
     for start in range(0, len(pairs), _BATCH_PAIRS):
         reworded |= _find_reworded(judge, pairs[start : start + _BATCH_PAIRS])
-    database.write(lambda db: standing_instructions.mark_compared(db, sorted(reworded)))
+    last = None if is_last else (pairs[-1][0].n, pairs[-1][1].n)
+    database.write(lambda db: standing_instructions.mark_compared(db, sorted(reworded), last=last))
     return len(reworded)
+
+
+def _pairs(
+    standing: Sequence[ComparedRule],
+    rejected: Sequence[ComparedRule],
+    after: tuple[int, int] | None,
+) -> Iterator[tuple[ComparedRule, ComparedRule]]:
+    """Yield the pairs of one project, newest rules first, behind the one that was compared last."""
+    for rule in standing:
+        for other in rejected:
+            if after is not None and (rule.n, other.n) >= after:
+                continue
+            if None in (rule.scope, other.scope) or rule.scope == other.scope:
+                yield rule, other
 
 
 def _find_reworded(

@@ -203,7 +203,7 @@ class ComparedRule(NamedTuple):
     text: str
 
 
-_COMPARED = "rejected_compared"
+_COMPARED, _AFTER = "rejected_compared", " after "
 
 
 def rules_to_compare(db: Connection) -> tuple[list[ComparedRule], list[ComparedRule]]:
@@ -230,14 +230,29 @@ def rules_to_compare(db: Connection) -> tuple[list[ComparedRule], list[ComparedR
     ]
 
 
-def mark_compared(db: Connection, reworded: Sequence[int]) -> None:
-    """Suggest rules that reword a rejected one, and record that all were compared."""
+def last_compared(db: Connection) -> tuple[int, int] | None:
+    """Return the last pair that was compared, if others wait and nothing changed since."""
+    value = db.value("SELECT value FROM meta WHERE key = :key", key=_COMPARED) or ""
+    state, _, pair = value.partition(_AFTER)
+    if not pair or state != _compared_state(db):
+        return None
+    rule_n, rejected_n = map(int, pair.split())
+    return rule_n, rejected_n
+
+
+def mark_compared(
+    db: Connection, reworded: Sequence[int], *, last: tuple[int, int] | None = None
+) -> None:
+    """Suggest rules that reword a rejected one, and record that all were compared.
+
+    `last` is the last pair that was compared, if others wait.
+    """
     _set_state(db, reworded, "suggested")
     db.run(
         "INSERT INTO meta (key, value) VALUES (:key, :value)"
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         key=_COMPARED,
-        value=_compared_state(db),
+        value=_compared_state(db) + (f"{_AFTER}{last[0]} {last[1]}" if last else ""),
     )
 
 
