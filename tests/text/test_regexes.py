@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lore.capture.adapters import archives, content_blocks, injected_text
-from lore.digest import draft_writer
+from lore.digest import draft_writer, pair_judge
 from lore.llm.offline import (
     extractor,
     log_writer,
@@ -56,7 +56,7 @@ def patterns() -> list[tuple[str, re.Pattern[Any] | LazyPattern]]:
         call_text, entities, goals, instructions, sentences, memory_tags, episodes,
         message_features, words, time_spans, question, archives, injected_text, content_blocks,
         transcript_text, log_writer, statements, extractor, tool_evidence, statement_classifier,
-        sentence_rules, draft_writer,
+        sentence_rules, draft_writer, pair_judge,
     ):  # fmt: skip
         for name, value in vars(module).items():
             values = value if isinstance(value, tuple) else (value,)
@@ -110,4 +110,5 @@ def test_reading_a_long_text_takes_linear_time(piece):
     memory_tags.split_fences(text, memory_tags.INJECTED_TAGS)
     memory_tags.wrap_memory(text)
     injected_text.strip_base64(text)
+    pair_judge.specific_words(text[:3_000])
     assert time.thread_time() - started < HOPELESS_S

@@ -218,8 +218,16 @@ def is_rule(text: str) -> bool:
 def specific_words(text: str) -> frozenset[str]:
     """Return the values that a sentence names: names, numbers, code, addresses, paths."""
     return entities.extract_values(text) | {
-        word.strip(".:").lower() for word in _re.specific.findall(text)
+        word.strip(".:").lower()
+        for word in map(_without_signs, _re.token.findall(text))
+        if _re.specific.search(word[:-1])
     }
+
+
+def _without_signs(token: str) -> str:
+    """Return a token up to its last letter, digit or underscore."""
+    signs = next((n for n, one in enumerate(reversed(token)) if one.isalnum() or one == "_"), None)
+    return token[: len(token) - signs] if signs is not None else ""
 
 
 def is_readable(text: str) -> bool:
