@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore.text import call_text
 from lore.text.goals import GOAL_CHARS, find_goal, is_small_talk, parse_request, split_tasks
 from tests.text.test_episodes import Talk
 
@@ -167,6 +168,31 @@ def test_a_request_for_work_on_the_same_files_continues_the_task():
         talk.user(other)
         talk.call("Edit", "updated", file_path=file)
         assert [span[0].parts[0].text for span in split_tasks(talk.messages)] == expected
+
+
+def test_each_call_is_parsed_once_however_many_requests_continue_the_task(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    parsed: list[str] = []
+    read_call = call_text.read_call
+
+    def count(name: str, text: str) -> call_text.Call:
+        parsed.append(text)
+        return read_call(name, text)
+
+    monkeypatch.setattr(call_text, "read_call", count)
+    talk = Talk()
+    talk.user(MEND)
+    for request in (
+        "Write a changelog entry about calendars and moons",
+        "Fix broken boats inside harbours",
+        "Add trumpets and loud drums",
+    ):
+        talk.call("Edit", "updated", file_path="/code/dates.py")
+        talk.user(request)
+    talk.call("Edit", "updated", file_path="/code/dates.py")
+    assert len(split_tasks(talk.messages)) == 1
+    assert len(parsed) == 4
 
 
 def test_a_statement_starts_no_task():

@@ -206,6 +206,7 @@ _SHORT_WORDS = 14
 def split_tasks(messages: Sequence[Message]) -> list[Sequence[Message]]:
     """Split a session where a person starts a new task."""
     starts = [0]
+    files = _TaskFiles(messages)
     subject: _Subject | None = None
     for place, message in enumerate(messages):
         text = "\n".join(part.text for part in message.parts if is_spoken_part(part))
@@ -216,9 +217,10 @@ def split_tasks(messages: Sequence[Message]) -> list[Sequence[Message]]:
             if (
                 subject is not None
                 and subject.is_ended_by(request)
-                and (request.command or not _same_files(messages, starts[-1], place))
+                and (request.command or not files.go_on(place))
             ):
                 starts.append(place)
+                files.start_task(place)
                 subject = None
             if subject is None and (request.real or request.command):
                 subject = _Subject()
@@ -229,22 +231,44 @@ def split_tasks(messages: Sequence[Message]) -> list[Sequence[Message]]:
     return [messages[start:end] for start, end in pairwise((*starts, len(messages)))]
 
 
-def _same_files(messages: Sequence[Message], start: int, place: int) -> bool:
-    """Return whether the work after a request is on files of the work before it."""
-    after = _files(messages[place + 1 : place + 1 + _LOOK_AHEAD], until_request=True)
-    return not after.isdisjoint(_files(messages[start:place])) if after else False
+class _TaskFiles:
+    """The files of the current task; each message is parsed once."""
 
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._by_place: dict[int, frozenset[str]] = {}
+        self._files: set[str] = set()
+        self._end = 0
 
-def _files(messages: Sequence[Message], *, until_request: bool = False) -> set[str]:
-    files: set[str] = set()
-    for message in messages:
-        if until_request and message.role == "user" and message.origin == "user":
-            break
-        for part in message.parts:
-            if part.kind == "tool_call":
-                call = call_text.read_call(part.name, part.text)
-                files.update(call.changed or call.read)
-    return files
+    def start_task(self, place: int) -> None:
+        """Start a task at a message."""
+        self._files, self._end = set(), place
+
+    def go_on(self, place: int) -> bool:
+        """Return whether the work after a request is on files of the work before it."""
+        after: set[str] = set()
+        for later in range(place + 1, min(place + 1 + _LOOK_AHEAD, len(self._messages))):
+            message = self._messages[later]
+            if message.role == "user" and message.origin == "user":
+                break
+            after |= self._files_at(later)
+        if not after:
+            return False
+        for earlier in range(self._end, place):
+            self._files |= self._files_at(earlier)
+        self._end = place
+        return not after.isdisjoint(self._files)
+
+    def _files_at(self, place: int) -> frozenset[str]:
+        if place not in self._by_place:
+            calls = [
+                call_text.read_call(part.name, part.text)
+                for part in self._messages[place].parts
+                if part.kind == "tool_call"
+            ]
+            files = (file for call in calls for file in call.changed or call.read)
+            self._by_place[place] = frozenset(files)
+        return self._by_place[place]
 
 
 class _Subject:
