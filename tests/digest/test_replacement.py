@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -493,6 +494,41 @@ def test_a_damaged_message_does_not_block_what_is_beside_and_behind_it(shop: Sho
     shop.memory.maintenance.judge_waiting()
     assert shop.memory.maintenance.queues().unjudged == 0
     assert [link.newer_text for link in links_of(shop, ids[0])] == [NEW]
+
+
+def test_fragments_of_replaced_messages_are_looked_up_once_for_a_batch_or_a_decision(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lookups: list[str] = []
+    rows = Connection.rows
+
+    def count(db: Connection, sql: str, **values: Any) -> Any:
+        if "content" in sql and "source_messages" in sql.partition("WHERE")[2]:
+            lookups.append(sql)
+        return rows(db, sql, **values)
+
+    shop.judge.certainty = 0.5
+    olds = [f"{OLD} in zone {zone}" for zone in ("north", "south")]
+    messages = [shop.say(text, day=day)[0] for day, text in enumerate(olds, 1)]
+    made = [
+        shop.memory.store(
+            text, kind="fact", origin="user", project=SHOP, source_messages=[messages[place]]
+        )
+        for place, text in enumerate(olds)
+    ]
+    shop.memory.maintenance.embed_waiting()
+    said = NewMessage("user", (Part("text", NEW),), NOON + timedelta(days=30))
+    (newer,) = shop.memory.capture("now", [said], project=SHOP)
+    shop.memory.context.embed_waiting(judge=False)
+    monkeypatch.setattr(Connection, "rows", count)
+    shop.memory.maintenance.judge_waiting()
+    assert [len(links_of(shop, id_)) for id_ in (*messages, *made)] == [1, 1, 1, 1]
+    assert len(lookups) == 1
+    lookups.clear()
+    shop.memory.knowledge.resolve(newer, messages[0], "keep")
+    assert len(lookups) == 1
+    relations = [links_of(shop, id_)[0].relation for id_ in (*messages, *made)]
+    assert relations == ["replaces", "may_replace", "replaces", "may_replace"]
 
 
 def test_a_recall_embeds_and_does_not_judge(shop: Shop) -> None:

@@ -161,7 +161,7 @@ class ReplacementFinder:
                 key = one.older_n, one.older_text, one.newer_n
                 links[key] = max(links.get(key, one), one, key=_clearness)
         direct = list(links.values())
-        derived = [one for link in direct for one in _links_of_fragments(db, link)]
+        derived = [one for made in _links_of_fragments(db, direct) for one in made]
         return [*direct, *derived, *self._links_of_new_fragments(db, ns)]
 
     def _pairs(self, db: Connection, n: int) -> list[Pair]:
@@ -311,19 +311,24 @@ def settle_pair(db: Connection, one: str, other: str, decision: Decision) -> boo
 
 def _settle_all(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bool:
     """Settle the doubtful links of a pair, and those derived from the same statement."""
-    groups = [
-        {one.older_n for one in (link, *_derived_links(db, link))}
-        for link in replacements.doubtful_links_to(db, newer_n)
-    ]
-    together = {older_n}.union(*(group for group in groups if older_n in group))
+    together = {older_n}.union(
+        *(
+            group
+            for group in _derived_items(db, replacements.doubtful_links_to(db, newer_n))
+            if older_n in group
+        )
+    )
     settled = [replacements.settle(db, n, newer_n, relation) for n in sorted(together)]
     return any(settled)
 
 
-def _derived_links(db: Connection, link: Replacement) -> list[Replacement]:
-    """Return the links of what repeats or was made of the older statement of a link."""
-    echoes = list(_links_of_echoes(db, link))
-    return [*echoes, *(one for each in (link, *echoes) for one in _links_of_fragments(db, each))]
+def _derived_items(db: Connection, links: Sequence[Replacement]) -> list[set[int]]:
+    """Return the older item of each link with those that repeat or were made of its statement."""
+    with_echoes = [[link, *_links_of_echoes(db, link)] for link in links]
+    made = _links_of_fragments(db, [one for group in with_echoes for one in group])
+    return [
+        {one.older_n for link in group for one in (link, *next(made))} for group in with_echoes
+    ]
 
 
 def _relate(
@@ -484,14 +489,21 @@ def _links_of_return(db: Connection, pair: Pair, judgement: Judgement) -> Iterat
             )  # fmt: skip
 
 
-def _links_of_fragments(db: Connection, link: Replacement) -> Iterator[Replacement]:
-    """Yield links for the fragments that were made of a replaced sentence."""
-    place = replacements.place_of(db, link.older_n)
-    for n, content in replacements.derived_fragments(db, place).items():
-        if replacements.is_same_statement(link.older_text, content):
-            yield link._replace(older_n=n, older_text=content, statements=1)
-    for n, content in replacements.episodes_of(db, place.session_n).items():
-        yield from _links_of_episode(n, content, [link])
+def _links_of_fragments(
+    db: Connection, links: Sequence[Replacement]
+) -> Iterator[list[Replacement]]:
+    """Yield for each link those of the fragments that were made of its replaced sentence."""
+    places = [replacements.place_of(db, link.older_n) for link in links]
+    derived = replacements.derived_fragments(db, [place.id for place in places])
+    for link, place in zip(links, places, strict=True):
+        made = [
+            link._replace(older_n=n, older_text=content, statements=1)
+            for n, content in derived.get(place.id, {}).items()
+            if replacements.is_same_statement(link.older_text, content)
+        ]
+        for n, content in replacements.episodes_of(db, place.session_n).items():
+            made += _links_of_episode(n, content, [link])
+        yield made
 
 
 def _links_of_episode(n: int, content: str, links: Sequence[Replacement]) -> Iterator[Replacement]:

@@ -10,11 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from lore.store import items
+from lore.store.codec import unpack_json
 from lore.store.sqlite import (
     Connection,
     among,
     id_text,
     int_array,
+    json_list_overlaps,
+    text_array,
 )
 from lore.text import words
 
@@ -307,14 +310,21 @@ def has_newer(db: Connection, place: Place) -> bool:
     return bool(db.value(sql, project_n=place.project_n, at=place.at))
 
 
-def derived_fragments(db: Connection, message: Place) -> Mapping[int, str]:
-    """Return the contents of the fragments made of a message, by number."""
+def derived_fragments(db: Connection, message_ids: Sequence[str]) -> dict[str, dict[int, str]]:
+    """Return the contents of the fragments made of messages, by message and number: one scan."""
+    derived: dict[str, dict[int, str]] = {id_: {} for id_ in message_ids if id_}
+    if not derived:
+        return {}
     rows = db.rows(
-        "SELECT n, content FROM fragments WHERE instr(source_messages, :id) > 0"
-        " AND deleted_at IS NULL AND kind <> 'episode'",
-        id=message.id,
+        "SELECT n, content, source_messages FROM fragments WHERE source_messages <> '[]'"
+        " AND deleted_at IS NULL AND kind <> 'episode'"
+        f" AND {json_list_overlaps('source_messages', 'ids')}",
+        ids=text_array(list(derived)),
     )
-    return dict(rows) if message.id else {}
+    for n, content, sources in rows:
+        for id_ in derived.keys() & set(unpack_json(sources)):
+            derived[id_][n] = content
+    return derived
 
 
 def episodes_of(db: Connection, session_n: int | None) -> Mapping[int, str]:
