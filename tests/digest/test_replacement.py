@@ -531,6 +531,27 @@ def test_fragments_of_replaced_messages_are_looked_up_once_for_a_batch_or_a_deci
     assert relations == ["replaces", "may_replace", "replaces", "may_replace"]
 
 
+def test_the_queue_is_not_sorted_again_for_each_batch(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sorts: list[str] = []
+    column = Connection.column
+
+    def count(db: Connection, sql: str, **values: Any) -> Any:
+        sorts.extend([sql] if "replacement_queue" in sql and "ORDER BY" in sql else [])
+        return column(db, sql, **values)
+
+    said = [
+        NewMessage("user", (Part("text", f"{OLD} in zone {n}"),), NOON + timedelta(minutes=n))
+        for n in range(5 * replacement.BATCH)
+    ]
+    shop.memory.capture("s", said, project=SHOP)
+    shop.memory.context.embed_waiting(judge=False)
+    monkeypatch.setattr(Connection, "column", count)
+    assert shop.memory.context.judge_waiting() == len(said)
+    assert len(sorts) == 3  # is there any, all of them, are there more
+
+
 def test_a_recall_embeds_and_does_not_judge(shop: Shop) -> None:
     said = [NewMessage("user", (Part("text", text),), NOON) for text in (OLD, NEW)]
     for place, one in enumerate(said):

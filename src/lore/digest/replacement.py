@@ -88,6 +88,8 @@ _SEVERAL = 100
 """Statements of an episode: it is never replaced as a whole."""
 
 _CACHED_VECTORS = 2_000
+_LOADED_ITEMS = 1_000
+"""Items whose numbers are read at a time: each time the whole queue is sorted."""
 
 Vector = NDArray[np.float32]
 
@@ -112,12 +114,13 @@ class ReplacementFinder:
         An item whose texts the embedder refuses comes last the next time.
         """
         started, done = time.monotonic(), 0
+        waiting: list[int] = []
         while True:
-            with self._database.read() as db:
-                ns = replacements.waiting_items(db, limit=self._batch, without=self._later)
-            if not ns:
+            waiting = waiting or self._load_waiting()
+            if not waiting:
                 self._batch, self._later = BATCH, set()
                 return done
+            ns, waiting = waiting[: self._batch], waiting[self._batch :]
             try:
                 links = self._judge_batch(ns)
             except EmbedderError:
@@ -128,6 +131,10 @@ class ReplacementFinder:
             done += len(ns)
             if within_s is not None and time.monotonic() - started > within_s:
                 return done
+
+    def _load_waiting(self) -> list[int]:
+        with self._database.read() as db:
+            return replacements.waiting_items(db, limit=_LOADED_ITEMS, without=self._later)
 
     def _judge_batch(self, ns: Sequence[int]) -> list[Replacement]:
         """Return the links of some items; one that cannot be judged has none, and is logged."""
