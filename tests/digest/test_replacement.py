@@ -15,7 +15,6 @@ from lore.digest import native_share, replacement
 from lore.digest.pair_judge import (
     Claim,
     Judgement,
-    ModelJudge,
     Pair,
     RuleJudge,
     can_replace,
@@ -431,16 +430,25 @@ def fail_to_load(_texts: Sequence[str]) -> None:
     raise EmbedderError(msg)
 
 
+class CountingEmbedder(FakeEmbedder):
+    """Counts the calls that close it."""
+
+    closed = 0
+
+    def close(self) -> None:
+        """Count the call."""
+        self.closed += 1
+
+
+def use_pair_model(shop: Shop, encoder: FakeEmbedder) -> None:
+    """Let a memory judge by a pair model with some encoder, as without a script."""
+    heads = {"relations.weight": [[0.0]], "relations.bias": [0.0]}
+    shop.memory.context.pair_model = PairModel(encoder, heads)
+    shop.memory.context.finder = None
+
+
 def test_a_broken_pair_model_leaves_the_rules_and_the_search_by_meaning(shop: Shop) -> None:
-    sources = shop.memory.sources
-    judge = ModelJudge(
-        PairModel(
-            FakeEmbedder(before=fail_to_load), {"relations.weight": [[0]], "relations.bias": [0]}
-        )
-    )
-    shop.memory.context.finder = ReplacementFinder(
-        shop.memory.database, sources.embedder, sources.nearest, judge
-    )
+    use_pair_model(shop, FakeEmbedder(before=fail_to_load))
     changed = "we switched the orders database from Postgres 14 to Postgres 16"
     shop.say(OLD, day=1)
     shop.say(changed, day=30)
@@ -448,6 +456,19 @@ def test_a_broken_pair_model_leaves_the_rules_and_the_search_by_meaning(shop: Sh
     (pair,) = shop.memory.knowledge.doubtful_pairs(project=SHOP)
     assert (pair.newer.text, pair.older.text) == (changed, OLD)
     assert not shop.memory.sources.missing
+    assert shop.memory.context.open_pair_model() is None
+
+
+def test_a_pair_model_that_was_given_up_judges_no_longer_and_is_closed(shop: Shop) -> None:
+    texts: list[str] = []
+    encoder = CountingEmbedder(before=texts.extend)
+    use_pair_model(shop, encoder)
+    shop.say(OLD, day=1)
+    shop.memory.context.give_up_pair_model(EmbedderError("The model is broken."))
+    shop.say(NEW, day=30)
+    assert texts == []
+    shop.memory.close()
+    assert encoder.closed == 1
 
 
 class RefusingJudge(ScriptedJudge):

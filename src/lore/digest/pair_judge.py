@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from lore.embed.pair_model import PairModel
@@ -12,8 +11,6 @@ from lore.llm.offline.summarizer import compare_statements
 from lore.records import TRUST
 from lore.text import entities, instructions, statements
 from lore.text.regex import PatternFile
-
-log = logging.getLogger("lore.digest.pair_judge")
 
 _re = PatternFile("replacement")
 
@@ -109,24 +106,27 @@ def _judge_by_rules(pair: Pair) -> Judgement:
 class ModelJudge:
     """Judges by the model that reads both statements together.
 
-    A model that cannot be loaded or run is given up until the process ends; then the rules judge.
+    The owner of the model opens it, and gives it up if it cannot be run; then the rules judge.
     """
 
-    def __init__(self, model: PairModel) -> None:
-        self._model: PairModel | None = model
+    def __init__(
+        self, open_model: Callable[[], PairModel | None], give_up: Callable[[Exception], None]
+    ) -> None:
+        self._open_model = open_model
+        self._give_up = give_up
 
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Return a judgement of each pair; what only the rules see is doubtful."""
-        if self._model is None:
+        model = self._open_model()
+        if model is None:
             return RuleJudge().judge(pairs)
         readings = [(place, text) for place, pair in enumerate(pairs) for text in _readings(pair)]
         try:
-            chances = self._model.relations([
+            chances = model.relations([
                 (pairs[place].older.stated, text) for place, text in readings
             ])
         except (EmbedderError, OSError) as error:
-            _log_broken_model(error)
-            self._model = None
+            self._give_up(error)
             return RuleJudge().judge(pairs)
         by_pair: list[list[Judgement]] = [[] for _ in pairs]
         for (place, _), row in zip(readings, chances.tolist(), strict=True):
@@ -145,10 +145,6 @@ def _readings(pair: Pair) -> Iterator[str]:
     yield pair.newer.whole
     if pair.newer.asked and pair.newer.trust < TRUST["user"]:
         yield pair.newer.text
-
-
-def _log_broken_model(error: Exception) -> None:
-    log.warning("pair model unusable, rules judge", extra={"error": type(error).__name__})
 
 
 def _judge_by_chances(none: float, same: float, partly: float, replaces: float) -> Judgement:
@@ -246,8 +242,3 @@ def is_settled(text: str) -> bool:
     return not (
         _re.ends_in_question.search(text) or _re.tentative.search(text) or _re.later.search(text)
     )
-
-
-def choose_judge(model: PairModel | None) -> PairJudge:
-    """Return the judge that reads with the model, or the rules where there is none."""
-    return RuleJudge() if model is None else ModelJudge(model)

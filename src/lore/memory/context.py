@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lore.budget.ledger import Ledger
+    from lore.digest.pair_judge import PairJudge
     from lore.digest.replacement import ReplacementFinder
     from lore.embed.pair_model import PairModel
 
@@ -167,26 +168,26 @@ class MemoryContext:
 
     def suggest_reworded(self) -> None:
         """Suggest the rules that say in other words what a person rejected."""
-        from lore.digest.pair_judge import choose_judge
         from lore.digest.rejected_rules import suggest_reworded
 
         if self.database.read_only:
             return
         with suppress(EmbedderError, StoreError):  # they are compared again next time
-            suggest_reworded(self.database, lambda: choose_judge(self.open_pair_model()))
+            suggest_reworded(self.database, self._open_judge)
 
     def _open_finder(self, sources: Sources) -> ReplacementFinder:
-        from lore.digest.pair_judge import choose_judge
         from lore.digest.replacement import ReplacementFinder
 
         if self.finder is None or self.finder.embedder is not sources.embedder:
             self.finder = ReplacementFinder(
-                self.database,
-                sources.embedder,
-                sources.nearest,
-                choose_judge(self.open_pair_model()),
+                self.database, sources.embedder, sources.nearest, self._open_judge()
             )
         return self.finder
+
+    def _open_judge(self) -> PairJudge:
+        from lore.digest.pair_judge import ModelJudge
+
+        return ModelJudge(self.open_pair_model, self.give_up_pair_model)
 
     def open_pair_model(self) -> PairModel | None:
         """Return the model that reads two texts together, or None; opened on the first call."""
@@ -199,13 +200,13 @@ class MemoryContext:
                 except (EmbedderError, OSError) as error:
                     self._log_pair_model(error)
                 self.pair_model_failed = self.pair_model is None
-            return self.pair_model
+            return None if self.pair_model_failed else self.pair_model
 
     def give_up_pair_model(self, error: Exception) -> None:
-        """Do without the pair model until the process ends."""
+        """Do without the pair model until the process ends; it is closed with the memory."""
         with self.sources_lock:
             self._log_pair_model(error)
-            self.pair_model, self.pair_model_failed = None, True
+            self.pair_model_failed = True
 
     def _log_pair_model(self, error: Exception) -> None:
         log.warning("pair model unusable", extra={"error": type(error).__name__})
