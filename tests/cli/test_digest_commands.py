@@ -8,6 +8,9 @@ import pytest
 from lore.memory import Memory
 from lore.records import NewMessage, Part, Role
 from lore.settings import load
+from lore.store import items, replacements
+from lore.store.database import Connection
+from lore.store.replacements import Replacement
 from tests.cli.conftest import Lore
 
 START = datetime(2026, 5, 13, 12, tzinfo=UTC)
@@ -126,6 +129,25 @@ def test_one_phase_runs_alone_and_an_unknown_one_is_refused(lore_with_session: L
     lore_with_session("consolidate", "--phase", "dream").fails_with(2)
 
 
+def test_a_doubtful_pair_is_listed_with_its_type(lore: Lore):
+    older, newer = (
+        lore("remember", f"The port is {port}.", "--project", "/code").works().out.strip()
+        for port in (3207, 4000)
+    )
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+
+    def link(db: Connection) -> None:
+        ns = [items.resolve(db, id_).n for id_ in (older, newer)]
+        texts = ("The port is 3207.", "The port is 4000.")
+        doubtful = Replacement(ns[0], texts[0], ns[1], texts[1], "may_replace", 0.5, 1)
+        replacements.record(db, [], [doubtful])
+
+    with Memory.open(config=config) as memory:
+        memory.database.write(link)
+    [pair] = json.loads(lore("conflicts", "--json").works().out)
+    assert pair["type"] == "may_replace"
+
+
 def test_a_conflict_is_listed_and_resolved(lore: Lore):
     older = lore("remember", "The port is 3207.", "--project", "/code").works().out.strip()
     newer = lore("remember", "The port is 4000.", "--project", "/code").works().out.strip()
@@ -133,6 +155,7 @@ def test_a_conflict_is_listed_and_resolved(lore: Lore):
     lore("link", newer, older, "--kind", "contradicts").works()
     assert "The port is 4000." in lore("conflicts").works().out
     [pair] = json.loads(lore("conflicts", "--json").works().out)
+    assert pair["type"] == "conflict"
     assert {pair["newer"]["id"], pair["older"]["id"]} == {older, newer}
     lore("conflicts", newer).fails_with(2)
     lore("conflicts", newer, older).fails_with(2)

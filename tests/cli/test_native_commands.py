@@ -70,6 +70,7 @@ def test_an_outdated_note_is_listed_with_what_replaced_it(lore: Lore, project: P
     assert f"{notes / 'db.md'}:5 (claude-code)" in shown
     assert "Postgres 16" in shown
     (record,) = json.loads(lore("conflicts", "--json").works().out)
+    assert record["type"] == "outdated_note"
     assert record["outdated_in"] == {
         "agent": "claude-code", "file": str(notes / "db.md"), "line": 5,
     }  # fmt: skip

@@ -193,7 +193,8 @@ def conflicts(
             doubtful = memory.knowledge.doubtful_pairs(project=project)
             outdated = memory.native.outdated(project=project)
             if json:
-                records = [one._asdict() for one in pairs] + [_pair_json(one) for one in doubtful]
+                records = [{"type": "conflict", **one._asdict()} for one in pairs]
+                records += [_pair_json(one) for one in doubtful]
                 print_json([*records, *(_as_record(one) for one in outdated)])
                 return
             if pairs or doubtful or not outdated:
@@ -223,7 +224,7 @@ def _settled(ids: list[str], keep: str, *, both: bool, dismiss: bool) -> tuple[s
 
 def _pair_json(pair: DoubtfulPair) -> dict[str, object]:
     newer, older = pair.newer._asdict(), pair.older._asdict()
-    return {"newer": newer, "older": older, "certainty": pair.certainty}
+    return {"type": "may_replace", "newer": newer, "older": older, "certainty": pair.certainty}
 
 
 def _print_conflicts(memory: Memory, pairs: list[Conflict], doubtful: list[DoubtfulPair]) -> None:
@@ -252,6 +253,7 @@ def _print_conflicts(memory: Memory, pairs: list[Conflict], doubtful: list[Doubt
 def _as_record(outdated: OutdatedNote) -> dict[str, object]:
     note, agent, file, line, newer = outdated
     return {
+        "type": "outdated_note",
         "newer": newer._asdict(),
         "older": note,
         "outdated_in": {"agent": agent, "file": file, "line": line},

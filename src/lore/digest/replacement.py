@@ -333,9 +333,7 @@ def _derived_items(db: Connection, links: Sequence[Replacement]) -> list[set[int
     """Return the older item of each link with those that repeat or were made of its statement."""
     with_echoes = [[link, *_links_of_echoes(db, link)] for link in links]
     made = _links_of_fragments(db, [one for group in with_echoes for one in group])
-    return [
-        {one.older_n for link in group for one in (link, *next(made))} for group in with_echoes
-    ]
+    return [{one.older_n for link in group for one in (link, *next(made))} for group in with_echoes]
 
 
 def _relate(
