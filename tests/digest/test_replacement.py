@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,6 +38,7 @@ from lore.settings import Settings
 from lore.store import dialogue_state, graph, items, project_rows, replacements
 from lore.store.database import Connection
 from lore.store.replacements import Replacement
+from tests.call_count import count_calls
 from tests.fakes import NOON, FakeEmbedder, FixedClock
 
 OLD = "the orders database runs on Postgres 14"
@@ -508,16 +508,8 @@ def test_a_damaged_message_does_not_block_what_is_beside_and_behind_it(shop: Sho
 
 
 def test_fragments_of_replaced_messages_are_looked_up_once_for_a_batch_or_a_decision(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: Shop,
 ) -> None:
-    lookups: list[str] = []
-    rows = Connection.rows
-
-    def count(db: Connection, sql: str, **values: Any) -> Any:
-        if "content" in sql and "source_messages" in sql.partition("WHERE")[2]:
-            lookups.append(sql)
-        return rows(db, sql, **values)
-
     shop.judge.certainty = 0.5
     olds = [f"{OLD} in zone {zone}" for zone in ("north", "south")]
     messages = [shop.say(text, day=day)[0] for day, text in enumerate(olds, 1)]
@@ -531,35 +523,26 @@ def test_fragments_of_replaced_messages_are_looked_up_once_for_a_batch_or_a_deci
     said = NewMessage("user", (Part("text", NEW),), NOON + timedelta(days=30))
     (newer,) = shop.memory.capture("now", [said], project=SHOP)
     shop.memory.context.embed_waiting(judge=False)
-    monkeypatch.setattr(Connection, "rows", count)
-    shop.memory.maintenance.judge_waiting()
+    with count_calls(replacements.derived_fragments) as lookups:
+        shop.memory.maintenance.judge_waiting()
     assert [len(links_of(shop, id_)) for id_ in (*messages, *made)] == [1, 1, 1, 1]
     assert len(lookups) == 1
-    lookups.clear()
-    shop.memory.knowledge.resolve(newer, messages[0], "keep")
-    assert len(lookups) == 1
+    with count_calls(replacements.derived_fragments) as lookups:
+        shop.memory.knowledge.resolve(newer, messages[0], "keep")
+    assert len(lookups) <= 1
     relations = [links_of(shop, id_)[0].relation for id_ in (*messages, *made)]
     assert relations == ["replaces", "may_replace", "replaces", "may_replace"]
 
 
-def test_the_queue_is_not_sorted_again_for_each_batch(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sorts: list[str] = []
-    column = Connection.column
-
-    def count(db: Connection, sql: str, **values: Any) -> Any:
-        sorts.extend([sql] if "replacement_queue" in sql and "ORDER BY" in sql else [])
-        return column(db, sql, **values)
-
+def test_the_queue_is_not_sorted_again_for_each_batch(shop: Shop) -> None:
     said = [
         NewMessage("user", (Part("text", f"{OLD} in zone {n}"),), NOON + timedelta(minutes=n))
         for n in range(5 * replacement.BATCH)
     ]
     shop.memory.capture("s", said, project=SHOP)
     shop.memory.context.embed_waiting(judge=False)
-    monkeypatch.setattr(Connection, "column", count)
-    assert shop.memory.context.judge_waiting() == len(said)
+    with count_calls(replacements.waiting_items) as sorts:
+        assert shop.memory.context.judge_waiting() == len(said)
     assert len(sorts) == 3  # is there any, all of them, are there more
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from lore.text import call_text
 from lore.text.goals import GOAL_CHARS, find_goal, is_small_talk, parse_request, split_tasks
+from tests.call_count import count_calls
 from tests.text.test_episodes import Talk
 
 
@@ -170,17 +171,7 @@ def test_a_request_for_work_on_the_same_files_continues_the_task():
         assert [span[0].parts[0].text for span in split_tasks(talk.messages)] == expected
 
 
-def test_each_call_is_parsed_once_however_many_requests_continue_the_task(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    parsed: list[str] = []
-    read_call = call_text.read_call
-
-    def count(name: str, text: str) -> call_text.Call:
-        parsed.append(text)
-        return read_call(name, text)
-
-    monkeypatch.setattr(call_text, "read_call", count)
+def test_each_call_is_parsed_once_however_many_requests_continue_the_task():
     talk = Talk()
     talk.user(MEND)
     for request in (
@@ -191,8 +182,9 @@ def test_each_call_is_parsed_once_however_many_requests_continue_the_task(
         talk.call("Edit", "updated", file_path="/code/dates.py")
         talk.user(request)
     talk.call("Edit", "updated", file_path="/code/dates.py")
-    assert len(split_tasks(talk.messages)) == 1
-    assert len(parsed) == 4
+    with count_calls(call_text.read_call) as calls:
+        assert len(split_tasks(talk.messages)) == 1
+    assert len(calls) == 4
 
 
 def test_a_statement_starts_no_task():

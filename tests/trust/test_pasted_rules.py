@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lore.digest import fragment_edits, rejected_rules
+from lore.digest import fragment_edits
 from lore.digest.pair_judge import Judgement, Pair
 from lore.digest.rejected_rules import suggest_reworded
 from lore.memory import Memory
@@ -236,17 +236,15 @@ def test_a_rejected_rule_does_not_return_in_other_words(memory: Memory):
     assert suggest_reworded(memory.database, SaysSame) == 0
 
 
-def test_all_rules_are_compared_though_one_call_compares_only_some(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(rejected_rules, "_MAX_PAIRS", 1)
+def test_all_rules_are_compared_though_one_call_compares_only_some(memory: Memory):
     say(memory, "user", RULES[0], "s1")
     reject(memory, RULES[0])
     say(memory, "user", "From now on always lint what you changed prior to sharing it.", "s2")
     say(memory, "user", RULES[2], "s2")
     say(memory, "user", RULES[4], "s2")
     judge = SaysSame()
-    assert [suggest_reworded(memory.database, lambda: judge) for _ in range(5)] == [0, 0, 1, 0, 0]
+    counts = [suggest_reworded(memory.database, lambda: judge, max_pairs=1) for _ in range(5)]
+    assert counts == [0, 0, 1, 0, 0]
     assert judge.count == 3
     assert sorted(rules(memory)) == [RULES[4], RULES[2]]
 

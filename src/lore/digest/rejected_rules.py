@@ -23,7 +23,9 @@ _MAX_PAIRS = 2_000
 _BATCH_PAIRS = 64
 
 
-def suggest_reworded(database: Database, open_judge: Callable[[], PairJudge]) -> int:
+def suggest_reworded(
+    database: Database, open_judge: Callable[[], PairJudge], *, max_pairs: int = _MAX_PAIRS
+) -> int:
     """Suggest the rules that reword a rejected one; return how many stood before.
 
     A call compares some of the pairs; the next one continues behind them.
@@ -35,7 +37,7 @@ def suggest_reworded(database: Database, open_judge: Callable[[], PairJudge]) ->
         return 0
     judge = open_judge()
     waiting = _pairs(standing, rejected, after=compared)
-    pairs = list(islice(waiting, _MAX_PAIRS))
+    pairs = list(islice(waiting, max_pairs))
     is_last = next(waiting, None) is None
     reworded: set[int] = set()
     for start in range(0, len(pairs), _BATCH_PAIRS):
