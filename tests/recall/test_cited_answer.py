@@ -126,7 +126,7 @@ def test_a_rule_that_was_taken_back_is_named_out_of_date(memory: Memory):
     say(memory, "s", rule, at=NOON - timedelta(days=2))
     say(memory, "t", back, at=NOON - timedelta(days=1))
     result = memory.search.ask("how do we run the tests?")
-    assert result.text == f"“{back}” [1]\n“{rule}” [2] (out of date)"
+    assert result.text == f"“{back}” [1]\n“{rule}” [2] (out of date, replaced by [1])"
 
 
 def test_a_chat_writes_the_answer_and_every_sentence_is_cited(talked: Memory):

@@ -36,6 +36,12 @@ class FakeReader:
         odds = [5.0 if self.word in passage else -5.0 for _, passage in pairs]
         return np.array(odds, np.float32)
 
+    def relations(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Return that no statement has to do with another."""
+        if self.error is not None:
+            raise self.error
+        return np.array([[1, 0, 0, 0]] * len(pairs), np.float32)
+
     def close(self) -> None:
         """Do nothing."""
 
