@@ -93,7 +93,9 @@ def large(tmp_path_factory):
 
 
 THIRTY = 30
-"""So many of 40,000 rows are still searched by their signs."""
+"""So many of 40,000 rows are still searched by their signs; fifty are searched exactly. Of the true
+ten, signs of 64 dimensions find fewer: 0.965 with some filters.
+"""
 
 
 def recall(index: VectorIndex, vectors: np.ndarray, where: VectorFilter | None, rows: np.ndarray):
