@@ -4,11 +4,13 @@
     uv run --with torch python benchmarks/train_pairs.py --sets sets --model MODEL --out OUT
 
 The first head says what a newer statement does to an older one (`benchmarks/data/pairs.jsonl.gz`),
-the second whether a passage answers a question (the sets of `train_encoder.py`). Needs torch;
+the second whether a passage answers a question (the sets of `train_encoder.py`), the third what a
+sentence is worth after the one before it (`benchmarks/data/statements.jsonl.gz`). Needs torch;
 minutes on a GPU, and `--steps` makes it a matter of seconds on a CPU. Writes
 `lore-pairs.safetensors` (the difference to the base model in int8), `pairs.json` (the heads) and
-`figures.json`. With `--held-out` each author of pairs and each of some projects is left out once,
-and nothing is written but figures.
+`figures.json`. With `--held-out` each project, with some authors of pairs and a fifth of the
+conversations, is left out once, and only figures are written and what the third head says of the
+sentences left out (`readings.jsonl.gz`, for `train_statements.py`), and of those of `--also`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +51,16 @@ from train_encoder import (
 from train_encoder import Recipe as MiningRecipe
 
 PAIRS = Path(__file__).parent / "data" / "pairs.jsonl.gz"
+STATEMENTS = Path(__file__).parent / "data" / "statements.jsonl.gz"
 
 RELATIONS = ("none", "same", "partly", "replaces")
 """The classes of the first head, in the order of its rows."""
+
+KINDS = ("decision", "preference", "fact", "config", "workflow", "bug_fix", "architecture")
+"""The classes of the third head, after two rows for a worth of at least 1 and of at least 2."""
+
+TALK_FOLDS = 5
+"""Parts of the conversations that are left out one at a time; `train_statements.py` has as many."""
 
 REAL = "real"
 """Authors of pairs of real sessions, of which there are few: they are shown twice as often."""
@@ -69,6 +78,17 @@ class Statements:
     pair: Pair
     relation: int
     author: str
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence after the one before it, with the share of readers for each row of the head."""
+
+    id: str
+    pair: Pair
+    labels: tuple[float, ...]
+    fold: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +97,10 @@ class Recipe:
 
     epochs: int = 8
     batch: int = 48
+    sentences: int = 64
     questions: int = 16
-    questions_first: int = 1_500
+    questions_first: int = 1_000
+    times: int = 2
     wrong: int = 5
     rate: float = 1.5e-4
     head_rate: float = 1e-3
@@ -99,9 +121,28 @@ def read_pairs(path: Path) -> list[Statements]:
             (row["older"], f"{row.get('before', '')} {row['newer']}".strip()),
             RELATIONS.index(row["relation"]),
             row["author"],
+            row.get("project", ""),
         )
         for row in rows
     ]
+
+
+def read_sentences(path: Path) -> list[Sentence]:
+    """Return the labelled sentences; `pair` is what the product gives the model."""
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        return [_sentence(json.loads(line)) for line in stream]
+
+
+def _sentence(row: dict[str, Any]) -> Sentence:
+    readers = [row[name] for name in ("first", "second") if name in row]
+    shares = [
+        *(sum(one["worth"] >= least for one in readers) for least in (1, 2)),
+        *(sum(one["kind"] == kind for one in readers) for kind in KINDS),
+    ]
+    return Sentence(
+        row["id"], (row["context"], row["read"]),
+        tuple(share / max(1, len(readers)) for share in shares), row["fold"],
+    )  # fmt: skip
 
 
 class PairTexts:
@@ -166,23 +207,58 @@ class PairModel:
 def new_heads() -> Weights:
     """Return untrained heads."""
     heads = {}
-    for name, rows in (("relations", len(RELATIONS)), ("answers", 1)):
+    for name, rows in (
+        ("relations", len(RELATIONS)), ("answers", 1), ("statements", 2 + len(KINDS)),
+    ):  # fmt: skip
         heads[f"{name}.weight"] = torch.randn(rows, 384, device=DEVICE) * 0.5
         heads[f"{name}.bias"] = torch.zeros(rows, device=DEVICE)
     return heads
 
 
-def train(
-    base: Weights,
-    texts: PairTexts,
-    statements: list[Statements],
-    groups: list[Group],
-    recipe: Recipe,
-) -> PairModel:
-    """Return a model that was trained on both kinds of pairs at once."""
+@dataclass(frozen=True, slots=True)
+class TrainingSets:
+    """What the model is trained on: pairs, questions, and labelled sentences."""
+
+    statements: list[Statements]
+    groups: list[Group]
+    sentences: list[Sentence]
+
+
+def train(base: Weights, texts: PairTexts, sets: TrainingSets, recipe: Recipe) -> PairModel:
+    """Return a model that was trained on all kinds of pairs.
+
+    Many questions teach it to read two texts together; then it learns all three heads, several
+    times in another order, and the weights of these times are averaged.
+    """
+    started = time.time()
     random.seed(recipe.seed)
     torch.manual_seed(recipe.seed)
     model = PairModel({name: tensor.clone() for name, tensor in base.items()}, new_heads())
+    first = recipe.questions_first if sets.groups and not recipe.steps else 0
+    model = run_steps(model, texts, replace(sets, statements=[], sentences=[]), recipe, first)
+    steps = recipe.steps or recipe.epochs * max(1, len(sets.statements) // recipe.batch)
+    models = [run_steps(model, texts, sets, recipe, steps) for _ in range(recipe.times)]
+    print(f"  {len(sets.statements)} pairs, {len(sets.groups)} questions,"
+          f" {first} and {recipe.times} x {steps} steps, {time.time() - started:.0f} s",
+          flush=True)  # fmt: skip
+    return PairModel(_average([m.weights for m in models]), _average([m.heads for m in models]))
+
+
+def _average(some: Sequence[Weights]) -> Weights:
+    return {
+        name: sum(one[name] for one in some) / len(some) if tensor.is_floating_point() else tensor
+        for name, tensor in some[0].items()
+    }
+
+
+def run_steps(
+    start: PairModel, texts: PairTexts, sets: TrainingSets, recipe: Recipe, steps: int
+) -> PairModel:
+    """Return the model after some steps; the rate falls over them if there are pairs."""
+    model = PairModel(
+        {name: tensor.clone() for name, tensor in start.weights.items()},
+        {name: tensor.clone() for name, tensor in start.heads.items()},
+    )
     trained = [n for n in model.weights if "word_embeddings" not in n and "position_ids" not in n]
     body = [model.weights[name].requires_grad_() for name in trained]
     heads = [tensor.requires_grad_() for tensor in model.heads.values()]
@@ -190,36 +266,35 @@ def train(
         [{"params": body, "lr": recipe.rate}, {"params": heads, "lr": recipe.head_rate}],
         weight_decay=0.01,
     )
-    # Many questions teach it to read two texts together; the few pairs come last.
-    first = recipe.questions_first if groups and not recipe.steps else 0
-    total = first + (recipe.steps or recipe.epochs * max(1, len(statements) // recipe.batch))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
         lambda step: (
-            min(1.0, (step + 1) / 50) * max(0.02, 1 - max(0, step - first) / (total - first))
+            min(1.0, (step + 1) / 50) * (max(0.02, 1 - step / steps) if sets.statements else 1)
         ),
     )
-    started = time.time()
     order: list[Statements] = []
-    for step in range(total):
+    for _ in range(steps):
         loss = torch.zeros((), device=DEVICE)
-        if step >= first:
+        if sets.statements:
             if len(order) < recipe.batch:
-                order = [*statements, *(one for one in statements if one.author.startswith(REAL))]
+                real = (one for one in sets.statements if one.author.startswith(REAL))
+                order = [*sets.statements, *real]
                 random.shuffle(order)
             batch, order = order[: recipe.batch], order[recipe.batch :]
-            loss = relation_loss(model, texts, [*batch, *strangers(statements, recipe)], recipe)
-        if groups:
-            asked = random.sample(groups, min(recipe.questions, len(groups)))
-            weight = recipe.answers_weight if step >= first else 1.0
+            batch = [*batch, *strangers(sets.statements, recipe)]
+            loss = relation_loss(model, texts, batch, recipe)
+        if sets.sentences:
+            some = random.choices(sets.sentences, k=recipe.sentences)
+            loss = loss + statement_loss(model, texts, some, recipe)
+        if sets.groups:
+            asked = random.sample(sets.groups, min(recipe.questions, len(sets.groups)))
+            weight = recipe.answers_weight if sets.statements else 1.0
             loss = loss + weight * answer_loss(model, texts, asked, recipe)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_([*body, *heads], 1.0)
         optimizer.step()
         schedule.step()
-    print(f"  {len(statements)} pairs, {len(groups)} questions, {total} steps,"
-          f" {time.time() - started:.0f} s", flush=True)  # fmt: skip
     return PairModel(
         {name: tensor.detach() for name, tensor in model.weights.items()},
         {name: tensor.detach() for name, tensor in model.heads.items()},
@@ -262,7 +337,29 @@ def answer_loss(
     return each + best
 
 
+def statement_loss(
+    model: PairModel, texts: PairTexts, batch: Sequence[Sentence], recipe: Recipe
+) -> torch.Tensor:
+    """Return the loss of the third head: worth, and the kind of what is worth something."""
+    vectors = model.vectors(texts, [one.pair for one in batch], recipe.dropout)
+    target = torch.tensor([one.labels for one in batch], device=DEVICE)
+    scores = model.head("statements", vectors)
+    worth = F.binary_cross_entropy_with_logits(scores[:, :2], target[:, :2])
+    kinds = -(target[:, 2:] * scores[:, 2:].log_softmax(1)).sum(1).mean()
+    return 2 * worth + kinds
+
+
 # Scores
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSets:
+    """All that is labelled, questions by project; `also` are sentences that are only read."""
+
+    statements: list[Statements]
+    groups: dict[str, list[Group]]
+    sentences: list[Sentence]
+    also: list[Sentence]
 
 
 def relation_figures(
@@ -309,29 +406,73 @@ def _share(values: Any) -> float:
 def hold_out(
     base: Weights,
     texts: PairTexts,
-    statements: list[Statements],
-    groups: dict[str, list[Group]],
+    sets: LabelledSets,
     recipe: Recipe,
     chosen: list[str],
-) -> dict[str, Any]:
-    """Train without each author and, beside it, without a project; return their scores."""
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Leave each project out once; return the scores, and the readings of what was left out."""
     figures: dict[str, Any] = {}
-    authors = sorted({one.author for one in statements})
-    projects = sorted(name for name in groups if not name.startswith("chats"))
-    for number, author in enumerate(authors):
-        if chosen and author not in chosen:
+    readings: list[dict[str, Any]] = []
+    projects = sorted({one.fold for one in sets.sentences if not one.fold.startswith("chats")})
+    authors = sorted({one.author for one in sets.statements if not one.author.startswith(REAL)})
+    for number, project in enumerate(projects):
+        if chosen and project not in chosen:
             continue
-        held = set(projects[number :: len(authors)])
-        learned = [one for one in statements if one.author != author]
-        asked = [g for name, some in groups.items() if name not in held for g in some]
-        model = train(base, texts, learned, asked, recipe)
-        apart = [one for one in statements if one.author == author]
-        figures[author] = relation_figures(model, texts, apart)
-        print(author, figures[author], flush=True)
-        for name in sorted(held):
-            figures[name] = answer_figures(model, texts, groups[name])
-            print(name, figures[name], flush=True)
+        apart = set(authors[number :: len(projects)])
+        folds = {project, f"chats {number}"}
+        learned = [o for o in sets.statements if o.author not in apart and o.project != project]
+        asked = [g for name, some in sets.groups.items() if name != project for g in some]
+        read = [one for one in sets.sentences if one.fold not in folds]
+        model = train(base, texts, TrainingSets(learned, asked, read), recipe)
+        for author in sorted(apart):
+            pairs = [one for one in sets.statements if one.author == author]
+            figures[author] = relation_figures(model, texts, pairs)
+            print(author, figures[author], flush=True)
+        if sets.groups.get(project):
+            figures[f"{project} questions"] = answer_figures(model, texts, sets.groups[project])
+        for fold in sorted(folds):
+            rows = [one for one in sets.sentences if one.fold == fold]
+            figures[fold] = statement_figures(model, texts, rows)
+            print(fold, figures[fold], flush=True)
+            readings += read_out(model, texts, rows)
+        readings += read_out(model, texts, [one for one in sets.also if one.fold in folds])
+    return figures, readings
+
+
+def read_out(model: PairModel, texts: PairTexts, rows: Sequence[Sentence]) -> list[dict[str, Any]]:
+    """Return what the third head says of sentences."""
+    if not rows:
+        return []
+    scores = model.predict("statements", texts, [one.pair for one in rows]).cpu().numpy()
+    return [
+        {"id": one.id, "scores": np.round(row.astype(float), 3).tolist()}
+        for one, row in zip(rows, scores, strict=True)
+    ]
+
+
+def statement_figures(
+    model: PairModel, texts: PairTexts, rows: Sequence[Sentence]
+) -> dict[str, Any]:
+    """Return the area under the curve of worth, and the share of right kinds."""
+    if not rows:
+        return {}
+    scores = model.predict("statements", texts, [one.pair for one in rows]).cpu().numpy()
+    labels = np.array([one.labels for one in rows])
+    figures: dict[str, Any] = {"sentences": len(rows)}
+    for place, name in enumerate(("auc worth 1", "auc worth 2")):
+        figures[name] = _area(scores[:, place], labels[:, place] > 0.5)
+    some = labels[:, 2:].sum(axis=1) > 0
+    figures["kind"] = _share(scores[some, 2:].argmax(1) == labels[some, 2:].argmax(1))
     return figures
+
+
+def _area(scores: Any, truth: Any) -> float:
+    ranks = scores.argsort().argsort()
+    right, wrong = truth.sum(), (~truth).sum()
+    if not right or not wrong:
+        return 0.0
+    above = ranks[truth].sum() - right * (right - 1) / 2
+    return round(100 * float(above / (right * wrong)), 1)
 
 
 def mine_groups(base: Weights, file: Path, corpora: list[Corpus]) -> dict[str, list[Group]]:
@@ -349,11 +490,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=Path, required=True)
     parser.add_argument("--pairs", type=Path, default=PAIRS)
+    parser.add_argument("--sentences", type=Path, required=True, help="of train_statements.py")
+    parser.add_argument("--also", type=Path, help="sentences without labels to read")
     parser.add_argument("--model", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
     parser.add_argument("--start", type=Path, help="a difference to start from, such as lore-mini")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--held-out", nargs="*", help="leave out these authors, or all, in turn")
+    parser.add_argument("--held-out", nargs="*", help="leave out these projects, or all, in turn")
     parser.add_argument("--epochs", type=int, default=Recipe().epochs)
+    parser.add_argument("--questions-first", type=int, default=Recipe().questions_first)
+    parser.add_argument("--times", type=int, default=Recipe().times, help="models to average")
     parser.add_argument("--steps", type=int, default=0, help="stop after so many steps")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -362,17 +507,28 @@ def main() -> None:
     start = apply_difference(base, read_difference(options.start)) if options.start else base
     tokenizer = options.model / "tokenizer.json"
     texts = PairTexts(tokenizer)
-    statements = read_pairs(options.pairs)
     corpora = [corpus for corpus in read_sets(options.sets) if is_trainable(corpus)]
-    groups = mine_groups(start, tokenizer, corpora)
-    recipe = Recipe(epochs=options.epochs, steps=options.steps)
+    sets = LabelledSets(
+        read_pairs(options.pairs),
+        mine_groups(start, tokenizer, corpora),
+        read_sentences(options.sentences),
+        read_sentences(options.also) if options.also else [],
+    )
+    recipe = Recipe(
+        epochs=options.epochs,
+        steps=options.steps,
+        questions_first=options.questions_first,
+        times=options.times,
+    )
     if options.held_out is not None:
-        figures = hold_out(start, texts, statements, groups, recipe, options.held_out)
+        figures, readings = hold_out(start, texts, sets, recipe, options.held_out)
+        with gzip.open(options.out / "readings.jsonl.gz", "wt", encoding="utf-8") as stream:
+            stream.writelines(json.dumps(row) + "\n" for row in readings)
     else:
-        asked = [group for some in groups.values() for group in some]
-        model = train(start, texts, statements, asked, recipe)
-        figures = {"trained on": relation_figures(model, texts, statements)}
-        write_model(options.out, base, model, sorted(groups))
+        asked = [group for some in sets.groups.values() for group in some]
+        model = train(start, texts, TrainingSets(sets.statements, asked, sets.sentences), recipe)
+        figures = {"trained on": relation_figures(model, texts, sets.statements)}
+        write_model(options.out, base, model, sorted(sets.groups))
     (options.out / "figures.json").write_text(json.dumps(figures, indent=1))
 
 

@@ -1,7 +1,11 @@
 """Train the classifier that decides offline what is worth keeping, and measure it held out.
 
-    uv run python benchmarks/train_statements.py --corpus SESSIONS [--cache FILE] [--write]
-                                                 [--without PROJECT --out FILE]
+    uv run python benchmarks/train_statements.py --corpus SESSIONS --sentences FILE
+    uv run python benchmarks/train_statements.py --corpus SESSIONS --readings FILE [--cache FILE]
+                                                 [--write] [--without PROJECT --out FILE]
+
+The first command writes the sentences for `train_pairs.py --held-out`, whose readings of them (by
+models that have not seen the project) the second takes.
 
 Reads the labels of `data/statements.jsonl.gz`, and the sessions that `fetch_sessions.py` writes and
 those of the evaluation data. Each project is left out once: what is printed was not seen in
@@ -26,7 +30,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +39,17 @@ from lore.embed import open_embedder
 from lore.embed.models import DEFAULT
 from lore.llm.offline.extractor import TALK_THRESHOLD, WORK_THRESHOLD
 from lore.llm.offline.statement_classifier import (
+    FORMS,
     KINDS,
     USES,
     WEIGHTS,
+    Form,
     SpokenStatement,
     Turn,
     Use,
     describe_message,
     plain_features,
+    reading_pair,
     statement_use,
 )
 from lore.settings import load
@@ -72,6 +79,9 @@ PROVENANCE = "benchmarks/train_statements.py on benchmarks/data/statements.jsonl
 
 FEATURE_SCALE = 1 / 7
 """A plain feature of average spread weighs about as much as a component of the vector."""
+
+READING_SCALE = 1.0
+"""Readings weigh more: there are few of them, and they say most."""
 
 KEPT_GRADES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.65)
 """Importance at the threshold, and at each further fifth of what is kept.
@@ -128,6 +138,8 @@ class Examples:
     uses: NDArray[np.str_]
     plain: Floats
     vectors: Floats
+    readings: Floats
+    """What the pair model reads, trained without the example's fold."""
     grades: Floats
     """The share of readers that gave a worth of at least 1, 2 and 3."""
     kinds: Floats
@@ -141,25 +153,45 @@ class Examples:
         return mean
 
 
-def read_examples(corpus: Path) -> Examples:
-    """Read the labels, look up the turns around them, and embed them."""
+Labelled = list[tuple[dict[str, Any], SpokenStatement, Use]]
+
+
+def read_labels(corpus: Path) -> Labelled:
+    """Read the labels, and look up the turns around them."""
     rows = list(read_lines(DATA / "statements.jsonl.gz"))
     turns = {project: read_turns(project, corpus) for project in {row["project"] for row in rows}}
     spoken = [_spoken(row, turns[row["project"]][row["session"]]) for row in rows]
+    return [
+        (row, one, statement_use(one, at_work=row["project"] != "chats"))
+        for row, one in zip(rows, spoken, strict=True)
+    ]
+
+
+def write_sentences(labelled: Labelled, path: Path) -> None:
+    """Write the sentences as the pair model reads them, with their labels and folds."""
+    with gzip.open(path, "wt", encoding="utf-8") as stream:
+        for row, one, use in labelled:
+            context, text = reading_pair(one, use)
+            read = {"context": context, "read": text, "fold": _fold(row)}
+            labels = {name: row[name] for name in ("first", "second") if name in row}
+            stream.write(json.dumps({"id": row["id"], **read, **labels}) + "\n")
+
+
+def read_examples(labelled: Labelled, readings: Path) -> Examples:
+    """Return the examples: their features, vectors and readings."""
+    outputs = {row["id"]: row["scores"] for row in read_lines(readings)}
     with tempfile.TemporaryDirectory() as home:
         embedder = open_embedder(load(home=Path(home)).settings).embedder
-        vectors = embedder.embed([one.text for one in spoken])
-    readers = [[row[name] for name in ("first", "second") if name in row] for row in rows]
+        vectors = embedder.embed([one.text for _, one, _ in labelled])
+    readers = [[row[name] for name in ("first", "second") if name in row] for row, _, _ in labelled]
     worth = [np.array([one["worth"] for one in some]) for some in readers]
     return Examples(
-        np.array([row["project"] for row in rows]),
-        np.array([_fold(row) for row in rows]),
-        np.array([
-            statement_use(one, at_work=row["project"] != "chats")
-            for one, row in zip(spoken, rows, strict=True)
-        ]),
-        np.array([plain_features(one) for one in spoken]),
+        np.array([row["project"] for row, _, _ in labelled]),
+        np.array([_fold(row) for row, _, _ in labelled]),
+        np.array([use for _, _, use in labelled]),
+        np.array([plain_features(one) for _, one, _ in labelled]),
         vectors.astype(np.float64),
+        np.array([outputs[row["id"]] for row, _, _ in labelled]),
         np.array([[(one >= least).mean() for least in (1, 2, 3)] for one in worth]),
         np.array([
             [np.mean([one["kind"] == kind for one in some]) for kind in KINDS] for some in readers
@@ -189,12 +221,12 @@ def _spoken(row: dict[str, Any], session: Sequence[tuple[str, str]]) -> SpokenSt
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The weights of one head: of vectors and plain features, or of these alone."""
+    """The weights of one head."""
 
     mean: Floats
     scale: Floats
     weights: Floats
-    uses_vectors: bool
+    form: Form
 
     def __call__(self, examples: Examples) -> Floats:
         """Return worth and kinds of examples."""
@@ -203,22 +235,29 @@ class Model:
 
     def rows(self, examples: Examples) -> Floats:
         """Return the scaled features of examples, with a constant."""
-        plain = (examples.plain - self.mean) * self.scale
-        parts = [examples.vectors, plain] if self.uses_vectors else [plain]
-        return np.hstack([*parts, np.ones((len(plain), 1))])
+        scaled = (features(examples, self.form) - self.mean) * self.scale
+        parts = [scaled] if self.form == "plain" else [examples.vectors, scaled]
+        return np.hstack([*parts, np.ones((len(scaled), 1))])
 
 
-def train(examples: Examples, chosen: NDArray[np.bool_], *, uses_vectors: bool) -> Model:
+def features(examples: Examples, form: Form) -> Floats:
+    """Return the features that are scaled: plain ones, and readings where the form has them."""
+    return np.hstack([examples.plain, examples.readings]) if form == "read" else examples.plain
+
+
+def train(examples: Examples, chosen: NDArray[np.bool_], form: Form) -> Model:
     """Return the model of the chosen examples."""
-    mean = examples.plain[chosen].mean(axis=0)
-    scale = FEATURE_SCALE / (examples.plain[chosen].std(axis=0) + 0.05)
-    model = Model(mean, scale, np.zeros((0, 0)), uses_vectors)
+    values = features(examples, form)[chosen]
+    weight = np.full(values.shape[1], FEATURE_SCALE)
+    weight[examples.plain.shape[1] :] = READING_SCALE
+    mean, scale = values.mean(axis=0), weight / (values.std(axis=0) + 0.05)
+    model = Model(mean, scale, np.zeros((0, 0)), form)
     rows = model.rows(examples)[chosen]
     worth = _solve(rows, np.ones(len(rows)), examples.target[chosen][:, None])
     kinds = examples.kinds[chosen]
     balance = kinds @ (1 / np.sqrt(kinds.sum(axis=0) + 1))
     weights = np.hstack([worth, _solve(rows, balance, kinds)])
-    return Model(mean, scale, weights, uses_vectors)
+    return Model(mean, scale, weights, form)
 
 
 def _solve(rows: Floats, weight: Floats, targets: Floats) -> Floats:
@@ -229,12 +268,12 @@ def _solve(rows: Floats, weight: Floats, targets: Floats) -> Floats:
     return solved
 
 
-def held_out(examples: Examples, group: NDArray[np.bool_], *, uses_vectors: bool) -> Floats:
+def held_out(examples: Examples, group: NDArray[np.bool_], form: Form) -> Floats:
     """Return the outputs for a group from models that have not seen the example's fold."""
     outputs = np.zeros((len(examples.projects), 1 + len(KINDS)))
     for fold in sorted(set(examples.folds[group].tolist())):
         left_out = examples.folds == fold
-        model = train(examples, group & ~left_out, uses_vectors=uses_vectors)
+        model = train(examples, group & ~left_out, form)
         outputs[left_out] = model(examples)[left_out]
     return outputs
 
@@ -290,9 +329,6 @@ def _mean(values: Floats) -> str:
     return f"{values.mean():.2f}" if len(values) else "  – "
 
 
-Form = Literal["vectors", "plain"]
-
-
 def learned_from(examples: Examples, use: Use) -> NDArray[np.bool_]:
     """Return which examples the weights of a use are trained on."""
     chosen: NDArray[np.bool_] = (examples.uses == use) & (
@@ -306,7 +342,7 @@ def held_out_head(
 ) -> tuple[NDArray[np.bool_], Floats, Floats]:
     """Return the statements of a use, their held-out outputs, and the link of these."""
     group = learned_from(examples, use)
-    outputs = held_out(examples, group, uses_vectors=form == "vectors")
+    outputs = held_out(examples, group, form)
     group &= examples.measured
     seen = group & (examples.projects != without)
     return group, outputs, fit_link(outputs[seen, 0], examples.grades[seen, 0])
@@ -323,9 +359,6 @@ def write_weights(examples: Examples, path: Path, *, without: str = "") -> None:
         np.savez_compressed(file, **stored)
 
 
-FORMS: tuple[Form, ...] = ("vectors", "plain")
-
-
 def _head_arrays(
     examples: Examples, use: Use, form: Form, without: str
 ) -> dict[str, NDArray[np.float32]]:
@@ -335,7 +368,7 @@ def _head_arrays(
     fifths = [np.quantile(kept, share) for share in (0, 0.2, 0.4, 0.6, 0.8, 0.99)]
     low = np.quantile(outputs[seen, 0], 0.05)
     learned = learned_from(examples, use) & (examples.projects != without)
-    model = train(examples, learned, uses_vectors=form == "vectors")
+    model = train(examples, learned, form)
     arrays = {
         "mean": model.mean, "scale": model.scale, "weights": model.weights, "link": link,
         "grades": np.array([[low, *fifths], [0.0, *KEPT_GRADES]]),
@@ -351,8 +384,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where to write the weights")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--cache", type=Path, help="keep the examples here, or use those here")
+    parser.add_argument("--sentences", type=Path, help="only write the sentences there")
+    parser.add_argument("--readings", type=Path, help="what train_pairs.py --held-out wrote")
     options = parser.parse_args()
-    examples = cached_examples(options.cache, options.corpus)
+    if options.sentences:
+        write_sentences(read_labels(options.corpus), options.sentences)
+        return
+    examples = cached_examples(options.cache, options.corpus, options.readings)
     for use in USES:
         for form in FORMS:
             print(f"{use}, {form}:")
@@ -362,12 +400,12 @@ def main() -> None:
         print(f"{options.out}: {options.out.stat().st_size:,} bytes")
 
 
-def cached_examples(path: Path | None, corpus: Path) -> Examples:
+def cached_examples(path: Path | None, corpus: Path, readings: Path) -> Examples:
     """Return the examples from a file, or read them and keep them there."""
     if path and path.exists():
         with np.load(path) as stored:
             return Examples(*(stored[name] for name in Examples.__dataclass_fields__))
-    examples = read_examples(corpus)
+    examples = read_examples(read_labels(corpus), readings)
     if path:
         with path.open("wb") as file:
             np.savez(

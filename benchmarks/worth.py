@@ -1,7 +1,11 @@
 """What curation without a chat keeps of sessions of projects that the classifier has not seen.
 
-    uv run python benchmarks/worth.py --corpus SESSIONS --cache EXAMPLES.npz [--only PROJECT]
-                                      [--all] [--sample 60] [--seed 1]
+    uv run python benchmarks/worth.py --corpus SESSIONS --sentences FILE
+    uv run python benchmarks/worth.py --corpus SESSIONS --cache EXAMPLES.npz --readings FILE
+                                      [--only PROJECT] [--all] [--sample 60] [--seed 1]
+
+The first command writes the sentences of the listed sessions for `train_pairs.py --held-out`
+(`--also`), whose readings of them the second takes; `--without-pairs` does without.
 
 For each project of `data/worth-keeping.jsonl.gz` it trains the classifier without that project,
 curates the listed sessions (with `--all` every session of the project), and prints how much of what
@@ -12,12 +16,16 @@ COVERED_WORDS of its content words, or a cosine of at least COVERED_COSINE to it
 from __future__ import annotations
 
 import argparse
+import gzip
+import hashlib
+import json
 import random
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +36,12 @@ from episodes import messages_of
 from lore.capture.message_capture import Conversation, capture
 from lore.digest import extraction
 from lore.digest.drafts import CurationContext
-from lore.llm.offline.statement_classifier import StatementClassifier
+from lore.llm.offline.statement_classifier import (
+    KINDS,
+    USES,
+    Read,
+    StatementClassifier,
+)
 from lore.llm.offline.summarizer import OfflineSummarizer
 from lore.memory import Memory
 from lore.records import Fragment, NewMessage
@@ -49,12 +62,58 @@ class Kept:
     vector: np.ndarray
 
 
+def reading_id(context: str, text: str) -> str:
+    """Return the id of a sentence that is read after a context."""
+    return hashlib.sha256(f"{context}\0{text}".encode()).hexdigest()[:16]
+
+
+def write_sentences(listed: Sequence[dict[str, Any]], corpus: Path, path: Path) -> None:
+    """Write what the pair model may be asked of the listed sessions, each once."""
+    asked: dict[str, dict[str, str]] = {}
+
+    def record(project: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        for context, text in pairs:
+            said = context.partition(": ")[2]
+            for use in USES:  # without tools at hand, an exchange may count as talk
+                id_ = reading_id(f"{use}: {said}", text)
+                row = {"context": f"{use}: {said}", "read": text, "fold": project}
+                asked[id_] = {"id": id_, **row}
+        return np.zeros((len(pairs), 2 + len(KINDS)), np.float32)
+
+    for project in sorted({row["project"] for row in listed}):
+        wanted = {row["session"] for row in listed if row["project"] == project}
+        rows = training.read_lines(training.session_path(project, corpus))
+        raws = [raw for raw in rows if raw["sid"] in wanted]
+        with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder)) as memory:
+            curate(
+                memory, raws, project, StatementClassifier(read_from=0), partial(record, project)
+            )
+    with gzip.open(path, "wt", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(row) + "\n" for row in asked.values())
+
+
+def reader_of(path: Path) -> Read:
+    """Return a reader that looks up what models without the project said."""
+    outputs = {row["id"]: row["scores"] for row in training.read_lines(path)}
+
+    def read(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        return np.array([outputs[reading_id(*pair)] for pair in pairs], np.float32)
+
+    return read
+
+
 def curate(
-    memory: Memory, raws: Sequence[dict[str, Any]], project: str, classifier: StatementClassifier
+    memory: Memory,
+    raws: Sequence[dict[str, Any]],
+    project: str,
+    classifier: StatementClassifier,
+    read: Read | None,
 ) -> list[Kept]:
     """Curate sessions of a project into a memory, and return what stands then."""
     embedder = memory.sources.embedder
-    summarizer = OfflineSummarizer(embedder.embed, encoder=embedder.name, classifier=classifier)
+    summarizer = OfflineSummarizer(
+        embedder.embed, encoder=embedder.name, read=read, classifier=classifier
+    )
     means = CurationContext(summarizer, embedder, memory.sources.nearest)
     places: dict[str, tuple[str, int]] = {}
     for raw in raws:
@@ -146,14 +205,21 @@ def main() -> None:
     """Curate, count, and print a sample."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=Path, required=True, help="folder of fetch_sessions.py")
-    parser.add_argument("--cache", type=Path, required=True, help="examples of train_statements.py")
+    parser.add_argument("--cache", type=Path, help="examples of train_statements.py")
+    parser.add_argument("--sentences", type=Path, help="only write the sentences there")
+    parser.add_argument("--readings", type=Path, help="what train_pairs.py --held-out wrote")
+    parser.add_argument("--without-pairs", action="store_true", help="do without the pair model")
     parser.add_argument("--only", action="append", help="one project; repeatable")
     parser.add_argument("--all", action="store_true", help="every session, not the listed ones")
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     listed = list(training.read_lines(training.DATA / "worth-keeping.jsonl.gz"))
-    examples = training.cached_examples(options.cache, options.corpus)
+    if options.sentences:
+        write_sentences(listed, options.corpus, options.sentences)
+        return
+    examples = training.cached_examples(options.cache, options.corpus, options.readings)
+    read = None if options.without_pairs else reader_of(options.readings)
     everything: list[Kept] = []
     names: dict[int, str] = {}
     covered = total = 0
@@ -169,7 +235,7 @@ def main() -> None:
             weights = Path(folder) / "statements.npz"
             training.write_weights(examples, weights, without=project)
             with Memory.open(Path(folder)) as memory:
-                kept = curate(memory, raws, project, StatementClassifier(weights))
+                kept = curate(memory, raws, project, StatementClassifier(weights), read)
                 wanted_items = [(row["session"], item) for row in rows for item in row["items"]]
                 rows_ = memory.sources.embedder.embed([item["what"] for _, item in wanted_items])
         hits = [

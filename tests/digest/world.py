@@ -37,13 +37,13 @@ class ScriptedSummarizer(OfflineSummarizer):
 
     def __init__(self, read: Reader) -> None:
         super().__init__()
-        self._read = read
+        self._script = read
         self.asked: list[Segment] = []
 
     def extract(self, exchange: Segment) -> list[Extract]:
         """Return what the script gives for an exchange."""
         self.asked.append(exchange)
-        return self._read(exchange)
+        return self._script(exchange)
 
 
 def fact(

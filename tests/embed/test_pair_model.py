@@ -89,12 +89,16 @@ def test_training_runs_small_on_a_cpu(tmp_path: Path, weights: Path) -> None:
     ]  # fmt: skip
     with gzip.open(tmp_path / "pairs.jsonl.gz", "wt") as stream:
         stream.writelines(json.dumps(row) + "\n" for row in pairs)
+    sentence = {"context": "agent: ", "read": "The quay is red.", "fold": "entire"}
+    with gzip.open(tmp_path / "sentences.jsonl.gz", "wt") as stream:
+        row = {"id": "s0", **sentence, "first": {"worth": 2, "kind": "fact"}}
+        stream.write(json.dumps(row) + "\n")
     (tmp_path / "sets").mkdir()
     script = Path(__file__).parents[2] / "benchmarks" / "train_pairs.py"
     subprocess.run(
         [sys.executable, str(script), "--sets", str(tmp_path / "sets"), "--model", str(weights),
          "--pairs", str(tmp_path / "pairs.jsonl.gz"), "--out", str(tmp_path / "out"),
-         "--steps", "2"],
+         "--sentences", str(tmp_path / "sentences.jsonl.gz"), "--steps", "2"],
         check=True,
     )  # fmt: skip
     assert (tmp_path / "out" / "lore-pairs.safetensors").stat().st_size > 1_000_000

@@ -140,7 +140,7 @@ PAIR_MODEL = replace(
     base=MINILM,
     delta=ModelFile(
         "lore-pairs.safetensors",
-        "a390e6a7328425297985c503d8c80c8fc9029e7154c61a91a619a7e0c9bdbbb1",
+        "5d7caa9af67a7a7d6cea07da8dd3d3bf4af2d1cf3015998c01230269ec42c93c",
     ),
 )
 """Reads two texts together; not an embedder, so that no setting can choose it."""

@@ -60,6 +60,13 @@ class PairModel:
         """Return a score for pairs (question, passage): the log odds that the passage answers."""
         return self._score("answers", pairs)[:, 0]
 
+    def statements(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Return for pairs (context, statement) the log odds of a worth of 1 and of 2, and kinds.
+
+        The columns are those that `benchmarks/train_pairs.py` trains.
+        """
+        return self._score("statements", pairs)
+
     def close(self) -> None:
         """Unload the model."""
         self._encoder.close()

@@ -278,6 +278,7 @@ class MemoryContext:
             offline=OfflineSummarizer(
                 self._embed if self.sources.embedder.dimension else None,
                 encoder=self.sources.embedder.name,
+                read=self._read_statements,
             ),
             ledger=self.open_ledger(),
         )
@@ -287,6 +288,16 @@ class MemoryContext:
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.sources.embedder.embed(texts)
+
+    def _read_statements(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32] | None:
+        model = self.open_pair_model()
+        if model is None:
+            return None
+        try:
+            return model.statements(pairs)
+        except (EmbedderError, OSError) as error:
+            self.give_up_pair_model(error)
+            return None
 
     @property
     def notice_now(self) -> str:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from lore.llm.offline import sentence_rules
-from lore.llm.offline.extractor import COMMIT_IMPORTANCE, MAX_FACTS, group_by_topic
+from lore.llm.offline.extractor import (
+    COMMIT_IMPORTANCE,
+    MAX_FACTS,
+    WORK_THRESHOLD,
+    group_by_topic,
+)
 from lore.llm.offline.statement_classifier import (
     KINDS,
     WEIGHTS,
     SpokenStatement,
+    StatementClassifier,
     describe_message,
     shipped_classifier,
 )
@@ -62,7 +70,7 @@ def test_an_error_of_a_tool_is_only_the_symptom_of_a_fix_and_is_named_as_a_sourc
 
 
 def test_a_commit_message_is_kept_where_a_passing_remark_with_the_same_words_is_not():
-    sentence = "Tokens of `TokenStore` live 120 s instead of 30 s because the client is slow."
+    sentence = "Tokens of `TokenStore` live 120 s instead of 30 s as the client is slow."
     command = f"git commit -m 'Review pages' -m '- {sentence}'"
     call = Part("tool_call", json.dumps({"command": command}), name="Bash")
     message = Message(id="m", session_id="s", ordinal=0, role="assistant", parts=(call,),
@@ -216,3 +224,34 @@ def test_a_placeholder_does_not_cut_what_a_person_typed():
     assert sentence_rules.strip_inserted(typed, is_agent=False) == typed
     pasted = "look at this\n<output>\nerror 5\nerror 6"
     assert "error" not in sentence_rules.strip_inserted(pasted, is_agent=False)
+
+
+@pytest.mark.parametrize(("odds", "is_kept"), [(-4.0, False), (4.0, True)])
+def test_what_is_read_in_pairs_decides_with_the_vector(odds: float, is_kept: bool):
+    spoken = [SpokenStatement(CAUSE, "Found it.", around=describe_message(CAUSE, ["assistant"], 0))]
+    asked: list[tuple[str, str]] = []
+
+    def read(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        asked.extend(pairs)
+        return np.array([[odds, odds, *[0.0] * len(KINDS)]], np.float32)
+
+    embed = FakeEmbedder(dimension=384).embed
+    [score] = StatementClassifier(read_from=0).score(spoken, embed, at_work=True, read=read)
+    assert asked == [("agent: Found it.", CAUSE)]
+    assert (score.worth >= WORK_THRESHOLD) == is_kept
+
+
+def test_without_a_reading_the_vector_decides():
+    spoken = [SpokenStatement(CAUSE, around=describe_message(CAUSE, ["assistant"], 0))]
+    embed, classifier = FakeEmbedder(dimension=384).embed, StatementClassifier(read_from=0)
+    expected = classifier.score(spoken, embed, at_work=True)
+    assert classifier.score(spoken, embed, at_work=True, read=lambda pairs: None) == expected
+
+
+def test_what_is_hardly_worth_keeping_is_not_read():
+    spoken = [SpokenStatement("ok thanks", around=describe_message("ok", ["assistant"], 0))]
+    asked: list[object] = []
+    shipped_classifier().score(
+        spoken, FakeEmbedder(dimension=384).embed, at_work=True, read=asked.append
+    )
+    assert asked == []

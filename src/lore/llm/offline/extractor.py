@@ -13,6 +13,7 @@ from lore.llm.offline import sentence_rules, tool_evidence
 from lore.llm.offline.sentence_rules import Finding
 from lore.llm.offline.statement_classifier import (
     Embed,
+    Read,
     Score,
     SpokenStatement,
     StatementClassifier,
@@ -25,14 +26,14 @@ from lore.text import entities, goals, instructions, sentences, statements, word
 from lore.text.statements import Statement, is_whole, stands_alone
 from lore.text.transcript_text import COMMIT_HEADING
 
-WORK_THRESHOLD, TALK_THRESHOLD = 0.7, 0.85
+WORK_THRESHOLD, TALK_THRESHOLD = 0.6, 0.85
 """A statement is kept from this probability on that it is worth keeping.
 
 `benchmarks/train_statements.py` prints precision and recall on projects that were left out. In talk
 two of three statements are worth something to somebody; the threshold is higher there.
 """
 
-JOINED_THRESHOLD = 0.5
+JOINED_THRESHOLD = 0.45
 """Enough at work for a sentence right after one that is kept: a fix after its cause, a reason."""
 
 COMMIT_THRESHOLD = 0.4
@@ -79,16 +80,18 @@ def extract(
     *,
     embed: Embed | None = None,
     encoder: str = "",
+    read: Read | None = None,
     classifier: StatementClassifier | None = None,
 ) -> list[Extract]:
     """Return the knowledge in an exchange that is worth keeping, broad before specific.
 
     `encoder` names the model of `embed`: the classifier only reads vectors of its own encoder.
+    `read` is the pair model's.
     """
     messages = [one for one in exchange.messages if not goals.is_repeated(one.text)]
     classifier = classifier or shipped_classifier()
     usable = embed if encoder == classifier.encoder else None
-    chosen = _choose(messages, classifier, usable)
+    chosen = _choose(messages, classifier, usable, read)
     findings = _deduplicate([
         *_find_statements(chosen, messages, exchange.later),
         *tool_evidence.find_evidence(_filter_trusted(messages), _filter_trusted(exchange.later)),
@@ -103,12 +106,16 @@ _Chosen = list[tuple[_Candidate, Score]]
 
 
 def _choose(
-    messages: Sequence[MessageText], classifier: StatementClassifier, embed: Embed | None
+    messages: Sequence[MessageText],
+    classifier: StatementClassifier,
+    embed: Embed | None,
+    read: Read | None,
 ) -> _Chosen:
     """Return the statements that are worth keeping, with their scores."""
     candidates = list(_candidates(messages))
     at_work = tool_evidence.is_work_session(messages)
-    scores = classifier.score([one.spoken for one in candidates], embed, at_work=at_work)
+    spoken = [one.spoken for one in candidates]
+    scores = classifier.score(spoken, embed, read=read, at_work=at_work)
     chosen: _Chosen = []
     for one, score in zip(candidates, map(_by_rule, candidates, scores), strict=True):
         is_next = bool(chosen) and _belongs(chosen[-1:], one)

@@ -18,6 +18,9 @@ from lore.text.regex import compile_lazy
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 Rows = NDArray[np.float32]
+Read = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32] | None]
+"""Reads each statement after its context, as the pair model does (see `PairModel.statements`);
+returns None if it cannot."""
 
 WEIGHTS = Path(__file__).parents[2] / "data" / "statements.npz"
 """Made by `benchmarks/train_statements.py`, which also measures it on projects left out."""
@@ -71,6 +74,14 @@ def statement_use(one: SpokenStatement, *, at_work: bool) -> Use:
         return "talk"
     return "person" if one.is_user else "agent"
 
+
+def reading_pair(one: SpokenStatement, use: Use) -> tuple[str, str]:
+    """Return what the pair model reads of a statement: who said what before it, and itself."""
+    return f"{use}: {one.before}", one.text
+
+
+READ_FROM = 0.05
+"""Statements that are less likely worth keeping by their vector are not read: it takes longer."""
 
 NEAR_TURNS = 6
 """Turns before and after a message whose share of tool traffic is a feature."""
@@ -155,50 +166,81 @@ class _Head:
     link: Rows
     grades: Rows
 
-    def __call__(self, plain: Rows, vectors: Rows | None) -> tuple[Rows, Rows, Rows]:
-        """Return worth, importance and the outputs of the kinds."""
-        rows = (plain - self.mean) * self.scale
+    def __call__(self, features: Rows, vectors: Rows | None) -> list[Score]:
+        """Return the scores of statements."""
+        rows = (features - self.mean) * self.scale
         parts = [rows] if vectors is None else [vectors, rows]
         out = np.hstack([*parts, np.ones((len(rows), 1), np.float32)]) @ self.weights
         worth = 1 / (1 + np.exp(-(self.link[0] * out[:, 0] + self.link[1])))
         importance = np.interp(out[:, 0], self.grades[0], self.grades[1])
-        return worth, importance, out[:, 1:]
+        kinds = out[:, 1:].argmax(axis=1)
+        return [
+            Score(KINDS[kind], float(one), float(grade))
+            for kind, one, grade in zip(kinds, worth, importance, strict=True)
+        ]
+
+
+Form = Literal["plain", "vectors", "read"]
+FORMS: tuple[Form, ...] = ("plain", "vectors", "read")
+"""Features alone, with the vector, and with what the pair model reads as well."""
 
 
 class StatementClassifier:
     """Scores statements with the vectors of the encoder that it was trained on, or without any."""
 
-    def __init__(self, path: Path = WEIGHTS) -> None:
+    def __init__(self, path: Path = WEIGHTS, *, read_from: float = READ_FROM) -> None:
+        self._read_from = read_from
         with np.load(path) as stored:
             self.encoder = str(stored["encoder"])
             self._heads = {
-                (use, has_vectors): _Head(
+                (use, form): _Head(
                     *(stored[f"{use}_{form}_{field.name}"] for field in fields(_Head))
                 )
                 for use in USES
-                for has_vectors, form in ((True, "vectors"), (False, "plain"))
+                for form in FORMS
             }
 
     def score(
-        self, statements: Sequence[SpokenStatement], embed: Embed | None, *, at_work: bool
+        self,
+        statements: Sequence[SpokenStatement],
+        embed: Embed | None,
+        *,
+        at_work: bool,
+        read: Read | None = None,
     ) -> list[Score]:
         """Score statements of work with an agent or of talk.
 
-        `embed` must be of the encoder `self.encoder`.
+        `embed` must be of the encoder `self.encoder`. With `read`, those that may be worth keeping
+        are read after the sentence before them.
         """
-        if not statements:
-            return []
-        plain = np.array([plain_features(one) for one in statements], np.float32)
-        vectors = embed([one.text for one in statements]) if embed else None
-        uses = np.array([statement_use(one, at_work=at_work) for one in statements])
+        uses = [statement_use(one, at_work=at_work) for one in statements]
         scores: dict[int, Score] = {}
-        for use in sorted(set(uses.tolist())):
-            rows = np.flatnonzero(uses == use)
-            head = self._heads[use, bool(embed)]
-            outputs = head(plain[rows], None if vectors is None else vectors[rows])
-            for row, worth, importance, kinds in zip(rows.tolist(), *outputs, strict=True):
-                scores[row] = Score(KINDS[kinds.argmax()], float(worth), float(importance))
+        for use in USES:
+            rows = [row for row, other in enumerate(uses) if other == use]
+            some = self._score_use(use, [statements[row] for row in rows], embed, read)
+            scores |= zip(rows, some, strict=True)
         return [scores[row] for row in range(len(statements))]
+
+    def _score_use(
+        self, use: Use, some: Sequence[SpokenStatement], embed: Embed | None, read: Read | None
+    ) -> list[Score]:
+        if not some:
+            return []
+        plain = np.array([plain_features(one) for one in some], np.float32)
+        if embed is None:
+            return self._heads[use, "plain"](plain, None)
+        vectors = embed([one.text for one in some])
+        scores = self._heads[use, "vectors"](plain, vectors)
+        likely = [row for row, score in enumerate(scores) if score.worth >= self._read_from]
+        readings = None
+        if read and likely:
+            readings = read([reading_pair(some[row], use) for row in likely])
+        if readings is not None:
+            features = np.hstack([plain[likely], readings])
+            better = self._heads[use, "read"](features, vectors[likely])
+            for row, score in zip(likely, better, strict=True):
+                scores[row] = score
+        return scores
 
 
 @cache

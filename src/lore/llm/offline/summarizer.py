@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lore.llm.offline import extractor, log_writer
-from lore.llm.offline.statement_classifier import Embed, StatementClassifier
+from lore.llm.offline.statement_classifier import Embed, Read, StatementClassifier
 from lore.records import Extract, Fragment, Log, Segment, Verdict
 from lore.text import entities, sentences, words
 from lore.text.regex import PatternFile
@@ -184,7 +184,8 @@ def _names(text: str) -> frozenset[str]:
 class OfflineSummarizer:
     """The summarizer without a chat; without `embed` it compares words.
 
-    `encoder` names the model of `embed`; `classifier` takes the place of the shipped one.
+    `encoder` names the model of `embed`; `read` is the pair model's reading of statements;
+    `classifier` takes the place of the shipped one.
     """
 
     @property
@@ -197,10 +198,12 @@ class OfflineSummarizer:
         embed: Embed | None = None,
         *,
         encoder: str = "",
+        read: Read | None = None,
         classifier: StatementClassifier | None = None,
     ) -> None:
         self._embed = embed
         self._encoder = encoder
+        self._read = read
         self._classifier = classifier
 
     def observe(self, segment: Segment, *, limit_tokens: int) -> Log:
@@ -215,7 +218,11 @@ class OfflineSummarizer:
     def extract(self, exchange: Segment) -> list[Extract]:
         """Return the knowledge in an exchange that is worth keeping, broad before specific."""
         return extractor.extract(
-            exchange, embed=self._embed, encoder=self._encoder, classifier=self._classifier
+            exchange,
+            embed=self._embed,
+            encoder=self._encoder,
+            read=self._read,
+            classifier=self._classifier,
         )
 
     def overview(self, root: Fragment, children: Sequence[Fragment]) -> str:
