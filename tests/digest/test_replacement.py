@@ -334,7 +334,7 @@ def test_a_replaced_rule_no_longer_stands(shop: Shop) -> None:
 
 
 def test_a_rule_in_doubt_stands_with_the_newer_statement_beside_it(shop: Shop) -> None:
-    shop.judge.certainty = 0.6
+    shop.judge.certainty = 0.5
     shop.judge.replaced.append(("make check", "just verify"))
     shop.say(RULE, day=1)
     shop.say(CHANGED, day=30)
