@@ -141,7 +141,17 @@ def episode_to_payload(episode: Episode) -> dict[str, Any]:
     """Return an episode as plain values; its sources are stored with the fragment."""
     values = asdict(episode)
     del values["sources"]
+    for name in _TASK_FIELDS:
+        if not values[name]:
+            del values[name]
+    for action in values["actions"]:
+        if not action["error"]:
+            del action["error"]
     return {name: _plain(value) for name, value in values.items()}
+
+
+_TASK_FIELDS = ("task_id", "phase", "constraints", "retries")
+"""Only what an agent tells about its task has these; sessions are stored without them."""
 
 
 def _plain(value: Any) -> Any:
@@ -159,7 +169,13 @@ def parse_episode(payload: dict[str, Any]) -> Episode:
         agent=str(payload.get("agent", "")),
         calls=_number(payload, "calls"),
         actions=tuple(
-            Action(_number(a, "t"), str(a.get("action", "")), str(a.get("target", "")), _result(a))
+            Action(
+                _number(a, "t"),
+                str(a.get("action", "")),
+                str(a.get("target", "")),
+                _result(a),
+                str(a.get("error", "")),
+            )
             for a in _tables(payload, "actions")
         ),
         errors=_errors(payload),
@@ -171,6 +187,10 @@ def parse_episode(payload: dict[str, Any]) -> Episode:
         duration_s=_number(payload, "duration_s"),
         tokens=_number(payload, "tokens"),
         titled=payload.get("titled") is True,
+        task_id=str(payload.get("task_id", "")),
+        phase=str(payload.get("phase", "")),
+        constraints=_texts(payload, "constraints"),
+        retries=_number(payload, "retries"),
     )
 
 

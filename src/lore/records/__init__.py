@@ -7,3 +7,4 @@ from lore.records.knowledge import *  # noqa: F403
 from lore.records.maintenance import *  # noqa: F403
 from lore.records.native_records import *  # noqa: F403
 from lore.records.sessions import *  # noqa: F403
+from lore.records.task_records import *  # noqa: F403

@@ -24,6 +24,7 @@ from lore.store import (
     sessions,
     spend,
     standing_instructions,
+    task_tables,
     watermarks,
 )
 from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
@@ -147,6 +148,7 @@ _RECORDS: dict[str, tuple[tuple[str, ...], str]] = {
         " LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
         " ORDER BY e.n",
     ),
+    **{record: task_tables.dump_query(record) for record in task_tables.TABLES},
     "tombstone": (
         ("id", "at", "source"),
         "SELECT id, at, source FROM tombstones ORDER BY seq",
@@ -240,6 +242,8 @@ def _number(db: Connection, table: str, id_: str | None) -> int | None:
         n = db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_)
     if n is None and table in _ALIASED:
         n = db.value(f"SELECT {_ALIASED[table]} FROM aliases WHERE id = :id", id=id_)
+    if table == "tasks":
+        return None if n is None else int(n)  # a task goes with its session and has no tombstone
     if n is None and not history.find_tombstones(db, [id_]):
         msg = f"'{id_}' is referenced, but is not in the import."
         raise InvalidInput(msg)
@@ -467,6 +471,11 @@ def load_spend(db: Connection, line: Line, _now: datetime) -> bool:
     return spend.add(db, entry, session_n=session_n, project_n=project_n)
 
 
+def _load_task_row(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a record of task memory, unless it exists or one that it refers to was forgotten."""
+    return task_tables.load_row(db, line, lambda table, id_: _number(db, table, id_))
+
+
 def load_tombstone(db: Connection, line: Line, now: datetime) -> bool:
     """Forget what another memory forgot; return whether that is new."""
     id_ = line["id"]
@@ -493,4 +502,5 @@ LOADERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
     "spend": load_spend,
     "tombstone": load_tombstone,
     **dict.fromkeys(_REFERENCES, _load_referring),
+    **dict.fromkeys(task_tables.TABLES, _load_task_row),
 }
