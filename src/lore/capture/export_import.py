@@ -230,6 +230,7 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
 """The validator of each field, by record type."""
 
 OPTIONAL_FIELDS: dict[str, dict[str, Validator]] = {
+    "fragment": {"archived_at": _maybe(_moment)},
     "spend": {
         "layer": _maybe(_count), "busts": _count, "delay_ms": _count, "without_usd": _amount,
     },

@@ -208,6 +208,9 @@ def _task(table: dict[str, Any]) -> Task:
     )
 
 
+_ERROR_FIELDS = ("type", "message", "resolution", "command", "retry")
+
+
 def _outcome(table: dict[str, Any]) -> Outcome:
     outcome = table.get("outcome")
     return outcome if outcome in ("success", "failure", "partial") else "unknown"
@@ -215,7 +218,7 @@ def _outcome(table: dict[str, Any]) -> Outcome:
 
 def _errors(table: dict[str, Any]) -> tuple[EpisodeError, ...]:
     return tuple(
-        EpisodeError(*(str(error.get(name, "")) for name in ("type", "message", "resolution")))
+        EpisodeError(*(str(error.get(name, "")) for name in _ERROR_FIELDS))
         for error in _tables(table, "errors")
     )
 

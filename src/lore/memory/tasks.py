@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lore.memory.context import MemoryPart
+from lore.memory.task_lessons import TaskLessons
 from lore.validation import validate_methods
 
 
 @validate_methods
-class Tasks(MemoryPart):
+class Tasks(TaskLessons):
     """Start and end tasks, and consolidate what they taught."""

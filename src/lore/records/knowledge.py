@@ -131,11 +131,16 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeError:
-    """An error of an episode, and what was done until it was gone."""
+    """An error of an episode, and what was done until it was gone.
+
+    `command` is the command that failed, `retry` the one that succeeded then.
+    """
 
     type: str
     message: str
     resolution: str = ""
+    command: str = ""
+    retry: str = ""
 
 
 @dataclass(frozen=True, slots=True)

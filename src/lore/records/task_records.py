@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from lore.lazy_dataclass import dataclass
 from lore.records.kinds import EdgeKind, Outcome
+from lore.records.knowledge import Fragment
 
 TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
 TaskState = Literal["open", "done"]
@@ -248,3 +249,22 @@ class TaskConsolidation:
     confirmed: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
     links: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionResult:
+    """How many episodes were summarized, archived, and kept because something refers to them."""
+
+    summarized: int = 0
+    archived: int = 0
+    referenced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewEntry:
+    """A pattern, warning or skill to look at, and why."""
+
+    fragment: Fragment
+    reason: str
+    failures: int = 0
+    unused_days: int = 0

@@ -38,7 +38,7 @@ _PAGE = 1_000
 FRAGMENT_STATE = (
     "access_count", "last_accessed", "last_reinforced", "relevance", "superseded_by",
     "valid_from", "valid_to", "updated_at", "version", "deleted_at", "boost", "boosted_at",
-    "overview_at",
+    "overview_at", "archived_at",
 )  # fmt: skip
 
 
@@ -336,7 +336,7 @@ def load_fragment(db: Connection, line: Line, mentioned: Sequence[Mention], now:
         ),
         now=now,
     )
-    state = _fields(line, *FRAGMENT_STATE)
+    state = {name: line.get(name) for name in FRAGMENT_STATE}
     if state["superseded_by"] and history.find_tombstones(db, [state["superseded_by"]]):
         state |= {"superseded_by": None, "valid_to": None}
     db.update("fragments", n, **state)

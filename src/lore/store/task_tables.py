@@ -140,6 +140,8 @@ CREATE TABLE layout_files (
     body TEXT NOT NULL,
     at INTEGER NOT NULL,
     UNIQUE (project_n, path));
+ALTER TABLE fragments ADD COLUMN archived_at INTEGER;
+CREATE INDEX fragments_archived ON fragments (n) WHERE archived_at IS NOT NULL;
 ALTER TABLE retrievals ADD COLUMN {_SESSION};
 ALTER TABLE retrievals ADD COLUMN {_TASK};
 ALTER TABLE retrievals ADD COLUMN task_type TEXT NOT NULL DEFAULT '';
@@ -149,7 +151,8 @@ ALTER TABLE retrievals ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE retrievals ADD COLUMN outcome TEXT NOT NULL DEFAULT '';
 CREATE INDEX retrievals_session ON retrievals (session_n);
 CREATE INDEX retrievals_task ON retrievals (task_n)"""
-"""`layout_files` keeps what an imported file layout holds beside memories, to write it again."""
+"""An archived fragment is shown on request only. `layout_files` keeps what an imported file layout
+holds beside memories, to write it again."""
 
 
 class Reference(NamedTuple):
