@@ -29,6 +29,7 @@ from lore.cli import help_text, setup_commands
 from lore.cli import knowledge_commands as knowledge
 from lore.cli import maintenance_commands as maintenance
 from lore.cli import search_commands as search
+from lore.cli import task_knowledge_commands as task_knowledge
 from lore.cli.capture_commands import capture
 from lore.cli.config_commands import config
 from lore.cli.demo import demo
@@ -81,7 +82,7 @@ _COMMANDS = (
     search.recall, search.ask, search.search, search.sessions, search.standing,
     browse.read, browse.session, browse.explore, browse.roots, browse.traverse, browse.log,
     browse.diff, browse.timeline, browse.why, browse.episode, browse.episodes,
-    digest.distill, digest.consolidate, digest.conflicts, digest.promote,
+    digest.distill, digest.consolidate, digest.conflicts, digest.promote, task_knowledge.learnings,
     maintenance.stats, maintenance.backup, maintenance.restore, maintenance.export,
     maintenance.import_file, maintenance.embed, maintenance.doctor, demo,
     daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser,
@@ -105,6 +106,8 @@ _PASS_ON: dict[object, dict[str, object]] = {
 for _command in _COMMANDS:
     app.command(_NAMES.get(_command), context_settings=_PASS_ON.get(_command))(_command)
 for _group in (maintenance.model, daemon.jobs, daemon.service, access.key, evaluate):
+    app.add_typer(_group)
+for _group in (task_knowledge.tasks, task_knowledge.skills):
     app.add_typer(_group)
 
 

@@ -15,7 +15,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Knowledge": (
         "search", "standing", "session", "roots", "explore", "traverse", "log", "diff",
         "timeline", "why", "episode", "episodes", "update", "delete", "link", "supersede", "revoke",
-        "share", "conflicts", "promote",
+        "share", "conflicts", "promote", "tasks", "learnings", "skills",
     ),
     "Upkeep": (
         "doctor", "backup", "restore", "export", "import", "embed", "distill", "consolidate",

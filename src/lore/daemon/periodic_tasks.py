@@ -184,9 +184,10 @@ class PeriodicTask:
 
 
 def store_episode(memory: Memory, job: Job) -> None:
-    """Store the episode of a session, unless the session was forgotten."""
+    """Store the episode of a session, unless the session was forgotten, and learn from it."""
     with suppress(NotFound):
-        memory.sessions.episode(job.subject)
+        if memory.sessions.episode(job.subject):
+            memory.tasks.learn_from(job.subject)
 
 
 def distill(memory: Memory, job: Job) -> None:

@@ -145,7 +145,8 @@ class ChatSummarizer:
     def generalize(self, tasks: Sequence[str]) -> Taught:
         """Return what several similar tasks teach; each is a text that describes one."""
         numbered = (
-            f"[{place}] {prompt_templates.indent(text)}" for place, text in enumerate(tasks, 1)
+            f"[{place}] {prompt_templates.indent(text).lstrip()}"
+            for place, text in enumerate(tasks, 1)
         )
         return self._request_value(
             prompt_templates.GENERALIZE, "\n\n".join(numbered), Taught, TAUGHT_TOKENS

@@ -54,12 +54,27 @@ class TaskLessons(MemoryPart):
             self._sources.drop_hidden()
         return result
 
+    def consolidate_new(self, recorder: StepRecorder = ignore_step) -> TaskConsolidation:
+        """Learn from the episodes that no maintenance cycle has seen, in each of their projects."""
+        from lore.tasks import task_consolidation
+
+        context = self._consolidation_context(recorder)
+        result = task_consolidation.consolidate_new(self._database, context)
+        if result.merged:
+            self._sources.drop_hidden()
+        return result
+
     def learn_from(self, episode: str) -> TaskConsolidation:
-        """Compare one episode with its neighbours; asks no chat. Called after each task."""
+        """Compare one episode with its neighbours, given its id or its session; asks no chat.
+
+        This is called after each finished task.
+        """
         from lore.tasks import task_consolidation
 
         with self._database.read() as db:
-            n = items.resolve(db, episode, type="fragment").n
+            n = task_consolidation.find_episode(db, self._redactor.redact(episode))
+        if n is None:
+            return TaskConsolidation()
         context = self._consolidation_context(ignore_step)
         result = task_consolidation.consolidate_episode(self._database, context, n)
         if result.merged:

@@ -53,7 +53,13 @@ def describe_resolution(error: EpisodeError) -> str:
     """Return what resolved an error; a command that was worded differently is the resolution."""
     if error.resolution == _AGAIN and error.retry and error.retry != error.command:
         return error.retry
-    return error.resolution
+    return "; ".join(_without_tool(step) for step in error.resolution.split("; "))
+
+
+def _without_tool(step: str) -> str:
+    """Return a step without the name of the tool that ran it; an edit keeps its verb."""
+    tool, _, target = step.partition(" ")
+    return target if target and tool.lower() in RUN_TOOLS else step
 
 
 def is_trivial(error: EpisodeError) -> bool:

@@ -291,6 +291,8 @@ def _is_replacement(failing: Sequence[str], working: Sequence[str], cause: str) 
     then = {command_steps.purpose_of(step) for step in working} - {""}
     if purposes or then:
         return bool(purposes & then)
+    if cause == "command":
+        return failing[-1].split()[0] == working[-1].split()[0]
     return command_steps.program_of(failing[-1]) == command_steps.program_of(working[-1])
 
 
@@ -311,7 +313,7 @@ def find_pattern(cluster: Sequence[TaskUnit], root: str = "") -> Lesson | None:
         return None
     counts = Counter(name for unit in worked for name in _files(unit, root))
     least = max(FEWEST_MEMBERS, round(len(worked) * 0.4))
-    files = [name for name, count in counts.most_common() if count >= least][:_MOST_FILES]
+    files = [name for name, count in _ranked(counts) if count >= least][:_MOST_FILES]
     if not files:
         return None
     checks = _common_checks(worked, least)
@@ -341,6 +343,11 @@ def find_pattern(cluster: Sequence[TaskUnit], root: str = "") -> Lesson | None:
 _MOST_CONDITIONS = 5
 
 
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    """Return counts, the highest first; equal ones by name, so that every run agrees."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
 def _files(unit: TaskUnit, root: str) -> list[str]:
     """Return the files that a task changed, without those that change with everything."""
     names = dict.fromkeys(short_path(path, root) for path in unit.files)
@@ -367,7 +374,7 @@ def find_cochanges(units: Iterable[TaskUnit], root: str = "") -> list[Lesson]:
     sets = {unit.episode_id + unit.goal: set(_files(unit, root)) for unit in worked}
     counts = Counter(name for files in sets.values() for name in files)
     lessons: dict[frozenset[str], Lesson] = {}
-    for name, count in counts.most_common():
+    for name, count in _ranked(counts):
         if count < _TOGETHER:
             break
         having = [unit for unit in worked if name in sets[unit.episode_id + unit.goal]]
@@ -376,7 +383,7 @@ def find_cochanges(units: Iterable[TaskUnit], root: str = "") -> list[Lesson]:
             if other != name and not _is_own_test(other, name)
         )  # fmt: skip
         partners = [
-            other for other, both in beside.most_common(_MOST_PARTNERS)
+            other for other, both in _ranked(beside)[:_MOST_PARTNERS]
             if both >= max(_TOGETHER, _TOGETHER_SHARE * count)
             and both / count >= _LIFT * counts[other] / len(sets)
         ]  # fmt: skip
@@ -417,7 +424,8 @@ def _cochange_lesson(
     )
     content = f"{payload.pattern} ({both} of {len(units)} tasks, such as “{goals[-1]}”)."
     summary = sentences.summary(payload.pattern)
-    return Lesson(f"together {name} {' '.join(sorted(partners))}", content, summary, payload, ids)
+    key = f"together {' '.join(sorted((name, *partners)))}"
+    return Lesson(key, content, summary, payload, ids)
 
 
 def _independent(units: Iterable[TaskUnit]) -> list[TaskUnit]:
@@ -436,14 +444,19 @@ def _common_checks(units: Sequence[TaskUnit], least: int) -> list[str]:
             for step in unit.steps
             if command_steps.purpose_of(step) == purpose and "<" not in step and "…" not in step
         )
-        best = counts.most_common(1)
+        best = _ranked(counts)
         if best and best[0][1] >= least:
             checks.append(best[0][0])
     return checks
 
 
-def project_root(units: Iterable[TaskUnit]) -> str:
-    """Return the directory that most changed files are below, the deepest such one."""
+def project_root(units: Sequence[TaskUnit], folder: str = "") -> str:
+    """Return the folder of a project, or the deepest directory that most changed files are below.
+
+    Sessions may have worked in another checkout than the one that is known.
+    """
+    if folder and any(_plain(path).startswith(f"{folder}/") for u in units for path in u.files):
+        return folder
     counts: Counter[str] = Counter()
     total = 0
     for unit in units:
@@ -455,7 +468,7 @@ def project_root(units: Iterable[TaskUnit]) -> str:
     return max(roots, key=len, default="")
 
 
-_ROOT_SHARE = 0.6
+_ROOT_SHARE = 0.8
 
 
 def short_path(path: str, root: str = "") -> str:
@@ -474,7 +487,7 @@ def _plain(path: str) -> str:
 def _area(files: Sequence[str]) -> str:
     """Return the directory that most of the files are in."""
     parents = Counter(str(PurePosixPath(name).parent) for name in files)
-    parent = parents.most_common(1)[0][0]
+    parent = _ranked(parents)[0][0]
     return "" if parent == "." else parent
 
 
@@ -608,12 +621,12 @@ def _skill_lesson(
     name = (
         ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
     ).capitalize()
-    programs = {command_steps.program_of(step) for step in steps}
+    programs = {step.split()[0] for step in steps}
     errors = [
         SkillError(lesson.payload.what_fails, lesson.payload.prevention)
         for lesson in failures
         if isinstance(lesson.payload, AntiPattern)
-        and any(f"`{program}" in lesson.payload.what_fails for program in programs)
+        and any(f"`{program} " in lesson.payload.what_fails for program in programs)
     ]
     checks = [s for s in steps if command_steps.purpose_of(s) in ("test", "lint", "build")]
     ids = tuple(dict.fromkeys(unit.episode_id for unit in units))
@@ -697,10 +710,11 @@ def with_evidence(lesson: Lesson, episodes: Iterable[str]) -> Lesson:
 
 
 def learn(
-    units: Sequence[TaskUnit], vectors: Callable[[Sequence[str]], Sequence[Sequence[float]]]
+    units: Sequence[TaskUnit],
+    vectors: Callable[[Sequence[str]], Sequence[Sequence[float]]],
+    root: str = "",
 ) -> list[Lesson]:
     """Return what the tasks of one project teach; `vectors` embeds texts."""
-    root = project_root(units)
     failures = find_failures(units)
     specific = [unit for unit in units if is_specific(unit.goal)]
     patterns: list[Lesson] = []

@@ -12,7 +12,7 @@ import numpy as np
 from lore import clock
 from lore.digest import episodes as episode_digest
 from lore.embed import Embedder
-from lore.errors import EmbedderError
+from lore.errors import EmbedderError, InvalidInput, NotFound
 from lore.records import (
     TRUST,
     AntiPattern,
@@ -24,7 +24,17 @@ from lore.records import (
     TaskConsolidation,
 )
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor
-from lore.store import consolidation, fragments, graph, items, reversible_changes, task_memories
+from lore.store import (
+    consolidation,
+    distillations,
+    fragments,
+    graph,
+    items,
+    project_rows,
+    reversible_changes,
+    sessions,
+    task_memories,
+)
 from lore.store.consolidation import Step, StepRecorder, ignore_step
 from lore.store.database import Connection, Database
 from lore.store.fragments import NewFragment
@@ -36,6 +46,8 @@ from lore.text import entities, words
 
 MAX_EPISODES = 400
 """The latest episodes of a project that are compared: some years of one person's work."""
+
+_ALL = 1_000_000
 
 IMPORTANCE = 0.5
 """Above an episode, below what a person states."""
@@ -79,6 +91,34 @@ def consolidate(
     return result
 
 
+PROGRESS = "learn"
+"""The mark up to which maintenance cycles have seen episodes."""
+
+
+def consolidate_new(database: Database, context: ConsolidationContext) -> TaskConsolidation:
+    """Learn from the episodes that are newer than the last maintenance cycle."""
+    with database.read() as db:
+        mark = consolidation.get_progress(db, PROGRESS)
+        fresh = [row for row in task_memories.episodes(db, limit=_ALL) if row.n > mark]
+    result = TaskConsolidation()
+    for scope in dict.fromkeys(row.scope for row in fresh):
+        new = {row.n for row in fresh if row.scope == scope}
+        result = _sum(result, _consolidate_scope(database, context, scope, new))
+    if fresh:
+        last = max(row.n for row in fresh)
+        database.write(lambda db: consolidation.set_progress(db, PROGRESS, last))
+    return result
+
+
+def find_episode(db: Connection, name: str) -> int | None:
+    """Return the number of an episode, given its id or its session; None if it was deleted."""
+    try:
+        n: int | None = items.resolve(db, name, type="fragment").n
+    except (NotFound, InvalidInput):
+        n = distillations.find_episode(db, sessions.get_session_number(db, name))
+    return None if n is None or fragments.is_deleted(db, n) else n
+
+
 def consolidate_episode(
     database: Database, context: ConsolidationContext, episode_n: int
 ) -> TaskConsolidation:
@@ -97,13 +137,15 @@ def _consolidate_scope(
     with database.read() as db:
         rows = task_memories.episodes(db, scope=scope, limit=MAX_EPISODES)
         stored = _load(db, rows)
+        project = project_rows.all_projects(db).get(scope)
     trusted = [one for one in stored if one.fragment.origin in OWN_ORIGINS]
     units = [unit for one in trusted for unit in lessons.units_of(one)]
     embed = _embedder_of(context.embedder)
-    learned = lessons.learn(units, embed)
+    root = lessons.project_root(units, project.path if project else "")
+    learned = lessons.learn(units, embed, root)
     new_ids = {one.fragment.id for one, row in zip(stored, rows, strict=True) if row.n in new}
     if context.generalize is not None:
-        learned += _ask(context, trusted, units, embed, new_ids)
+        learned += _ask(context, trusted, units, embed, root, new_ids)
     fresh = [lesson for lesson in learned if not new_ids.isdisjoint(lesson.episodes)]
 
     def work(db: Connection) -> TaskConsolidation:
@@ -155,6 +197,7 @@ def _ask(
     stored: Sequence[StoredEpisode],
     units: Sequence[TaskUnit],
     embed: Vectors,
+    root: str,
     new_ids: set[str],
 ) -> list[Lesson]:
     """Ask the chat about clusters with a new episode, within the limit of requests."""
@@ -162,7 +205,6 @@ def _ask(
     specific = [unit for unit in units if lessons.is_specific(unit.goal)]
     if not specific or context.generalize is None:
         return []
-    root = lessons.project_root(units)
     vectors = embed([lessons.comparable_text(unit, root) for unit in specific])
     learned: list[Lesson] = []
     for places in lessons.cluster(vectors):
