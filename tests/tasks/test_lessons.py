@@ -103,7 +103,7 @@ def test_similar_tasks_that_changed_the_same_file_give_a_pattern():
         unit("a", "Add a login page", files=("/w/p/web/login.ts", "/w/p/web/api.ts"), steps=steps),
         unit("b", "Add a logout page", files=("/w/p/web/login.ts", "/w/p/README.md"), steps=steps),
     ]
-    found = lessons.find_pattern(cluster, "/w/p")
+    found = lessons.find_pattern(cluster, ("/w/p",))
     assert found is not None
     assert isinstance(found.payload, Pattern)
     assert found.content == (

@@ -21,6 +21,7 @@ from lore.records import (
     Task,
 )
 from lore.tasks import command_steps
+from lore.tasks.checkouts import relative_path
 from lore.tasks.command_steps import CAUSES, Cause, Purpose
 from lore.text import sentences, words
 
@@ -138,8 +139,24 @@ _FEWEST_WORDS = 3
 def is_specific(goal: str) -> bool:
     """Return whether a goal says enough to be compared: not 'go on', and no command of a client."""
     text = theme(goal)
-    said = [word for word in words.split(text) if word not in words.STOP_WORDS]
-    return len(set(said)) >= _FEWEST_WORDS and not text.startswith("/")
+    said = {words.stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
+    return (
+        len(said - _USUAL_STEMS) >= _FEWEST_WORDS - 1
+        and len(said) >= _FEWEST_WORDS
+        and (not text.startswith("/"))
+    )
+
+
+_USUAL_STEMS = frozenset(
+    words.stem(word)
+    for word in (
+        "review changes branch fix merge conflicts issue issues pr pull request commit push tests"
+        " code files please need check look investigate problem error errors comments plan"
+        " implement update make parent origin main master following report continue work task"
+        " failing fails broken ci build run running want can you address let know see"
+    ).split()
+)
+"""Words of any request: what a task is about are the others."""
 
 
 # Anti-patterns
@@ -240,7 +257,9 @@ def _fixes_of(error: EpisodeError) -> Iterator[_Fix]:
             key = ("setup", command_steps.program_of(last), step)
             yield _Fix(key, f"`{last}`", why, f"Run `{step}` first", is_certain=is_known)
     elif working and _is_replacement(steps, command_steps.split_steps(then), cause):
-        yield _instead(bare, working, cause)._replace(why=why, is_certain=is_whole)
+        fix = _instead(bare, working, cause)
+        is_known = cause != "place" or bool(command_steps.directory_of(working))
+        yield fix._replace(why=why, is_certain=is_whole and is_known)
 
 
 def _instead(bare: str, working: str, cause: Cause) -> _Fix:
@@ -303,7 +322,7 @@ _MOST_FILES = 5
 FEWEST_MEMBERS = 2
 
 
-def find_pattern(cluster: Sequence[TaskUnit], root: str = "") -> Lesson | None:
+def find_pattern(cluster: Sequence[TaskUnit], roots: Sequence[str] = ()) -> Lesson | None:
     """Return the approach that similar tasks have in common; None if they share none.
 
     At least two of them succeeded, with different goals, and changed the same files.
@@ -311,7 +330,7 @@ def find_pattern(cluster: Sequence[TaskUnit], root: str = "") -> Lesson | None:
     worked = _independent([unit for unit in cluster if unit.outcome == "success"])
     if len(worked) < FEWEST_MEMBERS:
         return None
-    counts = Counter(name for unit in worked for name in _files(unit, root))
+    counts = Counter(name for unit in worked for name in _files(unit, roots))
     least = max(FEWEST_MEMBERS, round(len(worked) * 0.4))
     files = [name for name, count in _ranked(counts) if count >= least][:_MOST_FILES]
     if not files:
@@ -348,9 +367,9 @@ def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _files(unit: TaskUnit, root: str) -> list[str]:
+def _files(unit: TaskUnit, roots: Sequence[str]) -> list[str]:
     """Return the files that a task changed, without those that change with everything."""
-    names = dict.fromkeys(short_path(path, root) for path in unit.files)
+    names = dict.fromkeys(relative_path(path, roots) for path in unit.files)
     return [name for name in names if not _EVERYWHERE.search(name)]
 
 
@@ -366,17 +385,19 @@ _TOGETHER, _TOGETHER_SHARE, _MOST_PARTNERS, _LIFT = 3, 0.8, 4, 2.0
 first, and this many times more often than the second changes at all."""
 
 
-def find_cochanges(units: Iterable[TaskUnit], root: str = "") -> list[Lesson]:
+def find_cochanges(units: Iterable[TaskUnit], roots: Sequence[str] = ()) -> list[Lesson]:
     """Return which files changed together in several successful tasks with different goals."""
     worked = _independent(
         unit for unit in units if unit.outcome == "success" and 1 < len(unit.files) <= _MOST_TOUCHED
     )
-    sets = {unit.episode_id + unit.goal: set(_files(unit, root)) for unit in worked}
+    sets = {unit.episode_id + unit.goal: set(_files(unit, roots)) for unit in worked}
     counts = Counter(name for files in sets.values() for name in files)
     lessons: dict[frozenset[str], Lesson] = {}
     for name, count in _ranked(counts):
         if count < _TOGETHER:
             break
+        if _TEST_FILE.search(name):
+            continue  # a test follows what it tests
         having = [unit for unit in worked if name in sets[unit.episode_id + unit.goal]]
         beside = Counter(
             other for unit in having for other in sets[unit.episode_id + unit.goal]
@@ -393,6 +414,7 @@ def find_cochanges(units: Iterable[TaskUnit], root: str = "") -> list[Lesson]:
     return list(lessons.values())[:_MOST_COCHANGES]
 
 
+_TEST_FILE = re.compile(r"(?i)(?:^|/)tests?/|(?:[._-]|/)(?:tests?|spec|e2e)[._/]|(?:^|/)test_")
 _MOST_COCHANGES = 12
 """The files that change most come first: more would be noise in every briefing."""
 
@@ -450,40 +472,6 @@ def _common_checks(units: Sequence[TaskUnit], least: int) -> list[str]:
     return checks
 
 
-def project_root(units: Sequence[TaskUnit], folder: str = "") -> str:
-    """Return the folder of a project, or the deepest directory that most changed files are below.
-
-    Sessions may have worked in another checkout than the one that is known.
-    """
-    if folder and any(_plain(path).startswith(f"{folder}/") for u in units for path in u.files):
-        return folder
-    counts: Counter[str] = Counter()
-    total = 0
-    for unit in units:
-        for path in {_plain(path) for path in unit.files}:
-            if path.startswith("/") or ":" in path[:3]:
-                total += 1
-                counts.update(str(parent) for parent in PurePosixPath(path).parents)
-    roots = [name for name, count in counts.items() if count >= _ROOT_SHARE * total]
-    return max(roots, key=len, default="")
-
-
-_ROOT_SHARE = 0.8
-
-
-def short_path(path: str, root: str = "") -> str:
-    """Return a path below the root of its project, or its last names."""
-    plain = _plain(path)
-    if root and plain.startswith(f"{root}/"):
-        return plain[len(root) + 1 :]
-    is_absolute = plain.startswith(("/", "~")) or ":" in plain[:3]
-    return "/".join(PurePosixPath(plain).parts[-3:]) if is_absolute else plain
-
-
-def _plain(path: str) -> str:
-    return path.replace("\\", "/")
-
-
 def _area(files: Sequence[str]) -> str:
     """Return the directory that most of the files are in."""
     parents = Counter(str(PurePosixPath(name).parent) for name in files)
@@ -498,6 +486,9 @@ _MOST_SKILLS = 4
 _MOST_STEPS = 8
 _SAME_SKILL = 0.5
 """Two sequences that share this part of their own steps are one skill."""
+
+_LEAST_SUPPORT = 0.05
+"""A sequence that a smaller part of the successful tasks has is a coincidence."""
 
 _SUPPORT_SHARE = 0.25
 """A sequence that ends in a commit is preferred if this part of the tasks ended so."""
@@ -523,7 +514,10 @@ def find_skills(units: Iterable[TaskUnit], failures: Sequence[Lesson] = ()) -> l
         for steps in common
         if _is_skill(steps)
     }
-    chosen = _choose_sequences({steps: len(having) for steps, having in support.items()})
+    least = max(FEWEST_MEMBERS, round(_LEAST_SUPPORT * len(listed)))
+    chosen = _choose_sequences({
+        steps: len(having) for steps, having in support.items() if len(having) >= least
+    })
     return [_skill_lesson(steps, support[steps], failures) for steps in chosen[:_MOST_SKILLS]]
 
 
@@ -539,7 +533,7 @@ def _choose_sequences(support: Mapping[tuple[str, ...], int]) -> list[tuple[str,
     )
     for steps in ranked:
         own = _own_steps(steps)
-        if support[steps] < FEWEST_MEMBERS or any(
+        if any(
             len(own & _own_steps(other)) >= _SAME_SKILL * min(len(own), len(_own_steps(other)))
             for other in chosen
         ):
@@ -684,9 +678,9 @@ def cluster(vectors: Sequence[Sequence[float]], least: float = CLUSTER_FROM) -> 
     return groups
 
 
-def comparable_text(unit: TaskUnit, root: str = "") -> str:
+def comparable_text(unit: TaskUnit, roots: Sequence[str] = ()) -> str:
     """Return what a task is compared by: what it is about, and the files that it changed."""
-    names = [PurePosixPath(name).name for name in _files(unit, root)[:_MOST_FILES]]
+    names = [PurePosixPath(name).name for name in _files(unit, roots)[:_MOST_FILES]]
     return f"{theme(unit.goal)}. {', '.join(names)}" if names else theme(unit.goal)
 
 
@@ -712,16 +706,16 @@ def with_evidence(lesson: Lesson, episodes: Iterable[str]) -> Lesson:
 def learn(
     units: Sequence[TaskUnit],
     vectors: Callable[[Sequence[str]], Sequence[Sequence[float]]],
-    root: str = "",
+    roots: Sequence[str] = (),
 ) -> list[Lesson]:
     """Return what the tasks of one project teach; `vectors` embeds texts."""
     failures = find_failures(units)
     specific = [unit for unit in units if is_specific(unit.goal)]
     patterns: list[Lesson] = []
     if len(specific) >= FEWEST_MEMBERS:
-        embedded = vectors([comparable_text(unit, root) for unit in specific])
+        embedded = vectors([comparable_text(unit, roots) for unit in specific])
         for places in cluster(embedded):
-            lesson = find_pattern([specific[place] for place in places], root)
+            lesson = find_pattern([specific[place] for place in places], roots)
             patterns += [lesson] if lesson else []
-    patterns += find_cochanges(specific, root)
+    patterns += find_cochanges(specific, roots)
     return [*merged(patterns), *failures, *find_skills(units, failures)]

@@ -41,6 +41,7 @@ from lore.store.fragments import NewFragment
 from lore.store.graph import EdgeRow
 from lore.store.task_memories import KEY, EpisodeRow
 from lore.tasks import lessons
+from lore.tasks.checkouts import find_roots
 from lore.tasks.lessons import DUPLICATE_FROM, Lesson, TaskUnit
 from lore.text import entities, words
 
@@ -141,11 +142,11 @@ def _consolidate_scope(
     trusted = [one for one in stored if one.fragment.origin in OWN_ORIGINS]
     units = [unit for one in trusted for unit in lessons.units_of(one)]
     embed = _embedder_of(context.embedder)
-    root = lessons.project_root(units, project.path if project else "")
-    learned = lessons.learn(units, embed, root)
+    roots = find_roots([unit.files for unit in units], project.path if project else "")
+    learned = lessons.learn(units, embed, roots)
     new_ids = {one.fragment.id for one, row in zip(stored, rows, strict=True) if row.n in new}
     if context.generalize is not None:
-        learned += _ask(context, trusted, units, embed, root, new_ids)
+        learned += _ask(context, trusted, units, embed, roots, new_ids)
     fresh = [lesson for lesson in learned if not new_ids.isdisjoint(lesson.episodes)]
 
     def work(db: Connection) -> TaskConsolidation:
@@ -197,7 +198,7 @@ def _ask(
     stored: Sequence[StoredEpisode],
     units: Sequence[TaskUnit],
     embed: Vectors,
-    root: str,
+    roots: Sequence[str],
     new_ids: set[str],
 ) -> list[Lesson]:
     """Ask the chat about clusters with a new episode, within the limit of requests."""
@@ -205,7 +206,7 @@ def _ask(
     specific = [unit for unit in units if lessons.is_specific(unit.goal)]
     if not specific or context.generalize is None:
         return []
-    vectors = embed([lessons.comparable_text(unit, root) for unit in specific])
+    vectors = embed([lessons.comparable_text(unit, roots) for unit in specific])
     learned: list[Lesson] = []
     for places in lessons.cluster(vectors):
         ids = list(dict.fromkeys(specific[place].episode_id for place in places))
