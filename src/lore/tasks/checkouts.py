@@ -84,14 +84,18 @@ def _common_end(one: str, other: str) -> str:
 
 
 def _are_together(a: str, b: str, sets: Sequence[set[str]]) -> bool:
-    """Return whether a task changed files in both places, or one lies below the other."""
+    """Return whether a task changed files in both places; a worktree may lie in a checkout."""
     if not a or not b:
         return True
-    return any(
-        any(path.startswith(f"{a}/") for path in files)
-        and any(path.startswith(f"{b}/") for path in files)
-        for files in sets
-    )
+
+    def has_own(files: set[str], place: str, other: str) -> bool:
+        is_outer = other.startswith(f"{place}/")
+        return any(
+            _is_below(path, (place,)) and not (is_outer and _is_below(path, (other,)))
+            for path in files
+        )
+
+    return any(has_own(files, a, b) and has_own(files, b, a) for files in sets)
 
 
 def _is_shallow(root: str, roots: set[str], votes: dict[str, set[str]]) -> bool:
