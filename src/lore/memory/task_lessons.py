@@ -149,16 +149,16 @@ class TaskLessons(MemoryPart):
         from lore.tasks import skill_page
 
         fragment = self._find_skill(name)
-        kept = fragment.metadata.get("page")
+        stored_page = fragment.metadata.get("page")
         page = skill_page.SkillPage.from_payload({
             "name": fragment.summary,
             "steps": [fragment.content],
             **fragment.payload,
         })
-        if isinstance(kept, str):
-            whole = skill_page.parse_skill(kept)
+        if isinstance(stored_page, str):
+            whole = skill_page.parse_skill(stored_page)
             if whole.to_payload() == page.to_payload():
-                return kept
+                return stored_page
         return skill_page.format_skill(page)
 
     def add_skill(self, page: str, *, project: str = "", origin: Origin = "user") -> Fragment:

@@ -34,7 +34,7 @@ def apply_retention(
     """
     now = database.now()
     with database.read() as db:
-        summarized, archived, kept = _plan(db, now)
+        summarized, archived, referenced = _plan(db, now)
     if not dry_run and (summarized or archived):
 
         def work(db: Connection) -> None:
@@ -44,17 +44,17 @@ def apply_retention(
                 reversible_changes.archive(db, n, now=now, recorder=recorder)
 
         database.write(work)
-    return RetentionResult(len(summarized), len(archived), kept)
+    return RetentionResult(len(summarized), len(archived), referenced)
 
 
 def _plan(db: Connection, now: datetime) -> tuple[list[int], list[int], int]:
     """Return the episodes to summarize, those to archive, and how many old ones are referred to."""
     rows = task_memories.episodes(db, limit=_ALL)
     old = [row for row in rows if row.ended_us < clock.to_us(now - WHOLE)]
-    referenced = task_memories.referenced_episodes(db)
+    in_use = task_memories.referenced_episodes(db)
     month = clock.to_us(now - SUMMARIZED)
-    archived = [row.n for row in old if row.ended_us < month and row.n not in referenced]
-    kept = sum(row.ended_us < month and row.n in referenced for row in old)
+    archived = [row.n for row in old if row.ended_us < month and row.n not in in_use]
+    referenced = sum(row.ended_us < month and row.n in in_use for row in old)
     rest = sorted({row.n for row in old} - set(archived))
     by_number = fragments.by_number(db, rest)
     summarized = [
@@ -64,7 +64,7 @@ def _plan(db: Connection, now: datetime) -> tuple[list[int], list[int], int]:
         and one.payload.get(DETAIL) != SUMMARY
         and summarize(one.payload) != one.payload | {DETAIL: SUMMARY}
     ]
-    return summarized, archived, kept
+    return summarized, archived, referenced
 
 
 def _summarize(db: Connection, n: int, now: datetime, recorder: StepRecorder) -> None:
@@ -85,9 +85,9 @@ def summarize(payload: dict[str, Any]) -> dict[str, Any]:
     Failures, changes and commands that did something stay.
     """
     actions = payload.get("actions")
-    kept = [one for one in actions if _is_telling(one)] if isinstance(actions, list) else []
+    telling = [one for one in actions if _is_telling(one)] if isinstance(actions, list) else []
     half = _MOST_ACTIONS // 2
-    shown = kept if len(kept) <= _MOST_ACTIONS else [*kept[:half], *kept[-half:]]
+    shown = telling if len(telling) <= _MOST_ACTIONS else [*telling[:half], *telling[-half:]]
     read = payload.get("files_read")
     return payload | {
         "actions": shown,

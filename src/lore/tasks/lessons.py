@@ -67,14 +67,14 @@ def lesson_of(
 ) -> Lesson:
     """Return a lesson with the text that says what its payload says."""
     if isinstance(payload, Pattern):
-        told = [payload.pattern, payload.correct_approach]
+        parts = [payload.pattern, payload.correct_approach]
         if payload.incorrect_approach:
-            told.append(f"Not: {payload.incorrect_approach}")
-        content = " ".join(_sentence(text) for text in told if text)
+            parts.append(f"Not: {payload.incorrect_approach}")
+        content = " ".join(_sentence(text) for text in parts if text)
     elif isinstance(payload, AntiPattern):
         why = f" ({payload.why.rstrip('.')})" if payload.why else ""
-        told = [f"{payload.what_fails.rstrip('.')} fails{why}", payload.prevention]
-        content = " ".join(_sentence(text) for text in told if text)
+        parts = [f"{payload.what_fails.rstrip('.')} fails{why}", payload.prevention]
+        content = " ".join(_sentence(text) for text in parts if text)
     else:
         steps = "; ".join(f"{place}. {step}" for place, step in enumerate(payload.steps, 1))
         content = _sentence(f"{payload.name}: {steps}")
@@ -139,10 +139,10 @@ _FEWEST_WORDS = 3
 def is_specific(goal: str) -> bool:
     """Return whether a goal says enough to be compared: not 'go on', and no command of a client."""
     text = theme(goal)
-    said = {words.stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
+    own = {words.stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
     return (
-        len(said - _USUAL_STEMS) >= _FEWEST_WORDS - 1
-        and len(said) >= _FEWEST_WORDS
+        len(own - _USUAL_STEMS) >= _FEWEST_WORDS - 1
+        and len(own) >= _FEWEST_WORDS
         and (not text.startswith("/"))
     )
 

@@ -39,10 +39,10 @@ def find_reviewable(db: Connection, *, project_n: int | None, now: datetime) -> 
 def _unused_days(fragment: Fragment, now: datetime) -> int:
     """Return the days since a memory was last used, or stored."""
     last = fragment.created_at
-    told = fragment.payload.get("last_used")
-    if isinstance(told, str):
+    said_at = fragment.payload.get("last_used")
+    if isinstance(said_at, str):
         try:
-            used = datetime.fromisoformat(told)
+            used = datetime.fromisoformat(said_at)
         except ValueError:
             used = last
         last = max(last, used if used.tzinfo else used.replace(tzinfo=last.tzinfo))
