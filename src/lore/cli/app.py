@@ -38,6 +38,7 @@ from lore.cli.fast_path import home_of
 from lore.cli.gateway_commands import gateway, spend
 from lore.cli.invocation import shared_memory
 from lore.cli.output import INTERRUPTED, one_line
+from lore.cli.task_commands import index, task
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 from lore.proxy.pager import is_paged, print_paged
 
@@ -81,7 +82,7 @@ _COMMANDS = (
     knowledge.supersede, knowledge.forget, knowledge.revoke, knowledge.share, capture,
     search.recall, search.ask, search.search, search.sessions, search.standing,
     browse.read, browse.session, browse.explore, browse.roots, browse.traverse, browse.log,
-    browse.diff, browse.timeline, browse.why, browse.episode, browse.episodes,
+    browse.diff, browse.timeline, index, browse.why, browse.episode, browse.episodes,
     digest.distill, digest.consolidate, digest.conflicts, digest.promote, task_knowledge.learnings,
     maintenance.stats, maintenance.backup, maintenance.restore, maintenance.export,
     maintenance.import_file, maintenance.embed, maintenance.doctor, demo,
@@ -107,7 +108,7 @@ for _command in _COMMANDS:
     app.command(_NAMES.get(_command), context_settings=_PASS_ON.get(_command))(_command)
 for _group in (maintenance.model, daemon.jobs, daemon.service, access.key, evaluate):
     app.add_typer(_group)
-for _group in (task_knowledge.tasks, task_knowledge.skills):
+for _group in (task, task_knowledge.tasks, task_knowledge.skills):
     app.add_typer(_group)
 
 

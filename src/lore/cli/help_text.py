@@ -14,8 +14,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Agents": ("setup", "run", "capture", "up", "down", "status", "gateway", "open"),
     "Knowledge": (
         "search", "standing", "session", "roots", "explore", "traverse", "log", "diff",
-        "timeline", "why", "episode", "episodes", "update", "delete", "link", "supersede", "revoke",
-        "share", "conflicts", "promote", "tasks", "learnings", "skills",
+        "timeline", "index", "why", "episode", "episodes", "update", "delete", "link", "supersede",
+        "revoke", "share", "conflicts", "promote", "task", "tasks", "learnings", "skills",
     ),
     "Upkeep": (
         "doctor", "backup", "restore", "export", "import", "embed", "distill", "consolidate",

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lore.http.endpoint import Endpoint, Name, Text
 from lore.memory import Memory
 from lore.proxy.hook_client import NOTIFICATION_EVENTS
+from lore.text.call_text import TASK_LIST_TOOLS
 from lore.tools.tool import Caller
 
 DEDUP_WINDOW_S = 5.0
@@ -185,6 +186,10 @@ def _start_session(memory: Memory, hook: HookInput, caller: Caller) -> str:
         condensed=condensed,
         within_s=caller.within_s,
     ).text
+    index = memory.tasks.for_session_start(
+        session=hook.session, project=_project_folder(hook, caller), within_s=caller.within_s
+    )
+    text = "\n".join(filter(None, (text, index)))
     return _with_invitation(memory, hook, text, condensed=condensed) if condensed else text
 
 
@@ -205,6 +210,19 @@ def _submit_prompt(memory: Memory, hook: HookInput, caller: Caller) -> str:
 
 
 def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
+    folder = _project_folder(hook, caller)
+    if hook.tool_name in TASK_LIST_TOOLS:
+        if memory.sessions.is_excluded(_agent(hook), folder):
+            return ""
+        return memory.tasks.follow_task_list(
+            hook.tool_name,
+            hook.tool_input,
+            hook.tool_response,
+            session=hook.session,
+            project=folder,
+            agent=_agent(hook),
+            within_s=caller.within_s,
+        )
     return memory.prompts.for_error(
         hook.tool_name,
         _as_text(hook.tool_input),
@@ -238,6 +256,8 @@ def _handle(memory: Memory, hook: HookInput, caller: Caller) -> str:
         "SessionEnd": prompts.end_session,
     }
     importers[hook.event](hook.session, _transcript(path))
+    if hook.event == "SessionEnd":
+        memory.tasks.check_economics("session_end", session=hook.session)
     return ""
 
 

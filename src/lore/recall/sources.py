@@ -7,9 +7,10 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +130,8 @@ class Sources:
         self._lock = threading.RLock()
         self._missing = ""
         self._retry_at_s = 0.0
+        self.derived: dict[Hashable, Any] = {}
+        """What other parts derive from texts and cache until the memory changes."""
         self.texts = Texts(OWN_CHARS)
         self.beginnings = Texts(BESIDE_CHARS)
 
@@ -234,6 +237,7 @@ class Sources:
         """Clear the caches: their texts may have been forgotten, here or by another process."""
         self.texts.clear()
         self.beginnings.clear()
+        self.derived.clear()
         with self._lock:
             self._queries.clear()
             self._uses.clear()
@@ -274,6 +278,7 @@ class Sources:
 
     def release_memory(self) -> None:
         """Empty the caches of texts and unmap the pages of the vector index, if they are idle."""
+        self.derived.clear()
         self.texts.release()
         self.beginnings.release()
         with self._lock:

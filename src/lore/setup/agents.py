@@ -256,10 +256,17 @@ def _without_hooks(text: str, command: Command) -> str:
     return text
 
 
+_MATCHERS = {
+    "PostToolUse": "Bash|TodoWrite|TaskCreate|TaskUpdate",
+    "PostToolUseFailure": "Bash",
+}
+"""The tools after which Claude Code calls a hook: commands, and its list of tasks."""
+
+
 def _hook(event: str, command: Command) -> dict[str, Any]:
     words = shlex.join((*command, "hook", event))
     hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
-    return {"matcher": "Bash", **hook} if event.startswith("PostToolUse") else hook
+    return {"matcher": _MATCHERS[event], **hook} if event in _MATCHERS else hook
 
 
 def _former_hooks(text: str, former: str) -> str:

@@ -280,6 +280,32 @@ def filter_visible(
     return visible if criteria.subtree is None else visible & criteria.subtree
 
 
+def visible_tokens(db: Connection, project_n: int | None) -> int:
+    """Return the tokens of all visible fragments of a project."""
+    return int(
+        db.value(
+            "SELECT coalesce(sum(i.tokens), 0) FROM fragments f JOIN items i ON i.n = f.n"
+            f" WHERE {VISIBLE_FRAGMENT} AND {items.applies_sql('i')}",
+            project_n=project_n,
+        )
+    )
+
+
+def kinds_of(
+    db: Connection, ns: Sequence[int], *, without: Sequence[int] = ()
+) -> dict[int, FragmentKind]:
+    """Return the kinds of fragments, leaving out those of the sessions `without`."""
+    return dict(
+        db.rows(
+            "SELECT f.n, f.kind FROM fragments f JOIN items i ON i.n = f.n"
+            f" WHERE {among('f.n', 'ns')}"
+            f" AND (i.session_n IS NULL OR NOT {among('i.session_n', 'without')}) ORDER BY f.n",
+            ns=int_array(ns),
+            without=int_array(without),
+        )
+    )
+
+
 def _days_since(column: str) -> str:
     """Return the SQL expression for the days since a time, at least 0."""
     return f"((CASE WHEN :now > {column} THEN :now - {column} ELSE 0 END) / 8.64e10)"
