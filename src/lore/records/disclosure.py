@@ -10,7 +10,7 @@ from lore.lazy_dataclass import dataclass
 from lore.records.kinds import Outcome
 from lore.records.task_records import TaskMemory, TaskRecord
 
-Layer = Literal["index", "timeline", "details"]
+DisclosureLayer = Literal["index", "timeline", "details"]
 Checkpoint = Literal["task_complete", "session_end", "triggered"]
 """When token counts are checked: after a task, at the end of a session, or after many loads."""
 
@@ -94,7 +94,7 @@ class TopicDetails:
 class LoadedContext:
     """What was loaded for a question: as deep a layer as it took, and what each layer cost."""
 
-    layer: Layer | Literal["none"]
+    layer: DisclosureLayer | Literal["none"]
     topics: tuple[IndexTopic, ...] = ()
     timeline: MemoryTimeline = field(default_factory=MemoryTimeline)
     details: tuple[TopicDetails, ...] = ()
