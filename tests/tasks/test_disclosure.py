@@ -11,7 +11,7 @@ from lore.store import project_rows, task_rows
 from lore.store.task_rows import CorrectionRow
 from lore.tasks import corrections, disclosure
 from lore.tasks.corrections import change_layout, is_bypassed, layout_to_json, parse_layout
-from lore.tasks.economics import Finding
+from lore.tasks.token_economics import Finding
 from lore.tasks.topics import Layout, ten_words
 from tests.fakes import NOON, FixedClock
 

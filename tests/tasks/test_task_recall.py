@@ -8,7 +8,7 @@ from lore.embed import open_embedder
 from lore.memory import Memory
 from lore.settings import load
 from lore.store import project_rows
-from lore.tasks.briefing import BUDGET_TOKENS
+from lore.tasks.task_brief import BUDGET_TOKENS
 from lore.tasks.task_recall import TaskQuery, recall_for_task, shorten_urls
 from tests.fakes import NOON, FixedClock
 

@@ -221,17 +221,17 @@ def show_task(
 ) -> None:
     """Show a task: its goal, how it ended, and what became of the memories that it was given."""
     with open_memory(context) as memory:
-        record, given = memory.tasks.show(name)
+        record, memories = memory.tasks.show(name)
         if json:
-            print_json({"task": record, "memories": given})
+            print_json({"task": record, "memories": memories})
             return
-        short = memory.search.short_ids([one.item_id for one in given]) if given else {}
+        short = memory.search.short_ids([one.item_id for one in memories]) if memories else {}
         titles = {reading.id: reading.title for reading in _readings(memory, short)}
     print(f"{bold(record.id)}  {record.type}  {record.state}  {record.outcome}")
     print(clean(record.goal))
     if record.reason:
         print(dim(clean(record.reason)))
-    for one in given:
+    for one in memories:
         state = {None: "given", True: f"used ({one.sign})", False: "not used"}[one.used]
         helped = {None: "", True: ", helped", False: ", did not help"}[one.helped]
         title = one_line(titles.get(one.item_id, ""), 70)
@@ -289,7 +289,7 @@ def show_economics(
         notice("Memory is given only when asked in this project: it saved too little.")
     for one in report.actions:
         after = "" if one.after is None else f" → {one.after:g}"
-        verdict = "kept" if one.kept else "taken back"
+        verdict = "kept" if one.is_kept else "taken back"
         print(f"{one.at:%Y-%m-%d}  {one.action}: {one.metric} {one.before:g}{after}  {verdict}")
 
 
@@ -308,17 +308,19 @@ def index(
             details = memory.tasks.details(read, project=place)
             print_result(details, clean(memory.tasks.describe(details)), json=json)
             return
-        found = memory.tasks.index(query=query, project=place, whole=every)
-        short = memory.search.short_ids([one.id for one in found.topics]) if found.topics else {}
+        listing = memory.tasks.index(query=query, project=place, whole=every)
+        short = (
+            memory.search.short_ids([one.id for one in listing.topics]) if listing.topics else {}
+        )
     if json:
-        print_json(found)
+        print_json(listing)
         return
-    if not found.topics:
+    if not listing.topics:
         print("Nothing is known here yet.")
         return
-    print_columns(_topic_row(one, short) for one in found.topics)
-    totals = f"{counted(found.total_topics, 'topic')}, {found.total_memories} memories"
-    print(dim(f"\n{totals}, {found.total_tokens} tokens; 'lore index --read ID' reads a topic"))
+    print_columns(_topic_row(one, short) for one in listing.topics)
+    totals = f"{counted(listing.total_topics, 'topic')}, {listing.total_memories} memories"
+    print(dim(f"\n{totals}, {listing.total_tokens} tokens; 'lore index --read ID' reads a topic"))
 
 
 def _topic_row(topic: IndexTopic, short: dict[str, str]) -> tuple[str, ...]:

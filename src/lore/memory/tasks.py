@@ -182,11 +182,11 @@ class Tasks(TaskLessons):
             if not project and not session and item.project_n is not None:
                 project = project_rows.all_projects(db)[item.project_n].id
         view, short = self._view(session, project)
-        found = next((t for t in view.topics if id_ in {one.id for one in t.members}), None)
-        if found is None:
+        match = next((t for t in view.topics if id_ in {one.id for one in t.members}), None)
+        if match is None:
             msg = f"'{topic[:60]}' belongs to no topic here."
             raise NotFound(msg, hint="index() lists topics with their ids.")
-        details = disclosure.read_topic(found, short)
+        details = disclosure.read_topic(match, short)
         counts = {"layer3_loads": 1, "layer3_tokens": details.tokens}
         self._count(session, project, counts, view=view)
         self.check_economics("triggered", session=session)
@@ -225,13 +225,13 @@ class Tasks(TaskLessons):
         record: TaskBriefing | MemoryIndex | MemoryTimeline | TopicDetails | LoadedContext,
     ) -> str:
         """Return a briefing or a layer as text for a prompt, with short ids."""
-        from lore.tasks import briefing, disclosure
+        from lore.tasks import disclosure, task_brief
 
         ids = disclosure.ids_in(record)
         with self._database.read() as db:
             short = items.short_ids(db, ids) if ids else {}
         if isinstance(record, TaskBriefing):
-            return briefing.format_briefing(record, short)
+            return task_brief.format_briefing(record, short)
         return disclosure.format_layer(record, short)
 
     def for_session_start(
@@ -260,7 +260,7 @@ class Tasks(TaskLessons):
     def follow_task_list(
         self,
         tool: str,
-        given: object,
+        arguments: object,
         response: object = None,
         *,
         session: str,
@@ -278,7 +278,7 @@ class Tasks(TaskLessons):
         if self._is_quiet(session):
             return ""
         began, texts = time.perf_counter(), []
-        for change in task_list.parse_task_list(tool, given, response):
+        for change in task_list.parse_task_list(tool, arguments, response):
             known = self._named_task(change.name, session, project)
             if change.state == "done" and known:
                 reason = "ticked off in the agent's task list"
@@ -308,8 +308,8 @@ class Tasks(TaskLessons):
     def _named_task(self, name: str, session: str, project: str) -> str:
         with self._database.read() as db:
             place, _ = self._place(db, session, project)
-            found = task_rows.find_named_task(db, self._redactor.redact(name), place)
-        return found[1].id if found else ""
+            match = task_rows.find_named_task(db, self._redactor.redact(name), place)
+        return match[1].id if match else ""
 
     def economics(self, *, session: str = "", project: str = "") -> EconomicsReport:
         """Return what memory cost and saved, of one session or of all sessions of a project."""
@@ -377,8 +377,8 @@ class Tasks(TaskLessons):
             place, _ = self._place(db, session, project)
             if place == TaskPlace():
                 return ""
-            found = task_rows.find_open_task(db, place)
-        return found[1].id if found else ""
+            match = task_rows.find_open_task(db, place)
+        return match[1].id if match else ""
 
     def _count(
         self,

@@ -135,10 +135,10 @@ def tasks_of_session(db: Connection, session_n: int) -> list[tuple[int, TaskReco
 
 
 def add_memories(
-    db: Connection, task_n: int, given: Iterable[tuple[str, str, int]], *, now: datetime
+    db: Connection, task_n: int, memories: Iterable[tuple[str, str, int]], *, now: datetime
 ) -> None:
     """Store what a task was given: ids, as what, and their tokens."""
-    listed = list(given)
+    listed = list(memories)
     ns = items.numbers_of(db, [id_ for id_, _, _ in listed])
     for id_, given_as, size in listed:
         if id_ in ns:

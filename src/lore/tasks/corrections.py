@@ -11,7 +11,7 @@ from lore.recall.sources import Sources
 from lore.records import LoadedContext
 from lore.tasks import disclosure
 from lore.tasks.disclosure import MemoryView
-from lore.tasks.economics import (
+from lore.tasks.token_economics import (
     CorrectiveAction,
     Finding,
     TokenCounts,

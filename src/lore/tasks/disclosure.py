@@ -27,7 +27,7 @@ from lore.records import (
     TopicMemory,
 )
 from lore.store.database import Connection
-from lore.tasks.briefing import entries_of
+from lore.tasks.task_brief import entries_of
 from lore.tasks.task_recall import (
     LEAST_SIMILARITY,
     content_words,
@@ -193,14 +193,14 @@ def score_topics(sources: Sources, view: MemoryView, query: str) -> list[tuple[T
     """
     question = parse(shorten_urls(query), view.now)
     vector = sources.embed_query(question.text)
-    said = {one.id: searched_words(one) for topic in view.topics for one in topic.members}
+    word_sets = {one.id: searched_words(one) for topic in view.topics for one in topic.members}
     cosines: dict[str, float] = {}
     for topic in view.topics:
         near = topic.rows @ vector if vector.any() else np.zeros(len(topic.members))
         cosines |= {one.id: float(value) for one, value in zip(topic.members, near, strict=True)}
-    by_memory = measure_similarity(question, said, cosines)
+    by_memory = measure_similarity(question, word_sets, cosines)
     whole = {
-        place: frozenset().union(*(said[one.id] for one in topic.members))
+        place: frozenset().union(*(word_sets[one.id] for one in topic.members))
         for place, topic in enumerate(view.topics)
     }
     nearest = {
@@ -221,13 +221,13 @@ def nearest_memories(sources: Sources, view: MemoryView, query: str) -> list[tup
     question = parse(shorten_urls(query), view.now)
     vector = sources.embed_query(question.text)
     loose = [topic for topic in view.topics if not topic.is_composite]
-    said = {one.id: searched_words(one) for topic in loose for one in topic.members}
+    word_sets = {one.id: searched_words(one) for topic in loose for one in topic.members}
     cosines = {
         one.id: float(row @ vector) if vector.any() else 0.0
         for topic in loose
         for one, row in zip(topic.members, topic.rows, strict=True)
     }
-    similar = measure_similarity(question, said, cosines)
+    similar = measure_similarity(question, word_sets, cosines)
     sizes = {one.id: tokens.count(one.content) for topic in loose for one in topic.members}
     near = sorted((id_ for id_ in similar if similar[id_] >= LEAST_SIMILARITY),
                   key=lambda id_: similar[id_], reverse=True)  # fmt: skip
@@ -339,9 +339,9 @@ _TRAILING = compile_lazy(r"(?i)[\s,;:–—-]*\b(?:because|since|so that|as|due 
 
 
 def _weight(fragment: Fragment) -> float:
-    said = 0.4 if fragment.origin == "user" else 0.0
+    by_person = 0.4 if fragment.origin == "user" else 0.0
     reasoned = 0.2 if fragment.payload.get("rationale") else 0.0
-    return fragment.relevance + said + reasoned + (0.1 if fragment.kind == "decision" else 0.0)
+    return fragment.relevance + by_person + reasoned + (0.1 if fragment.kind == "decision" else 0.0)
 
 
 def _blocked_by(fragment: Fragment) -> Iterator[str]:
@@ -368,13 +368,13 @@ def _open_tasks(episodes: Iterable[Fragment]) -> Iterator[str]:
 
 def read_topic(topic: Topic, short: Mapping[str, str] | None = None) -> TopicDetails:
     """Return layer 3: the memories of a topic in full, without repetitions, the newest last."""
-    said: list[frozenset[str]] = []
+    word_sets: list[frozenset[str]] = []
     memories: list[Fragment] = []
     for one in topic.members:
         mine = content_words(one.content)
-        if any(is_alike(mine, other) for other in said):
+        if any(is_alike(mine, other) for other in word_sets):
             continue
-        said.append(mine)
+        word_sets.append(mine)
         memories.append(one)
     memories.sort(key=lambda one: one.created_at)
     details = TopicDetails(
@@ -388,8 +388,8 @@ def format_details(details: TopicDetails, short: Mapping[str, str] | None = None
     lines = []
     for one in details.memories:
         name = short[one.id] if short and one.id in short else one.id[:_SHORT_ID]
-        said = strip_hidden(one.text).splitlines()
-        quoted = "\n".join(f"{QUOTE_PREFIX}{line}" for line in said if line.strip())
+        lines_of_one = strip_hidden(one.text).splitlines()
+        quoted = "\n".join(f"{QUOTE_PREFIX}{line}" for line in lines_of_one if line.strip())
         lines.append(f"[{name}] {one.kind}\n{quoted}")
     return "\n".join(lines)
 
@@ -467,8 +467,8 @@ def load(
     if _answers(scanned, parse(shorten_urls(query), view.now)):
         return loaded
     details = tuple(read_topic(topic, short) for topic in nearest)
-    return replace(
-        loaded, layer="details", details=details,
+    return replace(  # the entries that did not answer are part of the details
+        loaded, layer="details", timeline=MemoryTimeline(), timeline_tokens=0, details=details,
         details_tokens=sum(one.tokens for one in details),
     )  # fmt: skip
 
@@ -498,6 +498,6 @@ def _without_parts(topics: Iterable[Topic]) -> list[Topic]:
 
 def _answers(timeline: MemoryTimeline, question: Question) -> bool:
     """Return whether the entries of a timeline have nearly all rare words of a question."""
-    said = content_words(format_timeline(timeline))
+    shown = content_words(format_timeline(timeline))
     terms = content_words(" ".join(question.terms))
-    return len(terms) >= _FEWEST_TERMS and len(terms & said) >= _ANSWERED * len(terms)
+    return len(terms) >= _FEWEST_TERMS and len(terms & shown) >= _ANSWERED * len(terms)

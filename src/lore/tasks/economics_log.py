@@ -12,7 +12,7 @@ from lore.store.database import Connection, Database
 from lore.store.task_rows import CorrectionRow, TaskPlace
 from lore.tasks import corrections, disclosure
 from lore.tasks.disclosure import MemoryView
-from lore.tasks.economics import Finding, TokenCounts, check_thresholds, sum_counts
+from lore.tasks.token_economics import Finding, TokenCounts, check_thresholds, sum_counts
 from lore.tasks.topics import Layout
 
 _REPLAYED = 20

@@ -21,9 +21,9 @@ class TaskChange(NamedTuple):
     goal: str = ""
 
 
-def parse_task_list(tool: str, given: object, response: object) -> list[TaskChange]:
+def parse_task_list(tool: str, arguments: object, response: object) -> list[TaskChange]:
     """Return the tasks that a call of a tool begins or finishes."""
-    fields = given if isinstance(given, Mapping) else input_fields(str(given or ""))
+    fields = arguments if isinstance(arguments, Mapping) else input_fields(str(arguments or ""))
     if tool == "TaskCreate":
         return list(_created(fields, response))
     if tool == "TaskUpdate":

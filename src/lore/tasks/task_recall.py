@@ -147,8 +147,8 @@ def rank_collections(
     question = parse(shorten_urls(query.goal), query.now)
     cosines = _find_candidates(sources, db, question, query)
     loaded = fragments.by_number(db, sorted(cosines))
-    said = {n: searched_words(one) for n, one in loaded.items()}
-    similar = measure_similarity(question, said, cosines)
+    word_sets = {n: searched_words(one) for n, one in loaded.items()}
+    similar = measure_similarity(question, word_sets, cosines)
     replaced = replacements.successors(db, sorted(loaded))
     ranked: dict[Collection, list[TaskHit]] = {name: [] for name in COLLECTIONS}
     for n, fragment in loaded.items():
@@ -184,12 +184,12 @@ def is_given_unasked(fragment: Fragment) -> bool:
 def drop_repeated(hits: Sequence[TaskHit]) -> list[TaskHit]:
     """Return the hits without those that repeat a better one."""
     distinct: list[TaskHit] = []
-    said: list[frozenset[str]] = []
+    word_sets: list[frozenset[str]] = []
     for hit in hits:
         mine = content_words(hit.fragment.content)
-        if not any(is_alike(mine, other) for other in said):
+        if not any(is_alike(mine, other) for other in word_sets):
             distinct.append(hit)
-            said.append(mine)
+            word_sets.append(mine)
     return distinct
 
 
@@ -238,8 +238,8 @@ def _find_candidates(
             )
         }  # fmt: skip
         where = VectorFilter(types=(items.type_number("fragment"),), ns=ns)
-        near, found = sources.nearest(vector, _POOL, where=where)
-        cosines |= dict(zip(near.tolist(), found.tolist(), strict=True))
+        near, scores = sources.nearest(vector, _POOL, where=where)
+        cosines |= dict(zip(near.tolist(), scores.tolist(), strict=True))
     rest = np.array(sorted(by_keyword - {*cosines}), np.int64)
     measured = sources.load_vectors(rest) @ vector if len(rest) and vector.any() else rest * 0.0
     return cosines | dict(zip(rest.tolist(), measured.tolist(), strict=True))
@@ -249,7 +249,7 @@ K = TypeVar("K")
 
 
 def measure_similarity(
-    question: Question, said: Mapping[K, frozenset[str]], cosines: Mapping[K, float]
+    question: Question, word_sets: Mapping[K, frozenset[str]], cosines: Mapping[K, float]
 ) -> dict[K, float]:
     """Return how similar texts are to a goal: the mean of their words and their meaning.
 
@@ -257,12 +257,13 @@ def measure_similarity(
     goal of a hundred words has some that name what it is about.
     """
     terms = {words.stem(term) for term in question.terms}
-    uses = Counter(term for mine in said.values() for term in mine & terms)
-    rarity = {term: log((len(said) + _OTHER_TEXTS) / (max(1, uses[term]) + 0.5)) for term in terms}
+    uses = Counter(term for mine in word_sets.values() for term in mine & terms)
+    texts = len(word_sets) + _OTHER_TEXTS
+    rarity = {term: log(texts / (max(1, uses[term]) + 0.5)) for term in terms}
     whole = sum(sorted(rarity.values(), reverse=True)[:_TELLING_WORDS]) or 1.0
     has_vectors = any(cosines.values())
     similarity: dict[K, float] = {}
-    for key, mine in said.items():
+    for key, mine in word_sets.items():
         covered = min(1.0, max(0.0, sum(rarity[term] for term in mine & terms) / whole))
         cosine = min(1.0, max(0.0, cosines[key]))
         similarity[key] = (covered + cosine) / 2 if has_vectors else covered

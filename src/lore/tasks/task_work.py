@@ -33,8 +33,8 @@ from lore.redaction.redactor import Redactor
 from lore.store import dialogue_state, fragments, items, messages, sessions, task_rows
 from lore.store.database import Connection, Database
 from lore.store.task_rows import TaskPlace
-from lore.tasks import briefing as briefings
-from lore.tasks import usage
+from lore.tasks import memory_usage as usage
+from lore.tasks import task_brief as briefings
 from lore.tasks.task_recall import TaskQuery
 from lore.tasks.task_type import Weights, detect_task_type, parse_task_type
 from lore.text import episodes as episode_text
@@ -176,8 +176,8 @@ def _store_start(
         project_n = projects.ensure_project(db, start.project, location, now=log.at)
         place = place._replace(project_n=project_n)
     n = known[0] if known else task_rows.add_task(db, task, place)
-    given = [(one.id, one.kind, one.tokens) for one in briefings.entries_of(briefing)]
-    task_rows.add_memories(db, n, given, now=log.at)
+    entries = [(one.id, one.kind, one.tokens) for one in briefings.entries_of(briefing)]
+    task_rows.add_memories(db, n, entries, now=log.at)
     ns = items.numbers_of(db, log.chosen)
     fragments.mark_used(db, [*ns.values()], now=log.at)
     if start.unasked and start.session:
@@ -208,9 +208,9 @@ def finish_task(database: Database, redactor: Redactor, end: TaskEnd) -> EndedTa
         session = end.session or task.session_id
         place, _ = find_place(db, redactor.redact(session), redactor.redact(end.project))
         followed = _messages_since(db, place.session_n, task.started_at)
-        given = task_rows.memories_of(db, n)
+        entries = task_rows.memories_of(db, n)
         loaded = fragments.by_number(
-            db, [*items.numbers_of(db, [one.item_id for one in given]).values()]
+            db, [*items.numbers_of(db, [one.item_id for one in entries]).values()]
         )
     derived = episode_text.derive_episode(followed, agent=task.agent) if followed else None
     outcome, reason = judge_outcome(end, derived)
@@ -221,7 +221,7 @@ def finish_task(database: Database, redactor: Redactor, end: TaskEnd) -> EndedTa
         end.used,
     )
     by_id = {fragment.id: fragment for fragment in loaded.values()}
-    memories = tuple(_judge_memory(one, by_id, seen, outcome, helped=end.helped) for one in given)
+    memories = tuple(_judge_memory(one, by_id, seen, outcome, helped=end.helped) for one in entries)
     draft = _episode_draft(task, episode, derived, end)
     work = fragment_edits.prepare_store(database, draft, redactor)
 
@@ -246,11 +246,11 @@ def _find_task(db: Connection, end: TaskEnd) -> tuple[int, TaskRecord]:
     if end.task:
         return task_rows.get_task(db, end.task)
     place, _ = find_place(db, end.session, end.project)
-    found = task_rows.find_open_task(db, place)
-    if found is None:
+    open_task = task_rows.find_open_task(db, place)
+    if open_task is None:
         msg = "No task is open here."
         raise NotFound(msg, hint="Start one with a goal first, or name the task.")
-    return found
+    return open_task
 
 
 def _messages_since(db: Connection, session_n: int | None, since: datetime) -> list[Message]:

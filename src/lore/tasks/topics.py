@@ -228,13 +228,13 @@ def ten_words(text: str) -> str:
     """Return the first words of a text, without headings, marks and what is in parentheses."""
     line = _ASIDE.sub("", _MARKS.sub(" ", sentences.one_line(shorten_urls(text), 400)))
     line = _OPENING.sub("", _LEAD.sub("", line.strip()))
-    said = line.split()
+    line_words = line.split()
     end = next(
-        (n for n, word in enumerate(said[:TITLE_WORDS], 1) if n > 3 and word[-1] in ".;?!"),
+        (n for n, word in enumerate(line_words[:TITLE_WORDS], 1) if n > 3 and word[-1] in ".;?!"),
         TITLE_WORDS,
     )
-    cut = " ".join(said[:end]).rstrip(" ,;:.")
-    return cut + "…" if len(said) > end == TITLE_WORDS else cut
+    cut = " ".join(line_words[:end]).rstrip(" ,;:.")
+    return cut + "…" if len(line_words) > end == TITLE_WORDS else cut
 
 
 _ASIDE = compile_lazy(r"\s*\([^)]*\)?")
@@ -260,8 +260,8 @@ def _told(fragment: Fragment) -> str:
 
 def _naming_score(fragment: Fragment, rarity: Mapping[str, float]) -> float:
     line = ten_words(_told(fragment)).lower()
-    said = [word for word in words.split(line) if word not in words.STOP_WORDS]
-    if len(said) < _FEWEST_WORDS:
+    line_words = [word for word in words.split(line) if word not in words.STOP_WORDS]
+    if len(line_words) < _FEWEST_WORDS:
         return -1.0
     named = sum(value for name, value in rarity.items() if name.lower() in line)
     return named * (_OF_A_PERSON if fragment.kind == "episode" else 1.0)

@@ -163,11 +163,11 @@ class IndexResult(Result):
 
 def index(memory: Memory, arguments: IndexArguments, caller: Caller) -> Outcome:
     """Return the topics of the caller's project."""
-    found = memory.tasks.index(
+    record = memory.tasks.index(
         query=arguments.query, session=find_session(memory, caller), project=caller.project
     )
-    text = memory.tasks.describe(found) or "Nothing is known here yet."
-    return Outcome(tool_output.wrap_lines([text]), IndexResult.model_validate(found))
+    text = memory.tasks.describe(record) or "Nothing is known here yet."
+    return Outcome(tool_output.wrap_lines([text]), IndexResult.model_validate(record))
 
 
 class TopicArguments(Arguments):
@@ -194,11 +194,11 @@ class TopicResult(Result):
 
 def details(memory: Memory, arguments: TopicArguments, caller: Caller) -> Outcome:
     """Return the memories of one topic."""
-    found = memory.tasks.details(
+    record = memory.tasks.details(
         arguments.topic, session=find_session(memory, caller), project=caller.project
     )
-    result = TopicResult.model_validate(found)
-    text = memory.tasks.describe(found)
+    result = TopicResult.model_validate(record)
+    text = memory.tasks.describe(record)
     return Outcome(tool_output.wrap_lines([tool_output.QUOTED, text]), result)
 
 
@@ -221,22 +221,22 @@ class LoadResult(Result):
 
 def load(memory: Memory, arguments: LoadArguments, caller: Caller) -> Outcome:
     """Return what a question needs: topics, then the timeline, then details."""
-    found = memory.tasks.load(
+    record = memory.tasks.load(
         arguments.query, session=find_session(memory, caller), project=caller.project
     )
     result = LoadResult(
-        layer=found.layer,
-        topics=tuple(map(TopicEntry.model_validate, found.topics)),
+        layer=record.layer,
+        topics=tuple(map(TopicEntry.model_validate, record.topics)),
         memories=tuple(
-            TopicMemory.model_validate(memory) for one in found.details for memory in one.memories
+            TopicMemory.model_validate(memory) for one in record.details for memory in one.memories
         ),
-        index_tokens=found.index_tokens,
-        timeline_tokens=found.timeline_tokens,
-        details_tokens=found.details_tokens,
+        index_tokens=record.index_tokens,
+        timeline_tokens=record.timeline_tokens,
+        details_tokens=record.details_tokens,
     )
-    if found.layer == "none":
+    if record.layer == "none":
         return Outcome("No topic is near this. recall() searches every message.", result)
-    text = memory.tasks.describe(found)
+    text = memory.tasks.describe(record)
     return Outcome(tool_output.wrap_lines([tool_output.QUOTED, text]), result)
 
 
@@ -257,7 +257,7 @@ class ActionResult(Result):
     metric: str
     before: float
     after: float | None
-    kept: bool
+    is_kept: bool
 
 
 class EconomicsResult(Result):

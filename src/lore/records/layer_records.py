@@ -122,7 +122,7 @@ class CarriedOutAction:
     metric: str
     before: float
     after: float | None
-    kept: bool
+    is_kept: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Token counts of the layers, their thresholds, and when these are checked."""
 
-from lore.tasks.economics import (
+from lore.tasks.token_economics import (
     THRESHOLDS,
     TokenCounts,
     check_thresholds,

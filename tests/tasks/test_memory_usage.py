@@ -7,7 +7,7 @@ import pytest
 
 from lore.memory import Memory
 from lore.records import Fragment, Message, Part
-from lore.tasks.usage import WhatFollowed, find_sign, follow_messages, follow_report
+from lore.tasks.memory_usage import WhatFollowed, find_sign, follow_messages, follow_report
 from tests.fakes import NOON, FakeEmbedder
 
 ID = "01a1eaa7-854a-72ba-b49b-e2e8451fbfb6"
