@@ -30,9 +30,12 @@ from tests.house.source import modules
 CANONICAL = [
     "recall", "search", "read", "explore", "traverse", "list_roots", "timeline", "store",
     "update", "delete", "link", "supersede", "before_task", "after_task", "load", "index",
-    "details", "token_economics",
+    "details", "token_economics", "handoff_write", "handoff_read", "checkpoint",
 ]  # fmt: skip
-FULL_ONLY = {"link", "supersede", "load", "index", "details", "token_economics"}
+FULL_ONLY = {
+    "link", "supersede", "load", "index", "details", "token_economics", "handoff_write",
+    "handoff_read", "checkpoint",
+}  # fmt: skip
 
 
 def test_tools_come_in_a_fixed_order():
@@ -71,6 +74,7 @@ def test_only_what_changes_nothing_calls_itself_read_only():
     changing = [tool.name for tool in TOOLS if not tool.reads_only]
     assert changing == [
         "store", "update", "delete", "link", "supersede", "before_task", "after_task",
+        "handoff_write", "handoff_read", "checkpoint",
     ]  # fmt: skip
     assert [t.name for t in TOOLS if t.destructive] == ["update", "delete", "supersede"]
 
@@ -158,7 +162,12 @@ def test_the_data_of_a_tool_is_of_the_form_it_announces(demo: Memory, tool):
         "index": {"query": "deploy"},
         "details": {"topic": hits[0].id},
         "token_economics": {},
+        "handoff_write": {"what_was_done": "Printed the tide table.", "next_steps": ["Bind it"]},
+        "handoff_read": {},
+        "checkpoint": {"agent": "printer"},
     }
+    if tool.name == "handoff_read":
+        call_tool(demo, "handoff_write", examples["handoff_write"], Caller())
     if tool.name == "after_task":
         demo.tasks.start("Fix the failing deploy")
     outcome = call_tool(demo, tool.name, examples[tool.name], Caller(origin="user"))

@@ -25,6 +25,7 @@ from lore.cli import agent_commands as agent
 from lore.cli import browse_commands as browse
 from lore.cli import daemon_commands as daemon
 from lore.cli import digest_commands as digest
+from lore.cli import handoff_commands as work
 from lore.cli import help_text, setup_commands
 from lore.cli import knowledge_commands as knowledge
 from lore.cli import maintenance_commands as maintenance
@@ -89,6 +90,7 @@ _COMMANDS = (
     daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser,
     agent.mcp, agent.hook, agent.tool, gateway, spend,
     setup_commands.setup, setup_commands.run, config, agent.statusline,
+    work.continuity,
 )  # fmt: skip
 """Every command; `help_text.GROUPS` has their order."""
 
@@ -108,7 +110,7 @@ for _command in _COMMANDS:
     app.command(_NAMES.get(_command), context_settings=_PASS_ON.get(_command))(_command)
 for _group in (maintenance.model, daemon.jobs, daemon.service, access.key, evaluate):
     app.add_typer(_group)
-for _group in (task, task_knowledge.tasks, task_knowledge.skills):
+for _group in (task, task_knowledge.tasks, task_knowledge.skills, work.handoff):
     app.add_typer(_group)
 
 

@@ -16,6 +16,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "search", "standing", "session", "roots", "explore", "traverse", "log", "diff",
         "timeline", "index", "why", "episode", "episodes", "update", "delete", "link", "supersede",
         "revoke", "share", "conflicts", "promote", "task", "tasks", "learnings", "skills",
+        "handoff", "continuity",
     ),
     "Upkeep": (
         "doctor", "backup", "restore", "export", "import", "embed", "distill", "consolidate",

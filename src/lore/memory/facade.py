@@ -25,7 +25,9 @@ from lore.validation import validate_arguments, validate_methods
 if TYPE_CHECKING:
     from lore.memory.access import Access
     from lore.memory.budget import Budget
+    from lore.memory.continuity import Continuity
     from lore.memory.digest import Digest
+    from lore.memory.handoffs import Handoffs
     from lore.memory.knowledge import Knowledge
     from lore.memory.maintenance import Maintenance
     from lore.memory.native import Native
@@ -61,6 +63,8 @@ _FORMER_NAMES = {
     " has_session import_lines message messages page_of_distillations page_of_episodes"
     " page_of_messages page_of_projects page_of_sessions projects",
     "tasks": "",
+    "continuity": "",
+    "handoffs": "",
 }
 """Methods of each part from when all of them were methods of `Memory`; `former=current`."""
 
@@ -85,9 +89,9 @@ class Memory:
     """Long-term memory in one database, divided into parts.
 
     The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `native`, `tasks`,
-    `access`, `budget` and `prompts`. The everyday methods are attributes of `Memory` as well. Some
-    parts can be called, as `df.plot` in pandas: `memory.search("…")` searches fragments,
-    `memory.sessions()` lists sessions, `memory.digest()` digests sessions.
+    `handoffs`, `continuity`, `access`, `budget` and `prompts`. The everyday methods are attributes
+    of `Memory` as well. Some parts can be called, as `df.plot` in pandas: `memory.search("…")`
+    searches fragments, `memory.sessions()` lists sessions, `memory.digest()` digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
     """
@@ -105,6 +109,8 @@ class Memory:
             self.maintenance = Maintenance(context)
             self.native = Native(context)
             self.tasks = Tasks(context)
+            self.handoffs = Handoffs(context)
+            self.continuity = Continuity(context)
             self.access = Access(context)
             self.budget = Budget(context)
             self.prompts = Prompts(context, self.sessions, self.digest)

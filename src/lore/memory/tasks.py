@@ -257,43 +257,24 @@ class Tasks(TaskLessons):
         self._count(session, project, {"layer1_loads": 1, "layer1_tokens": index.tokens}, view=view)
         return memory_tags.wrap_memory(disclosure.format_index(index, short))
 
-    def follow_task_list(
-        self,
-        tool: str,
-        arguments: object,
-        response: object = None,
-        *,
-        session: str,
-        project: str = "",
-        agent: str = "",
-        within_s: Seconds | None = None,
-    ) -> str:
-        """Begin and end the tasks that an agent's task list begins and ends.
+    def start_unasked(
+        self, goal: str, *, session: str, project: str = "", agent: str = "", name: str = ""
+    ) -> tuple[str, str]:
+        """Begin a task that an agent's task list began; return its id and what is known for it.
 
-        Return what is known for the task that began, unasked: nothing while memory is bypassed,
-        and nothing that the session was given before.
+        The text is empty while memory is bypassed, and has nothing that the session was given
+        before.
         """
-        from lore.tasks import corrections, task_list
+        from lore.tasks import corrections
 
-        if self._is_quiet(session):
-            return ""
-        began, texts = time.perf_counter(), []
-        for change in task_list.parse_task_list(tool, arguments, response):
-            known = self._named_task(change.name, session, project)
-            if change.state == "done" and known:
-                reason = "ticked off in the agent's task list"
-                self.end(known, reason=reason, session=session, project=project, agent=agent)
-            elif change.state == "begun" and change.goal and not known:
-                view, _ = self._view(session, project, unasked=True)
-                is_quiet = corrections.is_bypassed(view.layout, view.total_tokens)
-                briefing = self.start(
-                    change.goal, session=session, project=project, agent=agent, name=change.name,
-                    unasked=True, budget_tokens=UNASKED_TOKENS,
-                )  # fmt: skip
-                texts += [] if is_quiet else [self.describe(briefing)]
-        is_late = within_s is not None and time.perf_counter() - began > within_s
-        text = "\n".join(filter(None, texts))
-        return memory_tags.wrap_memory(text) if text and not is_late else ""
+        view, _ = self._view(session, project, unasked=True)
+        is_quiet = corrections.is_bypassed(view.layout, view.total_tokens)
+        briefing = self.start(
+            goal, session=session, project=project, agent=agent, name=name, unasked=True,
+            budget_tokens=UNASKED_TOKENS,
+        )  # fmt: skip
+        text = "" if is_quiet else self.describe(briefing)
+        return briefing.task_id, memory_tags.wrap_memory(text) if text else ""
 
     def _is_quiet(self, session: str) -> bool:
         """Return whether nothing is given unasked: it is switched off, or a session is private."""
@@ -304,12 +285,6 @@ class Tasks(TaskLessons):
             return dialogue_state.is_private(db, name) or dialogue_state.is_private(
                 db, name.partition("/agent-")[0]
             )
-
-    def _named_task(self, name: str, session: str, project: str) -> str:
-        with self._database.read() as db:
-            place, _ = self._place(db, session, project)
-            match = task_rows.find_named_task(db, self._redactor.redact(name), place)
-        return match[1].id if match else ""
 
     def economics(self, *, session: str = "", project: str = "") -> EconomicsReport:
         """Return what memory cost and saved, of one session or of all sessions of a project."""

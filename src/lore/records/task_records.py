@@ -172,6 +172,17 @@ class WorkingState:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenWork:
+    """The working state of a session; `source` is the message that states its task."""
+
+    session_id: str
+    agent: str
+    at: datetime
+    state: WorkingState
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentLedger:
     """The checkpoint of one agent in a project."""
 
@@ -201,6 +212,45 @@ class Handoff:
     needs_testing: tuple[str, ...] = ()
     known_issues: tuple[str, ...] = ()
     relevant_patterns: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    session_id: str = ""
+    project_id: str = ""
+    read_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuityEdit:
+    """One change of a person on CONTINUITY.md: an entry added to a section or removed from it.
+
+    `hidden` describes invisible characters in it.
+    """
+
+    verb: Literal["add", "remove"]
+    section: str
+    text: str
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSummary:
+    """The finished tasks of a time: how they ended, what they cost, their mean rewards."""
+
+    since: datetime
+    until: datetime
+    tasks: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    success_rate: float | None = None
+    """Among the tasks whose outcome is known."""
+    mean_duration_s: float = 0.0
+    median_duration_s: float = 0.0
+    mean_agents: float = 0.0
+    mean_retries: float = 0.0
+    outcome_reward: float | None = None
+    efficiency_reward: float | None = None
+    preference_reward: float | None = None
+    by_agent: dict[str, int] = field(default_factory=dict)
+    by_type: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

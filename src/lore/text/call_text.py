@@ -36,9 +36,6 @@ _ACTIONS: dict[str, ActionKind] = {
 }  # fmt: skip
 """The tools of Claude Code, Codex, opencode and Gemini CLI, in lower case."""
 
-TASK_LIST_TOOLS = ("TodoWrite", "TaskCreate", "TaskUpdate", "update_plan", "todowrite")
-"""The tools of Claude Code, Codex and opencode that write their list of tasks."""
-
 COMMAND_FIELDS = ("command", "cmd", "script")
 FILE_FIELDS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "filename")
 _TARGET_FIELDS = (
