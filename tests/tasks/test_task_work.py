@@ -120,22 +120,51 @@ def test_secrets_of_a_goal_are_not_stored(memory: Memory):
 def test_a_task_list_begins_and_ends_tasks(memory: Memory, clock: FixedClock):
     id_ = memory.store("Tide heights are parsed with Decimal", project=HERE, origin="assistant")
     todo = {"content": "Parse tide heights below zero", "id": "1", "status": "in_progress"}
-    told = memory.tasks.follow_task_list(
-        "TodoWrite", {"todos": [todo]}, session="s1", project=HERE, agent="claude-code"
-    )
+
+    def write(todo: dict[str, str]) -> str:
+        return memory.prompts.for_task_call(
+            "TodoWrite", json.dumps({"todos": [todo]}), "", session="s1", project=HERE,
+            agent="claude-code",
+        )  # fmt: skip
+
+    told = write(todo)
     assert told.startswith("<lore-memory>\n")
     assert "Tide heights are parsed with Decimal" in told
-    again = memory.tasks.follow_task_list(
-        "TodoWrite", {"todos": [todo]}, session="s1", project=HERE
-    )
-    assert again == ""
+    assert write(todo) == ""
+    assert write({**todo, "status": "completed"}) == ""
     [task] = memory.tasks()
-    assert task.state == "open"
-    done = {**todo, "status": "completed"}
-    memory.tasks.follow_task_list("TodoWrite", {"todos": [done]}, session="s1", project=HERE)
+    assert (task.state, task.agent) == ("open", "claude-code")
+    clock.moment += timedelta(seconds=1)
+    said = NewMessage("assistant", (Part("text", "All of it is parsed."),), clock.moment)
+    memory.capture("s1", [said], agent="claude-code", project=HERE)
+    memory.prompts.end_turn("s1")
     record, given = memory.tasks.show(task.id)
-    assert record.state == "done"
+    assert (record.state, record.outcome) == ("done", "unknown")
     assert [one.item_id for one in given] == [id_]
+
+
+def test_the_end_of_a_session_ends_its_tasks(memory: Memory, clock: FixedClock):
+    todo = {"content": "Parse tide heights below zero", "id": "1", "status": "in_progress"}
+    given = json.dumps({"todos": [todo]})
+    memory.prompts.for_task_call("TodoWrite", given, "", session="s1", project=HERE)
+    said = NewMessage("assistant", (Part("text", "I begin."),), clock.moment)
+    memory.capture("s1", [said], agent="claude-code", project=HERE)
+    memory.prompts.end_turn("s1")
+    assert [task.state for task in memory.tasks()] == ["open"]
+    memory.prompts.end_session("s1")
+    assert [task.state for task in memory.tasks()] == ["done"]
+
+
+def test_subagents_that_start_together_have_each_their_own_task(memory: Memory):
+    for task in ("Count the tide tables of May", "Read the harbour manual"):
+        given = json.dumps({"prompt": task, "subagent_type": "general-purpose"})
+        memory.prompts.note_delegation("Agent", given, session="s1")
+    memory.prompts.note_delegation("Bash", '{"command": "ls"}', session="s1")
+    for number in (1, 2, 3):
+        memory.prompts.for_subagent(f"s1/agent-{number}", project=HERE)
+    assert sorted(task.goal for task in memory.tasks()) == [
+        "Count the tide tables of May", "Read the harbour manual",
+    ]  # fmt: skip
 
 
 def test_forgetting_a_project_forgets_its_tasks(memory: Memory):
