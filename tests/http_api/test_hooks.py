@@ -336,4 +336,9 @@ def test_a_task_of_the_task_list_is_given_what_is_known(served: Served):
     _, answer = served.post("/hooks/PostToolUse", done)
     assert answer == {}
     [task] = served.memory.tasks.list_tasks()
+    assert task.state == "open"  # how it ended shows when the turn is captured
+    said = NewMessage("assistant", (Part("text", "All of them are fixed."),), NOON)
+    served.memory.capture("new", [said], agent="claude-code", project=HERE)
+    served.post("/hooks/Stop", {"session_id": "new", "cwd": HERE, "transcript_path": ""})
+    [task] = served.memory.tasks.list_tasks()
     assert task.state == "done"

@@ -108,8 +108,10 @@ class TaskFollower(MemoryPart):
     def _start(
         self, state: dict[str, Any], name: str, goal: str, *, session: str, project: str, agent: str
     ) -> str:
+        # A session that is not stored yet has no tasks of its own to find a name among.
+        unique = f"{name} of {session}"
         task, text = self._tasks.start_unasked(
-            goal, session=session, project=project, agent=agent, name=name
+            goal, session=session, project=project, agent=agent, name=unique
         )
         state["open"] = {**(state.get("open") or {}), name: task}
         return text
