@@ -70,12 +70,17 @@ def test_a_drop_by_a_fifth_rolls_back_to_the_first_shares() -> None:
     assert later.shares["c"] == pytest.approx(RAILS.floor, abs=0.02)
 
 
-def test_rates_need_enough_sessions() -> None:
-    assert bandit.compare_rates([True] * 199) is None
-    assert bandit.compare_rates([True] * 100 + [False] * 100) == (0.0, 1.0)
-    assert bandit.has_dropped((0.4, 0.5))
-    assert not bandit.has_dropped((0.41, 0.5))
-    assert not bandit.has_dropped((0.0, 0.0))
+def test_a_drop_needs_a_fifth_and_enough_sessions() -> None:
+    assert bandit.find_drop([True] * 50 + [False] * 49) is None
+    assert bandit.find_drop([True] * 50 + [False] * 50) == (0.0, 1.0)
+    assert bandit.find_drop([True] * 800 + [True, True, True, True, False] * 40) == (0.8, 1.0)
+    assert bandit.find_drop([True] * 800 + [*[True] * 41, *[False] * 9] * 4) is None
+    assert bandit.find_drop([False] * 900) is None
+
+
+def test_a_drop_that_may_be_chance_is_none() -> None:
+    earlier = [True, False] * 50
+    assert bandit.find_drop([*earlier, *([True] * 19 + [False] * 31)]) is None
 
 
 def test_a_session_keeps_its_profile_and_sessions_follow_the_shares() -> None:
