@@ -39,6 +39,7 @@ from lore.cli.fast_path import home_of
 from lore.cli.gateway_commands import gateway, spend
 from lore.cli.invocation import shared_memory
 from lore.cli.output import INTERRUPTED, one_line
+from lore.cli.strategy_commands import strategy
 from lore.cli.task_commands import index, task
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 from lore.proxy.pager import is_paged, print_paged
@@ -110,7 +111,7 @@ for _command in _COMMANDS:
     app.command(_NAMES.get(_command), context_settings=_PASS_ON.get(_command))(_command)
 for _group in (maintenance.model, daemon.jobs, daemon.service, access.key, evaluate):
     app.add_typer(_group)
-for _group in (task, task_knowledge.tasks, task_knowledge.skills, work.handoff):
+for _group in (task, task_knowledge.tasks, task_knowledge.skills, work.handoff, strategy):
     app.add_typer(_group)
 
 

@@ -23,7 +23,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "jobs", "logs", "service", "model", "key", "upgrade", "mcp", "hook", "tool", "statusline",
         "help",
     ),
-    "Measure": ("spend", "stats", "eval", "demo"),
+    "Measure": ("spend", "stats", "strategy", "eval", "demo"),
 }  # fmt: skip
 """Every command once, in the order of the help."""
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lore.memory.prompts import Prompts
     from lore.memory.search import Search
     from lore.memory.sessions import Sessions
+    from lore.memory.strategies import Strategies
     from lore.memory.tasks import Tasks
 
 _NO_MEMORY = (
@@ -62,6 +63,7 @@ _FORMER_NAMES = {
     "sessions": "episode episodes estimate_capture export find_live_session find_project"
     " has_session import_lines message messages page_of_distillations page_of_episodes"
     " page_of_messages page_of_projects page_of_sessions projects",
+    "strategies": "",
     "tasks": "",
     "continuity": "",
     "handoffs": "",
@@ -89,9 +91,10 @@ class Memory:
     """Long-term memory in one database, divided into parts.
 
     The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `native`, `tasks`,
-    `handoffs`, `continuity`, `access`, `budget` and `prompts`. The everyday methods are attributes
-    of `Memory` as well. Some parts can be called, as `df.plot` in pandas: `memory.search("…")`
-    searches fragments, `memory.sessions()` lists sessions, `memory.digest()` digests sessions.
+    `handoffs`, `continuity`, `strategies`, `access`, `budget` and `prompts`. The everyday methods
+    are attributes of `Memory` as well. Some parts can be called, as `df.plot` in pandas:
+    `memory.search("…")` searches fragments, `memory.sessions()` lists sessions, `memory.digest()`
+    digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
     """
@@ -111,6 +114,7 @@ class Memory:
             self.tasks = Tasks(context)
             self.handoffs = Handoffs(context)
             self.continuity = Continuity(context)
+            self.strategies = Strategies(context)
             self.access = Access(context)
             self.budget = Budget(context)
             self.prompts = Prompts(context, self.sessions, self.digest)

@@ -79,7 +79,11 @@ class Search(MemoryPart):
         hits = search.search_fragments(self._sources, request)
         if log:
             took_ms = (time.perf_counter() - started) * 1000
-            self._sources.log_retrieval("search", query, [hit.id for hit in hits], took_ms)
+            self._sources.log_retrieval(
+                "search", query, [hit.id for hit in hits], took_ms,
+                profile="deep" if deep else "fragments",
+                tokens=sum(hit.tokens for hit in hits),
+            )  # fmt: skip
         return hits
 
     __call__ = search
@@ -144,7 +148,10 @@ class Search(MemoryPart):
             notice = self._context.notice_now
         if log:
             took_ms = (time.perf_counter() - started) * 1000
-            self._sources.log_retrieval("recall", query, [h.id for h in answer.hits], took_ms)
+            self._sources.log_retrieval(
+                "recall", query, [h.id for h in answer.hits], took_ms, profile=request.recipe,
+                tokens=answer.tokens, outcome={"considered": answer.considered},
+            )  # fmt: skip
         return replace(answer, notice=notice) if notice else answer
 
     def _put_task_hits_first(self, answer: Answer, request: Request, task_type: str) -> Answer:

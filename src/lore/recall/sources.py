@@ -270,10 +270,12 @@ class Sources:
             if hidden:
                 index.remove(hidden)
 
-    def log_retrieval(self, verb: str, query: str, hits: Sequence[str], took_ms: float) -> None:
-        """Log a query and its hits in the background."""
+    def log_retrieval(
+        self, verb: str, query: str, hits: Sequence[str], took_ms: float, **known: Any
+    ) -> None:
+        """Log a query, its hits, and what else is known of it in the background."""
         if not self.database.read_only:
-            entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms)
+            entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms, **known)
             self.database.submit(lambda db: candidate_rows.log_retrieval(db, entry), patient=True)
 
     def release_memory(self) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import log
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -346,18 +347,33 @@ def load_session_messages(
     ]
 
 
+_MOST_CANDIDATES = 60
+"""Ids of candidates that are logged: the best of those that were compared."""
+
 MAX_RETRIEVALS = 10_000
 """Older entries are deleted."""
 
 
 class Retrieval(NamedTuple):
-    """One query with the ids of its hits."""
+    """One query with the ids of its hits; what is known of its task, its strategy and its outcome.
+
+    `profile` is the strategy: the profile of a task, else the recipe of a recall. `candidates` are
+    the ids that were compared. `outcome` has what became known since: `used` ids, `succeeded`, and
+    so on.
+    """
 
     at: datetime
     verb: str
     query: str
     hits: tuple[str, ...]
     took_ms: float
+    session_n: int | None = None
+    task_n: int | None = None
+    task_type: str = ""
+    profile: str = ""
+    candidates: tuple[str, ...] = ()
+    tokens: int = 0
+    outcome: Mapping[str, Any] = MappingProxyType({})
 
 
 def log_retrieval(db: Connection, entry: Retrieval) -> None:
@@ -369,6 +385,13 @@ def log_retrieval(db: Connection, entry: Retrieval) -> None:
         query=entry.query[:2_000],
         hits=pack_json(entry.hits),
         took_ms=entry.took_ms,
+        session_n=entry.session_n,
+        task_n=entry.task_n,
+        task_type=entry.task_type,
+        profile=entry.profile,
+        candidates=pack_json(entry.candidates[:_MOST_CANDIDATES]),
+        tokens=entry.tokens,
+        outcome=pack_json(dict(entry.outcome)) if entry.outcome else "",
     )
     if entry.verb == "recall":
         fragments.mark_used(db, list(items.numbers_of(db, entry.hits).values()), now=entry.at)
@@ -376,10 +399,32 @@ def log_retrieval(db: Connection, entry: Retrieval) -> None:
         db.run("DELETE FROM retrievals WHERE n <= :n", n=n - MAX_RETRIEVALS)
 
 
+def add_outcome(db: Connection, outcome: Mapping[str, Any], *, task_n: int) -> int:
+    """Add to the outcome of the retrievals of a task; return how many there were."""
+    rows = db.rows("SELECT n, outcome FROM retrievals WHERE task_n = :n", n=task_n)
+    for n, packed in rows:
+        db.update("retrievals", n, outcome=pack_json({**unpack_outcome(packed), **outcome}))
+    return len(rows)
+
+
+def unpack_outcome(packed: str) -> dict[str, Any]:
+    """Return the outcome of a retrieval; nothing while it is unknown."""
+    outcome = unpack_json(packed) if packed else {}
+    return outcome if isinstance(outcome, dict) else {}
+
+
 def recent_retrievals(db: Connection, *, limit: int = 20) -> list[Retrieval]:
     """Return the latest entries of the retrieval log, newest first."""
-    sql = "SELECT at, verb, query, hits, took_ms FROM retrievals ORDER BY n DESC LIMIT :limit"
+    columns = ", ".join(Retrieval._fields)
     return [
-        unpack_record(Retrieval, row, hits=lambda packed: tuple(unpack_json(packed)))
-        for row in db.rows(sql, limit=limit)
+        unpack_record(
+            Retrieval,
+            row,
+            hits=lambda packed: tuple(unpack_json(packed)),
+            candidates=lambda packed: tuple(unpack_json(packed)),
+            outcome=unpack_outcome,
+        )
+        for row in db.rows(
+            f"SELECT {columns} FROM retrievals ORDER BY n DESC LIMIT :limit", limit=limit
+        )
     ]

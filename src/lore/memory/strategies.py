@@ -1,0 +1,141 @@
+"""Strategies: which profile a session gets, the log of retrievals, and what helped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lore.errors import NotFound
+from lore.memory.context import MemoryPart
+from lore.recall import time_spans
+from lore.records import RetrievalRecord
+from lore.store import candidate_rows, sessions, strategy_rows
+from lore.store.candidate_rows import Retrieval
+from lore.store.database import Connection
+from lore.store.strategy_rows import ProfileDay
+from lore.tasks import experiment, strategies
+from lore.tasks.experiment import ExperimentState
+from lore.tasks.strategies import Profile, ProfileReport
+from lore.validation import validate_methods
+
+
+@validate_methods
+class Strategies(MemoryPart):
+    """Choose profiles for sessions, log retrievals, report, learn and tune."""
+
+    def profiles(self) -> dict[str, Profile]:
+        """Return all profiles by name."""
+        with self._database.read() as db:
+            return experiment.all_profiles(db)
+
+    def state(self) -> tuple[ExperimentState, dict[str, float]]:
+        """Return the mode, and the share of new sessions that each profile gets."""
+        with self._database.read() as db:
+            return experiment.load_state(db), experiment.shares(db)
+
+    def days(self) -> list[ProfileDay]:
+        """Return the shares of the profiles on each day, oldest first."""
+        with self._database.read() as db:
+            return strategy_rows.list_days(db)
+
+    def use(self, name: str) -> None:
+        """Give one profile to all sessions from now on."""
+        self._database.write(lambda db: experiment.use_profile(db, name))
+
+    def use_random(self, names: Sequence[str] = ()) -> dict[str, float]:
+        """Assign new sessions at random to profiles, all if none is named; return the shares."""
+        now = self._database.now()
+        return self._database.write(lambda db: experiment.use_random(db, names, now=now))
+
+    def learn(self, *, on: bool) -> None:
+        """Let the shares of the profiles follow their success, or stop it."""
+        now = self._database.now()
+        self._database.write(lambda db: experiment.set_learning(db, on=on, now=now))
+
+    def save(self, values: Mapping[str, Any]) -> Profile:
+        """Store a profile; it is not applied to any session."""
+        redacted = self._redactor.redact(str(values.get("description") or ""))
+        profile = strategies.parse_profile({**values, "description": redacted})
+        now = self._database.now()
+        self._database.write(lambda db: experiment.save_profile(db, profile, now=now))
+        return profile
+
+    def delete(self, name: str) -> None:
+        """Delete a stored profile that no session gets."""
+
+        def work(db: Connection) -> None:
+            if name in experiment.shares(db):
+                msg = f"Sessions get the profile '{name}' now."
+                raise NotFound(msg, hint="'lore strategy use' chooses another one first.")
+            if not strategy_rows.delete_profile(db, name):
+                msg = f"There is no stored profile '{name[:60]}'."
+                raise NotFound(msg)
+
+        self._database.write(work)
+
+    def profile_for(self, session: str) -> Profile:
+        """Return the profile of a session, and assign one if it has none.
+
+        A session that is not stored yet gets the same profile when it is.
+        """
+        name = self._redactor.redact(session)
+        with self._database.read() as db:
+            session_n = _find_session(db, name)
+            chosen, is_new = experiment.choose_for(db, session_n, name)
+        if is_new and session_n is not None and not self._database.read_only:
+            number, now = session_n, self._database.now()
+            self._database.submit(
+                lambda db: strategy_rows.assign_session(db, number, chosen.name, now=now)
+            )
+        return chosen
+
+    def log(self, record: RetrievalRecord) -> None:
+        """Log a retrieval for a task in the background."""
+        if self._database.read_only:
+            return
+        query = self._redactor.redact(record.query)
+
+        def work(db: Connection) -> None:
+            session_n = _find_session(db, record.session_id) if record.session_id else None
+            task_n = strategy_rows.find_task(db, record.task_id)
+            entry = Retrieval(
+                record.at, record.verb, query, record.chosen, record.took_ms, session_n, task_n,
+                record.task_type, record.profile, record.candidates, record.tokens,
+                {"said": record.outcome} if record.outcome else {},
+            )  # fmt: skip
+            candidate_rows.log_retrieval(db, entry)
+
+        self._database.submit(work, patient=True)
+
+    def add_outcome(self, task_id: str, outcome: Mapping[str, Any]) -> int:
+        """Add what became known of a task to its retrievals: `used` ids, `succeeded`, and so on."""
+
+        def work(db: Connection) -> int:
+            task_n = strategy_rows.find_task(db, task_id)
+            if task_n is None:
+                msg = f"There is no task '{task_id[:60]}'."
+                raise NotFound(msg)
+            return candidate_rows.add_outcome(db, outcome, task_n=task_n)
+
+        return self._database.write(work)
+
+    def advance(self) -> str:
+        """Count outcomes that became known and end the day if it is over; return what happened."""
+        if self._database.read_only:
+            return ""
+        now = self._database.now()
+        return self._database.write(lambda db: experiment.advance(db, now=now))
+
+    def report(self, *, since: str = "") -> list[ProfileReport]:
+        """Return how the sessions of each profile went, with intervals of 95 %."""
+        self.advance()
+        start = time_spans.since(since, self._database.now()) if since else None
+        with self._database.read() as db:
+            return experiment.report(db, since=start)
+
+
+def _find_session(db: Connection, name: str) -> int | None:
+    try:
+        return sessions.get_session_number(db, name)
+    except NotFound:
+        return None
