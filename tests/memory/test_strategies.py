@@ -34,12 +34,12 @@ def _finish_session(memory: Memory, name: str, *, good: str | None = None, succe
     profile = memory.strategies.profile_for(name).name
     if good is not None:
         succeeded = profile == good
-    word = "perfect, that works, thanks" if succeeded else "no, that is still broken"
+    word = "perfect, that works, thanks" if succeeded else "this does not work, it is still broken"
     edit = Part("tool_call", '{"file_path": "/app/login.py"}', name="Edit", call_id="1")
     messages = [
         NewMessage("assistant", (edit,), at),
         NewMessage("tool", (Part("tool_result", "ok", call_id="1"),), at),
-        NewMessage("assistant", (Part("text", "I changed the login page."),), at),
+        NewMessage("assistant", (Part("text", "The form now posts to the new address."),), at),
         NewMessage("user", (Part("text", word),), at),
     ]
     memory.capture(name, messages)
