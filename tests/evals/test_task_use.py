@@ -50,6 +50,11 @@ def test_commands_count_by_their_first_words_and_everyday_ones_do_not() -> None:
     assert task_use.named(things, "Run mise run test.") == set()
 
 
+def test_a_command_on_one_file_and_git_in_another_folder_do_not_count() -> None:
+    command = "git -C /app log --oneline && rtk git diff && xxd /app/a.bin && python3 -c pass"
+    assert task_use.find_things([_call("Bash", command=command)]) == {Thing("file", "app/a.bin")}
+
+
 def test_quoted_text_in_a_command_is_no_command() -> None:
     things = task_use.find_things([
         _call("Bash", command="sed -n '3640;3712p' a.zsh | grep 'x|y z'")

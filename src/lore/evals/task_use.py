@@ -57,6 +57,8 @@ _EVERYDAY_GIT = frozenset(
     "status diff log add commit push pull fetch checkout show branch stash rev-parse".split()
 )
 
+_GIT_FOLDER = re.compile(r"\bgit -C \S+ ")
+
 _ERROR_CHARS = 60
 _FEWEST_ERROR_CHARS = 20
 
@@ -116,13 +118,16 @@ def _of_call(tool: str, text: str) -> set[Thing]:
 def _steps(command: str) -> Iterable[str]:
     """Yield the first words of each step of a command, if they say something."""
     for step in _STEP.split(call_text.bare_command(command)):
-        words = list(takewhile(_WORD.fullmatch, _REDIRECT.sub("", step).split()))[:3]
-        if len(words) < 2 or not _PROGRAM.fullmatch(words[0]):
+        step = _GIT_FOLDER.sub("git ", _REDIRECT.sub("", step))
+        words = list(takewhile(_WORD.fullmatch, step.split()))[:3]
+        if len(words) < 2 or not _PROGRAM.fullmatch(words[0]) or words[1].startswith(("/", "-")):
             continue
         program = words[0].rsplit("/", 1)[-1].casefold()
-        if program in _EVERYDAY or (program == "git" and words[1] in _EVERYDAY_GIT):
+        words = [program, *words[1:]]
+        is_git = "git" in words[:2] and not _EVERYDAY_GIT.isdisjoint(words)
+        if program in _EVERYDAY or is_git:
             continue
-        yield " ".join([program, *words[1:]]).casefold()
+        yield " ".join(words).casefold()
 
 
 def file_key(path: str) -> str:
