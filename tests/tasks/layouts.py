@@ -270,6 +270,44 @@ layouts = st.fixed_dictionaries({}, optional=_FILES)
 """Layouts with any of the files, right or strange."""
 
 
+_plain_words = st.text("abcdefgh äöü", min_size=1, max_size=8)
+_plain_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | _plain_words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_plain_words, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def _plain_records(example: dict[str, Any]) -> st.SearchStrategy[Any]:
+    known = {name: st.one_of(st.just(value), _plain_values) for name, value in example.items()}
+    return st.builds(
+        lambda fields, others: {**others, **fields},
+        st.fixed_dictionaries({}, optional=known),
+        st.dictionaries(_plain_words, _plain_values, max_size=2),
+    )
+
+
+def _plain_list(example: dict[str, Any]) -> st.SearchStrategy[bytes]:
+    return st.lists(st.one_of(_plain_records(example), _plain_values), max_size=4).map(dump)
+
+
+plain_layouts = st.fixed_dictionaries(
+    {},
+    optional={
+        "memory/episodic/2026-01-06/task-001.json": _plain_records(EPISODE).map(dump),
+        "memory/semantic/patterns.json": _plain_list(PATTERN),
+        "memory/semantic/anti-patterns.json": _plain_list({"what_fails": "x", "source": "e"}),
+        "memory/semantic/facts.json": _plain_list({"fact": "f", "id": "fact-1"}),
+        "memory/skills/api.md": st.one_of(st.just(SKILL), _plain_words).map(str.encode),
+        "memory/ledgers/eng-001.json": _plain_records(LEDGER).map(dump),
+        "memory/handoffs/handoff-001.json": _plain_records(HANDOFF).map(dump),
+        "memory/learnings/2026-01-06.json": _plain_list({"type": "t", "message": "m"}),
+        "metrics/efficiency/t.json": _plain_records({"task_id": "t", "retries": 1}).map(dump),
+    },
+)
+"""Layouts without what the redactor or the store changes: secrets and control characters."""
+
+
 def same(one: bytes, other: bytes) -> bool:
     """Return whether two files say the same: the same bytes, or the same JSON in the same order."""
     if one == other:

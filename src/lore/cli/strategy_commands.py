@@ -19,7 +19,7 @@ from lore.cli.output import (
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lore.tasks.strategies import Interval, ProfileReport
+    from lore.records import Interval, ProfileReport
 
 strategy = command_group(
     "strategy",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lore.memory.digest import Digest
     from lore.memory.handoffs import Handoffs
     from lore.memory.knowledge import Knowledge
+    from lore.memory.layout import Layout
     from lore.memory.maintenance import Maintenance
     from lore.memory.native import Native
     from lore.memory.prompts import Prompts
@@ -63,6 +64,7 @@ _FORMER_NAMES = {
     "sessions": "episode episodes estimate_capture export find_live_session find_project"
     " has_session import_lines message messages page_of_distillations page_of_episodes"
     " page_of_messages page_of_projects page_of_sessions projects",
+    "layout": "",
     "strategies": "",
     "tasks": "",
     "continuity": "",
@@ -91,8 +93,8 @@ class Memory:
     """Long-term memory in one database, divided into parts.
 
     The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `native`, `tasks`,
-    `handoffs`, `continuity`, `strategies`, `access`, `budget` and `prompts`. The everyday methods
-    are attributes of `Memory` as well. Some parts can be called, as `df.plot` in pandas:
+    `handoffs`, `continuity`, `strategies`, `layout`, `access`, `budget` and `prompts`. The everyday
+    methods are attributes of `Memory` as well. Some parts can be called, as `df.plot` in pandas:
     `memory.search("…")` searches fragments, `memory.sessions()` lists sessions, `memory.digest()`
     digests sessions.
 
@@ -115,6 +117,7 @@ class Memory:
             self.handoffs = Handoffs(context)
             self.continuity = Continuity(context)
             self.strategies = Strategies(context)
+            self.layout = Layout(context)
             self.access = Access(context)
             self.budget = Budget(context)
             self.prompts = Prompts(context, self.sessions, self.digest)

@@ -150,7 +150,7 @@ class Search(MemoryPart):
             took_ms = (time.perf_counter() - started) * 1000
             self._sources.log_retrieval(
                 "recall", query, [h.id for h in answer.hits], took_ms, profile=request.recipe,
-                tokens=answer.tokens, outcome={"considered": answer.considered},
+                tokens=answer.tokens,
             )  # fmt: skip
         return replace(answer, notice=notice) if notice else answer
 

@@ -8,14 +8,13 @@ from typing import Any
 from lore.errors import NotFound
 from lore.memory.context import MemoryPart
 from lore.recall import time_spans
-from lore.records import RetrievalRecord
-from lore.store import candidate_rows, sessions, strategy_rows
-from lore.store.candidate_rows import Retrieval
+from lore.records import ProfileReport
+from lore.store import sessions, strategy_rows
 from lore.store.database import Connection
 from lore.store.strategy_rows import ProfileDay
 from lore.tasks import experiment, strategies
 from lore.tasks.experiment import ExperimentState
-from lore.tasks.strategies import Profile, ProfileReport
+from lore.tasks.strategies import Profile
 from lore.validation import validate_methods
 
 
@@ -88,36 +87,6 @@ class Strategies(MemoryPart):
                 lambda db: strategy_rows.assign_session(db, number, chosen.name, now=now)
             )
         return chosen
-
-    def log(self, record: RetrievalRecord) -> None:
-        """Log a retrieval for a task in the background."""
-        if self._database.read_only:
-            return
-        query = self._redactor.redact(record.query)
-
-        def work(db: Connection) -> None:
-            session_n = _find_session(db, record.session_id) if record.session_id else None
-            task_n = strategy_rows.find_task(db, record.task_id)
-            entry = Retrieval(
-                record.at, record.verb, query, record.chosen, record.took_ms, session_n, task_n,
-                record.task_type, record.profile, record.candidates, record.tokens,
-                {"said": record.outcome} if record.outcome else {},
-            )  # fmt: skip
-            candidate_rows.log_retrieval(db, entry)
-
-        self._database.submit(work, patient=True)
-
-    def add_outcome(self, task_id: str, outcome: Mapping[str, Any]) -> int:
-        """Add what became known of a task to its retrievals: `used` ids, `succeeded`, and so on."""
-
-        def work(db: Connection) -> int:
-            task_n = strategy_rows.find_task(db, task_id)
-            if task_n is None:
-                msg = f"There is no task '{task_id[:60]}'."
-                raise NotFound(msg)
-            return candidate_rows.add_outcome(db, outcome, task_n=task_n)
-
-        return self._database.write(work)
 
     def advance(self) -> str:
         """Count outcomes that became known and end the day if it is over; return what happened."""

@@ -147,7 +147,10 @@ class BriefingEntry:
 
 @dataclass(frozen=True, slots=True)
 class TaskBriefing:
-    """What an agent gets before a task; `critical_avoid` is filled while debugging."""
+    """What an agent gets before a task; `critical_avoid` is filled while debugging.
+
+    `considered` are the ids of the memories that were compared, for the log.
+    """
 
     task_id: str
     detected_task_type: TaskType
@@ -156,6 +159,7 @@ class TaskBriefing:
     critical_avoid: tuple[BriefingEntry, ...] = ()
     applicable_skills: tuple[BriefingEntry, ...] = ()
     tokens: int = 0
+    considered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from math import log
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -358,8 +357,7 @@ class Retrieval(NamedTuple):
     """One query with the ids of its hits; what is known of its task, its strategy and its outcome.
 
     `profile` is the strategy: the profile of a task, else the recipe of a recall. `candidates` are
-    the ids that were compared. `outcome` has what became known since: `used` ids, `succeeded`, and
-    so on.
+    the ids that were compared, best first. `outcome` is that of the task, once it is known.
     """
 
     at: datetime
@@ -373,7 +371,7 @@ class Retrieval(NamedTuple):
     profile: str = ""
     candidates: tuple[str, ...] = ()
     tokens: int = 0
-    outcome: Mapping[str, Any] = MappingProxyType({})
+    outcome: str = ""
 
 
 def log_retrieval(db: Connection, entry: Retrieval) -> None:
@@ -391,26 +389,12 @@ def log_retrieval(db: Connection, entry: Retrieval) -> None:
         profile=entry.profile,
         candidates=pack_json(entry.candidates[:_MOST_CANDIDATES]),
         tokens=entry.tokens,
-        outcome=pack_json(dict(entry.outcome)) if entry.outcome else "",
+        outcome=entry.outcome,
     )
     if entry.verb == "recall":
         fragments.mark_used(db, list(items.numbers_of(db, entry.hits).values()), now=entry.at)
     if n % 500 == 0:
         db.run("DELETE FROM retrievals WHERE n <= :n", n=n - MAX_RETRIEVALS)
-
-
-def add_outcome(db: Connection, outcome: Mapping[str, Any], *, task_n: int) -> int:
-    """Add to the outcome of the retrievals of a task; return how many there were."""
-    rows = db.rows("SELECT n, outcome FROM retrievals WHERE task_n = :n", n=task_n)
-    for n, packed in rows:
-        db.update("retrievals", n, outcome=pack_json({**unpack_outcome(packed), **outcome}))
-    return len(rows)
-
-
-def unpack_outcome(packed: str) -> dict[str, Any]:
-    """Return the outcome of a retrieval; nothing while it is unknown."""
-    outcome = unpack_json(packed) if packed else {}
-    return outcome if isinstance(outcome, dict) else {}
 
 
 def recent_retrievals(db: Connection, *, limit: int = 20) -> list[Retrieval]:
@@ -422,7 +406,6 @@ def recent_retrievals(db: Connection, *, limit: int = 20) -> list[Retrieval]:
             row,
             hits=lambda packed: tuple(unpack_json(packed)),
             candidates=lambda packed: tuple(unpack_json(packed)),
-            outcome=unpack_outcome,
         )
         for row in db.rows(
             f"SELECT {columns} FROM retrievals ORDER BY n DESC LIMIT :limit", limit=limit

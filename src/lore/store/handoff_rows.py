@@ -189,6 +189,11 @@ def get_handoff(db: Connection, id_: str) -> HandoffRow:
     return _handoff((exact or rows)[0])
 
 
+def has_handoff(db: Connection, id_: str) -> bool:
+    """Return whether there is a handoff with exactly this id."""
+    return db.find("SELECT 1 FROM handoffs WHERE id = :id", id=id_) is not None
+
+
 def mark_handoff_read(db: Connection, id_: str, *, now: datetime) -> None:
     """Record that a handoff was read, the first time only."""
     sql = "UPDATE handoffs SET read_at = :at WHERE id = :id AND read_at IS NULL"

@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from lore import clock
-from lore.store.candidate_rows import unpack_outcome
 from lore.store.codec import pack_json, unpack_json
 from lore.store.distillations import SESSION_EPISODE
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, id_text
 
 
 class ProfileRow(NamedTuple):
@@ -56,7 +55,8 @@ class RetrievalRow(NamedTuple):
     tokens: int
     candidates: tuple[str, ...]
     hits: tuple[str, ...]
-    outcome: dict[str, Any]
+    outcome: str
+    used: tuple[str, ...] | None
 
 
 def list_profiles(db: Connection) -> list[ProfileRow]:
@@ -108,11 +108,6 @@ def list_days(db: Connection) -> list[ProfileDay]:
     return [ProfileDay(*row) for row in db.rows(sql)]
 
 
-def find_task(db: Connection, id: str) -> int | None:
-    """Return the number of a task."""
-    return db.number("SELECT n FROM tasks WHERE id = :id", id=id)
-
-
 def find_session_profile(db: Connection, session_n: int) -> str | None:
     """Return the profile of a session."""
     sql = "SELECT profile FROM session_profiles WHERE session_n = :n"
@@ -130,7 +125,8 @@ def assign_session(db: Connection, session_n: int, profile: str, *, now: datetim
 def session_rows(db: Connection, *, since: datetime | None = None) -> list[SessionRow]:
     """Return the sessions with a profile in order, and their outcomes.
 
-    The outcome is that of the session's tasks, if an agent has told it, else of its episode.
+    The outcome is that of the session's tasks, if an agent has told it, else of its episode; the
+    sign is that of the episode, which says what the person said.
     """
     first = clock.to_us(since) if since else 0
     rows = db.rows(
@@ -141,8 +137,9 @@ def session_rows(db: Connection, *, since: datetime | None = None) -> list[Sessi
     derived = _episode_outcomes(db)
     listed = []
     for n, session_n, profile, at in rows:
-        outcome, reason = told.get(session_n) or derived.get(session_n) or ("unknown", "")
-        listed.append(SessionRow(n, profile, clock.from_us(at), outcome, reason))
+        of_episode = derived.get(session_n, ("unknown", ""))
+        outcome, reason = told.get(session_n, of_episode)
+        listed.append(SessionRow(n, profile, clock.from_us(at), outcome, of_episode[1] or reason))
     return listed
 
 
@@ -203,19 +200,32 @@ def _episode_outcomes(db: Connection) -> dict[int, tuple[str, str]]:
 def retrieval_rows(
     db: Connection, *, since: datetime | None = None, project_n: int | None = None
 ) -> list[RetrievalRow]:
-    """Return the logged retrievals of profiles, oldest first."""
+    """Return the logged retrievals for tasks, oldest first, with what was used of them."""
     sql = (
         "SELECT r.n, r.at, r.profile, r.query, r.task_type, r.took_ms, r.tokens, r.candidates,"
-        " r.hits, r.outcome FROM retrievals r LEFT JOIN sessions s ON s.n = r.session_n"
+        " r.hits, r.outcome, r.task_n FROM retrievals r LEFT JOIN tasks t ON t.n = r.task_n"
         " WHERE r.task_type <> '' AND r.at >= :first"
-        " AND (:project_n IS NULL OR s.project_n = :project_n) ORDER BY r.n"
+        " AND (:project_n IS NULL OR t.project_n = :project_n) ORDER BY r.n"
     )
     first = clock.to_us(since) if since else 0
+    used = _used_items(db)
     return [
         RetrievalRow(
             n, clock.from_us(at), profile, query, task_type, took_ms, tokens,
-            tuple(unpack_json(candidates)), tuple(unpack_json(hits)), unpack_outcome(outcome),
+            tuple(unpack_json(candidates)), tuple(unpack_json(hits)), outcome, used.get(task_n),
         )
-        for n, at, profile, query, task_type, took_ms, tokens, candidates, hits, outcome
+        for n, at, profile, query, task_type, took_ms, tokens, candidates, hits, outcome, task_n
         in db.rows(sql, first=first, project_n=project_n)
     ]  # fmt: skip
+
+
+def _used_items(db: Connection) -> dict[int, tuple[str, ...]]:
+    """Return the ids of what each task used; tasks of which nothing is known are left out."""
+    sql = (
+        f"SELECT m.task_n, m.used, {id_text('i.id')} FROM task_memories m"
+        " JOIN items i ON i.n = m.item_n WHERE m.used IS NOT NULL"
+    )
+    used: dict[int, tuple[str, ...]] = {}
+    for task_n, was_used, id_ in db.rows(sql):
+        used[task_n] = (*used.get(task_n, ()), *([id_] if was_used else []))
+    return used

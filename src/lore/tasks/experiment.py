@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 from lore.errors import InvalidInput, NotFound
+from lore.records import ProfileReport
 from lore.store import strategy_rows
 from lore.store.database import Connection, find_meta, set_meta
 from lore.store.strategy_rows import ProfileDay
 from lore.tasks import bandit, strategies
 from lore.tasks.bandit import Bandit, Event, Evidence
-from lore.tasks.strategies import Profile, ProfileReport, RetrievalCost, SessionOutcome
+from lore.tasks.strategies import Profile, RetrievalCost, SessionOutcome
 
 Mode = Literal["fixed", "random", "learn"]
 
@@ -137,6 +138,11 @@ def choose_for(db: Connection, session_n: int | None, name: str) -> tuple[Profil
     return profiles.get(chosen, strategies.BUILT_IN[strategies.DEFAULT]), session_n is not None
 
 
+def choose_profile(db: Connection, session_n: int | None, name: str, profile: str = "") -> Profile:
+    """Return the profile of this name, or that of a session."""
+    return find_profile(db, profile) if profile else choose_for(db, session_n, name)[0]
+
+
 def advance(db: Connection, *, now: datetime) -> Event:
     """Count the outcomes that became known; in the mode `learn`, end the day if it is over.
 
@@ -218,14 +224,12 @@ def report(db: Connection, *, since: datetime | None = None) -> list[ProfileRepo
         for row in strategy_rows.session_rows(db, since=since)
     ]
     costs = [
-        RetrievalCost(row.profile, row.took_ms, row.tokens, _was_used(row.outcome))
+        RetrievalCost(
+            row.profile, row.took_ms, row.tokens, None if row.used is None else bool(row.used)
+        )
         for row in strategy_rows.retrieval_rows(db, since=since)
     ]
     return strategies.make_report(shares(db), sessions, costs)
-
-
-def _was_used(outcome: Mapping[str, Any]) -> bool | None:
-    return bool(outcome["used"]) if "used" in outcome else None
 
 
 def _day(now: datetime) -> str:

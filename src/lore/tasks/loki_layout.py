@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from lore.records import LayoutProblem
 
 RecordKind = Literal[
     "episode", "pattern", "anti_pattern", "fact", "skill", "ledger", "handoff", "learning",
@@ -44,20 +46,13 @@ class LayoutRecord:
         return PurePosixPath(self.path).stem if self.place == _WHOLE else ""
 
 
-class Problem(NamedTuple):
-    """A file, or an entry of one, that is kept without being understood, and why."""
-
-    path: str
-    why: str
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A parsed layout: its records, and the frames and other files by path."""
 
     records: tuple[LayoutRecord, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LayoutProblem, ...] = ()
 
 
 _LISTS: Mapping[str, tuple[RecordKind, tuple[str, ...]]] = {
@@ -102,7 +97,7 @@ def parse_layout(files: Mapping[str, bytes]) -> Layout:
     """Parse files by their path below `.loki`; nothing is left out."""
     records: list[LayoutRecord] = []
     rest: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems: list[LayoutProblem] = []
     for path in sorted(files):
         try:
             text = files[path].decode("utf-8")
@@ -122,7 +117,7 @@ def parse_layout(files: Mapping[str, bytes]) -> Layout:
             why = _problem(kind, value)
             found = [] if why else [LayoutRecord(kind, path, value)]
         if why:
-            problems.append(Problem(path, why))
+            problems.append(LayoutProblem(path, why))
         records += found
         if names and frame is not None:
             rest[path] = _pack(frame)
@@ -139,7 +134,7 @@ def format_layout(records: Sequence[LayoutRecord], files: Mapping[str, str]) -> 
         if isinstance(record.raw, str):
             written[record.path] = record.raw.encode()
         elif record.place == _WHOLE:
-            written[record.path] = _dump(record.raw)
+            written[record.path] = dump_json(record.raw)
         else:
             lists.setdefault(record.path, []).append(record)
     for path, packed in files.items():
@@ -149,9 +144,9 @@ def format_layout(records: Sequence[LayoutRecord], files: Mapping[str, str]) -> 
         elif "text" in body:
             written.setdefault(path, str(body["text"]).encode())
         else:
-            written[path] = _dump(_join_list(body, lists.pop(path, [])))
+            written[path] = dump_json(_join_list(body, lists.pop(path, [])))
     for path, listed in lists.items():
-        written[path] = _dump([record.raw for record in sorted(listed, key=_place)])
+        written[path] = dump_json([record.raw for record in sorted(listed, key=_place)])
     return written
 
 
@@ -263,7 +258,8 @@ def _place(record: LayoutRecord) -> int:
     return record.place
 
 
-def _dump(value: Any) -> bytes:
+def dump_json(value: Any) -> bytes:
+    """Return a value as the text of a file."""
     return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
 
 
@@ -274,6 +270,34 @@ def _pack(body: Json) -> str:
 def _unpack(packed: str) -> Json:
     body = json.loads(packed)
     return body if isinstance(body, dict) else {"text": packed}
+
+
+def keep_in_frame(packed: str, record: LayoutRecord) -> str:
+    """Return the frame of a list with a record that is no memory of its own."""
+    frame = _unpack(packed)
+    if frame.get("single"):
+        return _pack({"text": dump_json(record.raw).decode()})
+    others = [*frame["others"], [record.place, record.raw]]
+    return _pack({**frame, "others": sorted(others, key=lambda pair: pair[0])})
+
+
+def keep_record(packed: str | None, record: LayoutRecord) -> str:
+    """Return the body of a file with a record that stays a part of it."""
+    if record.place != _WHOLE and packed is not None:
+        return keep_in_frame(packed, record)
+    text = record.raw if isinstance(record.raw, str) else dump_json(record.raw).decode()
+    return _pack({"text": text})
+
+
+def read_links(files: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the links of the file of links: source, target and relation."""
+    body = _unpack(files[LINKS]) if LINKS in files else {}
+    value, _ = _parse_json(str(body.get("text", "null")))
+    listed = value.get("links") if isinstance(value, dict) else value
+    for link in _objects(listed):
+        names = (link.get("from", link.get("source")), link.get("to"), link.get("relation"))
+        if all(isinstance(name, str) for name in names):
+            yield str(names[0]), str(names[1]), str(names[2])
 
 
 def merge_changes(raw: Json, before: Json, now: Json) -> Json:

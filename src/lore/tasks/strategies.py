@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from lore.errors import InvalidInput
-from lore.records import TASK_TYPES, TaskType
+from lore.records import TASK_TYPES, Interval, ProfileReport, TaskType
+from lore.tasks.task_type import COLLECTIONS, TASK_WEIGHTS, Weights
 
-Weights = Mapping[str, float]
-COLLECTIONS = ("episodic", "semantic", "skills", "anti_patterns")
 Granularity = Literal["session", "action", "hierarchical"]
 GRANULARITIES: tuple[Granularity, ...] = ("session", "action", "hierarchical")
 
@@ -61,19 +60,11 @@ def _everywhere(episodic: float, semantic: float, skills: float, warnings: float
     return dict.fromkeys(TASK_TYPES, values)
 
 
-_BY_TYPE: Mapping[TaskType, Weights] = {
-    "exploration": {"episodic": 0.6, "semantic": 0.3, "skills": 0.1, "anti_patterns": 0.0},
-    "implementation": {"episodic": 0.15, "semantic": 0.5, "skills": 0.35, "anti_patterns": 0.0},
-    "debugging": {"episodic": 0.4, "semantic": 0.2, "skills": 0.0, "anti_patterns": 0.4},
-    "review": {"episodic": 0.3, "semantic": 0.5, "skills": 0.0, "anti_patterns": 0.2},
-    "refactoring": {"episodic": 0.25, "semantic": 0.45, "skills": 0.3, "anti_patterns": 0.0},
-}
-
 DEFAULT = "task-types"
 BUILT_IN: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile(DEFAULT, _BY_TYPE, description="weights by the type of the task"),
+        Profile(DEFAULT, TASK_WEIGHTS, description="weights by the type of the task"),
         Profile("semantic-heavy", _everywhere(0.2, 0.7, 0.1, 0.0),
                 description="mostly patterns and facts"),
         Profile("episodic-heavy", _everywhere(0.7, 0.2, 0.1, 0.0),
@@ -148,15 +139,6 @@ def _parse_settings(profile: str, values: Any) -> RecallSettings:
     return replace(default, granularity=granularity, **numbers)
 
 
-class Interval(NamedTuple):
-    """A figure with its 95 % interval, and of how many observations it is."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-
 _Z = 1.96
 
 
@@ -200,21 +182,6 @@ class RetrievalCost:
     latency_ms: float
     tokens: int
     used: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileReport:
-    """The figures of one profile."""
-
-    profile: str
-    share: float
-    sessions: int
-    retrievals: int
-    completion: Interval | None
-    latency_ms: Interval | None
-    tokens: Interval | None
-    satisfaction: Interval | None
-    used: Interval | None
 
 
 def make_report(

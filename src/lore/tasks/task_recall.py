@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from math import log
 from typing import TypeVar
@@ -20,6 +20,7 @@ from lore.store import fragments, items, keywords, replacements
 from lore.store.database import Connection
 from lore.store.fragments import FragmentFilter
 from lore.store.keywords import SearchScope
+from lore.tasks.strategies import RecallSettings
 from lore.tasks.task_type import COLLECTIONS, Collection, Weights, collection_size, weights_of
 from lore.text import tokens, words
 from lore.text.regex import compile_lazy
@@ -30,7 +31,7 @@ MOST_RESULTS = 5
 RECENT_DAYS, RECENT_BONUS = 30, 0.1
 """What is younger has up to so much more."""
 
-LEAST_SIMILARITY = 0.26
+LEAST_SIMILARITY = RecallSettings().least_similarity
 """What is less similar only happens to be the nearest."""
 
 _POOL = 60
@@ -80,6 +81,7 @@ class TaskQuery:
     without: tuple[int, ...] = ()
     unasked: bool = False
     known: frozenset[int] = frozenset()
+    settings: RecallSettings = field(default_factory=RecallSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class TaskHit:
 
 
 def recall_for_task(
-    sources: Sources, db: Connection, query: TaskQuery, *, limit: int = MOST_RESULTS
+    sources: Sources, db: Connection, query: TaskQuery, *, limit: int | None = None
 ) -> list[TaskHit]:
     """Return the best memories of all collections that the type of a task weighs, best first."""
     hits = [
@@ -101,7 +103,9 @@ def recall_for_task(
         for collection, best in rank_collections(sources, db, query).items()
         for hit in best[: collection_size(collection, _weights(query)[collection])]
     ]
-    return drop_repeated(sorted(hits, key=lambda hit: hit.score, reverse=True))[:limit]
+    return drop_repeated(sorted(hits, key=lambda hit: hit.score, reverse=True))[
+        : query.settings.depth if limit is None else limit
+    ]
 
 
 def find_task_hits(
@@ -148,11 +152,14 @@ def rank_collections(
     cosines = _find_candidates(sources, db, question, query)
     loaded = fragments.by_number(db, sorted(cosines))
     word_sets = {n: searched_words(one) for n, one in loaded.items()}
-    similar = measure_similarity(question, word_sets, cosines)
+    similar = measure_similarity(
+        question, word_sets, cosines, word_share=query.settings.word_share
+    )
     replaced = replacements.successors(db, sorted(loaded))
     ranked: dict[Collection, list[TaskHit]] = {name: [] for name in COLLECTIONS}
     for n, fragment in loaded.items():
-        if similar[n] < LEAST_SIMILARITY or n in query.known:
+        least = query.settings.least_similarity
+        if similar[n] < least or n in query.known or not _is_wanted(fragment, query):
             continue
         newer = replaced.get(n)
         if newer is not None and newer.relation != "may_replace":
@@ -165,6 +172,17 @@ def rank_collections(
     for hits in ranked.values():
         hits.sort(key=lambda hit: (hit.score, hit.similarity), reverse=True)
     return ranked
+
+
+_OF_SESSIONS = ("episode", "pattern", "anti_pattern", "skill")
+"""Whole sessions, and what several of them taught; every other kind is a single finding."""
+
+
+def _is_wanted(fragment: Fragment, query: TaskQuery) -> bool:
+    """Return whether a memory has the granularity of the settings."""
+    if query.settings.granularity == "session":
+        return fragment.kind in _OF_SESSIONS
+    return query.settings.granularity == "hierarchical" or fragment.kind != "episode"
 
 
 def collection_of(kind: FragmentKind, task_type: TaskType | None) -> Collection:
@@ -249,9 +267,13 @@ K = TypeVar("K")
 
 
 def measure_similarity(
-    question: Question, word_sets: Mapping[K, frozenset[str]], cosines: Mapping[K, float]
+    question: Question,
+    word_sets: Mapping[K, frozenset[str]],
+    cosines: Mapping[K, float],
+    *,
+    word_share: float = 0.5,
 ) -> dict[K, float]:
-    """Return how similar texts are to a goal: the mean of their words and their meaning.
+    """Return how similar texts are to a goal: by their words and by their meaning.
 
     Of the words it is the share of the goal's rarest ones that a text has, each by its rarity: a
     goal of a hundred words has some that name what it is about.
@@ -266,7 +288,8 @@ def measure_similarity(
     for key, mine in word_sets.items():
         covered = min(1.0, max(0.0, sum(rarity[term] for term in mine & terms) / whole))
         cosine = min(1.0, max(0.0, cosines[key]))
-        similarity[key] = (covered + cosine) / 2 if has_vectors else covered
+        mixed = word_share * covered + (1 - word_share) * cosine
+        similarity[key] = mixed if has_vectors else covered
     return similarity
 
 

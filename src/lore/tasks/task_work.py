@@ -30,13 +30,22 @@ from lore.records import (
     TaskType,
 )
 from lore.redaction.redactor import Redactor
-from lore.store import dialogue_state, fragments, items, messages, sessions, task_rows
+from lore.store import (
+    dialogue_state,
+    fragments,
+    items,
+    messages,
+    sessions,
+    strategy_rows,
+    task_rows,
+)
 from lore.store.database import Connection, Database
 from lore.store.task_rows import TaskPlace
+from lore.tasks import experiment
 from lore.tasks import memory_usage as usage
 from lore.tasks import task_brief as briefings
 from lore.tasks.task_recall import TaskQuery
-from lore.tasks.task_type import Weights, detect_task_type, parse_task_type
+from lore.tasks.task_type import detect_task_type, parse_task_type
 from lore.text import episodes as episode_text
 from lore.text import message_features
 
@@ -57,7 +66,6 @@ class TaskStart:
     agent: str = ""
     name: str = ""
     profile: str = ""
-    weights: Weights | None = None
     unasked: bool = False
     budget_tokens: int = briefings.BUDGET_TOKENS
 
@@ -114,6 +122,8 @@ def begin_task(
     now = database.now()
     with database.read() as db:
         place, scope = find_place(db, start.session, start.project)
+        profile = experiment.choose_profile(db, place.session_n, start.session, start.profile)
+        start = replace(start, profile=profile.name)
         known = task_rows.find_named_task(db, start.name, place) if start.name else None
         own = sessions.session_family(db, place.session_n) if place.session_n is not None else ()
         had = (
@@ -122,8 +132,8 @@ def begin_task(
             else ()
         )
         query = TaskQuery(
-            start.goal, type_, scope, now, start.weights, tuple(own), unasked=start.unasked,
-            known=frozenset(had),
+            start.goal, type_, scope, now, profile.weights[type_], tuple(own),
+            unasked=start.unasked, known=frozenset(had), settings=profile.settings,
         )  # fmt: skip
         briefing = briefings.brief(sources, db, query, budget_tokens=start.budget_tokens)
     task = known[1] if known else _new_task(start, type_, now)
@@ -131,6 +141,7 @@ def begin_task(
     if not database.read_only:
         log = RetrievalRecord(
             now, "before_task", start.goal, type_, start.profile,
+            candidates=briefing.considered,
             chosen=tuple(entry.id for entry in briefings.entries_of(briefing)),
             took_ms=(time.perf_counter() - began) * 1000, tokens=briefing.tokens,
         )  # fmt: skip
@@ -175,6 +186,8 @@ def _store_start(
         location = ProjectFinder().find(start.project)
         project_n = projects.ensure_project(db, start.project, location, now=log.at)
         place = place._replace(project_n=project_n)
+    if place.session_n is not None:
+        strategy_rows.assign_session(db, place.session_n, task.profile, now=log.at)
     n = known[0] if known else task_rows.add_task(db, task, place)
     entries = [(one.id, one.kind, one.tokens) for one in briefings.entries_of(briefing)]
     task_rows.add_memories(db, n, entries, now=log.at)
