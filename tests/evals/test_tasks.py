@@ -110,3 +110,10 @@ def test_a_folder_without_sessions_is_named(tmp_path: Path) -> None:
     (tmp_path / "coding-sessions.jsonl.gz").write_bytes(b"broken")
     with pytest.raises(EvaluationError, match="cannot be read"):
         tasks.run(tmp_path, cache=tmp_path / "cache")
+
+
+def test_cases_for_tuning_say_what_each_memory_would_have_brought(folder: Path) -> None:
+    cases = tasks.collect_cases(folder, cache=folder / "cache")
+    assert len(cases) == 2
+    gains = {gain for one in cases[-1].candidates for gain in one.gains[200]}
+    assert "file service/login.go" in gains

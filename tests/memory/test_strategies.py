@@ -186,3 +186,24 @@ def test_a_forgotten_session_takes_its_profile_and_log_with_it(memory: Memory) -
     memory.tasks.start("feed the okapis", session="s")
     memory.forget(session="s")
     assert all(not row.sessions and not row.retrievals for row in memory.strategies.report())
+
+
+def test_tuning_over_the_log_stores_a_profile_and_applies_nothing(
+    memory: Memory, clock: FixedClock
+) -> None:
+    with pytest.raises(InvalidInput, match="There are 0 tasks"):
+        memory.strategies.tune()
+    names = ("login", "report", "search", "export", "upload")
+    for name in names:
+        memory.store(f"The {name} page is in src/{name}_page.py", project="/code/app")
+    for n in range(35):
+        name = names[n % len(names)]
+        task = memory.tasks.start(f"change the {name} page", project="/code/app", name=f"t{n}")
+        report = {"files_changed": [f"src/{name}_page.py"]}
+        memory.tasks.end(task.task_id, outcome="success", report=report)
+        clock.advance(hours=1)
+    result = memory.strategies.tune(project="/code/app", name="mine")
+    assert result.sources == {"log": 35}
+    assert result.after.fitness >= result.before.fitness
+    assert memory.strategies.profiles()["mine"].source == "tuned"
+    assert memory.strategies.state()[0].profile == strategies.DEFAULT

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option
 
-from lore.cli.options import Json, command_group
+from lore.cli.options import Cache, Json, Project, command_group
 from lore.cli.output import (
     clean,
     notice,
@@ -15,11 +16,12 @@ from lore.cli.output import (
     plain,
     print_columns,
     print_json,
+    progress,
 )
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lore.records import Interval, ProfileReport
+    from lore.records import Interval, ProfileReport, TuningResult
 
 strategy = command_group(
     "strategy",
@@ -138,6 +140,65 @@ def report(
     print_columns([head, *map(_row, rows)])
     if not any(row.sessions for row in rows):
         notice("No session has been given a profile yet.")
+
+
+@strategy.command()
+def tune(
+    context: Context,
+    data: Annotated[
+        Path | None, Option(help="Folder with coding-sessions*.jsonl.gz to search over as well.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None, Option(help="Only files whose names start with this; repeatable.")
+    ] = None,
+    project: Project = "",
+    name: Annotated[str, Option(help="Name of the new profile (default: tuned and the day).")] = "",
+    cache: Cache = None,
+    json: Json = False,
+) -> None:
+    """Search for a better profile over the log of tasks, and store it without using it.
+
+    The latest third of the tasks is held out from the search: the gain is measured on it.
+    """
+    from lore.evals import tasks as evaluation
+
+    with open_memory(context, create=True) as memory, progress("tuning", quiet=json) as show:
+        cases = (
+            evaluation.collect_cases(data, sets=sets or (), cache=cache, report=show)
+            if data
+            else []
+        )
+        result = memory.strategies.tune(project=project, cases=cases, name=name)
+    if json:
+        print_json(result)
+        return
+    _print_tuning(result)
+
+
+def _print_tuning(result: TuningResult) -> None:
+    print(f"{result.tried:,} profiles tried on {result.before.cases:,} tasks.")
+    head = ("", "fitness", "score", "efficiency", "latency", "tasks")
+    rows = (
+        ("now, searched part", result.before),
+        (f"{result.name}, searched part", result.after),
+        ("now, held-out part", result.before_held_out),
+        (f"{result.name}, held-out part", result.after_held_out),
+    )
+    print_columns([
+        head,
+        *(
+            (one_line(label, 60), f"{row.fitness:.3f}", f"{row.score:.3f}",
+             f"{row.efficiency:.3f}", f"{row.latency:.3f}", str(row.cases))
+            for label, row in rows
+        ),
+    ])  # fmt: skip
+    gain = result.gain
+    print(
+        f"Gain on the held-out part: {gain.value:+.3f} (95 % {gain.low:+.3f} to {gain.high:+.3f})."
+    )
+    if gain.low <= 0:
+        notice("The gain may be chance: more tasks will tell.")
+    print(clean(f"Stored as '{result.name}', not in use: 'lore strategy use {result.name}'."))
 
 
 def _row(row: ProfileReport) -> tuple[str, ...]:

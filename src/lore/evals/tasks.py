@@ -8,6 +8,7 @@ the latest sessions and plain recall, each with as many tokens.
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from lore.evals.datasets import Raw, open_scratch_memory, read_rows
 from lore.evals.task_use import KINDS, Thing
 from lore.evals.vector_cache import open_cached_embedder
 from lore.memory import Memory
-from lore.records import Message, NewMessage, Part
+from lore.records import Message, NewMessage, Part, TuningCase
 from lore.text import goals, tokens
 from lore.text.message_features import is_spoken_part
 
@@ -218,12 +219,7 @@ def run(
     report: Report | None = None,
 ) -> Result:
     """Replay the coding sessions of a folder, each file as a project of its own."""
-    files = sorted(data.glob("coding-sessions*.jsonl.gz"))
-    if sets:
-        files = [file for file in files if file.name.startswith(tuple(sets))]
-    if not files:
-        msg = f"There is no coding-sessions*.jsonl.gz in {data}."
-        raise EvaluationError(msg, hint="--data names the folder; --sets narrows it.")
+    files = _find_files(data, sets)
     result = Result()
     with open_cached_embedder(cache) as (embedder, notice):
         result.notice = notice
@@ -233,6 +229,16 @@ def run(
             with open_scratch_memory(embedder, player.now) as memory:
                 result.projects[name] = player.play(memory, report)
     return result
+
+
+def _find_files(data: Path, sets: Sequence[str]) -> list[Path]:
+    files = sorted(data.glob("coding-sessions*.jsonl.gz"))
+    if sets:
+        files = [file for file in files if file.name.startswith(tuple(sets))]
+    if not files:
+        msg = f"There is no coding-sessions*.jsonl.gz in {data}."
+        raise EvaluationError(msg, hint="--data names the folder; --sets narrows it.")
+    return files
 
 
 def read_sessions(file: Path, most: int = 0) -> dict[str, list[Message]]:
@@ -247,7 +253,7 @@ def read_sessions(file: Path, most: int = 0) -> dict[str, list[Message]]:
 
 
 def _first_time(raw: Raw) -> datetime:
-    times = [_time(time) for _, _, time in raw["turns"] if time]
+    times = [_time(moment) for _, _, moment in raw["turns"] if moment]
     return min([_time(raw["created"]), *times[:1]])
 
 
@@ -268,8 +274,8 @@ def _messages(raw: Raw, seen: set[tuple[datetime, str, str]]) -> list[Message]:
     """Return the messages of a session without those that a forked session copied."""
     at = _time(raw["created"])
     messages: list[Message] = []
-    for role, text, time in raw["turns"]:
-        at = max(at, _time(time)) if time else at
+    for role, text, moment in raw["turns"]:
+        at = max(at, _time(moment)) if moment else at
         if not text.strip() or (at, role, text) in seen:
             continue
         seen.add((at, role, text))
@@ -423,3 +429,44 @@ def _format_sample(
         lines.append(f"{name.upper()} ({answers[name].tokens} tokens) named: {hits or '-'}")
         lines += [f"  | {line}" for item in items for line in item.splitlines()]
     return "\n".join(lines)
+
+
+def collect_cases(
+    data: Path,
+    *,
+    sets: Sequence[str] = (),
+    cache: Path | None = None,
+    most_sessions: int = 0,
+    report: Report | None = None,
+) -> list[TuningCase]:
+    """Replay the sessions of a folder, and return each task with what could be given to it."""
+    cases: list[TuningCase] = []
+    with open_cached_embedder(cache) as (embedder, _):
+        for file in _find_files(data, sets):
+            player = _CaseCollector(read_sessions(file, most_sessions), {}, 0, [])
+            with open_scratch_memory(embedder, player.now) as memory:
+                player.play(memory, report)
+            cases += player.cases
+    return cases
+
+
+class _CaseCollector(_Player):
+    """Collects cases instead of asking."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.cases: list[TuningCase] = []
+
+    def _ask(self, memory: Memory, task: RecordedTask) -> dict[str, Given]:
+        started = time.perf_counter()
+        type_, candidates = memory.strategies.candidates(
+            task.start.prompt,
+            lambda _id, text: frozenset(
+                f"{thing.kind} {thing.name}" for thing in task_use.named(task.things, text)
+            ),
+            session=task.start.session,
+            project=PROJECT,
+        )
+        took_ms = (time.perf_counter() - started) * 1000
+        self.cases.append(TuningCase(task.start.at, type_, candidates, took_ms, "recorded"))
+        return {}

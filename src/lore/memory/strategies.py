@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lore.errors import NotFound
 from lore.memory.context import MemoryPart
 from lore.recall import time_spans
-from lore.records import ProfileReport
+from lore.records import ProfileReport, TaskType, TuningCandidate, TuningCase, TuningResult
 from lore.store import sessions, strategy_rows
 from lore.store.database import Connection
 from lore.store.strategy_rows import ProfileDay
@@ -87,6 +87,47 @@ class Strategies(MemoryPart):
                 lambda db: strategy_rows.assign_session(db, number, chosen.name, now=now)
             )
         return chosen
+
+    def candidates(
+        self, goal: str, gains: Callable[[str, str], frozenset[str]], *, session: str, project: str
+    ) -> tuple[TaskType, tuple[TuningCandidate, ...]]:
+        """Return the type of a task and the memories that could be given to it, for tuning.
+
+        `gains` says what of a memory was used, given its id and the text that is shown of it.
+        """
+        from lore.tasks import tuning_cases
+        from lore.tasks.task_recall import TaskQuery
+        from lore.tasks.task_type import detect_task_type
+        from lore.tasks.task_work import find_place
+
+        type_ = detect_task_type(goal)
+        with self._database.read() as db:
+            place, scope = find_place(db, session, project)
+            own = (place.session_n,) if place.session_n is not None else ()
+            query = TaskQuery(goal, type_, scope, self._database.now(), None, own)
+            return type_, tuning_cases.find_candidates(self._sources, db, query, gains)
+
+    def tune(
+        self, *, project: str = "", cases: Sequence[TuningCase] = (), name: str = ""
+    ) -> TuningResult:
+        """Search for a better profile over the log of a project and other cases, and store it.
+
+        The latest cases are held out from the search, and say what the profile is worth. It is not
+        applied to any session.
+        """
+        from lore.tasks import tuning, tuning_cases
+
+        now = self._database.now()
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            logged = tuning_cases.log_cases(self._sources, db, project_n=project_n, now=now)
+            state = experiment.load_state(db)
+            current = experiment.find_profile(db, state.profile)
+        chosen = name or f"tuned-{now:%Y-%m-%d}"
+        result = tuning.tune([*cases, *logged], current, chosen)
+        if not self._database.read_only:
+            self.save({**result.profile, "source": "tuned"})
+        return result
 
     def advance(self) -> str:
         """Count outcomes that became known and end the day if it is over; return what happened."""

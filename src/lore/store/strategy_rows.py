@@ -57,6 +57,7 @@ class RetrievalRow(NamedTuple):
     hits: tuple[str, ...]
     outcome: str
     used: tuple[str, ...] | None
+    project_n: int | None
 
 
 def list_profiles(db: Connection) -> list[ProfileRow]:
@@ -203,8 +204,8 @@ def retrieval_rows(
     """Return the logged retrievals for tasks, oldest first, with what was used of them."""
     sql = (
         "SELECT r.n, r.at, r.profile, r.query, r.task_type, r.took_ms, r.tokens, r.candidates,"
-        " r.hits, r.outcome, r.task_n FROM retrievals r LEFT JOIN tasks t ON t.n = r.task_n"
-        " WHERE r.task_type <> '' AND r.at >= :first"
+        " r.hits, r.outcome, r.task_n, t.project_n FROM retrievals r"
+        " LEFT JOIN tasks t ON t.n = r.task_n WHERE r.task_type <> '' AND r.at >= :first"
         " AND (:project_n IS NULL OR t.project_n = :project_n) ORDER BY r.n"
     )
     first = clock.to_us(since) if since else 0
@@ -213,9 +214,10 @@ def retrieval_rows(
         RetrievalRow(
             n, clock.from_us(at), profile, query, task_type, took_ms, tokens,
             tuple(unpack_json(candidates)), tuple(unpack_json(hits)), outcome, used.get(task_n),
+            project,
         )
-        for n, at, profile, query, task_type, took_ms, tokens, candidates, hits, outcome, task_n
-        in db.rows(sql, first=first, project_n=project_n)
+        for n, at, profile, query, task_type, took_ms, tokens, candidates, hits, outcome, task_n,
+        project in db.rows(sql, first=first, project_n=project_n)
     ]  # fmt: skip
 
 
