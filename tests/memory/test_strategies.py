@@ -11,7 +11,7 @@ from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.records import NewMessage, Part
-from lore.tasks import strategies
+from lore.tasks import profiles
 from lore.tasks.bandit import RAILS
 from tests.fakes import FixedClock
 from tests.recall.talk import say
@@ -49,10 +49,10 @@ def _finish_session(memory: Memory, name: str, *, good: str | None = None, succe
 
 def test_all_sessions_have_the_default_profile_at_first(memory: Memory) -> None:
     say(memory, "s", "hello")
-    assert memory.strategies.profile_for("s").name == strategies.DEFAULT
-    assert memory.strategies.profile_for("not stored yet").name == strategies.DEFAULT
+    assert memory.strategies.profile_for("s").name == profiles.DEFAULT
+    assert memory.strategies.profile_for("not stored yet").name == profiles.DEFAULT
     state, shares = memory.strategies.state()
-    assert (state.mode, shares) == ("fixed", {strategies.DEFAULT: 1.0})
+    assert (state.mode, shares) == ("fixed", {profiles.DEFAULT: 1.0})
 
 
 def test_a_task_uses_the_profile_of_its_session_and_logs_what_it_compared(memory: Memory) -> None:
@@ -78,7 +78,7 @@ def test_another_profile_is_used_for_new_sessions_only(memory: Memory) -> None:
     memory.database.write(lambda _db: None)
     memory.strategies.use("balanced")
     assert memory.strategies.profile_for("new").name == "balanced"
-    assert memory.strategies.profile_for("old").name == strategies.DEFAULT
+    assert memory.strategies.profile_for("old").name == profiles.DEFAULT
     with pytest.raises(NotFound, match="no profile 'nothing'"):
         memory.strategies.use("nothing")
 
@@ -206,4 +206,4 @@ def test_tuning_over_the_log_stores_a_profile_and_applies_nothing(
     assert result.sources == {"log": 35}
     assert result.after.fitness >= result.before.fitness
     assert memory.strategies.profiles()["mine"].source == "tuned"
-    assert memory.strategies.state()[0].profile == strategies.DEFAULT
+    assert memory.strategies.state()[0].profile == profiles.DEFAULT

@@ -9,8 +9,8 @@ import pytest
 
 from lore.errors import InvalidInput
 from lore.records import TuningCandidate, TuningCase
-from lore.tasks import strategies, tuning
-from lore.tasks.strategies import BUILT_IN, DEFAULT, RecallSettings
+from lore.tasks import profiles, tuning
+from lore.tasks.profiles import BUILT_IN, DEFAULT, RecallSettings
 from lore.tasks.tuning import CUTS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -48,7 +48,7 @@ def test_the_search_finds_a_profile_that_helps_on_unseen_tasks() -> None:
     assert result.gain.low > 0
     assert result.after_held_out.cases == 18
     assert result.before.cases == 42
-    profile = strategies.parse_profile(result.profile)
+    profile = profiles.parse_profile(result.profile)
     assert (profile.name, profile.source) == ("better", "tuned")
     assert profile.settings.word_share > 0.5
 
@@ -77,7 +77,7 @@ def test_random_uses_promise_no_certain_gain() -> None:
 def test_fitness_is_score_efficiency_and_latency() -> None:
     (case,) = _cases(1)
     slow = TuningCase(case.at, case.task_type, case.candidates, 1_100.0)
-    profile = strategies.Profile(
+    profile = profiles.Profile(
         "x", BUILT_IN["episodic-heavy"].weights, RecallSettings("session", 1.0, 2, 0.26, 75)
     )
     chosen = tuning.choose(case, profile)
@@ -90,7 +90,7 @@ def test_fitness_is_score_efficiency_and_latency() -> None:
 def test_what_is_given_stays_within_the_budget() -> None:
     many = tuple(_candidate(f"{i}", "semantic", 0.9, 0.9, tokens=300) for i in range(20))
     case = TuningCase(START, "review", many)
-    profile = strategies.Profile(
+    profile = profiles.Profile(
         "x", BUILT_IN["balanced"].weights, RecallSettings("hierarchical", 0.5, 12, 0.0, 200)
     )
     assert len(tuning.choose(case, profile)) == 3

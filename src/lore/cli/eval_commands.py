@@ -184,7 +184,7 @@ def tasks(
     json: Json = False,
 ) -> None:
     """Replay real sessions: is what a task is given before it begins used in what follows?"""
-    from lore.evals import tasks as evaluation
+    from lore.evals import task_eval as evaluation
 
     with progress("replaying", quiet=json) as report:
         result = evaluation.run(

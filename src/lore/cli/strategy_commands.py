@@ -160,7 +160,7 @@ def tune(
 
     The latest third of the tasks is held out from the search: the gain is measured on it.
     """
-    from lore.evals import tasks as evaluation
+    from lore.evals import task_eval as evaluation
 
     with open_memory(context, create=True) as memory, progress("tuning", quiet=json) as show:
         cases = (

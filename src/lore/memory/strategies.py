@@ -12,9 +12,9 @@ from lore.records import ProfileReport, TaskType, TuningCandidate, TuningCase, T
 from lore.store import sessions, strategy_rows
 from lore.store.database import Connection
 from lore.store.strategy_rows import ProfileDay
-from lore.tasks import experiment, strategies
+from lore.tasks import experiment, profiles
 from lore.tasks.experiment import ExperimentState
-from lore.tasks.strategies import Profile
+from lore.tasks.profiles import Profile
 from lore.validation import validate_methods
 
 
@@ -54,7 +54,7 @@ class Strategies(MemoryPart):
     def save(self, values: Mapping[str, Any]) -> Profile:
         """Store a profile; it is not applied to any session."""
         redacted = self._redactor.redact(str(values.get("description") or ""))
-        profile = strategies.parse_profile({**values, "description": redacted})
+        profile = profiles.parse_profile({**values, "description": redacted})
         now = self._database.now()
         self._database.write(lambda db: experiment.save_profile(db, profile, now=now))
         return profile

@@ -20,9 +20,9 @@ from lore.records import ProfileReport
 from lore.store import strategy_rows
 from lore.store.database import Connection, find_meta, set_meta
 from lore.store.strategy_rows import ProfileDay
-from lore.tasks import bandit, strategies
+from lore.tasks import bandit, profiles
 from lore.tasks.bandit import Bandit, Event, Evidence
-from lore.tasks.strategies import Profile, RetrievalCost, SessionOutcome
+from lore.tasks.profiles import Profile, RetrievalCost, SessionOutcome
 
 Mode = Literal["fixed", "random", "learn"]
 
@@ -38,7 +38,7 @@ class ExperimentState:
     """The mode, the profile of the mode `fixed`, and where learning stands."""
 
     mode: Mode = "fixed"
-    profile: str = strategies.DEFAULT
+    profile: str = profiles.DEFAULT
     salt: str = ""
     day: str = ""
     since: str = ""
@@ -59,25 +59,25 @@ def _save_state(db: Connection, state: ExperimentState) -> None:
 
 def all_profiles(db: Connection) -> dict[str, Profile]:
     """Return the profiles that Lore ships, and those that are stored."""
-    found = dict(strategies.BUILT_IN)
+    found = dict(profiles.BUILT_IN)
     for row in strategy_rows.list_profiles(db):
-        if row.name not in strategies.BUILT_IN:
-            found[row.name] = strategies.parse_profile({**row.values, "name": row.name})
+        if row.name not in profiles.BUILT_IN:
+            found[row.name] = profiles.parse_profile({**row.values, "name": row.name})
     return found
 
 
 def find_profile(db: Connection, name: str) -> Profile:
     """Return a profile; raise `NotFound` with the names that there are."""
-    profiles = all_profiles(db)
-    if name not in profiles:
+    known = all_profiles(db)
+    if name not in known:
         msg = f"There is no profile '{name[:60]}'."
-        raise NotFound(msg, hint=f"Profiles: {', '.join(profiles)}.")
-    return profiles[name]
+        raise NotFound(msg, hint=f"Profiles: {', '.join(known)}.")
+    return known[name]
 
 
 def save_profile(db: Connection, profile: Profile, *, now: datetime) -> None:
     """Store a profile; one that Lore ships cannot be replaced."""
-    if profile.name in strategies.BUILT_IN:
+    if profile.name in profiles.BUILT_IN:
         msg = f"'{profile.name}' is a profile that Lore ships."
         raise InvalidInput(msg, hint="Choose another name.")
     strategy_rows.put_profile(db, profile.as_json(), now=now)
@@ -128,14 +128,14 @@ def choose_for(db: Connection, session_n: int | None, name: str) -> tuple[Profil
     """Return the profile of a session, and whether it still has to be stored."""
     state = load_state(db)
     stored = strategy_rows.find_session_profile(db, session_n) if session_n is not None else None
-    profiles = all_profiles(db)
-    if stored in profiles:
-        return profiles[stored], False
+    known = all_profiles(db)
+    if stored in known:
+        return known[stored], False
     current = shares(db)
     chosen = state.profile
     if len(current) > 1:
         chosen = bandit.choose_profile(current, name, state.salt)
-    return profiles.get(chosen, strategies.BUILT_IN[strategies.DEFAULT]), session_n is not None
+    return known.get(chosen, profiles.BUILT_IN[profiles.DEFAULT]), session_n is not None
 
 
 def choose_profile(db: Connection, session_n: int | None, name: str, profile: str = "") -> Profile:
@@ -192,7 +192,7 @@ def _load_bandit(db: Connection, state: ExperimentState) -> Bandit:
 
 
 def _store_bandit(db: Connection, learned: Bandit, *, now: datetime) -> None:
-    profiles = all_profiles(db)
+    known = all_profiles(db)
     for row in strategy_rows.list_profiles(db):
         if row.name not in learned.shares:
             strategy_rows.set_evidence(
@@ -201,10 +201,10 @@ def _store_bandit(db: Connection, learned: Bandit, *, now: datetime) -> None:
             )  # fmt: skip
     days = []
     for name, share in learned.shares.items():
-        if name not in profiles:
+        if name not in known:
             find_profile(db, name)
         evidence = learned.evidence[name]
-        strategy_rows.put_profile(db, profiles[name].as_json(), now=now)
+        strategy_rows.put_profile(db, known[name].as_json(), now=now)
         strategy_rows.set_evidence(
             db, name, share=share, successes=evidence.successes, failures=evidence.failures,
             is_active=True,
@@ -219,7 +219,7 @@ def report(db: Connection, *, since: datetime | None = None) -> list[ProfileRepo
         SessionOutcome(
             row.profile,
             row.outcome == "success" if row.outcome in _KNOWN else None,
-            strategies.satisfaction_of(row.reason),
+            profiles.satisfaction_of(row.reason),
         )
         for row in strategy_rows.session_rows(db, since=since)
     ]
@@ -229,7 +229,7 @@ def report(db: Connection, *, since: datetime | None = None) -> list[ProfileRepo
         )
         for row in strategy_rows.retrieval_rows(db, since=since)
     ]
-    return strategies.make_report(shares(db), sessions, costs)
+    return profiles.make_report(shares(db), sessions, costs)
 
 
 def _day(now: datetime) -> str:

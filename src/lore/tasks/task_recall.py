@@ -20,7 +20,7 @@ from lore.store import fragments, items, keywords, replacements
 from lore.store.database import Connection
 from lore.store.fragments import FragmentFilter
 from lore.store.keywords import SearchScope
-from lore.tasks.strategies import RecallSettings
+from lore.tasks.profiles import RecallSettings
 from lore.tasks.task_type import COLLECTIONS, Collection, Weights, collection_size, weights_of
 from lore.text import tokens, words
 from lore.text.regex import compile_lazy

@@ -20,8 +20,8 @@ from lore.records import (
     TuningFigures,
     TuningResult,
 )
-from lore.tasks import strategies
-from lore.tasks.strategies import BUILT_IN, GRANULARITIES, Profile, RecallSettings
+from lore.tasks import profiles
+from lore.tasks.profiles import BUILT_IN, GRANULARITIES, Profile, RecallSettings
 from lore.tasks.task_type import COLLECTIONS, Weights
 
 BUDGET_TOKENS = 600
@@ -228,7 +228,7 @@ def _vary(parent: Profile, random: Random) -> Profile:
     if what == 5:
         name = random.choice(TASK_TYPES)
         weights[name] = _shift(weights[name], random)
-    return strategies.Profile("", weights, settings)
+    return profiles.Profile("", weights, settings)
 
 
 def _shift(weights: Weights, random: Random) -> Weights:

@@ -12,7 +12,7 @@ from lore.records import TASK_TYPES, TaskType, TuningCandidate, TuningCase
 from lore.store import items, strategy_rows
 from lore.store.database import Connection
 from lore.tasks import briefing
-from lore.tasks.strategies import RecallSettings
+from lore.tasks.profiles import RecallSettings
 from lore.tasks.task_recall import TaskQuery, rank_collections
 from lore.tasks.task_type import COLLECTIONS
 from lore.tasks.tuning import CUTS

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from lore.errors import InvalidInput
 from lore.records import TASK_TYPES
-from lore.tasks import strategies
-from lore.tasks.strategies import BUILT_IN, DEFAULT, RetrievalCost, SessionOutcome
+from lore.tasks import profiles
+from lore.tasks.profiles import BUILT_IN, DEFAULT, RetrievalCost, SessionOutcome
 
 
 def test_profiles_weigh_every_task_type() -> None:
-    assert len(BUILT_IN) <= strategies.MOST_PROFILES
+    assert len(BUILT_IN) <= profiles.MOST_PROFILES
     for profile in BUILT_IN.values():
         for task_type in TASK_TYPES:
             assert sum(profile.weights[task_type].values()) == pytest.approx(1)
@@ -25,11 +25,11 @@ def test_profiles_weigh_every_task_type() -> None:
 
 def test_a_profile_survives_its_values() -> None:
     for profile in BUILT_IN.values():
-        assert strategies.parse_profile(profile.as_json()) == profile
+        assert profiles.parse_profile(profile.as_json()) == profile
 
 
 def test_weights_for_all_task_types_may_be_given_once() -> None:
-    profile = strategies.parse_profile({"name": "mine", "weights": {"semantic": 1}})
+    profile = profiles.parse_profile({"name": "mine", "weights": {"semantic": 1}})
     assert profile.weights["review"] == {
         "episodic": 0.0, "semantic": 1.0, "skills": 0.0, "anti_patterns": 0.0,
     }  # fmt: skip
@@ -53,28 +53,28 @@ def test_weights_for_all_task_types_may_be_given_once() -> None:
 )
 def test_a_profile_that_is_wrong_says_what(values: dict[str, Any], why: str) -> None:
     with pytest.raises(InvalidInput, match=why):
-        strategies.parse_profile(values)
+        profiles.parse_profile(values)
 
 
 @given(st.integers(0, 400), st.integers(1, 400))
 def test_the_interval_of_a_rate_contains_it(successes: int, more: int) -> None:
-    interval = strategies.rate_interval(successes, successes + more)
+    interval = profiles.rate_interval(successes, successes + more)
     assert interval is not None
     assert 0 <= interval.low <= interval.value <= interval.high <= 1
 
 
 def test_intervals_are_as_in_the_books() -> None:
-    rate = strategies.rate_interval(8, 10)
+    rate = profiles.rate_interval(8, 10)
     assert rate is not None
     assert (round(rate.low, 3), round(rate.high, 3)) == (0.490, 0.943)
-    mean = strategies.mean_interval([1, 2, 3, 4])
+    mean = profiles.mean_interval([1, 2, 3, 4])
     assert mean is not None
     assert (mean.value, round(mean.low, 2), round(mean.high, 2)) == (2.5, 1.23, 3.77)
-    one = strategies.mean_interval([5])
+    one = profiles.mean_interval([5])
     assert one is not None
     assert one.high == math.inf
-    assert strategies.rate_interval(0, 0) is None
-    assert strategies.mean_interval([]) is None
+    assert profiles.rate_interval(0, 0) is None
+    assert profiles.mean_interval([]) is None
 
 
 def test_a_report_has_all_profiles_with_what_is_known() -> None:
@@ -89,7 +89,7 @@ def test_a_report_has_all_profiles_with_what_is_known() -> None:
         RetrievalCost("a", 30, 400),
         RetrievalCost("", 1, 1),
     ]
-    a, b, c = strategies.make_report({"a": 0.5, "c": 0.5}, sessions, costs)
+    a, b, c = profiles.make_report({"a": 0.5, "c": 0.5}, sessions, costs)
     assert a.completion is not None
     assert a.completion[0::3] == (0.5, 2)
     assert a.latency_ms is not None
@@ -100,6 +100,6 @@ def test_a_report_has_all_profiles_with_what_is_known() -> None:
 
 
 def test_what_a_person_said_last_is_satisfaction() -> None:
-    assert strategies.satisfaction_of("the person is content") == 1
-    assert strategies.satisfaction_of("the person interrupted it") == 0
-    assert strategies.satisfaction_of("the last test passed") is None
+    assert profiles.satisfaction_of("the person is content") == 1
+    assert profiles.satisfaction_of("the person interrupted it") == 0
+    assert profiles.satisfaction_of("the last test passed") is None

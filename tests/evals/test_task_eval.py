@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lore.errors import EvaluationError
-from lore.evals import tasks
-from lore.evals.tasks import TaskStart
+from lore.evals import task_eval
+from lore.evals.task_eval import TaskStart
 from lore.memory import Memory
 
 FIX = "fix the login timeout in the session service please"
@@ -57,17 +57,17 @@ def test_arms_are_asked_in_order_of_time_and_know_the_past_only(folder: Path) ->
         asked.append((start.session, {one.external_id for one in memory.sessions()}))
         return []
 
-    tasks.run(folder, arms={"spy": spy}, cache=folder / "cache")
+    task_eval.run(folder, arms={"spy": spy}, cache=folder / "cache")
     assert asked == [("two", {"one"}), ("three", {"one", "two"})]
 
 
 def test_each_arm_gives_as_many_tokens_as_the_first(folder: Path) -> None:
     short = "Run `mise run test:unit`, see service/login.go."
-    arms: dict[str, tasks.Arm] = {
+    arms: dict[str, task_eval.Arm] = {
         "first": lambda _memory, _start: [short],
         "long": lambda _memory, _start: ["word " * 500 + "service/login.go"],
     }
-    figures = tasks.run(folder, arms=arms, cache=folder / "cache").as_json()["projects"]
+    figures = task_eval.run(folder, arms=arms, cache=folder / "cache").as_json()["projects"]
     rows = figures["coding-sessions"]["arms"]
     assert rows["long"]["tokens"] <= rows["first"]["tokens"]
     assert rows["long"]["used"] == 0
@@ -83,14 +83,14 @@ def test_what_the_prompt_names_is_no_merit(tmp_path: Path) -> None:
         _session("one", 1, ADD, "/app/src/pages/report.go", command),
         _session("two", 2, prompt, file, command),
     )
-    arms: dict[str, tasks.Arm] = {"arm": lambda _memory, _start: [f"{file} {command}"]}
-    figures = tasks.run(tmp_path, arms=arms, cache=tmp_path / "cache").as_json()["projects"]
+    arms: dict[str, task_eval.Arm] = {"arm": lambda _memory, _start: [f"{file} {command}"]}
+    figures = task_eval.run(tmp_path, arms=arms, cache=tmp_path / "cache").as_json()["projects"]
     assert figures["coding-sessions"]["arms"]["arm"]["used"] == 0
 
 
 def test_the_baselines_answer_from_earlier_sessions(folder: Path) -> None:
-    arms = {"recent sessions": tasks.recent_sessions, "plain recall": tasks.plain_recall}
-    result = tasks.run(folder, arms=arms, cache=folder / "cache", samples=2)
+    arms = {"recent sessions": task_eval.recent_sessions, "plain recall": task_eval.plain_recall}
+    result = task_eval.run(folder, arms=arms, cache=folder / "cache", samples=2)
     rows = result.as_json()["projects"]["coding-sessions"]["arms"]
     assert rows["recent sessions"]["used"] > 0
     assert "recent sessions" in result.as_table()
@@ -100,20 +100,20 @@ def test_the_baselines_answer_from_earlier_sessions(folder: Path) -> None:
 def test_a_copied_turn_of_a_forked_session_is_read_once(tmp_path: Path) -> None:
     row = _session("one", 1, ADD, "/app/a.go", "mise run test:unit")
     _write(tmp_path, row, row | {"sid": "fork"})
-    sessions = tasks.read_sessions(tmp_path / "coding-sessions.jsonl.gz")
+    sessions = task_eval.read_sessions(tmp_path / "coding-sessions.jsonl.gz")
     assert [len(messages) for messages in sessions.values()] == [8, 0]
 
 
 def test_a_folder_without_sessions_is_named(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match="no coding-sessions"):
-        tasks.run(tmp_path)
+        task_eval.run(tmp_path)
     (tmp_path / "coding-sessions.jsonl.gz").write_bytes(b"broken")
     with pytest.raises(EvaluationError, match="cannot be read"):
-        tasks.run(tmp_path, cache=tmp_path / "cache")
+        task_eval.run(tmp_path, cache=tmp_path / "cache")
 
 
 def test_cases_for_tuning_say_what_each_memory_would_have_brought(folder: Path) -> None:
-    cases = tasks.collect_cases(folder, cache=folder / "cache")
+    cases = task_eval.collect_cases(folder, cache=folder / "cache")
     assert len(cases) == 2
     gains = {gain for one in cases[-1].candidates for gain in one.gains[200]}
     assert "file service/login.go" in gains
