@@ -376,13 +376,13 @@ class _Player:
             memory.distill(name)
             memory.digest.curate(name)
             memory.sessions.episode(name)
+            memory.maintenance.embed_waiting()
+            learn = getattr(memory.tasks, "learn_from", None)
+            if learn:
+                learn(name)
             del self._spoke[name]
             self._finished += 1
         memory.maintenance.embed_waiting()
-        consolidate = getattr(memory.tasks, "consolidate", None)
-        if ended and consolidate:
-            consolidate()
-            memory.maintenance.embed_waiting()
 
     def _ask(self, memory: Memory, task: RecordedTask) -> dict[str, Given]:
         """Ask all arms; each gives as many tokens as the first does."""
