@@ -10,7 +10,7 @@ import pytest
 from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
-from lore.records import NewMessage, Part
+from lore.records import NewMessage, Part, TuningCandidate, TuningCase
 from lore.tasks import profiles
 from lore.tasks.bandit import RAILS
 from tests.fakes import FixedClock
@@ -202,8 +202,11 @@ def test_tuning_over_the_log_stores_a_profile_and_applies_nothing(
         report = {"files_changed": [f"src/{name}_page.py"]}
         memory.tasks.end(task.task_id, outcome="success", report=report)
         clock.advance(hours=1)
-    result = memory.strategies.tune(project="/code/app", name="mine")
-    assert result.sources == {"log": 35}
+    gains = {75: ("file a.py",)}
+    candidate = TuningCandidate("x", "episodic", True, 0.5, 0.5, 0.8, "a.py", 5, gains)
+    recorded = TuningCase(clock(), "review", (candidate,), source="recorded")
+    result = memory.strategies.tune(project="/code/app", cases=[recorded], name="mine")
+    assert result.sources == {"log": 35, "recorded": 1}
     assert result.after.fitness >= result.before.fitness
     assert memory.strategies.profiles()["mine"].source == "tuned"
     assert memory.strategies.state()[0].profile == profiles.DEFAULT

@@ -79,7 +79,7 @@ class TuningCandidate:
     quality: float
     text: str
     tokens: int
-    gains: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    gains: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

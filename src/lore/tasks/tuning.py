@@ -133,7 +133,7 @@ def _possible(case: TuningCase) -> frozenset[str]:
 def _judge(case: TuningCase, profile: Profile) -> _Outcome:
     chosen = choose(case, profile)
     cut = profile.settings.entry_tokens
-    gained = frozenset().union(*(one.gains.get(cut, frozenset()) for one in chosen))
+    gained = frozenset().union(*(one.gains.get(cut, ()) for one in chosen))
     used_tokens = sum(min(one.tokens, cut) for one in chosen)
     compared = sum(1 for _ in _comparable(case, profile.settings))
     latency_ms = case.latency_ms * compared / max(1, len(case.candidates))

@@ -47,7 +47,7 @@ def find_candidates(
             id_, both = hit.fragment.id, max(hit.similarity, meaning.get(hit.fragment.id, 0.0))
             quality = hit.score / hit.similarity if hit.similarity else 0.7
             text = briefing.describe(hit.fragment, unasked=query.unasked)
-            cut = {size: gains(id_, one_line(text, size)) for size in CUTS}
+            cut = {size: tuple(sorted(gains(id_, one_line(text, size)))) for size in CUTS}
             one = TuningCandidate(
                 id_, collection, hit.fragment.kind == "episode", hit.similarity,
                 meaning.get(id_, 0.0), quality, text, tokens.count(text), cut,
