@@ -20,7 +20,7 @@ CURRENT = BUILT_IN[DEFAULT]
 def _candidate(
     name: str, collection: str, words: float, meaning: float, gain: str = "", tokens: int = 60
 ) -> TuningCandidate:
-    gains = {cut: (gain,) if gain else () for cut in CUTS}
+    gains = dict.fromkeys(CUTS, (gain,) if gain else ())
     is_episode = collection == "episodic"
     return TuningCandidate(name, collection, is_episode, words, meaning, 0.8, "text", tokens, gains)
 
