@@ -367,15 +367,19 @@ def _relations(layout: Layout) -> Iterator[tuple[str, str, str]]:
     """Yield all links: of patterns, of their sources, and of the file of links."""
     for record in layout.records:
         if record.kind == "pattern":
-            for link in record.raw.get("links") or ():
+            for link in _list(record.raw.get("links")):
                 if isinstance(link, dict):
                     yield record.id, str(link.get("to")), str(link.get("relation"))
-            for source in record.raw.get("source_episodes") or ():
+            for source in _list(record.raw.get("source_episodes")):
                 yield record.id, str(source), "derived_from"
         elif record.kind == "anti_pattern" and record.id:
             yield record.id, str(record.raw.get("source")), "derived_from"
     for link in loki_layout.read_links(layout.files):
         yield link
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 _LEDGER = {"state": ("files_modified", "uncommitted_changes", "last_git_commit"),
