@@ -79,8 +79,8 @@ def use(
     if json:
         print_json({"mode": state.mode, "shares": shares})
         return
-    said = ", ".join(f"{name} {_share(share)}" for name, share in shares.items())
-    print(f"New sessions get: {clean(said)}.")
+    listed = ", ".join(f"{name} {_share(share)}" for name, share in shares.items())
+    print(f"New sessions get: {clean(listed)}.")
 
 
 @strategy.command()

@@ -99,8 +99,8 @@ class Result:
     def _together(self) -> dict[str, list[Given]]:
         arms: dict[str, list[Given]] = defaultdict(list)
         for of_project in self.projects.values():
-            for name, given in of_project.items():
-                arms[name] += given
+            for name, answers_of_arm in of_project.items():
+                arms[name] += answers_of_arm
         return arms
 
     def as_table(self) -> str:
@@ -137,19 +137,27 @@ class Result:
 def _figures(arms: Mapping[str, Sequence[Given]]) -> dict[str, Any]:
     first = next(iter(arms))
     rows = {}
-    for name, given in arms.items():
-        items = sum(one.items for one in given)
-        kinds = Counter(thing.kind for one in given for thing in one.used)
+    for name, answers_of_arm in arms.items():
+        items = sum(one.items for one in answers_of_arm)
+        kinds = Counter(thing.kind for one in answers_of_arm for thing in one.used)
         rows[name] = {
-            "tasks": len(given),
-            "tokens": sum(one.tokens for one in given),
-            "used": sum(len(one.used) for one in given),
-            "used_per_task": round(sum(len(one.used) for one in given) / max(1, len(given)), 4),
-            "tasks_helped": round(sum(bool(one.used) for one in given) / max(1, len(given)), 4),
-            "items_used": round(sum(one.used_items for one in given) / max(1, items), 4),
+            "tasks": len(answers_of_arm),
+            "tokens": sum(one.tokens for one in answers_of_arm),
+            "used": sum(len(one.used) for one in answers_of_arm),
+            "used_per_task": round(
+                sum(len(one.used) for one in answers_of_arm) / max(1, len(answers_of_arm)), 4
+            ),
+            "tasks_helped": round(
+                sum(bool(one.used) for one in answers_of_arm) / max(1, len(answers_of_arm)), 4
+            ),
+            "items_used": round(sum(one.used_items for one in answers_of_arm) / max(1, items), 4),
             "by_kind": {kind: kinds[kind] for kind in KINDS},
         }
-    ratios = {name: _ratio(arms[first], given) for name, given in arms.items() if name != first}
+    ratios = {
+        name: _ratio(arms[first], answers_of_arm)
+        for name, answers_of_arm in arms.items()
+        if name != first
+    }
     return {"arms": rows, "ratios": ratios}
 
 
@@ -348,7 +356,7 @@ class _Player:
 
     def play(self, memory: Memory, report: Report | None) -> dict[str, list[Given]]:
         """Capture messages, and ask every arm before each task."""
-        given: dict[str, list[Given]] = {name: [] for name in self._arms}
+        answers_of_arm: dict[str, list[Given]] = {name: [] for name in self._arms}
         for place, turn in enumerate(self._turns):
             self._at = turn.created_at
             task = self._tasks.get((turn.session_id, turn.ordinal))
@@ -356,13 +364,13 @@ class _Player:
                 self._catch_up(memory, turn.session_id)
             if task and self._finished:
                 for name, one in self._ask(memory, task).items():
-                    given[name].append(one)
+                    answers_of_arm[name].append(one)
             new = NewMessage(turn.role, turn.parts, turn.created_at)
             self._pending.setdefault(turn.session_id, []).append(new)
             self._spoke[turn.session_id] = turn.created_at
             if report:
                 report(place + 1, len(self._turns))
-        return given
+        return answers_of_arm
 
     def _catch_up(self, memory: Memory, session: str) -> None:
         """Do the work that the daemon would have done by now."""

@@ -82,9 +82,9 @@ def find_things(messages: Iterable[Message]) -> set[Thing]:
 
 def named(things: Iterable[Thing], text: str) -> set[Thing]:
     """Return the things that a text names."""
-    found: set[Thing] = set()
+    matches: set[Thing] = set()
     if not text:
-        return found
+        return matches
     spoken = _spoken(text)
     names = set(_names(text))
     errors = _plain_error(text, whole=True)
@@ -98,8 +98,8 @@ def named(things: Iterable[Thing], text: str) -> set[Thing]:
         else:
             is_named = _names_file(spoken, thing.name)
         if is_named:
-            found.add(thing)
-    return found
+            matches.add(thing)
+    return matches
 
 
 def _of_call(tool: str, text: str) -> set[Thing]:

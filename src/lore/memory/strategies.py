@@ -95,7 +95,7 @@ class Strategies(MemoryPart):
 
         `gains` says what of a memory was used, given its id and the text that is shown of it.
         """
-        from lore.tasks import tuning_cases
+        from lore.tasks import search_cases
         from lore.tasks.task_recall import TaskQuery
         from lore.tasks.task_type import detect_task_type
         from lore.tasks.task_work import find_place
@@ -105,7 +105,7 @@ class Strategies(MemoryPart):
             place, scope = find_place(db, session, project)
             own = (place.session_n,) if place.session_n is not None else ()
             query = TaskQuery(goal, type_, scope, self._database.now(), None, own)
-            return type_, tuning_cases.find_candidates(self._sources, db, query, gains)
+            return type_, search_cases.find_candidates(self._sources, db, query, gains)
 
     def tune(
         self, *, project: str = "", cases: Sequence[TuningCase] = (), name: str = ""
@@ -115,16 +115,16 @@ class Strategies(MemoryPart):
         The latest cases are held out from the search, and say what the profile is worth. It is not
         applied to any session.
         """
-        from lore.tasks import tuning, tuning_cases
+        from lore.tasks import profile_search, search_cases
 
         now = self._database.now()
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
-            logged = tuning_cases.log_cases(self._sources, db, project_n=project_n, now=now)
+            logged = search_cases.log_cases(self._sources, db, project_n=project_n, now=now)
             state = experiment.load_state(db)
             current = experiment.find_profile(db, state.profile)
         chosen = name or f"tuned-{now:%Y-%m-%d}"
-        result = tuning.tune([*cases, *logged], current, chosen)
+        result = profile_search.tune([*cases, *logged], current, chosen)
         if not self._database.read_only:
             self.save({**result.profile, "source": "tuned"})
         return result

@@ -134,12 +134,12 @@ def session_rows(db: Connection, *, since: datetime | None = None) -> list[Sessi
         "SELECT n, session_n, profile, at FROM session_profiles WHERE at >= :first ORDER BY at, n",
         first=first,
     )
-    told = _task_outcomes(db)
+    of_tasks = _task_outcomes(db)
     derived = _episode_outcomes(db)
     listed = []
     for n, session_n, profile, at in rows:
         of_episode = derived.get(session_n, ("unknown", ""))
-        outcome, reason = told.get(session_n, of_episode)
+        outcome, reason = of_tasks.get(session_n, of_episode)
         listed.append(SessionRow(n, profile, clock.from_us(at), outcome, of_episode[1] or reason))
     return listed
 
@@ -173,19 +173,19 @@ def settled_outcomes(db: Connection, *, since: str) -> list[bool]:
 
 def _task_outcomes(db: Connection) -> dict[int, tuple[str, str]]:
     """Return the outcome of each session by its tasks: a success only if all succeeded."""
-    found: dict[int, tuple[str, str]] = {}
+    outcomes: dict[int, tuple[str, str]] = {}
     sql = (
         "SELECT session_n, outcome, reason FROM tasks WHERE session_n IS NOT NULL"
         " AND state = 'done' AND outcome <> 'unknown' ORDER BY n"
     )
     for session_n, outcome, reason in db.rows(sql):
-        if found.get(session_n, ("success", ""))[0] == "success":
-            found[session_n] = (outcome, reason)
-    return found
+        if outcomes.get(session_n, ("success", ""))[0] == "success":
+            outcomes[session_n] = (outcome, reason)
+    return outcomes
 
 
 def _episode_outcomes(db: Connection) -> dict[int, tuple[str, str]]:
-    found: dict[int, tuple[str, str]] = {}
+    outcomes: dict[int, tuple[str, str]] = {}
     sql = (
         "SELECT i.session_n, f.payload, f.metadata FROM session_profiles s"
         " JOIN items i ON i.session_n = s.session_n JOIN fragments f ON f.n = i.n"
@@ -194,8 +194,8 @@ def _episode_outcomes(db: Connection) -> dict[int, tuple[str, str]]:
     for session_n, payload, metadata in db.rows(sql):
         if unpack_json(metadata) == SESSION_EPISODE:
             values = unpack_json(payload)
-            found[session_n] = (str(values.get("outcome")), str(values.get("reason") or ""))
-    return found
+            outcomes[session_n] = (str(values.get("outcome")), str(values.get("reason") or ""))
+    return outcomes
 
 
 def retrieval_rows(

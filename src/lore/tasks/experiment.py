@@ -59,11 +59,11 @@ def _save_state(db: Connection, state: ExperimentState) -> None:
 
 def all_profiles(db: Connection) -> dict[str, Profile]:
     """Return the profiles that Lore ships, and those that are stored."""
-    found = dict(profiles.BUILT_IN)
+    by_name = dict(profiles.BUILT_IN)
     for row in strategy_rows.list_profiles(db):
         if row.name not in profiles.BUILT_IN:
-            found[row.name] = profiles.parse_profile({**row.values, "name": row.name})
-    return found
+            by_name[row.name] = profiles.parse_profile({**row.values, "name": row.name})
+    return by_name
 
 
 def find_profile(db: Connection, name: str) -> Profile:

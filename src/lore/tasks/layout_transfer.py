@@ -148,9 +148,9 @@ class _Importer:
             for record in layout.records
             if record.kind in _KINDS and record.id
         }
-        told = _told_errors(layout.records)
+        known_errors = _told_errors(layout.records)
         for record in layout.records:
-            if record.kind == "learning" and _error_of(record.raw) in told:
+            if record.kind == "learning" and _error_of(record.raw) in known_errors:
                 files[record.path] = loki_layout.keep_in_frame(files[record.path], record)
             elif record.kind in _KINDS and self._store_fragment(record, ids):
                 continue
@@ -275,12 +275,12 @@ def _key(record: LayoutRecord) -> tuple[str, str]:
 def _by_layout(
     stored: Iterable[tuple[int, Fragment]],
 ) -> dict[tuple[str, str], tuple[int, Fragment]]:
-    found = {}
+    by_key = {}
     for n, fragment in stored:
         record = imported_record(fragment)
         if record:
-            found[_key(record)] = (n, fragment)
-    return found
+            by_key[_key(record)] = (n, fragment)
+    return by_key
 
 
 def imported_record(fragment: Fragment) -> LayoutRecord | None:

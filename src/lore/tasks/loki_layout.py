@@ -109,19 +109,19 @@ def parse_layout(files: Mapping[str, bytes]) -> Layout:
             records.append(LayoutRecord("skill", path, text))
             continue
         value, why = _parse_json(text) if kind else (None, "")
-        found: list[LayoutRecord] = []
+        parsed: list[LayoutRecord] = []
         frame: Json | None = None
         if kind and not why and names:
-            found, frame, why = _split_list(kind, path, value, names)
+            parsed, frame, why = _split_list(kind, path, value, names)
         elif kind and not why:
             why = _problem(kind, value)
-            found = [] if why else [LayoutRecord(kind, path, value)]
+            parsed = [] if why else [LayoutRecord(kind, path, value)]
         if why:
             problems.append(LayoutProblem(path, why))
-        records += found
+        records += parsed
         if names and frame is not None:
             rest[path] = _pack(frame)
-        elif not found:
+        elif not parsed:
             rest[path] = _pack({"text": text})
     return Layout(tuple(records), rest, tuple(problems))
 

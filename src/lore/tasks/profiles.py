@@ -87,13 +87,13 @@ def parse_profile(values: Mapping[str, Any]) -> Profile:
     if not isinstance(name, str) or not name.strip() or len(name) > 60:
         msg = "A profile needs a name of at most 60 characters."
         raise InvalidInput(msg)
-    given = values.get("weights")
-    if not isinstance(given, Mapping):
+    rows = values.get("weights")
+    if not isinstance(rows, Mapping):
         msg = f"The profile '{name}' has no weights."
         raise InvalidInput(msg)
     weights: dict[TaskType, Weights] = {}
     for task_type in TASK_TYPES:
-        row = given.get(task_type, given)
+        row = rows.get(task_type, rows)
         weights[task_type] = {one: _weight(name, one, row) for one in COLLECTIONS}
         if not any(weights[task_type].values()):
             msg = f"All weights of '{name}' for {task_type} are 0."

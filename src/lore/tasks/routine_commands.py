@@ -62,8 +62,8 @@ def _is_telling(word: str) -> bool:
 
 
 def _without_longer(commands: Iterable[str]) -> list[str]:
-    kept: list[str] = []
+    shortest: list[str] = []
     for command in commands:
-        if not any(command.startswith(f"{other} ") for other in kept):
-            kept.append(command)
-    return kept
+        if not any(command.startswith(f"{other} ") for other in shortest):
+            shortest.append(command)
+    return shortest

@@ -283,6 +283,6 @@ def _clean(text: str) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    given = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
-    cleaned = (_clean(each) for each in given if isinstance(each, str))
+    texts = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    cleaned = (_clean(each) for each in texts if isinstance(each, str))
     return tuple(each for each in cleaned if each)

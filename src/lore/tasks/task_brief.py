@@ -94,8 +94,8 @@ def brief(
     if query.task_type != "debugging":
         avoid, critical = [*critical, *avoid][:MOST_AVOID], []
     routine = _find_routine(db, query)
-    given = [hit.fragment.id for hit in (*known, *critical, *avoid, *skills)]
-    short = items.short_ids(db, [*given, *(one.id for one in routine)])
+    hit_ids = [hit.fragment.id for hit in (*known, *critical, *avoid, *skills)]
+    short = items.short_ids(db, [*hit_ids, *(one.id for one in routine)])
     room = _Room(budget_tokens - _HEAD_TOKENS, short, query)
     routine = room.fit_entries(routine)
     briefing = TaskBriefing(
@@ -154,8 +154,8 @@ class _Room:
         room = int(self._left * share)
         entries: list[BriefingEntry] = []
         for hit in hits:
-            said = describe(hit.fragment, unasked=self._query.unasked, goal=self._query.goal)
-            text = one_line(said, self._query.settings.entry_tokens)
+            wording = describe(hit.fragment, unasked=self._query.unasked, goal=self._query.goal)
+            text = one_line(wording, self._query.settings.entry_tokens)
             size = tokens.count(f"{QUOTE_PREFIX}[{self._short[hit.fragment.id]}] {text}\n")
             if size > room:
                 break
@@ -243,14 +243,16 @@ def _find_routine(db: Connection, query: TaskQuery) -> tuple[BriefingEntry, ...]
         return ()
     ns = [n for _, n in pages.episodes(db, (), project_n=query.project_n, limit=_ROUTINE_SESSIONS)]
     loaded = fragments.by_number(db, ns)
-    told = [loaded[n] for n in ns if n in loaded]
-    told = [one for one in told if not query.unasked or is_given_unasked(one)]
-    commands = find_routine([parse_episode(one.payload) for one in told], query.goal)
+    sources_of_commands = [loaded[n] for n in ns if n in loaded]
+    sources_of_commands = [
+        one for one in sources_of_commands if not query.unasked or is_given_unasked(one)
+    ]
+    commands = find_routine([parse_episode(one.payload) for one in sources_of_commands], query.goal)
     if not commands:
         return ()
     text = f"Commands that worked here: {'; '.join(commands)}"
-    size = tokens.count(f"{QUOTE_PREFIX}[{told[0].id[:13]}] {text}\n")
-    return (BriefingEntry(told[0].id, text, size, "skill"),)
+    size = tokens.count(f"{QUOTE_PREFIX}[{sources_of_commands[0].id[:13]}] {text}\n")
+    return (BriefingEntry(sources_of_commands[0].id, text, size, "skill"),)
 
 
 def _join(payload: Mapping[str, Any], *fields: tuple[str, str]) -> str:

@@ -9,9 +9,9 @@ import pytest
 
 from lore.errors import InvalidInput
 from lore.records import TuningCandidate, TuningCase
-from lore.tasks import profiles, tuning
+from lore.tasks import profile_search, profiles
+from lore.tasks.profile_search import CUTS
 from lore.tasks.profiles import BUILT_IN, DEFAULT, RecallSettings
-from lore.tasks.tuning import CUTS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CURRENT = BUILT_IN[DEFAULT]
@@ -42,7 +42,7 @@ def _cases(count: int, seed: int = 1) -> list[TuningCase]:
 
 
 def test_the_search_finds_a_profile_that_helps_on_unseen_tasks() -> None:
-    result = tuning.tune(_cases(60), CURRENT, "better")
+    result = profile_search.tune(_cases(60), CURRENT, "better")
     assert result.before_held_out.score < 0.1
     assert result.after_held_out.score > 0.9
     assert result.gain.low > 0
@@ -54,7 +54,9 @@ def test_the_search_finds_a_profile_that_helps_on_unseen_tasks() -> None:
 
 
 def test_the_same_cases_give_the_same_profile() -> None:
-    assert tuning.tune(_cases(40), CURRENT, "x") == tuning.tune(_cases(40), CURRENT, "x")
+    assert profile_search.tune(_cases(40), CURRENT, "x") == profile_search.tune(
+        _cases(40), CURRENT, "x"
+    )
 
 
 def test_random_uses_promise_no_certain_gain() -> None:
@@ -69,7 +71,7 @@ def test_random_uses_promise_no_certain_gain() -> None:
             for i, pair in enumerate(values)
         )  # fmt: skip
         cases.append(TuningCase(START + timedelta(days=n), "review", found))
-    result = tuning.tune(cases, CURRENT, "noise")
+    result = profile_search.tune(cases, CURRENT, "noise")
     assert result.after.fitness >= result.before.fitness
     assert result.gain.value < result.after.fitness - result.before.fitness + 0.1
 
@@ -80,11 +82,11 @@ def test_fitness_is_score_efficiency_and_latency() -> None:
     profile = profiles.Profile(
         "x", BUILT_IN["episodic-heavy"].weights, RecallSettings("session", 1.0, 2, 0.26, 75)
     )
-    chosen = tuning.choose(case, profile)
+    chosen = profile_search.choose(case, profile)
     assert [one.id for one in chosen] == ["r00", "r01"]
     expected = 0.6 * 1 + 0.3 * (1 - 120 / 600)
-    assert tuning.fitness(profile, [case]) == pytest.approx(expected, abs=1e-4)
-    assert tuning.fitness(profile, [slow]) < expected
+    assert profile_search.fitness(profile, [case]) == pytest.approx(expected, abs=1e-4)
+    assert profile_search.fitness(profile, [slow]) < expected
 
 
 def test_what_is_given_stays_within_the_budget() -> None:
@@ -93,12 +95,12 @@ def test_what_is_given_stays_within_the_budget() -> None:
     profile = profiles.Profile(
         "x", BUILT_IN["balanced"].weights, RecallSettings("hierarchical", 0.5, 12, 0.0, 200)
     )
-    assert len(tuning.choose(case, profile)) == 3
+    assert len(profile_search.choose(case, profile)) == 3
 
 
 def test_too_few_cases_are_refused() -> None:
     with pytest.raises(InvalidInput, match=r"29 tasks.*tuning needs 30"):
-        tuning.tune(_cases(29), CURRENT, "x")
+        profile_search.tune(_cases(29), CURRENT, "x")
     empty = [TuningCase(START, "review", ()) for _ in range(50)]
     with pytest.raises(InvalidInput, match="There are 0 tasks"):
-        tuning.tune(empty, CURRENT, "x")
+        profile_search.tune(empty, CURRENT, "x")

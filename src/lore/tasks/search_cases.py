@@ -12,10 +12,10 @@ from lore.records import TASK_TYPES, TaskType, TuningCandidate, TuningCase
 from lore.store import items, strategy_rows
 from lore.store.database import Connection
 from lore.tasks import briefing
+from lore.tasks.profile_search import CUTS
 from lore.tasks.profiles import RecallSettings
 from lore.tasks.task_recall import TaskQuery, rank_collections
 from lore.tasks.task_type import COLLECTIONS
-from lore.tasks.tuning import CUTS
 from lore.text import tokens
 from lore.text.hidden_text import one_line
 
@@ -41,7 +41,7 @@ def find_candidates(
         for share in (1.0, 0.0)
     ]  # fmt: skip
     meaning = {hit.fragment.id: hit.similarity for hits in ranked[1].values() for hit in hits}
-    found = []
+    ranked_candidates = []
     for collection, hits in ranked[0].items():
         for hit in hits:
             id_, both = hit.fragment.id, max(hit.similarity, meaning.get(hit.fragment.id, 0.0))
@@ -52,9 +52,9 @@ def find_candidates(
                 id_, collection, hit.fragment.kind == "episode", hit.similarity,
                 meaning.get(id_, 0.0), quality, text, tokens.count(text), cut,
             )  # fmt: skip
-            found.append((both, one))
-    found.sort(key=lambda pair: -pair[0])
-    return tuple(one for _, one in found[:_MOST_CANDIDATES])
+            ranked_candidates.append((both, one))
+    ranked_candidates.sort(key=lambda pair: -pair[0])
+    return tuple(one for _, one in ranked_candidates[:_MOST_CANDIDATES])
 
 
 def log_cases(
