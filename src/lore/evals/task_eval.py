@@ -41,6 +41,9 @@ _FEWEST_CALLS = 2
 """A task with fewer tool calls uses too little to be judged."""
 
 _DRAWS = 1_000
+_RANKINGS = 2
+"""Candidates are ranked twice, by words and by meaning; a briefing ranks once."""
+
 PROJECT = "/code/recorded"
 Voice = Literal["user", "assistant", "tool"]
 
@@ -466,15 +469,19 @@ class _CaseCollector(_Player):
         self.cases: list[TuningCase] = []
 
     def _ask(self, memory: Memory, task: RecordedTask) -> dict[str, Given]:
+        goal, session = task.start.prompt, task.start.session
         started = time.perf_counter()
+        memory.strategies.candidates(
+            goal, lambda _id, _text: frozenset(), session=session, project=PROJECT
+        )
+        took_ms = (time.perf_counter() - started) * 1000 / _RANKINGS
         type_, candidates = memory.strategies.candidates(
-            task.start.prompt,
+            goal,
             lambda _id, text: frozenset(
                 f"{thing.kind} {thing.name}" for thing in task_use.named(task.things, text)
             ),
-            session=task.start.session,
+            session=session,
             project=PROJECT,
         )
-        took_ms = (time.perf_counter() - started) * 1000
         self.cases.append(TuningCase(task.start.at, type_, candidates, took_ms, "recorded"))
         return {}
