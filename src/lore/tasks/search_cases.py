@@ -11,7 +11,7 @@ from lore.recall.sources import Sources
 from lore.records import TASK_TYPES, TaskType, TuningCandidate, TuningCase
 from lore.store import items, strategy_rows
 from lore.store.database import Connection
-from lore.tasks import briefing
+from lore.tasks import task_brief
 from lore.tasks.profile_search import CUTS
 from lore.tasks.profiles import RecallSettings
 from lore.tasks.task_recall import TaskQuery, rank_collections
@@ -46,7 +46,7 @@ def find_candidates(
         for hit in hits:
             id_, both = hit.fragment.id, max(hit.similarity, meaning.get(hit.fragment.id, 0.0))
             quality = hit.score / hit.similarity if hit.similarity else 0.7
-            text = briefing.describe(hit.fragment, unasked=query.unasked)
+            text = task_brief.describe(hit.fragment, unasked=query.unasked)
             cut = {size: tuple(sorted(gains(id_, one_line(text, size)))) for size in CUTS}
             one = TuningCandidate(
                 id_, collection, hit.fragment.kind == "episode", hit.similarity,
