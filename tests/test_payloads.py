@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 
 from lore import payloads
+from lore.errors import InvalidInput
 from lore.records import FragmentKind
 
 
@@ -61,3 +62,33 @@ def test_without_a_summary_there_is_nothing_to_keep():
 def test_every_kind_that_may_be_extracted_has_a_schema():
     assert set(payloads.SCHEMA_OF) == set(get_args(FragmentKind)) - {"episode", "insight"}
     assert set(payloads.SCHEMA_OF.values()) == set(payloads.SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("pattern", {"pattern": "Test first", "links": [{"to": "a", "relation": "supersedes"}]}),
+        ("anti_pattern", {"what_fails": "npm test", "prevention": "npm ci", "own": {"field": 1}}),
+        ("skill", {"name": "Release", "steps": ["tag"], "common_errors": [{"error": "e"}]}),
+        ("episode", {"goal": "Fix it", "outcome": "failure", "actions": [{"action": "run"}]}),
+    ],
+)  # fmt: skip
+def test_a_task_memory_that_fits_its_kind_is_kept_with_unknown_fields(kind, payload):
+    assert payloads.require_task_payload(kind, payload) == payload
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "said"),
+    [
+        ("pattern", {}, "'pattern': field required"),
+        ("pattern", {"pattern": "x", "confidence": 2}, "'confidence'"),
+        ("anti_pattern", {"why": "x"}, "'what_fails': field required"),
+        ("skill", {"name": "x", "steps": []}, "'steps'"),
+        ("skill", {"name": "x", "steps": ["a", ""]}, "'steps.1'"),
+        ("episode", {"goal": "x", "outcome": "perfect"}, "'outcome'"),
+        ("fact", {}, "not a kind of task memory"),
+    ],
+)
+def test_a_wrong_task_memory_is_refused_with_the_field(kind, payload, said):
+    with pytest.raises(InvalidInput, match=said):
+        payloads.require_task_payload(kind, payload)

@@ -1,16 +1,17 @@
-"""Schemas of the payloads that extraction returns, by kind of fragment.
+"""Schemas of payloads: those that extraction returns, and task memory that a caller states.
 
-They need pydantic, which is slow to import: only the digest imports this module.
+They need pydantic, which is slow to import: only the digest and the task memory import this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lore.records import FragmentKind
+from lore.errors import InvalidInput
+from lore.records import FragmentKind, Outcome
 
 LONGEST_TEXT, MOST_WORDS = 4_000, 40
 """A field says one thing; a longer text is a document in the wrong place."""
@@ -126,3 +127,149 @@ def _checked(schema: type[Payload], arguments: Mapping[str, Any]) -> dict[str, A
     except ValidationError:
         return None
     return value.model_dump(exclude_defaults=True)
+
+
+class TaskPayload(BaseModel):
+    """What a caller states about a task memory; further fields are kept as they are."""
+
+    model_config = ConfigDict(extra="allow", str_strip_whitespace=True)
+
+
+class LinkPayload(TaskPayload):
+    """A relation to another memory."""
+
+    to: Needed
+    relation: Literal[
+        "derived_from", "related_to", "contradicts", "elaborates", "example_of", "supersedes",
+        "superseded_by",
+    ]  # fmt: skip
+
+
+Entries = Annotated[list[Needed], Field(max_length=1_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class PatternPayload(TaskPayload):
+    """A way that worked."""
+
+    pattern: Needed
+    category: Text = ""
+    conditions: Entries = Field(default_factory=list)
+    correct_approach: Text = ""
+    incorrect_approach: Text = ""
+    confidence: Share = 0.8
+    source_episodes: Entries = Field(default_factory=list)
+    usage_count: Count = 0
+    last_used: Text | None = None
+    links: list[LinkPayload] = Field(default_factory=list)
+
+
+class AntiPatternPayload(TaskPayload):
+    """What fails, why, and how to prevent it."""
+
+    what_fails: Needed
+    why: Text = ""
+    prevention: Text = ""
+    source: Text = ""
+    confidence: Share = 0.8
+    source_episodes: Entries = Field(default_factory=list)
+    usage_count: Count = 0
+    last_used: Text | None = None
+    links: list[LinkPayload] = Field(default_factory=list)
+
+
+class SkillErrorPayload(TaskPayload):
+    """A common error of a skill, and its fix."""
+
+    error: Needed
+    fix: Text = ""
+
+
+class SkillPayload(TaskPayload):
+    """Steps that lead to a goal."""
+
+    name: Needed
+    steps: Annotated[list[Needed], Field(min_length=1, max_length=200)]
+    description: Text = ""
+    prerequisites: Entries = Field(default_factory=list)
+    common_errors: list[SkillErrorPayload] = Field(default_factory=list)
+    exit_criteria: Entries = Field(default_factory=list)
+    source_episodes: Entries = Field(default_factory=list)
+    usage_count: Count = 0
+    last_used: Text | None = None
+    links: list[LinkPayload] = Field(default_factory=list)
+
+
+class ActionPayload(TaskPayload):
+    """An action of an episode."""
+
+    t: Annotated[float, Field(ge=0)] = 0
+    action: Needed
+    target: Text = ""
+    result: Text = "none"
+    error: Text = ""
+
+
+class ErrorPayload(TaskPayload):
+    """An error of an episode, and its resolution."""
+
+    type: Text = ""
+    message: Needed
+    resolution: Text = ""
+
+
+class EpisodePayload(TaskPayload):
+    """What was done for a goal, and how it ended."""
+
+    goal: Needed
+    outcome: Outcome = "unknown"
+    reason: Text = ""
+    task_id: Text = ""
+    phase: Text = ""
+    agent: Text = ""
+    constraints: Entries = Field(default_factory=list)
+    actions: Annotated[list[ActionPayload], Field(max_length=10_000)] = Field(default_factory=list)
+    errors: Annotated[list[ErrorPayload], Field(max_length=1_000)] = Field(default_factory=list)
+    files_read: Entries = Field(default_factory=list)
+    files_changed: Entries = Field(default_factory=list)
+    artifacts: Entries = Field(default_factory=list)
+    commits: Entries = Field(default_factory=list)
+    duration_s: Count = 0
+    tokens: Count = 0
+    retries: Count = 0
+
+
+TASK_SCHEMAS: Mapping[FragmentKind, type[TaskPayload]] = {
+    "pattern": PatternPayload,
+    "anti_pattern": AntiPatternPayload,
+    "skill": SkillPayload,
+    "episode": EpisodePayload,
+}
+
+
+def require_task_payload(kind: FragmentKind, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the payload of a task memory; raise `InvalidInput` that says which field is wrong."""
+    schema = TASK_SCHEMAS.get(kind)
+    if schema is None:
+        msg = f"'{kind}' is not a kind of task memory."
+        raise InvalidInput(msg, hint=f"Kinds: {', '.join(TASK_SCHEMAS)}.")
+    try:
+        value = schema.model_validate(dict(payload))
+    except ValidationError as error:
+        problems = "; ".join(
+            f"'{'.'.join(map(str, one['loc']))}': {one['msg'][:1].lower()}{one['msg'][1:]}"
+            for one in error.errors(include_url=False, include_input=False)[:_MOST_PROBLEMS]
+        )
+        msg = f"This is not a valid {kind.replace('_', '-')}: {problems}."
+        raise InvalidInput(msg, hint=_TASK_HINTS[kind]) from error
+    return value.model_dump(exclude_defaults=True)
+
+
+_MOST_PROBLEMS = 5
+_TASK_HINTS: Mapping[FragmentKind, str] = {
+    "pattern": "A pattern needs 'pattern', the sentence that says what works.",
+    "anti_pattern": "An anti-pattern needs 'what_fails'.",
+    "skill": "A skill needs 'name' and 'steps' with at least one step.",
+    "episode": "An episode needs 'goal'; 'outcome' is success, failure, partial or unknown.",
+}

@@ -327,6 +327,11 @@ class Settings:
     inject_invite: bool = _setting(
         default=True, doc="Invite the agent once a session to store what it decided and learned."
     )
+    tasks_continuity: bool = _setting(
+        default=False,
+        doc="Write the working state of sessions to CONTINUITY.md in the project's folder.",
+        project=True,
+    )
     store_busy_timeout_s: float = _setting(
         60.0, "Seconds to wait for the write lock of another process.", WITHIN_A_DAY
     )

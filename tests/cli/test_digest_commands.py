@@ -110,10 +110,10 @@ def test_consolidate_reports_every_phase_and_can_be_undone(lore_with_session: Lo
     assert would["report"]["dry_run"]
     report = json.loads(lore_with_session("consolidate", "--json").works().out)["report"]
     assert [phase["phase"] for phase in report["phases"]] == [
-        "digest", "rescore", "merge", "link", "resummarize", "reflect", "contradict",
+        "learn", "digest", "rescore", "merge", "link", "resummarize", "reflect", "contradict",
         "prune_edges", "prune_fragments",
     ]  # fmt: skip
-    assert report["phases"][0]["counts"]["sessions"] == 1
+    assert report["phases"][1]["counts"]["sessions"] == 1
     told = lore_with_session("consolidate", "--history").works().out
     assert report["id"][:13] in told
     lore_with_session("consolidate", "--undo", report["id"]).works()

@@ -109,7 +109,7 @@ def test_an_agent_that_names_no_folder_is_told_nothing_of_any_project(served: Se
     assert served.post("/hooks/SessionStart", homeless) == (200, {})
 
 
-@pytest.mark.parametrize("event", BLOCKING_EVENTS)
+@pytest.mark.parametrize("event", sorted({*BLOCKING_EVENTS} - {"SubagentStart", "PreToolUse"}))
 def test_an_agent_that_waits_no_longer_is_given_nothing(served: Served, event: str):
     remember(served)
     met = "AttributeError: TokenCache object has no attribute expire_at"
@@ -295,3 +295,50 @@ def test_however_many_sessions_begin_one_thread_loads():
     assert ended.acquire(timeout=30)
     assert loads == ["load"]
     assert eventually(once_more)
+
+
+def test_a_session_that_begins_gets_the_index_of_topics(served: Served):
+    for n in range(40):
+        text = f"TokenCache rule {n}: expired tokens of auth/cache.py are dropped after {n} minutes"
+        served.memory.store(text, project=HERE, origin="assistant")
+    served.memory.maintenance.embed_waiting()
+    begin = {
+        "session_id": "s1",
+        "cwd": HERE,
+        "hook_event_name": "SessionStart",
+        "source": "startup",
+    }
+    _, answer = served.post("/hooks/SessionStart", begin)
+    given = answer["hookSpecificOutput"]["additionalContext"]
+    assert "Memory: " in given
+    assert "40 memories" in given
+    assert given.count("<lore-memory>") == given.count("</lore-memory>")
+
+
+def test_a_task_of_the_task_list_is_given_what_is_known(served: Served):
+    remember(served)
+    served.memory.store(FINDING, project=HERE, origin="assistant")
+    served.memory.maintenance.embed_waiting()
+    todo = {"content": "Fix the expired tokens of TokenCache", "status": "in_progress", "id": "1"}
+    call = {
+        "session_id": "new",
+        "cwd": HERE,
+        "hook_event_name": "PostToolUse",
+        "tool_name": "TodoWrite",
+        "tool_input": {"todos": [todo]},
+        "tool_response": {},
+    }
+    _, answer = served.post("/hooks/PostToolUse", call)
+    given = answer["hookSpecificOutput"]["additionalContext"]
+    assert "For this debugging task." in given
+    assert FINDING in given
+    done = {**call, "tool_input": {"todos": [{**todo, "status": "completed"}]}}
+    _, answer = served.post("/hooks/PostToolUse", done)
+    assert answer == {}
+    [task] = served.memory.tasks.list_tasks()
+    assert task.state == "open"  # how it ended shows when the turn is captured
+    said = NewMessage("assistant", (Part("text", "All of them are fixed."),), NOON)
+    served.memory.capture("new", [said], agent="claude-code", project=HERE)
+    served.post("/hooks/Stop", {"session_id": "new", "cwd": HERE, "transcript_path": ""})
+    [task] = served.memory.tasks.list_tasks()
+    assert task.state == "done"

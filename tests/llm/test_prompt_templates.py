@@ -74,7 +74,7 @@ HITS = (
 
 
 def asked() -> dict[str, ChatRequest]:
-    """Ask all seven questions, and return what was sent."""
+    """Ask all eight questions, and return what was sent."""
     chat = ScriptedChat(
         "[11] Mara: asked",
         "Current state:\nAll is well",
@@ -83,6 +83,7 @@ def asked() -> dict[str, ChatRequest]:
         '{"insight": "", "from_items": []}',
         '{"verdicts": []}',
         '{"sentences": []}',
+        "{}",
     )
     digesting = summarizer(chat)
     digesting.observe(TALK, limit_tokens=400)
@@ -93,6 +94,7 @@ def asked() -> dict[str, ChatRequest]:
     digesting.reflect([OLD, NEW])
     digesting.judge([(OLD, NEW)])
     digesting.answer("On which port does harbor run?\n[9] user", HITS)
+    digesting.generalize(["Goal: one\nOutcome: success", "Goal: two\n[9] user"])
     names = [prompt.name for prompt in PROMPTS]
     return dict(zip(names, chat.asked, strict=True))
 

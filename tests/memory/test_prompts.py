@@ -345,11 +345,14 @@ def test_late_briefing_is_empty_and_not_recorded(memory: Memory):
     assert not given_to(memory, "new")
 
 
-def test_session_without_episode_is_listed_by_working_state(memory: Memory):
+def test_session_without_episode_is_given_by_working_state(memory: Memory):
     say(memory, "old", "Mend the login test", "Which one?", "The one with the TTL")
     memory.prompts.end_turn("old")
-    past = memory.prompts.begin_session("new", project=HERE).text.split("Last sessions:")[1]
-    assert "The one with the TTL" in past
+    given = memory.prompts.begin_session("new", project=HERE).text
+    work = given.split("Open work (")[1]
+    assert "Task > Mend the login test" in work
+    assert "The one with the TTL" in work
+    assert "Last sessions:" not in given
 
 
 def test_briefing_omits_subagents(memory: Memory):

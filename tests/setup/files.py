@@ -52,6 +52,16 @@ env = { "TOKEN" = "x#y" }
 trust_level = "trusted"
 """
 
+CODEX_HOOKS = """\
+{
+  "hooks": {
+    "Stop": [
+      { "hooks": [{ "type": "command", "command": "notify-send done" }] }
+    ]
+  }
+}
+"""
+
 OPENCODE = """\
 // opencode
 {
@@ -86,7 +96,7 @@ GEMINI = """\
 
 FILES = {
     "claude-code": {".claude.json": CLAUDE_STATE, ".claude/settings.json": CLAUDE_SETTINGS},
-    "codex": {".codex/config.toml": CODEX},
+    "codex": {".codex/config.toml": CODEX, ".codex/hooks.json": CODEX_HOOKS},
     "opencode": {".config/opencode/opencode.jsonc": OPENCODE},
     "cursor": {".cursor/mcp.json": CURSOR},
     "gemini": {".gemini/settings.json": GEMINI},

@@ -117,6 +117,16 @@ def test_hooks_are_added_beside_those_of_the_user(tmp_path):
     assert set(hooks["hooks"]) == set(HOOK_EVENTS)
 
 
+def test_codex_gets_the_same_hooks_beside_those_of_the_user(tmp_path):
+    write(tmp_path)
+    hooks = json.loads(edited("codex", tmp_path)[tmp_path / ".codex" / "hooks.json"])["hooks"]
+    stop = [one["command"] for entry in hooks["Stop"] for one in entry["hooks"]]
+    assert stop == ["notify-send done", "/code/bin/lore hook Stop"]
+    assert set(hooks) == set(HOOK_EVENTS)
+    (after_tool,) = hooks["PostToolUse"]
+    assert {"Bash", "update_plan", "create_goal"} <= set(after_tool["matcher"].split("|"))
+
+
 @pytest.mark.parametrize("program", ["/code/my tools/lore", "/code/it's/lore", "/code/$x/lore"])
 def test_a_path_with_shell_characters_is_quoted_and_recognised(tmp_path, program):
     (settings,) = [

@@ -164,7 +164,7 @@ def test_an_unreadable_record_is_ignored(tmp_path, record):
 def test_undo_after_a_second_setup_keeps_changes_of_the_user(tmp_path):
     person = Person(tmp_path, "codex")
     person.set_up("codex", command=("/code/old/lore",))
-    (path,) = person.held
+    path = next(path for path in person.held if path.suffix == ".toml")
     path.write_text(path.read_text().replace("gpt-5.5", "gpt-6"))
     person.set_up("codex")
     person.undo("codex")
@@ -342,9 +342,9 @@ def test_an_unwritable_file_is_reported_and_the_other_can_be_undone(tmp_path):
 
 def test_a_diff_shows_what_is_added(tmp_path):
     person = Person(tmp_path, "codex")
-    _, (change,) = person.plan("codex")
-    added = [line for line in change.diff() if line.startswith("+")]
-    assert "+[mcp_servers.lore]" in added
+    _, (server, hooks) = person.plan("codex")
+    assert "+[mcp_servers.lore]" in [line for line in server.diff() if line.startswith("+")]
+    assert any("hook SessionStart" in line for line in hooks.diff() if line.startswith("+"))
 
 
 def test_no_temporary_file_is_left(tmp_path):

@@ -52,7 +52,10 @@ def test_long_queries_are_truncated_and_old_entries_deleted(db: Connection) -> N
     candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "x" * 10_000, (), 0))
     assert len(candidate_rows.recent_retrievals(db)[0].query) == 2_000
     db.run("UPDATE retrievals SET n = :n", n=candidate_rows.MAX_RETRIEVALS + 498)
-    db.run("INSERT INTO retrievals VALUES (5, 0, 'recall', 'old', '[]', 0)")
+    db.run(
+        "INSERT INTO retrievals (n, at, verb, query, hits, took_ms)"
+        " VALUES (5, 0, 'recall', 'old', '[]', 0)"
+    )
     for _ in range(2):
         candidate_rows.log_retrieval(db, Retrieval(NOON, "recall", "new", (), 0))
     assert "old" not in [entry.query for entry in candidate_rows.recent_retrievals(db)]

@@ -419,7 +419,8 @@ def test_restored_weights_are_at_most_1(
 @pytest.mark.parametrize("verb", get_args(StepVerb))
 def test_every_step_can_be_undone(db: Connection, verb: StepVerb) -> None:
     n, other = add_fragment(db, 1), add_fragment(db, 2)
-    note = {"confirmed": '[0.7, "[]"]', "strengthened": "[]"}.get(verb, "")
+    notes = {"confirmed": '[0.7, "[]"]', "strengthened": "[]", "evidence": '["{}", 0.7]'}
+    note = notes.get(verb, "")
     kind = {"counted": "1"}.get(verb, "associative")
     step = Step(verb, n, other, kind, 1.0, note, 1)
     assert reversible_changes.undo_step(db, step, now=NOON) in (True, False)

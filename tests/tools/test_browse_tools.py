@@ -94,9 +94,18 @@ def test_timeline_of_forty_entries_stays_short(memory: Memory):
     assert tokens.count(text) <= 1_600
 
 
-def test_timeline_without_anchor_shows_latest_entries(memory: Memory):
+def test_timeline_around_now_shows_latest_entries(memory: Memory):
     say(memory, "a", "the last word", at=NOON - timedelta(hours=1))
-    assert "the last word" in call_tool(memory, "timeline", {}, Caller()).text
+    assert "the last word" in call_tool(memory, "timeline", {"anchor": "now"}, Caller()).text
+
+
+def test_timeline_without_anchor_shows_recent_work_and_decisions(memory: Memory):
+    memory.tasks.start("Mend the tide table of March")
+    memory.tasks.end(outcome="success")
+    memory.store("We print the tide table on Mondays", kind="decision", origin="user")
+    outcome = call_tool(memory, "timeline", {}, Caller())
+    assert "Mend the tide table of March (success)" in outcome.text
+    assert "We print the tide table on Mondays" in outcome.text
 
 
 def test_timeline_of_empty_time_is_empty(memory: Memory):

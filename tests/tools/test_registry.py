@@ -29,8 +29,13 @@ from tests.house.source import modules
 
 CANONICAL = [
     "recall", "search", "read", "explore", "traverse", "list_roots", "timeline", "store",
-    "update", "delete", "link", "supersede",
+    "update", "delete", "link", "supersede", "before_task", "after_task", "load", "index",
+    "details", "token_economics", "handoff_write", "handoff_read", "checkpoint",
 ]  # fmt: skip
+FULL_ONLY = {
+    "link", "supersede", "load", "index", "details", "token_economics", "handoff_write",
+    "handoff_read", "checkpoint",
+}  # fmt: skip
 
 
 def test_tools_come_in_a_fixed_order():
@@ -39,7 +44,7 @@ def test_tools_come_in_a_fixed_order():
 
 def test_the_profile_and_the_aliases_decide_what_mcp_lists():
     core = [tool.name for tool in list_tools(Settings())]
-    assert core == CANONICAL[:-2]
+    assert core == [name for name in CANONICAL if name not in FULL_ONLY]
     full = Settings(mcp_profile="full", mcp_aliases=True)
     assert [tool.name for tool in list_tools(full)] == CANONICAL + [tool.name for tool in ALIASES]
 
@@ -67,7 +72,10 @@ def test_the_first_sentence_of_a_description_says_when_to_call_it(tool):
 
 def test_only_what_changes_nothing_calls_itself_read_only():
     changing = [tool.name for tool in TOOLS if not tool.reads_only]
-    assert changing == ["store", "update", "delete", "link", "supersede"]
+    assert changing == [
+        "store", "update", "delete", "link", "supersede", "before_task", "after_task",
+        "handoff_write", "handoff_read", "checkpoint",
+    ]  # fmt: skip
     assert [t.name for t in TOOLS if t.destructive] == ["update", "delete", "supersede"]
 
 
@@ -148,7 +156,20 @@ def test_the_data_of_a_tool_is_of_the_form_it_announces(demo: Memory, tool):
         "delete": {"id": hits[0].id},
         "link": {"source": hits[0].id, "target": hits[1].id},
         "supersede": {"old": hits[0].id, "new": hits[1].id},
+        "before_task": {"goal": "Fix the failing deploy"},
+        "after_task": {"outcome": "success", "report": {"files_changed": ["deploy.sh"]}},
+        "load": {"query": "deploy"},
+        "index": {"query": "deploy"},
+        "details": {"topic": hits[0].id},
+        "token_economics": {},
+        "handoff_write": {"what_was_done": "Printed the tide table.", "next_steps": ["Bind it"]},
+        "handoff_read": {},
+        "checkpoint": {"agent": "printer"},
     }
+    if tool.name == "handoff_read":
+        call_tool(demo, "handoff_write", examples["handoff_write"], Caller())
+    if tool.name == "after_task":
+        demo.tasks.start("Fix the failing deploy")
     outcome = call_tool(demo, tool.name, examples[tool.name], Caller(origin="user"))
     assert type(outcome.data) is tool.result
     assert issubclass(tool.result, BaseModel)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -12,15 +11,13 @@ from lore.cli.demo import QUESTIONS
 from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
-from lore.records import NewMessage, Part
+from lore.records import TASK_TYPES, NewMessage, Part
 from lore.settings import load
 from lore.text import tokens
 from lore.tools.search_tools import (
     ReadResult,
-    RecallArguments,
     RecallResult,
     SearchResult,
-    TaskType,
 )
 from lore.tools.tool import Caller
 from lore.tools.tool_output import MAX_TOKENS
@@ -155,11 +152,12 @@ def test_unknown_scope_error_has_a_hint(memory: Memory, scope: str, caller: Call
     assert "scope='all'" in refused.value.hint
 
 
-def test_task_type_is_accepted_and_ignored(demo: Memory):
-    usual, _ = recall(demo, QUESTIONS[0])
-    for task_type in get_args(TaskType):
-        assert recall(demo, QUESTIONS[0], task_type=task_type)[0] == usual
-    assert "changes nothing" in (RecallArguments.model_fields["task_type"].description or "")
+def test_a_task_type_puts_first_what_such_a_task_needs(demo: Memory):
+    for task_type in TASK_TYPES:
+        _, result = recall(demo, QUESTIONS[0], task_type=task_type)
+        assert any(f"for {task_type}" in hit.why for hit in result.hits[:5])
+    _, usual = recall(demo, QUESTIONS[0])
+    assert not any(" for debugging" in hit.why for hit in usual.hits)
 
 
 def test_a_task_type_that_does_not_exist_is_refused(memory: Memory):

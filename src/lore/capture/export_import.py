@@ -92,6 +92,15 @@ def _usage(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is(int), value.values()))
 
 
+def _json(value: Any) -> bool:
+    """Return whether a value is the text of a JSON value."""
+    try:
+        orjson.loads(value)
+    except (orjson.JSONDecodeError, TypeError):
+        return False
+    return isinstance(value, str)
+
+
 _text, _table = _is(str), _is(dict)
 _count = _between(0, _LARGEST)
 _number = _between(1 - 2**63, 2**63 - 1)
@@ -169,11 +178,59 @@ FIELD_VALIDATORS: dict[str, dict[str, Validator]] = {
         "key": _name, "at": _moment, "session_id": _maybe(_name), "project_id": _maybe(_name),
         "purpose": _text, "model": _text, "usage": _text, "usd": _amount,
     },
+    "task": {
+        "session_id": _maybe(_name), "project_id": _maybe(_name), "episode_id": _maybe(_name),
+        "id": _name, "name": _text, "agent": _text, "goal": _text, "phase": _text,
+        "action": _text, "type": _text, "profile": _text, "state": _one_of("open", "done"),
+        "outcome": _text, "reason": _text, "started_at": _moment, "ended_at": _maybe(_moment),
+        "body": _json,
+    },
+    "task_memory": {
+        "task_id": _name, "item_id": _name, "given_as": _name, "tokens": _count,
+        "used": _maybe(_count), "sign": _text, "helped": _maybe(_count), "at": _moment,
+    },
+    "working_state": {"session_id": _name, "body": _json, "updated_at": _moment},
+    "agent_ledger": {
+        "project_id": _maybe(_name), "agent": _text, "body": _json, "updated_at": _moment,
+    },
+    "handoff": {
+        "session_id": _maybe(_name), "project_id": _maybe(_name), "id": _name,
+        "from_agent": _text, "to_agent": _text, "body": _json, "created_at": _moment,
+        "read_at": _maybe(_moment),
+    },
+    "task_metric": {
+        "task_id": _maybe(_name), "session_id": _maybe(_name), "project_id": _maybe(_name),
+        "kind": _name, "name": _text, "value": _maybe(_is(int, float)), "body": _json,
+        "at": _moment,
+    },
+    "token_economics": {
+        "session_id": _maybe(_name), "task_id": _maybe(_name), "project_id": _maybe(_name),
+        "body": _json, "updated_at": _moment,
+    },
+    "economics_action": {
+        "session_id": _maybe(_name), "project_id": _maybe(_name), "metric": _name,
+        "action": _name, "value": _is(int, float), "value_after": _maybe(_is(int, float)),
+        "body": _json, "at": _moment,
+    },
+    "profile": {
+        "name": _name, "weights": _json, "source": _text, "is_active": _count, "share": _share,
+        "successes": _amount, "failures": _amount, "body": _json, "created_at": _moment,
+        "updated_at": _moment,
+    },
+    "profile_day": {
+        "profile": _name, "day": _name, "share": _share, "successes": _amount,
+        "failures": _amount,
+    },
+    "session_profile": {
+        "session_id": _name, "profile": _name, "outcome": _text, "at": _moment,
+    },
+    "layout_file": {"project_id": _maybe(_name), "path": _name, "body": _text, "at": _moment},
     "tombstone": {"id": _name, "at": _moment, "source": _text},
 }  # fmt: skip
 """The validator of each field, by record type."""
 
 OPTIONAL_FIELDS: dict[str, dict[str, Validator]] = {
+    "fragment": {"archived_at": _maybe(_moment)},
     "spend": {
         "layer": _maybe(_count), "busts": _count, "delay_ms": _count, "without_usd": _amount,
     },

@@ -25,10 +25,12 @@ from lore.cli import agent_commands as agent
 from lore.cli import browse_commands as browse
 from lore.cli import daemon_commands as daemon
 from lore.cli import digest_commands as digest
+from lore.cli import handoff_commands as work
 from lore.cli import help_text, setup_commands
 from lore.cli import knowledge_commands as knowledge
 from lore.cli import maintenance_commands as maintenance
 from lore.cli import search_commands as search
+from lore.cli import task_knowledge_commands as task_knowledge
 from lore.cli.capture_commands import capture
 from lore.cli.config_commands import config
 from lore.cli.demo import demo
@@ -37,6 +39,8 @@ from lore.cli.fast_path import home_of
 from lore.cli.gateway_commands import gateway, spend
 from lore.cli.invocation import shared_memory
 from lore.cli.output import INTERRUPTED, one_line
+from lore.cli.strategy_commands import strategy
+from lore.cli.task_commands import index, task
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 from lore.proxy.pager import is_paged, print_paged
 
@@ -80,13 +84,14 @@ _COMMANDS = (
     knowledge.supersede, knowledge.forget, knowledge.revoke, knowledge.share, capture,
     search.recall, search.ask, search.search, search.sessions, search.standing,
     browse.read, browse.session, browse.explore, browse.roots, browse.traverse, browse.log,
-    browse.diff, browse.timeline, browse.why, browse.episode, browse.episodes,
-    digest.distill, digest.consolidate, digest.conflicts, digest.promote,
+    browse.diff, browse.timeline, index, browse.why, browse.episode, browse.episodes,
+    digest.distill, digest.consolidate, digest.conflicts, digest.promote, task_knowledge.learnings,
     maintenance.stats, maintenance.backup, maintenance.restore, maintenance.export,
     maintenance.import_file, maintenance.embed, maintenance.doctor, demo,
     daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser,
     agent.mcp, agent.hook, agent.tool, gateway, spend,
     setup_commands.setup, setup_commands.run, config, agent.statusline,
+    work.continuity,
 )  # fmt: skip
 """Every command; `help_text.GROUPS` has their order."""
 
@@ -105,6 +110,8 @@ _PASS_ON: dict[object, dict[str, object]] = {
 for _command in _COMMANDS:
     app.command(_NAMES.get(_command), context_settings=_PASS_ON.get(_command))(_command)
 for _group in (maintenance.model, daemon.jobs, daemon.service, access.key, evaluate):
+    app.add_typer(_group)
+for _group in (task, task_knowledge.tasks, task_knowledge.skills, work.handoff, strategy):
     app.add_typer(_group)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from typer import Argument, Context, Option
 
-from lore.cli.options import Id, Json, Project
+from lore.cli.options import Id, Json, Project, current_repository
 from lore.cli.output import (
     bold,
     clean,
@@ -310,14 +310,38 @@ def diff(
         print(f"Version {new.version} says the same as version {old.version}.")
 
 
-def timeline(context: Context, id: Id, json: Json = False) -> None:
-    """Show the history of a fragment: stored, changed, linked, recalled, read."""
+def timeline(
+    context: Context,
+    id: Annotated[str, Argument(help="Id of a fragment, or at least 8 characters of it.")] = "",
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """Show the recent work of a project; with an id, the history of a fragment."""
     with open_memory(context) as memory:
+        if not id:
+            _show_recent_work(memory, project or current_repository(), json=json)
+            return
         happened = memory.knowledge.history(id)
     if json:
         print_json(happened)
         return
     print_columns((f"{one.at:%Y-%m-%d %H:%M}", one.what, one_line(one.detail)) for one in happened)
+
+
+def _show_recent_work(memory: Memory, project: str, *, json: bool) -> None:
+    """Print what was done and decided lately, and what is open."""
+    from lore.cli.task_commands import print_timeline
+
+    recent = memory.tasks.timeline(project=project)
+    if json:
+        print_json(recent)
+        return
+    ids = [one.id for one in recent.recent_actions]
+    ids += [one.id for one in recent.key_decisions]
+    if not ids:
+        print("Nothing was done here yet.")
+        return
+    print_timeline(recent, memory.search.short_ids(ids))
 
 
 def why(context: Context, id: Id, json: Json = False) -> None:

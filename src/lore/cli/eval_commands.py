@@ -170,3 +170,29 @@ def economics(
     if svg:
         svg.write_text(evaluation.draw(result), "utf-8")
     print_result(result.as_json(), result.as_table(), json=json)
+
+
+@evaluate.command()
+def tasks(
+    data: Annotated[Path, Option(help="Folder with coding-sessions*.jsonl.gz.")],
+    sets: Sets = None,
+    sessions: Annotated[
+        int, Option(min=0, max=100_000, help="Only the first sessions of each file; 0 for all.")
+    ] = 0,
+    cache: Cache = None,
+    show: Annotated[int, Option(min=0, help="Number of tasks to show with what is given.")] = 0,
+    json: Json = False,
+) -> None:
+    """Replay real sessions: is what a task is given before it begins used in what follows?"""
+    from lore.evals import task_eval as evaluation
+
+    with progress("replaying", quiet=json) as report:
+        result = evaluation.run(
+            data, sets=sets or (), cache=cache, most_sessions=sessions, samples=show, report=report
+        )
+    if json:
+        print_json(result.as_json())
+        return
+    for sample in result.samples:
+        print(f"{clean(sample)}\n")
+    print(result.as_table())

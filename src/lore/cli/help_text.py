@@ -14,15 +14,16 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Agents": ("setup", "run", "capture", "up", "down", "status", "gateway", "open"),
     "Knowledge": (
         "search", "standing", "session", "roots", "explore", "traverse", "log", "diff",
-        "timeline", "why", "episode", "episodes", "update", "delete", "link", "supersede", "revoke",
-        "share", "conflicts", "promote",
+        "timeline", "index", "why", "episode", "episodes", "update", "delete", "link", "supersede",
+        "revoke", "share", "conflicts", "promote", "task", "tasks", "learnings", "skills",
+        "handoff", "continuity",
     ),
     "Upkeep": (
         "doctor", "backup", "restore", "export", "import", "embed", "distill", "consolidate",
         "jobs", "logs", "service", "model", "key", "upgrade", "mcp", "hook", "tool", "statusline",
         "help",
     ),
-    "Measure": ("spend", "stats", "eval", "demo"),
+    "Measure": ("spend", "stats", "strategy", "eval", "demo"),
 }  # fmt: skip
 """Every command once, in the order of the help."""
 

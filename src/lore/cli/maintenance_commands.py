@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 import typer
 from typer import Argument, Context, Option
 
-from lore.cli.options import Json, command_group, given_path
+from lore.cli.options import Json, absolute, command_group, given_path
 from lore.cli.output import (
     clean,
     coloured,
@@ -20,6 +20,7 @@ from lore.cli.output import (
     notice,
     one_line,
     open_memory,
+    plain,
     print_columns,
     print_json,
     print_result,
@@ -29,7 +30,7 @@ from lore.errors import InvalidInput, NotFound, StoreDamaged
 
 if TYPE_CHECKING:
     from lore.memory import Memory
-    from lore.records import Check, ImportResult, Stats
+    from lore.records import Check, ImportResult, LayoutImport, Stats
 
 
 _STANDARD = Path("-")
@@ -128,16 +129,42 @@ def export(
         ),
     ] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace a file that exists.")] = False,
+    form: Annotated[
+        str, Option("--as", help="loki: write a project's memory as the folder .loki in FILE.")
+    ] = "",
+    project: Annotated[
+        str, Option("--project", help="With --as loki: whose memory.", callback=absolute)
+    ] = "",
     json: Json = False,
 ) -> None:
-    """Write everything as JSON lines."""
+    """Write everything as JSON lines, or with --as a project's memory as a folder."""
     file = None if file == _STANDARD else file
+    if form or project:
+        _export_layout(context, file, form, project, overwrite=overwrite, json=json)
+        return
     with open_memory(context) as memory:
         count = _export(memory, file, overwrite=overwrite)
     if json and file:
         print_json({"file": file, "records": count})
     else:
         notice(f"{counted(count, 'record')} exported.")
+
+
+def _export_layout(
+    context: Context, folder: Path | None, form: str, project: str, *, overwrite: bool, json: bool
+) -> None:
+    if form != _LOKI:
+        msg = f"'{form[:40]}' is no format." if form else "--project goes with --as loki."
+        raise InvalidInput(msg, hint="'lore export --as loki FOLDER' writes a project's memory.")
+    if folder is None or (folder.exists() and not folder.is_dir()):
+        msg = "--as loki needs a folder."
+        raise InvalidInput(msg, hint="Example: 'lore export --as loki .'.")
+    with open_memory(context) as memory:
+        result = memory.layout.export_folder(folder, project=project, overwrite=overwrite)
+    if json:
+        print_json({"folder": result.folder, "files": result.files})
+    else:
+        notice(f"{counted(len(result.files), 'file')} written to {result.folder}.")
 
 
 def _export(memory: Memory, file: Path | None, *, overwrite: bool) -> int:
@@ -179,7 +206,10 @@ def import_file(
         ),
     ] = None,
     origin: Annotated[
-        str, Option("--from", help="Another memory: claude-mem, mem0 or basic-memory.")
+        str, Option("--from", help="Another memory: claude-mem, mem0, basic-memory or loki.")
+    ] = "",
+    project: Annotated[
+        str, Option("--project", help="With --from loki: whose memory it is.", callback=absolute)
     ] = "",
     json: Json = False,
 ) -> None:
@@ -187,8 +217,16 @@ def import_file(
 
     What is here already, or was forgotten, is skipped. An export of another home needs --trust or
     --no-trust: knowledge of a peer is found only by asking, and deletes nothing. Knowledge of
-    another memory is a peer's unless you add --trust.
+    another memory is a peer's unless you add --trust. For --from loki, FILE is the folder .loki.
     """
+    if origin == _LOKI:
+        with open_memory(context, create=True) as memory:
+            layout = memory.layout.import_folder(file, project=project, trust=bool(trust))
+        _print_layout(layout, json=json)
+        return
+    if project:
+        msg = "--project goes with --from loki."
+        raise InvalidInput(msg)
     if origin:
         with open_memory(context, create=True) as memory:
             result = memory.sessions.import_memory(origin, file, trust=bool(trust))
@@ -203,6 +241,26 @@ def import_file(
             source, trust=trust, progress=lambda done: report(done, None)
         )
     _print_import(counts, json=json)
+
+
+_LOKI = "loki"
+
+
+def _print_layout(result: LayoutImport, *, json: bool) -> None:
+    if json:
+        print_json({**plain(result), "problems": [one._asdict() for one in result.problems]})
+        return
+    peers = "" if result.trusted else " as a peer's"
+    forgotten = f", {result.forgotten:,} forgotten before" if result.forgotten else ""
+    print(
+        f"{counted(result.added, 'record')} imported{peers}, {result.changed:,} changed,"
+        f" {result.skipped:,} skipped{forgotten}; {counted(result.files, 'other file')} kept."
+    )
+    for path, why in result.problems[:_MOST_PROBLEMS]:
+        notice(clean(f"{path} {why}. It is kept as it is."))
+
+
+_MOST_PROBLEMS = 20
 
 
 def _print_import(counts: ImportResult, *, json: bool) -> None:

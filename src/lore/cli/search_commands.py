@@ -99,6 +99,14 @@ def recall(
             autocompletion=names_of("FRAGMENT_KINDS"),
         ),
     ] = "",
+    task_type: Annotated[
+        str,
+        Option(
+            "--task-type",
+            help="Put first what such a task needs: debugging, review, …",
+            autocompletion=names_of("TASK_TYPES"),
+        ),
+    ] = "",
     project: Project = "",
     everywhere: Everywhere = False,
     session: Annotated[str, Option(help="Only this session, unless --scope is wider.")] = "",
@@ -138,6 +146,7 @@ def recall(
                 until=until,
                 agent=agent,
                 kind=kind,
+                task_type=task_type,
                 recipe=recipe,
                 explain=explain,
                 why_not=tuple(why_not or ()),

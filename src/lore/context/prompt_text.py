@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from lore.context.work_text import format_work
 from lore.lazy_dataclass import dataclass
 from lore.records import (
     Hit,
@@ -193,9 +194,12 @@ def format_news(
 def format_session_start(
     start: SessionBriefing, short: Mapping[str, str], *, budget_tokens: int
 ) -> PromptText:
-    """Format standing instructions, past sessions and topics for a session that starts."""
+    """Format open work, instructions, past sessions and topics for a session that starts."""
     sheet = PromptBlock(budget_tokens, _START_INTRO)
     ids: list[str] = []
+    work = format_work(start.handoffs, start.work, most_tokens=budget_tokens * 2 // 5)
+    if work and sheet.add(*work):
+        ids += [one.source for one in start.work if one.source]
     _add_section(sheet, ids, "Standing instructions of the person, the newest first:", (
         (hit.id, _format_instruction(hit, short)) for hit in start.standing
     ), budget_tokens // 3)  # fmt: skip
@@ -211,7 +215,7 @@ def format_session_start(
         (id_, f"[{short[id_]}] > {one_line(title, _ROOT_TOKENS)}")
         for id_, title in start.roots if not _repeats_instruction(title, stands)
     ), budget_tokens // 3)  # fmt: skip
-    return PromptText(sheet.text(), tuple(ids)) if ids else PromptText()
+    return PromptText(sheet.text(), tuple(ids)) if ids or work else PromptText()
 
 
 def is_same_text(earlier: str, later: str) -> bool:

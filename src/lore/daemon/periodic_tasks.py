@@ -184,9 +184,10 @@ class PeriodicTask:
 
 
 def store_episode(memory: Memory, job: Job) -> None:
-    """Store the episode of a session, unless the session was forgotten."""
+    """Store the episode of a session, unless the session was forgotten, and learn from it."""
     with suppress(NotFound):
-        memory.sessions.episode(job.subject)
+        if memory.sessions.episode(job.subject):
+            memory.tasks.learn_from(job.subject)
 
 
 def distill(memory: Memory, job: Job) -> None:
@@ -234,13 +235,15 @@ def periodic_tasks(
 
 
 def capture(memory: Memory, stopping: Stopping) -> TaskResult:
-    """Capture new lines of transcript files.
+    """Capture new lines of transcript files, and update the working states of their sessions.
 
     The log has no names of files, because forgetting does not reach it; 'lore capture' lists them.
     """
     until = time.monotonic() + CAPTURE_SLICE_S
     captured = memory.capture_files(stopping=lambda: stopping() or time.monotonic() >= until)
     _log_problems(captured.problems)
+    if captured.added:
+        memory.handoffs.catch_up()
     return TaskResult({"messages": captured.added}, more=time.monotonic() >= until)
 
 

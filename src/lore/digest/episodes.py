@@ -141,7 +141,17 @@ def episode_to_payload(episode: Episode) -> dict[str, Any]:
     """Return an episode as plain values; its sources are stored with the fragment."""
     values = asdict(episode)
     del values["sources"]
+    for name in _TASK_FIELDS:
+        if not values[name]:
+            del values[name]
+    for action in values["actions"]:
+        if not action["error"]:
+            del action["error"]
     return {name: _plain(value) for name, value in values.items()}
+
+
+_TASK_FIELDS = ("task_id", "phase", "constraints", "retries")
+"""Only what an agent tells about its task has these; sessions are stored without them."""
 
 
 def _plain(value: Any) -> Any:
@@ -159,7 +169,13 @@ def parse_episode(payload: dict[str, Any]) -> Episode:
         agent=str(payload.get("agent", "")),
         calls=_number(payload, "calls"),
         actions=tuple(
-            Action(_number(a, "t"), str(a.get("action", "")), str(a.get("target", "")), _result(a))
+            Action(
+                _number(a, "t"),
+                str(a.get("action", "")),
+                str(a.get("target", "")),
+                _result(a),
+                str(a.get("error", "")),
+            )
             for a in _tables(payload, "actions")
         ),
         errors=_errors(payload),
@@ -171,6 +187,10 @@ def parse_episode(payload: dict[str, Any]) -> Episode:
         duration_s=_number(payload, "duration_s"),
         tokens=_number(payload, "tokens"),
         titled=payload.get("titled") is True,
+        task_id=str(payload.get("task_id", "")),
+        phase=str(payload.get("phase", "")),
+        constraints=_texts(payload, "constraints"),
+        retries=_number(payload, "retries"),
     )
 
 
@@ -188,6 +208,9 @@ def _task(table: dict[str, Any]) -> Task:
     )
 
 
+_ERROR_FIELDS = ("type", "message", "resolution", "command", "retry")
+
+
 def _outcome(table: dict[str, Any]) -> Outcome:
     outcome = table.get("outcome")
     return outcome if outcome in ("success", "failure", "partial") else "unknown"
@@ -195,7 +218,7 @@ def _outcome(table: dict[str, Any]) -> Outcome:
 
 def _errors(table: dict[str, Any]) -> tuple[EpisodeError, ...]:
     return tuple(
-        EpisodeError(*(str(error.get(name, "")) for name in ("type", "message", "resolution")))
+        EpisodeError(*(str(error.get(name, "")) for name in _ERROR_FIELDS))
         for error in _tables(table, "errors")
     )
 

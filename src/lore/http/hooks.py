@@ -90,15 +90,15 @@ class HookCounters:
 
 
 Event = Literal[
-    "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PreCompact",
-    "Stop", "SubagentStop", "SessionEnd",
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+    "SubagentStart", "PreCompact", "Stop", "SubagentStop", "SessionEnd",
 ]  # fmt: skip
 
 _NO_FOLDER = "/"
 """Stands for a missing folder, which is no project."""
 
-TRANSCRIPT_FOLDER = "projects"
-"""The folder of Claude Code's transcripts, wherever its home is."""
+TRANSCRIPT_FOLDER, CODEX_FOLDER = "projects", "sessions"
+"""The folders of Claude Code's and Codex's transcripts, wherever their homes are."""
 
 _MAX_OUTPUT_CHARS = 200_000
 """Error messages stand at the beginning or the end of an output."""
@@ -185,6 +185,10 @@ def _start_session(memory: Memory, hook: HookInput, caller: Caller) -> str:
         condensed=condensed,
         within_s=caller.within_s,
     ).text
+    index = memory.tasks.for_session_start(
+        session=hook.session, project=_project_folder(hook, caller), within_s=caller.within_s
+    )
+    text = "\n".join(filter(None, (text, index)))
     return _with_invitation(memory, hook, text, condensed=condensed) if condensed else text
 
 
@@ -205,6 +209,18 @@ def _submit_prompt(memory: Memory, hook: HookInput, caller: Caller) -> str:
 
 
 def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
+    if memory.prompts.is_task_tool(hook.tool_name):
+        if memory.sessions.is_excluded(_agent(hook), _project_folder(hook, caller)):
+            return ""
+        return memory.prompts.for_task_call(
+            hook.tool_name,
+            _as_text(hook.tool_input),
+            _tool_output(hook.tool_response) or _as_text(hook.tool_response),
+            session=hook.session,
+            project=_project_folder(hook, caller),
+            agent=_agent(hook),
+            within_s=caller.within_s,
+        )
     return memory.prompts.for_error(
         hook.tool_name,
         _as_text(hook.tool_input),
@@ -216,11 +232,25 @@ def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
     ).text
 
 
+def _begin_tool(memory: Memory, hook: HookInput, _caller: Caller) -> str:
+    memory.prompts.note_delegation(hook.tool_name, _as_text(hook.tool_input), session=hook.session)
+    return ""
+
+
+def _start_subagent(memory: Memory, hook: HookInput, caller: Caller) -> str:
+    """Return what is known for a subagent's task."""
+    return memory.prompts.for_subagent(
+        hook.session, project=_project_folder(hook, caller), agent=_agent(hook)
+    )
+
+
 _HANDLERS: dict[str, Callable[[Memory, HookInput, Caller], str]] = {
     "SessionStart": _start_session,
     "UserPromptSubmit": _submit_prompt,
     "PostToolUse": _use_tool,
     "PostToolUseFailure": _use_tool,
+    "PreToolUse": _begin_tool,
+    "SubagentStart": _start_subagent,
 }
 
 
@@ -231,13 +261,14 @@ def _handle(memory: Memory, hook: HookInput, caller: Caller) -> str:
     is_subagent = hook.event == "SubagentStop"
     path = hook.agent_transcript_path if is_subagent else hook.transcript_path
     prompts = memory.prompts
-    importers: dict[str, Callable[[str, Path | None], object]] = {
-        "PreCompact": prompts.distill_now,
-        "Stop": prompts.end_turn,
-        "SubagentStop": prompts.end_turn,
-        "SessionEnd": prompts.end_session,
-    }
-    importers[hook.event](hook.session, _transcript(path))
+    file, folder = _transcript(path), hook.cwd
+    if hook.event == "PreCompact":
+        prompts.distill_now(hook.session, file)
+    elif hook.event == "SessionEnd":
+        prompts.end_session(hook.session, file, folder=folder)
+        memory.tasks.check_economics("session_end", session=hook.session)
+    else:
+        prompts.end_turn(hook.session, file, folder=folder)
     return ""
 
 
@@ -259,7 +290,9 @@ def _fingerprint(hook: HookInput) -> bytes:
 
 def _agent(hook: HookInput) -> str:
     """Return the agent that runs a hook, by where its transcript lies; '' if that is unknown."""
-    return "claude-code" if f"/{TRANSCRIPT_FOLDER}/" in hook.transcript_path else ""
+    if f"/{TRANSCRIPT_FOLDER}/" in hook.transcript_path:
+        return "claude-code"
+    return "codex" if f"/.codex/{CODEX_FOLDER}/" in hook.transcript_path else ""
 
 
 def _project_folder(hook: HookInput, caller: Caller) -> str:
@@ -274,7 +307,8 @@ def _transcript(path: str) -> Path | None:
     file = Path(path)
     if "\0" in path or not file.is_absolute() or file.suffix != ".jsonl":
         return None
-    folder = next((above for above in file.parents if above.name == TRANSCRIPT_FOLDER), None)
+    names = (TRANSCRIPT_FOLDER, CODEX_FOLDER)
+    folder = next((above for above in file.parents if above.name in names), None)
     try:
         fits = folder is not None and (
             file.resolve(strict=True) == folder.resolve(strict=True) / file.relative_to(folder)

@@ -13,13 +13,17 @@ from lore.http.endpoint import A, Cursor, Endpoint, Id, InProject, Limit, Name, 
 from lore.memory import Memory
 from lore.memory.context import MAX_PAGE_SIZE
 from lore.records import (
+    AgentLedger,
     Distillation,
     Edge,
     EdgeKind,
     Fragment,
     FragmentEvent,
     FragmentKind,
+    Handoff,
     Message,
+    MetricsSummary,
+    OpenWork,
     Origin,
     Page,
     Project,
@@ -34,6 +38,7 @@ from lore.records import (
     StoredEpisode,
     TimelineEntry,
     Title,
+    WorkingState,
 )
 from lore.tools.tool import Arguments, Caller
 
@@ -110,6 +115,20 @@ class OfSpend(Paged):
     by: Annotated[SpendGroup, Field(description="What it is added up by.")] = "model"
 
 
+class OfWork(Arguments):
+    """Work of one project, or of none."""
+
+    project: InProject = ""
+    limit: Limit = 50
+
+
+class OfHandoffs(OfWork):
+    """Handoffs of one project."""
+
+    to_agent: Annotated[Name, Field(description="Those for an agent, or for any.")] = ""
+    unread: Annotated[bool, Field(description="Only those that nobody took over.")] = False
+
+
 @dataclass(frozen=True, slots=True)
 class Spending:
     """Cost of model calls: background work today, a report, and a page of ledger entries."""
@@ -138,6 +157,28 @@ def _messages(memory: Memory, a: OfSession, _caller: Caller) -> Page[Message]:
 
 def _log(memory: Memory, a: OneSession, _caller: Caller) -> SessionLog:
     return memory.sessions.log(a.id)
+
+
+def _state(memory: Memory, a: OneSession, _caller: Caller) -> WorkingState:
+    return memory.handoffs.state(a.id)
+
+
+def _open_work(memory: Memory, a: OfWork, _caller: Caller) -> list[OpenWork]:
+    return memory.handoffs.open_work(project=a.project)[: a.limit]
+
+
+def _handoffs(memory: Memory, a: OfHandoffs, _caller: Caller) -> list[Handoff]:
+    return memory.handoffs.recent(
+        project=a.project, to_agent=a.to_agent, unread=a.unread, limit=a.limit
+    )
+
+
+def _ledgers(memory: Memory, a: OfWork, _caller: Caller) -> list[AgentLedger]:
+    return memory.handoffs.ledgers(project=a.project, limit=a.limit)
+
+
+def _metrics(memory: Memory, a: OfWork, _caller: Caller) -> MetricsSummary:
+    return memory.handoffs.metrics(project=a.project, all_projects=not a.project)
 
 
 def _message(memory: Memory, a: OfItem, _caller: Caller) -> Message:
@@ -265,6 +306,26 @@ READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     _get(
         "/sessions/{id}/log", "The log of a session in the order of the conversation.",
         OneSession, _log, result=SessionLog,
+    ),
+    _get(
+        "/sessions/{id}/state", "The working state of a session.", OneSession, _state,
+        result=WorkingState,
+    ),
+    _get(
+        "/work", "Work that the latest sessions of a project left open.", OfWork, _open_work,
+        result=list[OpenWork],
+    ),
+    _get(
+        "/handoffs", "Handoffs of a project, the latest first.", OfHandoffs, _handoffs,
+        result=list[Handoff],
+    ),
+    _get(
+        "/ledgers", "Checkpoints of a project's agents, the latest first.", OfWork, _ledgers,
+        result=list[AgentLedger],
+    ),
+    _get(
+        "/metrics/tasks", "Efficiency and rewards of tasks of the last seven days.", OfWork,
+        _metrics, result=MetricsSummary,
     ),
     _get("/messages/{id}", "One message whole.", OfItem, _message, result=Message),
     _get(

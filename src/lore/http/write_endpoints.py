@@ -26,6 +26,7 @@ from lore.records import (
     Part,
     PartKind,
     Role,
+    TaskType,
 )
 from lore.tools.tool import Arguments, Caller, Outcome, Tool
 from lore.tools.tool_output import Question
@@ -60,6 +61,9 @@ class Recall(Question):
         bool, Field(description="Only what the person or the assistant said.")
     ] = False
     explain: Annotated[bool, Field(description="With the numbers behind each score.")] = False
+    task_type: Annotated[
+        TaskType | None, Field(description="Put first what such a task needs.")
+    ] = None
 
 
 class PushedPart(BaseModel):
@@ -130,6 +134,7 @@ def _recall(memory: Memory, a: Recall, caller: Caller) -> Answer:
             explain=a.explain,
             trusted_only=a.trusted_only,
             types=a.types,
+            task_type=a.task_type or "",
         )
 
     is_limited = a.everywhere or a.project or a.scope != "all"

@@ -1,4 +1,4 @@
-"""A summarizer that asks a chat model: seven prompts, validated answers, and a cost ledger."""
+"""A summarizer that asks a chat model: eight prompts, validated answers, and a cost ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lore.llm import prompt_templates, structured_output
 from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Ledger, Usage
 from lore.llm.quote_check import Grounding
 from lore.llm.retry import RetryPolicy, send_with_retry
-from lore.llm.structured_output import Facts, Insight, Reply, Verdicts
+from lore.llm.structured_output import Facts, Insight, Reply, Taught, Verdicts
 from lore.records import (
     CitedSentence,
     Extract,
@@ -46,6 +46,7 @@ SHORT_TOKENS = 1024
 OVERVIEW_TOKENS = 400
 INSIGHT_TOKENS = 200
 ANSWER_TOKENS = 400
+TAUGHT_TOKENS = 1500
 
 ASK_WAIT_S = 10.0
 """A person waits for the answer to a question: after this backoff the passages are quoted."""
@@ -140,6 +141,16 @@ class ChatSummarizer:
         for start in range(0, len(pairs), PAIRS_PER_REQUEST):
             verdicts += self._judge_batch(pairs[start : start + PAIRS_PER_REQUEST])
         return verdicts
+
+    def generalize(self, tasks: Sequence[str]) -> Taught:
+        """Return what several similar tasks teach; each is a text that describes one."""
+        numbered = (
+            f"[{place}] {prompt_templates.indent(text).lstrip()}"
+            for place, text in enumerate(tasks, 1)
+        )
+        return self._request_value(
+            prompt_templates.GENERALIZE, "\n\n".join(numbered), Taught, TAUGHT_TOKENS
+        )
 
     def answer(self, question: str, hits: Sequence[Hit]) -> list[CitedSentence]:
         """Answer a question from hits; return no sentences if they do not answer it.

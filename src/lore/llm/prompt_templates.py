@@ -54,7 +54,8 @@ OVERVIEW = _load("overview", 1)
 REFLECT = _load("reflect", 1)
 JUDGE = _load("judge", 2)
 ASK = _load("ask", 1)
-PROMPTS = (OBSERVE, CONDENSE, EXTRACT, OVERVIEW, REFLECT, JUDGE, ASK)
+GENERALIZE = _load("generalize", 1)
+PROMPTS = (OBSERVE, CONDENSE, EXTRACT, OVERVIEW, REFLECT, JUDGE, ASK, GENERALIZE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,45 @@ class Insight(Answer):
     from_items: list[int]
 
 
+class TaughtPattern(Answer):
+    """What worked in several tasks."""
+
+    pattern: str
+    from_items: list[int]
+    category: str = ""
+    conditions: list[str] = []
+    correct_approach: str = ""
+    incorrect_approach: str = ""
+
+
+class TaughtWarning(Answer):
+    """What fails, and what to do instead."""
+
+    what_fails: str
+    from_items: list[int]
+    why: str = ""
+    prevention: str = ""
+
+
+class TaughtSkill(Answer):
+    """Steps that led to success in several tasks."""
+
+    name: str
+    steps: list[str]
+    from_items: list[int]
+    description: str = ""
+    prerequisites: list[str] = []
+    exit_criteria: list[str] = []
+
+
+class Taught(Answer):
+    """The answer to `generalize`."""
+
+    patterns: list[TaughtPattern] = []
+    anti_patterns: list[TaughtWarning] = []
+    skills: list[TaughtSkill] = []
+
+
 class Judged(Answer):
     """What was found of one pair."""
 

@@ -151,6 +151,7 @@ class Digest(MemoryPart):
         means = CycleContext(
             summarizer=self._context.open_summarizer(),
             digest_steps={DISTILL: self._distilled, CURATE: self._curated},
+            learn_from_tasks=self._learned,
             idle_s=self._settings.curate_idle_s,
             redactor=self._redactor,
             embed_pending=self._context.embed_waiting,
@@ -185,6 +186,25 @@ class Digest(MemoryPart):
             recorder=recorder,
         )
         return {"fragments": len(brought.stored), "confirmed": brought.merged}
+
+    def _learned(self, recorder: StepRecorder) -> Mapping[str, int]:
+        from lore.memory.task_lessons import TaskLessons
+
+        tasks = TaskLessons(self._context)
+        learned, retained = (
+            tasks.consolidate_new(recorder),
+            tasks.apply_retention(recorder=recorder),
+        )
+        return {
+            "episodes": learned.episodes,
+            "patterns": len(learned.patterns),
+            "anti-patterns": len(learned.anti_patterns),
+            "skills": len(learned.skills),
+            "confirmed": len(learned.confirmed),
+            "merged": len(learned.merged),
+            "summarized": retained.summarized,
+            "archived": retained.archived,
+        }
 
     def is_cycle_due(self) -> bool:
         """Return whether the last cycle is old enough or was stopped before its end."""

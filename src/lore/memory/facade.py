@@ -25,13 +25,18 @@ from lore.validation import validate_arguments, validate_methods
 if TYPE_CHECKING:
     from lore.memory.access import Access
     from lore.memory.budget import Budget
+    from lore.memory.continuity import Continuity
     from lore.memory.digest import Digest
+    from lore.memory.handoffs import Handoffs
     from lore.memory.knowledge import Knowledge
+    from lore.memory.layout import Layout
     from lore.memory.maintenance import Maintenance
     from lore.memory.native import Native
     from lore.memory.prompts import Prompts
     from lore.memory.search import Search
     from lore.memory.sessions import Sessions
+    from lore.memory.strategies import Strategies
+    from lore.memory.tasks import Tasks
 
 _NO_MEMORY = (
     "'lore capture --all' creates one from your agents' sessions;"
@@ -59,6 +64,11 @@ _FORMER_NAMES = {
     "sessions": "episode episodes estimate_capture export find_live_session find_project"
     " has_session import_lines message messages page_of_distillations page_of_episodes"
     " page_of_messages page_of_projects page_of_sessions projects",
+    "layout": "",
+    "strategies": "",
+    "tasks": "",
+    "continuity": "",
+    "handoffs": "",
 }
 """Methods of each part from when all of them were methods of `Memory`; `former=current`."""
 
@@ -82,10 +92,11 @@ _PART_METHODS = {
 class Memory:
     """Long-term memory in one database, divided into parts.
 
-    The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `native`, `access`,
-    `budget` and `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can
-    be called, as `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()`
-    lists sessions, `memory.digest()` digests sessions.
+    The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `native`, `tasks`,
+    `handoffs`, `continuity`, `strategies`, `layout`, `access`, `budget` and `prompts`. The everyday
+    methods are attributes of `Memory` as well. Some parts can be called, as `df.plot` in pandas:
+    `memory.search("…")` searches fragments, `memory.sessions()` lists sessions, `memory.digest()`
+    digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
     """
@@ -102,6 +113,11 @@ class Memory:
             self.digest = Digest(context)
             self.maintenance = Maintenance(context)
             self.native = Native(context)
+            self.tasks = Tasks(context)
+            self.handoffs = Handoffs(context)
+            self.continuity = Continuity(context)
+            self.strategies = Strategies(context)
+            self.layout = Layout(context)
             self.access = Access(context)
             self.budget = Budget(context)
             self.prompts = Prompts(context, self.sessions, self.digest)

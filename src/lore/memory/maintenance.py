@@ -87,7 +87,14 @@ class Maintenance(MemoryPart):
         self.clear_caches()
         entries.remove()
         copies.remove()
+        self._refresh_pages()
         return deleted_ids
+
+    def _refresh_pages(self) -> None:
+        """Write the pages of open work again, without what was forgotten."""
+        from lore.memory.continuity import Continuity
+
+        Continuity(self._context).refresh()
 
     def clear_caches(self) -> None:
         """Clear cached texts, which may have been forgotten here or by another process."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,14 @@ from lore.memory.sessions import Sessions
 from lore.projects import ProjectFinder
 from lore.recall import prompt_hits
 from lore.recall.prompt_hits import KnownItems
-from lore.records import CaptureResult, InjectedItem, Injection, PromptCandidate
+from lore.records import (
+    CaptureResult,
+    Handoff,
+    InjectedItem,
+    Injection,
+    OpenWork,
+    PromptCandidate,
+)
 from lore.store import dialogue_state, fragments, items, native_rows, sessions
 from lore.store.database import Connection
 from lore.text import call_text, goals, message_features, tokens
@@ -89,11 +97,17 @@ class Prompts(MemoryPart):
         with self._database.read() as db:
             project_n = self._project_of(db, project)
             family = _family(db, session)
+            work = self._open_work(db, project_n, family, condensed=condensed)
+            ongoing = [sessions.get_session_number(db, one.session_id) for one in work]
             briefing = session_start.gather_briefing(
-                self._sources, db, project_n=project_n, without=family, agent=agent
+                self._sources, db, project_n=project_n, without=(*family, *ongoing), agent=agent
+            )
+            briefing = replace(
+                briefing, work=work, handoffs=self._handoffs(db, project_n, family, agent)
             )
             ids_shown = [hit.id for hit in briefing.standing]
             ids_shown += [one.id for one in briefing.suggested]
+            ids_shown += [one.source for one in work if one.source]
             ids_shown += [past.id for past in briefing.past] + [id_ for id_, _ in briefing.roots]
             short = items.short_ids(db, list(dict.fromkeys(ids_shown))) if ids_shown else {}
             ns = items.numbers_of(db, ids_shown)
@@ -105,11 +119,44 @@ class Prompts(MemoryPart):
         texts |= {past.id: past.goal for past in briefing.past}
         texts |= {hit.id: hit.text for hit in briefing.standing}
         texts |= {one.id: one.text for one in briefing.suggested}
+        texts |= {one.source: one.state.task for one in work if one.source}
         ids = tuple(id_ for id_ in worded.ids if id_ in texts and id_ in ns)
         injected = _injected_items(ids, ns, texts)
         if counts:
             self._record(session, injected)
+            self._note_handoffs(session, briefing.handoffs[:1])
         return _injection(worded, injected)
+
+    def _note_handoffs(self, session: str, shown: Sequence[Handoff]) -> None:
+        """Note the handoff that a session was given: it is taken over once a turn has ended."""
+        if shown and session and not self._database.read_only:
+            now, ids = self._database.now(), [one.id for one in shown]
+            with suppress(LoreError):
+                self._database.submit(
+                    lambda db: dialogue_state.put_state(db, session, "handoffs", ids, now=now)
+                )
+
+    def _open_work(
+        self, db: Connection, project_n: int, family: Sequence[int], *, condensed: bool
+    ) -> tuple[OpenWork, ...]:
+        """Return what a session goes on with: its own work after a compaction, or open work."""
+        from lore.tasks import open_work
+
+        own = open_work.find_own_work(db, family[0]) if condensed and family else None
+        if own is not None:
+            return (own,)
+        now = self._database.now()
+        number = project_n or None
+        return tuple(open_work.find_open_work(db, number, without=family, now=now))
+
+    def _handoffs(
+        self, db: Connection, project_n: int, family: Sequence[int], agent: str
+    ) -> tuple[Handoff, ...]:
+        from lore.tasks import open_work
+
+        now = self._database.now()
+        number = project_n or None
+        return tuple(open_work.find_handoffs(db, number, to_agent=agent, without=family, now=now))
 
     def for_prompt(
         self,
@@ -321,6 +368,58 @@ class Prompts(MemoryPart):
         self._record(session, injected)
         return _injection(worded, injected)
 
+    def for_task_call(
+        self,
+        tool: str,
+        given: str,
+        result: str,
+        *,
+        session: str = "",
+        project: str = "",
+        agent: str = "",
+        within_s: Seconds | None = None,
+    ) -> str:
+        """Follow a call that changes an agent's task list; a task that begins gets a briefing.
+
+        `given` and `result` are the input and the output of the tool.
+        """
+        started = time.perf_counter()
+        if self._is_quiet(session) or not session:
+            return ""
+        from lore.memory.task_follower import TaskFollower
+
+        text = TaskFollower(self._context).follow_call(
+            tool, given, result, session=session, project=project, agent=agent
+        )
+        return "" if _is_late(started, within_s) else text
+
+    def is_task_tool(self, tool: str) -> bool:
+        """Return whether a tool changes an agent's task list."""
+        from lore.tasks import agent_task_list
+
+        return agent_task_list.is_task_tool(tool)
+
+    def note_delegation(self, tool: str, given: str, *, session: str) -> None:
+        """Note the task of a subagent, which starts with the call of a tool."""
+        from lore.memory.task_follower import TaskFollower
+        from lore.tasks import agent_task_list
+
+        if session and agent_task_list.is_subagent_tool(tool) and not self._is_quiet(session):
+            TaskFollower(self._context).note_delegation(session, given)
+
+    def for_subagent(self, session: str, *, project: str = "", agent: str = "") -> str:
+        """Return what is known for the task of a subagent that starts.
+
+        Its task is the one that its parent gave away last and that no other subagent has.
+        """
+        if _HELPER not in session or self._is_quiet(session):
+            return ""
+        from lore.memory.task_follower import TaskFollower
+
+        follower = TaskFollower(self._context)
+        goal = follower.claim_delegation(session.partition(_HELPER)[0])
+        return follower.start_subagent(goal, session=session, project=project, agent=agent)
+
     def invite(self, session: str, *, condensed: bool = False) -> str:
         """Return an invitation to store what a session decided and learned, once a session.
 
@@ -344,10 +443,13 @@ class Prompts(MemoryPart):
             )
         return prompt_text.INVITATION
 
-    def end_turn(self, session: str, transcript: Path | None = None) -> CaptureResult | None:
-        """Capture the transcript of a session and store its working state for the next session.
+    def end_turn(
+        self, session: str, transcript: Path | None = None, *, folder: str = "", ended: bool = False
+    ) -> CaptureResult | None:
+        """Capture the transcript of a session and update its working state.
 
-        Reading stops after `TURN_S`; the rest is read later.
+        Reading stops after `TURN_S`; the rest is read later. Where `tasks.continuity` is on, the
+        state is also written to the page of the project in `folder`.
         """
         captured, until = None, time.monotonic() + TRANSCRIPT_DEADLINE_S
         if transcript is not None:
@@ -362,11 +464,30 @@ class Prompts(MemoryPart):
 
         with suppress(NotFound, InvalidInput):
             episodes.store_working_state(self._database, self._redactor.redact(session))
+            self._update_work(session, folder, ended=ended)
         return captured
 
-    def end_session(self, session: str, transcript: Path | None = None) -> CaptureResult | None:
-        """Capture a session that ends and store its episode."""
-        captured = self.end_turn(session, transcript)
+    def _update_work(self, session: str, folder: str, *, ended: bool) -> None:
+        """Update the working state of a session, and the page of its project."""
+        if self._database.read_only:
+            return
+        from lore.memory.continuity import Continuity
+        from lore.memory.handoffs import Handoffs
+        from lore.memory.task_follower import TaskFollower
+
+        TaskFollower(self._context).end_finished(session, all_open=ended)
+        handoffs = Handoffs(self._context)
+        handoffs.take_over(session)
+        handoffs.update(session, ended=ended)
+        if folder and _HELPER not in session:
+            with suppress(LoreError):
+                Continuity(self._context).write(folder, session=session)
+
+    def end_session(
+        self, session: str, transcript: Path | None = None, *, folder: str = ""
+    ) -> CaptureResult | None:
+        """Capture a session that ends, and store its episode and its last state."""
+        captured = self.end_turn(session, transcript, folder=folder, ended=True)
         with suppress(NotFound, InvalidInput):
             self._sessions.episode(session)
         return captured

@@ -79,7 +79,11 @@ class Search(MemoryPart):
         hits = search.search_fragments(self._sources, request)
         if log:
             took_ms = (time.perf_counter() - started) * 1000
-            self._sources.log_retrieval("search", query, [hit.id for hit in hits], took_ms)
+            self._sources.log_retrieval(
+                "search", query, [hit.id for hit in hits], took_ms,
+                profile="deep" if deep else "fragments",
+                tokens=sum(hit.tokens for hit in hits),
+            )  # fmt: skip
         return hits
 
     __call__ = search
@@ -102,6 +106,7 @@ class Search(MemoryPart):
         until: str = "",
         agent: str = "",
         kind: str = "",
+        task_type: str = "",
         now: datetime | None = None,
         log: bool = True,
     ) -> Answer:
@@ -110,6 +115,8 @@ class Search(MemoryPart):
         `trusted_only` limits hits to words of the person or the assistant, for prompts that did not
         ask. `types` limits the types of items, `kind` to one type or kind of fragment, `agent` to
         conversations with an agent, and `since` and `until` to a time ('2026-05-08', 'last week').
+        With `task_type`, the memories that such a task needs come first: episodes, knowledge,
+        skills and warnings by the weights of its type, at most five.
         """
         started = time.perf_counter()
         query = self._redact_query(query)
@@ -136,11 +143,32 @@ class Search(MemoryPart):
         self._context.catch_up()
         with self._database.read():
             answer = answering.recall(self._sources, request)
+            if task_type:
+                answer = self._put_task_hits_first(answer, request, task_type)
             notice = self._context.notice_now
         if log:
             took_ms = (time.perf_counter() - started) * 1000
-            self._sources.log_retrieval("recall", query, [h.id for h in answer.hits], took_ms)
+            self._sources.log_retrieval(
+                "recall", query, [h.id for h in answer.hits], took_ms, profile=request.recipe,
+                tokens=answer.tokens,
+            )  # fmt: skip
         return replace(answer, notice=notice) if notice else answer
+
+    def _put_task_hits_first(self, answer: Answer, request: Request, task_type: str) -> Answer:
+        """Return an answer that begins with what a task of this type needs."""
+        from lore.tasks.task_recall import find_task_hits
+        from lore.tasks.task_type import parse_task_type
+
+        type_ = parse_task_type(task_type)
+        if request.scope == "session" or type_ is None:
+            return answer
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, request.project)
+            first = find_task_hits(
+                self._sources, db, request.query, type_, project_n=project_n, now=request.now,
+                trusted_only=request.trusted_only,
+            )  # fmt: skip
+        return answering.put_first(answer, first, request)
 
     def ask(
         self, question: str, *, session: str = "", project: str = "", log: bool = True

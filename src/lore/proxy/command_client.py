@@ -23,7 +23,7 @@ COMMAND_PATH = f"{API_PREFIX}/command"
 
 COMMANDS = frozenset(
     "recall ask search sessions standing remember read session explore roots traverse log diff"
-    " timeline why episode episodes stats status spend".split()
+    " timeline index why episode episodes stats status spend".split()
 )
 """Commands that the daemon executes: none prompts, and executing one twice does no harm."""
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-BLOCKING_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure")
+BLOCKING_EVENTS = (
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+    "SubagentStart",
+)  # fmt: skip
 """Events that expect no response."""
 
 NOTIFICATION_EVENTS = ("PreCompact", "Stop", "SubagentStop", "SessionEnd")

@@ -328,6 +328,26 @@ def _why_absent(db: Connection, item: items.Item) -> str:
     return "no candidate: neither its words nor its meaning are near, or it is out of bounds"
 
 
+def put_first(answer: Answer, first: Sequence[Hit], request: Request) -> Answer:
+    """Return an answer with other hits first, within the limits of the request."""
+    ids = {hit.id for hit in first}
+    merged = [*first, *(hit for hit in answer.hits if hit.id not in ids and not ids & {*hit.same})]
+    hits: list[Hit] = []
+    left = request.budget_tokens
+    for hit in merged[: request.limit]:
+        left -= hit.tokens
+        if hits and left < 0:
+            break
+        hits.append(hit)
+    standing = sum(hit.tokens for hit in answer.standing)
+    return replace(
+        answer,
+        hits=tuple(hits),
+        tokens=sum(hit.tokens for hit in hits) + standing,
+        relevant=answer.relevant or bool(first),
+    )
+
+
 def list_standing(sources: Sources, project: str, question: str = "") -> list[Hit]:
     """Return the standing instructions of a project, those nearest to a question first."""
     with sources.database.read() as db:

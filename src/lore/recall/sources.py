@@ -7,9 +7,10 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +130,8 @@ class Sources:
         self._lock = threading.RLock()
         self._missing = ""
         self._retry_at_s = 0.0
+        self.derived: dict[Hashable, Any] = {}
+        """What other parts derive from texts and cache until the memory changes."""
         self.texts = Texts(OWN_CHARS)
         self.beginnings = Texts(BESIDE_CHARS)
 
@@ -234,6 +237,7 @@ class Sources:
         """Clear the caches: their texts may have been forgotten, here or by another process."""
         self.texts.clear()
         self.beginnings.clear()
+        self.derived.clear()
         with self._lock:
             self._queries.clear()
             self._uses.clear()
@@ -266,14 +270,17 @@ class Sources:
             if hidden:
                 index.remove(hidden)
 
-    def log_retrieval(self, verb: str, query: str, hits: Sequence[str], took_ms: float) -> None:
-        """Log a query and its hits in the background."""
+    def log_retrieval(
+        self, verb: str, query: str, hits: Sequence[str], took_ms: float, **known: Any
+    ) -> None:
+        """Log a query, its hits, and what else is known of it in the background."""
         if not self.database.read_only:
-            entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms)
+            entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms, **known)
             self.database.submit(lambda db: candidate_rows.log_retrieval(db, entry), patient=True)
 
     def release_memory(self) -> None:
         """Empty the caches of texts and unmap the pages of the vector index, if they are idle."""
+        self.derived.clear()
         self.texts.release()
         self.beginnings.release()
         with self._lock:

@@ -10,6 +10,7 @@ from lore.lazy_dataclass import dataclass
 from lore.records.kinds import InstructionState, ItemType, Origin, Outcome, Storing, Strength
 from lore.records.knowledge import Edge, Fragment
 from lore.records.sessions import Distillation, Message, Session
+from lore.records.task_records import Handoff, OpenWork
 
 OUT_OF_DATE = "out of date: something newer replaces it"
 """The reason of a hit that is superseded or was taken back."""
@@ -401,6 +402,8 @@ class SessionBriefing:
     past: tuple[PastSession, ...] = ()
     roots: tuple[tuple[str, str], ...] = ()
     suggested: tuple[StandingInstruction, ...] = ()
+    work: tuple[OpenWork, ...] = ()
+    handoffs: tuple[Handoff, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 ITEM_TYPES: tuple[ItemType, ...] = get_args(ItemType)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 ACCESS_SCOPES: tuple[AccessScope, ...] = get_args(AccessScope)
 
 TRUST: dict[Origin, int] = {

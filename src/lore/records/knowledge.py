@@ -120,21 +120,27 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A tool call of an episode: seconds from the start, target and result."""
+    """A tool call of an episode: seconds from the start, target, result, and its error if told."""
 
     t: int
     action: str
     target: str
     result: Literal["ok", "failed", "refused", "none"] = "none"
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeError:
-    """An error of an episode, and what was done until it was gone."""
+    """An error of an episode, and what was done until it was gone.
+
+    `command` is the command that failed, `retry` the one that succeeded then.
+    """
 
     type: str
     message: str
     resolution: str = ""
+    command: str = ""
+    retry: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,10 @@ class Episode:
     tokens: int = 0
     sources: tuple[str, ...] = ()
     titled: bool = False
+    task_id: str = ""
+    phase: str = ""
+    constraints: tuple[str, ...] = ()
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

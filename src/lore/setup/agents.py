@@ -51,6 +51,9 @@ def _read_plugin_setting(path: Path, table: str) -> Any:
 _HOOK_S = 5
 """The agent aborts a hook after this time; the hook itself gives up much earlier."""
 
+_SESSION_END_S = 3
+"""Codex allows no more at the end of a session, and warns at every start of a session."""
+
 _PROGRAMS = ("lore", "lore.exe")
 
 Command = Sequence[str]
@@ -131,12 +134,25 @@ def _claude_code(user_home: Path, command: Command) -> tuple[Edit, ...]:
     server = {"type": "stdio", **_stdio(command)}
     return (
         _member(servers, ("mcpServers", "lore"), server),
-        Edit(
-            settings,
-            lambda text: _with_hooks(text, command),
-            lambda text: _without_hooks(text, command),
-            _former_hooks,
-        ),
+        _hooks_edit(settings, command),
+    )
+
+
+def _hooks_edit(path: Path, command: Command) -> Edit:
+    return Edit(
+        path,
+        lambda text: _with_hooks(text, command),
+        lambda text: _without_hooks(text, command),
+        _former_hooks,
+    )
+
+
+def _codex(user_home: Path, command: Command) -> tuple[Edit, ...]:
+    """Return the edits of Codex: its server, and hooks in the form of Claude Code's."""
+    folder = user_home / ".codex"
+    return (
+        _member(folder / "config.toml", ("mcp_servers", "lore"), _stdio(command)),
+        _hooks_edit(folder / "hooks.json", command),
     )
 
 
@@ -256,10 +272,19 @@ def _without_hooks(text: str, command: Command) -> str:
     return text
 
 
+_MATCHERS = {
+    "PreToolUse": "Task|Agent|spawn_agent",
+    "PostToolUse": "Bash|TodoWrite|TaskCreate|TaskUpdate|update_plan|create_goal|update_goal",
+    "PostToolUseFailure": "Bash",
+}
+"""The tools for which an agent calls a hook: subagents, commands, and its list of tasks."""
+
+
 def _hook(event: str, command: Command) -> dict[str, Any]:
     words = shlex.join((*command, "hook", event))
-    hook = {"hooks": [{"type": "command", "command": words, "timeout": _HOOK_S}]}
-    return {"matcher": "Bash", **hook} if event.startswith("PostToolUse") else hook
+    timeout = _SESSION_END_S if event == "SessionEnd" else _HOOK_S
+    hook = {"hooks": [{"type": "command", "command": words, "timeout": timeout}]}
+    return {"matcher": _MATCHERS[event], **hook} if event in _MATCHERS else hook
 
 
 def _former_hooks(text: str, former: str) -> str:
@@ -354,7 +379,7 @@ AGENTS = (
     ),
     Agent(
         "codex", "Codex", ("codex",), (".codex",),
-        _server_in(".codex/config.toml", "mcp_servers"), "Start a new session; /mcp lists lore.",
+        _codex, "Start a new session; /mcp lists lore, and /hooks asks you to trust its hooks.",
     ),
     Agent(
         "opencode", "opencode", ("opencode",), (".config/opencode", ".local/share/opencode"),

@@ -346,18 +346,32 @@ def load_session_messages(
     ]
 
 
+_MOST_CANDIDATES = 60
+"""Ids of candidates that are logged: the best of those that were compared."""
+
 MAX_RETRIEVALS = 10_000
 """Older entries are deleted."""
 
 
 class Retrieval(NamedTuple):
-    """One query with the ids of its hits."""
+    """One query with the ids of its hits; what is known of its task, its strategy and its outcome.
+
+    `profile` is the strategy: the profile of a task, else the recipe of a recall. `candidates` are
+    the ids that were compared, best first. `outcome` is that of the task, once it is known.
+    """
 
     at: datetime
     verb: str
     query: str
     hits: tuple[str, ...]
     took_ms: float
+    session_n: int | None = None
+    task_n: int | None = None
+    task_type: str = ""
+    profile: str = ""
+    candidates: tuple[str, ...] = ()
+    tokens: int = 0
+    outcome: str = ""
 
 
 def log_retrieval(db: Connection, entry: Retrieval) -> None:
@@ -369,6 +383,13 @@ def log_retrieval(db: Connection, entry: Retrieval) -> None:
         query=entry.query[:2_000],
         hits=pack_json(entry.hits),
         took_ms=entry.took_ms,
+        session_n=entry.session_n,
+        task_n=entry.task_n,
+        task_type=entry.task_type,
+        profile=entry.profile,
+        candidates=pack_json(entry.candidates[:_MOST_CANDIDATES]),
+        tokens=entry.tokens,
+        outcome=entry.outcome,
     )
     if entry.verb == "recall":
         fragments.mark_used(db, list(items.numbers_of(db, entry.hits).values()), now=entry.at)
@@ -378,8 +399,15 @@ def log_retrieval(db: Connection, entry: Retrieval) -> None:
 
 def recent_retrievals(db: Connection, *, limit: int = 20) -> list[Retrieval]:
     """Return the latest entries of the retrieval log, newest first."""
-    sql = "SELECT at, verb, query, hits, took_ms FROM retrievals ORDER BY n DESC LIMIT :limit"
+    columns = ", ".join(Retrieval._fields)
     return [
-        unpack_record(Retrieval, row, hits=lambda packed: tuple(unpack_json(packed)))
-        for row in db.rows(sql, limit=limit)
+        unpack_record(
+            Retrieval,
+            row,
+            hits=lambda packed: tuple(unpack_json(packed)),
+            candidates=lambda packed: tuple(unpack_json(packed)),
+        )
+        for row in db.rows(
+            f"SELECT {columns} FROM retrievals ORDER BY n DESC LIMIT :limit", limit=limit
+        )
     ]

@@ -189,7 +189,7 @@ def _cycle(row: Row) -> CycleRow:
 
 StepVerb = Literal[
     "edge_added", "edge_dropped", "depth", "superseded", "hidden", "reworded", "added", "decayed",
-    "confirmed", "counted", "strengthened",
+    "confirmed", "counted", "strengthened", "archived", "evidence",
 ]  # fmt: skip
 
 

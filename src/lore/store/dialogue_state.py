@@ -26,12 +26,12 @@ STATE_RETENTION_DAYS = 60
 
 StateName = Literal[
     "pins", "measured", "knowledge", "notes", "tiers", "bare", "told", "amnesia", "unsaid",
-    "silence", "invited",
+    "silence", "invited", "task_list", "handoffs",
 ]  # fmt: skip
 
 _NEVER_US = 2**62
 
-QUOTING_STATES: tuple[StateName, ...] = ("knowledge", "notes", "tiers", "told")
+QUOTING_STATES: tuple[StateName, ...] = ("knowledge", "notes", "tiers", "told", "task_list")
 """States that contain text of memory, or digests of it."""
 
 

@@ -347,7 +347,7 @@ def update_episode(
     """Replace the payload, sources and origin of an episode; its trust never rises."""
     values = {"payload": pack_json(payload), "source_messages": pack_json(source_messages)}
     trust = min(db.value("SELECT trust FROM fragments WHERE n = :n", n=n), TRUST[origin])
-    db.update("fragments", n, **values, origin=origin, trust=trust)
+    db.update("fragments", n, **values, origin=origin, trust=trust, archived_at=None)
 
 
 def episodes_without_calls(db: Connection, ns: Sequence[int] | NDArray[np.int64]) -> set[int]:

@@ -24,6 +24,7 @@ from lore.store import (
     sessions,
     spend,
     standing_instructions,
+    task_tables,
     watermarks,
 )
 from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
@@ -37,7 +38,7 @@ _PAGE = 1_000
 FRAGMENT_STATE = (
     "access_count", "last_accessed", "last_reinforced", "relevance", "superseded_by",
     "valid_from", "valid_to", "updated_at", "version", "deleted_at", "boost", "boosted_at",
-    "overview_at",
+    "overview_at", "archived_at",
 )  # fmt: skip
 
 
@@ -147,6 +148,7 @@ _RECORDS: dict[str, tuple[tuple[str, ...], str]] = {
         " LEFT JOIN sessions s ON s.n = e.session_n LEFT JOIN projects p ON p.n = e.project_n"
         " ORDER BY e.n",
     ),
+    **{record: task_tables.dump_query(record) for record in task_tables.TABLES},
     "tombstone": (
         ("id", "at", "source"),
         "SELECT id, at, source FROM tombstones ORDER BY seq",
@@ -240,6 +242,8 @@ def _number(db: Connection, table: str, id_: str | None) -> int | None:
         n = db.value(f"SELECT n FROM {table} WHERE id = :id", id=id_)
     if n is None and table in _ALIASED:
         n = db.value(f"SELECT {_ALIASED[table]} FROM aliases WHERE id = :id", id=id_)
+    if table == "tasks":
+        return None if n is None else int(n)  # a task goes with its session and has no tombstone
     if n is None and not history.find_tombstones(db, [id_]):
         msg = f"'{id_}' is referenced, but is not in the import."
         raise InvalidInput(msg)
@@ -332,7 +336,7 @@ def load_fragment(db: Connection, line: Line, mentioned: Sequence[Mention], now:
         ),
         now=now,
     )
-    state = _fields(line, *FRAGMENT_STATE)
+    state = {name: line.get(name) for name in FRAGMENT_STATE}
     if state["superseded_by"] and history.find_tombstones(db, [state["superseded_by"]]):
         state |= {"superseded_by": None, "valid_to": None}
     db.update("fragments", n, **state)
@@ -467,6 +471,11 @@ def load_spend(db: Connection, line: Line, _now: datetime) -> bool:
     return spend.add(db, entry, session_n=session_n, project_n=project_n)
 
 
+def _load_task_row(db: Connection, line: Line, _now: datetime) -> bool:
+    """Load a record of task memory, unless it exists or one that it refers to was forgotten."""
+    return task_tables.load_row(db, line, lambda table, id_: _number(db, table, id_))
+
+
 def load_tombstone(db: Connection, line: Line, now: datetime) -> bool:
     """Forget what another memory forgot; return whether that is new."""
     id_ = line["id"]
@@ -493,4 +502,5 @@ LOADERS: dict[str, Callable[[Connection, Line, datetime], bool]] = {
     "spend": load_spend,
     "tombstone": load_tombstone,
     **dict.fromkeys(_REFERENCES, _load_referring),
+    **dict.fromkeys(task_tables.TABLES, _load_task_row),
 }

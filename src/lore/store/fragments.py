@@ -45,9 +45,10 @@ _FROM = (
 LIVING_FRAGMENT = "f.deleted_at IS NULL AND f.superseded_by IS NULL"
 
 VISIBLE_FRAGMENT = (
-    f"{LIVING_FRAGMENT} AND f.relevance >= {VISIBLE} AND f.confidence - f.doubt > {BELIEVED}"
+    f"{LIVING_FRAGMENT} AND f.archived_at IS NULL AND f.relevance >= {VISIBLE}"
+    f" AND f.confidence - f.doubt > {BELIEVED}"
 )
-"""What search and recall may show: not superseded, deleted, faded or doubted."""
+"""What search and recall may show: not superseded, deleted, archived, faded or doubted."""
 
 
 _MAX_STANDING_CHARS = 600
@@ -277,6 +278,32 @@ def filter_visible(
     )
     visible = {row[0] for row in rows}
     return visible if criteria.subtree is None else visible & criteria.subtree
+
+
+def visible_tokens(db: Connection, project_n: int | None) -> int:
+    """Return the tokens of all visible fragments of a project."""
+    return int(
+        db.value(
+            "SELECT coalesce(sum(i.tokens), 0) FROM fragments f JOIN items i ON i.n = f.n"
+            f" WHERE {VISIBLE_FRAGMENT} AND {items.applies_sql('i')}",
+            project_n=project_n,
+        )
+    )
+
+
+def kinds_of(
+    db: Connection, ns: Sequence[int], *, without: Sequence[int] = ()
+) -> dict[int, FragmentKind]:
+    """Return the kinds of fragments, leaving out those of the sessions `without`."""
+    return dict(
+        db.rows(
+            "SELECT f.n, f.kind FROM fragments f JOIN items i ON i.n = f.n"
+            f" WHERE {among('f.n', 'ns')}"
+            f" AND (i.session_n IS NULL OR NOT {among('i.session_n', 'without')}) ORDER BY f.n",
+            ns=int_array(ns),
+            without=int_array(without),
+        )
+    )
 
 
 def _days_since(column: str) -> str:

@@ -26,6 +26,7 @@ from lore.store import (
     replacements,
     reversible_changes,
     sessions,
+    task_tables,
     watermarks,
 )
 from lore.store.codec import (
@@ -208,7 +209,9 @@ def _derived(db: Connection, ns: Sequence[int]) -> Iterator[int]:
             yield n
     yield from db.column(
         "SELECT e.source_n FROM edges e JOIN fragments f ON f.n = e.source_n"
-        f" WHERE e.kind = 'derived_from' AND f.kind = 'insight' AND {among('e.target_n', 'ns')}",
+        " WHERE e.kind = 'derived_from' AND (f.kind = 'insight' OR (f.origin <> 'user'"
+        " AND f.kind IN ('pattern', 'anti_pattern', 'skill')))"
+        f" AND {among('e.target_n', 'ns')}",
         ns=int_array(ns),
     )
     yield from db.column(
@@ -306,13 +309,14 @@ def _clean_logs(db: Connection, deleted: Mapping[int, str]) -> None:
     ids = set(deleted.values())
     queries: dict[int, str] = {}
     entry_ns: set[int] = set()
-    for n, query, hits in db.rows("SELECT n, query, hits FROM retrievals"):
-        if ids.isdisjoint(unpack_json(hits)):
+    for n, query, hits, others in db.rows("SELECT n, query, hits, candidates FROM retrievals"):
+        if ids.isdisjoint(unpack_json(hits)) and ids.isdisjoint(unpack_json(others)):
             queries[n] = normalize_text(query)
         else:
             entry_ns.add(n)
     for n in entry_ns | find_quoting(queries, _texts_of(db, list(deleted))):
         db.run("DELETE FROM retrievals WHERE n = :n", n=n)
+    task_tables.delete_rows_about(db, ids, _texts_of(db, list(deleted)), normalize_text)
     db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
 
 
@@ -397,6 +401,7 @@ def _clean_text(db: Connection, needle: str, now: datetime) -> None:
     for table, key, column in _TEXT_COLUMNS:
         for place in _rows_with_text(db, table, key, column, needle):
             db.run(f"DELETE FROM {table} WHERE {_key_condition(key)}", **place)
+    task_tables.delete_rows_with(db, lambda text: needle in normalize_text(text))
     for place in _rows_with_text(db, "edges", _EDGE_KEY, "note", needle):
         db.run(f"UPDATE edges SET note = '' WHERE {_key_condition(_EDGE_KEY)}", **place)
     for column in ("context", "problem"):

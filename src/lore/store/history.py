@@ -24,6 +24,11 @@ def log_change(db: Connection, action: ChangeAction, ns: Sequence[int], at: date
     db.insert_many("changes", ("at", "action", "first_n", "last_n"), rows)
 
 
+def newest_change(db: Connection) -> int:
+    """Return the number of the latest change."""
+    return int(db.value("SELECT coalesce(max(seq), 0) FROM changes"))
+
+
 def _number_runs(ns: Sequence[int]) -> Iterator[list[int]]:
     run: list[int] = []
     for n in ns:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
-from lore.store import keywords, sqlite, standing_instructions
+from lore.store import keywords, sqlite, standing_instructions, task_tables
 from lore.store.files import make_folder
 from lore.store.sqlite import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
 from lore.text import instructions
@@ -148,6 +148,11 @@ def m009_replacements(db: Connection) -> None:
     db.rows("INSERT INTO replacement_queue SELECT n FROM items WHERE embedder_n > 0")
 
 
+def m010_task_memory(db: Connection) -> None:
+    """Create the tables of task memory, and what the retrieval log says about a task."""
+    task_tables.create(db)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_initial,
     m002_requests,
@@ -158,6 +163,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m007_vectors_of_two_embedders,
     m008_states_of_instructions,
     m009_replacements,
+    m010_task_memory,
 )
 
 

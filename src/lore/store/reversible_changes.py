@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import orjson
 
@@ -514,6 +515,55 @@ def _undo_decay(db: Connection, step: Step, _now: datetime) -> bool:
     return True
 
 
+def archive(db: Connection, n: int, *, now: datetime, recorder: StepRecorder = ignore_step) -> None:
+    """Show a fragment on request only."""
+    recorder(db, Step("archived", n))
+    db.update("fragments", n, archived_at=clock.to_us(now))
+    history.log_change(db, "change", [n], now)
+
+
+def _undo_archive(db: Connection, step: Step, now: datetime) -> bool:
+    history.log_change(db, "change", [step.fragment_n or 0], now)
+    return bool(db.update("fragments", step.fragment_n or 0, archived_at=None))
+
+
+def set_payload(
+    db: Connection,
+    n: int,
+    payload: Mapping[str, Any],
+    *,
+    confidence: float,
+    now: datetime,
+    recorder: StepRecorder = ignore_step,
+) -> None:
+    """Replace the payload and the confidence of a fragment."""
+    packed, former, version = db.rows(
+        "SELECT payload, confidence, version FROM fragments WHERE n = :n", n=n
+    )[0]
+    recorder(db, Step("evidence", n, value=version, note=pack_json([packed, former])))
+    db.update("fragments", n, payload=pack_json(payload), confidence=confidence)
+    history.log_change(db, "change", [n], now)
+
+
+def _undo_evidence(db: Connection, step: Step, now: datetime) -> bool:
+    """Restore payload, confidence and text from before more evidence came."""
+    n, version = step.fragment_n or 0, int(step.value or 0)
+    packed, confidence = orjson.loads(step.note)
+    present = db.value("SELECT version FROM fragments WHERE n = :n", n=n)
+    if present not in (version, version + 1):
+        return False
+    if present == version + 1:
+        ((content, summary),) = db.rows(
+            "SELECT content, summary FROM fragment_versions"
+            " WHERE fragment_n = :n AND version = :version",
+            n=n,
+            version=version,
+        )
+        reset_to_version(db, n, content, summary, version, now=now)
+    db.update("fragments", n, payload=packed, confidence=confidence)
+    return True
+
+
 def undo_step(db: Connection, step: Step, *, now: datetime) -> bool:
     """Undo one step; return False if its subject was changed since and stays as it is."""
     return _UNDO_BY_VERB[step.verb](db, step, now)
@@ -531,4 +581,6 @@ _UNDO_BY_VERB: dict[StepVerb, Callable[[Connection, Step, datetime], bool]] = {
     "confirmed": _undo_confirmation,
     "counted": _undo_count,
     "strengthened": _undo_reinforcement,
+    "archived": _undo_archive,
+    "evidence": _undo_evidence,
 }

@@ -176,6 +176,12 @@ def bare_command(command: str) -> str:
     return _re.piped.split(first, maxsplit=1)[0].strip() or first.strip()
 
 
+def shown_command(command: str) -> str:
+    """Return a command in one line with its directory, without what filters its output."""
+    first = command.strip().split("\n", 1)[0]
+    return sentences.one_line(_re.piped.split(first, maxsplit=1)[0].strip() or first, MESSAGE_CHARS)
+
+
 def _patch(tool: str, text: str) -> Call | None:
     changes = _re.patched.findall(text)
     if not changes:

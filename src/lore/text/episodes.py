@@ -256,7 +256,8 @@ def _add_failure(
     if error:
         activity.open_errors[key] = (len(activity.errors), place)
         what = record.call.check or record.call.action
-        activity.errors.append((EpisodeError(what, error), message))
+        command = call_text.shown_command(record.call.command)
+        activity.errors.append((EpisodeError(what, error, command=command), message))
 
 
 def _add_success(
@@ -269,7 +270,11 @@ def _add_success(
         which, since = activity.open_errors.pop(key)
         error, where = activity.errors[which]
         activity.errors[which] = (
-            replace(error, resolution=_describe_fix(activity, since, place)),
+            replace(
+                error,
+                resolution=_describe_fix(activity, since, place),
+                retry=call_text.shown_command(call.command) if error.command else "",
+            ),
             where,
         )
     for file in call.read[:MOST_FILES]:

@@ -11,8 +11,9 @@ from pydantic import Field
 from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import ItemType, Origin, Outline, Title
+from lore.records import Outcome as TaskOutcome
 from lore.tools import tool_output
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool, find_session
 from lore.tools.tool_output import Id, Named, Words
 
 OUTLINE_TOKENS = 1_500
@@ -139,8 +140,7 @@ class TimelineArguments(Arguments):
     """What timeline takes."""
 
     anchor: str = Field(
-        "now",
-        min_length=1,
+        "",
         max_length=100,
         description="Id of a message or fragment, or a time: 2026-05-08, 'last Tuesday', now.",
     )
@@ -162,18 +162,49 @@ class Happened(Result):
     is_anchor: bool = False
 
 
+class RecentAction(Result):
+    """Something that was done, in about ten words, and how it ended."""
+
+    at: datetime
+    action: Seen
+    outcome: TaskOutcome
+    id: str
+    topic: str = ""
+
+
+class KeyDecision(Result):
+    """A decision and its reason."""
+
+    at: datetime
+    decision: Seen
+    id: str
+    rationale: Seen = ""
+    topic: str = ""
+
+
 class TimelineResult(Result):
-    """What happened, oldest first."""
+    """What happened around an anchor, oldest first; or the recent work, newest first."""
 
-    happened: list[Happened]
+    happened: tuple[Happened, ...] = ()
+    recent_actions: tuple[RecentAction, ...] = ()
+    key_decisions: tuple[KeyDecision, ...] = ()
+    current_focus: Seen = ""
+    blocked_by: tuple[Seen, ...] = ()
+    next_up: tuple[Seen, ...] = ()
+    tokens: int = 0
 
 
-def timeline(memory: Memory, arguments: TimelineArguments, _caller: Caller) -> Outcome:
-    """Return what happened around a message or a time, one line each, by session."""
+def timeline(memory: Memory, arguments: TimelineArguments, caller: Caller) -> Outcome:
+    """Return what happened around a message or a time, one line each, by session.
+
+    Without an anchor it is the recent work of the caller's project.
+    """
+    if not arguments.anchor.strip():
+        return _recent_work(memory, caller)
     entries = memory.search.timeline(
         arguments.anchor, before=arguments.before, after=arguments.after
     )
-    result = TimelineResult(happened=[Happened.model_validate(one) for one in entries])
+    result = TimelineResult(happened=tuple(map(Happened.model_validate, entries)))
     if not entries:
         return Outcome("Nothing happened around that time.", result)
     short = memory.search.short_ids([one.id for one in entries])
@@ -191,6 +222,15 @@ def timeline(memory: Memory, arguments: TimelineArguments, _caller: Caller) -> O
         text = tool_output.one_line(one.text, width)
         sheet.add(f"{mark}{short[one.id]} {one.at:%Y-%m-%d %H:%M} {who}: {text}")
     return Outcome(sheet.text(), result)
+
+
+def _recent_work(memory: Memory, caller: Caller) -> Outcome:
+    recent = memory.tasks.timeline(session=find_session(memory, caller), project=caller.project)
+    text = memory.tasks.describe(recent)
+    result = TimelineResult.model_validate(recent)
+    if not text:
+        return Outcome("Nothing was done here yet.", result)
+    return Outcome(tool_output.wrap_lines([tool_output.QUOTED, text]), result)
 
 
 TOOLS: tuple[Tool[Any], ...] = (
@@ -231,8 +271,8 @@ TOOLS: tuple[Tool[Any], ...] = (
         name="timeline",
         title="Timeline",
         description=(
-            "Call this to see what happened around a message (an id from recall()) or a time: what"
-            " was said and learned before and after it."
+            "Call this to see what was done and decided lately and what is open; with an id from"
+            " recall() or a time, what was said and learned around it."
         ),
         arguments=TimelineArguments,
         result=TimelineResult,

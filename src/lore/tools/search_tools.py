@@ -13,7 +13,17 @@ from pydantic import Field
 from lore.errors import AmbiguousId, NotFound
 from lore.memory import Memory
 from lore.memory.search import ask_project_first
-from lore.records import Answer, Edge, FragmentKind, Hit, ItemType, Origin, Reading, Scope
+from lore.records import (
+    Answer,
+    Edge,
+    FragmentKind,
+    Hit,
+    ItemType,
+    Origin,
+    Reading,
+    Scope,
+    TaskType,
+)
 from lore.records.kinds import Strength
 from lore.text import tokens
 from lore.tools import tool_output
@@ -222,9 +232,6 @@ READ_TOOLS: tuple[Tool[Any], ...] = (
 )
 
 
-TaskType = Literal["exploration", "implementation", "debugging", "review", "refactoring"]
-"""Accepted and ignored: no recipe for a task type was measured to be better."""
-
 _HEADING_TOKENS = 24
 """The token budget of an excerpt's title and location."""
 
@@ -244,7 +251,7 @@ class RecallArguments(Question):
     """What recall takes."""
 
     task_type: TaskType | None = Field(
-        None, description="What you are doing; kept for later, changes nothing yet."
+        None, description="What you are doing: puts first what such a task needs."
     )
     everywhere: bool = Field(
         False,  # noqa: FBT003 - the default
@@ -316,6 +323,7 @@ def _answer(memory: Memory, arguments: RecallArguments, caller: Caller) -> Answe
             limit=arguments.limit,
             session=_session(memory, scope, caller),
             project=project,
+            task_type=arguments.task_type or "",
             log=not memory.sessions.is_excluded(caller.agent, caller.project),
         )
 

@@ -65,10 +65,10 @@ class AskedSummarizer(OfflineSummarizer):
 
 def test_the_phases_stand_in_the_order_of_the_table():
     assert phase_names() == (
-        "digest", "rescore", "merge", "link", "resummarize", "reflect", "contradict",
+        "learn", "digest", "rescore", "merge", "link", "resummarize", "reflect", "contradict",
         "prune_edges", "prune_fragments",
     )  # fmt: skip
-    assert len(PHASES) == 9
+    assert len(PHASES) == 10
 
 
 def test_a_cycle_reports_every_phase_and_leaves_sound_trees(database: Database):
@@ -456,7 +456,7 @@ def test_a_cycle_goes_on_with_the_phase_it_was_in(database: Database, clock):
     clock.advance(hours=1)
     report = run_cycle(database, CHAT, progress=lambda name, *_: seen.append(name))
     assert seen[0] == "reflect"
-    assert [one.state for one in report.phases[1:]] == ["done"] * 8
+    assert [one.state for one in report.phases[2:]] == ["done"] * 8
 
 
 def test_one_phase_alone_does_not_end_a_cycle_that_was_stopped(database: Database):
@@ -470,4 +470,4 @@ def test_one_phase_alone_does_not_end_a_cycle_that_was_stopped(database: Databas
     assert len(run_cycle(database, OFFLINE, only=("rescore",)).phases) == 1
     run_cycle(database, OFFLINE)
     with database.read() as db:
-        assert [len(one.phases) for one in consolidation.recent_reports(db, limit=5)] == [1, 9]
+        assert [len(one.phases) for one in consolidation.recent_reports(db, limit=5)] == [1, 10]

@@ -15,6 +15,7 @@ from pathlib import Path
 from lore import clock
 from lore.digest.consolidation.contradict import contradict
 from lore.digest.consolidation.digest_sessions import digest
+from lore.digest.consolidation.learn import learn
 from lore.digest.consolidation.merge import link, merge
 from lore.digest.consolidation.phase import CycleContext, Phase, PhaseRun, Progress, Stopped
 from lore.digest.consolidation.prune import prune_edges, prune_fragments, rescore
@@ -65,6 +66,7 @@ def _cycle_running_error(holder: bytes) -> CycleRunning:
 
 
 PHASES: tuple[Phase, ...] = (
+    learn,
     digest,
     rescore,
     merge,

@@ -22,6 +22,9 @@ T = TypeVar("T")
 DigestSession = Callable[[str, StepRecorder], Mapping[str, int]]
 """Digests a session by id, records its steps, and returns counts."""
 
+LearnFromTasks = Callable[[StepRecorder], Mapping[str, int]]
+"""Consolidates new episodes, records its steps, and returns counts."""
+
 Progress = Callable[[str, int, int], None]
 """Called with the phase, how much of it is done, and the total."""
 
@@ -53,6 +56,7 @@ class CycleContext:
 
     summarizer: Summarizer
     digest_steps: Mapping[str, DigestSession] = field(default_factory=dict)
+    learn_from_tasks: LearnFromTasks | None = None
     idle_s: float = extraction.IDLE_S
     redactor: Redactor = EPHEMERAL_REDACTOR
     embed_pending: Callable[[], object] | None = None

@@ -1,0 +1,190 @@
+"""CONTINUITY.md of projects: write it after a turn, and review what a person changed on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from lore import settings
+from lore.errors import LoreError, NotFound
+from lore.memory import work_scope
+from lore.memory.context import MemoryContext, MemoryPart
+from lore.memory.handoffs import Handoffs
+from lore.records import UNASKED_TRUST, Fragment
+from lore.records.task_records import ContinuityEdit
+from lore.store import dialogue_state, fragments, handoff_rows, items, pages, project_rows, sessions
+from lore.store.database import Connection
+from lore.tasks import continuity_file, continuity_page, open_work, session_work
+from lore.tasks.continuity_file import MemoryLine
+from lore.tasks.working_state import PersonEdits
+from lore.validation import validate_methods
+
+_MOST_MEMORIES, _MOST_MISTAKES = 5, 3
+"""As many as a task is given."""
+
+
+@validate_methods
+class Continuity(MemoryPart):
+    """The page of a project that has the state of its work, for people and agents."""
+
+    def __init__(self, context: MemoryContext) -> None:
+        super().__init__(context)
+        self._handoffs = Handoffs(context)
+
+    def write(self, folder: str, *, session: str = "", force: bool = False) -> Path | None:
+        """Write CONTINUITY.md of a folder, where `tasks.continuity` is on; return its path.
+
+        It has the state of a session, or of the latest one. Lines of a person stay as they are.
+        """
+        place = Path(folder)
+        if not (force or self._is_page_on(place)) or not place.is_dir():
+            return None
+        with self._database.read() as db:
+            page = self._build_page(db, folder, self._page_session(db, folder, session))
+            derived = self._derived_page(db, folder)
+        if page is None:
+            return None
+        continuity_file.write_file(place, page, derived)
+        return place / continuity_page.FILE_NAME
+
+    def edits(self, folder: str) -> list[ContinuityEdit]:
+        """Return what a person changed on a project's page, without applying it."""
+        text = continuity_file.read_file(Path(folder))
+        if text is None:
+            msg = f"There is no {continuity_page.FILE_NAME} in {folder}."
+            raise NotFound(msg, hint="'lore continuity' writes one.")
+        with self._database.read() as db:
+            derived = self._derived_page(db, folder)
+        return continuity_page.find_edits(continuity_page.parse_page(text), derived)
+
+    def apply(self, folder: str, edits: Sequence[ContinuityEdit]) -> int:
+        """Apply edits of a page that a person has approved; return how many.
+
+        A new decision becomes a fragment; the other sections change the working state.
+        """
+        from lore.memory.knowledge import Knowledge
+
+        text = continuity_file.read_file(Path(folder))
+        page = continuity_page.parse_page(text or "")
+        with self._database.read() as db:
+            n = next(iter(work_scope.find_family(db, self._redactor, page.session)), None)
+        if n is None:
+            msg = "The session of this page is not stored any more."
+            raise NotFound(msg)
+        for edit in edits:
+            if edit.verb == "add" and edit.section == "decisions":
+                Knowledge(self._context).remember(edit.text, kind="decision", project=folder)
+        chosen = _person_edits(edits, self._redactor.redact)
+        now = self._database.now()
+        self._database.write(lambda db: session_work.edit_state(db, n, chosen, now=now))
+        self.write(folder, session=page.session, force=True)
+        return len(edits)
+
+    def refresh(self) -> None:
+        """Write the pages of all projects again that have one, after something was forgotten."""
+        with self._database.read() as db:
+            folders = [project.path for project in project_rows.all_projects(db).values()]
+        for folder in folders:
+            with suppress(LoreError, OSError):
+                if continuity_file.read_file(Path(folder)) is not None:
+                    self._rewrite(folder)
+
+    def _rewrite(self, folder: str) -> None:
+        self._handoffs.catch_up()
+        if self.write(folder, force=True) is None:
+            empty = continuity_page.ContinuityPage()
+            continuity_file.write_file(Path(folder), empty, empty)
+
+    def _is_page_on(self, folder: Path) -> bool:
+        if self._settings.tasks_continuity:
+            return True
+        with suppress(LoreError):
+            loaded = settings.load(home=self._settings.home, project_dir=folder)
+            return loaded.settings.tasks_continuity
+        return False
+
+    def _page_session(self, db: Connection, folder: str, session: str) -> int | None:
+        if session:
+            own = work_scope.find_family(db, self._redactor, session)
+            return own[0] if own else None
+        rows = handoff_rows.recent_working_states(
+            db, work_scope.find_project(db, self._redactor, folder), limit=1
+        )
+        return rows[0].session_n if rows else None
+
+    def _derived_page(self, db: Connection, folder: str) -> continuity_page.ContinuityPage:
+        """Return the page as the state behind the present file gives it."""
+        with suppress(LoreError):
+            text = continuity_file.read_file(Path(folder))
+            written = continuity_page.parse_page(text or "")
+            own = work_scope.find_family(db, self._redactor, written.session)
+            page = self._build_page(db, folder, own[0]) if own else None
+            if page is not None:
+                return page
+        return continuity_page.ContinuityPage()
+
+    def _build_page(
+        self, db: Connection, folder: str, session_n: int | None
+    ) -> continuity_page.ContinuityPage | None:
+        work = open_work.find_own_work(db, session_n) if session_n is not None else None
+        if work is None or session_n is None:
+            return None
+        project_n = work_scope.find_project(db, self._redactor, folder)
+        earlier = open_work.find_open_work(
+            db, project_n, without=[session_n], now=self._database.now()
+        )
+        given = _given_fragments(db, session_n)
+        warnings = [one for one in given if one.kind == "anti_pattern"]
+        warnings += _known_mistakes(db, project_n, without=warnings)
+        known = [one for one in given if one.kind != "anti_pattern"]
+        return continuity_file.build_page(
+            work,
+            earlier=earlier,
+            memories=_memory_lines(db, known[:_MOST_MEMORIES]),
+            mistakes=_memory_lines(db, warnings[:_MOST_MISTAKES]),
+        )
+
+
+def _given_fragments(db: Connection, session_n: int) -> list[Fragment]:
+    """Return the memories that a session was given, those of its tasks first."""
+    external = sessions.get_session(db, session_n).external_id
+    ns = handoff_rows.memories_given(db, [session_n], limit=20)
+    ns += sorted(dialogue_state.find_injections(db, external).items, reverse=True)
+    by_n = fragments.by_number(db, list(dict.fromkeys(ns)))
+    return [
+        one
+        for n in dict.fromkeys(ns)
+        if (one := by_n.get(n)) and one.trust >= UNASKED_TRUST and not one.superseded_by
+    ]
+
+
+def _known_mistakes(
+    db: Connection, project_n: int | None, *, without: Sequence[Fragment]
+) -> Iterator[Fragment]:
+    if project_n is None:
+        return
+    ns = pages.fragments(
+        db, (), kind="anti_pattern", origin="", project_n=project_n, limit=_MOST_MISTAKES * 2
+    )
+    shown = {one.id for one in without}
+    for one in fragments.by_number(db, ns).values():
+        if one.trust >= UNASKED_TRUST and one.id not in shown and not one.superseded_by:
+            yield one
+
+
+def _memory_lines(db: Connection, known: Sequence[Fragment]) -> list[MemoryLine]:
+    short = items.short_ids(db, [one.id for one in known]) if known else {}
+    return [MemoryLine(short[one.id], one.summary or one.content) for one in known]
+
+
+def _person_edits(edits: Sequence[ContinuityEdit], redact: Callable[[str], str]) -> PersonEdits:
+    added: dict[str, list[str]] = {}
+    removed: dict[str, list[str]] = {}
+    for edit in edits:
+        target = added if edit.verb == "add" else removed
+        target.setdefault(edit.section, []).append(redact(edit.text))
+    return PersonEdits(
+        {name: tuple(texts) for name, texts in added.items()},
+        {name: tuple(texts) for name, texts in removed.items()},
+    )

@@ -1,0 +1,321 @@
+"""The tables of task memory: how they are created, exported, imported and cleaned of texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from lore.store.sqlite import ROW_NUMBER, Connection, id_text
+from lore.text.words import find_quoting
+
+_SESSION = "session_n INTEGER REFERENCES sessions (n) ON DELETE CASCADE"
+_PROJECT = "project_n INTEGER REFERENCES projects (n) ON DELETE CASCADE"
+_TASK = "task_n INTEGER REFERENCES tasks (n) ON DELETE CASCADE"
+
+SCHEMA = f"""\
+CREATE TABLE tasks (
+    n {ROW_NUMBER},
+    id TEXT NOT NULL UNIQUE,
+    {_SESSION},
+    {_PROJECT},
+    episode_n INTEGER REFERENCES fragments (n) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    goal TEXT NOT NULL,
+    phase TEXT NOT NULL,
+    action TEXT NOT NULL,
+    type TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    state TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    body TEXT NOT NULL DEFAULT '{{}}');
+CREATE INDEX tasks_session ON tasks (session_n);
+CREATE INDEX tasks_project ON tasks (project_n, started_at);
+CREATE INDEX tasks_episode ON tasks (episode_n);
+CREATE TABLE task_memories (
+    n {ROW_NUMBER},
+    task_n INTEGER NOT NULL REFERENCES tasks (n) ON DELETE CASCADE,
+    item_n INTEGER NOT NULL REFERENCES items (n) ON DELETE CASCADE,
+    given_as TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    used INTEGER,
+    sign TEXT NOT NULL DEFAULT '',
+    helped INTEGER,
+    at INTEGER NOT NULL,
+    UNIQUE (task_n, item_n));
+CREATE INDEX task_memories_item ON task_memories (item_n);
+CREATE TABLE working_states (
+    n {ROW_NUMBER},
+    session_n INTEGER NOT NULL UNIQUE REFERENCES sessions (n) ON DELETE CASCADE,
+    body TEXT NOT NULL,
+    updated_at INTEGER NOT NULL);
+CREATE TABLE agent_ledgers (
+    n {ROW_NUMBER},
+    {_PROJECT},
+    agent TEXT NOT NULL,
+    body TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (project_n, agent));
+CREATE TABLE handoffs (
+    n {ROW_NUMBER},
+    id TEXT NOT NULL UNIQUE,
+    {_SESSION},
+    {_PROJECT},
+    from_agent TEXT NOT NULL,
+    to_agent TEXT NOT NULL,
+    body TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    read_at INTEGER);
+CREATE INDEX handoffs_session ON handoffs (session_n);
+CREATE INDEX handoffs_project ON handoffs (project_n, created_at);
+CREATE TABLE task_metrics (
+    n {ROW_NUMBER},
+    {_TASK},
+    {_SESSION},
+    {_PROJECT},
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value REAL,
+    body TEXT NOT NULL DEFAULT '{{}}',
+    at INTEGER NOT NULL,
+    UNIQUE (task_n, kind, name));
+CREATE INDEX task_metrics_session ON task_metrics (session_n);
+CREATE INDEX task_metrics_project ON task_metrics (project_n, at);
+CREATE TABLE token_economics (
+    n {ROW_NUMBER},
+    {_SESSION},
+    {_TASK},
+    {_PROJECT},
+    body TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (session_n, task_n));
+CREATE INDEX token_economics_task ON token_economics (task_n);
+CREATE INDEX token_economics_project ON token_economics (project_n);
+CREATE TABLE economics_actions (
+    n {ROW_NUMBER},
+    {_SESSION},
+    {_PROJECT},
+    metric TEXT NOT NULL,
+    action TEXT NOT NULL,
+    value REAL NOT NULL,
+    value_after REAL,
+    body TEXT NOT NULL DEFAULT '{{}}',
+    at INTEGER NOT NULL,
+    UNIQUE (session_n, metric, at));
+CREATE INDEX economics_actions_project ON economics_actions (project_n, at);
+CREATE TABLE profiles (
+    n {ROW_NUMBER},
+    name TEXT NOT NULL UNIQUE,
+    weights TEXT NOT NULL,
+    source TEXT NOT NULL,
+    is_active INTEGER NOT NULL,
+    share REAL NOT NULL,
+    successes REAL NOT NULL DEFAULT 0,
+    failures REAL NOT NULL DEFAULT 0,
+    body TEXT NOT NULL DEFAULT '{{}}',
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL);
+CREATE TABLE profile_days (
+    n {ROW_NUMBER},
+    profile TEXT NOT NULL,
+    day TEXT NOT NULL,
+    share REAL NOT NULL,
+    successes REAL NOT NULL DEFAULT 0,
+    failures REAL NOT NULL DEFAULT 0,
+    UNIQUE (profile, day));
+CREATE TABLE session_profiles (
+    n {ROW_NUMBER},
+    session_n INTEGER NOT NULL UNIQUE REFERENCES sessions (n) ON DELETE CASCADE,
+    profile TEXT NOT NULL,
+    outcome TEXT NOT NULL DEFAULT '',
+    at INTEGER NOT NULL);
+CREATE TABLE layout_files (
+    n {ROW_NUMBER},
+    {_PROJECT},
+    path TEXT NOT NULL,
+    body TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    UNIQUE (project_n, path));
+ALTER TABLE fragments ADD COLUMN archived_at INTEGER;
+CREATE INDEX fragments_archived ON fragments (n) WHERE archived_at IS NOT NULL;
+ALTER TABLE retrievals ADD COLUMN {_SESSION};
+ALTER TABLE retrievals ADD COLUMN {_TASK};
+ALTER TABLE retrievals ADD COLUMN task_type TEXT NOT NULL DEFAULT '';
+ALTER TABLE retrievals ADD COLUMN profile TEXT NOT NULL DEFAULT '';
+ALTER TABLE retrievals ADD COLUMN candidates TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE retrievals ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE retrievals ADD COLUMN outcome TEXT NOT NULL DEFAULT '';
+CREATE INDEX retrievals_session ON retrievals (session_n);
+CREATE INDEX retrievals_task ON retrievals (task_n)"""
+"""An archived fragment is shown on request only. `layout_files` keeps what an imported file layout
+holds beside memories, to write it again."""
+
+
+class Reference(NamedTuple):
+    """A column that refers to another table by its number; exports have the id."""
+
+    column: str
+    table: str
+    is_required: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the id in an export."""
+        return f"{self.column.removesuffix('_n')}_id"
+
+
+class TaskTable(NamedTuple):
+    """A table of task memory: what it refers to, its columns, and which of these are texts."""
+
+    table: str
+    references: tuple[Reference, ...]
+    columns: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+_BY_SESSION = Reference("session_n", "sessions")
+_BY_PROJECT = Reference("project_n", "projects")
+_BY_TASK = Reference("task_n", "tasks")
+
+TABLES: Mapping[str, TaskTable] = {
+    "task": TaskTable(
+        "tasks",
+        (_BY_SESSION, _BY_PROJECT, Reference("episode_n", "items")),
+        (
+            "id", "name", "agent", "goal", "phase", "action", "type", "profile", "state",
+            "outcome", "reason", "started_at", "ended_at", "body",
+        ),
+        ("name", "agent", "goal", "phase", "action", "profile", "reason", "body"),
+    ),
+    "task_memory": TaskTable(
+        "task_memories",
+        (_BY_TASK._replace(is_required=True), Reference("item_n", "items", is_required=True)),
+        ("given_as", "tokens", "used", "sign", "helped", "at"),
+        (),
+    ),
+    "working_state": TaskTable(
+        "working_states", (_BY_SESSION._replace(is_required=True),), ("body", "updated_at"),
+        ("body",),
+    ),
+    "agent_ledger": TaskTable(
+        "agent_ledgers", (_BY_PROJECT,), ("agent", "body", "updated_at"), ("agent", "body")
+    ),
+    "handoff": TaskTable(
+        "handoffs",
+        (_BY_SESSION, _BY_PROJECT),
+        ("id", "from_agent", "to_agent", "body", "created_at", "read_at"),
+        ("id", "from_agent", "to_agent", "body"),
+    ),
+    "task_metric": TaskTable(
+        "task_metrics",
+        (_BY_TASK, _BY_SESSION, _BY_PROJECT),
+        ("kind", "name", "value", "body", "at"),
+        ("name", "body"),
+    ),
+    "token_economics": TaskTable(
+        "token_economics", (_BY_SESSION, _BY_TASK, _BY_PROJECT), ("body", "updated_at"), ("body",)
+    ),
+    "economics_action": TaskTable(
+        "economics_actions",
+        (_BY_SESSION, _BY_PROJECT),
+        ("metric", "action", "value", "value_after", "body", "at"),
+        ("body",),
+    ),
+    "profile": TaskTable(
+        "profiles",
+        (),
+        (
+            "name", "weights", "source", "is_active", "share", "successes", "failures", "body",
+            "created_at", "updated_at",
+        ),
+        ("name", "weights", "source", "body"),
+    ),
+    "profile_day": TaskTable(
+        "profile_days", (), ("profile", "day", "share", "successes", "failures"), ("profile",)
+    ),
+    "session_profile": TaskTable(
+        "session_profiles", (_BY_SESSION._replace(is_required=True),),
+        ("profile", "outcome", "at"), ("profile",),
+    ),
+    "layout_file": TaskTable(
+        "layout_files", (_BY_PROJECT,), ("path", "body", "at"), ("path", "body")
+    ),
+}  # fmt: skip
+"""The tables by the name of their records in an export, in the order of loading."""
+
+
+def create(db: Connection) -> None:
+    """Create the tables, and the columns of the retrieval log."""
+    for statement in SCHEMA.split(";\n"):
+        db.rows(statement)
+
+
+def dump_query(record: str) -> tuple[tuple[str, ...], str]:
+    """Return the names and the query of a record for an export."""
+    spec = TABLES[record]
+    selected, joins = [], []
+    for reference in spec.references:
+        other = f"r_{reference.column}"
+        selected.append(id_text(f"{other}.id") if reference.table == "items" else f"{other}.id")
+        joins.append(f" LEFT JOIN {reference.table} {other} ON {other}.n = t.{reference.column}")
+    selected += [f"t.{column}" for column in spec.columns]
+    sql = f"SELECT {', '.join(selected)} FROM {spec.table} t{''.join(joins)} ORDER BY t.n"
+    return (*(reference.name for reference in spec.references), *spec.columns), sql
+
+
+def load_row(
+    db: Connection, line: Mapping[str, Any], number: Callable[[str, str | None], int | None]
+) -> bool:
+    """Load a record, unless it exists or one that it refers to was forgotten."""
+    spec = TABLES[line["record"]]
+    ns = {one.column: number(one.table, line[one.name]) for one in spec.references}
+    for one in spec.references:
+        if ns[one.column] is None and (one.is_required or line[one.name] is not None):
+            return False
+    values = {name: line[name] for name in spec.columns}
+    same = " AND ".join(f"{name} = :{name}" for name in (*ns, *values) if (ns | values)[name])
+    # A unique key with a NULL in it never conflicts.
+    known = {name: value for name, value in (ns | values).items() if value}
+    if same and db.find(f"SELECT 1 FROM {spec.table} WHERE {same}", **known):
+        return False
+    return db.insert_unless_exists(spec.table, **values, **ns)
+
+
+def delete_rows_with(db: Connection, is_forgotten: Callable[[str], bool]) -> None:
+    """Delete the rows with a text that is forgotten."""
+    for table, n, text in _texts(db):
+        if is_forgotten(text):
+            db.run(f"DELETE FROM {table} WHERE n = :n", n=n)
+
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def delete_rows_about(
+    db: Connection,
+    ids: set[str],
+    texts: Iterable[str],
+    normalize: Callable[[str], str],
+) -> None:
+    """Delete the rows that name one of the ids or quote one of the texts."""
+    rows = list(_texts(db))
+    if not rows:
+        return
+    naming = {i for i, row in enumerate(rows) if not ids.isdisjoint(_ID.findall(row[2]))}
+    shorts = {i: normalize(row[2]) for i, row in enumerate(rows) if i not in naming}
+    for i in sorted(naming | find_quoting(shorts, texts)):
+        table, n, _ = rows[i]
+        db.run(f"DELETE FROM {table} WHERE n = :n", n=n)
+
+
+def _texts(db: Connection) -> Iterable[tuple[str, int, str]]:
+    """Yield all texts with table and number of their row."""
+    for spec in TABLES.values():
+        for column in spec.texts:
+            sql = f"SELECT n, {column} FROM {spec.table} WHERE {column} NOT IN ('', '{{}}')"
+            for n, text in db.rows(sql):
+                yield spec.table, n, text

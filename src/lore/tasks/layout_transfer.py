@@ -1,0 +1,566 @@
+"""Import and export of the `.loki` layout: its records as memories of a project, and back.
+
+Whoever imports a folder of unknown origin gets its knowledge as a peer's: found by asking, never
+given unasked. Its ledgers, handoffs and metrics then stay files, since those act. Everything that
+is written goes through the redactor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lore import clock, payloads, projects
+from lore.digest.episodes import parse_episode
+from lore.errors import InvalidInput, NotFound
+from lore.projects import ProjectFinder
+from lore.records import (
+    EDGE_KINDS,
+    Fragment,
+    FragmentKind,
+    LayoutExport,
+    LayoutImport,
+    LayoutProblem,
+    Origin,
+)
+from lore.redaction.redactor import Redactor, redact_tree
+from lore.store import fragments, graph, handoff_rows, history, items, layout_rows
+from lore.store.database import Connection, Database
+from lore.store.fragments import NewFragment
+from lore.store.handoff_rows import HandoffRow
+from lore.store.layout_rows import LAYOUT
+from lore.tasks import loki_layout, skill_page
+from lore.tasks.loki_layout import (
+    FACT_NAMES,
+    Json,
+    Layout,
+    LayoutRecord,
+    RecordKind,
+)
+from lore.text import entities, sentences, words
+from lore.text import episodes as episode_text
+
+MOST_FILES, MOST_BYTES = 20_000, 10_000_000
+"""A layout has thousands of small files; a larger one is something else."""
+
+_KINDS: Mapping[RecordKind, FragmentKind] = {
+    "episode": "episode",
+    "pattern": "pattern",
+    "anti_pattern": "anti_pattern",
+    "learning": "anti_pattern",
+    "skill": "skill",
+    "fact": "fact",
+}
+_ACTING: tuple[RecordKind, ...] = ("ledger", "handoff")
+_LISTS: Mapping[FragmentKind, str] = {
+    "pattern": "memory/semantic/patterns.json",
+    "anti_pattern": "memory/semantic/anti-patterns.json",
+}
+_FACTS = "memory/semantic/facts.json"
+_AT_END = 1_000_000
+"""The place of a record in a list that it was not imported with."""
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of a layout by path; raise if the folder has none."""
+    if not folder.exists():
+        msg = f"There is no folder {folder}."
+        raise NotFound(msg)
+    root = folder / ".loki" if (folder / ".loki").is_dir() else folder
+    if not root.is_dir() or not any((root / name).is_dir() for name in ("memory", "metrics")):
+        msg = f"{folder} has neither .loki/memory nor .loki/metrics."
+        raise InvalidInput(msg, hint="Name the folder .loki, or the project that has it.")
+    files: dict[str, bytes] = {}
+    for top in ("memory", "metrics"):
+        for path in sorted((root / top).rglob("*")):
+            if path.is_symlink() or not path.is_file():
+                continue
+            if path.stat().st_size > MOST_BYTES or len(files) >= MOST_FILES:
+                msg = f"{path} is too large, or one of more than {MOST_FILES:,} files."
+                raise InvalidInput(msg, hint="Nothing was imported.")
+            try:
+                files[path.relative_to(root).as_posix()] = path.read_bytes()
+            except OSError as error:
+                msg = f"{path} cannot be read: {error.strerror}."
+                raise InvalidInput(msg, hint="Nothing was imported.") from error
+    return files
+
+
+def import_layout(
+    database: Database,
+    files: Mapping[str, bytes],
+    *,
+    project: str,
+    trusted: bool,
+    redactor: Redactor,
+) -> LayoutImport:
+    """Store a layout as memories of a project, in one transaction.
+
+    What is here already is skipped, what changed gets a new version, what was forgotten stays so.
+    """
+    layout = _redact(loki_layout.parse_layout(files), redactor)
+    place = ProjectFinder().find(project) if project else None
+    now = database.now()
+
+    def work(db: Connection) -> LayoutImport:
+        project_n = projects.ensure_project(db, project, place, now=now) if project else None
+        importer = _Importer(db, project_n, trusted=trusted, now=now)
+        return importer.store(layout)
+
+    return database.write(work)
+
+
+def _redact(layout: Layout, redactor: Redactor) -> Layout:
+    records = tuple(
+        replace(record, raw=redact_tree(redactor, record.raw)) for record in layout.records
+    )
+    files = {path: redactor.redact(words.clean(body)) for path, body in layout.files.items()}
+    return replace(layout, records=records, files=files)
+
+
+class _Importer:
+    """Stores the records of a layout in one project."""
+
+    def __init__(
+        self, db: Connection, project_n: int | None, *, trusted: bool, now: datetime
+    ) -> None:
+        self._db = db
+        self._project_n = project_n
+        self._origin: Origin = "assistant" if trusted else "peer"
+        self._trusted = trusted
+        self._now = now
+        self._known = _by_layout(layout_rows.fragments_of_project(db, project_n))
+        self._counts: Counter[str] = Counter()
+        self._problems: list[LayoutProblem] = []
+
+    def store(self, layout: Layout) -> LayoutImport:
+        """Store everything, and return what became of it."""
+        self._problems += layout.problems
+        files = dict(layout.files)
+        ids = {
+            record.id: self._id(record)
+            for record in layout.records
+            if record.kind in _KINDS and record.id
+        }
+        known_errors = _told_errors(layout.records)
+        for record in layout.records:
+            if record.kind == "learning" and _error_of(record.raw) in known_errors:
+                files[record.path] = loki_layout.keep_in_frame(files[record.path], record)
+            elif record.kind in _KINDS and self._store_fragment(record, ids):
+                continue
+            elif record.kind in _ACTING and self._trusted:
+                self._store_acting(record)
+            else:
+                files[record.path] = loki_layout.keep_record(files.get(record.path), record)
+        self._link(layout, ids)
+        for path, body in files.items():
+            is_new = layout_rows.put_file(self._db, self._project_n, path, body, now=self._now)
+            self._counts["files"] += is_new
+        return LayoutImport(
+            **{name: self._counts[name] for name in
+               ("added", "changed", "skipped", "forgotten", "files")},
+            problems=tuple(self._problems), trusted=self._trusted,
+        )  # fmt: skip
+
+    def _id(self, record: LayoutRecord) -> str:
+        known = self._known.get(_key(record))
+        return known[1].id if known else layout_id(self._project_n, record)
+
+    def _store_fragment(self, record: LayoutRecord, ids: Mapping[str, str]) -> bool:
+        """Store a record as a fragment; return False if it is no valid one."""
+        kind = _KINDS[record.kind]
+        try:
+            payload = read_payload(record, lambda name: ids.get(name, name))
+        except InvalidInput as error:
+            self._problems.append(LayoutProblem(record.path, str(error)))
+            return False
+        metadata = {LAYOUT: {"kind": record.kind, "path": record.path, "place": record.place,
+                             "raw": record.raw}}  # fmt: skip
+        content, summary = describe_record(record.kind, payload, record.raw)
+        known = self._known.get(_key(record))
+        if known:
+            self._update(known, payload, metadata, (content, summary))
+            return True
+        id_ = layout_id(self._project_n, record)
+        if history.find_tombstones(self._db, [id_]) or items.find_number(self._db, id_):
+            self._counts["forgotten"] += 1
+            return True
+        confidence = payload.get("confidence")
+        new = NewFragment(
+            id_, content, summary, kind, min(self._now, _time(record.raw) or self._now),
+            payload=payload, origin=self._origin, project_n=self._project_n, metadata=metadata,
+            confidence=confidence if isinstance(confidence, float) else 0.7,
+            mentions=entities.extract_mentions(content, title=summary),
+        )  # fmt: skip
+        fragments.add(self._db, new, now=self._now)
+        self._counts["added"] += 1
+        return True
+
+    def _update(
+        self,
+        known: tuple[int, Fragment],
+        payload: Json,
+        metadata: Json,
+        wording: tuple[str, str],
+    ) -> None:
+        n, fragment = known
+        if fragment.metadata.get(LAYOUT, {}).get("raw") == metadata[LAYOUT]["raw"]:
+            self._counts["skipped"] += 1
+            return
+        layout_rows.update_record(self._db, n, payload=payload, metadata=metadata, now=self._now)
+        content, summary = wording
+        if fragment.content != content:
+            fragments.update(
+                self._db, n, content=content, summary=summary, now=self._now,
+                mentioned=entities.extract_mentions(content, title=summary),
+                reason="imported again",
+            )  # fmt: skip
+        self._counts["changed"] += 1
+
+    def _store_acting(self, record: LayoutRecord) -> None:
+        """Store a ledger or a handoff where agents find it."""
+        raw = record.raw
+        at = _time(raw) or self._now
+        body = {**_acting_body(record.kind, raw), LAYOUT: {"path": record.path, "raw": raw}}
+        if record.kind == "ledger":
+            former = handoff_rows.find_ledger(self._db, self._project_n, str(raw["agent_id"]))
+            is_known = former is not None and former.body.get(LAYOUT) == body[LAYOUT]
+            if not is_known:
+                handoff_rows.put_ledger(
+                    self._db, self._project_n, str(raw["agent_id"]), body, now=at
+                )
+        else:
+            is_known = handoff_rows.has_handoff(self._db, record.id)
+            if not is_known:
+                sender, receiver = (str(raw.get(n) or "") for n in ("from_agent", "to_agent"))
+                row = HandoffRow(
+                    record.id, None, self._project_n, sender, receiver, body, at, None
+                )  # fmt: skip
+                handoff_rows.add_handoff(self._db, row)
+        self._counts["skipped" if is_known else "added"] += 1
+
+    def _link(self, layout: Layout, ids: Mapping[str, str]) -> None:
+        for source, target, relation in _relations(layout):
+            if relation == "superseded_by":
+                source, target, relation = target, source, "supersedes"
+            ends = [items.find_number(self._db, ids[name]) for name in (source, target)
+                    if name in ids]  # fmt: skip
+            if relation in EDGE_KINDS and len(ends) == 2 and ends[0] and ends[1]:
+                graph.put_edge(self._db, ends[0], ends[1], relation, now=self._now)
+
+
+def layout_id(project_n: int | None, record: LayoutRecord) -> str:
+    """Return an id that a record has in every import; ids sort by time."""
+    own = f"{project_n}\0{record.kind}\0{_key(record)}"
+    rest = hashlib.blake2b(own.encode("utf-8", "replace"), digest_size=10).hexdigest()
+    at = _time(record.raw) or datetime(2020, 1, 1, tzinfo=UTC)
+    ms = f"{max(0, clock.to_us(at) // 1000) & 0xFFFF_FFFF_FFFF:012x}"
+    return f"{ms[:8]}-{ms[8:]}-7{rest[:3]}-8{rest[3:6]}-{rest[6:18]}"
+
+
+def _key(record: LayoutRecord) -> tuple[str, str]:
+    """Return by what a record is known again: its file, and its id or else its text there."""
+    if record.place < 0:
+        return record.path, ""
+    own = record.raw.get("id") if isinstance(record.raw, dict) else None
+    return record.path, own if isinstance(own, str) and own else json.dumps(record.raw)
+
+
+def _by_layout(
+    stored: Iterable[tuple[int, Fragment]],
+) -> dict[tuple[str, str], tuple[int, Fragment]]:
+    by_key = {}
+    for n, fragment in stored:
+        record = imported_record(fragment)
+        if record:
+            by_key[_key(record)] = (n, fragment)
+    return by_key
+
+
+def imported_record(fragment: Fragment) -> LayoutRecord | None:
+    """Return the record that a fragment was imported from."""
+    source = fragment.metadata.get(LAYOUT)
+    if not isinstance(source, dict) or not isinstance(source.get("path"), str):
+        return None
+    return LayoutRecord(source["kind"], source["path"], source["raw"], source["place"])
+
+
+def read_payload(record: LayoutRecord, own_id: loki_layout.IdMap) -> Json:
+    """Return the payload of a record; raise `InvalidInput` if it is no valid one."""
+    kind = _KINDS[record.kind]
+    if record.kind == "fact":
+        return {}
+    if record.kind == "skill":
+        return payloads.require_task_payload(kind, skill_page.parse_skill(record.raw).to_payload())
+    return payloads.require_task_payload(
+        kind, loki_layout.to_payload(record.kind, record.raw, own_id)
+    )
+
+
+def describe_record(kind: RecordKind, payload: Json, raw: Any) -> tuple[str, str]:
+    """Return the text of a memory and its summary."""
+    if kind == "episode":
+        return episode_text.format_episode(parse_episode(payload)), _line(payload["goal"])
+    if kind == "skill":
+        page = skill_page.SkillPage.from_payload(payload)
+        return skill_page.format_skill(page).strip(), _line(page.name)
+    if kind == "fact":
+        text = next(str(raw[name]) for name in FACT_NAMES if str(raw.get(name) or "").strip())
+        return text, _line(text)
+    if kind == "pattern":
+        conditions = ", ".join(payload.get("conditions") or ())
+        text = _rows(
+            ("", payload["pattern"]), ("When: ", conditions),
+            ("Do: ", payload.get("correct_approach")), ("Not: ", payload.get("incorrect_approach")),
+        )  # fmt: skip
+        return text, _line(payload["pattern"])
+    text = _rows(
+        ("", payload["what_fails"]), ("Why: ", payload.get("why")),
+        ("Instead: ", payload.get("prevention")),
+    )  # fmt: skip
+    return text, _line(payload["what_fails"])
+
+
+def _rows(*rows: tuple[str, Any]) -> str:
+    return "\n".join(f"{name}{text}" for name, text in rows if text)
+
+
+def _line(text: str) -> str:
+    return sentences.one_line(text, 200)
+
+
+def _time(raw: Any) -> datetime | None:
+    names = ("timestamp", "last_checkpoint", "created_at", "date", "last_used")
+    for name in names if isinstance(raw, dict) else ():
+        try:
+            moment = datetime.fromisoformat(raw[name])
+        except (KeyError, TypeError, ValueError):
+            continue
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if 1970 < moment.year < 9000:
+            return moment
+    return None
+
+
+def _error_of(raw: Any) -> tuple[str, str]:
+    return str(raw.get("message") or ""), str(raw.get("resolution") or "")
+
+
+def _told_errors(records: Iterable[LayoutRecord]) -> set[tuple[str, str]]:
+    """Return the errors of episodes: a learning that repeats one is no second memory."""
+    return {
+        _error_of(error)
+        for record in records
+        if record.kind == "episode" and isinstance(record.raw.get("errors_encountered"), list)
+        for error in record.raw["errors_encountered"]
+        if isinstance(error, dict)
+    }
+
+
+def _relations(layout: Layout) -> Iterator[tuple[str, str, str]]:
+    """Yield all links: of patterns, of their sources, and of the file of links."""
+    for record in layout.records:
+        if record.kind == "pattern":
+            for link in _list(record.raw.get("links")):
+                if isinstance(link, dict):
+                    yield record.id, str(link.get("to")), str(link.get("relation"))
+            for source in _list(record.raw.get("source_episodes")):
+                yield record.id, str(source), "derived_from"
+        elif record.kind == "anti_pattern" and record.id:
+            yield record.id, str(record.raw.get("source")), "derived_from"
+    for link in loki_layout.read_links(layout.files):
+        yield link
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+_LEDGER = {"state": ("files_modified", "uncommitted_changes", "last_git_commit"),
+           "context": ("tech_stack", "patterns_learned", "current_goal")}  # fmt: skip
+_HANDOFF = ("what_was_done", "artifacts", "git_state", "needs_testing", "known_issues",
+            "relevant_patterns")  # fmt: skip
+
+
+def _acting_body(kind: RecordKind, raw: Json) -> Json:
+    """Return the fields of a ledger or handoff as they are stored: flat."""
+    if kind == "handoff":
+        context = raw.get("context")
+        return (
+            {n: context[n] for n in _HANDOFF if n in context} if isinstance(context, dict) else {}
+        )
+    body: Json = {name: raw[name] for name in ("tasks_completed", "current_task") if name in raw}
+    for part, names in _LEDGER.items():
+        inner = raw.get(part)
+        if isinstance(inner, dict):
+            body |= {name: inner[name] for name in names if name in inner}
+    return body
+
+
+# Export.
+
+
+def export_layout(db: Connection, project_n: int | None) -> dict[str, bytes]:
+    """Return the files of a project's memories in the layout."""
+    stored = layout_rows.fragments_of_project(db, project_n)
+    names = {fragment.id: _layout_name(fragment) for _, fragment in stored}
+    ordered = sorted(stored, key=lambda pair: imported_record(pair[1]) is None)
+    records = [
+        _export_fragment(fragment, lambda id_: names.get(id_, id_)) for _, fragment in ordered
+    ]
+    records += _export_ledgers(db, project_n)
+    records += _export_handoffs(db, project_n)
+    files = layout_rows.list_files(db, project_n)
+    written = loki_layout.format_layout(_unique_paths(records), files)
+    if loki_layout.LINKS not in written:
+        links = _export_links(db, [n for n, _ in stored], names)
+        if links:
+            written[loki_layout.LINKS] = loki_layout.dump_json(links)
+    return {path: written[path] for path in sorted(written) if loki_layout.is_safe_path(path)}
+
+
+def write_files(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> LayoutExport:
+    """Write the files of a layout below a folder; existing ones only with `overwrite`."""
+    root = folder if folder.name == ".loki" else folder / ".loki"
+    existing = [path for path in files if (root / path).exists()]
+    if existing and not overwrite:
+        msg = f"{root / existing[0]} exists already, and {len(existing) - 1} others."
+        raise InvalidInput(msg, hint="Name another folder, or add --overwrite.")
+    for path, body in files.items():
+        target = root / path
+        if any(part.is_symlink() for part in (target, *target.parents) if part != root.parent):
+            msg = f"{target} is a link, or in a linked folder."
+            raise InvalidInput(msg)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(body)
+    return LayoutExport(root, tuple(files))
+
+
+def _layout_name(fragment: Fragment) -> str:
+    record = imported_record(fragment)
+    return record.id if record and record.id else fragment.id
+
+
+def _export_fragment(fragment: Fragment, layout_name: Callable[[str], str]) -> LayoutRecord:
+    record = imported_record(fragment)
+    if record is None:
+        return _new_record(fragment, layout_name)
+    return replace(record, raw=_current_raw(fragment, record, layout_name))
+
+
+def _current_raw(
+    fragment: Fragment, record: LayoutRecord, layout_name: Callable[[str], str]
+) -> Any:
+    """Return a raw record with what changed in memory since it was imported."""
+    try:
+        before = read_payload(record, lambda name: name)
+    except InvalidInput:
+        return record.raw
+    content, _ = describe_record(record.kind, before, record.raw)
+    is_reworded = fragment.content != content and fragment.version > 1
+    if record.kind == "fact":
+        name = next(one for one in FACT_NAMES if str(record.raw.get(one) or "").strip())
+        return record.raw | {name: fragment.content} if is_reworded else record.raw
+    if record.kind == "skill":
+        now = skill_page.SkillPage.from_payload(fragment.payload)
+        former = skill_page.parse_skill(record.raw)
+        if now.to_payload() == former.to_payload():
+            return record.raw
+        return skill_page.format_skill(replace(now, sections=former.sections, front=former.front))
+    kind: RecordKind = "anti_pattern" if record.kind == "learning" else record.kind
+    raw = loki_layout.merge_changes(
+        record.raw,
+        loki_layout.from_payload(kind, before, lambda name: name),
+        loki_layout.from_payload(kind, fragment.payload, layout_name),
+    )
+    return raw | {"content": fragment.content} if is_reworded else raw
+
+
+def _new_record(fragment: Fragment, layout_name: Callable[[str], str]) -> LayoutRecord:
+    """Return the record of a memory that was not imported."""
+    at = fragment.created_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    payload = fragment.payload
+    if fragment.kind == "episode":
+        raw = {"id": fragment.id, "timestamp": at,
+               **loki_layout.from_payload("episode", payload, layout_name)}  # fmt: skip
+        path = f"memory/episodic/{fragment.created_at:%Y-%m-%d}/{fragment.id}.json"
+        return LayoutRecord("episode", path, raw)
+    if fragment.kind == "skill" and payload.get("steps") and payload.get("name"):
+        page = skill_page.SkillPage.from_payload(payload)
+        path = f"memory/skills/{skill_page.page_name(page.name)}"
+        return LayoutRecord("skill", path, skill_page.format_skill(page))
+    main = {"pattern": "pattern", "anti_pattern": "what_fails"}.get(fragment.kind, "")
+    if main and payload.get(main):
+        kind: RecordKind = "pattern" if fragment.kind == "pattern" else "anti_pattern"
+        raw = {"id": fragment.id, **loki_layout.from_payload(kind, payload, layout_name),
+               "timestamp": at}  # fmt: skip
+        return LayoutRecord(kind, _LISTS[fragment.kind], raw, _AT_END)
+    raw = {"id": fragment.id, "fact": fragment.content, "kind": fragment.kind,
+           "confidence": round(fragment.confidence, 4), "timestamp": at}  # fmt: skip
+    return LayoutRecord("fact", _FACTS, raw, _AT_END)
+
+
+def _export_ledgers(db: Connection, project_n: int | None) -> Iterator[LayoutRecord]:
+    for row in handoff_rows.ledgers(db, project_n, limit=10_000):
+        former = row.body.get(LAYOUT) or {}
+        raw: Json = {"agent_id": row.agent, "last_checkpoint": row.updated_at.isoformat()}
+        raw |= {n: row.body[n] for n in ("tasks_completed", "current_task") if n in row.body}
+        for part, names in _LEDGER.items():
+            raw[part] = {name: row.body[name] for name in names if name in row.body}
+        path = former.get("path") or f"memory/ledgers/{_file_name(row.agent)}.json"
+        yield LayoutRecord("ledger", path, _merged(former, "ledger", row.body, raw))
+
+
+def _export_handoffs(db: Connection, project_n: int | None) -> Iterator[LayoutRecord]:
+    for row in handoff_rows.handoffs(db, project_n, limit=10_000):
+        former = row.body.get(LAYOUT) or {}
+        raw = {"id": row.id, "from_agent": row.from_agent, "to_agent": row.to_agent,
+               "timestamp": row.created_at.isoformat(),
+               "context": {n: v for n, v in row.body.items() if n != LAYOUT}}  # fmt: skip
+        path = former.get("path") or f"memory/handoffs/{_file_name(row.id)}.json"
+        yield LayoutRecord("handoff", path, _merged(former, "handoff", row.body, raw))
+
+
+def _merged(former: Json, kind: RecordKind, body: Json, raw: Json) -> Json:
+    """Return the imported record, unless the stored one changed since."""
+    imported = former.get("raw")
+    if not isinstance(imported, dict):
+        return raw
+    same = all(body.get(name) == value for name, value in _acting_body(kind, imported).items())
+    return imported if same else loki_layout.merge_changes(imported, imported, {**imported, **raw})
+
+
+def _export_links(db: Connection, ns: list[int], names: Mapping[str, str]) -> list[Json]:
+    by_n = {n: one.id for n, one in fragments.by_number(db, ns).items()}
+    return [
+        {"from": names[by_n[edge.source_n]], "to": names[by_n[edge.target_n]],
+         "relation": edge.kind}
+        for edge in graph.edges_among(db, ns, EDGE_KINDS)
+        if edge.source_n in by_n and edge.target_n in by_n
+    ]  # fmt: skip
+
+
+def _file_name(name: str) -> str:
+    return skill_page.page_name(name).removesuffix(".md")
+
+
+def _unique_paths(records: Iterable[LayoutRecord]) -> list[LayoutRecord]:
+    """Return records of which no two are written to one file of their own."""
+    seen: set[str] = set()
+    listed = []
+    for record in records:
+        path, _, suffix = record.path.rpartition(".")
+        number = 1
+        name = record.path
+        while record.place < 0 and name in seen:
+            number += 1
+            name = f"{path}-{number}.{suffix}"
+        seen.add(name)
+        listed.append(replace(record, path=name))
+    return listed

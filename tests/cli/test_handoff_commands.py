@@ -1,0 +1,92 @@
+"""Commands about work in progress: the group handoff, and continuity."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lore.memory import Memory
+from lore.records import NewMessage, Part
+from lore.settings import load
+from tests.cli.conftest import Lore
+from tests.fakes import NOON
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "almanac"
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture
+def worked(lore: Lore, project: Path) -> Lore:
+    """Return the command line on a memory with a session that left work open."""
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    texts = (("user", "Print the almanac."), ("assistant", "Next steps:\n- Bind it\n- Sell it"))
+    with Memory.open(config=config) as memory:
+        said = [NewMessage(role, (Part("text", text),), NOON) for role, text in texts]  # type: ignore[arg-type]
+        memory.capture("one", said, agent="claude-code", project=str(project))
+        memory.handoffs.update("one")
+    return lore
+
+
+def test_the_state_of_a_session_is_shown(worked: Lore):
+    out = worked("handoff", "state", "one").works().out
+    assert "Task:\n   Print the almanac." in out
+    assert "Next:\n   Bind it\n   Sell it" in out
+    told = json.loads(worked("handoff", "state", "one", "--json").works().out)
+    assert told["next"] == ["Bind it", "Sell it"]
+
+
+def test_an_unknown_session_has_no_state(worked: Lore):
+    assert worked("handoff", "state", "nobody").code != 0
+
+
+def test_a_handoff_is_written_listed_and_taken_over(worked: Lore, project: Path):
+    here = ("--project", str(project))
+    worked("handoff", "write", "Printed it.", "--to", "codex", "--next-step", "Bind it",
+           "--issue", "No glue", *here).works()  # fmt: skip
+    [listed] = json.loads(worked("handoff", "list", "--json", *here).works().out)
+    assert (listed["to_agent"], listed["next"]) == ("codex", ["Bind it"])
+    assert "waiting" in worked("handoff", "list", *here).works().out
+    out = worked("handoff", "read", *here).works().out
+    assert "Known issues:\n   No glue" in out
+    assert "taken over" in worked("handoff", "list", *here).works().out
+    assert "no unread handoff" in worked("handoff", "read", *here).err
+
+
+def test_a_checkpoint_is_recorded_and_listed(worked: Lore, project: Path):
+    here = ("--project", str(project))
+    assert "No agent has a checkpoint" in worked("handoff", "checkpoint", *here).works().out
+    worked("handoff", "checkpoint", "qa-001", "--session", "one", "--task", "glue", *here).works()
+    [ledger] = json.loads(worked("handoff", "checkpoint", "--json", *here).works().out)
+    assert (ledger["agent_id"], ledger["current_task"]) == ("qa-001", "glue")
+    assert ledger["current_goal"] == "Print the almanac."
+
+
+def test_the_page_is_written_and_read_back(worked: Lore, project: Path):
+    here = ("--project", str(project))
+    worked("continuity", *here).works()
+    file = project / "CONTINUITY.md"
+    file.write_text(file.read_text().replace("- Sell it", "- Give it away"))
+    shown = worked("continuity", "--read", "--dry-run", *here).works().out
+    assert "-Sell it" in shown
+    assert "+Give it away" in shown
+    refused = worked("continuity", "--read", *here)
+    assert "2 changes would be taken in" in refused.err
+    worked("continuity", "--read", "--yes", *here).works()
+    assert json.loads(worked("handoff", "state", "one", "--json").works().out)["next"] == [
+        "Give it away", "Bind it",
+    ]  # fmt: skip
+    assert "Nobody has changed the page" in worked("continuity", "--read", *here).works().out
+
+
+def test_metrics_say_that_there_are_none(worked: Lore, project: Path):
+    out = worked("handoff", "metrics", "--project", str(project)).works().out
+    assert "No task has ended" in out
+    told = json.loads(worked("handoff", "metrics", "--all", "--json").works().out)
+    assert told["tasks"] == 0

@@ -1,0 +1,192 @@
+"""The `.loki` layout in a real memory: imported, changed, forgotten, and exported without loss."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from lore.embed.embedder import NoEmbedder
+from lore.errors import InvalidInput, NotFound
+from lore.memory import Memory
+from lore.records import TRUST
+from lore.store import graph, items
+from tests.tasks import layouts
+from tests.tasks.layouts import EXAMPLE, PATTERN, same
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(home=tmp_path / "home", embedder=NoEmbedder()) as opened:
+        yield opened
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
+    for path, body in files.items():
+        target = folder / ".loki" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(body)
+    return folder
+
+
+def _read(folder: Path) -> dict[str, bytes]:
+    root = folder / ".loki"
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_the_example_comes_back_as_it_was(memory: Memory, tmp_path: Path, *, trust: bool) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    result = memory.layout.import_folder(source, trust=trust)
+    assert result.added == (12 if trust else 9)
+    assert [path for path, _ in result.problems] == ["memory/skills/notes.md"]
+    memory.layout.export_folder(tmp_path / "copy", project=str(source))
+    written = _read(tmp_path / "copy")
+    assert set(written) == set(EXAMPLE)
+    assert [path for path in EXAMPLE if not same(written[path], EXAMPLE[path])] == []
+
+
+def test_imported_knowledge_is_found_and_linked(memory: Memory, tmp_path: Path) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    memory.layout.import_folder(source, trust=True)
+    (hit, *_) = memory.search("express handlers return types", project=str(source))
+    fragment, _ = memory.knowledge.log(hit.id)
+    assert fragment.kind == "pattern"
+    assert fragment.payload["usage_count"] == 8
+    with memory.database.read() as db:
+        edges = graph.edges_of_fragment(db, items.resolve(db, fragment.id).n)
+    kinds = {edge.kind for edge in edges}
+    assert {"derived_from", "related_to", "supersedes"} <= kinds
+    found = memory.search("API Endpoint Implementation", project=str(source))
+    assert any(one.kind == "skill" for one in found)
+
+
+def test_unknown_folders_are_a_peers_and_trusted_ones_the_assistants(
+    memory: Memory, tmp_path: Path
+) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    memory.layout.import_folder(source)
+    (hit, *_) = memory.search("express handlers return types", project=str(source))
+    assert memory.knowledge.log(hit.id)[0].trust == TRUST["peer"]
+    with pytest.raises(NotFound):
+        memory.handoffs.read(project=str(source))
+
+
+def test_a_second_import_skips_and_a_changed_record_gets_a_new_version(
+    memory: Memory, tmp_path: Path
+) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    memory.layout.import_folder(source, trust=True)
+    again = memory.layout.import_folder(source, trust=True)
+    assert (again.added, again.changed, again.files) == (0, 0, 0)
+    path = source / ".loki" / "memory/semantic/patterns.json"
+    patterns = json.loads(path.read_text())
+    patterns["patterns"][0]["correct_approach"] = "Write the return type"
+    path.write_text(json.dumps(patterns))
+    third = memory.layout.import_folder(source, trust=True)
+    assert (third.added, third.changed) == (0, 1)
+    (hit, *_) = memory.search("express handlers return types", project=str(source))
+    assert memory.knowledge.log(hit.id)[0].version == 2
+    memory.layout.export_folder(tmp_path / "copy", project=str(source))
+    assert json.loads(_read(tmp_path / "copy")["memory/semantic/patterns.json"]) == patterns
+
+
+def test_a_change_in_memory_is_exported_and_unknown_fields_stay(
+    memory: Memory, tmp_path: Path
+) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    memory.layout.import_folder(source, trust=True)
+    (hit, *_) = memory.search("contract tests need a running database", project=str(source))
+    memory.knowledge.update(hit.id, "Contract tests need Postgres 16")
+    memory.store("Deploys run at noon", project=str(source))
+    memory.layout.export_folder(tmp_path / "copy", project=str(source))
+    written = _read(tmp_path / "copy")
+    patterns = json.loads(written["memory/semantic/patterns.json"])["patterns"]
+    assert patterns[0] == PATTERN
+    assert patterns[1]["by"] == {"x": 1}
+    assert patterns[1]["content"] == "Contract tests need Postgres 16"
+    facts = json.loads(written["memory/semantic/facts.json"])
+    assert [one["fact"] for one in facts] == ["The API runs on port 4000.", "Deploys run at noon"]
+
+
+def test_what_was_forgotten_is_in_no_export_and_stays_so(memory: Memory, tmp_path: Path) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    memory.layout.import_folder(source, trust=True)
+    memory.forget(match="port 4000")
+    result = memory.layout.import_folder(source, trust=True)
+    assert result.forgotten == 1
+    memory.layout.export_folder(tmp_path / "copy", project=str(source))
+    assert not any(b"port 4000" in body for body in _read(tmp_path / "copy").values())
+
+
+def test_memories_that_were_never_imported_are_exported_and_come_back(
+    memory: Memory, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    payload = {"name": "Deploy", "steps": ["build", "ship"]}
+    memory.store("Deploy: build, ship", kind="skill", payload=payload, project=str(project))
+    memory.store("Use make", kind="pattern", payload={"pattern": "Use make"}, project=str(project))
+    task = memory.tasks.start("add a health endpoint", project=str(project))
+    report = {"actions": [{"t": 1, "action": "edit_file", "target": "src/health.py"}]}
+    memory.tasks.end(task.task_id, outcome="success", report=report)
+    memory.layout.export_folder(project)
+    written = _read(project)
+    assert written["memory/skills/deploy.md"].startswith(b"# Skill: Deploy")
+    (episode,) = [json.loads(body) for path, body in written.items() if "episodic" in path]
+    assert episode["context"]["goal"] == "add a health endpoint"
+    with Memory.open(home=tmp_path / "other", embedder=NoEmbedder()) as other:
+        other.layout.import_folder(project, trust=True)
+        shutil.rmtree(project / ".loki")
+        other.layout.export_folder(project)
+    assert {path: json.loads(b) for path, b in _read(project).items() if path.endswith("json")} == {
+        path: json.loads(body) for path, body in written.items() if path.endswith("json")
+    }
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(layouts.plain_layouts)
+def test_any_layout_comes_back_through_a_memory(tmp_path: Path, files: dict[str, bytes]) -> None:
+    for name in ("home", "project", "copy"):
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+    source = _write(tmp_path / "project", {"memory/index.json": b"{}", **files})
+    with Memory.open(home=tmp_path / "home", embedder=NoEmbedder()) as memory:
+        memory.layout.import_folder(source, trust=True)
+        memory.layout.export_folder(tmp_path / "copy", project=str(source))
+    written = _read(tmp_path / "copy")
+    assert set(written) == {"memory/index.json", *files}
+    assert [path for path in files if not same(written[path], files[path])] == []
+
+
+def test_bad_folders_are_refused_with_a_reason(memory: Memory, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no folder"):
+        memory.layout.import_folder(tmp_path / "nothing")
+    with pytest.raises(InvalidInput, match="neither"):
+        memory.layout.import_folder(tmp_path)
+    with pytest.raises(NotFound, match="Nothing is known"):
+        memory.layout.export_folder(tmp_path, project="unknown project")
+    source = _write(tmp_path / "project", EXAMPLE)
+    memory.layout.import_folder(source)
+    with pytest.raises(InvalidInput, match="exists already"):
+        memory.layout.export_folder(source)
+    memory.layout.export_folder(source, overwrite=True)
+
+
+def test_an_export_follows_no_link(memory: Memory, tmp_path: Path) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    memory.layout.import_folder(source)
+    target = tmp_path / "copy"
+    target.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (target / ".loki").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidInput, match="link"):
+        memory.layout.export_folder(target, project=str(source))
+    assert not any((tmp_path / "elsewhere").iterdir())

@@ -1,0 +1,261 @@
+"""Memory in three layers, what they cost, and corrections of the layout."""
+
+from dataclasses import replace
+
+import pytest
+
+from lore.errors import NotFound
+from lore.memory import Memory
+from lore.records import NewMessage, Part
+from lore.store import project_rows, task_rows
+from lore.store.task_rows import CorrectionRow
+from lore.tasks import corrections, disclosure
+from lore.tasks.corrections import change_layout, is_bypassed, layout_to_json, parse_layout
+from lore.tasks.token_economics import Finding
+from lore.tasks.topics import Layout, ten_words
+from tests.fakes import NOON, FixedClock
+
+HERE = "/code/almanac"
+SUBJECTS = {
+    "tide": "The tide parser in src/tides.py reads height {} of the harbour gauge",
+    "ferry": "The ferry timetable in src/ferry.py sails from quay {} at dawn",
+    "moon": "The moon phase in src/moon.py is computed by method {} of Meeus",
+}
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with Memory.open(home=tmp_path / "home", now=FixedClock(NOON)) as opened:
+        yield opened
+
+
+def fill(memory: Memory, each: int = 12) -> None:
+    for text in SUBJECTS.values():
+        for n in range(each):
+            memory.store(text.format(n) + f", as note {n} of the almanac says.", project=HERE)
+    memory.store(
+        "We publish the almanac in Markdown because printers accept it",
+        kind="decision",
+        origin="user",
+        project=HERE,
+        payload={
+            "decision": "We publish the almanac in Markdown",
+            "rationale": "printers accept it",
+        },
+    )
+    memory.tasks.start("Mend the harbour gauge of the tide parser", project=HERE)
+    memory.tasks.end(project=HERE, outcome="partial", report={"files_changed": ["src/tides.py"]})
+    memory.maintenance.embed_waiting()
+
+
+def begin(memory: Memory, name: str = "s1") -> str:
+    said = [NewMessage("user", (Part("text", "Good morning"),), NOON)]
+    memory.capture(name, said, agent="claude-code", project=HERE)
+    return name
+
+
+def view(memory: Memory, layout: Layout | None = None) -> disclosure.MemoryView:
+    with memory.database.read() as db:
+        scope = project_rows.get_project(db, HERE)
+        return disclosure.view_memory(memory.sources, db, project_n=scope, now=NOON, layout=layout)
+
+
+def test_the_index_says_in_a_hundred_tokens_what_there_is(memory: Memory):
+    fill(memory)
+    index = memory.tasks.index(project=HERE)
+    assert 0 < index.tokens <= 110
+    assert index.total_memories == 38
+    assert index.total_tokens > 500
+    whole = memory.tasks.index(project=HERE, whole=True)
+    assert len(whole.topics) == index.total_topics >= 3
+    [first, *_] = memory.tasks.index(query="moon phase by Meeus", project=HERE).topics
+    details = memory.tasks.details(first.id, project=HERE)
+    assert all("moon" in one.text for one in details.memories)
+
+
+def test_the_timeline_says_what_was_done_decided_and_left_open(memory: Memory):
+    fill(memory)
+    timeline = memory.tasks.timeline(project=HERE)
+    assert 0 < timeline.tokens <= 500
+    [action] = timeline.recent_actions
+    assert (action.action, action.outcome) == (
+        "Mend the harbour gauge of the tide parser", "partial",
+    )  # fmt: skip
+    [decision] = timeline.key_decisions
+    assert decision.rationale == "printers accept it"
+    assert timeline.next_up == ("Mend the harbour gauge of the tide parser",)
+
+
+def test_a_question_reads_only_the_topics_it_needs(memory: Memory):
+    fill(memory)
+    loaded = memory.tasks.load("how is the moon phase computed?", project=HERE)
+    assert loaded.layer == "details"
+    assert len(loaded.details) <= 2
+    assert any("Meeus" in one.text for one in loaded.details[0].memories)
+    assert loaded.details_tokens < view(memory).total_tokens
+    assert memory.tasks.load("who won the chess game?", project=HERE).layer == "none"
+    status = memory.tasks.load("what did we do last time?", project=HERE)
+    assert (status.layer, status.details) == ("timeline", ())
+
+
+def test_every_layer_is_counted_by_session_and_task(memory: Memory):
+    fill(memory)
+    session = begin(memory)
+    memory.tasks.for_session_start(session=session, project=HERE)
+    loaded = memory.tasks.load("how is the moon phase computed?", session=session)
+    memory.database.write(lambda _db: None)
+    report = memory.tasks.economics(session=session)
+    assert report.layer1_loads == 1
+    assert report.layer3_loads == len(loaded.details)
+    assert report.read_tokens == loaded.details_tokens
+    assert report.baseline_tokens == view(memory).total_tokens
+    assert report.tokens_saved == (
+        report.baseline_tokens - report.discovery_tokens - report.read_tokens
+    )
+    assert report.ratio == pytest.approx(report.discovery_tokens / report.read_tokens, abs=1e-3)
+
+
+def test_other_projects_are_in_no_layer(memory: Memory):
+    fill(memory)
+    elsewhere = "/code/elsewhere"
+    memory.store("A note of its own", project=elsewhere)
+    assert memory.tasks.index(project=elsewhere).total_memories == 1
+    assert memory.tasks.load("moon phase", project=elsewhere).layer == "none"
+    assert memory.tasks.timeline(project=elsewhere).recent_actions == ()
+    assert memory.tasks.index(project="/code/unknown").topics == ()
+    with pytest.raises(NotFound):
+        memory.tasks.details("01a1eaa7-854a-72ba-b49b", project=HERE)
+
+
+def test_what_is_forgotten_is_in_no_layer(memory: Memory):
+    fill(memory)
+    assert memory.tasks.index(query="moon phase", project=HERE).topics
+    memory.forget(match="Meeus")
+    assert memory.tasks.load("how is the moon phase computed by Meeus?", project=HERE).layer in (
+        "none", "timeline",
+    )  # fmt: skip
+    assert "Meeus" not in str(memory.tasks.index(project=HERE, whole=True))
+
+
+def test_layers_work_without_an_embedder(tmp_path):
+    from lore.settings import load
+
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=tmp_path / "plain").settings
+    with Memory.open(config=config) as memory:
+        fill(memory, each=3)
+        assert memory.tasks.index(project=HERE).topics
+        assert memory.tasks.load("moon phase computed by Meeus", project=HERE).layer == "details"
+
+
+ACTIONS = {
+    "compress_layer3": lambda new, old: new.topic_tokens > old.topic_tokens,
+    "review_topic_relevance": lambda new, old: new.least_similarity > old.least_similarity,
+    "create_specialized_index": lambda new, _old: bool(new.composites),
+    "reorganize_topic_index": lambda new, old: new.index_tokens < old.index_tokens,
+    "split_timeline": lambda new, old: new.scan_tokens < old.scan_tokens,
+    "bypass": lambda new, _old: new.bypass_tokens > 0,
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_corrective_action_changes_the_layout(memory: Memory, action):
+    fill(memory)
+    now = view(memory, Layout(topic_tokens=200, least_similarity=0.3))
+    changed = change_layout(memory.sources, now, action, ["the moon phase of Meeus and the tide"])
+    assert ACTIONS[action](changed, now.layout)
+    assert parse_layout(layout_to_json(changed)) == changed
+
+
+def test_an_action_is_kept_only_if_it_helps(memory: Memory):
+    fill(memory)
+    layout = Layout(topic_tokens=200, least_similarity=0.3)
+    finding = Finding("ratio", 0.9, 0.15, "compress_layer3")
+    queries = ["how is the moon phase computed?"]
+
+    def make(changed: Layout) -> disclosure.MemoryView:
+        return view(memory, changed)
+
+    [done] = corrections.correct(memory.sources, make, layout, [finding], queries)
+    before = corrections.replay(memory.sources, make(layout), queries).ratio
+    assert done.finding.value == round(before or 0, 3)
+    assert done.is_kept == (done.after is None or done.after < done.finding.value)
+    useless = Finding("layer2_tokens_scanned", 101, 100, "split_timeline")
+    smallest = replace(layout, scan_tokens=corrections.FEWEST_SCAN_TOKENS)
+    [undone] = corrections.correct(memory.sources, make, smallest, [useless], queries)
+    assert not undone.is_kept
+
+
+def test_a_composite_topic_answers_with_one_load(memory: Memory):
+    fill(memory)
+    question = "the moon phase of Meeus and the tide of the harbour gauge"
+    scattered = Layout(topic_tokens=200, least_similarity=0.2)
+    before = disclosure.load(memory.sources, view(memory, scattered), question)
+    assert len(before.details) == 2
+    changed = change_layout(
+        memory.sources, view(memory, scattered), "create_specialized_index", [question]
+    )
+    after = disclosure.load(memory.sources, view(memory, changed), question)
+    assert after.details[0].topic.title == ten_words(question)
+
+
+def test_a_small_memory_is_bypassed_and_says_so_once(memory: Memory):
+    memory.store("The moon phase is computed by Meeus", project=HERE)
+    memory.maintenance.embed_waiting()
+    session = begin(memory)
+    assert "Memory:" in memory.tasks.for_session_start(session=session, project=HERE)
+    memory.tasks.load("how is the moon phase computed by Meeus?", session=session)
+    done = memory.tasks.check_economics("session_end", session=session)
+    assert any(line.startswith("bypass") for line in done)
+    second = begin(memory, "s2")
+    told = memory.tasks.for_session_start(session=second, project=HERE)
+    assert "no index" in told
+    memory.database.write(lambda _db: None)
+    assert memory.tasks.for_session_start(session=second, project=HERE) == ""
+    asked = memory.tasks.load("how is the moon phase computed by Meeus?", session=second)
+    assert asked.layer == "details"
+    assert memory.tasks.economics(session=session).bypassed
+    fill(memory)
+    assert "Memory:" in memory.tasks.for_session_start(session=second, project=HERE)
+
+
+def test_a_metric_is_corrected_once_a_week(memory: Memory):
+    memory.store("The moon phase is computed by Meeus", project=HERE)
+    memory.maintenance.embed_waiting()
+    session = begin(memory)
+    memory.tasks.load("how is the moon phase computed by Meeus?", session=session)
+    assert memory.tasks.check_economics("session_end", session=session)
+    assert memory.tasks.check_economics("session_end", session=session) == []
+
+
+def test_a_damaged_layout_is_the_usual_one(memory: Memory):
+    for body in (None, [], {"topic_tokens": "many", "composites": [1, ["a"]]}):
+        assert parse_layout(body) == Layout()
+    fill(memory)
+    with memory.database.read() as db:
+        project_n = project_rows.get_project(db, HERE)
+    row = CorrectionRow(NOON, "ratio", "compress_layer3", 1.0, 0.5, {"kept": True, "layout": 7})
+    memory.database.write(
+        lambda db: task_rows.add_correction(db, row, session_n=None, project_n=project_n)
+    )
+    assert memory.tasks.index(project=HERE).topics
+
+
+def test_a_bypass_ends_when_the_memory_has_grown():
+    layout = Layout(bypass_tokens=100)
+    assert is_bypassed(layout, 399)
+    assert not is_bypassed(layout, 400)
+    assert not is_bypassed(Layout(), 10)
+
+
+def test_ten_words_leave_out_headings_asides_and_addresses():
+    text = "Design concerns: `Render()` (in engine.go) calls setCache, see https://e.com/a/issues/7"
+    assert ten_words(text) == "Render calls setCache, see issues 7"
+    assert ten_words("Please could you mend the tide parser now") == "mend the tide parser now"
+    assert len(ten_words("word " * 30).split()) == 10
+
+
+def test_a_session_at_a_time_of_its_own_is_counted_apart(memory: Memory):
+    fill(memory)
+    first, second = begin(memory), begin(memory, "s2")
+    memory.tasks.load("moon phase of Meeus", session=first)
+    assert memory.tasks.economics(session=second).retrievals == 0
