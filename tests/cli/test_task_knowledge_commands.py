@@ -66,9 +66,6 @@ def test_learnings_are_listed_by_day(taught: Lore):
     assert "  error: unrecognized subcommand 'bun'\n    → bun run test" in out
     (first, *_) = json.loads(taught("learnings", "--json").works().out)
     assert first["resolution"] == "bun run test"
-    assert (
-        or out
-    )
 
 
 def test_skills_are_added_from_markdown_listed_and_shown(lore: Lore, tmp_path: Path):

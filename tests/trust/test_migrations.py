@@ -83,6 +83,7 @@ def state_of(path: Path) -> tuple[bool, ...]:
     spent = {row[1] for row in db.rows("PRAGMA table_info(spend)")}
     held = {row[1] for row in db.rows("PRAGMA table_info(spend_reservations)")}
     standing = {row[1] for row in db.rows("PRAGMA table_info(standing)")}
+    logged = {row[1] for row in db.rows("PRAGMA table_info(retrievals)")}
     sizes = {row[0] for row in db.rows("SELECT length(vector) FROM vectors")} if done else set()
     db.close()
     assert sqlite.integrity_problems(path) == []
@@ -108,9 +109,17 @@ def state_of(path: Path) -> tuple[bool, ...]:
         "replacements" in names,
         "replacement_queue" in names,
     }
+    tenth = {
+        "m010_task_memory" in done,
+        "tasks" in names,
+        "layout_files" in names,
+        "archived_at" in columns,
+        "outcome" in logged,
+        "retrievals_task" in names,
+    }
     assert "former_vectors" not in names
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    steps = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, last)
+    steps = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, last)
     assert all(len(step) == 1 for step in steps), (names, done)
     return tuple(step.pop() for step in steps)
 
