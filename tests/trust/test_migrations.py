@@ -186,7 +186,7 @@ def test_after_a_killed_migration_the_next_start_migrates(tmp_path: Path) -> Non
     )
     assert pid.returncode == 9
     open_at(tmp_path).close()
-    assert state_of(tmp_path / "memory.db") == (*[True] * 9, False)
+    assert state_of(tmp_path / "memory.db") == (*[True] * 10, False)
 
 
 if __name__ == "__main__":
