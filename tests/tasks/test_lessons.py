@@ -119,16 +119,21 @@ def test_tasks_that_failed_or_share_nothing_give_no_pattern():
     assert lessons.find_pattern(both) is None
     lost = [unit(i, i, files=("x",), outcome="unknown") for i in "ab"]
     assert lessons.find_pattern(lost) is None
+    worded = [
+        unit("a", "Can you review the changes in this branch for leaks", files=("x",)),
+        unit("b", "Can you review the changes in this branch about docs", files=("x",)),
+    ]
+    assert lessons.find_pattern(worded) is None
     repeated = [unit(i, "one", files=("x",)) for i in "ab"]
     assert lessons.find_pattern(repeated) is None
 
 
 def test_files_that_change_together_are_a_pattern():
     others = [unit(f"o{i}", f"other {i}", files=(f"o{i}.ts", "p.ts")) for i in range(6)]
-    units = [unit(str(i), f"goal {i}", files=("api/schema.ts", "web/types.ts")) for i in range(3)]
+    units = [unit(str(i), f"goal {i}", files=("api/schema.ts", "web/types.ts")) for i in range(4)]
     (found,) = lessons.find_cochanges([*units, *others])
     assert found.content.startswith("When `api/schema.ts` changes, `web/types.ts` usually changes")
-    assert found.episodes == ("0", "1", "2")
+    assert found.episodes == ("0", "1", "2", "3")
 
 
 def test_a_file_and_its_own_test_are_no_pattern():

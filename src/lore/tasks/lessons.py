@@ -139,12 +139,16 @@ _FEWEST_WORDS = 3
 def is_specific(goal: str) -> bool:
     """Return whether a goal says enough to be compared: not 'go on', and no command of a client."""
     text = theme(goal)
-    own = {words.stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
-    return (
-        len(own - _USUAL_STEMS) >= _FEWEST_WORDS - 1
-        and len(own) >= _FEWEST_WORDS
-        and (not text.startswith("/"))
-    )
+    return len(_stems(text)) >= _FEWEST_WORDS and len(_own_stems(text)) > 1 and text[0] != "/"
+
+
+def _stems(text: str) -> set[str]:
+    return {words.stem(word) for word in words.split(text) if word not in words.STOP_WORDS}
+
+
+def _own_stems(text: str) -> set[str]:
+    """Return the words that say what a task is about."""
+    return _stems(text) - _USUAL_STEMS
 
 
 _USUAL_STEMS = frozenset(
@@ -333,8 +337,11 @@ def find_pattern(cluster: Sequence[TaskUnit], roots: Sequence[str] = ()) -> Less
     counts = Counter(name for unit in worked for name in _files(unit, roots))
     least = max(FEWEST_MEMBERS, round(len(worked) * 0.4))
     files = [name for name, count in _ranked(counts) if count >= least][:_MOST_FILES]
-    if not files:
-        return None
+    stems = Counter(stem for unit in worked for stem in _stems(theme(unit.goal)))
+    common = {stem for stem, count in stems.items() if count >= least}
+    is_wording = len(common) >= _FEWEST_WORDS and common <= _USUAL_STEMS
+    if not files or is_wording:
+        return None  # nothing was done alike, or only the requests are worded alike
     checks = _common_checks(worked, least)
     goals = list(dict.fromkeys(theme(unit.goal) for unit in worked))
     ids = tuple(dict.fromkeys(unit.episode_id for unit in worked))
@@ -380,7 +387,7 @@ _EVERYWHERE = re.compile(
 )
 
 
-_TOGETHER, _TOGETHER_SHARE, _MOST_PARTNERS, _LIFT = 3, 0.8, 4, 2.0
+_TOGETHER, _TOGETHER_SHARE, _MOST_PARTNERS, _LIFT = 4, 0.8, 4, 2.0
 """Two files belong together if this many tasks changed both, this part of those that changed the
 first, and this many times more often than the second changes at all."""
 
