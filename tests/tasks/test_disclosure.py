@@ -94,6 +94,8 @@ def test_a_question_reads_only_the_topics_it_needs(memory: Memory):
     assert any("Meeus" in one.text for one in loaded.details[0].memories)
     assert loaded.details_tokens < view(memory).total_tokens
     assert memory.tasks.load("who won the chess game?", project=HERE).layer == "none"
+    column = memory.tasks.load("Add a status column with progress to the moon phase", project=HERE)
+    assert column.layer != "timeline"
     status = memory.tasks.load("what did we do last time?", project=HERE)
     assert (status.layer, status.details) == ("timeline", ())
 

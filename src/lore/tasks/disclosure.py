@@ -58,8 +58,10 @@ _ANSWERED, _FEWEST_TERMS = 1.0, 3
 """The timeline answers a question of so many words if its entries have this share of them."""
 
 _STATUS = compile_lazy(
-    r"(?i)\b(?:what (?:did|have|had) (?:we|you|i)|where (?:did|were|are) we|what(?:'s| is) next"
-    r"|last (?:time|session)|status|progress|left off|still open|continue where|recap)\b"
+    r"(?i)\b(?:what (?:did|have|had) (?:we|you|i) (?:do|done|decide|change)|what(?:'s| is) next"
+    r"|where (?:did|were|are) we|last (?:time|session)|left off|still open|recap"
+    r"|(?:current|present|what(?:'s| is) the) (?:status|state)"
+    r" (?:of (?:the )?(?:work|project)|here|now))\b"
 )
 """Questions about the course of the work, which the timeline answers."""
 
