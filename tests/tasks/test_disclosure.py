@@ -230,7 +230,8 @@ def test_a_metric_is_corrected_once_a_week(memory: Memory):
 
 
 def test_a_damaged_layout_is_the_usual_one(memory: Memory):
-    for body in (None, [], {"topic_tokens": "many", "composites": [1, ["a"]]}):
+    damaged: tuple[object, ...] = (None, [], {"topic_tokens": "many", "composites": [1, ["a"]]})
+    for body in damaged:
         assert parse_layout(body) == Layout()
     fill(memory)
     with memory.database.read() as db:
