@@ -152,9 +152,7 @@ def rank_collections(
     cosines = _find_candidates(sources, db, question, query)
     loaded = fragments.by_number(db, sorted(cosines))
     word_sets = {n: searched_words(one) for n, one in loaded.items()}
-    similar = measure_similarity(
-        question, word_sets, cosines, word_share=query.settings.word_share
-    )
+    similar = measure_similarity(question, word_sets, cosines, word_share=query.settings.word_share)
     replaced = replacements.successors(db, sorted(loaded))
     ranked: dict[Collection, list[TaskHit]] = {name: [] for name in COLLECTIONS}
     for n, fragment in loaded.items():
