@@ -31,6 +31,7 @@ def test_a_command_is_split_into_steps_that_do_something(command, steps):
         ("error: unrecognized subcommand 'bun'", "command"),
         ("bash: tsc: command not found", "command"),
         ("error: could not find `Cargo.toml` in `/x` or any parent directory", "place"),
+        ("ERROR: file or directory not found: test_tides.py", "place"),
         ("ModuleNotFoundError: No module named 'x'", "dependency"),
         ("GraphQL: Could not resolve to a Repository with the name 'a/b'.", "repository"),
         ("error: failed to push some refs to 'x'", "remote"),

@@ -180,3 +180,9 @@ def test_goals_are_compared_without_how_requests_begin():
 def test_similar_vectors_are_one_cluster():
     vectors = [(1.0, 0.0), (0.9, 0.1), (0.0, 1.0), (0.0, 0.0)]
     assert lessons.cluster(vectors) == [[0, 1], [2]]
+
+
+def test_the_summary_of_a_warning_says_what_works():
+    (found,) = lessons.find_failures([unit("a", "one", errors=(NO_BUN,))])
+    assert found.summary == "`rtk bun …` fails. Leave out `rtk`: `bun run test` works."
+    assert lessons.lesson_of(found.payload, ["a"]).summary == found.summary

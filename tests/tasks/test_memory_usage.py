@@ -81,3 +81,13 @@ def test_a_report_of_an_agent_counts_like_its_messages(memory: Memory):
     assert find_sign(fragment, by_file) == "path"
     by_id = follow_report([], [], [fragment.id[:13]])
     assert find_sign(fragment, by_id) == "cited"
+
+
+def test_a_warning_is_used_by_what_it_recommends_and_not_by_the_mistake(memory: Memory):
+    payload = {"what_fails": "`bun run tests`", "prevention": "Run `cd web` first"}
+    content = "`bun run tests` fails. Run `cd web` first."
+    fragment = stored(memory, content, kind="anti_pattern", payload=payload)
+    mistake = follow_messages([said(call("Bash", command="bun run tests"))])
+    assert find_sign(fragment, mistake) is None
+    heeded = follow_messages([said(call("Bash", command="cd web && bun run tests"))])
+    assert find_sign(fragment, heeded) == "command"

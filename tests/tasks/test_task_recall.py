@@ -126,3 +126,49 @@ def test_without_an_embedder_words_decide(tmp_path):
 def test_an_address_counts_by_its_last_names():
     text = "analyse https://example.com/owner/repo/issues/77 today"
     assert shorten_urls(text) == "analyse issues 77 today"
+
+
+def store_warning(memory: Memory) -> str:
+    """Store two tasks that ran the tests in a directory, and the warning of the first."""
+    actions = [{"action": "Bash", "target": "cargo test tides", "result": "ok"}]
+    ids = [
+        memory.store(
+            f"Goal: {goal}", kind="episode", project=HERE,
+            payload={"goal": goal, "outcome": "success", "actions": actions},
+        )
+        for goal in ("Add leap years to the calendar", "Print the moon")
+    ]  # fmt: skip
+    warning = memory.store(
+        "Running `cargo test` outside `core` fails. Run `cd core` first.",
+        kind="anti_pattern", project=HERE,
+        payload={"what_fails": "Running `cargo test` outside `core`",
+                 "prevention": "Run `cd core` first.", "source_episodes": ids[:1]},
+    )  # fmt: skip
+    memory.maintenance.embed_waiting()
+    return warning
+
+
+@pytest.mark.parametrize(
+    ("goal", "is_warned"),
+    [
+        ("Add leap years to the calendar of the harbour", True),
+        ("Write tests for the harbour master", True),
+        ("Draw a picture of a lighthouse", False),
+    ],
+)
+def test_a_learned_warning_comes_with_tasks_like_its_own_and_by_its_purpose(
+    memory: Memory, goal: str, is_warned: bool
+):
+    id_ = store_warning(memory)
+    avoid = memory.tasks.start(goal, project=HERE).avoid_these
+    assert [one.id for one in avoid] == ([id_] if is_warned else [])
+
+
+def test_a_briefing_does_not_recommend_what_it_warns_of(memory: Memory):
+    store_warning(memory)
+    briefing = memory.tasks.start("Write tests for the harbour master", project=HERE)
+    [warning] = briefing.avoid_these
+    assert warning.text == "Running `cargo test` outside `core`; instead: run `cd core` first"
+    assert not [one for one in briefing.applicable_skills if "cargo test" in one.text]
+    other = memory.tasks.start("Draw a picture of a lighthouse", project=HERE)
+    assert [one for one in other.applicable_skills if "cargo test" in one.text]

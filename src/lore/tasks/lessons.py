@@ -79,7 +79,19 @@ def lesson_of(
         steps = "; ".join(f"{place}. {step}" for place, step in enumerate(payload.steps, 1))
         content = _sentence(f"{payload.name}: {steps}")
     own = key or " ".join(sorted(set(words.split(content))))
-    return Lesson(own, content, sentences.summary(content), payload, tuple(episodes))
+    if isinstance(payload, AntiPattern):
+        summary = _warning_summary(payload)
+    else:
+        summary = sentences.summary(content)
+    return Lesson(own, content, summary, payload, tuple(episodes))
+
+
+def _warning_summary(warning: AntiPattern) -> str:
+    """Return what fails and what works instead in a line: one is of no use without the other."""
+    parts = (f"{warning.what_fails.rstrip('.')} fails", warning.prevention)
+    return sentences.one_line(
+        " ".join(map(_sentence, filter(None, parts))), sentences.SUMMARY_CHARS
+    )
 
 
 def _sentence(text: str) -> str:
@@ -236,7 +248,7 @@ def _failure_lesson(key: tuple[str, ...], group: _Failures) -> Lesson:
         source_episodes=ids,
     )
     content = f"{fix.what_fails} fails{why}. {fix.prevention}."
-    return Lesson(" ".join(key), content, sentences.summary(content), payload, ids)
+    return Lesson(" ".join(key), content, _warning_summary(payload), payload, ids)
 
 
 def _fixes_of(error: EpisodeError) -> Iterator[_Fix]:

@@ -63,7 +63,7 @@ def follow_messages(messages: Iterable[Message]) -> WhatFollowed:
                     read.update(_ID.findall(part.text))
                     continue
                 call = call_text.read_call(part.name, part.text)
-                commands += [call.target] if call.command else []
+                commands += [call_text.shown_command(call.command)] if call.command else []
                 files.update(_normal(name) for name in (*call.read, *call.changed))
                 files.update(_normal(name) for name in _PATH.findall(call.target))
             elif is_spoken_part(part):
@@ -100,8 +100,12 @@ def find_sign(fragment: Fragment, followed: WhatFollowed) -> UsageSign | None:
 
 
 def commands_of(fragment: Fragment) -> Iterator[str]:
-    """Yield the commands that a memory names."""
+    """Yield the commands that a memory names; of a warning, those that it recommends."""
     payload = fragment.payload
+    if fragment.kind == "anti_pattern" and payload.get("prevention"):
+        # To run what fails is no use of it, and 'cd' to the right directory is.
+        yield from map(_flat, _CODE.findall(str(payload["prevention"])))
+        return
     named = [payload.get("command"), *_listed(payload, "steps")]
     code = [*_CODE.findall(fragment.content)]
     for text in (*named, *code):

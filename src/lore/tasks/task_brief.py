@@ -14,6 +14,8 @@ from lore.store import fragments, items, pages
 from lore.store.database import Connection
 from lore.tasks.routine_commands import find_routine
 from lore.tasks.task_recall import (
+    CLOSE,
+    COMMAND,
     MOST_RESULTS,
     TaskHit,
     TaskQuery,
@@ -32,9 +34,6 @@ BUDGET_TOKENS = 600
 """From the specification: a briefing is short enough to be read before every task."""
 
 MOST_AVOID, MOST_SKILLS = 3, 2
-
-_CLOSE = 0.4
-"""A warning or a skill that nobody weighed must be this similar to the goal."""
 
 _GIVEN_AS: Mapping[str, GivenAs] = {
     "episode": "episode",
@@ -93,7 +92,7 @@ def brief(
     skills += _close_ones(ranked["skills"], chosen, MOST_SKILLS - len(skills))
     if query.task_type != "debugging":
         avoid, critical = [*critical, *avoid][:MOST_AVOID], []
-    routine = _find_routine(db, query)
+    routine = _find_routine(db, query, [*critical, *avoid])
     hit_ids = [hit.fragment.id for hit in (*known, *critical, *avoid, *skills)]
     short = items.short_ids(db, [*hit_ids, *(one.id for one in routine)])
     room = _Room(budget_tokens - _HEAD_TOKENS, short, query)
@@ -171,7 +170,7 @@ class _Room:
 def _close_ones(hits: Sequence[TaskHit], chosen: Sequence[TaskHit], limit: int) -> list[TaskHit]:
     """Return hits of a collection that are close to the goal and not among the chosen ones."""
     close = sorted(hits, key=lambda hit: hit.similarity, reverse=True)
-    close = [hit for hit in close if hit.similarity >= _CLOSE]
+    close = [hit for hit in close if hit.similarity >= CLOSE]
     distinct = drop_repeated([*chosen, *close])
     return [hit for hit in distinct if hit not in chosen][: max(0, limit)]
 
@@ -182,7 +181,7 @@ def describe(fragment: Fragment, *, unasked: bool = False, goal: str = "") -> st
     if fragment.kind == "episode":
         return describe_episode(fragment, unasked=unasked, goal=goal)
     if fragment.kind == "anti_pattern" and payload.get("what_fails"):
-        return _join(payload, ("what_fails", ""), ("why", "because "), ("prevention", "instead: "))
+        return _describe_warning(payload)
     if fragment.kind == "pattern" and payload.get("pattern"):
         return _join(
             payload, ("pattern", ""), ("correct_approach", "do: "), ("incorrect_approach", "not: ")
@@ -237,8 +236,13 @@ def _short_path(path: str) -> str:
     return "/".join(path.replace("\\", "/").rsplit("/", 2)[-2:])
 
 
-def _find_routine(db: Connection, query: TaskQuery) -> tuple[BriefingEntry, ...]:
-    """Return the commands that are routine in the project, as one entry of its latest episode."""
+def _find_routine(
+    db: Connection, query: TaskQuery, warnings: Sequence[TaskHit]
+) -> tuple[BriefingEntry, ...]:
+    """Return the commands that are routine in the project, as one entry of its latest episode.
+
+    What a warning is about is left out: it worked in another directory, or after another step.
+    """
     if query.project_n is None or query.project_n <= 0:
         return ()
     ns = [n for _, n in pages.episodes(db, (), project_n=query.project_n, limit=_ROUTINE_SESSIONS)]
@@ -248,11 +252,28 @@ def _find_routine(db: Connection, query: TaskQuery) -> tuple[BriefingEntry, ...]
         one for one in sources_of_commands if not query.unasked or is_given_unasked(one)
     ]
     commands = find_routine([parse_episode(one.payload) for one in sources_of_commands], query.goal)
+    failing = tuple(
+        command
+        for hit in warnings
+        for command in COMMAND.findall(str(hit.fragment.payload.get("what_fails", "")))
+    )
+    commands = [command for command in commands if not command.startswith(failing)]
     if not commands:
         return ()
     text = f"Commands that worked here: {'; '.join(commands)}"
     size = tokens.count(f"{QUOTE_PREFIX}[{sources_of_commands[0].id[:13]}] {text}\n")
     return (BriefingEntry(sources_of_commands[0].id, text, size, "skill"),)
+
+
+def _describe_warning(payload: Mapping[str, Any]) -> str:
+    """Return a warning as the end of a sentence that begins with 'Avoid'."""
+    what, why, prevention = (
+        str(payload.get(name) or "").strip().rstrip(".")
+        for name in ("what_fails", "why", "prevention")
+    )
+    reason = f", because {why}" if why else ""
+    instead = f"; instead: {prevention[0].lower()}{prevention[1:]}" if prevention else ""
+    return f"{what}{reason}{instead}"
 
 
 def _join(payload: Mapping[str, Any], *fields: tuple[str, str]) -> str:

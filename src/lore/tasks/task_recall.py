@@ -20,6 +20,7 @@ from lore.store import fragments, items, keywords, replacements
 from lore.store.database import Connection
 from lore.store.fragments import FragmentFilter
 from lore.store.keywords import SearchScope
+from lore.tasks.command_steps import purpose_of
 from lore.tasks.profiles import RecallSettings
 from lore.tasks.task_type import COLLECTIONS, Collection, Weights, collection_size, weights_of
 from lore.text import tokens, words
@@ -57,6 +58,12 @@ _COLLECTIONS: Mapping[FragmentKind, Collection] = {
     "anti_pattern": "anti_patterns",
 }
 """The collections of kinds of fragments; every other kind is semantic memory."""
+
+CLOSE = 0.4
+"""A warning or a skill that nobody weighed must be this similar to the goal."""
+
+COMMAND = compile_lazy(r"`([^`]+)`")
+"""A command in a text of a lesson."""
 
 _URL = compile_lazy(r"https?://[^\s<>()\"'`]+")
 _NAMES = compile_lazy(r"(?<=[/#?=])[^/#?=&\s]+")
@@ -153,6 +160,7 @@ def rank_collections(
     loaded = fragments.by_number(db, sorted(cosines))
     word_sets = {n: searched_words(one) for n, one in loaded.items()}
     similar = measure_similarity(question, word_sets, cosines, word_share=query.settings.word_share)
+    similar |= _similarity_of_warnings(loaded, similar, content_words(query.goal))
     replaced = replacements.successors(db, sorted(loaded))
     ranked: dict[Collection, list[TaskHit]] = {name: [] for name in COLLECTIONS}
     for n, fragment in loaded.items():
@@ -289,6 +297,27 @@ def measure_similarity(
         mixed = word_share * covered + (1 - word_share) * cosine
         similarity[key] = mixed if has_vectors else covered
     return similarity
+
+
+def _similarity_of_warnings(
+    loaded: Mapping[int, Fragment], similar: Mapping[int, float], goal: frozenset[str]
+) -> dict[int, float]:
+    """Return how similar learned warnings are to a goal.
+
+    A warning consists of commands, and a goal rarely names one. So it is as similar as the tasks in
+    which its mistake was made, and close to a goal that says what its command is for, like tests.
+    """
+    episodes = {one.id: similar[n] for n, one in loaded.items() if one.kind == "episode"}
+    raised: dict[int, float] = {}
+    for n, one in loaded.items():
+        met_in = one.payload.get("source_episodes") if one.kind == "anti_pattern" else None
+        if not isinstance(met_in, list) or not met_in:
+            continue
+        purposes = map(purpose_of, COMMAND.findall(str(one.payload.get("what_fails", ""))))
+        is_named = any(words.stem(purpose) in goal for purpose in purposes if purpose)
+        tasks = (episodes.get(str(id_), 0.0) for id_ in met_in)
+        raised[n] = max(similar[n], *tasks, CLOSE if is_named else 0.0)
+    return raised
 
 
 def searched_words(fragment: Fragment) -> frozenset[str]:
