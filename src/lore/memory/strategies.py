@@ -129,6 +129,11 @@ class Strategies(MemoryPart):
             self.save({**result.profile, "source": "tuned"})
         return result
 
+    def is_learning_due(self) -> bool:
+        """Return whether learning is on and the shares have not moved today."""
+        with self._database.read() as db:
+            return experiment.is_due(db, now=self._database.now())
+
     def advance(self) -> str:
         """Count outcomes that became known and end the day if it is over; return what happened."""
         if self._database.read_only:
