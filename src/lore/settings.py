@@ -295,7 +295,7 @@ class Settings:
     )
     mcp_profile: str = _setting(
         "core",
-        "Tools that MCP lists; full adds tools that create links.",
+        "Tools that MCP lists; full adds those for links, layers, handoffs, skills and strategies.",
         Rule(choices=("core", "full")),
     )
     mcp_aliases: bool = _setting(

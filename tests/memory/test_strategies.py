@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from lore.daemon.periodic_tasks import TaskResult, periodic_tasks
 from lore.embed.embedder import NoEmbedder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.records import NewMessage, Part, TuningCandidate, TuningCase
+from lore.settings import Settings
 from lore.tasks import profiles
 from lore.tasks.bandit import RAILS
 from tests.fakes import FixedClock
@@ -136,6 +138,28 @@ def test_learning_shifts_shares_by_outcomes_within_the_guard_rails(
     memory.strategies.learn(on=False)
     state, kept = memory.strategies.state()
     assert (state.mode, kept) == ("random", before)
+
+
+def test_the_daemon_shifts_shares_once_a_day_without_a_report(
+    memory: Memory, clock: FixedClock
+) -> None:
+    (task,) = [one for one in periodic_tasks(Settings()) if one.name == "strategies"]
+    memory.strategies.use_random(["balanced", "task-types"])
+    first = memory.strategies.state()[1]
+    for n in range(30):
+        _finish_session(memory, f"session {n}", good="balanced", succeeded=False)
+    clock.advance(days=1)
+    assert task.run(memory, lambda: False) == TaskResult()  # learning is off
+    memory.strategies.learn(on=True)
+    assert task.run(memory, lambda: False) == TaskResult()  # its first day is not over
+    assert memory.strategies.state()[1] == first
+    clock.advance(days=1)
+    assert task.run(memory, lambda: False) == TaskResult({"shares shifted": 1})
+    shifted = memory.strategies.state()[1]
+    assert shifted["balanced"] > first["balanced"]
+    clock.advance(hours=1)
+    assert task.run(memory, lambda: False) == TaskResult()
+    assert memory.strategies.state()[1] == shifted
 
 
 def test_an_outcome_counts_once(memory: Memory, clock: FixedClock) -> None:

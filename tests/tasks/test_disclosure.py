@@ -6,13 +6,20 @@ import pytest
 
 from lore.errors import NotFound
 from lore.memory import Memory
+from lore.memory.search import Reader
 from lore.records import NewMessage, Part
-from lore.store import project_rows, task_rows
+from lore.store import candidate_rows, project_rows, task_rows
+from lore.store.candidate_rows import Retrieval
+from lore.store.database import Database
 from lore.store.task_rows import CorrectionRow
 from lore.tasks import corrections, disclosure
 from lore.tasks.corrections import change_layout, is_bypassed, layout_to_json, parse_layout
 from lore.tasks.token_economics import Finding
 from lore.tasks.topics import Layout, ten_words
+from lore.text import tokens
+from lore.tools.tool import Caller
+from lore.tools.tool_registry import call_tool
+from tests.call_count import count_calls
 from tests.fakes import NOON, FixedClock
 
 HERE = "/code/almanac"
@@ -262,3 +269,78 @@ def test_a_session_at_a_time_of_its_own_is_counted_apart(memory: Memory):
     first, second = begin(memory), begin(memory, "s2")
     memory.tasks.load("moon phase of Meeus", session=first)
     assert memory.tasks.economics(session=second).retrievals == 0
+
+
+def counted(memory: Memory, session: str) -> tuple[int, int, int]:
+    memory.database.write(lambda _db: None)  # after the log, which is written in the background
+    report = memory.tasks.economics(session=session)
+    return report.retrievals, report.layer3_loads, report.read_tokens
+
+
+def test_recall_search_and_read_of_a_task_count_as_details(memory: Memory):
+    fill(memory)
+    session = begin(memory)
+    caller = Caller(session=session, project=HERE)
+    call_tool(memory, "recall", {"query": "moon phase"}, caller)
+    assert counted(memory, session) == (0, 0, 0)  # it has neither a task nor a working state
+    task = memory.tasks.start("Compute the moon phase", session=session)
+    before = counted(memory, session)
+    answer = memory.recall("moon phase", project=HERE, reader=Reader(session))
+    assert answer.tokens > 0
+    once = counted(memory, session)
+    assert once == (before[0] + 1, before[1] + 1, before[2] + answer.tokens)
+    (entry,) = [
+        one for one in _log(memory) if one.verb == "recall" and one.task_n is not None
+    ]  # fmt: skip
+    assert entry.session_n is not None
+    (reading,) = memory.read([answer.hits[0].id], reader=Reader(session))
+    twice = counted(memory, session)
+    assert twice == (once[0] + 1, once[1] + 1, once[2] + reading.tokens)
+    shown = call_tool(memory, "search", {"query": "moon phase"}, caller).text
+    found = counted(memory, session)
+    assert found[:2] == (twice[0] + 1, twice[1] + 1)
+    assert 0.5 < (found[2] - twice[2]) / tokens.count(shown) < 1.5  # titles, not texts
+    report = memory.tasks.economics(session=session)
+    assert report.baseline_tokens == view(memory).total_tokens
+    memory.tasks.end(task.task_id, outcome="success", session=session)
+    own = {one.verb: one.outcome for one in reversed(_log(memory)) if one.task_n is not None}
+    assert own == {"before_task": "success", "recall": "success", "search": "success"}
+
+
+def test_a_caller_without_a_session_counts_for_the_live_one_of_its_folder(memory: Memory):
+    fill(memory)
+    session = begin(memory)
+    memory.tasks.start("Compute the moon phase", session=session)
+    before = counted(memory, session)
+    call_tool(memory, "recall", {"query": "moon phase"}, Caller(project=HERE))
+    after = counted(memory, session)
+    assert after[0] == before[0] + 1
+    call_tool(memory, "recall", {"query": "moon phase"}, Caller(project="/somewhere/else"))
+    call_tool(memory, "recall", {"query": "moon phase"}, Caller(session="unknown", project=HERE))
+    assert counted(memory, session) == after
+
+
+def test_a_read_of_a_message_is_counted_without_a_reinforcement(memory: Memory):
+    fill(memory)
+    session = begin(memory)
+    memory.tasks.start("Compute the moon phase", session=session)
+    before = counted(memory, session)
+    (message, *_) = memory.sessions.messages(session)
+    (reading,) = memory.read([message.id], reader=Reader(session))
+    assert counted(memory, session)[2] == before[2] + reading.tokens
+
+
+def test_counting_adds_no_write_to_a_recall(memory: Memory):
+    fill(memory)
+    session = begin(memory)
+    memory.tasks.start("Compute the moon phase", session=session)
+    with count_calls(Database.submit) as plain:
+        memory.recall("moon phase", project=HERE)
+    with count_calls(Database.submit) as counting:
+        memory.recall("moon phase", project=HERE, reader=Reader(session))
+    assert len(plain) == len(counting) == 1
+
+
+def _log(memory: Memory) -> list[Retrieval]:
+    with memory.database.read() as db:
+        return candidate_rows.recent_retrievals(db)

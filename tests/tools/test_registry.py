@@ -30,11 +30,14 @@ from tests.house.source import modules
 CANONICAL = [
     "recall", "search", "read", "explore", "traverse", "list_roots", "timeline", "store",
     "update", "delete", "link", "supersede", "before_task", "after_task", "load", "index",
-    "details", "token_economics", "handoff_write", "handoff_read", "checkpoint",
+    "details", "token_economics", "handoff_write", "handoff_read", "checkpoint", "review_lessons",
+    "learnings", "skills", "skill_read", "skill_write", "strategy_list", "strategy_report",
+    "strategy_use", "strategy_learn",
 ]  # fmt: skip
 FULL_ONLY = {
     "link", "supersede", "load", "index", "details", "token_economics", "handoff_write",
-    "handoff_read", "checkpoint",
+    "handoff_read", "checkpoint", "review_lessons", "learnings", "skills", "skill_read",
+    "skill_write", "strategy_list", "strategy_report", "strategy_use", "strategy_learn",
 }  # fmt: skip
 
 
@@ -74,7 +77,8 @@ def test_only_what_changes_nothing_calls_itself_read_only():
     changing = [tool.name for tool in TOOLS if not tool.reads_only]
     assert changing == [
         "store", "update", "delete", "link", "supersede", "before_task", "after_task",
-        "handoff_write", "handoff_read", "checkpoint",
+        "handoff_write", "handoff_read", "checkpoint", "skill_write", "strategy_use",
+        "strategy_learn",
     ]  # fmt: skip
     assert [t.name for t in TOOLS if t.destructive] == ["update", "delete", "supersede"]
 
@@ -165,7 +169,18 @@ def test_the_data_of_a_tool_is_of_the_form_it_announces(demo: Memory, tool):
         "handoff_write": {"what_was_done": "Printed the tide table.", "next_steps": ["Bind it"]},
         "handoff_read": {},
         "checkpoint": {"agent": "printer"},
+        "review_lessons": {},
+        "learnings": {"everywhere": True},
+        "skills": {},
+        "skill_read": {"skill": "Bind"},
+        "skill_write": {"page": "# Skill: Bind\n\n## Steps\n\n1. Glue the back"},
+        "strategy_list": {},
+        "strategy_report": {},
+        "strategy_use": {"profiles": ["balanced"]},
+        "strategy_learn": {"on": True},
     }
+    if tool.name == "skill_read":
+        call_tool(demo, "skill_write", examples["skill_write"], Caller())
     if tool.name == "handoff_read":
         call_tool(demo, "handoff_write", examples["handoff_write"], Caller())
     if tool.name == "after_task":

@@ -10,24 +10,27 @@ DISTRIBUTION = "agent-lore"
 """The name of the package in package indexes, where `lore` is another project."""
 
 GROUPS: Mapping[str, Sequence[str]] = {
-    "Everyday": ("recall", "ask", "remember", "sessions", "read", "undo", "forget", "config"),
+    "Everyday": (
+        "recall", "ask", "remember", "sessions", "read", "undo", "forget", "spend",
+        "config",
+    ),
     "Agents": ("setup", "run", "capture", "up", "down", "status", "gateway", "open"),
     "Knowledge": (
         "search", "standing", "session", "roots", "explore", "traverse", "log", "diff",
         "timeline", "index", "why", "episode", "episodes", "update", "delete", "link", "supersede",
-        "revoke", "share", "conflicts", "promote", "task", "tasks", "learnings", "skills",
-        "handoff", "continuity",
+        "revoke", "share", "conflicts", "promote",
     ),
+    "Tasks": ("task", "tasks", "learnings", "skills", "handoff", "continuity", "strategy"),
     "Upkeep": (
         "doctor", "backup", "restore", "export", "import", "embed", "distill", "consolidate",
         "jobs", "logs", "service", "model", "key", "upgrade", "mcp", "hook", "tool", "statusline",
         "help",
     ),
-    "Measure": ("spend", "stats", "strategy", "eval", "demo"),
+    "Measure": ("stats", "eval", "demo"),
 }  # fmt: skip
 """Every command once, in the order of the help."""
 
-DESCRIBED = ("Everyday", "Agents", "Measure")
+DESCRIBED = ("Everyday", "Agents")
 """Groups of which the help describes every command; `lore help COMMAND` describes the others."""
 
 _WIDTH = 80

@@ -66,15 +66,8 @@ def use(
     json: Json = False,
 ) -> None:
     """Choose one profile for all sessions, or assign sessions at random to several."""
-    first, *others = profiles
     with open_memory(context, create=True) as memory:
-        if first == "random":
-            memory.strategies.use_random(others)
-        elif others:
-            msg = "Name one profile, or 'random' and those to compare."
-            raise InvalidInput(msg, hint="Example: 'lore strategy use random balanced task-types'.")
-        else:
-            memory.strategies.use(first)
+        memory.strategies.choose(profiles)
         state, shares = memory.strategies.state()
     if json:
         print_json({"mode": state.mode, "shares": shares})

@@ -103,7 +103,7 @@ _CYCLE_LOOK_S = 60.0
 """How often to check whether a consolidation cycle is due; the database stores the last one."""
 
 _UPKEEP_S = 3600.0
-"""How often to check whether the daily maintenance ran; the database stores when."""
+"""How often to check whether the daily maintenance and learning ran; the database stores when."""
 
 _EMBED_SLICE_S = 1.0
 """Between slices the daemon checks whether it has to stop."""
@@ -231,6 +231,7 @@ def periodic_tasks(
         PeriodicTask("digest", "distilling", _DIGEST_LOOK_S, digest),
         PeriodicTask("consolidate", "consolidating", _CYCLE_LOOK_S, run_cycle),
         PeriodicTask("upkeep", "tidying", _UPKEEP_S, run_maintenance),
+        PeriodicTask("strategies", "learning", _UPKEEP_S, learn_strategies),
     )
 
 
@@ -329,6 +330,14 @@ def consolidate(
 def run_maintenance(memory: Memory, _stopping: Stopping) -> TaskResult:
     """Run the daily maintenance."""
     return TaskResult({"upkeeps": 1}) if memory.maintenance.run_upkeep() else TaskResult()
+
+
+def learn_strategies(memory: Memory, _stopping: Stopping) -> TaskResult:
+    """Count outcomes of sessions and shift the shares of profiles once a day, if that is on."""
+    if not memory.strategies.is_learning_due():
+        return TaskResult()
+    event = memory.strategies.advance()
+    return TaskResult({f"shares {event}": 1} if event else {})
 
 
 LONGEST_DELAY_S = 900.0

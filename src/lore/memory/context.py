@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import field
+from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -339,6 +340,12 @@ class MemoryPart:
         name = self._redactor.redact(project)
         return project_rows.get_project(db, name) if name else None
 
+
+LIVE = timedelta(hours=1)
+"""A session that was silent for longer is not the current one:
+
+an agent's transcript is read every half minute, and a person thinks for minutes between turns.
+"""
 
 T = TypeVar("T")
 Key = Sequence[int | float | str]

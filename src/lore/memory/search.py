@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lore.errors import BudgetSpent, EmbedderError, InvalidInput, ProviderError, StoreError
+from lore import projects
+from lore.errors import (
+    BudgetSpent,
+    EmbedderError,
+    InvalidInput,
+    NotFound,
+    ProviderError,
+    StoreError,
+)
 from lore.llm.summarizer import uses_chat
-from lore.memory.context import MemoryPart
+from lore.memory.context import LIVE, MemoryPart
+from lore.projects import ProjectFinder
 from lore.recall import answer as answering
 from lore.recall import cited_answer, item_details, search
 from lore.recall.answer import Request
@@ -18,6 +28,7 @@ from lore.recall.cited_answer import Material
 from lore.recall.item_details import Direction
 from lore.recall.quotations import READ_HITS
 from lore.recall.search import SearchRequest
+from lore.recall.sources import CountRead
 from lore.records import (
     ITEM_TYPES,
     Answer,
@@ -35,7 +46,10 @@ from lore.records import (
     Title,
 )
 from lore.store import fragments as fragment_store
-from lore.store import items
+from lore.store import items, sessions, task_rows
+from lore.store.database import Connection
+from lore.store.task_rows import EconomicsKey
+from lore.text import tokens
 from lore.text.private_text import hide_private
 from lore.validation import Count, Whole, validate_methods
 
@@ -49,6 +63,17 @@ _JUDGE_S = 1.0
 
 _READ_TOKENS = 100_000
 """No limit of what is read to answer: hits are excerpts of some 220 tokens."""
+
+
+_LINE_TOKENS, _TITLE_TOKENS = 16, 14
+"""Id and figures of a hit that is listed by its title, and how much of the title is shown."""
+
+
+class Reader(NamedTuple):
+    """Whose tokens an answer costs: those of a session, else of the live one in a folder."""
+
+    session: str = ""
+    folder: str = ""
 
 
 @validate_methods
@@ -68,8 +93,12 @@ class Search(MemoryPart):
         since: str = "",
         project: str = "",
         log: bool = True,
+        reader: Reader | None = None,
     ) -> list[Hit]:
-        """Search fragments; `deep` follows the graph to related ones."""
+        """Search fragments; `deep` follows the graph to related ones.
+
+        The titles count in the token economics of `reader`.
+        """
         query, project = self._redact_query(query), self._redactor.redact(project)
         request = SearchRequest(
             query, parent_id, depth, limit, deep, kind, origin, since, project, self._database.now()
@@ -79,8 +108,9 @@ class Search(MemoryPart):
         hits = search.search_fragments(self._sources, request)
         if log:
             took_ms = (time.perf_counter() - started) * 1000
+            shown = sum(map(_line_tokens, hits)) if reader else 0
             self._sources.log_retrieval(
-                "search", query, [hit.id for hit in hits], took_ms,
+                "search", query, [hit.id for hit in hits], took_ms, self._counter(reader, shown),
                 profile="deep" if deep else "fragments",
                 tokens=sum(hit.tokens for hit in hits),
             )  # fmt: skip
@@ -109,6 +139,7 @@ class Search(MemoryPart):
         task_type: str = "",
         now: datetime | None = None,
         log: bool = True,
+        reader: Reader | None = None,
     ) -> Answer:
         """Answer a question from messages, distillations and fragments, best first.
 
@@ -116,7 +147,8 @@ class Search(MemoryPart):
         ask. `types` limits the types of items, `kind` to one type or kind of fragment, `agent` to
         conversations with an agent, and `since` and `until` to a time ('2026-05-08', 'last week').
         With `task_type`, the memories that such a task needs come first: episodes, knowledge,
-        skills and warnings by the weights of its type, at most five.
+        skills and warnings by the weights of its type, at most five. The answer counts in the token
+        economics of `reader`, unless nothing in a project answers and all are searched next.
         """
         started = time.perf_counter()
         query = self._redact_query(query)
@@ -148,9 +180,11 @@ class Search(MemoryPart):
             notice = self._context.notice_now
         if log:
             took_ms = (time.perf_counter() - started) * 1000
+            is_dropped = answer.strength == "none" and scope == "all" and bool(project)
             self._sources.log_retrieval(
-                "recall", query, [h.id for h in answer.hits], took_ms, profile=request.recipe,
-                tokens=answer.tokens,
+                "recall", query, [h.id for h in answer.hits], took_ms,
+                None if is_dropped else self._counter(reader, answer.tokens),
+                profile=request.recipe, tokens=answer.tokens,
             )  # fmt: skip
         return replace(answer, notice=notice) if notice else answer
 
@@ -291,16 +325,47 @@ class Search(MemoryPart):
             ns = [items.resolve(db, id_, type="fragment").n for id_ in ids]
             return [item_details.outline(db, n, max_depth) for n in ns]
 
-    def read(self, ids: Sequence[str], *, reinforce: bool = True) -> list[Reading]:
-        """Return whole items; reading a fragment reinforces it."""
+    def read(
+        self, ids: Sequence[str], *, reinforce: bool = True, reader: Reader | None = None
+    ) -> list[Reading]:
+        """Return whole items; reading a fragment reinforces it.
+
+        The items count in the token economics of `reader`.
+        """
         with self._database.read() as db:
             readings = [item_details.read(db, id_) for id_ in ids]
-        reinforced = [r.id for r in readings if r.fragment and not r.deleted]
-        if reinforce and reinforced and not self._database.read_only:
-            self._database.write(
-                lambda db: fragment_store.reinforce_all(db, reinforced, now=self._database.now())
-            )
+        if self._database.read_only:
+            return readings
+        reinforced = [r.id for r in readings if r.fragment and not r.deleted] if reinforce else []
+        count = self._counter(reader, sum(reading.tokens for reading in readings))
+
+        def work(db: Connection) -> None:
+            fragment_store.reinforce_all(db, reinforced, now=self._database.now())
+            if count:
+                count(db)
+
+        if reinforced:
+            self._database.write(work)
+        elif count:
+            with suppress(StoreError):  # a count is not worth an error
+                self._database.submit(work, patient=True)
         return readings
+
+    def _counter(self, reader: Reader | None, tokens: int) -> CountRead | None:
+        """Return what counts the tokens of a retrieval, within a write that happens anyway."""
+        if reader is None or not (reader.session or reader.folder):
+            return None
+        session = self._redactor.redact(reader.session)
+        folder = self._redactor.redact(reader.folder)
+
+        def count(db: Connection) -> EconomicsKey | None:
+            session_n = find_reading_session(db, session, folder, now=self._database.now())
+            key = task_rows.find_reader(db, session_n) if session_n is not None else None
+            if key is not None:
+                task_rows.count_read(db, key, tokens, now=self._database.now())
+            return key
+
+        return count
 
     def titles(self, ids: Sequence[str]) -> list[Title]:
         """Return fragments by title only, in order."""
@@ -345,6 +410,23 @@ class Search(MemoryPart):
         """Return for each id the shortest unique prefix."""
         with self._database.read() as db:
             return items.short_ids(db, ids)
+
+
+def _line_tokens(hit: Hit) -> int:
+    return _LINE_TOKENS + min(tokens.count(hit.title), _TITLE_TOKENS)
+
+
+def find_reading_session(db: Connection, session: str, folder: str, *, now: datetime) -> int | None:
+    """Return the number of a session, or if none is named, of the live one in a folder."""
+    if session:
+        try:
+            return sessions.get_session_number(db, session)
+        except (NotFound, InvalidInput):  # not captured yet, or two agents have one of this name
+            return None
+    project_n = projects.find_project_number(db, folder, ProjectFinder().find(folder))
+    newest = sessions.recent_sessions(db, project_n=project_n, limit=1) if project_n else []
+    live = [one.id for one in newest if one.last_message_at >= now - LIVE]
+    return sessions.get_session_number(db, live[0]) if live else None
 
 
 A = TypeVar("A", Answer, AskResult)

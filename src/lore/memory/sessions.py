@@ -6,7 +6,6 @@ Transcript adapters are imported on first use: they would cost every command a t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -16,7 +15,7 @@ from lore.capture import exclusion, export_import, message_capture, quotes
 from lore.capture.message_capture import Conversation
 from lore.errors import InvalidInput, NotFound
 from lore.memory import context
-from lore.memory.context import MemoryPart, PageSize
+from lore.memory.context import LIVE, MemoryPart, PageSize
 from lore.projects import ProjectFinder
 from lore.recall import time_spans
 from lore.records import (
@@ -62,12 +61,6 @@ def _claim(db: Connection, session: str, keys: Sequence[str]) -> int:
     replacements.queue(db, ns)  # as a repository's words they could replace nothing
     return len(ns)
 
-
-LIVE = timedelta(hours=1)
-"""A session that was silent for longer is not the current one:
-
-an agent's transcript is read every half minute, and a person thinks for minutes between turns.
-"""
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read and the total."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lore.errors import NotFound
+from lore.errors import InvalidInput, NotFound
 from lore.memory.context import MemoryPart
 from lore.recall import time_spans
 from lore.records import ProfileReport, TaskType, TuningCandidate, TuningCase, TuningResult
@@ -45,6 +45,17 @@ class Strategies(MemoryPart):
         """Assign new sessions at random to profiles, all if none is named; return the shares."""
         now = self._database.now()
         return self._database.write(lambda db: experiment.use_random(db, names, now=now))
+
+    def choose(self, words: Sequence[str]) -> None:
+        """Give one profile to all sessions, or with 'random' first, assign them to several."""
+        first, *others = words or ("",)
+        if first == "random":
+            self.use_random(others)
+        elif others:
+            msg = "Name one profile, or 'random' and those to compare."
+            raise InvalidInput(msg, hint="Example: 'lore strategy use random balanced task-types'.")
+        else:
+            self.use(first)
 
     def learn(self, *, on: bool) -> None:
         """Let the shares of the profiles follow their success, or stop it."""
@@ -128,6 +139,11 @@ class Strategies(MemoryPart):
         if not self._database.read_only:
             self.save({**result.profile, "source": "tuned"})
         return result
+
+    def is_learning_due(self) -> bool:
+        """Return whether learning is on and the shares have not moved today."""
+        with self._database.read() as db:
+            return experiment.is_due(db, now=self._database.now())
 
     def advance(self) -> str:
         """Count outcomes that became known and end the day if it is over; return what happened."""

@@ -17,7 +17,7 @@ from lore.records import (
     ReviewEntry,
     TaskConsolidation,
 )
-from lore.store import fragments, items, keywords, task_memories
+from lore.store import fragments, items, keywords, project_rows, task_memories
 from lore.store.consolidation import StepRecorder, ignore_step
 from lore.store.keywords import SearchScope
 from lore.validation import Count, validate_methods
@@ -144,11 +144,11 @@ class TaskLessons(MemoryPart):
             project_n = self._find_project_n(db, project)
             return task_memories.lessons(db, kind or "", project_n=project_n, limit=limit)
 
-    def skill_page(self, name: str) -> str:
-        """Return a skill as Markdown, given its id or its name."""
+    def skill_page(self, name: str, *, project: str = "") -> str:
+        """Return a skill as Markdown, given its id, or its name in a project or anywhere."""
         from lore.tasks import skill_page
 
-        fragment = self._find_skill(name)
+        fragment = self._find_skill(name, project)
         stored_page = fragment.metadata.get("page")
         page = skill_page.SkillPage.from_payload({
             "name": fragment.summary,
@@ -171,9 +171,13 @@ class TaskLessons(MemoryPart):
         with self._database.read() as db:
             return fragments.get(db, items.resolve(db, id_).n)
 
-    def _find_skill(self, name: str) -> Fragment:
+    def _find_skill(self, name: str, project: str) -> Fragment:
         with self._database.read() as db:
-            listed = task_memories.lessons(db, "skill")
+            place = self._redactor.redact(project)
+            project_n = project_rows.find_project(db, place) if place else None
+            if place and project_n is None:
+                project_n = items.UNKNOWN_PROJECT  # only what is for all projects
+            listed = task_memories.lessons(db, "skill", project_n=project_n)
             wanted = name.strip().casefold()
             for one in listed:
                 if wanted in (one.summary.casefold(), str(one.payload.get("name")).casefold()):

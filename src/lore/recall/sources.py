@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,10 @@ from lore.settings import Settings
 from lore.store import candidate_rows, items, keywords, maintenance, vectors
 from lore.store.candidate_rows import Retrieval
 from lore.store.database import Connection, Database
+from lore.store.task_rows import EconomicsKey
+
+CountRead = Callable[[Connection], EconomicsKey | None]
+"""Counts the tokens of a retrieval, and returns whose they are; None if nobody's."""
 
 _CACHE_CHARS = 8_000_000
 """Cache size in characters; the least recently added texts are evicted."""
@@ -271,12 +275,28 @@ class Sources:
                 index.remove(hidden)
 
     def log_retrieval(
-        self, verb: str, query: str, hits: Sequence[str], took_ms: float, **known: Any
+        self,
+        verb: str,
+        query: str,
+        hits: Sequence[str],
+        took_ms: float,
+        count: CountRead | None = None,
+        **known: Any,
     ) -> None:
-        """Log a query, its hits, and what else is known of it in the background."""
-        if not self.database.read_only:
-            entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms, **known)
-            self.database.submit(lambda db: candidate_rows.log_retrieval(db, entry), patient=True)
+        """Log a query, its hits, and what else is known of it in the background.
+
+        `count` counts its tokens in the same write, and returns whose they are.
+        """
+        if self.database.read_only:
+            return
+        entry = Retrieval(self.database.now(), verb, query, tuple(hits), took_ms, **known)
+
+        def work(db: Connection) -> None:
+            key = count(db) if count else None
+            known_by = entry._replace(session_n=key.session_n, task_n=key.task_n) if key else entry
+            candidate_rows.log_retrieval(db, known_by)
+
+        self.database.submit(work, patient=True)
 
     def release_memory(self) -> None:
         """Empty the caches of texts and unmap the pages of the vector index, if they are idle."""

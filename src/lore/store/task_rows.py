@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lore import clock
 from lore.errors import AmbiguousId, NotFound
 from lore.records import Outcome, RetrievalRecord, TaskMemory, TaskRecord
-from lore.store import items, task_memories
+from lore.store import fragments, items, task_memories
 from lore.store.codec import pack_json, unpack_json, unpack_record
 from lore.store.sqlite import Connection, Row, id_text
 
@@ -241,6 +241,46 @@ def add_economics(
         db.update("token_economics", row[0], **values)
     else:
         db.insert("token_economics", **key._asdict(), **values)
+
+
+def find_reader(db: Connection, session_n: int) -> EconomicsKey | None:
+    """Return whose tokens a retrieval of a session are: its open task's, or its own.
+
+    None if the session has neither a task nor a working state.
+    """
+    task_n = db.number(
+        "SELECT n FROM tasks WHERE session_n = :n AND state = 'open'"
+        " ORDER BY started_at DESC, n DESC LIMIT 1",
+        n=session_n,
+    )
+    is_followed = task_n is not None or db.value(
+        "SELECT EXISTS (SELECT 1 FROM working_states WHERE session_n = :n)"
+        " OR EXISTS (SELECT 1 FROM tasks WHERE session_n = :n)",
+        n=session_n,
+    )
+    if not is_followed:
+        return None
+    project_n = db.number("SELECT project_n FROM sessions WHERE n = :n", n=session_n)
+    return EconomicsKey(session_n, task_n, project_n)
+
+
+def count_read(db: Connection, key: EconomicsKey, tokens: int, *, now: datetime) -> None:
+    """Count what a recall, a search or a read gave as tokens of layer 3.
+
+    The size of the memory is summed up once for each key, because that reads every fragment.
+    """
+    counts = {"retrievals": 1}
+    if tokens:
+        counts |= {"layer3_loads": 1, "layer3_tokens": tokens}
+    body = db.value(
+        "SELECT body FROM token_economics WHERE session_n IS :session_n"
+        " AND task_n IS :task_n AND project_n IS :project_n",
+        **key._asdict(),
+    )
+    if not body or not unpack_json(body).get("baseline_tokens"):
+        scope = items.NO_PROJECT if key.project_n is None else key.project_n
+        counts["baseline_tokens"] = fragments.visible_tokens(db, scope)
+    add_economics(db, key, counts, now=now)
 
 
 def economics_of_session(db: Connection, session_n: int) -> list[tuple[int | None, dict[str, int]]]:

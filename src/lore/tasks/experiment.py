@@ -143,6 +143,12 @@ def choose_profile(db: Connection, session_n: int | None, name: str, profile: st
     return find_profile(db, profile) if profile else choose_for(db, session_n, name)[0]
 
 
+def is_due(db: Connection, *, now: datetime) -> bool:
+    """Return whether learning is on and its day is over."""
+    state = load_state(db)
+    return state.mode == "learn" and state.day != _day(now)
+
+
 def advance(db: Connection, *, now: datetime) -> Event:
     """Count the outcomes that became known; in the mode `learn`, end the day if it is over.
 
@@ -154,7 +160,7 @@ def advance(db: Connection, *, now: datetime) -> Event:
         return ""
     learned = _load_bandit(db, state)
     fresh = _settle(db, now)
-    ends_day = state.mode == "learn" and state.day != _day(now)
+    ends_day = is_due(db, now=now)
     if not fresh and not ends_day:
         return ""
     for profile, succeeded in fresh:

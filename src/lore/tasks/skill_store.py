@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lore.digest import fragment_edits
-from lore.records import Draft, Fragment, Origin
+from lore.errors import InvalidInput
+from lore.records import TRUST, Draft, Fragment, Origin
 from lore.redaction.redactor import Redactor
 from lore.store import project_rows, task_memories
 from lore.store.database import Database
@@ -18,13 +19,17 @@ def store_page(
 ) -> str:
     """Store the skill that a page describes, and return its id.
 
-    The same page again changes nothing; another page of that name supersedes the former skill.
+    The same page again changes nothing; another page of that name supersedes the former skill,
+    unless that is more trusted.
     """
     page = parse_skill(redactor.redact(text))
     payload = {name: value for name, value in page.to_payload().items() if value}
     former = _find_named(database, page.name, redactor.redact(project))
     if former and former.payload == payload and former.origin == origin:
         return former.id
+    if former and TRUST[origin] < former.trust:
+        msg = f"Only the person can replace the skill '{page.name}'."
+        raise InvalidInput(msg, hint="Give the page another title.")
     draft = Draft(
         content=content_of(page),
         summary=page.name,

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from lore.errors import AmbiguousId, NotFound
 from lore.memory import Memory
-from lore.memory.search import ask_project_first
+from lore.memory.search import Reader, ask_project_first
 from lore.records import (
     Answer,
     Edge,
@@ -90,9 +90,9 @@ class ReadResult(Result):
     items: list[ReadItem]
 
 
-def read(memory: Memory, arguments: ReadArguments, _caller: Caller) -> Outcome:
+def read(memory: Memory, arguments: ReadArguments, caller: Caller) -> Outcome:
     """Return whole items, as far as a client accepts them; reading reinforces fragments."""
-    readings = memory.read(arguments.ids)
+    readings = memory.read(arguments.ids, reader=Reader(caller.session, caller.project))
     read_items = [_item(memory, reading) for reading in readings]
     short = memory.search.short_ids([id_ for item in read_items for id_ in _ids_of(item)])
     sheet = tool_output.PromptBlock(tool_output.MAX_TOKENS, tool_output.QUOTED)
@@ -325,6 +325,7 @@ def _answer(memory: Memory, arguments: RecallArguments, caller: Caller) -> Answe
             project=project,
             task_type=arguments.task_type or "",
             log=not memory.sessions.is_excluded(caller.agent, caller.project),
+            reader=Reader(caller.session, caller.project),
         )
 
     folder = "" if arguments.everywhere or scope != "all" else caller.project
@@ -475,7 +476,7 @@ class SearchResult(Result):
     notice: str = ""
 
 
-def search(memory: Memory, arguments: SearchArguments, _caller: Caller) -> Outcome:
+def search(memory: Memory, arguments: SearchArguments, caller: Caller) -> Outcome:
     """Search fragments and return their names, one line each."""
     hits = memory.search(
         arguments.query,
@@ -485,6 +486,7 @@ def search(memory: Memory, arguments: SearchArguments, _caller: Caller) -> Outco
         deep=arguments.deep,
         kind=arguments.kind or "",
         since=arguments.since,
+        reader=Reader(caller.session, caller.project),
     )
     data = SearchResult(hits=[_found(hit) for hit in hits], notice=memory.notice_now)
     if not hits:

@@ -11,7 +11,15 @@ from pydantic import Field, JsonValue, ValidationError, create_model
 from lore.errors import InvalidInput, LoreError, NotFound, describe_error
 from lore.memory import Memory
 from lore.settings import Settings
-from lore.tools import browse_tools, handoff_tools, search_tools, task_tools, write_tools
+from lore.tools import (
+    browse_tools,
+    handoff_tools,
+    lesson_tools,
+    search_tools,
+    strategy_tools,
+    task_tools,
+    write_tools,
+)
 from lore.tools.tool import Arguments, Caller, Outcome, Tool
 
 
@@ -102,6 +110,8 @@ TOOLS: tuple[Tool[Any], ...] = (
     *task_tools.TOOLS,
     *task_tools.LAYER_TOOLS,
     *handoff_tools.TOOLS,
+    *lesson_tools.TOOLS,
+    *strategy_tools.TOOLS,
 )
 
 _BY_NAME = {tool.name: tool for tool in TOOLS}
