@@ -366,13 +366,14 @@ def _parse_ledger(row: handoff_rows.LedgerRow) -> AgentLedger:
         return tuple(one for one in listed if isinstance(one, str))
 
     completed = row.body.get("tasks_completed")
+    changes = row.body.get("uncommitted_changes")
     return AgentLedger(
         row.agent,
         row.updated_at,
         tasks_completed=completed if isinstance(completed, int) else 0,
         current_task=str(row.body.get("current_task", "")),
         files_modified=texts("files_modified"),
-        uncommitted_changes=row.body.get("uncommitted_changes") is True,
+        uncommitted_changes=changes if isinstance(changes, bool) else None,
         last_git_commit=str(row.body.get("last_git_commit", "")),
         tech_stack=texts("tech_stack"),
         patterns_learned=texts("patterns_learned"),
