@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Context, Option
 
-from lore.cli.options import DryRun, Json, Yes, absolute, command_group, current_repository
+from lore.cli.options import DryRun, Json, Yes, absolute, command_group, current_folder
 from lore.cli.output import (
     bold,
     clean,
@@ -48,7 +48,7 @@ handoff = command_group(
 
 
 def _project(name: str) -> str:
-    return name or current_repository()
+    return name or current_folder()
 
 
 @handoff.command("state")
