@@ -163,6 +163,18 @@ def test_reading_takes_a_handoff_over(memory: Memory, project: Path):
     assert memory.handoffs.recent(project=str(project), unread=True) == []
 
 
+def test_an_id_names_no_handoff_of_another_project(memory: Memory, project: Path, tmp_path: Path):
+    other = tmp_path / "code" / "harbour"
+    other.mkdir()
+    written = memory.handoffs.write(what_was_done="Printed it.", project=str(project))
+    for id_ in (written.id, written.id[:8]):
+        with pytest.raises(NotFound, match="no handoff"):
+            memory.handoffs.read(id_, project=str(other))
+    [waiting] = memory.handoffs.recent(project=str(project))
+    assert waiting.read_at is None
+    assert memory.handoffs.read(written.id[:8], project=str(project)).id == written.id
+
+
 def test_bad_handoffs_are_refused(memory: Memory, project: Path):
     with pytest.raises(InvalidInput, match="needs what_was_done"):
         memory.handoffs.write(project=str(project))

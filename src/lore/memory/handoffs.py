@@ -194,11 +194,13 @@ class Handoffs(MemoryPart):
     ) -> Handoff:
         """Return a handoff by its id, or the latest unread one for an agent in a project.
 
-        It counts as read from then on, unless `mark` is off.
+        With a project, an id names only its handoffs. The handoff counts as read from then on,
+        unless `mark` is off.
         """
         with self._database.read() as db:
             if id:
-                row = handoff_rows.get_handoff(db, id.strip())
+                project_n = work_scope.find_project(db, self._redactor, project)
+                row = handoff_rows.get_handoff(db, id.strip(), project_n, all_projects=not project)
             else:
                 row = self._latest_unread(db, project, self._name(to_agent, "to_agent"))
             handoff = open_work.load_handoff(db, row)
