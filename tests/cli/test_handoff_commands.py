@@ -90,3 +90,25 @@ def test_metrics_say_that_there_are_none(worked: Lore, project: Path):
     assert "No task has ended" in out
     told = json.loads(worked("handoff", "metrics", "--all", "--json").works().out)
     assert told["tasks"] == 0
+
+
+def test_folders_without_a_repository_are_projects_of_their_own(
+    lore: Lore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+    monkeypatch.chdir(one)
+    lore("handoff", "write", "Counted the gulls.").works()
+    lore("handoff", "checkpoint", "qa").works()
+    for elsewhere in (other, tmp_path):
+        monkeypatch.chdir(elsewhere)
+        assert json.loads(lore("handoff", "list", "--json").works().out) == []
+        assert "no unread handoff" in lore("handoff", "read").err
+        assert json.loads(lore("handoff", "checkpoint", "--json").works().out) == []
+    config = load({"LORE_EMBED_PROVIDER": "none"}, home=lore.home).settings
+    with Memory.open(config=config) as memory:
+        assert "gulls" in memory.prompts.begin_session("new", project=str(one)).text
+        assert "gulls" not in memory.prompts.begin_session("new2", project=str(other)).text
+    monkeypatch.chdir(one)
+    assert "Counted the gulls." in lore("handoff", "read").works().out

@@ -124,6 +124,7 @@ def test_a_handoff_says_what_the_state_and_git_say(memory: Memory, project: Path
     assert handoff.artifacts == ("tides.py",)
     assert handoff.needs_testing == ("No check was seen after changes to tides.py",)
     assert handoff.git_state.startswith("branch main, commit ")
+    assert handoff.git_state.endswith(", 1 changed files not committed")
     assert memory.handoffs.read(project=str(project), mark=False) == handoff
 
 
@@ -162,6 +163,18 @@ def test_reading_takes_a_handoff_over(memory: Memory, project: Path):
     assert memory.handoffs.recent(project=str(project), unread=True) == []
 
 
+def test_an_id_names_no_handoff_of_another_project(memory: Memory, project: Path, tmp_path: Path):
+    other = tmp_path / "code" / "harbour"
+    other.mkdir()
+    written = memory.handoffs.write(what_was_done="Printed it.", project=str(project))
+    for id_ in (written.id, written.id[:8]):
+        with pytest.raises(NotFound, match="no handoff"):
+            memory.handoffs.read(id_, project=str(other))
+    [waiting] = memory.handoffs.recent(project=str(project))
+    assert waiting.read_at is None
+    assert memory.handoffs.read(written.id[:8], project=str(project)).id == written.id
+
+
 def test_bad_handoffs_are_refused(memory: Memory, project: Path):
     with pytest.raises(InvalidInput, match="needs what_was_done"):
         memory.handoffs.write(project=str(project))
@@ -193,12 +206,20 @@ def test_a_checkpoint_has_the_git_state_and_the_tech_stack(memory: Memory, proje
     assert ledger.uncommitted_changes
     assert len(ledger.last_git_commit) >= 7
     assert ledger.tech_stack == ("python",)
-    memory.handoffs.checkpoint(agent="qa", project=str(project))
+    qa = memory.handoffs.checkpoint(agent="qa", project=str(project))
+    assert qa.uncommitted_changes is None
     assert [one.agent_id for one in memory.handoffs.ledgers(project=str(project))] == [
         "qa", "claude-code",
     ]  # fmt: skip
     with pytest.raises(InvalidInput, match="name of an agent"):
         memory.handoffs.checkpoint(agent=" ", project=str(project))
+
+
+def test_the_subject_of_a_commit_is_not_given_unasked(memory: Memory, project: Path):
+    memory.handoffs.write(what_was_done="Printed it.", project=str(project))
+    text = memory.prompts.begin_session("new", project=str(project)).text
+    assert "Git > branch main, commit " in text
+    assert "Begin the almanac" not in text
 
 
 def test_metrics_are_of_the_tasks_of_the_last_seven_days(

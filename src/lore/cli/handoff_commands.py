@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Context, Option
 
-from lore.cli.options import DryRun, Json, Yes, absolute, command_group, current_repository
+from lore.cli.options import DryRun, Json, Yes, absolute, command_group, current_folder
 from lore.cli.output import (
     bold,
     clean,
@@ -36,6 +36,9 @@ Here = Annotated[
         "--project", help="Path or name of a project (default: this folder's).", callback=absolute
     ),
 ]
+_CHANGES = {True: "uncommitted", False: "committed", None: ""}
+"""What a ledger says about an agent's own edits."""
+
 Names = Annotated[list[str] | None, Option(help="Several times for several.")]
 
 
@@ -45,7 +48,7 @@ handoff = command_group(
 
 
 def _project(name: str) -> str:
-    return name or current_repository()
+    return name or current_folder()
 
 
 @handoff.command("state")
@@ -204,7 +207,7 @@ def record_checkpoint(
         (
             clean(one.agent_id), f"{one.last_checkpoint:%Y-%m-%d %H:%M}",
             counted(one.tasks_completed, "task"), counted(len(one.files_modified), "file"),
-            "uncommitted" if one.uncommitted_changes else "clean", one.last_git_commit,
+            _CHANGES[one.uncommitted_changes], one.last_git_commit,
             one_line(clean(one.current_task or one.current_goal), 60),
         )
         for one in ledgers

@@ -33,6 +33,14 @@ def current_repository() -> str:
     return ProjectFinder().find_repository(here)
 
 
+def current_folder() -> str:
+    """Return the current folder, whose project the memory finds as it does for hooks."""
+    try:
+        return str(working_folder())
+    except FileNotFoundError:
+        return ""
+
+
 def given_path(path: str) -> Path:
     """Return the path of a file; raise if it is empty."""
     if not path.strip():

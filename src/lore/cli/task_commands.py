@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Context, Option
 
-from lore.cli.options import Json, Project, command_group, current_repository, names_of
+from lore.cli.options import Json, Project, command_group, current_folder, names_of
 from lore.cli.output import (
     bold,
     clean,
@@ -73,7 +73,7 @@ def start_task(
             action=action,
             task_type=task_type,
             session=session,
-            project=project or current_repository(),
+            project=project or current_folder(),
             agent="cli",
             name=name,
         )
@@ -139,7 +139,7 @@ def end_task(
             outcome=cast("Outcome", outcome),
             reason=reason,
             session=session,
-            project=project or current_repository(),
+            project=project or current_folder(),
             agent="cli",
             used=used or (),
             report=fields,
@@ -252,7 +252,7 @@ def load_context(
 ) -> None:
     """Print what a question needs: its topics, the timeline, and details if that is not enough."""
     with open_memory(context, asks_once=True) as memory:
-        loaded = memory.tasks.load(query, session=session, project=project or current_repository())
+        loaded = memory.tasks.load(query, session=session, project=project or current_folder())
         if json:
             print_json(loaded)
             return
@@ -268,7 +268,7 @@ def show_economics(
 ) -> None:
     """Show what memory cost and saved, and the corrective actions with their effect."""
     with open_memory(context) as memory:
-        report = memory.tasks.economics(session=session, project=project or current_repository())
+        report = memory.tasks.economics(session=session, project=project or current_folder())
     if json:
         print_json(report)
         return
@@ -302,7 +302,7 @@ def index(
     json: Json = False,
 ) -> None:
     """List the topics of a project: what each is about, and what it costs to read."""
-    place = project or current_repository()
+    place = project or current_folder()
     with open_memory(context, asks_once=True) as memory:
         if read:
             details = memory.tasks.details(read, project=place)

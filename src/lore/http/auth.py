@@ -25,6 +25,7 @@ from lore import clock, config_files
 from lore.clock import Clock
 from lore.proxy.address import KEY_FILE, LOOPBACK_HOSTS
 from lore.records import AccessKey, AccessScope, Grant
+from lore.tools.tool import LOCAL
 
 TICKET_S = 60.0
 """The browser opens at once; a ticket found later in a history or log is useless."""
@@ -125,7 +126,7 @@ class Authenticator:
         if presented is None:
             return self._cookie_grant(headers)
         if hmac.compare_digest(presented.encode(), self.local_key.encode()):
-            return Grant("local", ALL_SCOPES)
+            return Grant(LOCAL, ALL_SCOPES)
         record = await to_thread.run_sync(self.find_key, presented)
         if record is None or not record.is_valid(self.now()):
             return None

@@ -194,11 +194,13 @@ class Handoffs(MemoryPart):
     ) -> Handoff:
         """Return a handoff by its id, or the latest unread one for an agent in a project.
 
-        It counts as read from then on, unless `mark` is off.
+        With a project, an id names only its handoffs. The handoff counts as read from then on,
+        unless `mark` is off.
         """
         with self._database.read() as db:
             if id:
-                row = handoff_rows.get_handoff(db, id.strip())
+                project_n = work_scope.find_project(db, self._redactor, project)
+                row = handoff_rows.get_handoff(db, id.strip(), project_n, all_projects=not project)
             else:
                 row = self._latest_unread(db, project, self._name(to_agent, "to_agent"))
             handoff = open_work.load_handoff(db, row)
@@ -366,13 +368,14 @@ def _parse_ledger(row: handoff_rows.LedgerRow) -> AgentLedger:
         return tuple(one for one in listed if isinstance(one, str))
 
     completed = row.body.get("tasks_completed")
+    changes = row.body.get("uncommitted_changes")
     return AgentLedger(
         row.agent,
         row.updated_at,
         tasks_completed=completed if isinstance(completed, int) else 0,
         current_task=str(row.body.get("current_task", "")),
         files_modified=texts("files_modified"),
-        uncommitted_changes=row.body.get("uncommitted_changes") is True,
+        uncommitted_changes=changes if isinstance(changes, bool) else None,
         last_git_commit=str(row.body.get("last_git_commit", "")),
         tech_stack=texts("tech_stack"),
         patterns_learned=texts("patterns_learned"),

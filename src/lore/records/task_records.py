@@ -195,7 +195,8 @@ class AgentLedger:
     tasks_completed: int = 0
     current_task: str = ""
     files_modified: tuple[str, ...] = ()
-    uncommitted_changes: bool = False
+    uncommitted_changes: bool | None = None
+    """Whether the agent's own edits are not committed; None if no session says so."""
     last_git_commit: str = ""
     tech_stack: tuple[str, ...] = ()
     patterns_learned: tuple[str, ...] = ()

@@ -175,11 +175,17 @@ def handoffs(
     return [_handoff(row) for row in rows]
 
 
-def get_handoff(db: Connection, id_: str) -> HandoffRow:
-    """Return the handoff whose id begins so, or raise."""
+def get_handoff(
+    db: Connection, id_: str, project_n: int | None = None, *, all_projects: bool = False
+) -> HandoffRow:
+    """Return the handoff of a project whose id begins so, or raise."""
     escaped = id_.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    sql = f"SELECT {_HANDOFF} FROM handoffs WHERE id = :id OR id LIKE :start ESCAPE '\\' LIMIT 3"
-    rows = db.rows(sql, id=id_, start=f"{escaped}%") if id_ else []
+    sql = (
+        f"SELECT {_HANDOFF} FROM handoffs WHERE (id = :id OR id LIKE :start ESCAPE '\\')"
+        " AND (:everywhere OR project_n IS :project_n) LIMIT 3"
+    )
+    named = {"project_n": project_n, "everywhere": all_projects}
+    rows = db.rows(sql, id=id_, start=f"{escaped}%", **named) if id_ else []
     exact = [row for row in rows if row[0] == id_]
     if len(exact or rows) > 1:
         msg = f"'{id_[:60]}' is the beginning of several handoffs."

@@ -33,7 +33,7 @@ def draft_handoff(
         timestamp=at,
         what_was_done=_what_was_done(state),
         artifacts=tuple(dict.fromkeys((*state.context.files, *state.context.pages)))[:MOST_ENTRIES],
-        git_state=git.text or _said_git_state(state),
+        git_state=_git_state(git, state),
         needs_testing=tuple(_needs_testing(state)),
         known_issues=tuple(note.text for note in state.blockers),
         relevant_patterns=tuple(dict.fromkeys(patterns))[:MOST_ENTRIES],
@@ -50,12 +50,13 @@ def _what_was_done(state: TrackedState) -> str:
     return sentences.one_line(". ".join(line.rstrip(".") for line in lines), _DONE_CHARS)
 
 
-def _said_git_state(state: TrackedState) -> str:
-    """Return what the session itself committed and left uncommitted."""
+def _git_state(git: GitState, state: TrackedState) -> str:
+    """Return branch and commit, and what the session itself left uncommitted."""
     commits = [f"commit {note.text}" for note in state.context.commits[-1:]]
+    parts = [git.text] if git.text else commits
     if state.context.uncommitted:
-        commits.append(f"{len(state.context.uncommitted)} changed files not committed")
-    return ", ".join(commits)
+        parts.append(f"{len(state.context.uncommitted)} changed files not committed")
+    return ", ".join(parts)
 
 
 def _needs_testing(state: TrackedState) -> Iterator[str]:

@@ -7,12 +7,11 @@ from datetime import datetime
 from pathlib import Path
 
 from lore.records.task_records import AgentLedger
-from lore.tasks.continuity_page import FILE_NAME
 from lore.tasks.git_state import GitState
 from lore.tasks.working_state import TrackedState
 
 MOST_FILES, MOST_PATTERNS = 30, 20
-"""What a ledger keeps; git and the memory have the rest."""
+"""What a ledger keeps; the repository and the memory have the rest."""
 
 _MARKERS = {
     "pyproject.toml": "python", "setup.py": "python", "requirements.txt": "python",
@@ -40,7 +39,7 @@ def is_code(file: str) -> bool:
 
 def detect_tech_stack(folder: str, files: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the technologies of a project, by files in its folder and by changed files."""
-    place = Path(folder) if folder else None
+    place = Path(folder) if folder.startswith("/") else None
     marked = [name for file, name in _MARKERS.items() if place and (place / file).is_file()]
     used = [_SUFFIXES[suffix] for file in files if (suffix := Path(file).suffix) in _SUFFIXES]
     return tuple(dict.fromkeys((*marked, *used)))
@@ -56,13 +55,13 @@ def make_checkpoint(
     patterns: Iterable[str] = (),
 ) -> AgentLedger:
     """Return the ledger of an agent at a moment."""
-    changed = (name for name in git.uncommitted if name != FILE_NAME)
-    files = tuple(dict.fromkeys((*state.context.files, *changed)))
+    files = state.context.files
+    is_known = bool(files or state.context.commits)
     return AgentLedger(
         agent_id=agent,
         last_checkpoint=at,
         files_modified=files[:MOST_FILES],
-        uncommitted_changes=any(name != FILE_NAME for name in git.uncommitted),
+        uncommitted_changes=bool(state.context.uncommitted) if is_known else None,
         last_git_commit=git.commit,
         tech_stack=detect_tech_stack(folder, files),
         patterns_learned=tuple(dict.fromkeys(patterns))[-MOST_PATTERNS:],

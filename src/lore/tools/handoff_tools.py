@@ -7,13 +7,26 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import AgentLedger, Handoff
 from lore.tools import tool_output
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool, find_session
+from lore.tools.tool import (
+    Arguments,
+    Caller,
+    Outcome,
+    Result,
+    Seen,
+    Tool,
+    find_session,
+    require_stored,
+)
 
 _MOST = 50
 """Entries of a list; see memory/handoffs.py."""
+
+_CHANGES = {True: ", uncommitted changes", False: ", all committed", None: ""}
+"""What a ledger says about an agent's own edits."""
 
 Agent = Annotated[str, Field(max_length=200)]
 Texts = Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=_MOST)]
@@ -55,6 +68,7 @@ class HandoffResult(Result):
 
 def write_handoff(memory: Memory, arguments: HandoffWriteArguments, caller: Caller) -> Outcome:
     """Store a handoff of the caller's session."""
+    _require_project(memory, caller)
     handoff = memory.handoffs.write(
         to_agent=arguments.to_agent,
         from_agent=arguments.from_agent,
@@ -127,7 +141,7 @@ class CheckpointResult(Result):
     current_task: Seen
     current_goal: Seen
     files_modified: tuple[Seen, ...]
-    uncommitted_changes: bool
+    uncommitted_changes: bool | None
     last_git_commit: Seen
     tech_stack: tuple[str, ...]
     patterns_learned: tuple[str, ...]
@@ -135,6 +149,7 @@ class CheckpointResult(Result):
 
 def checkpoint(memory: Memory, arguments: CheckpointArguments, caller: Caller) -> Outcome:
     """Store where the calling agent stands."""
+    _require_project(memory, caller)
     session = find_session(memory, caller)
     agent = arguments.agent or memory.handoffs.agent_of(session) or caller.agent
     ledger = memory.handoffs.checkpoint(
@@ -146,13 +161,21 @@ def checkpoint(memory: Memory, arguments: CheckpointArguments, caller: Caller) -
     return Outcome(_checkpoint_text(ledger), CheckpointResult.model_validate(ledger))
 
 
+def _require_project(memory: Memory, caller: Caller) -> None:
+    """Refuse excluded folders, and for a key those of no project: their files are looked at."""
+    require_stored(memory, caller)
+    if caller.keyed and caller.project and memory.sessions.find_project(caller.project) is None:
+        msg = "This memory has no such project."
+        raise InvalidInput(msg, hint="x-lore-project names a project of this memory.")
+
+
 def _checkpoint_text(ledger: AgentLedger) -> str:
     commit = f", last commit {ledger.last_git_commit}" if ledger.last_git_commit else ""
-    state = "uncommitted changes" if ledger.uncommitted_changes else "no uncommitted changes"
+    state = _CHANGES[ledger.uncommitted_changes]
     return (
         f"Checkpoint of {tool_output.title(ledger.agent_id)}:"
-        f" {ledger.tasks_completed} tasks done, {len(ledger.files_modified)} files changed,"
-        f" {state}{commit}."
+        f" {ledger.tasks_completed} tasks done, {len(ledger.files_modified)} files changed"
+        f"{state}{commit}."
     )
 
 

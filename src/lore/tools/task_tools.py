@@ -7,12 +7,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import Outcome as TaskOutcome
 from lore.records import TaskMemory, TaskRecord, TaskType
 from lore.tools import tool_output
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool, find_session
+from lore.tools.tool import (
+    Arguments,
+    Caller,
+    Outcome,
+    Result,
+    Seen,
+    Tool,
+    find_session,
+    require_stored,
+)
 from lore.tools.tool_output import Id, Query, Words
 
 _NOTHING = "Nothing is known for this yet. Call after_task() when it is done."
@@ -53,7 +61,7 @@ class BeforeTaskResult(Result):
 
 def before_task(memory: Memory, arguments: BeforeTaskArguments, caller: Caller) -> Outcome:
     """Begin a task and return what is known for it."""
-    _require_stored(memory, caller)
+    require_stored(memory, caller)
     briefing = memory.tasks.start(
         arguments.goal,
         phase=arguments.phase,
@@ -103,7 +111,7 @@ class AfterTaskResult(Result):
 
 def after_task(memory: Memory, arguments: AfterTaskArguments, caller: Caller) -> Outcome:
     """End a task: store its episode and which memories it used."""
-    _require_stored(memory, caller)
+    require_stored(memory, caller)
     report = dict(arguments.report)
     ended = memory.tasks.end(
         arguments.task,
@@ -126,12 +134,6 @@ def after_task(memory: Memory, arguments: AfterTaskArguments, caller: Caller) ->
     [short] = memory.search.short_ids([ended.episode_id]).values()
     text = f"Stored as episode {short}: {ended.task.outcome}. Used {used} of {len(ended.memories)}."
     return Outcome(text, result)
-
-
-def _require_stored(memory: Memory, caller: Caller) -> None:
-    if memory.sessions.is_excluded(caller.agent, caller.project):
-        msg = "Nothing is stored in this folder: the setting capture.exclude names it."
-        raise InvalidInput(msg)
 
 
 class IndexArguments(Arguments):

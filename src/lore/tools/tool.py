@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import Grant, Origin
 from lore.text.hidden_text import strip_hidden
@@ -44,6 +45,8 @@ class Caller:
     origin: Origin = "assistant"
     within_s: float | None = None
     agent: str = "mcp"
+    keyed: bool = False
+    """Whether the caller has a key: it may be on another machine."""
 
     def after(self, waited_s: float) -> Caller:
         """Return the caller with the rest of its deadline."""
@@ -117,6 +120,9 @@ GRANT: Final = "lore.grant"
 RECHECK_GRANT: Final = "lore.standing"
 """The key in the ASGI scope of a function that checks the grant again, for long connections."""
 
+LOCAL: Final = "local"
+"""The name of the grant of a program that runs as the owner of the memory, without a key."""
+
 _LONGEST_HEADER = 4_096
 """The maximum length of a path on Linux."""
 
@@ -140,6 +146,7 @@ def caller_of(headers: Mapping[str, str], grant: Grant | None) -> Caller:
         session=_decode_header(headers, "x-lore-session"),
         origin="user" if grant is not None and grant.browser else "assistant",
         within_s=_deadline_s(headers),
+        keyed=grant is None or (grant.name != LOCAL and not grant.browser),
     )
 
 
@@ -151,6 +158,13 @@ def _deadline_s(headers: Mapping[str, str]) -> float | None:
 
 def _decode_header(headers: Mapping[str, str], name: str) -> str:
     return unquote(headers.get(name, "")[:_LONGEST_HEADER], errors="replace")
+
+
+def require_stored(memory: Memory, caller: Caller) -> None:
+    """Raise if nothing is stored in the caller's folder."""
+    if memory.sessions.is_excluded(caller.agent, caller.project):
+        msg = "Nothing is stored in this folder: the setting capture.exclude names it."
+        raise InvalidInput(msg)
 
 
 def find_session(memory: Memory, caller: Caller) -> str:
