@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from lore.errors import InvalidInput, NotFound
 from lore.projects import ProjectFinder
 from lore.records import (
     EDGE_KINDS,
+    TRUST,
+    EdgeKind,
     Fragment,
     FragmentKind,
     LayoutExport,
@@ -43,7 +46,7 @@ from lore.tasks.loki_layout import (
     LayoutRecord,
     RecordKind,
 )
-from lore.text import entities, sentences, words
+from lore.text import entities, sentences
 from lore.text import episodes as episode_text
 
 MOST_FILES, MOST_BYTES = 20_000, 10_000_000
@@ -63,6 +66,7 @@ _LISTS: Mapping[FragmentKind, str] = {
     "anti_pattern": "memory/semantic/anti-patterns.json",
 }
 _FACTS = "memory/semantic/facts.json"
+_MOST_ROWS = 10_000
 _AT_END = 1_000_000
 """The place of a record in a list that it was not imported with."""
 
@@ -103,6 +107,7 @@ def import_layout(
     """Store a layout as memories of a project, in one transaction.
 
     What is here already is skipped, what changed gets a new version, what was forgotten stays so.
+    What is more trusted here than the import is never changed by it: that is refused and counted.
     """
     layout = _redact(loki_layout.parse_layout(files), redactor)
     place = ProjectFinder().find(project) if project else None
@@ -120,7 +125,10 @@ def _redact(layout: Layout, redactor: Redactor) -> Layout:
     records = tuple(
         replace(record, raw=redact_tree(redactor, record.raw)) for record in layout.records
     )
-    files = {path: redactor.redact(words.clean(body)) for path, body in layout.files.items()}
+    files = {
+        path: loki_layout.map_body(body, partial(redact_tree, redactor))
+        for path, body in layout.files.items()
+    }
     return replace(layout, records=records, files=files)
 
 
@@ -135,7 +143,9 @@ class _Importer:
         self._origin: Origin = "assistant" if trusted else "peer"
         self._trusted = trusted
         self._now = now
-        self._known = _by_layout(layout_rows.fragments_of_project(db, project_n))
+        stored = layout_rows.fragments_of_project(db, project_n)
+        self._known = _by_layout(stored)
+        self._keeps_files = not trusted and _has_trusted_import(db, project_n, self._known)
         self._counts: Counter[str] = Counter()
         self._problems: list[LayoutProblem] = []
 
@@ -160,13 +170,27 @@ class _Importer:
                 files[record.path] = loki_layout.keep_record(files.get(record.path), record)
         self._link(layout, ids)
         for path, body in files.items():
-            is_new = layout_rows.put_file(self._db, self._project_n, path, body, now=self._now)
-            self._counts["files"] += is_new
+            self._store_file(path, body)
         return LayoutImport(
             **{name: self._counts[name] for name in
-               ("added", "changed", "skipped", "forgotten", "files")},
-            problems=tuple(self._problems), trusted=self._trusted,
+               ("added", "changed", "skipped", "forgotten", "refused", "files")},
+            problems=tuple(self._problems), left_out=layout.left_out, trusted=self._trusted,
         )  # fmt: skip
+
+    def _store_file(self, path: str, body: str) -> None:
+        """Keep a file; a peer's replaces none where a trusted import brought files."""
+        former = layout_rows.find_file(self._db, self._project_n, path)
+        if former == body:
+            return
+        if former is not None and self._keeps_files:
+            self._counts["refused"] += 1
+            return
+        layout_rows.put_file(self._db, self._project_n, path, body, now=self._now)
+        self._counts["files"] += 1
+
+    def _is_above(self, fragment: Fragment) -> bool:
+        """Return whether a fragment is more trusted than what this import brings."""
+        return fragment.trust > TRUST[self._origin]
 
     def _id(self, record: LayoutRecord) -> str:
         known = self._known.get(_key(record))
@@ -213,6 +237,9 @@ class _Importer:
         if fragment.metadata.get(LAYOUT, {}).get("raw") == metadata[LAYOUT]["raw"]:
             self._counts["skipped"] += 1
             return
+        if self._is_above(fragment):
+            self._counts["refused"] += 1
+            return
         layout_rows.update_record(self._db, n, payload=payload, metadata=metadata, now=self._now)
         content, summary = wording
         if fragment.content != content:
@@ -252,7 +279,17 @@ class _Importer:
             ends = [items.find_number(self._db, ids[name]) for name in (source, target)
                     if name in ids]  # fmt: skip
             if relation in EDGE_KINDS and len(ends) == 2 and ends[0] and ends[1]:
-                graph.put_edge(self._db, ends[0], ends[1], relation, now=self._now)
+                self._add_edge(ends[0], ends[1], relation)
+
+    def _add_edge(self, source: int, target: int, kind: EdgeKind) -> None:
+        """Add an edge that is new, unless one of its ends is more trusted than the import."""
+        if graph.find_edge(self._db, source, target, kind) is not None:
+            return
+        ends = fragments.by_number(self._db, [source, target])
+        if any(self._is_above(fragment) for fragment in ends.values()):
+            self._counts["refused"] += 1
+            return
+        graph.put_edge(self._db, source, target, kind, now=self._now)
 
 
 def layout_id(project_n: int | None, record: LayoutRecord) -> str:
@@ -281,6 +318,19 @@ def _by_layout(
         if record:
             by_key[_key(record)] = (n, fragment)
     return by_key
+
+
+def _has_trusted_import(
+    db: Connection, project_n: int | None, known: Mapping[Any, tuple[int, Fragment]]
+) -> bool:
+    """Return whether a project has records that a trusted import brought."""
+    acting = (
+        *handoff_rows.ledgers(db, project_n, limit=_MOST_ROWS),
+        *handoff_rows.handoffs(db, project_n, limit=_MOST_ROWS),
+    )
+    return any(fragment.trust > TRUST["peer"] for _, fragment in known.values()) or any(
+        LAYOUT in row.body for row in acting
+    )
 
 
 def imported_record(fragment: Fragment) -> LayoutRecord | None:
@@ -507,7 +557,7 @@ def _new_record(fragment: Fragment, layout_name: Callable[[str], str]) -> Layout
 
 
 def _export_ledgers(db: Connection, project_n: int | None) -> Iterator[LayoutRecord]:
-    for row in handoff_rows.ledgers(db, project_n, limit=10_000):
+    for row in handoff_rows.ledgers(db, project_n, limit=_MOST_ROWS):
         former = row.body.get(LAYOUT) or {}
         raw: Json = {"agent_id": row.agent, "last_checkpoint": row.updated_at.isoformat()}
         raw |= {n: row.body[n] for n in ("tasks_completed", "current_task") if n in row.body}
@@ -518,7 +568,7 @@ def _export_ledgers(db: Connection, project_n: int | None) -> Iterator[LayoutRec
 
 
 def _export_handoffs(db: Connection, project_n: int | None) -> Iterator[LayoutRecord]:
-    for row in handoff_rows.handoffs(db, project_n, limit=10_000):
+    for row in handoff_rows.handoffs(db, project_n, limit=_MOST_ROWS):
         former = row.body.get(LAYOUT) or {}
         raw = {"id": row.id, "from_agent": row.from_agent, "to_agent": row.to_agent,
                "timestamp": row.created_at.isoformat(),
