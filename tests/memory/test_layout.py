@@ -270,3 +270,18 @@ def test_a_file_name_that_is_no_text_stops_no_import(memory: Memory, tmp_path: P
     result = memory.layout.import_folder(source, trust=True)
     assert result.added == 12
     assert [path for path, _ in result.left_out] == ["memory/caf\\udce9.json"]
+
+
+def test_handoffs_of_two_projects_may_have_one_id(memory: Memory, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        context = {"what_was_done": f"Finished part {name}"}
+        body = layouts.dump(layouts.HANDOFF | {"id": "h1", "context": context})
+        files = {"memory/handoffs/h1.json": body, "memory/handoffs/h2.json": body}
+        source = _write(tmp_path / name, files)
+        assert memory.layout.import_folder(source, trust=True).added == 2
+        assert memory.layout.import_folder(source, trust=True).skipped == 2
+        memory.layout.export_folder(tmp_path / "copies" / name, project=str(source))
+        written = _read(tmp_path / "copies" / name)
+        assert {path: json.loads(text) for path, text in written.items()} == {
+            path: json.loads(body) for path in files
+        }

@@ -263,14 +263,24 @@ class _Importer:
                     self._db, self._project_n, str(raw["agent_id"]), body, now=at
                 )
         else:
-            is_known = handoff_rows.has_handoff(self._db, record.id)
+            is_known = self._has_handoff(record)
             if not is_known:
                 sender, receiver = (str(raw.get(n) or "") for n in ("from_agent", "to_agent"))
-                row = HandoffRow(
-                    record.id, None, self._project_n, sender, receiver, body, at, None
-                )  # fmt: skip
+                is_taken = handoff_rows.has_handoff(self._db, record.id)
+                id_ = layout_id(self._project_n, record) if is_taken else record.id
+                row = HandoffRow(id_, None, self._project_n, sender, receiver, body, at, None)
                 handoff_rows.add_handoff(self._db, row)
         self._counts["skipped" if is_known else "added"] += 1
+
+    def _has_handoff(self, record: LayoutRecord) -> bool:
+        """Return whether the project has a handoff: from the same file, or its own of that id."""
+        rows = handoff_rows.handoffs(self._db, self._project_n, limit=_MOST_ROWS)
+        return any(
+            row.body[LAYOUT].get("path") == record.path
+            if LAYOUT in row.body
+            else row.id == record.id
+            for row in rows
+        )
 
     def _link(self, layout: Layout, ids: Mapping[str, str]) -> None:
         for source, target, relation in _relations(layout):
@@ -570,7 +580,9 @@ def _export_ledgers(db: Connection, project_n: int | None) -> Iterator[LayoutRec
 def _export_handoffs(db: Connection, project_n: int | None) -> Iterator[LayoutRecord]:
     for row in handoff_rows.handoffs(db, project_n, limit=_MOST_ROWS):
         former = row.body.get(LAYOUT) or {}
-        raw = {"id": row.id, "from_agent": row.from_agent, "to_agent": row.to_agent,
+        imported = former.get("raw")
+        name = imported.get("id", row.id) if isinstance(imported, dict) else row.id
+        raw = {"id": name, "from_agent": row.from_agent, "to_agent": row.to_agent,
                "timestamp": row.created_at.isoformat(),
                "context": {n: v for n, v in row.body.items() if n != LAYOUT}}  # fmt: skip
         path = former.get("path") or f"memory/handoffs/{_file_name(row.id)}.json"
