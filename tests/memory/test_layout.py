@@ -285,3 +285,37 @@ def test_handoffs_of_two_projects_may_have_one_id(memory: Memory, tmp_path: Path
         assert {path: json.loads(text) for path, text in written.items()} == {
             path: json.loads(body) for path in files
         }
+
+
+@pytest.mark.parametrize("name", ["metrics", "memory/semantic", "memory/semantic/facts.json"])
+def test_an_import_follows_no_link(memory: Memory, tmp_path: Path, name: str) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    linked = source / ".loki" / name
+    linked.rename(tmp_path / "elsewhere")
+    linked.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidInput, match="is a link"):
+        memory.layout.import_folder(source)
+
+
+def test_a_linked_layout_is_not_followed(memory: Memory, tmp_path: Path) -> None:
+    elsewhere = _write(tmp_path / "elsewhere", EXAMPLE)
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / ".loki").symlink_to(elsewhere / ".loki")
+    for folder in (tmp_path / "project", tmp_path / "project" / ".loki"):
+        with pytest.raises(InvalidInput, match="is a link"):
+            memory.layout.import_folder(folder)
+
+
+def test_a_layout_has_limits(memory: Memory, tmp_path: Path) -> None:
+    deep = "memory/" + "a/" * 20
+    source = _write(tmp_path / "deep", {f"{deep}x.json": b"{}"})
+    with pytest.raises(InvalidInput, match="folders deep"):
+        memory.layout.import_folder(source)
+    source = _write(tmp_path / "large", {"memory/x.json": b" " * 10_000_001})
+    with pytest.raises(InvalidInput, match="larger than 10 MB"):
+        memory.layout.import_folder(source)
+    source = _write(tmp_path / "many", {f"memory/{n}.txt": b"" for n in range(8)})
+    for path in (source / ".loki" / "memory").iterdir():
+        os.truncate(path, 9_000_000)
+    with pytest.raises(InvalidInput, match="more than 64 MiB"):
+        memory.layout.import_folder(source)

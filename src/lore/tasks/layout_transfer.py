@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from lore import clock, payloads, projects
 from lore.digest.episodes import parse_episode
@@ -49,7 +50,9 @@ from lore.tasks.loki_layout import (
 from lore.text import entities, sentences
 from lore.text import episodes as episode_text
 
-MOST_FILES, MOST_BYTES = 20_000, 10_000_000
+_MIB_IN_ALL = 64
+MOST_FILES, MOST_DEPTH = 20_000, 16
+MOST_BYTES, MOST_BYTES_IN_ALL = 10_000_000, _MIB_IN_ALL * 1024 * 1024
 """A layout has thousands of small files; a larger one is something else."""
 
 _KINDS: Mapping[RecordKind, FragmentKind] = {
@@ -80,20 +83,65 @@ def read_files(folder: Path) -> dict[str, bytes]:
     if not root.is_dir() or not any((root / name).is_dir() for name in ("memory", "metrics")):
         msg = f"{folder} has neither .loki/memory nor .loki/metrics."
         raise InvalidInput(msg, hint="Name the folder .loki, or the project that has it.")
+    if root.name == ".loki" and root.is_symlink():
+        _refuse_link(root)
     files: dict[str, bytes] = {}
-    for top in ("memory", "metrics"):
-        for path in sorted((root / top).rglob("*")):
-            if path.is_symlink() or not path.is_file():
-                continue
-            if path.stat().st_size > MOST_BYTES or len(files) >= MOST_FILES:
-                msg = f"{path} is too large, or one of more than {MOST_FILES:,} files."
-                raise InvalidInput(msg, hint="Nothing was imported.")
-            try:
-                files[path.relative_to(root).as_posix()] = path.read_bytes()
-            except OSError as error:
-                msg = f"{path} cannot be read: {error.strerror}."
-                raise InvalidInput(msg, hint="Nothing was imported.") from error
+    size = 0
+    for path in _list_files(root):
+        body = _read_file(path)
+        size += len(body)
+        if size > MOST_BYTES_IN_ALL or len(files) >= MOST_FILES:
+            msg = f"{root} has more than {MOST_FILES:,} files, or more than {_MIB_IN_ALL} MiB."
+            raise InvalidInput(msg, hint="Nothing was imported.")
+        files[path.relative_to(root).as_posix()] = body
     return files
+
+
+def _list_files(root: Path) -> Iterator[Path]:
+    """Yield the files of a layout; raise at a link, which may lead out of the folder."""
+    folders = [(root / top, 1) for top in ("memory", "metrics")]
+    while folders:
+        folder, depth = folders.pop()
+        if folder.is_symlink():
+            _refuse_link(folder)
+        if depth > MOST_DEPTH:
+            msg = f"{folder} is more than {MOST_DEPTH} folders deep."
+            raise InvalidInput(msg, hint="Nothing was imported.")
+        for path in sorted(_entries(folder)) if folder.is_dir() else ():
+            if path.is_symlink():
+                _refuse_link(path)
+            if path.is_dir():
+                folders.append((path, depth + 1))
+            elif path.is_file():
+                yield path
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        msg = f"{folder} cannot be read: {error.strerror}."
+        raise InvalidInput(msg, hint="Nothing was imported.") from error
+
+
+def _refuse_link(path: Path) -> NoReturn:
+    msg = f"{path} is a link."
+    raise InvalidInput(msg, hint="Nothing was imported: links may lead out of the folder.")
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        # A link that took the place of the file since it was listed is not followed either.
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(number, "rb") as file:  # noqa: PTH123 - of an open file
+            body = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}."
+        raise InvalidInput(msg, hint="Nothing was imported.") from error
+    if len(body) > MOST_BYTES:
+        msg = f"{path} is larger than {MOST_BYTES // 1_000_000} MB."
+        raise InvalidInput(msg, hint="Nothing was imported.")
+    return body
 
 
 def import_layout(
@@ -263,7 +311,7 @@ class _Importer:
                     self._db, self._project_n, str(raw["agent_id"]), body, now=at
                 )
         else:
-            is_known = self._has_handoff(record)
+            is_known = not self._handoffs.isdisjoint({("path", record.path), ("id", record.id)})
             if not is_known:
                 sender, receiver = (str(raw.get(n) or "") for n in ("from_agent", "to_agent"))
                 is_taken = handoff_rows.has_handoff(self._db, record.id)
@@ -272,15 +320,14 @@ class _Importer:
                 handoff_rows.add_handoff(self._db, row)
         self._counts["skipped" if is_known else "added"] += 1
 
-    def _has_handoff(self, record: LayoutRecord) -> bool:
-        """Return whether the project has a handoff: from the same file, or its own of that id."""
+    @cached_property
+    def _handoffs(self) -> set[tuple[str, str]]:
+        """By what the handoffs of the project are known again: their file, or else their id."""
         rows = handoff_rows.handoffs(self._db, self._project_n, limit=_MOST_ROWS)
-        return any(
-            row.body[LAYOUT].get("path") == record.path
-            if LAYOUT in row.body
-            else row.id == record.id
+        return {
+            ("path", str(row.body[LAYOUT].get("path"))) if LAYOUT in row.body else ("id", row.id)
             for row in rows
-        )
+        }
 
     def _link(self, layout: Layout, ids: Mapping[str, str]) -> None:
         for source, target, relation in _relations(layout):
