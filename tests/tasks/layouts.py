@@ -216,7 +216,6 @@ EXAMPLE: dict[str, bytes] = {
     ),
     "metrics/dashboard.json": dump({"window_days": 7, "tasks": 12}),
     "metrics/memory-strategy/q-20260125-001.json": dump(STRATEGY),
-    "memory/logo.bin": bytes(range(256)),
 }  # fmt: skip
 """Every file that the description of the layout shows, with its values."""
 

@@ -248,16 +248,24 @@ _LOKI = "loki"
 
 def _print_layout(result: LayoutImport, *, json: bool) -> None:
     if json:
-        print_json({**plain(result), "problems": [one._asdict() for one in result.problems]})
+        named = {"problems": result.problems, "left_out": result.left_out}
+        lists = {name: [one._asdict() for one in listed] for name, listed in named.items()}
+        print_json({**plain(result), **lists})
         return
     peers = "" if result.trusted else " as a peer's"
     forgotten = f", {result.forgotten:,} forgotten before" if result.forgotten else ""
+    refused = f", {result.refused:,} refused" if result.refused else ""
     print(
         f"{counted(result.added, 'record')} imported{peers}, {result.changed:,} changed,"
-        f" {result.skipped:,} skipped{forgotten}; {counted(result.files, 'other file')} kept."
+        f" {result.skipped:,} skipped{forgotten}{refused};"
+        f" {counted(result.files, 'other file')} kept."
     )
+    if result.refused:
+        notice("What was imported with trust is not changed by an import without it.")
     for path, why in result.problems[:_MOST_PROBLEMS]:
         notice(clean(f"{path} {why}. It is kept as it is."))
+    for path, why in result.left_out[:_MOST_PROBLEMS]:
+        notice(clean(f"{path} {why}. It is not kept."))
 
 
 _MOST_PROBLEMS = 20

@@ -45,14 +45,20 @@ class LayoutProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LayoutImport:
-    """What an import did: records by what became of them, files that are kept, and problems."""
+    """What an import did: records by what became of them, files that are kept, and problems.
+
+    `refused` counts changes and links of what is more trusted here than the import. `left_out` are
+    files that are not kept, and why.
+    """
 
     added: int = 0
     changed: int = 0
     skipped: int = 0
     forgotten: int = 0
+    refused: int = 0
     files: int = 0
     problems: tuple[LayoutProblem, ...] = ()
+    left_out: tuple[LayoutProblem, ...] = ()
     trusted: bool = False
 
 

@@ -28,6 +28,13 @@ def put_file(db: Connection, project_n: int | None, path: str, body: str, *, now
     return bool(row[1] != body)
 
 
+def find_file(db: Connection, project_n: int | None, path: str) -> str | None:
+    """Return the body of a file of a layout, or None."""
+    sql = "SELECT body FROM layout_files WHERE project_n IS :project_n AND path = :path"
+    row = db.find(sql, project_n=project_n, path=path)
+    return None if row is None else str(row[0])
+
+
 def list_files(db: Connection, project_n: int | None) -> dict[str, str]:
     """Return the bodies of a project's files by path."""
     sql = "SELECT path, body FROM layout_files WHERE project_n IS :project_n ORDER BY path"

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from lore import clock, payloads, projects
 from lore.digest.episodes import parse_episode
@@ -22,6 +24,8 @@ from lore.errors import InvalidInput, NotFound
 from lore.projects import ProjectFinder
 from lore.records import (
     EDGE_KINDS,
+    TRUST,
+    EdgeKind,
     Fragment,
     FragmentKind,
     LayoutExport,
@@ -43,10 +47,12 @@ from lore.tasks.loki_layout import (
     LayoutRecord,
     RecordKind,
 )
-from lore.text import entities, sentences, words
+from lore.text import entities, sentences
 from lore.text import episodes as episode_text
 
-MOST_FILES, MOST_BYTES = 20_000, 10_000_000
+_MIB_IN_ALL = 64
+MOST_FILES, MOST_DEPTH = 20_000, 16
+MOST_BYTES, MOST_BYTES_IN_ALL = 10_000_000, _MIB_IN_ALL * 1024 * 1024
 """A layout has thousands of small files; a larger one is something else."""
 
 _KINDS: Mapping[RecordKind, FragmentKind] = {
@@ -63,6 +69,7 @@ _LISTS: Mapping[FragmentKind, str] = {
     "anti_pattern": "memory/semantic/anti-patterns.json",
 }
 _FACTS = "memory/semantic/facts.json"
+_MOST_ROWS = 10_000
 _AT_END = 1_000_000
 """The place of a record in a list that it was not imported with."""
 
@@ -76,20 +83,65 @@ def read_files(folder: Path) -> dict[str, bytes]:
     if not root.is_dir() or not any((root / name).is_dir() for name in ("memory", "metrics")):
         msg = f"{folder} has neither .loki/memory nor .loki/metrics."
         raise InvalidInput(msg, hint="Name the folder .loki, or the project that has it.")
+    if root.name == ".loki" and root.is_symlink():
+        _refuse_link(root)
     files: dict[str, bytes] = {}
-    for top in ("memory", "metrics"):
-        for path in sorted((root / top).rglob("*")):
-            if path.is_symlink() or not path.is_file():
-                continue
-            if path.stat().st_size > MOST_BYTES or len(files) >= MOST_FILES:
-                msg = f"{path} is too large, or one of more than {MOST_FILES:,} files."
-                raise InvalidInput(msg, hint="Nothing was imported.")
-            try:
-                files[path.relative_to(root).as_posix()] = path.read_bytes()
-            except OSError as error:
-                msg = f"{path} cannot be read: {error.strerror}."
-                raise InvalidInput(msg, hint="Nothing was imported.") from error
+    size = 0
+    for path in _list_files(root):
+        body = _read_file(path)
+        size += len(body)
+        if size > MOST_BYTES_IN_ALL or len(files) >= MOST_FILES:
+            msg = f"{root} has more than {MOST_FILES:,} files, or more than {_MIB_IN_ALL} MiB."
+            raise InvalidInput(msg, hint="Nothing was imported.")
+        files[path.relative_to(root).as_posix()] = body
     return files
+
+
+def _list_files(root: Path) -> Iterator[Path]:
+    """Yield the files of a layout; raise at a link, which may lead out of the folder."""
+    folders = [(root / top, 1) for top in ("memory", "metrics")]
+    while folders:
+        folder, depth = folders.pop()
+        if folder.is_symlink():
+            _refuse_link(folder)
+        if depth > MOST_DEPTH:
+            msg = f"{folder} is more than {MOST_DEPTH} folders deep."
+            raise InvalidInput(msg, hint="Nothing was imported.")
+        for path in sorted(_entries(folder)) if folder.is_dir() else ():
+            if path.is_symlink():
+                _refuse_link(path)
+            if path.is_dir():
+                folders.append((path, depth + 1))
+            elif path.is_file():
+                yield path
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        msg = f"{folder} cannot be read: {error.strerror}."
+        raise InvalidInput(msg, hint="Nothing was imported.") from error
+
+
+def _refuse_link(path: Path) -> NoReturn:
+    msg = f"{path} is a link."
+    raise InvalidInput(msg, hint="Nothing was imported: links may lead out of the folder.")
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        # A link that took the place of the file since it was listed is not followed either.
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(number, "rb") as file:  # noqa: PTH123 - of an open file
+            body = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}."
+        raise InvalidInput(msg, hint="Nothing was imported.") from error
+    if len(body) > MOST_BYTES:
+        msg = f"{path} is larger than {MOST_BYTES // 1_000_000} MB."
+        raise InvalidInput(msg, hint="Nothing was imported.")
+    return body
 
 
 def import_layout(
@@ -103,6 +155,7 @@ def import_layout(
     """Store a layout as memories of a project, in one transaction.
 
     What is here already is skipped, what changed gets a new version, what was forgotten stays so.
+    What is more trusted here than the import is never changed by it: that is refused and counted.
     """
     layout = _redact(loki_layout.parse_layout(files), redactor)
     place = ProjectFinder().find(project) if project else None
@@ -120,7 +173,10 @@ def _redact(layout: Layout, redactor: Redactor) -> Layout:
     records = tuple(
         replace(record, raw=redact_tree(redactor, record.raw)) for record in layout.records
     )
-    files = {path: redactor.redact(words.clean(body)) for path, body in layout.files.items()}
+    files = {
+        path: loki_layout.map_body(body, partial(redact_tree, redactor))
+        for path, body in layout.files.items()
+    }
     return replace(layout, records=records, files=files)
 
 
@@ -135,7 +191,9 @@ class _Importer:
         self._origin: Origin = "assistant" if trusted else "peer"
         self._trusted = trusted
         self._now = now
-        self._known = _by_layout(layout_rows.fragments_of_project(db, project_n))
+        stored = layout_rows.fragments_of_project(db, project_n)
+        self._known = _by_layout(stored)
+        self._keeps_files = not trusted and _has_trusted_import(db, project_n, self._known)
         self._counts: Counter[str] = Counter()
         self._problems: list[LayoutProblem] = []
 
@@ -160,13 +218,27 @@ class _Importer:
                 files[record.path] = loki_layout.keep_record(files.get(record.path), record)
         self._link(layout, ids)
         for path, body in files.items():
-            is_new = layout_rows.put_file(self._db, self._project_n, path, body, now=self._now)
-            self._counts["files"] += is_new
+            self._store_file(path, body)
         return LayoutImport(
             **{name: self._counts[name] for name in
-               ("added", "changed", "skipped", "forgotten", "files")},
-            problems=tuple(self._problems), trusted=self._trusted,
+               ("added", "changed", "skipped", "forgotten", "refused", "files")},
+            problems=tuple(self._problems), left_out=layout.left_out, trusted=self._trusted,
         )  # fmt: skip
+
+    def _store_file(self, path: str, body: str) -> None:
+        """Keep a file; a peer's replaces none where a trusted import brought files."""
+        former = layout_rows.find_file(self._db, self._project_n, path)
+        if former == body:
+            return
+        if former is not None and self._keeps_files:
+            self._counts["refused"] += 1
+            return
+        layout_rows.put_file(self._db, self._project_n, path, body, now=self._now)
+        self._counts["files"] += 1
+
+    def _is_above(self, fragment: Fragment) -> bool:
+        """Return whether a fragment is more trusted than what this import brings."""
+        return fragment.trust > TRUST[self._origin]
 
     def _id(self, record: LayoutRecord) -> str:
         known = self._known.get(_key(record))
@@ -213,6 +285,9 @@ class _Importer:
         if fragment.metadata.get(LAYOUT, {}).get("raw") == metadata[LAYOUT]["raw"]:
             self._counts["skipped"] += 1
             return
+        if self._is_above(fragment):
+            self._counts["refused"] += 1
+            return
         layout_rows.update_record(self._db, n, payload=payload, metadata=metadata, now=self._now)
         content, summary = wording
         if fragment.content != content:
@@ -236,14 +311,23 @@ class _Importer:
                     self._db, self._project_n, str(raw["agent_id"]), body, now=at
                 )
         else:
-            is_known = handoff_rows.has_handoff(self._db, record.id)
+            is_known = not self._handoffs.isdisjoint({("path", record.path), ("id", record.id)})
             if not is_known:
                 sender, receiver = (str(raw.get(n) or "") for n in ("from_agent", "to_agent"))
-                row = HandoffRow(
-                    record.id, None, self._project_n, sender, receiver, body, at, None
-                )  # fmt: skip
+                is_taken = handoff_rows.has_handoff(self._db, record.id)
+                id_ = layout_id(self._project_n, record) if is_taken else record.id
+                row = HandoffRow(id_, None, self._project_n, sender, receiver, body, at, None)
                 handoff_rows.add_handoff(self._db, row)
         self._counts["skipped" if is_known else "added"] += 1
+
+    @cached_property
+    def _handoffs(self) -> set[tuple[str, str]]:
+        """By what the handoffs of the project are known again: their file, or else their id."""
+        rows = handoff_rows.handoffs(self._db, self._project_n, limit=_MOST_ROWS)
+        return {
+            ("path", str(row.body[LAYOUT].get("path"))) if LAYOUT in row.body else ("id", row.id)
+            for row in rows
+        }
 
     def _link(self, layout: Layout, ids: Mapping[str, str]) -> None:
         for source, target, relation in _relations(layout):
@@ -252,7 +336,17 @@ class _Importer:
             ends = [items.find_number(self._db, ids[name]) for name in (source, target)
                     if name in ids]  # fmt: skip
             if relation in EDGE_KINDS and len(ends) == 2 and ends[0] and ends[1]:
-                graph.put_edge(self._db, ends[0], ends[1], relation, now=self._now)
+                self._add_edge(ends[0], ends[1], relation)
+
+    def _add_edge(self, source: int, target: int, kind: EdgeKind) -> None:
+        """Add an edge that is new, unless one of its ends is more trusted than the import."""
+        if graph.find_edge(self._db, source, target, kind) is not None:
+            return
+        ends = fragments.by_number(self._db, [source, target])
+        if any(self._is_above(fragment) for fragment in ends.values()):
+            self._counts["refused"] += 1
+            return
+        graph.put_edge(self._db, source, target, kind, now=self._now)
 
 
 def layout_id(project_n: int | None, record: LayoutRecord) -> str:
@@ -281,6 +375,19 @@ def _by_layout(
         if record:
             by_key[_key(record)] = (n, fragment)
     return by_key
+
+
+def _has_trusted_import(
+    db: Connection, project_n: int | None, known: Mapping[Any, tuple[int, Fragment]]
+) -> bool:
+    """Return whether a project has records that a trusted import brought."""
+    acting = (
+        *handoff_rows.ledgers(db, project_n, limit=_MOST_ROWS),
+        *handoff_rows.handoffs(db, project_n, limit=_MOST_ROWS),
+    )
+    return any(fragment.trust > TRUST["peer"] for _, fragment in known.values()) or any(
+        LAYOUT in row.body for row in acting
+    )
 
 
 def imported_record(fragment: Fragment) -> LayoutRecord | None:
@@ -507,7 +614,7 @@ def _new_record(fragment: Fragment, layout_name: Callable[[str], str]) -> Layout
 
 
 def _export_ledgers(db: Connection, project_n: int | None) -> Iterator[LayoutRecord]:
-    for row in handoff_rows.ledgers(db, project_n, limit=10_000):
+    for row in handoff_rows.ledgers(db, project_n, limit=_MOST_ROWS):
         former = row.body.get(LAYOUT) or {}
         raw: Json = {"agent_id": row.agent, "last_checkpoint": row.updated_at.isoformat()}
         raw |= {n: row.body[n] for n in ("tasks_completed", "current_task") if n in row.body}
@@ -518,9 +625,11 @@ def _export_ledgers(db: Connection, project_n: int | None) -> Iterator[LayoutRec
 
 
 def _export_handoffs(db: Connection, project_n: int | None) -> Iterator[LayoutRecord]:
-    for row in handoff_rows.handoffs(db, project_n, limit=10_000):
+    for row in handoff_rows.handoffs(db, project_n, limit=_MOST_ROWS):
         former = row.body.get(LAYOUT) or {}
-        raw = {"id": row.id, "from_agent": row.from_agent, "to_agent": row.to_agent,
+        imported = former.get("raw")
+        name = imported.get("id", row.id) if isinstance(imported, dict) else row.id
+        raw = {"id": name, "from_agent": row.from_agent, "to_agent": row.to_agent,
                "timestamp": row.created_at.isoformat(),
                "context": {n: v for n, v in row.body.items() if n != LAYOUT}}  # fmt: skip
         path = former.get("path") or f"memory/handoffs/{_file_name(row.id)}.json"

@@ -6,7 +6,6 @@ many records everything around them stays as a frame, into which the records are
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,11 +47,12 @@ class LayoutRecord:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A parsed layout: its records, and the frames and other files by path."""
+    """A parsed layout: its records, the frames and other files by path, and what is not kept."""
 
     records: tuple[LayoutRecord, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[LayoutProblem, ...] = ()
+    left_out: tuple[LayoutProblem, ...] = ()
 
 
 _LISTS: Mapping[str, tuple[RecordKind, tuple[str, ...]]] = {
@@ -94,15 +94,24 @@ _REQUIRED: Mapping[RecordKind, tuple[str, ...]] = {
 
 
 def parse_layout(files: Mapping[str, bytes]) -> Layout:
-    """Parse files by their path below `.loki`; nothing is left out."""
+    """Parse files by their path below `.loki`; only what is no UTF-8 text is left out.
+
+    In a text secrets can be found and words forgotten, in other bytes they cannot.
+    """
     records: list[LayoutRecord] = []
     rest: dict[str, str] = {}
     problems: list[LayoutProblem] = []
+    left_out: list[LayoutProblem] = []
     for path in sorted(files):
         try:
+            path.encode()
             text = files[path].decode("utf-8")
+        except UnicodeEncodeError:
+            shown = path.encode("utf-8", "backslashreplace").decode()
+            left_out.append(LayoutProblem(shown, "has a name that is not UTF-8 text"))
+            continue
         except UnicodeDecodeError:
-            rest[path] = _pack({"data": base64.b64encode(files[path]).decode()})
+            left_out.append(LayoutProblem(path, "is not UTF-8 text"))
             continue
         kind, names = _kind_of(path)
         if kind == "skill":
@@ -123,7 +132,7 @@ def parse_layout(files: Mapping[str, bytes]) -> Layout:
             rest[path] = _pack(frame)
         elif not parsed:
             rest[path] = _pack({"text": text})
-    return Layout(tuple(records), rest, tuple(problems))
+    return Layout(tuple(records), rest, tuple(problems), tuple(left_out))
 
 
 def format_layout(records: Sequence[LayoutRecord], files: Mapping[str, str]) -> dict[str, bytes]:
@@ -140,8 +149,8 @@ def format_layout(records: Sequence[LayoutRecord], files: Mapping[str, str]) -> 
     for path, packed in files.items():
         body = _unpack(packed)
         if "data" in body:
-            written.setdefault(path, base64.b64decode(body["data"]))
-        elif "text" in body:
+            continue  # Bytes that were never redacted: no import keeps them any more.
+        if "text" in body:
             written.setdefault(path, str(body["text"]).encode())
         else:
             written[path] = dump_json(_join_list(body, lists.pop(path, [])))
@@ -270,6 +279,14 @@ def _pack(body: Json) -> str:
 def _unpack(packed: str) -> Json:
     body = json.loads(packed)
     return body if isinstance(body, dict) else {"text": packed}
+
+
+def map_body(packed: str, change: Callable[[Any], Any]) -> str:
+    """Return a kept file with a change of its text, or of what a frame holds around records."""
+    body = _unpack(packed)
+    named = {n: change(body[n]) for n in ("text", "around") if n in body}
+    others = [[place, change(entry)] for place, entry in body.get("others", ())]
+    return _pack({**body, **named, **({"others": others} if "others" in body else {})})
 
 
 def keep_in_frame(packed: str, record: LayoutRecord) -> str:
