@@ -40,6 +40,7 @@ from lore.store.codec import (
 from lore.store.forgotten_names import SessionName
 from lore.store.items import MESSAGE_RANGE
 from lore.store.sqlite import Connection, among, id_text, int_array, text_array
+from lore.store.task_texts import IsForgotten
 from lore.text.words import find_quoting
 
 _BATCH = 500
@@ -316,8 +317,15 @@ def _clean_logs(db: Connection, deleted: Mapping[int, str]) -> None:
             entry_ns.add(n)
     for n in entry_ns | find_quoting(queries, _texts_of(db, list(deleted))):
         db.run("DELETE FROM retrievals WHERE n = :n", n=n)
-    task_tables.delete_rows_about(db, ids, _texts_of(db, list(deleted)), normalize_text)
+    task_tables.clean(db, _about(db, deleted))
     db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
+
+
+def _about(db: Connection, deleted: Mapping[int, str]) -> IsForgotten:
+    """Return the test for texts of task memory that name or quote what is forgotten."""
+    return task_tables.find_texts_about(
+        db, set(deleted.values()), lambda: _texts_of(db, list(deleted)), normalize_text
+    )
 
 
 def _texts_of(db: Connection, ns: Sequence[int]) -> Iterator[str]:
@@ -401,7 +409,7 @@ def _clean_text(db: Connection, needle: str, now: datetime) -> None:
     for table, key, column in _TEXT_COLUMNS:
         for place in _rows_with_text(db, table, key, column, needle):
             db.run(f"DELETE FROM {table} WHERE {_key_condition(key)}", **place)
-    task_tables.delete_rows_with(db, lambda text: needle in normalize_text(text))
+    task_tables.clean(db, lambda text: needle in normalize_text(text))
     for place in _rows_with_text(db, "edges", _EDGE_KEY, "note", needle):
         db.run(f"UPDATE edges SET note = '' WHERE {_key_condition(_EDGE_KEY)}", **place)
     for column in ("context", "problem"):
