@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from lore.lazy_dataclass import dataclass
-from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part
+from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part, TaskRecordCount
 from lore.store import (
     consolidation,
     dialogue_state,
@@ -319,6 +319,25 @@ def _clean_logs(db: Connection, deleted: Mapping[int, str]) -> None:
         db.run("DELETE FROM retrievals WHERE n = :n", n=n)
     task_tables.clean(db, _about(db, deleted))
     db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
+
+
+def count_task_records(
+    db: Connection, selection: ForgetSelection, text: str
+) -> tuple[TaskRecordCount, ...]:
+    """Count what would be deleted and changed in task memory."""
+    needle = normalize_text(text)
+    is_about = _about(db, items.ids_of(db, selection.item_ns))
+    cleaned = task_tables.clean(
+        db,
+        lambda one: is_about(one) or bool(needle and needle in normalize_text(one)),
+        inside={"session_n": selection.session_ns, "project_n": selection.project_ns},
+        dry_run=True,
+    )
+    return tuple(
+        TaskRecordCount(record, cleaned.deleted[record], cleaned.changed[record])
+        for record in task_tables.TABLES
+        if cleaned.deleted[record] or cleaned.changed[record]
+    )
 
 
 def _about(db: Connection, deleted: Mapping[int, str]) -> IsForgotten:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lore.store.sqlite import ROW_NUMBER, Connection, id_text
+from lore.store.sqlite import ROW_NUMBER, Connection, among, id_text, int_array
 from lore.store.task_texts import IsForgotten, cut_texts, read_texts
 from lore.text.words import find_quoting
 
@@ -299,25 +300,56 @@ class Cleaned(NamedTuple):
 _CUT = ("working_state", "layout_file")
 """Records that hold many things: only what is forgotten goes from their bodies."""
 
+_TOLD = ("task", "handoff", "agent_ledger", *_CUT)
+"""Records that a person is told about when they go with their session or project."""
+
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-def clean(db: Connection, is_forgotten: IsForgotten, *, dry_run: bool = False) -> Cleaned:
-    """Delete the rows with a text that is forgotten; states and files lose only that."""
+def clean(
+    db: Connection,
+    is_forgotten: IsForgotten,
+    *,
+    inside: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    dry_run: bool = False,
+) -> Cleaned:
+    """Delete the rows with a text that is forgotten; states and files lose only that.
+
+    Rows inside of sessions and projects that are forgotten, by column, count as deleted.
+    """
     cleaned = Cleaned(Counter(), Counter(), set(), set())
-    for record in TABLES:
-        _clean_table(db, record, is_forgotten, cleaned, dry_run=dry_run)
+    for record, spec in TABLES.items():
+        ns = _rows_inside(db, spec, inside)
+        if ns and record in _TOLD:
+            cleaned.deleted[record] += len(ns)
+        if spec.texts:
+            _clean_table(db, record, is_forgotten, cleaned, without=ns, dry_run=dry_run)
     return cleaned
 
 
+def _rows_inside(db: Connection, spec: TaskTable, inside: Mapping[str, Sequence[int]]) -> set[int]:
+    columns = [one.column for one in spec.references if inside.get(one.column)]
+    ns: set[int] = set()
+    for column in columns:
+        sql = f"SELECT n FROM {spec.table} WHERE {among(column, 'ns')}"
+        ns.update(db.column(sql, ns=int_array(inside[column])))
+    return ns
+
+
 def _clean_table(
-    db: Connection, record: str, is_forgotten: IsForgotten, cleaned: Cleaned, *, dry_run: bool
+    db: Connection,
+    record: str,
+    is_forgotten: IsForgotten,
+    cleaned: Cleaned,
+    *,
+    without: set[int],
+    dry_run: bool,
 ) -> None:
     spec = TABLES[record]
-    if not spec.texts:
-        return
     own = "id" if "id" in spec.columns else "''"
     for n, id_, *row in db.rows(f"SELECT n, {own}, {', '.join(spec.texts)} FROM {spec.table}"):
+        if n in without:
+            continue
         left, texts = cut_row(record, dict(zip(spec.texts, row, strict=True)), is_forgotten)
         if not texts:
             continue
