@@ -40,7 +40,9 @@ JSON_KEYS = {
     ("undo",): {"undone", "id"},
     ("link", "PARENT", "CHILD"): {"source", "target", "kind"},
     ("supersede", "PARENT", "CHILD"): {"superseded", "by"},
-    ("forget", "CHILD", "--yes"): {"forgotten", "dry_run", "ids", "sessions", "projects"},
+    ("forget", "CHILD", "--yes"): {
+        "forgotten", "dry_run", "ids", "sessions", "projects", "task_records",
+    },
     ("revoke", "--origin", "web"): {
         "messages", "fragments", "distillations", "standing", "dry_run",
     },

@@ -112,3 +112,19 @@ def test_folders_without_a_repository_are_projects_of_their_own(
         assert "gulls" not in memory.prompts.begin_session("new2", project=str(other)).text
     monkeypatch.chdir(one)
     assert "Counted the gulls." in lore("handoff", "read").works().out
+
+
+def test_forget_tells_what_it_takes_from_task_memory(worked: Lore, project: Path):
+    here = ("--project", str(project))
+    worked("handoff", "write", "Fed the numbat.", *here).works()
+    assert "--yes" in worked("forget", "--match", "numbat").fails_with(2).err
+    told = worked("forget", "--match", "numbat", "--dry-run").works().out
+    assert "1 handoff would be deleted for good" in told
+    as_json = worked("forget", "--match", "numbat", "--dry-run", "--json").works().out
+    assert json.loads(as_json)["task_records"] == [
+        {"record": "handoff", "deleted": 1, "changed": 0}
+    ]
+    told = worked("forget", "--match", "numbat", "--yes").works().out
+    assert "Task memory: 1 handoff deleted for good." in told
+    assert "Nothing contains" not in told
+    assert json.loads(worked("handoff", "list", "--json", *here).works().out) == []

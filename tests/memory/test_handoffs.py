@@ -253,6 +253,13 @@ def test_what_is_forgotten_is_in_no_state_and_no_handoff(memory: Memory, project
     assert "Xylander" not in memory.prompts.begin_session("new", project=str(project)).text
 
 
+@pytest.mark.parametrize("word", ["client Zanzibar", 'the "Zanzibar" job'])
+def test_a_handoff_is_forgotten_by_what_it_says(memory: Memory, project: Path, word: str):
+    memory.handoffs.write(what_was_done=word.replace(" Z", "\nZ"), project=str(project))
+    memory.forget(match=word)
+    assert memory.handoffs.recent(project=str(project)) == []
+
+
 def test_private_sessions_and_a_switch_keep_states_from_being_given(
     memory: Memory, project: Path, tmp_path: Path
 ):

@@ -128,6 +128,28 @@ def test_what_was_forgotten_is_in_no_export_and_stays_so(memory: Memory, tmp_pat
     assert not any(b"port 4000" in body for body in _read(tmp_path / "copy").values())
 
 
+def test_one_word_takes_only_its_entries_from_a_file(memory: Memory, tmp_path: Path) -> None:
+    patterns = {"version": "1", "note": "ours", "patterns": [{"x": "keep me 1"}, {"x": "Numbat"}]}
+    timeline = {"events": [{"what": "Numbat"}, {"what": "emu"}], "by": "me"}
+    files = {"patterns": "memory/semantic/patterns.json", "timeline": "memory/timeline.json"}
+    source = _write(tmp_path / "project", {
+        files["patterns"]: json.dumps(patterns).encode(),
+        files["timeline"]: json.dumps(timeline).encode(),
+        "memory/notes.txt": "J\xfcrgen Numbat".encode("latin-1"),
+    })  # fmt: skip
+    memory.layout.import_folder(source, trust=True)
+    (told,) = memory.maintenance.preview_forget(match="numbat").task_records
+    assert (told.record, told.deleted, told.changed) == ("layout_file", 1, 2)
+    memory.forget(match="numbat")
+    assert memory.maintenance.preview_forget(match="numbat").task_records == ()
+    memory.layout.export_folder(tmp_path / "copy", project=str(source))
+    written = _read(tmp_path / "copy")
+    assert "memory/notes.txt" not in written
+    kept = [{"x": "keep me 1"}]
+    assert json.loads(written[files["patterns"]]) == patterns | {"patterns": kept}
+    assert json.loads(written[files["timeline"]]) == timeline | {"events": [{"what": "emu"}]}
+
+
 def test_memories_that_were_never_imported_are_exported_and_come_back(
     memory: Memory, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         Reading,
         Revocation,
         SharedChange,
+        TaskRecordCount,
     )
 
 
@@ -273,23 +275,23 @@ def forget(
         preview = memory.maintenance.preview_forget(**what)
         count = preview.count
         names = memory.maintenance.find_names(what["match"])
-        asks = not dry_run and not yes and bool(count or names.sessions)
+        task_records = preview.task_records
+        asks = not dry_run and not yes and bool(count or names.sessions or task_records)
         if (dry_run or (asks and sys.stdin.isatty())) and not json:
             _print_forget_preview(memory, preview)
         if not dry_run:
             if asks:
-                doomed = counted(count, "record")
-                if names.sessions:
-                    doomed += f" and the names of {counted(len(names.sessions), 'session')}"
+                doomed = _doomed(count, names, task_records)
                 _require_terminal(f"{doomed} would be deleted for good.")
                 _confirm(f"Forget {doomed} for good? Nothing can bring that back.")
             # The text may also be in the log of queries, so it is forgotten there too.
             count = len(memory.forget(**what))
     if json:
         ids = {"sessions": [s.id for s in names.sessions], "projects": names.projects}
-        print_json({"forgotten": count, "dry_run": dry_run, "ids": preview.ids, **ids})
+        told = {"ids": preview.ids, "task_records": task_records, **ids}
+        print_json({"forgotten": count, "dry_run": dry_run, **told})
         return
-    _print_forgotten(count, names, dry_run=dry_run)
+    _print_forgotten(count, names, task_records, dry_run=dry_run)
     for page in preview.pages:
         print(f"{one_line(str(page))} {'would lose' if dry_run else 'lost'} the entries with it.")
         print("   The history of the repository still has them.")
@@ -333,13 +335,56 @@ def _sort_of(reading: Reading) -> str:
     return one_line(reading.message.role, 20) if reading.message else reading.type
 
 
-def _print_forgotten(count: int, names: NameMatches, *, dry_run: bool) -> None:
+_TASK_RECORDS = {
+    "task": "task",
+    "handoff": "handoff",
+    "agent_ledger": "ledger",
+    "working_state": "working state",
+    "layout_file": "layout file",
+}
+
+
+def _task_counts(records: Sequence[TaskRecordCount], *, changed: bool = False) -> str:
+    """Return how many records of task memory are deleted, or lose entries."""
+    numbers: Counter[str] = Counter()
+    for one in records:
+        number = one.changed if changed else one.deleted
+        numbers[_TASK_RECORDS.get(one.record, "other record")] += number
+    return ", ".join(counted(number, noun) for noun, number in numbers.items() if number)
+
+
+def _doomed(count: int, names: NameMatches, task_records: Sequence[TaskRecordCount]) -> str:
+    """Return what would be deleted, to ask for it."""
+    doomed = counted(count, "record")
+    if names.sessions:
+        doomed += f" and the names of {counted(len(names.sessions), 'session')}"
+    if task_records:
+        doomed += f" and {_touched(task_records)} of task memory"
+    return doomed
+
+
+def _touched(records: Sequence[TaskRecordCount]) -> str:
+    parts = (_task_counts(records), _task_counts(records, changed=True))
+    return ", ".join(filter(None, (parts[0], parts[1] and f"entries in {parts[1]}")))
+
+
+def _print_task_records(records: Sequence[TaskRecordCount], *, dry_run: bool) -> None:
+    if deleted := _task_counts(records):
+        print(f"Task memory: {deleted}{' would be' if dry_run else ''} deleted for good.")
+    if changed := _task_counts(records, changed=True):
+        print(f"Task memory: {changed} {'would lose' if dry_run else 'lost'} the entries with it.")
+
+
+def _print_forgotten(
+    count: int, names: NameMatches, task_records: Sequence[TaskRecordCount], *, dry_run: bool
+) -> None:
     if dry_run:
         print(f"{counted(count, 'record')} would be deleted for good.")
     elif count:
         print(f"{counted(count, 'record')} deleted for good.")
-    elif not names.sessions:
+    elif not names.sessions and not task_records:
         print("Nothing contains that text; it is also removed from the query log.")
+    _print_task_records(task_records, dry_run=dry_run)
     for session in names.sessions:
         if dry_run:
             name = one_line(session.title or session.branch or session.external_id)

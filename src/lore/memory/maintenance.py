@@ -49,6 +49,7 @@ class Maintenance(MemoryPart):
             entries = project_page.ForgottenEntries(db, selection.item_ns, match)
             copies = native_share.SharedCopies(db, Path.home(), selection.item_ns, match)
             note_files = native_rows.files_of(db, selection.item_ns)
+            task_records = hard_delete.count_task_records(db, selection, match)
         chosen = tuple(ids[n] for n in selection.item_ns if n in ids)
         return ForgetPreview(
             chosen,
@@ -57,6 +58,7 @@ class Maintenance(MemoryPart):
             tuple(entries.find_pages()),
             tuple(copies.find_files()),
             tuple(note_files),
+            task_records,
         )
 
     def find_names(self, text: str) -> NameMatches:

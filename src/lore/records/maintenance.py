@@ -164,11 +164,22 @@ class ImportResult:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRecordCount:
+    """How many records of a kind in task memory are deleted, and how many lose entries."""
+
+    record: str
+    deleted: int = 0
+    changed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetPreview:
     """What `forget` would delete: items by id, and the numbers of sessions and projects.
 
     `pages` are the shared pages that would lose entries, `copies` Lore's files in the memories of
     agents that would. `notes` are the agents' own files that still have it afterwards.
+    `task_records` counts handoffs, ledgers, tasks, states and files of layouts; `count` leaves
+    them out.
     """
 
     ids: tuple[str, ...] = ()
@@ -177,6 +188,7 @@ class ForgetPreview:
     pages: tuple[Path, ...] = ()
     copies: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
+    task_records: tuple[TaskRecordCount, ...] = ()
 
     @property
     def count(self) -> int:

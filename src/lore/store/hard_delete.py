@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from lore.lazy_dataclass import dataclass
-from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part
+from lore.records import ITEM_TYPES, ItemType, NameMatches, Origin, Part, TaskRecordCount
 from lore.store import (
     consolidation,
     dialogue_state,
@@ -40,6 +40,7 @@ from lore.store.codec import (
 from lore.store.forgotten_names import SessionName
 from lore.store.items import MESSAGE_RANGE
 from lore.store.sqlite import Connection, among, id_text, int_array, text_array
+from lore.store.task_texts import IsForgotten
 from lore.text.words import find_quoting
 
 _BATCH = 500
@@ -316,8 +317,34 @@ def _clean_logs(db: Connection, deleted: Mapping[int, str]) -> None:
             entry_ns.add(n)
     for n in entry_ns | find_quoting(queries, _texts_of(db, list(deleted))):
         db.run("DELETE FROM retrievals WHERE n = :n", n=n)
-    task_tables.delete_rows_about(db, ids, _texts_of(db, list(deleted)), normalize_text)
+    task_tables.clean(db, _about(db, deleted))
     db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
+
+
+def count_task_records(
+    db: Connection, selection: ForgetSelection, text: str
+) -> tuple[TaskRecordCount, ...]:
+    """Count what would be deleted and changed in task memory."""
+    needle = normalize_text(text)
+    is_about = _about(db, items.ids_of(db, selection.item_ns))
+    cleaned = task_tables.clean(
+        db,
+        lambda one: is_about(one) or bool(needle and needle in normalize_text(one)),
+        inside={"session_n": selection.session_ns, "project_n": selection.project_ns},
+        dry_run=True,
+    )
+    return tuple(
+        TaskRecordCount(record, cleaned.deleted[record], cleaned.changed[record])
+        for record in task_tables.TABLES
+        if cleaned.deleted[record] or cleaned.changed[record]
+    )
+
+
+def _about(db: Connection, deleted: Mapping[int, str]) -> IsForgotten:
+    """Return the test for texts of task memory that name or quote what is forgotten."""
+    return task_tables.find_texts_about(
+        db, set(deleted.values()), lambda: _texts_of(db, list(deleted)), normalize_text
+    )
 
 
 def _texts_of(db: Connection, ns: Sequence[int]) -> Iterator[str]:
@@ -401,7 +428,7 @@ def _clean_text(db: Connection, needle: str, now: datetime) -> None:
     for table, key, column in _TEXT_COLUMNS:
         for place in _rows_with_text(db, table, key, column, needle):
             db.run(f"DELETE FROM {table} WHERE {_key_condition(key)}", **place)
-    task_tables.delete_rows_with(db, lambda text: needle in normalize_text(text))
+    task_tables.clean(db, lambda text: needle in normalize_text(text))
     for place in _rows_with_text(db, "edges", _EDGE_KEY, "note", needle):
         db.run(f"UPDATE edges SET note = '' WHERE {_key_condition(_EDGE_KEY)}", **place)
     for column in ("context", "problem"):

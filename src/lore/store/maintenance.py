@@ -342,7 +342,7 @@ def forget_everywhere(
     def work(db: Connection) -> list[str]:
         now = database.now()
         deleted = hard_delete.forget(db, selection, text=text, now=now)
-        if deleted:
+        if deleted or text:
             set_meta(db, "forgotten_at", str(clock.to_us(now)))
         return deleted
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lore.store.sqlite import ROW_NUMBER, Connection, id_text
+from lore.store.sqlite import ROW_NUMBER, Connection, among, id_text, int_array
+from lore.store.task_texts import IsForgotten, cut_texts, read_texts
 from lore.text.words import find_quoting
 
 _SESSION = "session_n INTEGER REFERENCES sessions (n) ON DELETE CASCADE"
@@ -285,37 +288,128 @@ def load_row(
     return db.insert_unless_exists(spec.table, **values, **ns)
 
 
-def delete_rows_with(db: Connection, is_forgotten: Callable[[str], bool]) -> None:
-    """Delete the rows with a text that is forgotten."""
-    for table, n, text in _texts(db):
-        if is_forgotten(text):
-            db.run(f"DELETE FROM {table} WHERE n = :n", n=n)
+class Cleaned(NamedTuple):
+    """What was forgotten: deleted and changed rows by record, ids of deleted ones, and texts."""
 
+    deleted: Counter[str]
+    changed: Counter[str]
+    ids: set[str]
+    texts: set[str]
+
+
+_CUT = ("working_state", "layout_file")
+"""Records that hold many things: only what is forgotten goes from their bodies."""
+
+_TOLD = ("task", "handoff", "agent_ledger", *_CUT)
+"""Records that a person is told about when they go with their session or project."""
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-def delete_rows_about(
+def clean(
+    db: Connection,
+    is_forgotten: IsForgotten,
+    *,
+    inside: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    dry_run: bool = False,
+) -> Cleaned:
+    """Delete the rows with a text that is forgotten; states and files lose only that.
+
+    Rows inside of sessions and projects that are forgotten, by column, count as deleted.
+    """
+    cleaned = Cleaned(Counter(), Counter(), set(), set())
+    for record, spec in TABLES.items():
+        ns = _rows_inside(db, spec, inside)
+        if ns and record in _TOLD:
+            cleaned.deleted[record] += len(ns)
+        if spec.texts:
+            _clean_table(db, record, is_forgotten, cleaned, without=ns, dry_run=dry_run)
+    return cleaned
+
+
+def _rows_inside(db: Connection, spec: TaskTable, inside: Mapping[str, Sequence[int]]) -> set[int]:
+    columns = [one.column for one in spec.references if inside.get(one.column)]
+    ns: set[int] = set()
+    for column in columns:
+        sql = f"SELECT n FROM {spec.table} WHERE {among(column, 'ns')}"
+        ns.update(db.column(sql, ns=int_array(inside[column])))
+    return ns
+
+
+def _clean_table(
+    db: Connection,
+    record: str,
+    is_forgotten: IsForgotten,
+    cleaned: Cleaned,
+    *,
+    without: set[int],
+    dry_run: bool,
+) -> None:
+    spec = TABLES[record]
+    own = "id" if "id" in spec.columns else "''"
+    for n, id_, *row in db.rows(f"SELECT n, {own}, {', '.join(spec.texts)} FROM {spec.table}"):
+        if n in without:
+            continue
+        left, texts = cut_row(record, dict(zip(spec.texts, row, strict=True)), is_forgotten)
+        if not texts:
+            continue
+        cleaned.texts.update(texts)
+        if left is not None:
+            cleaned.changed[record] += 1
+        else:
+            cleaned.deleted[record] += 1
+            cleaned.ids.update({id_} - {""})
+        if not dry_run and left is not None:
+            db.update(spec.table, n, **left)
+        elif not dry_run:
+            db.run(f"DELETE FROM {spec.table} WHERE n = :n", n=n)
+
+
+def cut_row(
+    record: str, row: Mapping[str, Any], is_forgotten: IsForgotten
+) -> tuple[dict[str, Any] | None, set[str]]:
+    """Return a row without what is forgotten, None if all of it goes, and the forgotten texts."""
+    left: dict[str, Any] | None = dict(row)
+    texts: set[str] = set()
+    for column in TABLES[record].texts:
+        kept, cut = cut_texts(row[column], is_forgotten)
+        texts |= cut
+        if cut and (kept is None or column != "body" or record not in _CUT):
+            left = None
+        elif left is not None:
+            left[column] = kept
+    return left, texts
+
+
+def find_texts_about(
     db: Connection,
     ids: set[str],
-    texts: Iterable[str],
+    texts: Callable[[], Iterable[str]],
     normalize: Callable[[str], str],
-) -> None:
-    """Delete the rows that name one of the ids or quote one of the texts."""
-    rows = list(_texts(db))
-    if not rows:
-        return
-    naming = {i for i, row in enumerate(rows) if not ids.isdisjoint(_ID.findall(row[2]))}
-    shorts = {i: normalize(row[2]) for i, row in enumerate(rows) if i not in naming}
-    for i in sorted(naming | find_quoting(shorts, texts)):
-        table, n, _ = rows[i]
-        db.run(f"DELETE FROM {table} WHERE n = :n", n=n)
+) -> IsForgotten:
+    """Return the test for texts that name one of the ids or quote one of the texts."""
+    stored = list(_texts(db))
+
+    def find(shorts: Mapping[int, str]) -> set[int]:
+        naming = {i for i, one in shorts.items() if not ids.isdisjoint(_ID.findall(one))}
+        return naming | find_quoting({i: shorts[i] for i in shorts if i not in naming}, texts())
+
+    whole = {i: normalize("\n".join(read_texts(text))) for i, text in enumerate(stored)}
+    parts: list[str] = []
+
+    def collect(text: str) -> bool:
+        parts.append(text)
+        return False
+
+    for i in find(whole) if whole else ():
+        cut_texts(stored[i], collect)
+    found = find({i: normalize(text) for i, text in enumerate(parts)}) if parts else ()
+    return {parts[i] for i in found}.__contains__
 
 
-def _texts(db: Connection) -> Iterable[tuple[str, int, str]]:
-    """Yield all texts with table and number of their row."""
+def _texts(db: Connection) -> Iterable[str]:
+    """Yield all stored texts."""
     for spec in TABLES.values():
         for column in spec.texts:
-            sql = f"SELECT n, {column} FROM {spec.table} WHERE {column} NOT IN ('', '{{}}')"
-            for n, text in db.rows(sql):
-                yield spec.table, n, text
+            sql = f"SELECT {column} FROM {spec.table} WHERE {column} NOT IN ('', '{{}}')"
+            yield from db.column(sql)
