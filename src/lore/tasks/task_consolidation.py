@@ -203,14 +203,14 @@ def _is_same(one: TaskUnit, other: TaskUnit) -> bool:
     return bool(shared) or bool(set(one.errors) & set(other.errors))
 
 
-def _unite(task: TaskUnit, told: TaskUnit) -> TaskUnit:
+def _unite(task: TaskUnit, part: TaskUnit) -> TaskUnit:
     """Return a task with what the episode of its session tells besides."""
     return replace(
         task,
-        outcome=told.outcome if task.outcome == "unknown" else task.outcome,
-        files=tuple(dict.fromkeys((*task.files, *told.files))),
-        errors=tuple(dict.fromkeys((*task.errors, *told.errors))),
-        steps=task.steps or told.steps,
+        outcome=part.outcome if task.outcome == "unknown" else task.outcome,
+        files=tuple(dict.fromkeys((*task.files, *part.files))),
+        errors=tuple(dict.fromkeys((*task.errors, *part.errors))),
+        steps=task.steps or part.steps,
     )
 
 
