@@ -229,3 +229,38 @@ def test_a_chat_is_asked_about_similar_tasks(learned: Memory):
 def test_without_an_answer_of_the_chat_the_rules_stand(learned: Memory):
     use_chat(learned, summarizer(ScriptedChat("no JSON", "no JSON", "no JSON")))
     assert len(learned.tasks.consolidate().patterns) == 1
+
+
+def finish(memory: Memory, session: str, goal: str, *files: str) -> str:
+    """End a task of a session as an agent would, in words of its own."""
+    task = memory.tasks.start(goal, session=session, project=PROJECT)
+    report = {"files_changed": [f"{PROJECT}/{file}" for file in files]}
+    return memory.tasks.end(
+        task.task_id, outcome="success", session=session, project=PROJECT, report=report
+    ).episode_id
+
+
+def test_the_episodes_of_a_task_and_of_its_session_are_one_piece_of_evidence(memory: Memory):
+    work(memory, "s1", "Add dark mode to the settings page", "web/settings.ts", "web/theme.ts")
+    own = finish(memory, "s1", "Add a dark mode to the settings page soon", "web/settings.ts")
+    assert memory.tasks.consolidate().patterns == ()
+    assert memory.tasks.lessons("skill") == []
+    other = work(
+        memory, "s2", "Add light mode to the settings page", "web/settings.ts", "web/ui.ts"
+    )
+    memory.tasks.consolidate()
+    pattern = lesson(memory, "pattern")
+    assert set(pattern.payload["source_episodes"]) == {own, other}
+    assert pattern.confidence == pytest.approx(0.8)
+
+
+def test_a_task_that_ends_after_its_session_was_learned_from_adds_no_evidence(memory: Memory):
+    fill(memory)
+    memory.tasks.consolidate()
+    before = lesson(memory, "pattern")
+    warned = lesson(memory, "anti_pattern")
+    finish(memory, "s1", "Add a dark mode to the settings page soon", "web/settings.ts")
+    memory.tasks.consolidate()
+    assert lesson(memory, "pattern").confidence == before.confidence
+    assert len(lesson(memory, "pattern").payload["source_episodes"]) == 2
+    assert lesson(memory, "anti_pattern").confidence == warned.confidence

@@ -134,10 +134,10 @@ class Continuity(MemoryPart):
         earlier = open_work.find_open_work(
             db, project_n, without=[session_n], now=self._database.now()
         )
-        given = _given_fragments(db, session_n)
-        warnings = [one for one in given if one.kind == "anti_pattern"]
+        memories = _given_fragments(db, session_n)
+        warnings = [one for one in memories if one.kind == "anti_pattern"]
         warnings += _known_mistakes(db, project_n, without=warnings)
-        known = [one for one in given if one.kind != "anti_pattern"]
+        known = [one for one in memories if one.kind != "anti_pattern"]
         return continuity_file.build_page(
             work,
             earlier=earlier,

@@ -31,14 +31,14 @@ class TaskFollower(MemoryPart):
         self._tasks = Tasks(context)
 
     def follow_call(
-        self, tool: str, given: str, result: str, *, session: str, project: str, agent: str
+        self, tool: str, arguments: str, result: str, *, session: str, project: str, agent: str
     ) -> str:
         """Follow a call of a task tool, and return what is known for a task that begins."""
         if not session or self._database.read_only:
             return ""
         state = self._load(session)
         before = {_key(task): task for task in _listed(state)}
-        after = agent_task_list.apply_call(_listed(state), tool, given, result)
+        after = agent_task_list.apply_call(_listed(state), tool, arguments, result)
         begun = [
             task
             for task in after
@@ -55,9 +55,9 @@ class TaskFollower(MemoryPart):
         self._store(session, state)
         return "\n".join(filter(None, texts))
 
-    def note_delegation(self, session: str, given: str) -> None:
+    def note_delegation(self, session: str, arguments: str) -> None:
         """Note the task that an agent is about to give to a subagent."""
-        fields = call_text.input_fields(given)
+        fields = call_text.input_fields(arguments)
         task = call_text.first_text_field(fields, ("prompt", "message", "description"))
         if task.strip() and not self._database.read_only:
             state = self._load(session)

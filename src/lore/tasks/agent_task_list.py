@@ -60,13 +60,13 @@ def is_subagent_tool(name: str) -> bool:
 
 
 def apply_call(
-    tasks: Sequence[ListedTask], name: str, given: str, result: str = ""
+    tasks: Sequence[ListedTask], name: str, arguments: str, result: str = ""
 ) -> tuple[ListedTask, ...]:
     """Return a task list after a call of a task tool; input that does not fit changes nothing.
 
     `result` is what the tool printed: only the number of a new task is read from it.
     """
-    tool, fields = _bare(name), call_text.input_fields(given)
+    tool, fields = _bare(name), call_text.input_fields(arguments)
     if tool in _LISTS:
         listed = tuple(_read_list(fields))[:MOST_ITEMS]
         return _merge(tasks, listed) if fields.get("merge") is True else listed or tuple(tasks)

@@ -157,5 +157,5 @@ def apply_edits(
             entries[edit.section] = [one for one in texts if one != edit.text]
         elif edit.text not in texts:
             texts.append(edit.text)
-    kept = {name: tuple(texts) for name, texts in entries.items() if texts}
-    return replace(page, entries=kept, other=tuple(other))
+    lines = {name: tuple(texts) for name, texts in entries.items() if texts}
+    return replace(page, entries=lines, other=tuple(other))

@@ -32,14 +32,14 @@ def find_open_work(
     """
     rows = handoff_rows.recent_working_states(db, project_n, limit=_SESSIONS_READ, without=without)
     later: list[TrackedState] = []
-    found: list[OpenWork] = []
+    states: list[OpenWork] = []
     for row in rows:
         state = session_work.parse_state(row.body)
         is_taken_over = any(_continues(one, state) for one in later)
         if state.is_open and not is_taken_over and now - row.updated_at <= FRESH:
-            found.append(open_work_of(db, row, state))
+            states.append(open_work_of(db, row, state))
         later.append(state)
-    return found[:MOST_OPEN]
+    return states[:MOST_OPEN]
 
 
 def find_own_work(db: Connection, session_n: int) -> OpenWork | None:

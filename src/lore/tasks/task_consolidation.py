@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -59,6 +59,9 @@ OWN_ORIGINS: tuple[Origin, ...] = ("user", "assistant", "tool")
 An episode that cites the output of a tool has a tool's origin; a lesson repeats none of it."""
 
 Vectors = Callable[[Sequence[str]], Any]
+SameWork = Mapping[str, tuple[str, ...]]
+"""Ids of the episodes of tasks by that of their session, if both are stored."""
+
 Generalize = Callable[[Sequence[StoredEpisode]], "list[Lesson]"]
 """Asks a chat what several similar episodes teach."""
 
@@ -140,23 +143,84 @@ def _consolidate_scope(
         stored = _load(db, rows)
         project = project_rows.all_projects(db).get(scope)
     trusted = [one for one in stored if one.fragment.origin in OWN_ORIGINS]
-    units = [unit for one in trusted for unit in lessons.units_of(one)]
+    same_work = find_same_work(trusted)
+    units = units_of_work(trusted, same_work)
     embed = _embedder_of(context.embedder)
     roots = find_roots([unit.files for unit in units], project.path if project else "")
     learned = lessons.learn(units, embed, roots)
     new_ids = {one.fragment.id for one, row in zip(stored, rows, strict=True) if row.n in new}
+    count = len(new_ids)
+    new_ids |= {id_ for session in new_ids & same_work.keys() for id_ in same_work[session]}
     if context.generalize is not None:
         learned += _ask(context, trusted, units, embed, roots, new_ids)
     fresh = [lesson for lesson in learned if not new_ids.isdisjoint(lesson.episodes)]
 
     def work(db: Connection) -> TaskConsolidation:
-        return _write(db, _Writer(context, scope, embed, database.now()), fresh)
+        return _write(db, _Writer(context, scope, embed, database.now(), same_work), fresh)
 
-    count = len(new_ids)
     if not fresh:
         return TaskConsolidation(episodes=count)
     written = database.write(work)
     return replace(written, episodes=count, clusters=len(fresh))
+
+
+def find_same_work(stored: Sequence[StoredEpisode]) -> SameWork:
+    """Return by the id of a session's episode those of its tasks, which tell of the same work."""
+    tasks: dict[str, list[str]] = {}
+    for one in stored:
+        if one.fragment.session_id and one.fragment.metadata.get("task"):
+            tasks.setdefault(one.fragment.session_id, []).append(one.fragment.id)
+    return {
+        one.fragment.id: tuple(tasks[one.fragment.session_id])
+        for one in stored
+        if one.fragment.metadata == distillations.SESSION_EPISODE
+        and one.fragment.session_id in tasks
+    }
+
+
+def units_of_work(stored: Sequence[StoredEpisode], same_work: SameWork) -> list[TaskUnit]:
+    """Return the tasks to learn from; what two episodes tell of the same work is one of them."""
+    by_id = {one.fragment.id: lessons.units_of(one) for one in stored}
+    for session, tasks in same_work.items():
+        rest: list[TaskUnit] = []
+        for unit in by_id[session]:
+            same = next((id_ for id_ in tasks if _is_same(unit, by_id[id_][0])), None)
+            if same is None and len(tasks) == len(by_id[session]) == 1:
+                same = tasks[0]
+            if same is None:
+                rest.append(replace(unit, first_in_episode=False))  # its tasks have the commands
+            else:
+                by_id[same][0] = _unite(by_id[same][0], unit)
+        by_id[session] = rest
+    return [unit for units in by_id.values() for unit in units]
+
+
+def _is_same(one: TaskUnit, other: TaskUnit) -> bool:
+    """Return whether two tasks of one session are the same: by goal, files or errors."""
+    if lessons.theme(one.goal) == lessons.theme(other.goal):
+        return True
+    shared = set(one.files) & set(other.files)
+    return bool(shared) or bool(set(one.errors) & set(other.errors))
+
+
+def _unite(task: TaskUnit, part: TaskUnit) -> TaskUnit:
+    """Return a task with what the episode of its session tells besides."""
+    return replace(
+        task,
+        outcome=part.outcome if task.outcome == "unknown" else task.outcome,
+        files=tuple(dict.fromkeys((*task.files, *part.files))),
+        errors=tuple(dict.fromkeys((*task.errors, *part.errors))),
+        steps=task.steps or part.steps,
+    )
+
+
+def _without_sessions(known: Sequence[str], new: Sequence[str], same_work: SameWork) -> list[str]:
+    """Return sources with the tasks of a session in place of its episode."""
+    sources = []
+    for id_ in known:
+        tasks = same_work.get(id_, (id_,))
+        sources.append(next((task for task in tasks if task in new), tasks[0]))
+    return list(dict.fromkeys(sources))
 
 
 def _load(db: Connection, rows: Sequence[EpisodeRow]) -> list[StoredEpisode]:
@@ -228,6 +292,7 @@ class _Writer:
     scope: int
     embed: Vectors
     now: datetime
+    same_work: SameWork
     patterns: list[str] = field(default_factory=list)
     anti_patterns: list[str] = field(default_factory=list)
     skills: list[str] = field(default_factory=list)
@@ -364,7 +429,8 @@ def _plain(value: Any) -> Any:
 
 def _add_evidence(db: Connection, writer: _Writer, n: int, known: Fragment, lesson: Lesson) -> int:
     """Unite the sources, recalculate the confidence, and count one more use."""
-    before = [id_ for id_ in known.payload.get("source_episodes", ()) if isinstance(id_, str)]
+    stored = [id_ for id_ in known.payload.get("source_episodes", ()) if isinstance(id_, str)]
+    before = _without_sessions(stored, lesson.episodes, writer.same_work)
     added = [id_ for id_ in lesson.episodes if id_ not in before]
     if not added:
         return n

@@ -17,8 +17,13 @@ MAX_LESSONS = 50
 """The limit of a list; the command line has longer ones."""
 
 _ALL = 1_000
+"""More skills than a project has: those of other projects are left out afterwards."""
+
 _LINE_TOKENS = 60
+"""An error, or what resolved it, on its line; the data has all."""
+
 _PAGE_CHARS = 50_000
+"""A page that an agent can still read whole."""
 
 
 class ListArguments(Arguments):
