@@ -396,6 +396,51 @@ def test_what_is_forgotten_leaves_the_page_at_once(memory: Memory, switched_on: 
     assert TASK in page(switched_on)
 
 
+@pytest.mark.parametrize("is_session_below", [True, False])
+def test_what_is_forgotten_leaves_a_page_below_the_top_of_a_project(
+    memory: Memory, switched_on: Path, *, is_session_below: bool
+):
+    below = switched_on / "sub"
+    below.mkdir()
+    started = below if is_session_below else switched_on
+    work(memory, started, report="Next: call Xylander about 2100.")
+    memory.handoffs.catch_up()
+    memory.continuity.write(str(below), force=True)
+    assert "Xylander" in page(below)
+    memory.forget(match="Xylander")
+    assert "Xylander" not in page(below)
+    assert TASK in page(below)
+
+
+def test_a_forgotten_project_leaves_its_pages(memory: Memory, switched_on: Path):
+    below = switched_on / "sub"
+    below.mkdir()
+    work(memory, below)
+    memory.handoffs.catch_up()
+    memory.continuity.write(str(below), force=True)
+    memory.forget(project=str(switched_on))
+    assert TASK not in page(below)
+
+
+@pytest.mark.parametrize("box", ["[x] ", "[ ] ", "[x] [X] "])
+def test_what_is_forgotten_leaves_the_page_also_behind_a_check_box(
+    memory: Memory, switched_on: Path, box: str
+):
+    report = f"Next steps:\n- {box}Write the Zebrafish exporter\n- Ask Ines"
+    todos = [{"content": f"{box}Feed the Zebrafish", "status": status}
+             for status in ("completed", "pending")]  # fmt: skip
+    call = Part("tool_call", json.dumps({"todos": todos}), "TodoWrite", "2")
+    memory.capture("one", [NewMessage("user", (Part("text", TASK),), NOON),
+                           NewMessage("assistant", (call,), NOON)],
+                   agent="claude-code", project=str(switched_on))  # fmt: skip
+    work(memory, switched_on, report=report)
+    turn(memory, switched_on)
+    assert "Zebrafish" in page(switched_on)
+    assert memory.continuity.edits(str(switched_on)) == []
+    memory.forget(match="Zebrafish")
+    assert "Zebrafish" not in page(switched_on)
+
+
 def test_the_page_of_a_forgotten_session_keeps_only_lines_of_the_person(
     memory: Memory, switched_on: Path
 ):

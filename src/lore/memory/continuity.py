@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -45,6 +46,7 @@ class Continuity(MemoryPart):
             derived = self._derived_page(db, folder)
         if page is None:
             return None
+        self._remember_place(folder)
         continuity_file.write_file(place, page, derived)
         return place / continuity_page.FILE_NAME
 
@@ -81,14 +83,31 @@ class Continuity(MemoryPart):
         self.write(folder, session=page.session, force=True)
         return len(edits)
 
-    def refresh(self) -> None:
-        """Write the pages of all projects again that have one, after something was forgotten."""
+    def folders(self) -> list[str]:
+        """Return the folders that may have a page: those of all projects, and the home folder."""
         with self._database.read() as db:
-            folders = [project.path for project in project_rows.all_projects(db).values()]
+            names = project_rows.names_of_projects(db, [*project_rows.all_projects(db)])
+        return [*filter(os.path.isabs, names), str(Path.home())]
+
+    def refresh(self, folders: Sequence[str]) -> None:
+        """Write the pages in folders again, where there are any, after something was forgotten."""
         for folder in folders:
             with suppress(LoreError, OSError):
                 if continuity_file.read_file(Path(folder)) is not None:
                     self._rewrite(folder)
+
+    def _remember_place(self, folder: str) -> None:
+        """Store a folder as one of its project, so that `refresh` finds the page in it."""
+        with self._database.read() as db:
+            project_n = work_scope.find_project(db, self._redactor, folder)
+            if project_n is None or folder in project_rows.names_of_projects(db, [project_n]):
+                return
+        if self._database.read_only:
+            return
+        now = self._database.now()
+        self._database.write(
+            lambda db: work_scope.ensure_project(db, self._redactor, folder, None, now)
+        )
 
     def _rewrite(self, folder: str) -> None:
         self._handoffs.catch_up()

@@ -75,8 +75,11 @@ class Maintenance(MemoryPart):
     ) -> list[str]:
         """Delete data permanently at a person's request; return the deleted ids."""
         from lore.digest import native_share, project_page
+        from lore.memory.continuity import Continuity
 
         session, project = self._redactor.redact(session), self._redactor.redact(project)
+        continuity = Continuity(self._context)
+        folders = continuity.folders()  # those of a forgotten project are unknown afterwards
         with self._database.read() as db:
             selection = hard_delete.select(db, id, session, project, match)
             selection = hard_delete.with_derived(db, selection)
@@ -89,14 +92,8 @@ class Maintenance(MemoryPart):
         self.clear_caches()
         entries.remove()
         copies.remove()
-        self._refresh_pages()
+        continuity.refresh(folders)
         return deleted_ids
-
-    def _refresh_pages(self) -> None:
-        """Write the pages of open work again, without what was forgotten."""
-        from lore.memory.continuity import Continuity
-
-        Continuity(self._context).refresh()
 
     def clear_caches(self) -> None:
         """Clear cached texts, which may have been forgotten here or by another process."""

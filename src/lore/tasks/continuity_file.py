@@ -63,8 +63,9 @@ def build_page(
 
 
 def _clean(text: str) -> str:
-    """Return a text as one visible line that cannot end the page's comments."""
-    return " ".join(strip_hidden(text).replace("<!--", "").replace("-->", "").split())
+    """Return a text as one visible line that cannot end the page's comments, without boxes."""
+    line = " ".join(strip_hidden(text).replace("<!--", "").replace("-->", "").split())
+    return continuity_page.strip_boxes(line)
 
 
 def _labelled(label: str, text: object) -> str:

@@ -44,7 +44,8 @@ your lines, and 'lore continuity --read' shows them and asks before any of it is
 Ids in brackets: 'lore read ID' or recall(id) gives the memory itself. -->
 """
 
-_ENTRY = compile_lazy(r"^\s*(?:[-*+]|\d{1,3}[.)]) +(?:\[[ xX]\] +)?(?P<text>.*\S)\s*$")
+_ENTRY = compile_lazy(r"^\s*(?:[-*+]|\d{1,3}[.)]) +(?:\[[ xX]\] +)*(?P<text>.*\S)\s*$")
+_BOXES = compile_lazy(r"^(?:\[[ xX]\] +)+(?=\S)")
 _HEADING = compile_lazy(r"^## +(?P<title>.*\S)\s*$")
 _MARK = compile_lazy(
     r"^<!-- lore:page session=(?P<session>[0-9a-f-]*) wrote=(?P<wrote>[0-9a-f,]*) -->$"
@@ -67,6 +68,11 @@ class ContinuityPage:
 def is_page(text: str) -> bool:
     """Return whether Lore wrote a page: another file of that name is not touched."""
     return any(_MARK.match(line) for line in text.splitlines()[:12])
+
+
+def strip_boxes(text: str) -> str:
+    """Return an entry without check boxes before it, as it is read back from a page."""
+    return _BOXES.sub("", text)
 
 
 def render_page(page: ContinuityPage, shown: ContinuityPage | None = None) -> str:

@@ -21,6 +21,8 @@ from lore.tasks.task_recall import (
     TaskQuery,
     drop_repeated,
     is_given_unasked,
+    is_own_word,
+    name_source,
     rank_collections,
     recall_for_task,
     shorten_urls,
@@ -154,6 +156,8 @@ class _Room:
         entries: list[BriefingEntry] = []
         for hit in hits:
             wording = describe(hit.fragment, unasked=self._query.unasked, goal=self._query.goal)
+            source = name_source(hit.fragment)
+            wording = f"({source}) {wording}" if source else wording
             text = one_line(wording, self._query.settings.entry_tokens)
             size = tokens.count(f"{QUOTE_PREFIX}[{self._short[hit.fragment.id]}] {text}\n")
             if size > room:
@@ -249,7 +253,9 @@ def _find_routine(
     loaded = fragments.by_number(db, ns)
     sources_of_commands = [loaded[n] for n in ns if n in loaded]
     sources_of_commands = [
-        one for one in sources_of_commands if not query.unasked or is_given_unasked(one)
+        one
+        for one in sources_of_commands
+        if (is_given_unasked(one) if query.unasked else is_own_word(one))
     ]
     commands = find_routine([parse_episode(one.payload) for one in sources_of_commands], query.goal)
     failing = tuple(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lore.index.vector_index import VectorFilter
 from lore.recall.question import Question, parse
 from lore.recall.sources import Sources
-from lore.records import UNASKED_TRUST, Fragment, FragmentKind, Hit, TaskType
+from lore.records import UNASKED_TRUST, Fragment, FragmentKind, Hit, Origin, TaskType
 from lore.store import fragments, items, keywords, replacements
 from lore.store.database import Connection
 from lore.store.fragments import FragmentFilter
@@ -200,9 +200,29 @@ def collection_of(kind: FragmentKind, task_type: TaskType | None) -> Collection:
 
 def is_given_unasked(fragment: Fragment) -> bool:
     """Return whether a memory may be put into a prompt that did not ask for it."""
+    return is_own_word(fragment) and not (
+        fragment.kind == "episode" and fragment.payload.get("titled")
+    )
+
+
+_WHOSE: Mapping[Origin, str] = {
+    "peer": "from an import, not confirmed",
+    "repo": "from a file of the repository, not confirmed",
+    "tool": "from the output of a tool, not confirmed",
+    "web": "from the web, not confirmed",
+}
+
+
+def is_own_word(fragment: Fragment) -> bool:
+    """Return whether a memory is the word of the person or of an agent here."""
     if fragment.kind == "episode":
-        return fragment.origin in _OWN and not fragment.payload.get("titled")
+        return fragment.origin in _OWN
     return fragment.trust >= UNASKED_TRUST
+
+
+def name_source(fragment: Fragment) -> str:
+    """Return whose word a memory is; '' if it is that of the person or of an agent here."""
+    return "" if is_own_word(fragment) else _WHOSE.get(fragment.origin, "not confirmed")
 
 
 def drop_repeated(hits: Sequence[TaskHit]) -> list[TaskHit]:
