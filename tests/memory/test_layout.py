@@ -319,3 +319,25 @@ def test_a_layout_has_limits(memory: Memory, tmp_path: Path) -> None:
         os.truncate(path, 9_000_000)
     with pytest.raises(InvalidInput, match="more than 64 MiB"):
         memory.layout.import_folder(source)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [("[" * 300 + "]" * 300, "100 levels"), ("[" * 50_000 + "]" * 50_000, "nested too deeply"),
+     ("9" * 30, "64 bits"), ("9" * 5_000, "no valid JSON"), ("1e999", "too large")],
+)  # fmt: skip
+def test_json_that_cannot_be_stored_stays_a_text(
+    memory: Memory, tmp_path: Path, value: str, why: str
+) -> None:
+    files = {
+        "memory/episodic/2026-01-06/a.json": f'{{"goal": "x", "more": {value}}}'.encode(),
+        "memory/ledgers/a.json": f'{{"agent_id": "a", "tasks_completed": {value}}}'.encode(),
+        "memory/semantic/patterns.json": f'[{{"pattern": "x", "more": {value}}}]'.encode(),
+        "memory/semantic/links.json": value.encode(),
+    }
+    source = _write(tmp_path / "project", files)
+    result = memory.layout.import_folder(source, trust=True)
+    assert (result.added, len(result.problems)) == (0, 3)
+    assert all(why in problem.why for problem in result.problems)
+    memory.layout.export_folder(tmp_path / "copy", project=str(source))
+    assert _read(tmp_path / "copy") == files
