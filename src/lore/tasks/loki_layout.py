@@ -286,7 +286,7 @@ def _unpack(packed: str) -> Json:
 def map_body(packed: str, change: Callable[[Any], Any]) -> str:
     """Return a kept file with a change of its text, or of what a frame holds around records."""
     body = _unpack(packed)
-    named = {n: change(body[n]) for n in ("text", "around") if n in body}
+    named: Json = {n: change(body[n]) for n in ("text", "around") if n in body}
     others = [[place, change(entry)] for place, entry in body.get("others", ())]
     return _pack({**body, **named, **({"others": others} if "others" in body else {})})
 
