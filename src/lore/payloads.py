@@ -5,6 +5,7 @@ They need pydantic, which is slow to import: only the digest and the task memory
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -248,12 +249,40 @@ TASK_SCHEMAS: Mapping[FragmentKind, type[TaskPayload]] = {
 }
 
 
+MOST_LEVELS = 100
+"""Real records have less than ten levels; the store refuses more than 254."""
+
+
+def find_json_problem(value: Any) -> str:
+    """Return why a JSON value cannot be stored; nothing if it can."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        for one in level:
+            if isinstance(one, int) and not -(2**63) <= one < 2**63:
+                return "has an integer of more than 64 bits"
+            if isinstance(one, float) and not math.isfinite(one):
+                return "has a number that is too large"
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return ""
+    return f"is nested in more than {MOST_LEVELS} levels"
+
+
 def require_task_payload(kind: FragmentKind, payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the payload of a task memory; raise `InvalidInput` that says which field is wrong."""
     schema = TASK_SCHEMAS.get(kind)
     if schema is None:
         msg = f"'{kind}' is not a kind of task memory."
         raise InvalidInput(msg, hint=f"Kinds: {', '.join(TASK_SCHEMAS)}.")
+    problem = find_json_problem(dict(payload))
+    if problem:
+        msg = f"This is not a valid {kind.replace('_', '-')}: it {problem}."
+        raise InvalidInput(msg, hint=_TASK_HINTS[kind])
     try:
         value = schema.model_validate(dict(payload))
     except ValidationError as error:

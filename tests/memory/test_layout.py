@@ -341,3 +341,68 @@ def test_a_layout_has_limits(memory: Memory, tmp_path: Path) -> None:
         os.truncate(path, 9_000_000)
     with pytest.raises(InvalidInput, match="more than 64 MiB"):
         memory.layout.import_folder(source)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [("[" * 300 + "]" * 300, "100 levels"), ("[" * 50_000 + "]" * 50_000, "nested too deeply"),
+     ("9" * 30, "64 bits"), ("9" * 5_000, "no valid JSON"), ("1e999", "too large")],
+)  # fmt: skip
+def test_json_that_cannot_be_stored_stays_a_text(
+    memory: Memory, tmp_path: Path, value: str, why: str
+) -> None:
+    files = {
+        "memory/episodic/2026-01-06/a.json": f'{{"goal": "x", "more": {value}}}'.encode(),
+        "memory/ledgers/a.json": f'{{"agent_id": "a", "tasks_completed": {value}}}'.encode(),
+        "memory/semantic/patterns.json": f'[{{"pattern": "x", "more": {value}}}]'.encode(),
+        "memory/semantic/links.json": value.encode(),
+    }
+    source = _write(tmp_path / "project", files)
+    result = memory.layout.import_folder(source, trust=True)
+    assert (result.added, len(result.problems)) == (0, 3)
+    assert all(why in problem.why for problem in result.problems)
+    memory.layout.export_folder(tmp_path / "copy", project=str(source))
+    assert _read(tmp_path / "copy") == files
+
+
+def test_one_undo_takes_an_import_back(memory: Memory, tmp_path: Path) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    memory.layout.import_folder(source, trust=True)
+    (hit, *_) = memory.search("express handlers return types", project=str(source))
+    former, _ = memory.knowledge.log(hit.id)
+    path = source / ".loki" / "memory/semantic/patterns.json"
+    patterns = json.loads(path.read_text())
+    patterns["patterns"][0]["correct_approach"] = "Write the return type"
+    links = [{"to": "sem-005", "relation": "elaborates"}]
+    patterns["patterns"].append({"id": "sem-099", "pattern": "Walruses swim", "links": links})
+    path.write_text(json.dumps(patterns))
+    result = memory.layout.import_folder(source, trust=True)
+    assert (result.added, result.changed) == (1, 1)
+    changed, _ = memory.knowledge.log(hit.id)
+    assert memory.knowledge.undo()[0] == "import"
+    undone, _ = memory.knowledge.log(hit.id)
+    assert (undone.content, undone.payload, undone.metadata) == (
+        former.content, former.payload, former.metadata,
+    )  # fmt: skip
+    assert not any("Walruses" in one.text for one in memory.search("walruses swim"))
+    assert memory.knowledge.redo()[0] == "import"
+    again, _ = memory.knowledge.log(hit.id)
+    assert (again.content, again.payload) == (changed.content, changed.payload)
+    memory.knowledge.undo()
+    memory.knowledge.undo()
+    assert memory.search("express handlers return types", project=str(source)) == []
+
+
+def test_an_undone_import_can_be_done_again_with_its_own_trust(
+    memory: Memory, tmp_path: Path
+) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    added = memory.layout.import_folder(source, trust=True).added
+    memory.knowledge.undo()
+    again = memory.layout.import_folder(source)
+    assert (again.added, again.forgotten) == (added - 3, 0)
+    (hit, *_) = memory.search("express handlers return types", project=str(source))
+    fragment, _ = memory.knowledge.log(hit.id)
+    assert (fragment.origin, fragment.trust) == ("peer", TRUST["peer"])
+    memory.knowledge.delete(hit.id)
+    assert memory.layout.import_folder(source).forgotten == 1

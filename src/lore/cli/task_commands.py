@@ -162,7 +162,10 @@ def _parse_report(text: str) -> dict[str, Any]:
         return {}
     try:
         fields = json.loads(read_text(text))
-    except json.JSONDecodeError as error:
+    except RecursionError:
+        msg = "--report is nested too deeply."
+        raise InvalidInput(msg) from None
+    except ValueError as error:
         msg = f"--report is not JSON: {error}."
         raise InvalidInput(msg) from None
     if not isinstance(fields, dict):

@@ -20,6 +20,7 @@ from lore.store import (
     graph,
     history,
     items,
+    layout_rows,
     maintenance,
     messages,
     replacements,
@@ -28,7 +29,7 @@ from lore.store import (
 )
 from lore.store.database import Connection, Database
 from lore.store.graph import EdgeState
-from lore.store.history import Action, Attribution, LinkSnapshot, Wording
+from lore.store.history import Action, Attribution, LinkSnapshot, RecordFields, Wording
 from lore.text import entities
 
 
@@ -88,8 +89,7 @@ def _group_of(
     """Return the actions done together with one, unless only one fragment is concerned."""
     if n is not None or not action.before.batch:
         return [action]
-    group = history.actions_of_same_batch(db, action, undone=undone)
-    return [one for one in group if one.before.batch == action.before.batch]
+    return history.actions_of_same_batch(db, action, undone=undone)
 
 
 def _describe(db: Connection, action: Action, n: int | None) -> tuple[str, str]:
@@ -123,7 +123,8 @@ def _state(db: Connection, action: Action) -> Wording | EdgeState | None:
     if words is not None:
         now = fragments.get(db, action.fragment_n)
         whose = Attribution(now.origin, now.trust, now.kind) if words.attribution else None
-        return Wording(now.content, now.summary, whose)
+        fields = RecordFields(now.payload, now.metadata) if words.fields else None
+        return Wording(now.content, now.summary, whose, fields)
     return None if link is None else graph.find_edge(db, action.fragment_n, link.target, link.kind)
 
 
@@ -168,6 +169,8 @@ def _restore_standing(db: Connection, item_ns: Sequence[int]) -> None:
 def _reword(db: Connection, n: int, wording: Wording, reason: str, now: datetime) -> None:
     if wording.attribution is not None:
         fragments.set_attribution(db, n, *wording.attribution)
+    if wording.fields is not None:
+        layout_rows.update_record(db, n, **wording.fields._asdict(), now=now)
     fragments.update(
         db,
         n,

@@ -111,13 +111,21 @@ class Attribution(NamedTuple):
     kind: FragmentKind
 
 
+class RecordFields(NamedTuple):
+    """The payload and the metadata of a fragment."""
+
+    payload: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The text of a fragment, and its attribution if that changed with it."""
+    """The text of a fragment, and its attribution and its fields if those changed with it."""
 
     content: str
     summary: str
     attribution: Attribution | None = None
+    fields: RecordFields | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +204,16 @@ def unpack_snapshot(packed: str) -> UndoSnapshot:
 
 def _wording_fields(wording: Wording) -> dict[str, Any]:
     attribution = {} if wording.attribution is None else wording.attribution._asdict()
-    return {"content": wording.content, "summary": wording.summary, **attribution}
+    fields = {} if wording.fields is None else {"fields": wording.fields._asdict()}
+    return {"content": wording.content, "summary": wording.summary, **attribution, **fields}
 
 
 def _unpack_wording(table: Mapping[str, Any]) -> Wording:
     attribution = None
     if "origin" in table:
         attribution = Attribution(table["origin"], table["trust"], table["kind"])
-    return Wording(table["content"], table["summary"], attribution)
+    fields = RecordFields(**table["fields"]) if "fields" in table else None
+    return Wording(table["content"], table["summary"], attribution, fields)
 
 
 def _unpack_link(table: Mapping[str, Any]) -> LinkSnapshot:
@@ -247,9 +257,19 @@ def record_action(
     now: datetime,
 ) -> None:
     """Record an action; actions undone before it can no longer be redone."""
-    db.run("UPDATE actions SET undone = :final WHERE undone > :final", final=_FINAL)
-    at, packed = clock.to_us(now), pack_snapshot(before)
-    db.insert("actions", at=at, verb=verb, fragment_n=fragment_n, before=packed, undone=0)
+    record_actions(db, [(verb, fragment_n, before)], now=now)
+
+
+def record_actions(
+    db: Connection, actions: Sequence[tuple[ActionVerb, int, UndoSnapshot]], *, now: datetime
+) -> None:
+    """Record actions done together; those undone before them can no longer be redone."""
+    if actions:
+        db.run("UPDATE actions SET undone = :final WHERE undone > :final", final=_FINAL)
+    at = clock.to_us(now)
+    for verb, fragment_n, before in actions:
+        packed = pack_snapshot(before)
+        db.insert("actions", at=at, verb=verb, fragment_n=fragment_n, before=packed, undone=0)
 
 
 def find_last_action(
@@ -281,13 +301,13 @@ def actions_of_fragment(db: Connection, fragment_n: int) -> list[PastAction]:
 
 
 def actions_of_same_batch(db: Connection, action: Action, *, undone: bool = False) -> list[Action]:
-    """Return the actions with the same time and verb that are in effect, or undone, in order."""
+    """Return the actions of the same time and batch that are in effect, or undone, in order."""
     sql = (
         "SELECT n, at, verb, fragment_n, before FROM actions"
-        f" WHERE {_UNDONE if undone else _STANDS} AND at = :at AND verb = :verb ORDER BY n"
+        f" WHERE {_UNDONE if undone else _STANDS} AND at = :at ORDER BY n"
     )
-    rows = db.rows(sql, at=clock.to_us(action.at), verb=action.verb)
-    return [_action(row) for row in rows]
+    same_time = map(_action, db.rows(sql, at=clock.to_us(action.at)))
+    return [one for one in same_time if one.before.batch == action.before.batch]
 
 
 def _action(row: Row) -> Action:

@@ -38,6 +38,7 @@ from lore.store import fragments, graph, handoff_rows, history, items, layout_ro
 from lore.store.database import Connection, Database
 from lore.store.fragments import NewFragment
 from lore.store.handoff_rows import HandoffRow
+from lore.store.history import ActionVerb, LinkSnapshot, RecordFields, UndoSnapshot, Wording
 from lore.store.layout_rows import LAYOUT
 from lore.tasks import loki_layout, skill_page
 from lore.tasks.loki_layout import (
@@ -69,6 +70,8 @@ _LISTS: Mapping[FragmentKind, str] = {
     "anti_pattern": "memory/semantic/anti-patterns.json",
 }
 _FACTS = "memory/semantic/facts.json"
+_BATCH = "import"
+"""The name under which the undo log has what one import did."""
 _MOST_ROWS = 10_000
 _AT_END = 1_000_000
 """The place of a record in a list that it was not imported with."""
@@ -156,6 +159,7 @@ def import_layout(
 
     What is here already is skipped, what changed gets a new version, what was forgotten stays so.
     What is more trusted here than the import is never changed by it: that is refused and counted.
+    The memories and links of one import are undone together; files, ledgers and handoffs stay.
     """
     layout = _redact(loki_layout.parse_layout(files), redactor)
     place = ProjectFinder().find(project) if project else None
@@ -194,6 +198,7 @@ class _Importer:
         stored = layout_rows.fragments_of_project(db, project_n)
         self._known = _by_layout(stored)
         self._keeps_files = not trusted and _has_trusted_import(db, project_n, self._known)
+        self._actions: list[tuple[ActionVerb, int, UndoSnapshot]] = []
         self._counts: Counter[str] = Counter()
         self._problems: list[LayoutProblem] = []
 
@@ -219,6 +224,7 @@ class _Importer:
         self._link(layout, ids)
         for path, body in files.items():
             self._store_file(path, body)
+        history.record_actions(self._db, self._actions, now=self._now)
         return LayoutImport(
             **{name: self._counts[name] for name in
                ("added", "changed", "skipped", "forgotten", "refused", "files")},
@@ -260,7 +266,11 @@ class _Importer:
             self._update(known, payload, metadata, (content, summary))
             return True
         id_ = layout_id(self._project_n, record)
-        if history.find_tombstones(self._db, [id_]) or items.find_number(self._db, id_):
+        former_n = items.find_number(self._db, id_)
+        if former_n is not None and self._was_undone(former_n):
+            self._restore(former_n, kind, payload, metadata, (content, summary))
+            return True
+        if former_n is not None or history.find_tombstones(self._db, [id_]):
             self._counts["forgotten"] += 1
             return True
         confidence = payload.get("confidence")
@@ -270,7 +280,8 @@ class _Importer:
             confidence=confidence if isinstance(confidence, float) else 0.7,
             mentions=entities.extract_mentions(content, title=summary),
         )  # fmt: skip
-        fragments.add(self._db, new, now=self._now)
+        n = fragments.add(self._db, new, now=self._now)
+        self._actions.append(("store", n, UndoSnapshot(batch=_BATCH)))
         self._counts["added"] += 1
         return True
 
@@ -288,15 +299,37 @@ class _Importer:
         if self._is_above(fragment):
             self._counts["refused"] += 1
             return
-        layout_rows.update_record(self._db, n, payload=payload, metadata=metadata, now=self._now)
+        fields = RecordFields(fragment.payload, fragment.metadata)
+        former = Wording(fragment.content, fragment.summary, fields=fields)
+        self._actions.append(("update", n, UndoSnapshot(wording=former, batch=_BATCH)))
+        self._write(n, payload, metadata, wording)
+        self._counts["changed"] += 1
+
+    def _write(self, n: int, payload: Json, metadata: Json, wording: tuple[str, str]) -> None:
         content, summary = wording
-        if fragment.content != content:
+        layout_rows.update_record(self._db, n, payload=payload, metadata=metadata, now=self._now)
+        if fragments.get(self._db, n).content != content:
             fragments.update(
                 self._db, n, content=content, summary=summary, now=self._now,
                 mentioned=entities.extract_mentions(content, title=summary),
                 reason="imported again",
             )  # fmt: skip
-        self._counts["changed"] += 1
+
+    def _was_undone(self, n: int) -> bool:
+        """Return whether a fragment is hidden because its import was undone."""
+        actions = history.actions_of_fragment(self._db, n)
+        is_undone = bool(actions) and actions[0].verb == "store"
+        return is_undone and all(one.undone for one in actions if one.verb in ("store", "delete"))
+
+    def _restore(
+        self, n: int, kind: FragmentKind, payload: Json, metadata: Json, wording: tuple[str, str]
+    ) -> None:
+        """Store a record again whose import was undone, with the trust of this import."""
+        fragments.set_attribution(self._db, n, self._origin, TRUST[self._origin], kind)
+        fragments.set_deleted(self._db, n, None, now=self._now)
+        self._write(n, payload, metadata, wording)
+        self._actions.append(("store", n, UndoSnapshot(batch=_BATCH)))
+        self._counts["added"] += 1
 
     def _store_acting(self, record: LayoutRecord) -> None:
         """Store a ledger or a handoff where agents find it."""
@@ -347,6 +380,8 @@ class _Importer:
             self._counts["refused"] += 1
             return
         graph.put_edge(self._db, source, target, kind, now=self._now)
+        link = LinkSnapshot(target, kind)
+        self._actions.append(("link", source, UndoSnapshot(link=link, batch=_BATCH)))
 
 
 def layout_id(project_n: int | None, record: LayoutRecord) -> str:
@@ -381,12 +416,10 @@ def _has_trusted_import(
     db: Connection, project_n: int | None, known: Mapping[Any, tuple[int, Fragment]]
 ) -> bool:
     """Return whether a project has records that a trusted import brought."""
-    acting = (
-        *handoff_rows.ledgers(db, project_n, limit=_MOST_ROWS),
-        *handoff_rows.handoffs(db, project_n, limit=_MOST_ROWS),
-    )
+    bodies = [row.body for row in handoff_rows.ledgers(db, project_n, limit=_MOST_ROWS)]
+    bodies += [row.body for row in handoff_rows.handoffs(db, project_n, limit=_MOST_ROWS)]
     return any(fragment.trust > TRUST["peer"] for _, fragment in known.values()) or any(
-        LAYOUT in row.body for row in acting
+        LAYOUT in body for body in bodies
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
+from lore.payloads import find_json_problem
 from lore.records import LayoutProblem
 
 RecordKind = Literal[
@@ -197,7 +198,8 @@ def _parse_json(text: str) -> tuple[Any, str]:
         return None, "is nested too deeply"
     except (ValueError, UnicodeEncodeError) as error:
         return None, f"is no valid JSON ({error})"
-    return value, ""
+    problem = find_json_problem(value)
+    return (None, problem) if problem else (value, "")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Json:
@@ -284,7 +286,7 @@ def _unpack(packed: str) -> Json:
 def map_body(packed: str, change: Callable[[Any], Any]) -> str:
     """Return a kept file with a change of its text, or of what a frame holds around records."""
     body = _unpack(packed)
-    named = {n: change(body[n]) for n in ("text", "around") if n in body}
+    named: Json = {n: change(body[n]) for n in ("text", "around") if n in body}
     others = [[place, change(entry)] for place, entry in body.get("others", ())]
     return _pack({**body, **named, **({"others": others} if "others" in body else {})})
 
