@@ -297,7 +297,7 @@ def load_row(
 
 def delete_ids(db: Connection, ids: Sequence[str]) -> None:
     """Delete the tasks and handoffs with these ids."""
-    for table in _WITH_ID:
+    for table in _WITH_ID if ids else ():
         db.run(f"DELETE FROM {table} WHERE {among('id', 'ids')}", ids=text_array(ids))
 
 
