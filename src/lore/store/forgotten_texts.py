@@ -37,14 +37,14 @@ def find(db: Connection, stored: Iterable[str]) -> IsForgotten:
     for one in stored:
         cut_texts(one, collect)
     by_source = {_source(text): text for text in parts}
-    found = set(history.find_tombstones_by_source(db, list(by_source)))
-    return lambda text: _source(text) in found
+    matches = set(history.find_tombstones_by_source(db, list(by_source)))
+    return lambda text: _source(text) in matches
 
 
 def read_tombstones(tombstones: Mapping[str, str]) -> IsForgotten | None:
     """Return the test for the texts that tombstones are of; None if they are of none."""
-    found = {source for id_, source in tombstones.items() if id_.startswith(_TEXT)}
-    return (lambda text: _source(text) in found) if found else None
+    matches = {source for id_, source in tombstones.items() if id_.startswith(_TEXT)}
+    return (lambda text: _source(text) in matches) if matches else None
 
 
 def _source(text: str) -> str:

@@ -397,12 +397,12 @@ def cut_row(
     left: dict[str, Any] | None = dict(row)
     texts: set[str] = set()
     for column in TABLES[record].texts:
-        kept, cut = cut_texts(row[column], is_forgotten)
+        value, cut = cut_texts(row[column], is_forgotten)
         texts |= cut
-        if cut and (kept is None or column != "body" or record not in _CUT):
+        if cut and (value is None or column != "body" or record not in _CUT):
             left = None
         elif left is not None:
-            left[column] = kept
+            left[column] = value
     return left, texts
 
 
@@ -428,8 +428,8 @@ def find_texts_about(
 
     for i in find(whole) if whole else ():
         cut_texts(stored[i], collect)
-    found = find({i: normalize(text) for i, text in enumerate(parts)}) if parts else ()
-    return {parts[i] for i in found}.__contains__
+    matches = find({i: normalize(text) for i, text in enumerate(parts)}) if parts else ()
+    return {parts[i] for i in matches}.__contains__
 
 
 def _texts(db: Connection) -> Iterable[str]:
