@@ -288,8 +288,8 @@ def forget(
             count = len(memory.forget(**what))
     if json:
         ids = {"sessions": [s.id for s in names.sessions], "projects": names.projects}
-        told = {"ids": preview.ids, "task_records": task_records, **ids}
-        print_json({"forgotten": count, "dry_run": dry_run, **told})
+        listed = {"ids": preview.ids, "task_records": task_records, **ids}
+        print_json({"forgotten": count, "dry_run": dry_run, **listed})
         return
     _print_forgotten(count, names, task_records, dry_run=dry_run)
     for page in preview.pages:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from lore import clock
 from lore.errors import InvalidInput, NotFound
+from lore.store import forgotten_texts, history
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time, unpack_time
 from lore.store.sqlite import Connection
+from lore.store.task_texts import cut_texts
 
 
 class StateRow(NamedTuple):
@@ -198,6 +200,12 @@ def get_handoff(
 def has_handoff(db: Connection, id_: str) -> bool:
     """Return whether there is a handoff with exactly this id."""
     return db.find("SELECT 1 FROM handoffs WHERE id = :id", id=id_) is not None
+
+
+def is_forgotten(db: Connection, id_: str, body: str) -> bool:
+    """Return whether a handoff or a ledger was forgotten, or a text of it."""
+    _, texts = cut_texts(body, forgotten_texts.find(db, [body]))
+    return bool(texts or history.find_tombstones(db, [id_]))
 
 
 def mark_handoff_read(db: Connection, id_: str, *, now: datetime) -> None:

@@ -14,6 +14,7 @@ from lore.store import (
     consolidation,
     dialogue_state,
     forgotten_names,
+    forgotten_texts,
     fork_dedup,
     fragments,
     graph,
@@ -234,13 +235,14 @@ def forget(
     elsewhere |= fork_dedup.copy_sources(db, selection.item_ns)
     elsewhere |= fork_dedup.echo_sources(db, selection.item_ns, set(selection.session_ns))
     elsewhere |= native_rows.tombstone_sources(db, selection.item_ns)
-    _clean_logs(db, deleted)
+    _clean_logs(db, deleted, now)
     reversible_changes.withdraw_overviews(db, selection.item_ns, now=now)
     _clean_session_names(db, selection, now)
     if text:
         _clean_text(db, normalize_text(text), now)
     if deleted:
         _delete_items(db, selection.item_ns)
+    history.add_tombstones(db, sorted(task_tables.ids_inside(db, _inside(selection))), now)
     ids = [*deleted.values(), *_delete_sessions_and_projects(db, selection)]
     consolidation.redact_reports(db, ids, normalize_text(text))
     db.run("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM messages)")
@@ -305,7 +307,7 @@ def _delete_sessions_and_projects(db: Connection, doomed: ForgetSelection) -> li
     return ids
 
 
-def _clean_logs(db: Connection, deleted: Mapping[int, str]) -> None:
+def _clean_logs(db: Connection, deleted: Mapping[int, str], now: datetime) -> None:
     """Delete log entries that returned or quote what is forgotten, and error texts of jobs."""
     ids = set(deleted.values())
     queries: dict[int, str] = {}
@@ -317,8 +319,15 @@ def _clean_logs(db: Connection, deleted: Mapping[int, str]) -> None:
             entry_ns.add(n)
     for n in entry_ns | find_quoting(queries, _texts_of(db, list(deleted))):
         db.run("DELETE FROM retrievals WHERE n = :n", n=n)
-    task_tables.clean(db, _about(db, deleted))
+    _clean_tasks(db, _about(db, deleted), now)
     db.run("UPDATE jobs SET last_error = '' WHERE last_error <> ''")
+
+
+def _clean_tasks(db: Connection, is_forgotten: IsForgotten, now: datetime) -> None:
+    """Delete texts from task memory, and keep imports and copies from bringing them back."""
+    cleaned = task_tables.clean(db, is_forgotten)
+    history.add_tombstones(db, sorted(cleaned.ids), now)
+    forgotten_texts.add(db, cleaned.texts, now=now)
 
 
 def count_task_records(
@@ -330,7 +339,7 @@ def count_task_records(
     cleaned = task_tables.clean(
         db,
         lambda one: is_about(one) or bool(needle and needle in normalize_text(one)),
-        inside={"session_n": selection.session_ns, "project_n": selection.project_ns},
+        inside=_inside(selection),
         dry_run=True,
     )
     return tuple(
@@ -338,6 +347,10 @@ def count_task_records(
         for record in task_tables.TABLES
         if cleaned.deleted[record] or cleaned.changed[record]
     )
+
+
+def _inside(selection: ForgetSelection) -> dict[str, Sequence[int]]:
+    return {"session_n": selection.session_ns, "project_n": selection.project_ns}
 
 
 def _about(db: Connection, deleted: Mapping[int, str]) -> IsForgotten:
@@ -428,7 +441,7 @@ def _clean_text(db: Connection, needle: str, now: datetime) -> None:
     for table, key, column in _TEXT_COLUMNS:
         for place in _rows_with_text(db, table, key, column, needle):
             db.run(f"DELETE FROM {table} WHERE {_key_condition(key)}", **place)
-    task_tables.clean(db, lambda text: needle in normalize_text(text))
+    _clean_tasks(db, lambda text: needle in normalize_text(text), now)
     for place in _rows_with_text(db, "edges", _EDGE_KEY, "note", needle):
         db.run(f"UPDATE edges SET note = '' WHERE {_key_condition(_EDGE_KEY)}", **place)
     for column in ("context", "problem"):
@@ -532,6 +545,9 @@ def apply_tombstones(db: Connection, tombstones: Mapping[str, str], *, now: date
     deleted: list[str] = []
     if item_ns or any(ns.values()):
         deleted = forget(db, ForgetSelection(item_ns, ns["sessions"], ns["projects"]), now=now)
+    task_tables.delete_ids(db, ids)
+    if is_forgotten := forgotten_texts.read_tombstones(tombstones):
+        task_tables.clean(db, is_forgotten)
     history.add_tombstones(db, ids, now, sources=tombstones)
     if forgotten_names.has_any(ids):
         _clean_forgotten_names(db, now)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lore import clock
 from lore.records import Fragment, FragmentKind
-from lore.store import fragments, history
+from lore.store import forgotten_texts, fragments, history, task_tables
 from lore.store.codec import pack_json
 from lore.store.sqlite import Connection
 
@@ -17,7 +17,12 @@ LAYOUT = "layout"
 
 
 def put_file(db: Connection, project_n: int | None, path: str, body: str, *, now: datetime) -> bool:
-    """Store a file of a layout; return whether that changed anything."""
+    """Store a file of a layout without what was forgotten; return whether that changed anything."""
+    is_forgotten = forgotten_texts.find(db, (path, body))
+    left, _ = task_tables.cut_row("layout_file", {"path": path, "body": body}, is_forgotten)
+    if left is None:
+        return False
+    body = left["body"]
     sql = "SELECT n, body FROM layout_files WHERE project_n IS :project_n AND path = :path"
     row = db.find(sql, project_n=project_n, path=path)
     if row is None:

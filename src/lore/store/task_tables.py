@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lore.store.sqlite import ROW_NUMBER, Connection, among, id_text, int_array
+from lore.store import forgotten_texts
+from lore.store.sqlite import ROW_NUMBER, Connection, among, id_text, int_array, text_array
 from lore.store.task_texts import IsForgotten, cut_texts, read_texts
 from lore.text.words import find_quoting
 
@@ -273,19 +274,41 @@ def dump_query(record: str) -> tuple[tuple[str, ...], str]:
 def load_row(
     db: Connection, line: Mapping[str, Any], number: Callable[[str, str | None], int | None]
 ) -> bool:
-    """Load a record, unless it exists or one that it refers to was forgotten."""
+    """Load a record without what was forgotten, unless it exists or goes as a whole."""
     spec = TABLES[line["record"]]
+    row = {name: line[name] for name in spec.columns}
+    left, _ = cut_row(
+        line["record"], row, forgotten_texts.find(db, [row[name] for name in spec.texts])
+    )
+    if left is None:
+        return False
     ns = {one.column: number(one.table, line[one.name]) for one in spec.references}
     for one in spec.references:
         if ns[one.column] is None and (one.is_required or line[one.name] is not None):
             return False
-    values = {name: line[name] for name in spec.columns}
+    values = left
     same = " AND ".join(f"{name} = :{name}" for name in (*ns, *values) if (ns | values)[name])
     # A unique key with a NULL in it never conflicts.
     known = {name: value for name, value in (ns | values).items() if value}
     if same and db.find(f"SELECT 1 FROM {spec.table} WHERE {same}", **known):
         return False
     return db.insert_unless_exists(spec.table, **values, **ns)
+
+
+def delete_ids(db: Connection, ids: Sequence[str]) -> None:
+    """Delete the tasks and handoffs with these ids."""
+    for table in _WITH_ID if ids else ():
+        db.run(f"DELETE FROM {table} WHERE {among('id', 'ids')}", ids=text_array(ids))
+
+
+def ids_inside(db: Connection, inside: Mapping[str, Sequence[int]]) -> set[str]:
+    """Return the ids of the tasks and handoffs of sessions and projects, by column."""
+    ids: set[str] = set()
+    for table in _WITH_ID:
+        for column, ns in inside.items():
+            sql = f"SELECT id FROM {table} WHERE {among(column, 'ns')}"
+            ids.update(db.column(sql, ns=int_array(ns)))
+    return {id_ for id_ in ids if _ID.fullmatch(id_)}
 
 
 class Cleaned(NamedTuple):
@@ -296,6 +319,8 @@ class Cleaned(NamedTuple):
     ids: set[str]
     texts: set[str]
 
+
+_WITH_ID = ("tasks", "handoffs")
 
 _CUT = ("working_state", "layout_file")
 """Records that hold many things: only what is forgotten goes from their bodies."""
@@ -358,7 +383,7 @@ def _clean_table(
             cleaned.changed[record] += 1
         else:
             cleaned.deleted[record] += 1
-            cleaned.ids.update({id_} - {""})
+            cleaned.ids.update(_ID.findall(id_))
         if not dry_run and left is not None:
             db.update(spec.table, n, **left)
         elif not dry_run:
@@ -372,12 +397,12 @@ def cut_row(
     left: dict[str, Any] | None = dict(row)
     texts: set[str] = set()
     for column in TABLES[record].texts:
-        kept, cut = cut_texts(row[column], is_forgotten)
+        value, cut = cut_texts(row[column], is_forgotten)
         texts |= cut
-        if cut and (kept is None or column != "body" or record not in _CUT):
+        if cut and (value is None or column != "body" or record not in _CUT):
             left = None
         elif left is not None:
-            left[column] = kept
+            left[column] = value
     return left, texts
 
 
@@ -403,8 +428,8 @@ def find_texts_about(
 
     for i in find(whole) if whole else ():
         cut_texts(stored[i], collect)
-    found = find({i: normalize(text) for i, text in enumerate(parts)}) if parts else ()
-    return {parts[i] for i in found}.__contains__
+    matches = find({i: normalize(text) for i, text in enumerate(parts)}) if parts else ()
+    return {parts[i] for i in matches}.__contains__
 
 
 def _texts(db: Connection) -> Iterable[str]:

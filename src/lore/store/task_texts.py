@@ -74,9 +74,9 @@ class _Cutter:
 
     def is_cut(self, text: str, *readings: str) -> bool:
         """Return whether a text or one of its readings is forgotten."""
-        found = {text for one in (text, *readings) if self._is_forgotten(one)}
-        self.texts |= found
-        return bool(found)
+        matches = {text for one in (text, *readings) if self._is_forgotten(one)}
+        self.texts |= matches
+        return bool(matches)
 
     def cut(self, value: Any, *, is_entry: bool = False) -> Any:
         """Return a value without its forgotten texts."""
@@ -88,15 +88,15 @@ class _Cutter:
             return [one for one in entries if one is not _GONE]
         if not isinstance(value, dict):
             return value
-        kept = {name: self.cut(one) for name, one in value.items() if not self.is_cut(name)}
-        left = {name: one for name, one in kept.items() if one is not _GONE}
+        remaining = {name: self.cut(one) for name, one in value.items() if not self.is_cut(name)}
+        left = {name: one for name, one in remaining.items() if one is not _GONE}
         return _GONE if is_entry and len(left) < len(value) else left
 
     def cut_frame(self, frame: dict[str, Any]) -> Any:
         """Return the frame of a list; its entries have places there."""
         others = [(place, self.cut(one, is_entry=True)) for place, one in frame["others"]]
-        kept = [[place, one] for place, one in others if one is not _GONE]
-        return {**frame, "around": self.cut(frame["around"]), "others": kept}
+        remaining = [[place, one] for place, one in others if one is not _GONE]
+        return {**frame, "around": self.cut(frame["around"]), "others": remaining}
 
     def cut_file(self, text: str) -> Any:
         """Return the text of a file: JSON without the entries, other text without the lines."""
@@ -105,10 +105,10 @@ class _Cutter:
             left = self._cut_lines(text)
         else:
             before = len(self.texts)
-            kept = self.cut(value)
+            remaining = self.cut(value)
             is_same = len(self.texts) == before
-            left = text if is_same else json.dumps(kept, ensure_ascii=False, indent=2) + "\n"
-            left = left if kept else ""
+            left = text if is_same else json.dumps(remaining, ensure_ascii=False, indent=2) + "\n"
+            left = left if remaining else ""
         return _GONE if not left.strip() or self.is_cut(left) else left
 
     def _cut_lines(self, text: str) -> str:

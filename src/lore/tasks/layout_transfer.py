@@ -334,6 +334,9 @@ class _Importer:
     def _store_acting(self, record: LayoutRecord) -> None:
         """Store a ledger or a handoff where agents find it."""
         raw = record.raw
+        if handoff_rows.is_forgotten(self._db, record.id, json.dumps(raw)):
+            self._counts["forgotten"] += 1
+            return
         at = _time(raw) or self._now
         body = {**_acting_body(record.kind, raw), LAYOUT: {"path": record.path, "raw": raw}}
         if record.kind == "ledger":
