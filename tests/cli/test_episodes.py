@@ -84,7 +84,7 @@ def test_an_episode_as_json_has_stable_keys(lore_with_work: Lore):
     assert set(found) == {
         "goal", "outcome", "reason", "agent", "calls", "actions", "errors", "files_read",
         "files_changed", "artifacts", "commits", "tasks", "duration_s", "tokens", "sources",
-        "titled",
+        "titled", "task_id", "phase", "constraints", "retries",
     }  # fmt: skip
     [listed] = json.loads(lore_with_work("episodes", "--json", "--project", "/code").works().out)
     assert set(listed) == {"id", "session_id", "project_id", "at", "episode"}

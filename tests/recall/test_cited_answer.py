@@ -122,7 +122,9 @@ def test_an_answer_says_what_replaced_what(memory: Memory):
 
 def test_a_rule_that_was_taken_back_is_named_out_of_date(memory: Memory):
     rule = "From now on we run the tests with make check, on the dev server."
-    back = "Forget make check. From now on we run the tests with just check, on the laptop."
+    back = (
+        "From now on we run the tests with just check, no longer with make check on the dev server."
+    )
     say(memory, "s", rule, at=NOON - timedelta(days=2))
     say(memory, "t", back, at=NOON - timedelta(days=1))
     result = memory.search.ask("how do we run the tests?")

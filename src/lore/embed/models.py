@@ -140,7 +140,7 @@ PAIR_MODEL = replace(
     base=MINILM,
     delta=ModelFile(
         "lore-pairs.safetensors",
-        "0205c1f5a8fc5d8ede270447e6d414c6ba11875e03f20a9e65c44083689270d3",
+        "5d7caa9af67a7a7d6cea07da8dd3d3bf4af2d1cf3015998c01230269ec42c93c",
     ),
 )
 """Reads two texts together; not an embedder, so that no setting can choose it."""

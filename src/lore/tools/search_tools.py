@@ -250,12 +250,10 @@ _EVERYTHING = "scope='all' searches everything."
 class RecallArguments(Question):
     """What recall takes."""
 
-    task_type: TaskType | None = Field(
-        None, description="What you are doing: puts first what such a task needs."
-    )
+    task_type: TaskType | None = Field(None, description="What you are doing.")
     everywhere: bool = Field(
         False,  # noqa: FBT003 - the default
-        description="Search all projects at once, not the present one first.",
+        description="Search all projects at once.",
     )
 
 

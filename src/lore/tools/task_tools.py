@@ -25,7 +25,7 @@ from lore.tools.tool_output import Id, Query, Words
 
 _NOTHING = "Nothing is known for this yet. Call after_task() when it is done."
 
-Goal = Annotated[str, Field(min_length=1, max_length=8_000, description="What is to be done.")]
+Goal = Annotated[str, Field(min_length=1, max_length=8_000, description="What to do.")]
 Short = Annotated[str, Field(max_length=200)]
 
 
@@ -33,8 +33,8 @@ class BeforeTaskArguments(Arguments):
     """What before_task takes."""
 
     goal: Goal
-    phase: Short = Field("", description="planning, review etc.")
-    action: Short = Field("", description="read_file, run_test etc.")
+    phase: Short = Field("", description="If any.")
+    action: Short = Field("", description="If any.")
 
 
 class GivenMemory(Result):
@@ -79,13 +79,11 @@ class AfterTaskArguments(Arguments):
     """What after_task takes."""
 
     outcome: TaskOutcome = Field("unknown", description="Honestly.")
-    task: Short = Field("", description="Id; else the open one.")
-    used: list[Annotated[str, Field(max_length=60)]] = Field(
-        default_factory=list, max_length=50, description="Ids that helped."
-    )
+    task: Short = Field("", description="Else the open one.")
+    used: list[Short] = Field(default_factory=list, max_length=50, description="Ids used.")
     report: dict[str, Any] = Field(
         default_factory=dict,
-        description="errors [{message, resolution}], files_changed",
+        description="errors, files_changed",
     )
 
 
@@ -308,7 +306,7 @@ TOOLS: tuple[Tool[Any], ...] = (
     Tool(
         name="before_task",
         title="Before a task",
-        description=("Call this before a task: gives what worked and failed in such ones."),
+        description=("Call this before a task: gives what worked and failed."),
         arguments=BeforeTaskArguments,
         result=BeforeTaskResult,
         run=before_task,
@@ -318,7 +316,7 @@ TOOLS: tuple[Tool[Any], ...] = (
     Tool(
         name="after_task",
         title="After a task",
-        description=("Call this when a task is over: stores how it ended and what helped."),
+        description=("Call this after a task: stores how it ended."),
         arguments=AfterTaskArguments,
         result=AfterTaskResult,
         run=after_task,

@@ -22,18 +22,14 @@ class StoreArguments(Arguments):
 
     content: Content
     summary: str = Field("", max_length=2_000, description="One line; else derived.")
-    parent_id: str = Field("", max_length=60, description="Goes below this; else it is placed.")
-    depth: int | None = Field(
-        None, ge=0, le=100, description="0 keeps it at the top; else it is placed."
-    )
-    kind: FragmentKind = Field("fact", description="What sort of knowledge it is.")
+    parent_id: str = Field("", max_length=60, description="Goes below this.")
+    depth: int | None = Field(None, ge=0, le=100, description="0 keeps it at the top.")
+    kind: FragmentKind = Field("fact", description="Sort of knowledge.")
     payload: dict[str, JsonValue] = Field(
         default_factory=dict, description="Fields that belong to the kind."
     )
     importance: float = Field(0.5, ge=0, le=1, description="How much it matters.")
-    corrects: str = Field(
-        "", max_length=2_000, description="What it replaces: an id, or the former statement."
-    )
+    corrects: str = Field("", max_length=2_000, description="What it replaces: id or statement.")
 
 
 class StoreResult(Result):
