@@ -135,11 +135,11 @@ def test_one_word_takes_only_its_entries_from_a_file(memory: Memory, tmp_path: P
     source = _write(tmp_path / "project", {
         files["patterns"]: json.dumps(patterns).encode(),
         files["timeline"]: json.dumps(timeline).encode(),
-        "memory/notes.txt": "J\xfcrgen Numbat".encode("latin-1"),
+        "memory/notes.txt": "J\xfcrgen Numbat".encode("latin-1"),  # is left out by the import
     })  # fmt: skip
     memory.layout.import_folder(source, trust=True)
     (told,) = memory.maintenance.preview_forget(match="numbat").task_records
-    assert (told.record, told.deleted, told.changed) == ("layout_file", 1, 2)
+    assert (told.record, told.deleted, told.changed) == ("layout_file", 0, 2)
     memory.forget(match="numbat")
     assert memory.maintenance.preview_forget(match="numbat").task_records == ()
     memory.layout.export_folder(tmp_path / "copy", project=str(source))
