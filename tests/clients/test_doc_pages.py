@@ -102,6 +102,7 @@ def test_there_is_a_page_for_every_agent():
         "gateway",
         "native-memories",
         "other-memories",
+        "same-mistake",
         "uninstall",
     }
 

@@ -170,7 +170,8 @@ def test_a_long_session_is_shortened_and_read_from_the_cache(story):
     assert len(uses) == 2 * TURNS
     assert any(FIX not in message_text(one) for one in story.requests(LOOK))
     assert uses[-1].total < uses[0].total + 0.8 * TURNS * len(LOG) * 25
-    assert uses[-1].read > uses[-2].read > 5_000
+    # the cache grows by blocks of tokens, so that a short turn may add none
+    assert uses[-1].read >= uses[-2].read > 5_000
 
 
 def test_lore_tells_what_it_does(story):

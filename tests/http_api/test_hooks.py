@@ -312,7 +312,8 @@ def test_a_session_that_begins_gets_the_index_of_topics(served: Served):
     given = answer["hookSpecificOutput"]["additionalContext"]
     assert "Memory: " in given
     assert "40 memories" in given
-    assert given.count("<lore-memory>") == given.count("</lore-memory>")
+    assert given.count("<lore-memory>") == given.count("</lore-memory>") == 1
+    assert served.post("/hooks/SessionStart", begin)[1] in (None, {})
 
 
 def test_a_task_of_the_task_list_is_given_what_is_known(served: Served):

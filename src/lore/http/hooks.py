@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lore.http.endpoint import Endpoint, Name, Text
 from lore.memory import Memory
 from lore.proxy.hook_client import NOTIFICATION_EVENTS
+from lore.text import memory_tags
 from lore.tools.tool import Caller
 
 DEDUP_WINDOW_S = 5.0
@@ -173,6 +174,13 @@ class BackgroundWarmUp:
             self._under_way.release()
 
 
+def _with_index(memory: Memory, hook: HookInput, caller: Caller, text: str) -> str:
+    index = memory.tasks.for_session_start(
+        session=hook.session, project=_project_folder(hook, caller), within_s=caller.within_s
+    )
+    return memory_tags.append_memory(text, index) if index else text
+
+
 def _start_session(memory: Memory, hook: HookInput, caller: Caller) -> str:
     """Return memory for a new session; a resumed one still has it in its prompt."""
     if hook.source == "resume":
@@ -185,10 +193,8 @@ def _start_session(memory: Memory, hook: HookInput, caller: Caller) -> str:
         condensed=condensed,
         within_s=caller.within_s,
     ).text
-    index = memory.tasks.for_session_start(
-        session=hook.session, project=_project_folder(hook, caller), within_s=caller.within_s
-    )
-    text = "\n".join(filter(None, (text, index)))
+    if text:  # a second hook of the same session, such as the plugin's beside setup, gets nothing
+        text = _with_index(memory, hook, caller, text)
     return _with_invitation(memory, hook, text, condensed=condensed) if condensed else text
 
 

@@ -47,6 +47,11 @@ def wrap_memory(text: str) -> str:
     return f"<{MEMORY_TAG}>\n{_SMUGGLED.sub('&lt;', text)}\n</{MEMORY_TAG}>"
 
 
+def append_memory(block: str, more: str) -> str:
+    """Return a block of recalled memory with another one at its end, between the same tags."""
+    return block.removesuffix(f"</{MEMORY_TAG}>") + more.removeprefix(f"<{MEMORY_TAG}>\n")
+
+
 def may_have_memory(text: str) -> bool:
     """Return whether a text names the memory tag; a cheap test."""
     return "<" in text and _NAMED.search(text) is not None and MEMORY_TAG in text.lower()
