@@ -51,16 +51,12 @@ from train_encoder import (
 from train_encoder import Recipe as MiningRecipe
 
 PAIRS = Path(__file__).parent / "data" / "pairs.jsonl.gz"
-STATEMENTS = Path(__file__).parent / "data" / "statements.jsonl.gz"
 
 RELATIONS = ("none", "same", "partly", "replaces")
 """The classes of the first head, in the order of its rows."""
 
 KINDS = ("decision", "preference", "fact", "config", "workflow", "bug_fix", "architecture")
 """The classes of the third head, after two rows for a worth of at least 1 and of at least 2."""
-
-TALK_FOLDS = 5
-"""Parts of the conversations that are left out one at a time; `train_statements.py` has as many."""
 
 REAL = "real"
 """Authors of pairs of real sessions, of which there are few: they are shown twice as often."""
@@ -179,7 +175,7 @@ class PairTexts:
 
 @dataclass(slots=True)
 class PairModel:
-    """The weights and the two heads."""
+    """The weights and the heads."""
 
     weights: Weights
     heads: Weights = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """The pair model: reads two texts together, on this machine.
 
-It says what a newer statement does to an older one, and how likely a passage answers a question.
+It says what a newer statement does to an older one, how likely a passage answers a question, and
+what a sentence is worth after the one before it.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ JOINED_THRESHOLD = 0.45
 
 COMMIT_THRESHOLD = 0.4
 """Enough for a sentence of a commit message: an agent wrote it to be read later. The labels have
-none of them; of 30 sentences between this and `WORK_THRESHOLD`, of five projects and read by one
-reader, 26 were worth keeping.
+none of them; of 30 sentences between this and 0.7, of five projects and read by one reader, 26 were
+worth keeping.
 """
 
 MAX_FACTS = 10
