@@ -7,11 +7,10 @@ from typing import Any
 
 from pydantic import Field
 
-from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import Fragment, Origin
 from lore.tools import tool_output
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool
+from lore.tools.tool import Arguments, Caller, Outcome, Result, Seen, Tool, require_stored
 
 MAX_LESSONS = 50
 """The limit of a list; the command line has longer ones."""
@@ -214,9 +213,7 @@ class SkillWriteResult(Result):
 
 def write_skill(memory: Memory, arguments: SkillWriteArguments, caller: Caller) -> Outcome:
     """Store a skill of the caller's project; one of the same name is superseded."""
-    if memory.sessions.is_excluded(caller.agent, caller.project):
-        msg = "Nothing is stored in this folder: the setting capture.exclude names it."
-        raise InvalidInput(msg)
+    require_stored(memory, caller)
     project = _project(memory, caller, everywhere=False)
     stored = memory.tasks.add_skill(
         arguments.page,

@@ -7,11 +7,18 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
-from lore.errors import InvalidInput
 from lore.memory import Memory
 from lore.records import EdgeKind, FragmentKind, RememberResult, Storing, Title
 from lore.tools import tool_output
-from lore.tools.tool import Arguments, Caller, Outcome, Result, Tool, find_session
+from lore.tools.tool import (
+    Arguments,
+    Caller,
+    Outcome,
+    Result,
+    Tool,
+    find_session,
+    require_stored,
+)
 from lore.tools.tool_output import Id, Named
 
 Content = Annotated[str, Field(min_length=1, description="One thing worth knowing, in full.")]
@@ -45,9 +52,7 @@ class StoreResult(Result):
 
 def store(memory: Memory, arguments: StoreArguments, caller: Caller) -> Outcome:
     """Store a fragment in the caller's name, unless it is a duplicate."""
-    if memory.sessions.is_excluded(caller.agent, caller.project):
-        msg = "Nothing is stored in this folder: the setting capture.exclude names it."
-        raise InvalidInput(msg)
+    require_stored(memory, caller)
     stored = memory.remember(
         arguments.content,
         summary=arguments.summary,
