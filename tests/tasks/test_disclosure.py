@@ -7,7 +7,8 @@ import pytest
 from lore.errors import NotFound
 from lore.memory import Memory
 from lore.memory.search import Reader
-from lore.records import NewMessage, Part
+from lore.memory.tasks import START_FRAGMENTS
+from lore.records import Draft, NewMessage, Part
 from lore.store import candidate_rows, project_rows, task_rows
 from lore.store.candidate_rows import Retrieval
 from lore.store.database import Database
@@ -205,6 +206,17 @@ def test_a_composite_topic_answers_with_one_load(memory: Memory):
     )
     after = disclosure.load(memory.sources, view(memory, changed), question)
     assert after.details[0].topic.title == ten_words(question)
+
+
+def test_no_agent_waits_for_the_index_of_a_large_memory(memory: Memory):
+    notes = [Draft(f"Tide {n} of the gauge", project=HERE) for n in range(START_FRAGMENTS)]
+    memory.knowledge.store_all(notes)
+    session = begin(memory)
+    assert "Memory:" in memory.tasks.for_session_start(session=session, project=HERE)
+    memory.store("One more tide", project=HERE)
+    with count_calls(disclosure.view_memory) as views:
+        assert memory.tasks.for_session_start(session=session, project=HERE) == ""
+    assert not views
 
 
 def test_a_small_memory_is_bypassed_and_says_so_once(memory: Memory):

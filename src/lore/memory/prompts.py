@@ -265,7 +265,9 @@ class Prompts(MemoryPart):
         return _News(worded, tuple(injected), frozenset(one.id for one in pieces))
 
     def warm_up(self) -> None:
-        """Load what the first prompt would wait for: the model and the vector index."""
+        """Load what the first prompt would wait for: modules, the model and the vector index."""
+        from lore.tasks import corrections, disclosure, task_work  # noqa: F401 - only to load them
+
         with suppress(LoreError):
             self.begin_session("")
             self.find_candidates(_ANY_PROMPT)

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 BRIEFING_TOKENS, UNASKED_TOKENS = 600, 300
 """What a briefing takes at most: if an agent asks for it, and if it does not."""
 
+START_FRAGMENTS = 300
+"""The most fragments of a project whose index a session gets at its start."""
+
 _BYPASS_NOTICE = (
     "Lore gives no index of this project's memory for now: so far it saved fewer than 1,000 tokens"
     " a session. recall() and load() answer as before."
@@ -239,12 +242,13 @@ class Tasks(TaskLessons):
     ) -> str:
         """Return the index for the start of a session, unasked; nothing while it is bypassed.
 
-        That it is bypassed is said once.
+        That it is bypassed is said once. An agent waits for it, and grouping a large memory takes
+        seconds: beyond `START_FRAGMENTS` an agent has to ask.
         """
         from lore.tasks import corrections, disclosure
 
         began = time.perf_counter()
-        if self._is_quiet(session):
+        if self._is_quiet(session) or self._is_large(session, project):
             return ""
         view, short = self._view(session, project, unasked=True)
         if not view.topics:
@@ -322,6 +326,11 @@ class Tasks(TaskLessons):
         from lore.tasks.task_work import find_place
 
         return find_place(db, self._redactor.redact(session), self._redactor.redact(project))
+
+    def _is_large(self, session: str, project: str) -> bool:
+        with self._database.read() as db:
+            _, scope = self._place(db, session, project)
+            return fragments.count_visible_at_most(db, scope, START_FRAGMENTS + 1) > START_FRAGMENTS
 
     def _view(
         self, session: str, project: str, *, unasked: bool = False

@@ -280,6 +280,18 @@ def filter_visible(
     return visible if criteria.subtree is None else visible & criteria.subtree
 
 
+def count_visible_at_most(db: Connection, project_n: int | None, most: int) -> int:
+    """Return the number of visible fragments of a project, counted up to `most`."""
+    return int(
+        db.value(
+            "SELECT count(*) FROM (SELECT 1 FROM fragments f JOIN items i ON i.n = f.n"
+            f" WHERE {VISIBLE_FRAGMENT} AND {items.applies_sql('i')} LIMIT :most)",
+            project_n=project_n,
+            most=most,
+        )
+    )
+
+
 def visible_tokens(db: Connection, project_n: int | None) -> int:
     """Return the tokens of all visible fragments of a project."""
     return int(
