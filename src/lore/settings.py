@@ -329,8 +329,10 @@ class Settings:
     )
     tasks_continuity: bool = _setting(
         default=False,
-        doc="Write the working state of sessions to CONTINUITY.md in the project's folder.",
-        project=True,
+        doc="Write the working state of sessions to CONTINUITY.md in every project's folder.",
+    )
+    tasks_continuity_folders: tuple[str, ...] = _setting(
+        (), "Globs of folders in which CONTINUITY.md is written, if not in all."
     )
     store_busy_timeout_s: float = _setting(
         60.0, "Seconds to wait for the write lock of another process.", WITHIN_A_DAY

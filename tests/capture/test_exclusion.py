@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lore.capture import exclusion
-from lore.capture.exclusion import is_excluded
+from lore.capture.exclusion import covers_folder
 
 HOME = str(Path.home())
 
@@ -29,7 +29,7 @@ HOME = str(Path.home())
 def test_a_glob_excludes_a_folder_and_all_below_it(
     pattern: str, agent: str, folder: str, *, excluded: bool
 ) -> None:
-    assert is_excluded((pattern,), agent, folder) is excluded
+    assert covers_folder((pattern,), agent, folder) is excluded
 
 
 def test_the_folder_of_agents_commands_is_excluded_by_all_its_names(tmp_path):
@@ -39,5 +39,5 @@ def test_the_folder_of_agents_commands_is_excluded_by_all_its_names(tmp_path):
     patterns = exclusion.folder_patterns(tmp_path / "link" / "agent-chats")
     for name in ("link", "lore [1]"):
         folder = tmp_path / name / "agent-chats" / "gemini"
-        assert exclusion.is_excluded(patterns, "gemini", str(folder))
-    assert not exclusion.is_excluded(patterns, "gemini", str(tmp_path / "lore 1" / "agent-chats"))
+        assert exclusion.covers_folder(patterns, "gemini", str(folder))
+    assert not exclusion.covers_folder(patterns, "gemini", str(tmp_path / "lore 1" / "agent-chats"))

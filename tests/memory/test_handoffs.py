@@ -13,6 +13,7 @@ import pytest
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.records import NewMessage, Part
+from lore.settings import Settings
 from tests.fakes import NOON, FakeEmbedder, FixedClock
 
 TASK = "Add leap years to the tide table."
@@ -21,7 +22,10 @@ REPORT = "The code is written.\n\nNext steps:\n- Write tests for 2100\n- Ask Ine
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "code" / "almanac"
+    return make_project(tmp_path / "code" / "almanac")
+
+
+def make_project(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "pyproject.toml").write_text("")
     git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-C", str(folder)]
@@ -37,7 +41,8 @@ def clock() -> FixedClock:
 
 @pytest.fixture
 def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=clock) as memory:
+    settings = Settings(home=tmp_path / "home", tasks_continuity_folders=("with-page",))
+    with Memory.open(config=settings, embedder=FakeEmbedder(), now=clock) as memory:
         yield memory
 
 
@@ -278,12 +283,13 @@ def turn(memory: Memory, project: Path, session: str = "one") -> None:
 
 
 @pytest.fixture
-def switched_on(project: Path) -> Path:
-    (project / ".lore.json").write_text('{"tasks": {"continuity": true}}')
-    return project
+def switched_on(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "with-page" / "almanac")
 
 
-def test_nothing_is_written_where_it_is_not_switched_on(memory: Memory, project: Path):
+def test_nothing_is_written_where_the_person_has_not_switched_it_on(memory: Memory, project: Path):
+    asked = {"tasks": {"continuity": True, "continuity_folders": ["almanac"]}}
+    (project / ".lore.json").write_text(json.dumps(asked))
     work(memory, project)
     turn(memory, project)
     assert not (project / "CONTINUITY.md").exists()

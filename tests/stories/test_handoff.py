@@ -111,7 +111,8 @@ def story(tmp_path_factory) -> Iterator[Story]:
     with running_upstream(SceneScript(SCENES)) as upstream:
         machine = Machine(place / "person", place / "lore", upstream)
         project = write_repository(machine.home / "code" / "almanac")
-        (project / ".lore.json").write_text('{"tasks": {"continuity": true}}')
+        (place / "lore").mkdir()
+        (place / "lore" / "config.toml").write_text("[tasks]\ncontinuity = true\n")
         machine.start()
         try:
             yield tell(machine, project)

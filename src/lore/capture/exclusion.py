@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
 
-def is_excluded(patterns: Sequence[str], agent: str, folder: str) -> bool:
-    """Return whether the sessions of an agent in a folder are excluded.
+def covers_folder(patterns: Sequence[str], agent: str, folder: str) -> bool:
+    """Return whether patterns cover the sessions of an agent in a folder.
 
     A pattern is a glob of a folder, which covers all below it, or of its name ('secret-*'). With an
     agent before it ('codex:~/code/*') it applies to that agent only.

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from lore import projects
 from lore.capture import quotes
 from lore.capture.adapter_protocol import TYPED_STATE, Context
-from lore.capture.exclusion import is_excluded
+from lore.capture.exclusion import covers_folder
 from lore.capture.message_capture import (
     check_message,
     prepare_all,
@@ -107,7 +107,7 @@ class Batch:
 
     def add(self, context: Context, new: Sequence[NewMessage], size: int) -> None:
         """Add messages to the batch; drop commands to Lore, excluded and invalid ones."""
-        if is_excluded(self.exclude, self.counts.agent, context.folder):
+        if covers_folder(self.exclude, self.counts.agent, context.folder):
             self.bytes += size
             self.counts.skipped["excluded"] += len(new)
             return
@@ -149,7 +149,7 @@ class Batch:
 
     def end(self, context: Context) -> None:
         """Apply session data that came after the last message."""
-        if is_excluded(self.exclude, self.counts.agent, context.folder):
+        if covers_folder(self.exclude, self.counts.agent, context.folder):
             return
         if self.runs and self.runs[-1].context.session == context.session:
             self.runs[-1].context = context
@@ -163,7 +163,7 @@ class Batch:
         """
         if self._redacted_context is None or self._redacted_context[0] is not context:
             original = context
-            if is_excluded(self.exclude, self.counts.agent, context.folder):
+            if covers_folder(self.exclude, self.counts.agent, context.folder):
                 context = _without_typed_state(context)
             texts = [*context.state, *map(str, context.state.values()), *context.files]
             texts += [

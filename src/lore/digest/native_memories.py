@@ -228,7 +228,7 @@ class _CaptureRun:
     def _is_excluded(self, file: NativeFile, folder: str) -> bool:
         here = (folder, str(file.path.parent))
         exclude = self._options.exclude
-        return any(exclusion.is_excluded(exclude, file.agent, place) for place in here)
+        return any(exclusion.covers_folder(exclude, file.agent, place) for place in here)
 
     def _draft(self, file: NativeFile, note: Note, source: str, folder: str) -> Draft | None:
         """Return the draft of a note; None if nothing of it is left to remember."""

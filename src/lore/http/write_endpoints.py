@@ -15,7 +15,7 @@ from lore.errors import InvalidInput
 from lore.http.auth import TICKET_S, Logins
 from lore.http.endpoint import Endpoint, Id, Name, NoArguments, Short, Text
 from lore.memory import Memory
-from lore.memory.search import Reader, ask_project_first
+from lore.memory.search import ask_project_first
 from lore.records import (
     ITEM_TYPES,
     Answer,
@@ -135,7 +135,7 @@ def _recall(memory: Memory, a: Recall, caller: Caller) -> Answer:
             trusted_only=a.trusted_only,
             types=a.types,
             task_type=a.task_type or "",
-            reader=Reader(caller.session, caller.project),
+            reader=caller.reader,
         )
 
     is_limited = a.everywhere or a.project or a.scope != "all"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from lore import settings
+from lore.capture import exclusion
 from lore.errors import LoreError, NotFound
 from lore.memory import work_scope
 from lore.memory.context import MemoryContext, MemoryPart
@@ -116,12 +116,9 @@ class Continuity(MemoryPart):
             continuity_file.write_file(Path(folder), empty, empty)
 
     def _is_page_on(self, folder: Path) -> bool:
-        if self._settings.tasks_continuity:
-            return True
-        with suppress(LoreError):
-            loaded = settings.load(home=self._settings.home, project_dir=folder)
-            return loaded.settings.tasks_continuity
-        return False
+        """Return whether the person wants the page here; a repository cannot ask for it."""
+        patterns = self._settings.tasks_continuity_folders
+        return self._settings.tasks_continuity or exclusion.covers_folder(patterns, "", str(folder))
 
     def _page_session(self, db: Connection, folder: str, session: str) -> int | None:
         if session:

@@ -100,22 +100,32 @@ class Handoffs(MemoryPart):
             return sessions.get_session(db, own[0]).agent if own else ""
 
     def checkpoint(
-        self, *, agent: str, project: str = "", session: str = "", current_task: str = ""
+        self,
+        *,
+        agent: str,
+        project: str = "",
+        session: str = "",
+        current_task: str = "",
+        reads_folder: bool = True,
     ) -> AgentLedger:
-        """Store and return the ledger of an agent: its task, the git state, what it learned."""
+        """Store and return the ledger of an agent: its task, the git state, what it learned.
+
+        Without `reads_folder` no file of the project is read: git state and tech stack are empty.
+        """
         agent = self._name(agent, "agent")
         if not agent:
             msg = "A checkpoint needs the name of an agent."
             raise InvalidInput(msg)
         n = self._session_n(session)
         state = self._state_of(n)
-        git = git_state.read_git_state(project)
+        folder = project if reads_folder else ""
+        git = git_state.read_git_state(folder)
         now = self._database.now()
         with self._database.read() as db:
             patterns = self._patterns(db, n)
             running = handoff_rows.open_task(db, n) if n is not None else ""
         ledger = ledgers.make_checkpoint(
-            agent, state, git, at=now, folder=project, patterns=patterns
+            agent, state, git, at=now, folder=folder, patterns=patterns
         )
         ledger = self._redacted_ledger(ledger, current_task or running)
 
@@ -150,11 +160,15 @@ class Handoffs(MemoryPart):
         relevant_patterns: Sequence[str] = (),
         next_steps: Sequence[str] = (),
         decisions: Sequence[str] = (),
+        reads_folder: bool = True,
     ) -> Handoff:
-        """Store a handoff; what is not given comes from the session's working state and git."""
+        """Store a handoff; what is not given comes from the session's working state and git.
+
+        Without `reads_folder` no file of the project is read.
+        """
         n = self._session_n(session)
         state = self._state_of(n)
-        git = git_state.read_git_state(project)
+        git = git_state.read_git_state(project if reads_folder else "")
         now = self._database.now()
         with self._database.read() as db:
             patterns = self._resolve_patterns(db, relevant_patterns) or self._patterns(db, n)

@@ -100,7 +100,7 @@ class Sessions(MemoryPart):
 
     def is_excluded(self, agent: str, folder: str) -> bool:
         """Return whether a folder is kept out of memory: by `capture.exclude`, or as Lore's own."""
-        return bool(folder) and exclusion.is_excluded(self._excluded, agent, folder)
+        return bool(folder) and exclusion.covers_folder(self._excluded, agent, folder)
 
     @property
     def _excluded(self) -> tuple[str, ...]:

@@ -142,11 +142,18 @@ class Tasks(TaskLessons):
             return record, tuple(task_rows.memories_of(db, n))
 
     def index(
-        self, *, query: str = "", session: str = "", project: str = "", whole: bool = False
+        self,
+        *,
+        query: str = "",
+        session: str = "",
+        project: str = "",
+        whole: bool = False,
+        counts: bool = True,
     ) -> MemoryIndex:
         """Return layer 1: the topics of a project that matter now, or that are near a question.
 
-        With `whole` it lists all of them, however many tokens that takes.
+        With `whole` it lists all of them, however many tokens that takes. Without `counts`, here
+        and in the other layers, the token economics of the session do not change.
         """
         from lore.tasks import disclosure
 
@@ -159,23 +166,30 @@ class Tasks(TaskLessons):
             index = disclosure.search_index(self._sources, view, asked, short)
         else:
             index = disclosure.make_index(view, short)
-        self._count(session, project, {"layer1_loads": 1, "layer1_tokens": index.tokens}, view=view)
+        if counts:
+            loads = {"layer1_loads": 1, "layer1_tokens": index.tokens}
+            self._count(session, project, loads, view=view)
         return index
 
-    def timeline(self, *, session: str = "", project: str = "") -> MemoryTimeline:
+    def timeline(
+        self, *, session: str = "", project: str = "", counts: bool = True
+    ) -> MemoryTimeline:
         """Return layer 2: what was done and decided lately, and what is going on."""
         from lore.tasks import disclosure
 
         view, _ = self._view(session, project)
         timeline = disclosure.make_timeline(view)
-        counts = {
-            "layer2_loads": 1, "layer2_tokens_scanned": timeline.tokens,
-            "layer2_tokens_available": timeline.tokens,
-        }  # fmt: skip
-        self._count(session, project, counts, view=view)
+        if counts:
+            loads = {
+                "layer2_loads": 1, "layer2_tokens_scanned": timeline.tokens,
+                "layer2_tokens_available": timeline.tokens,
+            }  # fmt: skip
+            self._count(session, project, loads, view=view)
         return timeline
 
-    def details(self, topic: str, *, session: str = "", project: str = "") -> TopicDetails:
+    def details(
+        self, topic: str, *, session: str = "", project: str = "", counts: bool = True
+    ) -> TopicDetails:
         """Return layer 3: the memories of one topic in full."""
         from lore.tasks import disclosure
 
@@ -190,12 +204,15 @@ class Tasks(TaskLessons):
             msg = f"'{topic[:60]}' belongs to no topic here."
             raise NotFound(msg, hint="index() lists topics with their ids.")
         details = disclosure.read_topic(match, short)
-        counts = {"layer3_loads": 1, "layer3_tokens": details.tokens}
-        self._count(session, project, counts, view=view)
-        self.check_economics("triggered", session=session)
+        if counts:
+            loads = {"layer3_loads": 1, "layer3_tokens": details.tokens}
+            self._count(session, project, loads, view=view)
+            self.check_economics("triggered", session=session)
         return details
 
-    def load(self, query: str, *, session: str = "", project: str = "") -> LoadedContext:
+    def load(
+        self, query: str, *, session: str = "", project: str = "", counts: bool = True
+    ) -> LoadedContext:
         """Load what a question needs, and no more: index, then timeline, then details."""
         from lore.tasks import corrections, disclosure
 
@@ -207,15 +224,17 @@ class Tasks(TaskLessons):
         self._context.catch_up()
         view, short = self._view(session, project)
         loaded = disclosure.load(self._sources, view, asked, short)
-        counts = corrections.count_load(loaded, view.total_tokens)
+        if not counts:
+            return loaded
+        loads = corrections.count_load(loaded, view.total_tokens)
         task = self._open_task(session, project)
-        self._count(session, project, asdict(counts), task=task)
+        self._count(session, project, asdict(loads), task=task)
         chosen = tuple(memory.id for one in loaded.details for memory in one.memories)
         took_ms = (time.perf_counter() - began) * 1000
         self._log(
             RetrievalRecord(
                 self._database.now(), "load", asked, chosen=chosen, took_ms=took_ms,
-                tokens=counts.progressive_tokens,
+                tokens=loads.progressive_tokens,
             ),
             session,
             task,

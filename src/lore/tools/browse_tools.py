@@ -225,7 +225,9 @@ def timeline(memory: Memory, arguments: TimelineArguments, caller: Caller) -> Ou
 
 
 def _recent_work(memory: Memory, caller: Caller) -> Outcome:
-    recent = memory.tasks.timeline(session=find_session(memory, caller), project=caller.project)
+    recent = memory.tasks.timeline(
+        session=find_session(memory, caller), project=caller.project, counts=caller.may_write
+    )
     text = memory.tasks.describe(recent)
     result = TimelineResult.model_validate(recent)
     if not text:

@@ -81,6 +81,7 @@ def write_handoff(memory: Memory, arguments: HandoffWriteArguments, caller: Call
         relevant_patterns=arguments.relevant_patterns,
         next_steps=arguments.next_steps,
         decisions=arguments.decisions,
+        reads_folder=not caller.keyed,
     )
     whom = handoff.to_agent or "whoever starts a session in this project next"
     text = f"Stored handoff {handoff.id} for {whom}; it is given at the start of that session."
@@ -157,12 +158,13 @@ def checkpoint(memory: Memory, arguments: CheckpointArguments, caller: Caller) -
         project=caller.project,
         session=session,
         current_task=arguments.current_task,
+        reads_folder=not caller.keyed,
     )
     return Outcome(_checkpoint_text(ledger), CheckpointResult.model_validate(ledger))
 
 
 def _require_project(memory: Memory, caller: Caller) -> None:
-    """Refuse excluded folders, and for a key those of no project: their files are looked at."""
+    """Refuse excluded folders, and for a key those of no project: a key registers none."""
     require_stored(memory, caller)
     if caller.keyed and caller.project and memory.sessions.find_project(caller.project) is None:
         msg = "This memory has no such project."

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from lore.errors import AmbiguousId, NotFound
 from lore.memory import Memory
-from lore.memory.search import Reader, ask_project_first
+from lore.memory.search import ask_project_first
 from lore.records import (
     Answer,
     Edge,
@@ -92,7 +92,7 @@ class ReadResult(Result):
 
 def read(memory: Memory, arguments: ReadArguments, caller: Caller) -> Outcome:
     """Return whole items, as far as a client accepts them; reading reinforces fragments."""
-    readings = memory.read(arguments.ids, reader=Reader(caller.session, caller.project))
+    readings = memory.read(arguments.ids, reader=caller.reader)
     read_items = [_item(memory, reading) for reading in readings]
     short = memory.search.short_ids([id_ for item in read_items for id_ in _ids_of(item)])
     sheet = tool_output.PromptBlock(tool_output.MAX_TOKENS, tool_output.QUOTED)
@@ -323,7 +323,7 @@ def _answer(memory: Memory, arguments: RecallArguments, caller: Caller) -> Answe
             project=project,
             task_type=arguments.task_type or "",
             log=not memory.sessions.is_excluded(caller.agent, caller.project),
-            reader=Reader(caller.session, caller.project),
+            reader=caller.reader,
         )
 
     folder = "" if arguments.everywhere or scope != "all" else caller.project
@@ -484,7 +484,7 @@ def search(memory: Memory, arguments: SearchArguments, caller: Caller) -> Outcom
         deep=arguments.deep,
         kind=arguments.kind or "",
         since=arguments.since,
-        reader=Reader(caller.session, caller.project),
+        reader=caller.reader,
     )
     data = SearchResult(hits=[_found(hit) for hit in hits], notice=memory.notice_now)
     if not hits:

@@ -164,8 +164,9 @@ class IndexResult(Result):
 def index(memory: Memory, arguments: IndexArguments, caller: Caller) -> Outcome:
     """Return the topics of the caller's project."""
     record = memory.tasks.index(
-        query=arguments.query, session=find_session(memory, caller), project=caller.project
-    )
+        query=arguments.query, session=find_session(memory, caller), project=caller.project,
+        counts=caller.may_write,
+    )  # fmt: skip
     text = memory.tasks.describe(record) or "Nothing is known here yet."
     return Outcome(tool_output.wrap_lines([text]), IndexResult.model_validate(record))
 
@@ -195,8 +196,9 @@ class TopicResult(Result):
 def details(memory: Memory, arguments: TopicArguments, caller: Caller) -> Outcome:
     """Return the memories of one topic."""
     record = memory.tasks.details(
-        arguments.topic, session=find_session(memory, caller), project=caller.project
-    )
+        arguments.topic, session=find_session(memory, caller), project=caller.project,
+        counts=caller.may_write,
+    )  # fmt: skip
     result = TopicResult.model_validate(record)
     text = memory.tasks.describe(record)
     return Outcome(tool_output.wrap_lines([tool_output.QUOTED, text]), result)
@@ -222,8 +224,9 @@ class LoadResult(Result):
 def load(memory: Memory, arguments: LoadArguments, caller: Caller) -> Outcome:
     """Return what a question needs: topics, then the timeline, then details."""
     record = memory.tasks.load(
-        arguments.query, session=find_session(memory, caller), project=caller.project
-    )
+        arguments.query, session=find_session(memory, caller), project=caller.project,
+        counts=caller.may_write,
+    )  # fmt: skip
     result = LoadResult(
         layer=record.layer,
         topics=tuple(map(TopicEntry.model_validate, record.topics)),

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from lore.errors import InvalidInput
 from lore.memory import Memory
+from lore.memory.search import Reader
 from lore.records import Grant, Origin
 from lore.text.hidden_text import strip_hidden
 
@@ -47,6 +48,13 @@ class Caller:
     agent: str = "mcp"
     keyed: bool = False
     """Whether the caller has a key: it may be on another machine."""
+    may_write: bool = True
+    """Whether the caller may change anything; what others read is not counted for a session."""
+
+    @property
+    def reader(self) -> Reader | None:
+        """Whose tokens an answer costs; None if the caller may not change any counts."""
+        return Reader(self.session, self.project) if self.may_write else None
 
     def after(self, waited_s: float) -> Caller:
         """Return the caller with the rest of its deadline."""
@@ -147,6 +155,7 @@ def caller_of(headers: Mapping[str, str], grant: Grant | None) -> Caller:
         origin="user" if grant is not None and grant.browser else "assistant",
         within_s=_deadline_s(headers),
         keyed=grant is None or (grant.name != LOCAL and not grant.browser),
+        may_write=grant is not None and grant.allows("write"),
     )
 
 
