@@ -82,6 +82,18 @@ def test_skills_are_added_from_markdown_listed_and_shown(lore: Lore, tmp_path: P
     assert json.loads(lore("skills", "show", only["id"], "--json").works().out) == {"page": PAGE}
 
 
+def test_one_undo_brings_the_former_version_of_a_skill_back(lore: Lore):
+    lore("skills", "add", "-", "--everywhere", stdin=PAGE.encode()).works()
+    newer = PAGE.replace("Release", "release") + "\n3. Tell everyone\n"
+    lore("skills", "add", "-", "--everywhere", stdin=newer.encode()).works()
+    lore("undo").works()
+    (only,) = json.loads(lore("skills", "list", "--json").works().out)
+    assert lore("skills", "show", only["id"]).works().out == PAGE
+    lore("undo", "--redo").works()
+    (only,) = json.loads(lore("skills", "list", "--json").works().out)
+    assert "Tell everyone" in lore("skills", "show", only["id"]).works().out
+
+
 def test_what_is_no_skill_is_refused(lore: Lore, tmp_path: Path):
     lore("skills", "add", str(tmp_path / "missing.md")).fails_with(3)
     (tmp_path / "bytes.md").write_bytes(b"\xff\xfe\x00")

@@ -396,6 +396,49 @@ def test_one_undo_takes_an_import_back(memory: Memory, tmp_path: Path) -> None:
     assert memory.search("express handlers return types", project=str(source)) == []
 
 
+def test_undo_of_an_import_takes_its_files_handoffs_and_ledgers_back(
+    memory: Memory, tmp_path: Path
+) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    own = memory.handoffs.write(what_was_done="Printed it.", project=str(source))
+    memory.layout.import_folder(source, trust=True)
+    ledger, *_ = memory.handoffs.ledgers(project=str(source))
+    assert len(memory.handoffs.recent(project=str(source))) == 2
+    memory.knowledge.undo()
+    assert [one.id for one in memory.handoffs.recent(project=str(source))] == [own.id]
+    assert memory.handoffs.ledgers(project=str(source)) == []
+    written = memory.layout.export_folder(tmp_path / "copy", project=str(source)).files
+    assert [*written] == [f"memory/handoffs/{own.id}.json"]
+    memory.layout.import_folder(source, trust=True)
+    memory.handoffs.checkpoint(agent=ledger.agent_id, project=str(source), current_task="Print")
+    memory.knowledge.undo()
+    assert [one.current_task for one in memory.handoffs.ledgers(project=str(source))] == ["Print"]
+
+
+def test_a_forgotten_project_is_not_imported_again(memory: Memory, tmp_path: Path) -> None:
+    source = _write(tmp_path / "project", EXAMPLE)
+    first = memory.layout.import_folder(source, trust=True)
+    # A later project keeps the number of the forgotten one from being used again.
+    memory.remember("Walruses swim.", project=str(tmp_path / "other"))
+    memory.forget(project=str(source))
+    again = memory.layout.import_folder(source, trust=True)
+    assert (again.added, again.files) == (0, 0)
+    assert again.forgotten == first.added + first.files
+    assert memory.handoffs.recent(project=str(source)) == []
+    assert memory.layout.export_folder(tmp_path / "copy", project=str(source)).files == ()
+    elsewhere = _write(tmp_path / "elsewhere", EXAMPLE)
+    assert memory.layout.import_folder(elsewhere, trust=True).added == first.added
+
+
+def test_a_file_without_what_was_forgotten_is_no_new_file(memory: Memory, tmp_path: Path) -> None:
+    files = {"memory/timeline.json": b'{"recent": ["Numbats dig", "Walruses swim"]}'}
+    source = _write(tmp_path / "project", files)
+    assert memory.layout.import_folder(source).files == 1
+    memory.forget(match="Numbats")
+    again = memory.layout.import_folder(source)
+    assert (again.files, again.forgotten) == (0, 1)
+
+
 def test_an_undone_import_can_be_done_again_with_its_own_trust(
     memory: Memory, tmp_path: Path
 ) -> None:

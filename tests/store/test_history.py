@@ -37,9 +37,30 @@ def test_the_last_action_that_was_not_undone_is_found(db: Connection) -> None:
         SAID,
         NOON,
     )
-    history.mark_action_undone(db, last.n, replace(SAID, after=Wording("y", "y")))
+    history.mark_actions_undone(db, [(last.n, replace(SAID, after=Wording("y", "y")))])
     assert [found.verb for found in [history.find_last_action(db)] if found] == ["store"]
     assert history.find_last_action(db, fragment_n=b) is None
+
+
+def test_many_actions_are_marked_as_undone_without_reading_the_log_for_each(db: Connection) -> None:
+    ns = [add_fragment(db, i) for i in range(1, 21)]
+    history.record_actions(db, [("store", n, EMPTY_SNAPSHOT) for n in ns], now=NOON)
+    last = history.find_last_action(db)
+    assert last is not None
+    actions = history.actions_of_same_batch(db, last)
+    queries: list[str] = []
+
+    def trace(_cursor: object, sql: str, _bindings: object) -> bool:
+        queries.append(sql)
+        return True
+
+    db.raw.exec_trace = trace
+    history.mark_actions_undone(db, [(one.n, one.before) for one in actions])
+    db.raw.exec_trace = None
+    assert sum("SELECT" in sql for sql in queries) == 1
+    undone = history.find_last_action(db, undone=True)
+    assert undone is not None
+    assert undone.n == actions[-1].n
 
 
 def test_the_last_undone_action_is_found_until_a_new_one(db: Connection) -> None:
@@ -47,7 +68,7 @@ def test_the_last_undone_action_is_found_until_a_new_one(db: Connection) -> None
     history.record_action(db, "store", a, now=NOON)
     history.record_action(db, "store", b, now=NOON)
     for n in (2, 1):
-        history.mark_action_undone(db, n)
+        history.mark_actions_undone(db, [(n, EMPTY_SNAPSHOT)])
     assert [found.n for found in [history.find_last_action(db, undone=True)] if found] == [1]
     assert [
         found.n for found in [history.find_last_action(db, fragment_n=b, undone=True)] if found

@@ -193,8 +193,14 @@ def undo(
     elif redo:
         print(f"Redone: {verb} of {label}.")
     else:
-        hidden = " It is hidden now." if verb == "store" else ""
-        print(f"Undone: {verb} of {label}.{hidden} 'lore undo --redo' repeats it.")
+        print(f"Undone: {verb} of {label}.{_EFFECTS.get(verb, '')} 'lore undo --redo' repeats it.")
+
+
+_EFFECTS = {
+    "store": " It is hidden now.",
+    "import": " What it brought is hidden or removed; files and handoffs need another import.",
+}
+"""What an undo does beyond restoring a former state, by what was undone."""
 
 
 def _print_next(memory: Memory, id: str, *, redo: bool, json: bool) -> None:

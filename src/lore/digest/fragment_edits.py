@@ -78,6 +78,9 @@ BATCH = 200
 SUMMARY_CHARS = 400
 """A given summary may be longer than a derived one."""
 
+_REPLACEMENT = "replacement"
+"""The name under which the undo log has a fragment and its supersession of another."""
+
 StoreWork = Callable[[Connection], str]
 
 MAX_CHARS = 200_000
@@ -113,14 +116,21 @@ def store_all(
 
 
 def prepare_store(
-    database: Database, draft: Draft, redactor: Redactor | None, *, approved: bool = False
+    database: Database,
+    draft: Draft,
+    redactor: Redactor | None,
+    *,
+    approved: bool = False,
+    batch: str = "",
+    now: datetime | None = None,
 ) -> StoreWork:
     """Check a draft and return the work that stores it; without a redactor it is clean already.
 
-    Approved drafts are trusted like the assistant's words, whatever their origin.
+    Approved drafts are trusted like the assistant's words, whatever their origin. `batch` names
+    what was done at the same time and is undone together with it.
     """
     draft = clean_draft(draft, redactor) if redactor else draft
-    content, now = draft.content, database.now()
+    content, now = draft.content, now or database.now()
     title = sentences.one_line(draft.summary, SUMMARY_CHARS)
     mentioned = entities.extract_mentions(content, title=title)
     place = ProjectFinder().find(draft.project)
@@ -155,7 +165,7 @@ def prepare_store(
         n = fragments.add(db, new, now=now)
         if parent:
             graph.put_edge(db, parent, n, "hierarchical", now=now)
-        history.record_action(db, "store", n, now=now)
+        history.record_action(db, "store", n, UndoSnapshot(batch=batch), now=now)
         return new.id
 
     return work
@@ -333,24 +343,42 @@ def supersede(
     `origin` is who decides: a user may choose either, others not the less trusted one.
     """
     now = database.now()
-
-    def work(db: Connection) -> None:
-        older, newer = _resolve_live(db, old), _resolve_live(db, new)
-        if older == newer:
-            msg = "A fragment cannot supersede itself."
-            raise InvalidInput(msg)
-        a, b = fragments.get(db, older), fragments.get(db, newer)
-        if a.superseded_by == b.id:
-            return
-        if a.id in _successors(db, b):
-            msg = "The newer one is itself superseded by the older one."
-            raise InvalidInput(msg)
-        _check_may_supersede(origin, a, b)
-        reversible_changes.supersede(db, older, newer, now=now)
-        before = UndoSnapshot(successor=SuccessorSnapshot(newer, a.superseded_by))
-        history.record_action(db, "supersede", older, before, now=now)
-
+    work = partial(_supersede, old=old, new=new, origin=origin, now=now)
     database.write(work, key=scope_key("supersede", key))
+
+
+def store_successor(
+    database: Database, draft: Draft, old: str, *, redactor: Redactor = EPHEMERAL_REDACTOR
+) -> str:
+    """Store a fragment that supersedes another, undone in one step; return its id."""
+    now = database.now()
+    store_new = prepare_store(database, draft, redactor, batch=_REPLACEMENT, now=now)
+
+    def work(db: Connection) -> str:
+        new = store_new(db)
+        _supersede(db, old, new, origin=draft.origin, now=now, batch=_REPLACEMENT)
+        return new
+
+    return database.write(work)
+
+
+def _supersede(
+    db: Connection, old: str, new: str, *, origin: Origin, now: datetime, batch: str = ""
+) -> None:
+    older, newer = _resolve_live(db, old), _resolve_live(db, new)
+    if older == newer:
+        msg = "A fragment cannot supersede itself."
+        raise InvalidInput(msg)
+    a, b = fragments.get(db, older), fragments.get(db, newer)
+    if a.superseded_by == b.id:
+        return
+    if a.id in _successors(db, b):
+        msg = "The newer one is itself superseded by the older one."
+        raise InvalidInput(msg)
+    _check_may_supersede(origin, a, b)
+    reversible_changes.supersede(db, older, newer, now=now)
+    before = UndoSnapshot(successor=SuccessorSnapshot(newer, a.superseded_by), batch=batch)
+    history.record_action(db, "supersede", older, before, now=now)
 
 
 def _successors(db: Connection, fragment: Fragment) -> dict[str, int]:

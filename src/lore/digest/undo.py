@@ -43,14 +43,17 @@ def undo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
             fragments.set_deleted(db, n, None, now=now)
             return "delete", fragments.get(db, n).id
         action = _require(action, "undo")
+        undone = []
         for one in _group_of(db, action, n):
-            after = _state(db, one)
+            undone.append((one.n, replace(one.before, after=_state(db, one))))
             _reverse(db, one, now)
-            history.mark_action_undone(db, one.n, replace(one.before, after=after))
             if n is None:
                 _restore_standing(db, one.before.removed_instructions)
             if one.before.batch == "revocation":
                 _judge_again(db, one)
+        history.mark_actions_undone(db, undone)
+        if n is None and action.before.batch == layout_rows.IMPORT:
+            layout_rows.remove_import(db, action.at)
         return _describe(db, action, n)
 
     return database.write(work, key=scope_key("undo", key))

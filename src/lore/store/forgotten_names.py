@@ -106,8 +106,8 @@ def stored_name(db: Connection, agent: str, name: str) -> tuple[str, str]:
 
 
 def hidden_form(name: str) -> str:
-    """Return what stands for a forgotten name where a row needs one."""
-    return f"{_HIDDEN}{_source(name)}"
+    """Return what stands for a forgotten name where a row needs one; the same for that itself."""
+    return name if name.startswith(_HIDDEN) else f"{_HIDDEN}{_source(name)}"
 
 
 def has_any(ids: Iterable[str]) -> bool:

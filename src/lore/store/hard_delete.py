@@ -21,6 +21,7 @@ from lore.store import (
     history,
     items,
     keywords,
+    layout_rows,
     message_dedup,
     native_rows,
     project_rows,
@@ -243,6 +244,7 @@ def forget(
     if deleted:
         _delete_items(db, selection.item_ns)
     history.add_tombstones(db, sorted(task_tables.ids_inside(db, _inside(selection))), now)
+    history.add_tombstones(db, layout_rows.file_ids(db, selection.project_ns), now)
     ids = [*deleted.values(), *_delete_sessions_and_projects(db, selection)]
     consolidation.redact_reports(db, ids, normalize_text(text))
     db.run("DELETE FROM speakers WHERE name NOT IN (SELECT speaker FROM messages)")

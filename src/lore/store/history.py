@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -314,14 +314,12 @@ def _action(row: Row) -> Action:
     return unpack_record(Action, row, before=unpack_snapshot)
 
 
-def mark_action_undone(db: Connection, n: int, before: UndoSnapshot = EMPTY_SNAPSHOT) -> None:
-    """Record that an action was undone last, with what redoing it needs."""
-    sql = (
-        "UPDATE actions SET before = :before,"
-        " undone = (SELECT coalesce(max(undone), :final) + 1 FROM actions"
-        " WHERE undone > :final) WHERE n = :n"
-    )
-    db.run(sql, before=pack_snapshot(before), final=_FINAL, n=n)
+def mark_actions_undone(db: Connection, actions: Iterable[tuple[int, UndoSnapshot]]) -> None:
+    """Record that actions were undone, one after the other, with what redoing them needs."""
+    sql = "SELECT coalesce(max(undone), :final) FROM actions WHERE undone > :final"
+    last = int(db.value(sql, final=_FINAL))
+    for place, (n, before) in enumerate(actions, last + 1):
+        db.update("actions", n, before=pack_snapshot(before), undone=place)
 
 
 def mark_action_redone(db: Connection, n: int) -> None:

@@ -8,29 +8,77 @@ from typing import Any
 
 from lore import clock
 from lore.records import Fragment, FragmentKind
-from lore.store import forgotten_texts, fragments, history, task_tables
+from lore.store import forgotten_names, forgotten_texts, fragments, history, task_tables
 from lore.store.codec import pack_json
-from lore.store.sqlite import Connection
+from lore.store.sqlite import Connection, json_field
 
 LAYOUT = "layout"
 """The name under which a fragment's metadata says where in a layout it comes from."""
 
 
-def put_file(db: Connection, project_n: int | None, path: str, body: str, *, now: datetime) -> bool:
-    """Store a file of a layout without what was forgotten; return whether that changed anything."""
+IMPORT = "import"
+"""The name under which the undo log has what one import did."""
+
+
+def project_key(db: Connection, project_n: int | None) -> str:
+    """Return what a project is known by, also after it was forgotten and is stored again."""
+    row = db.find("SELECT remote, path FROM projects WHERE n = :n", n=project_n)
+    return forgotten_names.hidden_form(row[0] or row[1]) if row else ""
+
+
+def file_id(project_key: str, path: str) -> str:
+    """Return the id of a project's file in tombstones."""
+    return f"layout/{history.source_digest('', project_key, path)}"
+
+
+def file_ids(db: Connection, project_ns: Sequence[int]) -> list[str]:
+    """Return the ids of all files that were imported for projects: also ledgers and handoffs."""
+    path = json_field("body", f"{LAYOUT}.path")
+    ids = []
+    for n in project_ns:
+        paths = db.column(
+            "SELECT path FROM layout_files WHERE project_n = :n"
+            f" UNION SELECT {path} FROM handoffs WHERE project_n = :n AND {path} IS NOT NULL"
+            f" UNION SELECT {path} FROM agent_ledgers WHERE project_n = :n AND {path} IS NOT NULL",
+            n=n,
+        )
+        ids += [file_id(project_key(db, n), one) for one in paths]
+    return ids
+
+
+def cut_file(db: Connection, path: str, body: str) -> str | None:
+    """Return the body of a file without what was forgotten; None if nothing of it is left."""
     is_forgotten = forgotten_texts.find(db, (path, body))
     left, _ = task_tables.cut_row("layout_file", {"path": path, "body": body}, is_forgotten)
-    if left is None:
-        return False
-    body = left["body"]
+    return None if left is None else str(left["body"])
+
+
+def put_file(db: Connection, project_n: int | None, path: str, body: str, *, now: datetime) -> bool:
+    """Store a file of a layout; return whether that changed anything."""
     sql = "SELECT n, body FROM layout_files WHERE project_n IS :project_n AND path = :path"
     row = db.find(sql, project_n=project_n, path=path)
     if row is None:
         db.insert("layout_files", project_n=project_n, path=path, body=body, at=clock.to_us(now))
         return True
     if row[1] != body:
-        db.update("layout_files", row[0], body=body, at=clock.to_us(now))
+        db.update("layout_files", row[0], body=body)  # the time stays that of its first import
     return bool(row[1] != body)
+
+
+def describe_import(path: str, raw: Any, *, at: datetime, now: datetime) -> dict[str, Any]:
+    """Return what the body of an imported handoff or ledger says of its import."""
+    times = {"at": clock.to_us(at), "imported_at": clock.to_us(now)}
+    return {LAYOUT: {"path": path, "raw": raw, **times}}
+
+
+def remove_import(db: Connection, now: datetime) -> None:
+    """Delete the files, handoffs and ledgers that were new at an import, and not changed since."""
+    us = clock.to_us(now)
+    db.run("DELETE FROM layout_files WHERE at = :at", at=us)
+    is_imported = f"{json_field('body', f'{LAYOUT}.imported_at')} = :at"
+    db.run(f"DELETE FROM handoffs WHERE {is_imported}", at=us)
+    is_same = f"updated_at = {json_field('body', f'{LAYOUT}.at')}"
+    db.run(f"DELETE FROM agent_ledgers WHERE {is_imported} AND {is_same}", at=us)
 
 
 def find_file(db: Connection, project_n: int | None, path: str) -> str | None:

@@ -39,7 +39,7 @@ from lore.store.database import Connection, Database
 from lore.store.fragments import NewFragment
 from lore.store.handoff_rows import HandoffRow
 from lore.store.history import ActionVerb, LinkSnapshot, RecordFields, UndoSnapshot, Wording
-from lore.store.layout_rows import LAYOUT
+from lore.store.layout_rows import IMPORT, LAYOUT
 from lore.tasks import loki_layout, skill_page
 from lore.tasks.loki_layout import (
     FACT_NAMES,
@@ -70,8 +70,6 @@ _LISTS: Mapping[FragmentKind, str] = {
     "anti_pattern": "memory/semantic/anti-patterns.json",
 }
 _FACTS = "memory/semantic/facts.json"
-_BATCH = "import"
-"""The name under which the undo log has what one import did."""
 _MOST_ROWS = 10_000
 _AT_END = 1_000_000
 """The place of a record in a list that it was not imported with."""
@@ -159,7 +157,7 @@ def import_layout(
 
     What is here already is skipped, what changed gets a new version, what was forgotten stays so.
     What is more trusted here than the import is never changed by it: that is refused and counted.
-    The memories and links of one import are undone together; files, ledgers and handoffs stay.
+    One import is undone in one step, except that a file or a ledger that it changed stays changed.
     """
     layout = _redact(loki_layout.parse_layout(files), redactor)
     place = ProjectFinder().find(project) if project else None
@@ -192,6 +190,7 @@ class _Importer:
     ) -> None:
         self._db = db
         self._project_n = project_n
+        self._project_key = layout_rows.project_key(db, project_n)
         self._origin: Origin = "assistant" if trusted else "peer"
         self._trusted = trusted
         self._now = now
@@ -233,14 +232,21 @@ class _Importer:
 
     def _store_file(self, path: str, body: str) -> None:
         """Keep a file; a peer's replaces none where a trusted import brought files."""
+        left = None if self._is_forgotten(path) else layout_rows.cut_file(self._db, path, body)
+        self._counts["forgotten"] += left != body
         former = layout_rows.find_file(self._db, self._project_n, path)
-        if former == body:
+        if left is None or former == left:
             return
         if former is not None and self._keeps_files:
             self._counts["refused"] += 1
             return
-        layout_rows.put_file(self._db, self._project_n, path, body, now=self._now)
+        layout_rows.put_file(self._db, self._project_n, path, left, now=self._now)
         self._counts["files"] += 1
+
+    def _is_forgotten(self, path: str) -> bool:
+        """Return whether a file was forgotten with its project."""
+        id_ = layout_rows.file_id(self._project_key, path)
+        return bool(history.find_tombstones(self._db, [id_]))
 
     def _is_above(self, fragment: Fragment) -> bool:
         """Return whether a fragment is more trusted than what this import brings."""
@@ -248,7 +254,7 @@ class _Importer:
 
     def _id(self, record: LayoutRecord) -> str:
         known = self._known.get(_key(record))
-        return known[1].id if known else layout_id(self._project_n, record)
+        return known[1].id if known else layout_id(self._project_key, record)
 
     def _store_fragment(self, record: LayoutRecord, ids: Mapping[str, str]) -> bool:
         """Store a record as a fragment; return False if it is no valid one."""
@@ -265,7 +271,7 @@ class _Importer:
         if known:
             self._update(known, payload, metadata, (content, summary))
             return True
-        id_ = layout_id(self._project_n, record)
+        id_ = layout_id(self._project_key, record)
         former_n = items.find_number(self._db, id_)
         if former_n is not None and self._was_undone(former_n):
             self._restore(former_n, kind, payload, metadata, (content, summary))
@@ -281,7 +287,7 @@ class _Importer:
             mentions=entities.extract_mentions(content, title=summary),
         )  # fmt: skip
         n = fragments.add(self._db, new, now=self._now)
-        self._actions.append(("store", n, UndoSnapshot(batch=_BATCH)))
+        self._actions.append(("store", n, UndoSnapshot(batch=IMPORT)))
         self._counts["added"] += 1
         return True
 
@@ -301,7 +307,7 @@ class _Importer:
             return
         fields = RecordFields(fragment.payload, fragment.metadata)
         former = Wording(fragment.content, fragment.summary, fields=fields)
-        self._actions.append(("update", n, UndoSnapshot(wording=former, batch=_BATCH)))
+        self._actions.append(("update", n, UndoSnapshot(wording=former, batch=IMPORT)))
         self._write(n, payload, metadata, wording)
         self._counts["changed"] += 1
 
@@ -328,21 +334,25 @@ class _Importer:
         fragments.set_attribution(self._db, n, self._origin, TRUST[self._origin], kind)
         fragments.set_deleted(self._db, n, None, now=self._now)
         self._write(n, payload, metadata, wording)
-        self._actions.append(("store", n, UndoSnapshot(batch=_BATCH)))
+        self._actions.append(("store", n, UndoSnapshot(batch=IMPORT)))
         self._counts["added"] += 1
 
     def _store_acting(self, record: LayoutRecord) -> None:
         """Store a ledger or a handoff where agents find it."""
         raw = record.raw
-        if handoff_rows.is_forgotten(self._db, record.id, json.dumps(raw)):
+        is_gone = self._is_forgotten(record.path)
+        if is_gone or handoff_rows.is_forgotten(self._db, record.id, json.dumps(raw)):
             self._counts["forgotten"] += 1
             return
         at = _time(raw) or self._now
-        body = {**_acting_body(record.kind, raw), LAYOUT: {"path": record.path, "raw": raw}}
+        body = _acting_body(record.kind, raw)
+        body |= layout_rows.describe_import(record.path, raw, at=at, now=self._now)
         if record.kind == "ledger":
             former = handoff_rows.find_ledger(self._db, self._project_n, str(raw["agent_id"]))
-            is_known = former is not None and former.body.get(LAYOUT) == body[LAYOUT]
+            is_known = former is not None and _is_same_import(former.body, body)
             if not is_known:
+                if former is not None:  # an undo of this import leaves it
+                    del body[LAYOUT]["imported_at"]
                 handoff_rows.put_ledger(
                     self._db, self._project_n, str(raw["agent_id"]), body, now=at
                 )
@@ -351,7 +361,7 @@ class _Importer:
             if not is_known:
                 sender, receiver = (str(raw.get(n) or "") for n in ("from_agent", "to_agent"))
                 is_taken = handoff_rows.has_handoff(self._db, record.id)
-                id_ = layout_id(self._project_n, record) if is_taken else record.id
+                id_ = layout_id(self._project_key, record) if is_taken else record.id
                 row = HandoffRow(id_, None, self._project_n, sender, receiver, body, at, None)
                 handoff_rows.add_handoff(self._db, row)
         self._counts["skipped" if is_known else "added"] += 1
@@ -384,12 +394,12 @@ class _Importer:
             return
         graph.put_edge(self._db, source, target, kind, now=self._now)
         link = LinkSnapshot(target, kind)
-        self._actions.append(("link", source, UndoSnapshot(link=link, batch=_BATCH)))
+        self._actions.append(("link", source, UndoSnapshot(link=link, batch=IMPORT)))
 
 
-def layout_id(project_n: int | None, record: LayoutRecord) -> str:
+def layout_id(project_key: str, record: LayoutRecord) -> str:
     """Return an id that a record has in every import; ids sort by time."""
-    own = f"{project_n}\0{record.kind}\0{_key(record)}"
+    own = f"{project_key}\0{record.kind}\0{_key(record)}"
     rest = hashlib.blake2b(own.encode("utf-8", "replace"), digest_size=10).hexdigest()
     at = _time(record.raw) or datetime(2020, 1, 1, tzinfo=UTC)
     ms = f"{max(0, clock.to_us(at) // 1000) & 0xFFFF_FFFF_FFFF:012x}"
@@ -523,6 +533,12 @@ def _relations(layout: Layout) -> Iterator[tuple[str, str, str]]:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _is_same_import(former: Json, body: Json) -> bool:
+    """Return whether a ledger was imported from the same record before."""
+    known = former.get(LAYOUT) or {}
+    return all(known.get(name) == body[LAYOUT][name] for name in ("path", "raw"))
 
 
 _LEDGER = {"state": ("files_modified", "uncommitted_changes", "last_git_commit"),

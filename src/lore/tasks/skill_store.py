@@ -41,10 +41,9 @@ def store_page(
         payload=payload,
         metadata={"page": format_skill(page)} if page.front or page.sections else {},
     )
-    id_ = fragment_edits.store(database, draft, redactor=redactor)
     if former:
-        fragment_edits.supersede(database, former.id, id_, origin=origin)
-    return id_
+        return fragment_edits.store_successor(database, draft, former.id, redactor=redactor)
+    return fragment_edits.store(database, draft, redactor=redactor)
 
 
 def content_of(page: SkillPage) -> str:
