@@ -48,6 +48,7 @@ JSON_KEYS = {
     },
     ("remember", "x"): {
         "id", "outcome", "title", "parent", "resembles", "corrected", "contradicts",
+        "redacted",
     },
     ("backup",): {"file"},
     ("embed",): {"embedded"},
@@ -413,3 +414,28 @@ def test_a_suggested_rule_is_decided_on_by_its_id(lore: Lore):
     lore("standing", "--reject", one.id).works()
     assert "No standing instructions yet." in lore("standing").works().out
     assert text in lore("standing", "--rejected").works().out
+
+
+def test_remember_says_that_a_secret_was_redacted(lore: Lore):
+    secret = "ghp_u8A56hF99p0NDXCCvOYRUGDWwgtaEVPXgquP"
+    stored = lore("remember", f"The token of the harbour is {secret}").works()
+    assert "A secret in the text was redacted" in stored.err
+    assert "redacted" not in lore("remember", "The harbour has two quays").works().err
+
+
+def test_a_missing_argument_is_described(lore: Lore):
+    assert "Missing argument 'id': Id of a session" in lore("log").fails_with(2).err
+
+
+def test_undo_says_where_it_stops(lore: Lore):
+    for text in ("Walruses swim", "Numbats dig"):
+        lore("remember", text).works()
+    lore("forget", "--match", "Numbats", "--yes").works()
+    assert "Undo stops at the last 'lore forget'" in lore("undo").fails_with(2).err
+
+
+def test_what_is_no_export_imports_nothing(lore: Lore, tmp_path: Path):
+    (tmp_path / "x.json").write_text("nonsense")
+    refused = lore("import", str(tmp_path / "x.json")).fails_with(2).err
+    assert "not an export of Lore" in refused
+    assert "everything before it was imported" not in refused

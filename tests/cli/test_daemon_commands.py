@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -78,6 +79,13 @@ def append_message(person: Path, text: str, number: int = 1) -> None:
     }
     with (folder / f"{session}.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")
+
+
+def test_up_says_that_its_port_is_taken(lore: Running):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        lore("config", "server.port", str(port)).works()
+        assert f"Port {port} was taken: the server uses" in lore("up", "--detach").works().err
 
 
 def test_up_captures_transcripts_and_down_stops_the_daemon(lore: Running):

@@ -47,6 +47,12 @@ def test_setup_without_an_agent_lists_the_supported_ones(here, person):
     assert files_of(person) == before
 
 
+def test_setup_says_that_an_agent_is_not_installed(here, person):
+    write(person, ["codex"])
+    assert "not found" not in here("setup", "codex").works().err
+    assert "Cursor was not found on this machine" in here("setup", "cursor").works().err
+
+
 @pytest.mark.parametrize("option", ["--undo", "--gateway", "--statusline"])
 def test_setup_options_need_an_agent(here, person, option):
     write(person, ["codex"])

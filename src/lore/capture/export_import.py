@@ -506,6 +506,9 @@ def _parse_json(number: int, raw: bytes) -> Any:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
+        if number == 1:
+            msg = "This is not an export of Lore: its first line is not JSON."
+            raise InvalidInput(msg, hint="Nothing was imported.") from error
         msg = f"Line {number} is not JSON; everything before it was imported."
         raise InvalidInput(msg, hint="Importing again skips what is here.") from error
 

@@ -245,7 +245,11 @@ def _print_error(error: LoreError) -> int:
 def _usage_error(error: typer.TyperException) -> LoreError:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "lore"
-    return InvalidInput(error.format_message(), hint=f"'{command} --help' shows the usage.")
+    message = error.format_message()
+    described = getattr(getattr(error, "param", None), "help", "") or ""
+    if message.startswith("Missing argument") and described:
+        message = f"{message.rstrip('.')}: {described}"
+    return InvalidInput(message, hint=f"'{command} --help' shows the usage.")
 
 
 def _translate_os_error(error: OSError) -> LoreError:

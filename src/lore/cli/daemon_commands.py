@@ -97,9 +97,12 @@ def _start(home: Path) -> None:
 
 
 def _told_up(home: Path, pid: int) -> str:
+    """Return that the daemon is up; say on stderr if the server could not use its port."""
     from lore.daemon.status_file import PASSING, read
 
-    without = " without memory" if read(home).state == PASSING else ""
+    status = read(home)
+    notice(status.server_notice)
+    without = " without memory" if status.state == PASSING else ""
     return f"Lore is up{without} (pid {pid})"
 
 

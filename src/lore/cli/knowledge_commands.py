@@ -126,6 +126,8 @@ def remember(
         notice("Already known: its text was updated.")
     elif result.parent:
         notice(f"Stored below '{one_line(result.parent.title, 60)}'.")
+    if result.redacted:
+        notice(f"A secret in the text was redacted: 'lore read {result.id}' shows what is stored.")
     if result.outcome == "stored":
         notice(_where(project))
 

@@ -86,6 +86,7 @@ def setup(
     plans = [
         (agent, _plan(home, agent, command, wanted)) for agent in chosen if agent not in plugged
     ]
+    missing = "" if undo else _not_installed(chosen)
     if not dry_run:
         for agent, planned in plans:
             config_changes.apply(home, agent, planned, undo=undo, address=url)
@@ -100,6 +101,7 @@ def setup(
         _print_plugged(agent, home, command)
     for agent, planned in plans:
         _print(agent, planned, undo=undo, dry_run=dry_run)
+    notice(missing)
     if url and not dry_run:
         _print_gateway(settings, [agent for agent, _ in plans], url)
     if names:
@@ -243,6 +245,13 @@ def _chosen(names: list[str], agents: list[Agent]) -> list[Agent]:
         msg = "No supported agent is installed here."
         raise InvalidInput(msg, hint="Name an agent to set it up anyway.")
     return installed
+
+
+def _not_installed(agents: list[Agent]) -> str:
+    """Return a notice that names the agents that are not installed, or ''."""
+    missing = [one.title for one in agents if not one.is_found(Path.home(), _search_path())]
+    names = ", ".join(missing)
+    return f"{names} was not found on this machine; its settings wait for it." if missing else ""
 
 
 def _search_path() -> str:

@@ -109,8 +109,8 @@ def _find_action(
     if redo or action is None or n is not None:
         return n, action
     if maintenance.has_forgotten_since(db, action.at):
-        msg = "The last action was 'forget', which cannot be undone."
-        raise InvalidInput(msg, hint="'lore undo ID' undoes what was done to one fragment.")
+        msg = "Undo stops at the last 'lore forget', which cannot be undone."
+        raise InvalidInput(msg, hint="'lore undo ID' undoes an earlier change of one fragment.")
     return n, action
 
 

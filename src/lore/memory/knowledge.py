@@ -116,6 +116,7 @@ class Knowledge(MemoryPart):
         superseded = bool(older) and older != placed.id and self._correct(older, placed.id, origin)
         with self._database.read() as db:
             result = item_details.remember_result(db, placed.id, placed.outcome, placed.similar)
+            result = replace(result, redacted=self._redactor.redact(content) != content)
             if not older or older == placed.id:
                 return result
             (title,) = item_details.titles(db, [items.resolve(db, older).n])

@@ -231,7 +231,7 @@ class RememberResult:
 
     `id` is that of a duplicate if the outcome is `known` or `updated`; `resembles` are the nearest
     other fragments. `corrected` is what it supersedes on request; it only `contradicts` what a more
-    trusted origin said.
+    trusted origin said. `redacted` says that a secret in the text was not stored.
     """
 
     id: str
@@ -241,6 +241,7 @@ class RememberResult:
     resembles: tuple[Title, ...] = ()
     corrected: Title | None = None
     contradicts: Title | None = None
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
