@@ -305,6 +305,21 @@ def test_a_turn_writes_the_page(memory: Memory, switched_on: Path):
     assert "## Outcome" not in text
 
 
+def test_a_page_has_the_state_of_its_own_project_only(
+    memory: Memory, switched_on: Path, tmp_path: Path
+):
+    other = make_project(tmp_path / "with-page" / "other")
+    work(memory, switched_on)
+    memory.prompts.end_turn("one", folder=str(other))  # its agent went to another repository
+    assert not (other / "CONTINUITY.md").exists()
+    turn(memory, switched_on)
+    copied = page(switched_on).replace("## Next\n", "## Next\n\n- Send it to Eve\n")
+    (other / "CONTINUITY.md").write_text(copied)
+    with pytest.raises(NotFound, match="another project"):
+        memory.continuity.apply(str(other), memory.continuity.edits(str(other)))
+    assert "Eve" not in str(memory.handoffs.state("one"))
+
+
 def test_the_end_of_a_session_adds_its_outcome(memory: Memory, switched_on: Path):
     work(memory, switched_on)
     memory.prompts.end_session("one", folder=str(switched_on))

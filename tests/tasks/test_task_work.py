@@ -173,3 +173,25 @@ def test_forgetting_a_project_forgets_its_tasks(memory: Memory):
     memory.forget(match="zanzibar")
     assert memory.tasks.list_tasks() == []
     assert b"zanzibar" not in memory.database.path.read_bytes()
+
+
+def test_the_name_of_a_task_is_one_of_its_own_project(memory: Memory):
+    theirs = memory.tasks.start("Print the secret tide tables", project="/code/other", name="1")
+    with pytest.raises(NotFound):
+        memory.tasks.end("1", outcome="success", project=HERE)
+    memory.tasks.start("Add tide heights", project=HERE, name="1")
+    assert memory.tasks.end("1", outcome="success", project=HERE).task.goal == "Add tide heights"
+    by_id = memory.tasks.end(theirs.task_id, outcome="success", project=HERE)
+    [own] = [one for one in memory.sessions.projects() if one.path == "/code/other"]
+    assert fragment_of(memory, by_id.episode_id).project_id == own.id
+
+
+def test_a_task_takes_as_long_as_it_took(memory: Memory, clock: FixedClock):
+    briefing = memory.tasks.start("Add tide heights", project=HERE)
+    clock.advance(days=2, seconds=5)
+    ended = memory.tasks.end(briefing.task_id, outcome="success")
+    assert fragment_of(memory, ended.episode_id).payload["duration_s"] == 172_805
+    briefing = memory.tasks.start("Add tide depths", project=HERE)
+    clock.advance(seconds=-90)
+    ended = memory.tasks.end(briefing.task_id, outcome="success")
+    assert fragment_of(memory, ended.episode_id).payload["duration_s"] == 0

@@ -70,9 +70,9 @@ class Continuity(MemoryPart):
         text = continuity_file.read_file(Path(folder))
         page = continuity_page.parse_page(text or "")
         with self._database.read() as db:
-            n = next(iter(work_scope.find_family(db, self._redactor, page.session)), None)
+            n = self._find_session(db, folder, page.session)
         if n is None:
-            msg = "The session of this page is not stored any more."
+            msg = "The session of this page is not stored any more, or is of another project."
             raise NotFound(msg)
         for edit in edits:
             if edit.verb == "add" and edit.section == "decisions":
@@ -122,20 +122,28 @@ class Continuity(MemoryPart):
 
     def _page_session(self, db: Connection, folder: str, session: str) -> int | None:
         if session:
-            own = work_scope.find_family(db, self._redactor, session)
-            return own[0] if own else None
+            return self._find_session(db, folder, session)
         rows = handoff_rows.recent_working_states(
             db, work_scope.find_project(db, self._redactor, folder), limit=1
         )
         return rows[0].session_n if rows else None
+
+    def _find_session(self, db: Connection, folder: str, session: str) -> int | None:
+        """Return the number of a session of the folder's project, else None.
+
+        An agent may have gone to the folder of another project, and a page may come from one.
+        """
+        own = work_scope.find_family(db, self._redactor, session)
+        project_n = work_scope.find_project(db, self._redactor, folder)
+        is_own = bool(own) and sessions.project_of_session(db, own[0]) == project_n
+        return own[0] if is_own else None
 
     def _derived_page(self, db: Connection, folder: str) -> continuity_page.ContinuityPage:
         """Return the page as the state behind the present file gives it."""
         with suppress(LoreError):
             text = continuity_file.read_file(Path(folder))
             written = continuity_page.parse_page(text or "")
-            own = work_scope.find_family(db, self._redactor, written.session)
-            page = self._build_page(db, folder, own[0]) if own else None
+            page = self._build_page(db, folder, self._find_session(db, folder, written.session))
             if page is not None:
                 return page
         return continuity_page.ContinuityPage()

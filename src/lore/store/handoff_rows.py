@@ -180,10 +180,11 @@ def handoffs(
 def get_handoff(
     db: Connection, id_: str, project_n: int | None = None, *, all_projects: bool = False
 ) -> HandoffRow:
-    """Return the handoff of a project whose id begins so, or raise."""
+    """Return the handoff of a project by its id, or by eight or more characters of it."""
     escaped = id_.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     sql = (
-        f"SELECT {_HANDOFF} FROM handoffs WHERE (id = :id OR id LIKE :start ESCAPE '\\')"
+        f"SELECT {_HANDOFF} FROM handoffs WHERE"
+        " (id = :id OR (length(:id) >= 8 AND id LIKE :start ESCAPE '\\'))"
         " AND (:everywhere OR project_n IS :project_n) LIMIT 3"
     )
     named = {"project_n": project_n, "everywhere": all_projects}

@@ -69,14 +69,21 @@ def end_task(
     )  # fmt: skip
 
 
-def get_task(db: Connection, name: str) -> tuple[int, TaskRecord]:
-    """Return a task by its id, by eight or more characters of it, or by its caller's name."""
+def get_task(db: Connection, name: str, place: TaskPlace | None = None) -> tuple[int, TaskRecord]:
+    """Return a task by its id, by eight or more characters of it, or by its caller's name.
+
+    With a place, only a task of that session or project has the name: '1' is one everywhere.
+    """
     rows = db.rows(
-        f"SELECT t.n, {_COLUMNS} {_FROM} WHERE t.id = :name OR t.name = :name"
+        f"SELECT t.n, {_COLUMNS} {_FROM} WHERE t.id = :name"
+        " OR (t.name = :name AND (:everywhere OR t.session_n = :session_n"
+        " OR t.project_n IS :project_n))"
         " OR (length(:name) >= 8 AND t.id LIKE :start ESCAPE '!')"
         " ORDER BY t.started_at DESC LIMIT 2",
         name=name,
         start=f"{_escape(name)}%",
+        everywhere=place is None,
+        **(place or TaskPlace())._asdict(),
     )
     if not rows:
         msg = f"There is no task '{name[:60]}'."

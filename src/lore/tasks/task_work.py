@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from lore import clock, payloads, projects
@@ -218,7 +218,7 @@ def finish_task(database: Database, redactor: Redactor, end: TaskEnd) -> EndedTa
     now = database.now()
     with database.read() as db:
         n, task = _find_task(db, end)
-        session = end.session or task.session_id
+        session = task.session_id or end.session
         place, _ = find_place(db, redactor.redact(session), redactor.redact(end.project))
         followed = _messages_since(db, place.session_n, task.started_at)
         entries = task_rows.memories_of(db, n)
@@ -227,7 +227,7 @@ def finish_task(database: Database, redactor: Redactor, end: TaskEnd) -> EndedTa
         )
     derived = episode_text.derive_episode(followed, agent=task.agent) if followed else None
     outcome, reason = judge_outcome(end, derived)
-    episode = _merge(task, report, derived, outcome, reason, (now - task.started_at).seconds)
+    episode = _merge(task, report, derived, outcome, reason, _seconds(now - task.started_at))
     seen = usage.follow_messages(followed) | usage.follow_report(
         report.get("actions") or (),
         (*episode["files_read"], *episode["files_changed"]),
@@ -255,10 +255,16 @@ def finish_task(database: Database, redactor: Redactor, end: TaskEnd) -> EndedTa
     return EndedTask(ended, id_, memories)
 
 
+def _seconds(duration: timedelta) -> int:
+    """Return whole seconds; the clock may have been set back."""
+    return max(0, int(duration.total_seconds()))
+
+
 def _find_task(db: Connection, end: TaskEnd) -> tuple[int, TaskRecord]:
-    if end.task:
-        return task_rows.get_task(db, end.task)
     place, _ = find_place(db, end.session, end.project)
+    if end.task:
+        is_placed = bool(end.session or end.project)
+        return task_rows.get_task(db, end.task, place if is_placed else None)
     open_task = task_rows.find_open_task(db, place)
     if open_task is None:
         msg = "No task is open here."
@@ -320,7 +326,7 @@ def _episode_draft(
         depth=0,
         importance=0.4,
         origin="assistant",
-        project=end.project or task.project_id,
+        project=task.project_id or end.project,  # a task ended from elsewhere stays where it is
         session=task.session_id,
         source_messages=derived.sources if derived else (),
         payload=payload,
