@@ -35,8 +35,9 @@ def format_work(
 def _handoff_lines(handoffs: Sequence[Handoff]) -> Iterator[str]:
     for handoff in handoffs[:1]:
         of = one_line(handoff.from_agent or "an agent", 12)
+        id_ = one_line(handoff.id, 40)
         yield (
-            f"Handed over to you by {of}, {handoff.timestamp:%Y-%m-%d %H:%M} UTC, id {handoff.id}."
+            f"Handed over to you by {of}, {handoff.timestamp:%Y-%m-%d %H:%M} UTC, id {id_}."
             f" {_HANDOFF_HINT}"
         )
         yield f"Done > {one_line(handoff.what_was_done, _DONE_TOKENS)}"

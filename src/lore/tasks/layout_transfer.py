@@ -50,6 +50,7 @@ from lore.tasks.loki_layout import (
 )
 from lore.text import entities, sentences
 from lore.text import episodes as episode_text
+from lore.text.regex import compile_lazy
 
 _MIB_IN_ALL = 64
 MOST_FILES, MOST_DEPTH = 20_000, 16
@@ -344,7 +345,7 @@ class _Importer:
         if is_gone or handoff_rows.is_forgotten(self._db, record.id, json.dumps(raw)):
             self._counts["forgotten"] += 1
             return
-        at = _time(raw) or self._now
+        at = min(self._now, _time(raw) or self._now)  # one of the future would never get old
         body = _acting_body(record.kind, raw)
         body |= layout_rows.describe_import(record.path, raw, at=at, now=self._now)
         if record.kind == "ledger":
@@ -359,9 +360,10 @@ class _Importer:
         else:
             is_known = not self._handoffs.isdisjoint({("path", record.path), ("id", record.id)})
             if not is_known:
-                sender, receiver = (str(raw.get(n) or "") for n in ("from_agent", "to_agent"))
-                is_taken = handoff_rows.has_handoff(self._db, record.id)
-                id_ = layout_id(self._project_key, record) if is_taken else record.id
+                sender, receiver = (_agent_name(raw.get(n)) for n in ("from_agent", "to_agent"))
+                is_usable = bool(_PLAIN_ID.fullmatch(record.id))
+                is_usable = is_usable and not handoff_rows.has_handoff(self._db, record.id)
+                id_ = record.id if is_usable else layout_id(self._project_key, record)
                 row = HandoffRow(id_, None, self._project_n, sender, receiver, body, at, None)
                 handoff_rows.add_handoff(self._db, row)
         self._counts["skipped" if is_known else "added"] += 1
@@ -533,6 +535,18 @@ def _relations(layout: Layout) -> Iterator[tuple[str, str, str]]:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+_PLAIN_ID = compile_lazy(r"[\w.-]{1,60}")
+"""An id is shown to agents as it is; what could be read as a sentence is none."""
+
+_LONGEST_NAME = 200
+"""Characters of an agent's name, as in the tools."""
+
+
+def _agent_name(name: Any) -> str:
+    """Return the name of an agent on one line."""
+    return " ".join(str(name or "").split())[:_LONGEST_NAME]
 
 
 def _is_same_import(former: Json, body: Json) -> bool:

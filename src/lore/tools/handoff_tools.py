@@ -103,12 +103,18 @@ def read_handoff(memory: Memory, arguments: HandoffReadArguments, caller: Caller
     return Outcome(format_handoff(handoff), HandoffResult.model_validate(handoff))
 
 
+_NAME_TOKENS = 40
+"""A name or an id on its line."""
+
+
 def format_handoff(handoff: Handoff) -> str:
     """Return a handoff for a model: every line of stored text is a quote."""
-    to = handoff.to_agent or "any agent"
+    names = (handoff.from_agent or "an agent", handoff.to_agent or "any agent")
+    sender, receiver = (tool_output.one_line(name, _NAME_TOKENS) for name in names)
+    id_ = tool_output.one_line(handoff.id, _NAME_TOKENS)
     lines = [
-        f"Handoff {handoff.id}, {handoff.timestamp:%Y-%m-%d %H:%M} UTC. {tool_output.QUOTED}",
-        f"{tool_output.QUOTE_PREFIX}From {handoff.from_agent or 'an agent'} to {to}",
+        f"Handoff {id_}, {handoff.timestamp:%Y-%m-%d %H:%M} UTC. {tool_output.QUOTED}",
+        f"{tool_output.QUOTE_PREFIX}From {sender} to {receiver}",
         *_section("What was done", (handoff.what_was_done,)),
         *_section("Next", handoff.next),
         *_section("Known issues", handoff.known_issues),
