@@ -196,6 +196,13 @@ def test_a_word_of_a_former_title_leaves_the_index_too(memory: Memory, home: Pat
     assert_sound(memory)
 
 
+def test_a_fragment_and_its_successor_leave_the_index_together(memory: Memory, home: Path) -> None:
+    older, newer = memory.store("The numbat digs"), memory.store("The numbat digs at night")
+    memory.knowledge.supersede(older, newer)
+    memory.forget(match="numbat")
+    assert traces(home, *words("numbat")) == []
+
+
 def test_what_was_forgotten_stays_forgotten_when_an_older_backup_is_restored(
     memory: Memory, home: Path, tmp_path: Path
 ) -> None:

@@ -282,15 +282,16 @@ def _delete_items(db: Connection, ns: Sequence[int]) -> None:
         f" (SELECT {id_text('id')} FROM items WHERE {among('n', 'ns')}) RETURNING n",
         ns=int_array(ns),
     )
+    deleted = set(ns)
     for n in revived:
-        fragments.reindex(db, n)
+        if n not in deleted:  # what goes as well must not be indexed again
+            fragments.reindex(db, n)
     # The children of deleted fragments become roots, and what is below them is lifted.
     orphans = db.column(
         "SELECT target_n FROM edges WHERE kind = 'hierarchical'"
         f" AND {among('source_n', 'ns')} ORDER BY target_n",
         ns=int_array(ns),
     )
-    deleted = set(ns)
     for orphan in orphans:
         if orphan not in deleted:
             reversible_changes.set_depths(db, orphan, 0)
