@@ -131,3 +131,4 @@ def test_a_payload_without_steps_is_refused() -> None:
 def test_a_page_has_a_plain_file_name() -> None:
     assert page_name("API Endpoint / Implementation!") == "api-endpoint-implementation.md"
     assert page_name("../..") == "skill.md"
+    assert len(page_name("\U00020000" * 300).encode()) <= 255

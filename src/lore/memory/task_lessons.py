@@ -148,7 +148,7 @@ class TaskLessons(MemoryPart):
         """Return a skill as Markdown, given its id, or its name in a project or anywhere."""
         from lore.tasks import skill_page
 
-        fragment = self._find_skill(name, project)
+        fragment = self.find_skill(name, project=project)
         stored_page = fragment.metadata.get("page")
         page = skill_page.SkillPage.from_payload({
             "name": fragment.summary,
@@ -171,7 +171,8 @@ class TaskLessons(MemoryPart):
         with self._database.read() as db:
             return fragments.get(db, items.resolve(db, id_).n)
 
-    def _find_skill(self, name: str, project: str) -> Fragment:
+    def find_skill(self, name: str, *, project: str = "") -> Fragment:
+        """Return a skill by its id, or by its name the most trusted one, of these the newest."""
         with self._database.read() as db:
             place = self._redactor.redact(project)
             project_n = project_rows.find_project(db, place) if place else None
@@ -179,9 +180,13 @@ class TaskLessons(MemoryPart):
                 project_n = items.UNKNOWN_PROJECT  # only what is for all projects
             listed = task_memories.lessons(db, "skill", project_n=project_n)
             wanted = name.strip().casefold()
-            for one in listed:
-                if wanted in (one.summary.casefold(), str(one.payload.get("name")).casefold()):
-                    return one
+            named = [
+                one
+                for one in listed
+                if wanted in (one.summary.casefold(), str(one.payload.get("name")).casefold())
+            ]
+            if named:
+                return max(named, key=lambda one: one.trust)
             fragment = fragments.get(db, items.resolve(db, name, type="fragment").n)
         if fragment.kind != "skill":
             msg = f"'{name}' is not a skill."

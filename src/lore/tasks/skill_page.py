@@ -130,10 +130,15 @@ def format_skill(page: SkillPage) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+_MOST_NAME_BYTES = 200
+"""File systems allow 255 bytes, and an ending and a number may follow."""
+
+
 def page_name(name: str) -> str:
     """Return the file name of a skill's page."""
     words = re.findall(r"[^\W_]+", name.casefold())
-    return f"{'-'.join(words)[:80].strip('-') or 'skill'}.md"
+    short = "-".join(words)[:80].encode()[:_MOST_NAME_BYTES].decode("utf-8", "ignore")
+    return f"{short.strip('-') or 'skill'}.md"
 
 
 def _check(page: SkillPage) -> SkillPage:

@@ -58,9 +58,10 @@ def _find_named(database: Database, name: str, project: str) -> Fragment | None:
         project_n = project_rows.find_project(db, project) if project else None
         if project and project_n is None:
             return None
-        named = (
+        named = [
             one
             for one in task_memories.lessons(db, "skill", project_n=project_n)
             if str(one.payload.get("name", "")).casefold() == name.casefold()
-        )
-        return next((one for one in named if bool(one.project_id) == bool(project)), None)
+            and bool(one.project_id) == bool(project)
+        ]
+        return max(named, key=lambda one: one.trust, default=None)

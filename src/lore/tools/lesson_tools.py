@@ -180,15 +180,17 @@ class SkillPageResult(Result):
     """A skill as a Markdown page."""
 
     page: Seen
+    origin: Origin
 
 
 def read_skill(memory: Memory, arguments: SkillReadArguments, caller: Caller) -> Outcome:
     """Return a skill as Markdown."""
     project = _project(memory, caller, everywhere=False)
     place = caller.project if project is None else project
-    page = SkillPageResult(page=memory.tasks.skill_page(arguments.skill, project=place))
+    skill = memory.tasks.find_skill(arguments.skill, project=place)
+    page = SkillPageResult(page=memory.tasks.skill_page(skill.id), origin=skill.origin)
     sheet = tool_output.PromptBlock(tool_output.MAX_TOKENS, tool_output.QUOTED)
-    if not sheet.add_quote("Skill", page.page):
+    if not sheet.add_quote(tool_output.voice("Skill", skill.origin), page.page):
         sheet.add("The page is too long for a prompt; the data has all of it.")
     return Outcome(sheet.text(), page)
 
