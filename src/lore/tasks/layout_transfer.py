@@ -197,6 +197,8 @@ class _Importer:
         self._now = now
         stored = layout_rows.fragments_of_project(db, project_n)
         self._known = _by_layout(stored)
+        self._by_id = {fragment.id: fragment for _, fragment in stored}
+        self._has_own = any(imported_record(fragment) is None for _, fragment in stored)
         self._keeps_files = not trusted and _has_trusted_import(db, project_n, self._known)
         self._actions: list[tuple[ActionVerb, int, UndoSnapshot]] = []
         self._counts: Counter[str] = Counter()
@@ -222,8 +224,10 @@ class _Importer:
             else:
                 files[record.path] = loki_layout.keep_record(files.get(record.path), record)
         self._link(layout, ids)
+        with_records = {record.path for record in layout.records} if self._has_own else set()
         for path, body in files.items():
-            self._store_file(path, body)
+            if body != loki_layout.PLAIN_LIST or path not in with_records:
+                self._store_file(path, body)
         history.record_actions(self._db, self._actions, now=self._now)
         return LayoutImport(
             **{name: self._counts[name] for name in
@@ -234,8 +238,8 @@ class _Importer:
     def _store_file(self, path: str, body: str) -> None:
         """Keep a file; a peer's replaces none where a trusted import brought files."""
         former = layout_rows.find_file(self._db, self._project_n, path)
-        if former == body:
-            return
+        if former == body or (self._has_own and loki_layout.is_generated(body)):
+            return  # an export makes a summary of its own memories anew
         if former is not None and self._keeps_files:
             self._counts["refused"] += 1
             return
@@ -293,7 +297,7 @@ class _Importer:
         wording: tuple[str, str],
     ) -> None:
         n, fragment = known
-        if fragment.metadata.get(LAYOUT, {}).get("raw") == metadata[LAYOUT]["raw"]:
+        if self._raw_of(fragment) == metadata[LAYOUT]["raw"]:
             self._counts["skipped"] += 1
             return
         if self._is_above(fragment):
@@ -304,6 +308,15 @@ class _Importer:
         self._actions.append(("update", n, UndoSnapshot(wording=former, batch=_BATCH)))
         self._write(n, payload, metadata, wording)
         self._counts["changed"] += 1
+
+    def _raw_of(self, fragment: Fragment) -> Any:
+        """Return the record that an import brought, or that an export writes."""
+        record = imported_record(fragment)
+        return (record or _new_record(fragment, self._layout_name)).raw
+
+    def _layout_name(self, id_: str) -> str:
+        fragment = self._by_id.get(id_)
+        return _layout_name(fragment) if fragment else id_
 
     def _write(self, n: int, payload: Json, metadata: Json, wording: tuple[str, str]) -> None:
         content, summary = wording
@@ -341,7 +354,9 @@ class _Importer:
         body = {**_acting_body(record.kind, raw), LAYOUT: {"path": record.path, "raw": raw}}
         if record.kind == "ledger":
             former = handoff_rows.find_ledger(self._db, self._project_n, str(raw["agent_id"]))
-            is_known = former is not None and former.body.get(LAYOUT) == body[LAYOUT]
+            is_known = former is not None and (
+                former.body.get(LAYOUT) == body[LAYOUT] or self._ledgers.get(record.path) == raw
+            )
             if not is_known:
                 handoff_rows.put_ledger(
                     self._db, self._project_n, str(raw["agent_id"]), body, now=at
@@ -355,6 +370,11 @@ class _Importer:
                 row = HandoffRow(id_, None, self._project_n, sender, receiver, body, at, None)
                 handoff_rows.add_handoff(self._db, row)
         self._counts["skipped" if is_known else "added"] += 1
+
+    @cached_property
+    def _ledgers(self) -> dict[str, Any]:
+        """The ledgers of the project as an export writes them, by path."""
+        return {one.path: one.raw for one in _export_ledgers(self._db, self._project_n)}
 
     @cached_property
     def _handoffs(self) -> set[tuple[str, str]]:
@@ -407,11 +427,13 @@ def _key(record: LayoutRecord) -> tuple[str, str]:
 def _by_layout(
     stored: Iterable[tuple[int, Fragment]],
 ) -> dict[tuple[str, str], tuple[int, Fragment]]:
+    """Return fragments by what their records are known by, in their own export too."""
+    listed = list(stored)
+    names = {fragment.id: _layout_name(fragment) for _, fragment in listed}
     by_key = {}
-    for n, fragment in stored:
-        record = imported_record(fragment)
-        if record:
-            by_key[_key(record)] = (n, fragment)
+    for n, fragment in sorted(listed, key=lambda pair: imported_record(pair[1]) is not None):
+        record = imported_record(fragment) or _new_record(fragment, lambda id_: names.get(id_, id_))
+        by_key[_key(record)] = (n, fragment)
     return by_key
 
 
@@ -549,8 +571,16 @@ def _acting_body(kind: RecordKind, raw: Json) -> Json:
 # Export.
 
 
-def export_layout(db: Connection, project_n: int | None) -> dict[str, bytes]:
-    """Return the files of a project's memories in the layout."""
+Summarize = Callable[[Mapping[str, str], list[LayoutRecord]], dict[str, Json]]
+"""Returns the files that summarize a memory, of the names of its fragments and its records."""
+
+
+def export_layout(db: Connection, project_n: int | None, summarize: Summarize) -> dict[str, bytes]:
+    """Return the files of a project's memories in the layout.
+
+    A memory that has more than an import brought gets the files that summarize it. Of those that
+    an import brought, Lore replaces only what it made itself.
+    """
     stored = layout_rows.fragments_of_project(db, project_n)
     names = {fragment.id: _layout_name(fragment) for _, fragment in stored}
     ordered = sorted(stored, key=lambda pair: imported_record(pair[1]) is None)
@@ -559,8 +589,19 @@ def export_layout(db: Connection, project_n: int | None) -> dict[str, bytes]:
     ]
     records += _export_ledgers(db, project_n)
     records += _export_handoffs(db, project_n)
+    records = _unique_paths(records)
     files = layout_rows.list_files(db, project_n)
-    written = loki_layout.format_layout(_unique_paths(records), files)
+    if any(imported_record(fragment) is None for _, fragment in stored):
+        summaries = summarize(names, records)
+        files = {
+            path: body for path, body in files.items()
+            if path not in summaries or not loki_layout.is_generated(body)
+        }  # fmt: skip
+    else:
+        summaries = {}
+    written = loki_layout.format_layout(records, files)
+    for path, summary in summaries.items():
+        written.setdefault(path, loki_layout.dump_json(summary))
     if loki_layout.LINKS not in written:
         links = _export_links(db, [n for n, _ in stored], names)
         if links:
@@ -627,7 +668,7 @@ def _current_raw(
 
 def _new_record(fragment: Fragment, layout_name: Callable[[str], str]) -> LayoutRecord:
     """Return the record of a memory that was not imported."""
-    at = fragment.created_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    at = loki_layout.format_time(fragment.created_at)
     payload = fragment.payload
     if fragment.kind == "episode":
         raw = {"id": fragment.id, "timestamp": at,

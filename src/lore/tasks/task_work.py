@@ -227,7 +227,8 @@ def finish_task(database: Database, redactor: Redactor, end: TaskEnd) -> EndedTa
         )
     derived = episode_text.derive_episode(followed, agent=task.agent) if followed else None
     outcome, reason = judge_outcome(end, derived)
-    episode = _merge(task, report, derived, outcome, reason, (now - task.started_at).seconds)
+    took_s = int((now - task.started_at).total_seconds())
+    episode = _merge(task, report, derived, outcome, reason, took_s)
     seen = usage.follow_messages(followed) | usage.follow_report(
         report.get("actions") or (),
         (*episode["files_read"], *episode["files_changed"]),
@@ -244,6 +245,7 @@ def finish_task(database: Database, redactor: Redactor, end: TaskEnd) -> EndedTa
             db, n, outcome=outcome, reason=redactor.redact(reason), ended_at=now,
             episode_n=items.resolve(db, id_).n, session_n=place.session_n,
         )  # fmt: skip
+        task_rows.put_costs(db, n, {name: episode[name] for name in ("retries", "tokens")})
         task_rows.put_usage(db, n, memories, now=now)
         task_rows.set_retrieval_outcome(db, n, outcome)
         return id_
@@ -306,6 +308,8 @@ def _merge(
     }  # fmt: skip
     for name in ("files_read", "files_changed", "actions", "errors"):
         base[name] = list(base.get(name) or ())
+    tried_again = sum(1 for error in base["errors"] if error.get("retry"))
+    base |= {"retries": base.get("retries") or tried_again, "tokens": base.get("tokens") or 0}
     return base
 
 
