@@ -218,7 +218,8 @@ def test_a_memory_of_its_own_has_the_whole_layout(memory: Memory, tmp_path: Path
     assert set(index["topics"][0]) == {
         "id", "summary", "relevance_score", "last_accessed", "token_count",
     }  # fmt: skip
-    assert index["total_memories"] == 6
+    assert index["total_memories"] == 7
+    assert [one["relation"] for one in written["memory/semantic/links.json"]] == ["derived_from"]
     assert [one["action"] for one in timeline["recent_actions"]] == ["add a health endpoint"]
     assert set(timeline["active_context"]) == {"current_focus", "blocked_by", "next_up"}
     assert "savings_vs_full_load" in written["memory/token_economics.json"]["metrics"]
@@ -249,7 +250,7 @@ def test_its_own_export_changes_nothing_in_a_memory(memory: Memory, tmp_path: Pa
     assert len(memory.handoffs.recent(project=str(project))) == 1
     memory.store("Ports are closed with close_port", kind="fact", project=str(project))
     memory.layout.export_folder(project, overwrite=True)
-    assert json.loads(_read(project)["memory/index.json"])["total_memories"] == 7
+    assert json.loads(_read(project)["memory/index.json"])["total_memories"] == 8
 
 
 def test_summaries_of_an_import_follow_the_work_after_it(memory: Memory, tmp_path: Path) -> None:

@@ -173,3 +173,17 @@ def test_forgetting_a_project_forgets_its_tasks(memory: Memory):
     memory.forget(match="zanzibar")
     assert memory.tasks.list_tasks() == []
     assert b"zanzibar" not in memory.database.path.read_bytes()
+
+
+def test_an_error_that_a_task_reports_warns_the_next_one(memory: Memory):
+    error = {
+        "type": "TypeScript compilation",
+        "message": "Missing return type annotation of a route handler",
+        "resolution": "Add an explicit void to the handler",
+    }
+    first = memory.tasks.start("Add a route handler for todos", project=HERE)
+    memory.tasks.end(first.task_id, outcome="success", project=HERE, report={"errors": [error]})
+    (lesson,) = memory.tasks.lessons(project=HERE)
+    assert (lesson.kind, lesson.payload["what_fails"]) == ("anti_pattern", error["type"])
+    briefing = memory.tasks.start(f"Fix this error: {lesson.content}", project=HERE)
+    assert [one for one in briefing.critical_avoid if "explicit void" in one.text]

@@ -224,6 +224,8 @@ class _Importer:
             else:
                 files[record.path] = loki_layout.keep_record(files.get(record.path), record)
         self._link(layout, ids)
+        if self._has_own:
+            self._drop_known_links(files)
         with_records = {record.path for record in layout.records} if self._has_own else set()
         for path, body in files.items():
             if body != loki_layout.PLAIN_LIST or path not in with_records:
@@ -234,6 +236,14 @@ class _Importer:
                ("added", "changed", "skipped", "forgotten", "refused", "files")},
             problems=tuple(self._problems), left_out=layout.left_out, trusted=self._trusted,
         )  # fmt: skip
+
+    def _drop_known_links(self, files: dict[str, str]) -> None:
+        """Drop the file of links if the memory has all of them: an export writes it anew."""
+        stored = layout_rows.fragments_of_project(self._db, self._project_n)
+        names = {fragment.id: _layout_name(fragment) for _, fragment in stored}
+        links = _export_links(self._db, [n for n, _ in stored], names)
+        if _are_known(loki_layout.text_of(files.get(loki_layout.LINKS, "{}")), links):
+            del files[loki_layout.LINKS]
 
     def _store_file(self, path: str, body: str) -> None:
         """Keep a file; a peer's replaces none where a trusted import brought files."""
@@ -602,10 +612,10 @@ def export_layout(db: Connection, project_n: int | None, summarize: Summarize) -
     written = loki_layout.format_layout(records, files)
     for path, summary in summaries.items():
         written.setdefault(path, loki_layout.dump_json(summary))
-    if loki_layout.LINKS not in written:
-        links = _export_links(db, [n for n, _ in stored], names)
-        if links:
-            written[loki_layout.LINKS] = loki_layout.dump_json(links)
+    links = _export_links(db, [n for n, _ in stored], names)
+    former = written.get(loki_layout.LINKS)
+    if links and (former is None or (summaries and _are_known(former, links))):
+        written[loki_layout.LINKS] = loki_layout.dump_json(links)
     return {path: written[path] for path in sorted(written) if loki_layout.is_safe_path(path)}
 
 
@@ -730,6 +740,15 @@ def _export_links(db: Connection, ns: list[int], names: Mapping[str, str]) -> li
         for edge in graph.edges_among(db, ns, EDGE_KINDS)
         if edge.source_n in by_n and edge.target_n in by_n
     ]  # fmt: skip
+
+
+def _are_known(text: bytes | str, links: list[Json]) -> bool:
+    """Return whether a file of links has no others than those of the memory."""
+    try:
+        listed = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(listed, list) and bool(listed) and all(one in links for one in listed)
 
 
 def _file_name(name: str) -> str:

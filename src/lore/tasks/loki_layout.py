@@ -315,6 +315,11 @@ def keep_record(packed: str | None, record: LayoutRecord) -> str:
     return _pack({"text": text})
 
 
+def text_of(packed: str) -> str:
+    """Return the text of a kept file; '' if it is the frame of a list."""
+    return str(_unpack(packed).get("text", ""))
+
+
 def read_links(files: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield the links of the file of links: source, target and relation."""
     body = _unpack(files[LINKS]) if LINKS in files else {}
