@@ -135,9 +135,12 @@ def draw(worlds: Mapping[World, Sequence[Run]] | Sequence[tuple[World, Sequence[
     for place, (world, runs) in enumerate(pairs):
         body += _panel(world, runs, HEAD + PANEL * place)
     legend = [
-        f'<circle cx="{24 + 150 * n}" cy="62" r="4" class="m{n}"/>{_text(34 + 150 * n, 66, name)}'
+        f'<circle cx="{24 + 140 * n}" cy="62" r="4" class="m{n}"/>{_text(34 + 140 * n, 66, name)}'
         for n, name in enumerate(NAMES)
     ]
+    end = 24 + 140 * len(NAMES)
+    legend.append(f'<line x1="{end}" x2="{end}" y1="56" y2="68" class="mark"/>')
+    legend.append(_text(end + 10, 66, "runs are rolled back: the more, the longer"))
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"'
         ' font-family="sans-serif" font-size="12">',
@@ -150,7 +153,8 @@ def draw(worlds: Mapping[World, Sequence[Run]] | Sequence[tuple[World, Sequence[
 
 def _style(colours: Mapping[str, str]) -> str:
     plain = "".join(f".{name}{{fill:{c};stroke:{c}}}" for name, c in colours.items())
-    return plain + ".ink,.paper{stroke:none}.curve{fill:none;stroke-width:2}.band{stroke:none}"
+    mark = f".mark{{stroke:{colours['ink']};stroke-width:2}}"
+    return plain + mark + ".ink,.paper,.band{stroke:none}.curve{fill:none;stroke-width:2}"
 
 
 def _panel(world: World, runs: Sequence[Run], top: int) -> Iterator[str]:
@@ -163,8 +167,8 @@ def _panel(world: World, runs: Sequence[Run], top: int) -> Iterator[str]:
         yield _text(LEFT - 8, y + 4, f"{percent} %", anchor="end")
     floor = base - PLOT * RAILS.floor / 0.8
     yield (
-        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor:.1f}" y2="{floor:.1f}" class="ink"'
-        ' style="stroke:currentColor" stroke-dasharray="4 4"/>'
+        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor:.1f}" y2="{floor:.1f}" class="mark"'
+        ' style="stroke-width:1" stroke-dasharray="4 4"/>'
     )
     for day in range(0, days + 1, max(1, days // 8)):
         yield _text(_x(day, days), base + 16, f"day {day}", anchor="middle")
@@ -172,10 +176,10 @@ def _panel(world: World, runs: Sequence[Run], top: int) -> Iterator[str]:
         yield from _curve(runs, name, place, days, base)
     for day in sorted({day for run in runs for day in run.rollbacks}):
         count = sum(day in run.rollbacks for run in runs)
-        x, size = _x(day, days), 14 * count / len(runs)
+        x, size = _x(day, days), 60 * count / len(runs)
         yield (
             f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{first - 4}" y2="{first + 4 + size:.1f}"'
-            f' class="m1" stroke-width="2"><title>day {day}: {count} rollbacks</title></line>'
+            f' class="mark"><title>day {day}: {count} of {len(runs)} runs</title></line>'
         )
 
 

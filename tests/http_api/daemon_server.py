@@ -45,9 +45,11 @@ class Served:
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[Served]:
+def serving(home: Path, *, exclude: tuple[str, ...] = ()) -> Iterator[Served]:
     """Serve a fresh memory as the daemon of a home."""
-    config = replace(load({}, home=home).settings, server_port=0, inject_threshold=0.05)
+    config = replace(
+        load({}, home=home).settings, server_port=0, inject_threshold=0.05, capture_exclude=exclude
+    )
     told: list[tuple[str, str]] = []
     with Memory.open(config=config, embedder=FakeEmbedder(), now=FixedClock()) as memory:
         held = daemon_lock.take_lock(home, now=NOON, version="test")

@@ -14,7 +14,9 @@ import pytest
 from lore.http.hooks import TRANSCRIPT_FOLDER, BackgroundWarmUp, Event, HookInput, hook_endpoints
 from lore.proxy.hook_client import BLOCKING_EVENTS, HOOK_EVENTS, NOTIFICATION_EVENTS
 from lore.records import NewMessage, Part
+from lore.store import dialogue_state
 from tests.capture.adapters.samples import claude_line
+from tests.capture.adapters.test_opencode import Theirs
 from tests.fakes import NOON
 from tests.http_api.daemon_server import Served, serving
 from tests.waiting import eventually
@@ -145,6 +147,83 @@ def test_a_session_that_ends_is_told_as_an_episode(served: Served, tmp_path: Pat
     assert [kept.episode.goal for kept in served.memory.sessions.episodes()] == [
         "Mend the login test"
     ]
+
+
+ERRAND = "Count the tide tables of May"
+DELEGATED = {"tool_name": "Task", "tool_input": {"prompt": ERRAND}}
+
+
+@pytest.mark.parametrize(
+    ("path", "session"),
+    [
+        ("/home/ada/.claude/projects/-code/s1.jsonl", "s1/agent-7"),
+        ("/home/ada/.codex/sessions/2026/s1.jsonl", "7"),
+        ("/home/ada/.local/share/opencode/opencode.db", "7"),
+    ],
+)
+def test_a_subagent_is_named_as_capture_names_it(path: str, session: str):
+    hook = HookInput(event="Stop", session_id="s1", agent_id="7", transcript_path=path)
+    assert hook.session == session
+    assert HookInput(event="Stop", session_id="s1", transcript_path=path).session == "s1"
+
+
+def write_opencode(folder: Path, *sessions: str) -> str:
+    """Write the database of opencode with a prompt in each session; return its path."""
+    (folder / "opencode").mkdir()
+    theirs = Theirs(folder / "opencode" / "opencode.db")
+    for name in sessions:
+        theirs.session(name)
+        prompt = [{"type": "text", "text": f"Mend the login test of {name}"}]
+        theirs.message(f"m-{name}", {"role": "user"}, prompt, session=name)
+    theirs.db.close()
+    return str(theirs.path)
+
+
+def test_a_subagent_of_opencode_says_its_own_task(served: Served, tmp_path: Path):
+    path = write_opencode(tmp_path, "ses_1", "ses_7")
+    said = {
+        "session_id": "ses_1", "agent_id": "ses_7", "cwd": HERE, "prompt": ERRAND,
+        "transcript_path": path, "agent_transcript_path": path,
+    }  # fmt: skip
+    served.post("/hooks/SubagentStart", said)
+    (task,) = served.memory.tasks()
+    assert (task.goal, task.agent, task.state) == (ERRAND, "opencode", "open")
+    served.post("/hooks/SubagentStop", said)
+    (task,) = served.memory.tasks()
+    assert task.state == "done"
+
+
+def test_a_subagent_of_a_private_session_has_no_task(served: Served):
+    served.memory.database.write(lambda db: dialogue_state.begin_private_mode(db, "s1", now=NOON))
+    path = "/home/ada/.codex/sessions/2026/s1.jsonl"
+    said = {**PROMPT, "session_id": "s1", "transcript_path": path}
+    served.post("/hooks/PreToolUse", {**said, **DELEGATED})
+    served.post("/hooks/SubagentStart", {**said, "agent_id": "7", "prompt": ERRAND})
+    assert served.memory.tasks() == []
+
+
+def test_an_excluded_folder_has_no_tasks_of_subagents(tmp_path: Path):
+    with serving(tmp_path / "home", exclude=(f"{HERE}*",)) as served:
+        served.post("/hooks/PreToolUse", {**PROMPT, **DELEGATED})
+        served.post("/hooks/SubagentStart", {**PROMPT, "agent_id": "7", "prompt": ERRAND})
+        assert served.memory.tasks() == []
+
+
+def test_the_database_of_opencode_is_captured_when_a_turn_ends(served: Served, tmp_path: Path):
+    path = write_opencode(tmp_path, "s1")
+    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": path, "cwd": HERE})
+    assert [m.parts[0].text for m in served.memory.sessions.messages("s1")] == [
+        "Mend the login test of s1"
+    ]
+
+
+def test_no_other_database_is_captured(served: Served, tmp_path: Path):
+    path = Path(write_opencode(tmp_path, "s1"))
+    other = path.rename(path.with_name("opencode-copy.db"))
+    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": str(other), "cwd": HERE})
+    path.symlink_to(other)
+    served.post("/hooks/Stop", {"session_id": "s1", "transcript_path": str(path), "cwd": HERE})
+    assert served.memory.maintenance.stats().sessions == 0
 
 
 def test_a_subagent_does_not_mix_with_its_parent(served: Served, tmp_path: Path):

@@ -235,13 +235,16 @@ def test_metrics_are_of_the_tasks_of_the_last_seven_days(
     for outcome in ("success", "failure"):
         task = memory.tasks.start(f"Print it with {outcome}", project=folder, agent="codex")
         clock.moment += timedelta(minutes=10)
-        memory.tasks.end(task.task_id, outcome=outcome, project=folder)
+        errors = [{"type": "Bash", "message": "no paper", "retry": "lp page"}]
+        report = {"retries": 2} if outcome == "success" else {"errors": errors}
+        memory.tasks.end(task.task_id, outcome=outcome, project=folder, report=report)
     summary = memory.handoffs.metrics(project=folder)
     assert (summary.tasks, summary.success_rate) == (2, 0.5)
     assert summary.outcomes == {"success": 1, "failure": 1}
     assert summary.mean_duration_s == 600
     assert summary.outcome_reward == 0.0
     assert summary.by_agent == {"codex": 2}
+    assert (summary.mean_retries, summary.efficiency_reward) == (1.5, 0.684)
     clock.moment += timedelta(days=8)
     assert memory.handoffs.metrics(project=folder).tasks == 0
 

@@ -170,7 +170,7 @@ def test_memories_that_were_never_imported_are_exported_and_come_back(
     memory.layout.export_folder(project)
     written = _read(project)
     assert written["memory/skills/deploy.md"].startswith(b"# Skill: Deploy")
-    (episode,) = [json.loads(body) for path, body in written.items() if "episodic" in path]
+    (episode,) = [json.loads(body) for path, body in written.items() if "episodic/2" in path]
     assert episode["context"]["goal"] == "add a health endpoint"
     with Memory.open(home=tmp_path / "other", embedder=NoEmbedder()) as other:
         other.layout.import_folder(project, trust=True)
@@ -179,6 +179,102 @@ def test_memories_that_were_never_imported_are_exported_and_come_back(
     assert {path: json.loads(b) for path, b in _read(project).items() if path.endswith("json")} == {
         path: json.loads(body) for path, body in written.items() if path.endswith("json")
     }
+
+
+ERROR = {"type": "cargo", "message": "error: no such command: tset", "resolution": "cargo test"}
+
+
+def _work(memory: Memory, project: Path) -> None:
+    """Do what fills every part of the layout."""
+    where = str(project)
+    memory.store("Ports are opened with open_port", kind="fact", project=where)
+    memory.store(
+        "Use RS256", kind="decision", payload={"rationale": "keys stay apart"}, project=where
+    )
+    memory.store("Use make", kind="pattern", payload={"pattern": "Use make"}, project=where)
+    warning = {"what_fails": "cargo tset", "prevention": "cargo test"}
+    memory.store("cargo tset fails", kind="anti_pattern", payload=warning, project=where)
+    skill = {"name": "Deploy", "steps": ["build", "ship"]}
+    memory.store("Deploy: build, ship", kind="skill", payload=skill, project=where)
+    report = {
+        "actions": [{"t": 1, "action": "edit_file", "target": "src/health.py"}],
+        "errors": [ERROR], "retries": 2,
+    }  # fmt: skip
+    task = memory.tasks.start("add a health endpoint", project=where, agent="eng-001")
+    memory.tasks.end(task.task_id, outcome="success", report=report)
+    memory.handoffs.write(
+        what_was_done="The endpoint is there.", from_agent="eng-001", project=where
+    )
+    memory.handoffs.checkpoint(agent="eng-001", project=where)
+
+
+def test_a_memory_of_its_own_has_the_whole_layout(memory: Memory, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    _work(memory, project)
+    memory.layout.export_folder(project)
+    written = {
+        path: json.loads(body) for path, body in _read(project).items() if path.endswith("json")
+    }
+    index, timeline = written["memory/index.json"], written["memory/timeline.json"]
+    assert index["topics"]
+    assert set(index["topics"][0]) == {
+        "id", "summary", "relevance_score", "last_accessed", "token_count",
+    }  # fmt: skip
+    assert index["total_memories"] == 7
+    assert [one["relation"] for one in written["memory/semantic/links.json"]] == ["derived_from"]
+    assert [one["action"] for one in timeline["recent_actions"]] == ["add a health endpoint"]
+    assert set(timeline["active_context"]) == {"current_focus", "blocked_by", "next_up"}
+    assert "savings_vs_full_load" in written["memory/token_economics.json"]["metrics"]
+    (listed,) = written["memory/episodic/index.json"]["episodes"]
+    episode = written[f"memory/episodic/{listed['file']}"]
+    assert (listed["id"], listed["outcome"]) == (episode["id"], "success")
+    day = listed["timestamp"][:10]
+    (learning,) = written[f"memory/learnings/{day}.json"]["learnings"]
+    assert learning.items() >= {**ERROR, "episode_id": episode["id"]}.items()
+    (cost,) = written[f"metrics/efficiency/{day}.json"]["tasks"]
+    assert (cost["agent"], cost["agents"], cost["retries"]) == ("eng-001", 1, 2)
+    (reward,) = written[f"metrics/rewards/{day}.json"]["tasks"]
+    assert (reward["task_id"], reward["outcome_reward"]) == (cost["task_id"], 1.0)
+    assert written["metrics/dashboard.json"]["tasks"] == 1
+    folders = {path.rpartition("/")[0] for path in _read(project)}
+    assert {"memory/skills", "memory/ledgers", "memory/handoffs", "memory/semantic"} <= folders
+
+
+def test_its_own_export_changes_nothing_in_a_memory(memory: Memory, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    _work(memory, project)
+    memory.layout.export_folder(project)
+    before = memory.maintenance.stats().fragments
+    result = memory.layout.import_folder(project, trust=True)
+    assert (result.added, result.changed, result.files) == (0, 0, 0)
+    assert memory.maintenance.stats().fragments == before
+    assert len(memory.handoffs.recent(project=str(project))) == 1
+    memory.store("Ports are closed with close_port", kind="fact", project=str(project))
+    memory.layout.export_folder(project, overwrite=True)
+    assert json.loads(_read(project)["memory/index.json"])["total_memories"] == 8
+
+
+def test_summaries_of_an_import_follow_the_work_after_it(memory: Memory, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    _work(memory, project)
+    memory.layout.export_folder(project)
+    written = _read(project)
+    with Memory.open(home=tmp_path / "other", embedder=NoEmbedder()) as other:
+        other.layout.import_folder(project, trust=True)
+        other.layout.export_folder(project, overwrite=True)
+        again = _read(project)
+        assert set(again) == set(written)
+        assert [path for path in again if not same(again[path], written[path])] == []
+        task = other.tasks.start("remove the health endpoint", project=str(project))
+        other.tasks.end(task.task_id, outcome="failure")
+        other.layout.export_folder(project, overwrite=True)
+    later = _read(project)
+    listed = json.loads(later["memory/episodic/index.json"])["episodes"]
+    assert [one["outcome"] for one in listed] == ["success", "failure"]
+    assert set(later) > set(written)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

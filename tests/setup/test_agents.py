@@ -11,8 +11,7 @@ import pytest
 from lore.errors import InvalidInput
 from lore.proxy.hook_client import HOOK_EVENTS
 from lore.setup import agents, jsonc
-from lore.setup.agents import AGENTS, get_agent
-from lore.setup.launch import find_plugin
+from lore.setup.agents import AGENTS, find_plugin_file, get_agent
 from tests.house.source import ROOT
 from tests.setup.files import FILES, as_on_windows, turn_plugin_on, write
 
@@ -27,6 +26,12 @@ def edited(name, home, command=LORE):
         edit.path: edit.put(edit.path.read_text() if edit.path.exists() else "")
         for edit in get_agent(name).edits(home, command)
     }
+
+
+def write_all(texts):
+    for path, text in texts.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
 
 
 def server(name, text):
@@ -48,8 +53,7 @@ def test_edits_write_the_command_that_starts_lore(name, tmp_path):
 @EVERY
 def test_a_second_edit_changes_nothing(name, tmp_path):
     write(tmp_path)
-    for path, text in edited(name, tmp_path).items():
-        path.write_text(text)
+    write_all(edited(name, tmp_path))
     assert all(path.read_text() == text for path, text in edited(name, tmp_path).items())
 
 
@@ -64,8 +68,7 @@ def test_settings_rewritten_by_the_agent_count_as_set_up(tmp_path):
 def test_another_installation_replaces_the_former(name, tmp_path):
     write(tmp_path)
     once = edited(name, tmp_path)
-    for path, text in edited(name, tmp_path, ("/code/old bin/lore", "--home", "/x")).items():
-        path.write_text(text)
+    write_all(edited(name, tmp_path, ("/code/old bin/lore", "--home", "/x")))
     again = edited(name, tmp_path)
     assert again == once
 
@@ -74,14 +77,15 @@ def test_another_installation_replaces_the_former(name, tmp_path):
 def test_drop_removes_what_put_added(name, tmp_path):
     held = write(tmp_path, [name])
     for edit in get_agent(name).edits(tmp_path, LORE):
-        assert edit.drop(edit.put(held[edit.path].decode())) == held[edit.path].decode()
+        before = held.get(edit.path, b"").decode()
+        assert edit.drop(edit.put(before)) == before
 
 
 @EVERY
 def test_nothing_of_the_user_is_lost(name, tmp_path):
     held = write(tmp_path, [name])
     for path, text in edited(name, tmp_path).items():
-        kept = [line.rstrip(",") for line in held[path].decode().splitlines()]
+        kept = [line.rstrip(",") for line in held.get(path, b"").decode().splitlines()]
         assert all(line in text for line in kept)
 
 
@@ -101,6 +105,8 @@ def test_a_broken_file_is_refused(name, tmp_path, text):
 @EVERY
 def test_line_endings_and_bom_of_other_systems_are_kept(name, tmp_path):
     for edit in get_agent(name).edits(tmp_path, LORE):
+        if edit.owns_file:
+            continue
         text = FILES[name].get(str(edit.path.relative_to(tmp_path)), "{}\n")
         windows = as_on_windows(text).decode("utf-8-sig")
         after = edit.put(windows)
@@ -160,13 +166,33 @@ def test_a_user_hook_that_mentions_lore_is_kept(tmp_path):
 
 def test_opencode_is_configured_in_the_file_that_it_reads(tmp_path):
     folder = tmp_path / ".config" / "opencode"
-    paths = lambda: [edit.path.name for edit in get_agent("opencode").edits(tmp_path, LORE)]  # noqa: E731
-    assert paths() == ["opencode.json"]
+    name = lambda: get_agent("opencode").edits(tmp_path, LORE)[0].path.name  # noqa: E731
+    assert name() == "opencode.json"
     folder.mkdir(parents=True)
     (folder / "opencode.jsonc").touch()
-    assert paths() == ["opencode.jsonc"]
+    assert name() == "opencode.jsonc"
     (folder / "opencode.json").touch()
-    assert paths() == ["opencode.json"]
+    assert name() == "opencode.json"
+
+
+def test_opencode_gets_its_hooks_as_a_plugin_with_the_command_that_starts_lore(tmp_path):
+    command = ('/code/it\'s "my" bin/lore', "--home", "/code/$x")
+    path = agents.opencode_plugin(tmp_path)
+    text = edited("opencode", tmp_path, command)[path]
+    assert list(agents.plugin_commands(text)) == [command]
+    assert not agents.has_opencode_plugin(tmp_path, command)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert agents.has_opencode_plugin(tmp_path, command)
+    assert not agents.has_opencode_plugin(tmp_path, ("lore", "--home", "/elsewhere"))
+
+
+def test_a_plugin_of_opencode_that_is_not_ours_stays(tmp_path):
+    edit = get_agent("opencode").edits(tmp_path, LORE)[1]
+    theirs = "export const Lore = async () => ({})\n"
+    with pytest.raises(InvalidInput, match="not Lore's"):
+        edit.put(theirs)
+    assert edit.drop(theirs) == edit.give_back(theirs, "") == theirs
 
 
 def test_an_unknown_agent_is_refused_with_the_supported_ones():
@@ -199,8 +225,10 @@ def test_an_agent_that_never_ran_is_found_by_its_program(tmp_path, program, name
 
 
 def test_plugin_and_marketplace_have_the_expected_name():
-    described = json.loads((find_plugin() / ".claude-plugin" / "plugin.json").read_text())
-    shop = find_plugin().parent / ".claude-plugin" / "marketplace.json"
+    described = json.loads(
+        (find_plugin_file("claude-code") / ".claude-plugin" / "plugin.json").read_text()
+    )
+    shop = find_plugin_file("claude-code").parent / ".claude-plugin" / "marketplace.json"
     assert f"{described['name']}@{json.loads(shop.read_text())['name']}" == agents.PLUGIN_NAME
 
 

@@ -9,8 +9,8 @@ import pytest
 from lore import __version__
 from lore.errors import InvalidInput, NotFound
 from lore.proxy.hook_client import HOOK_EVENTS
-from lore.setup.agents import get_agent
-from lore.setup.launch import GatewayRoute, LaunchContext, find_plugin, plan_launch
+from lore.setup.agents import find_plugin_file, get_agent
+from lore.setup.launch import GatewayRoute, LaunchContext, plan_launch
 from tests.setup.files import turn_plugin_on
 
 LORE = ("/code/bin/lore", "--home", "/code/memory")
@@ -39,7 +39,13 @@ def place(tmp_path):
 @pytest.mark.parametrize("name", ["claude", "claude-code"])
 def test_claude_code_gets_the_plugin_and_lore_on_its_path(path, place, name):
     start = plan_launch(name, ["-p", "hello"], LORE, path, place)
-    assert start.words == (f"{path}/claude", "--plugin-dir", str(find_plugin()), "-p", "hello")
+    assert start.words == (
+        f"{path}/claude",
+        "--plugin-dir",
+        str(find_plugin_file("claude-code")),
+        "-p",
+        "hello",
+    )
     assert start.environ == {"LORE_HOME": "/code/memory"}
     assert start.folder == "/code/bin"
 
@@ -111,6 +117,18 @@ def test_opencode_is_configured_by_its_environment(path, place):
     assert start.words == (f"{path}/opencode",)
 
 
+def test_opencode_gets_its_hooks_unless_it_has_them(path, place):
+    start = plan_launch("opencode", [], LORE, path, place)
+    told = json.loads(start.environ["OPENCODE_CONFIG_CONTENT"])
+    assert told["plugin"] == [find_plugin_file("opencode", "lore.js").as_uri()]
+    assert (start.environ["LORE_HOME"], start.folder) == ("/code/memory", "/code/bin")
+    _, plugin = get_agent("opencode").edits(place.user_home, LORE)
+    plugin.path.parent.mkdir(parents=True)
+    plugin.path.write_text(plugin.put(""))
+    again = plan_launch("opencode", [], LORE, path, place)
+    assert "plugin" not in json.loads(again.environ["OPENCODE_CONFIG_CONTENT"])
+
+
 def test_gemini_gets_the_gateway_by_its_environment(path, place):
     assert plan_launch("gemini", [], LORE, path, place).environ == {}
     through = GatewayRoute(
@@ -135,9 +153,11 @@ def test_an_agent_that_is_not_installed_is_reported(tmp_path, place):
 
 
 def test_the_plugin_is_part_of_the_package():
-    assert (find_plugin() / "hooks" / "hooks.json").is_file()
+    assert (find_plugin_file("claude-code") / "hooks" / "hooks.json").is_file()
 
 
 def test_the_plugin_has_the_version_of_lore():
-    described = json.loads((find_plugin() / ".claude-plugin" / "plugin.json").read_text())
+    described = json.loads(
+        (find_plugin_file("claude-code") / ".claude-plugin" / "plugin.json").read_text()
+    )
     assert described["version"] == __version__

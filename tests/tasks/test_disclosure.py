@@ -125,6 +125,18 @@ def test_every_layer_is_counted_by_session_and_task(memory: Memory):
     assert report.ratio == pytest.approx(report.discovery_tokens / report.read_tokens, abs=1e-3)
 
 
+def test_an_index_that_is_given_before_a_session_is_stored_is_counted_later(memory: Memory):
+    fill(memory)
+    memory.tasks.for_session_start(session="s-early", project=HERE)
+    memory.tasks.index(session="s-early", project=HERE)
+    assert memory.tasks.economics(project=HERE).layer1_loads == 0
+    memory.capture("s-early", [NewMessage("user", (Part("text", "hello"),), NOON)], project=HERE)
+    memory.tasks.check_economics("session_end", session="s-early")
+    memory.tasks.check_economics("session_end", session="s-early")
+    report = memory.tasks.economics(session="s-early")
+    assert (report.layer1_loads, report.baseline_tokens) == (2, view(memory).total_tokens)
+
+
 def test_other_projects_are_in_no_layer(memory: Memory):
     fill(memory)
     elsewhere = "/code/elsewhere"

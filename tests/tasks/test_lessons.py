@@ -80,6 +80,23 @@ def test_a_missing_dependency_names_the_step_that_brings_it():
     ]
 
 
+def test_an_error_that_an_agent_reported_with_its_resolution_is_an_anti_pattern():
+    told = EpisodeError(
+        "TypeScript compilation", "Missing return type annotation.", "Add `: void`."
+    )
+    (found,) = lessons.find_failures([unit("a", "one", errors=(told,))])
+    assert found.payload == AntiPattern(
+        "TypeScript compilation", "Missing return type annotation", "Add `: void`", "a",
+        confidence=0.65, source_episodes=("a",),
+    )  # fmt: skip
+    assert found.content == (
+        "TypeScript compilation fails (Missing return type annotation). Add `: void`."
+    )
+    unresolved = EpisodeError("TypeScript compilation", "Missing return type annotation")
+    derived = EpisodeError("edit", "file not found", "Write /code/a.py")
+    assert lessons.find_failures([unit("a", "one", errors=(unresolved, derived))]) == []
+
+
 def test_failures_of_the_code_under_work_teach_nothing():
     broken = (
         failed("go test ./...", "--- FAIL: TestX (0.00s)", "go test ./...", "Edit x.go"),

@@ -195,3 +195,17 @@ def test_a_task_takes_as_long_as_it_took(memory: Memory, clock: FixedClock):
     clock.advance(seconds=-90)
     ended = memory.tasks.end(briefing.task_id, outcome="success")
     assert fragment_of(memory, ended.episode_id).payload["duration_s"] == 0
+
+
+def test_an_error_that_a_task_reports_warns_the_next_one(memory: Memory):
+    error = {
+        "type": "TypeScript compilation",
+        "message": "Missing return type annotation of a route handler",
+        "resolution": "Add an explicit void to the handler",
+    }
+    first = memory.tasks.start("Add a route handler for todos", project=HERE)
+    memory.tasks.end(first.task_id, outcome="success", project=HERE, report={"errors": [error]})
+    (lesson,) = memory.tasks.lessons(project=HERE)
+    assert (lesson.kind, lesson.payload["what_fails"]) == ("anti_pattern", error["type"])
+    briefing = memory.tasks.start(f"Fix this error: {lesson.content}", project=HERE)
+    assert [one for one in briefing.critical_avoid if "explicit void" in one.text]

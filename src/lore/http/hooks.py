@@ -101,6 +101,9 @@ _NO_FOLDER = "/"
 TRANSCRIPT_FOLDER, CODEX_FOLDER = "projects", "sessions"
 """The folders of Claude Code's and Codex's transcripts, wherever their homes are."""
 
+OPENCODE_DATABASE = "/opencode/opencode.db"
+"""How the path of the database ends in which opencode stores its sessions."""
+
 _MAX_OUTPUT_CHARS = 200_000
 """Error messages stand at the beginning or the end of an output."""
 
@@ -130,9 +133,21 @@ class HookInput(BaseModel):
     error: Text = ""
 
     @property
+    def agent(self) -> str:
+        """Return the agent that runs a hook, by where its transcript lies; '' if unknown."""
+        if f"/{TRANSCRIPT_FOLDER}/" in self.transcript_path:
+            return "claude-code"
+        if self.transcript_path.endswith(OPENCODE_DATABASE):
+            return "opencode"
+        return "codex" if f"/.codex/{CODEX_FOLDER}/" in self.transcript_path else ""
+
+    @property
     def session(self) -> str:
-        """Return the session id; subagents have one of their own."""
-        return f"{self.session_id}/agent-{self.agent_id}" if self.agent_id else self.session_id
+        """Return the session id, as capture names it; subagents have one of their own."""
+        if not self.agent_id:
+            return self.session_id
+        has_own_id = self.agent in ("codex", "opencode")
+        return self.agent_id if has_own_id else f"{self.session_id}/agent-{self.agent_id}"
 
 
 class HookSpecificOutput(BaseModel):
@@ -189,7 +204,7 @@ def _start_session(memory: Memory, hook: HookInput, caller: Caller) -> str:
     text = memory.prompts.begin_session(
         hook.session,
         project=_project_folder(hook, caller),
-        agent=_agent(hook),
+        agent=hook.agent,
         condensed=condensed,
         within_s=caller.within_s,
     ).text
@@ -200,6 +215,8 @@ def _start_session(memory: Memory, hook: HookInput, caller: Caller) -> str:
 
 def _with_invitation(memory: Memory, hook: HookInput, text: str, *, condensed: bool = False) -> str:
     """Add the invitation to store what was learned; it never blocks and comes once a session."""
+    if hook.agent_id:
+        return text
     return "\n".join(filter(None, (text, memory.prompts.invite(hook.session, condensed=condensed))))
 
 
@@ -208,7 +225,7 @@ def _submit_prompt(memory: Memory, hook: HookInput, caller: Caller) -> str:
         hook.prompt,
         session=hook.session,
         project=_project_folder(hook, caller),
-        agent=_agent(hook),
+        agent=hook.agent,
         within_s=caller.within_s,
     ).text
     return _with_invitation(memory, hook, text)
@@ -216,7 +233,7 @@ def _submit_prompt(memory: Memory, hook: HookInput, caller: Caller) -> str:
 
 def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
     if memory.prompts.is_task_tool(hook.tool_name):
-        if memory.sessions.is_excluded(_agent(hook), _project_folder(hook, caller)):
+        if _is_excluded(memory, hook, caller):
             return ""
         return memory.prompts.for_task_call(
             hook.tool_name,
@@ -224,7 +241,7 @@ def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
             _tool_output(hook.tool_response) or _as_text(hook.tool_response),
             session=hook.session,
             project=_project_folder(hook, caller),
-            agent=_agent(hook),
+            agent=hook.agent,
             within_s=caller.within_s,
         )
     return memory.prompts.for_error(
@@ -238,15 +255,28 @@ def _use_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
     ).text
 
 
-def _begin_tool(memory: Memory, hook: HookInput, _caller: Caller) -> str:
+def _is_excluded(memory: Memory, hook: HookInput, caller: Caller) -> bool:
+    """Return whether the setting `capture.exclude` names the folder: no task of it is stored."""
+    return memory.sessions.is_excluded(hook.agent, _project_folder(hook, caller))
+
+
+def _begin_tool(memory: Memory, hook: HookInput, caller: Caller) -> str:
+    if _is_excluded(memory, hook, caller):
+        return ""
     memory.prompts.note_delegation(hook.tool_name, _as_text(hook.tool_input), session=hook.session)
     return ""
 
 
 def _start_subagent(memory: Memory, hook: HookInput, caller: Caller) -> str:
-    """Return what is known for a subagent's task."""
+    """Return what is known for a subagent's task; opencode says which one that is."""
+    if _is_excluded(memory, hook, caller):
+        return ""
     return memory.prompts.for_subagent(
-        hook.session, project=_project_folder(hook, caller), agent=_agent(hook)
+        hook.session,
+        parent=hook.session_id,
+        goal=hook.prompt,
+        project=_project_folder(hook, caller),
+        agent=hook.agent,
     )
 
 
@@ -262,12 +292,14 @@ _HANDLERS: dict[str, Callable[[Memory, HookInput, Caller], str]] = {
 
 def _handle(memory: Memory, hook: HookInput, caller: Caller) -> str:
     if hook.event in _HANDLERS:
+        if hook.agent_id and memory.prompts.is_quiet(hook.session_id):
+            return ""  # a subagent of a private session is private too
         return _HANDLERS[hook.event](memory, hook, caller)
     # A subagent has its own transcript; that of its parent is never imported for it.
     is_subagent = hook.event == "SubagentStop"
     path = hook.agent_transcript_path if is_subagent else hook.transcript_path
     prompts = memory.prompts
-    file, folder = _transcript(path), hook.cwd
+    file, folder = _transcript(path), "" if hook.agent_id else hook.cwd
     if hook.event == "PreCompact":
         prompts.distill_now(hook.session, file)
     elif hook.event == "SessionEnd":
@@ -294,13 +326,6 @@ def _fingerprint(hook: HookInput) -> bytes:
     return hashlib.sha256(f"{size} {hook!r}".encode("utf-8", "surrogatepass")).digest()
 
 
-def _agent(hook: HookInput) -> str:
-    """Return the agent that runs a hook, by where its transcript lies; '' if that is unknown."""
-    if f"/{TRANSCRIPT_FOLDER}/" in hook.transcript_path:
-        return "claude-code"
-    return "codex" if f"/.codex/{CODEX_FOLDER}/" in hook.transcript_path else ""
-
-
 def _project_folder(hook: HookInput, caller: Caller) -> str:
     return hook.cwd or caller.project or _NO_FOLDER
 
@@ -311,10 +336,12 @@ def _transcript(path: str) -> Path | None:
     The file must lie below a transcript folder, and no symlink may lead out of it.
     """
     file = Path(path)
-    if "\0" in path or not file.is_absolute() or file.suffix != ".jsonl":
+    if "\0" in path or not file.is_absolute():
         return None
-    names = (TRANSCRIPT_FOLDER, CODEX_FOLDER)
+    names = (TRANSCRIPT_FOLDER, CODEX_FOLDER) if file.suffix == ".jsonl" else ()
     folder = next((above for above in file.parents if above.name in names), None)
+    if path.endswith(OPENCODE_DATABASE):
+        folder = file.parent
     try:
         fits = folder is not None and (
             file.resolve(strict=True) == folder.resolve(strict=True) / file.relative_to(folder)

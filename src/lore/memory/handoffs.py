@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from lore import clock
 from lore.errors import InvalidInput, LoreError, NotFound
@@ -294,6 +294,15 @@ class Handoffs(MemoryPart):
             with suppress(LoreError):
                 self._database.write(lambda db: handoff_rows.put_metrics(db, rows))
         return task_metrics.summarize(measured, now=now)
+
+    def measure_tasks(self, *, project: str = "") -> list[TaskMetrics]:
+        """Return efficiency and rewards of each task of a project that has ended."""
+        with self._database.read() as db:
+            number = work_scope.find_project(db, self._redactor, project)
+            ended = handoff_rows.finished_tasks(
+                db, number, all_projects=False, since=datetime.fromtimestamp(0, UTC)
+            )
+            return [self._measure(db, task) for task in ended]
 
     def _measure(self, db: Connection, task: FinishedTask) -> TaskMetrics:
         helpers = 0

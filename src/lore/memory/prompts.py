@@ -86,7 +86,7 @@ class Prompts(MemoryPart):
         fragment that is shown by title only may still be injected later.
         """
         started = time.perf_counter()
-        if self._is_quiet(session) or _is_late(started, within_s):
+        if self.is_quiet(session) or _is_late(started, within_s):
             return EMPTY_INJECTION
         from lore.recall import session_start
 
@@ -180,7 +180,7 @@ class Prompts(MemoryPart):
         `record_injection`.
         """
         started = time.perf_counter()
-        if self._is_quiet(session) or _is_late(started, within_s):
+        if self.is_quiet(session) or _is_late(started, within_s):
             return EMPTY_INJECTION
         session = self._redactor.redact(session)
         least = self._settings.inject_threshold if threshold is None else threshold
@@ -337,7 +337,7 @@ class Prompts(MemoryPart):
         """
         started = time.perf_counter()
         call = call_text.read_call(tool, given)
-        if not output.strip() or self._is_quiet(session) or _is_late(started, within_s):
+        if not output.strip() or self.is_quiet(session) or _is_late(started, within_s):
             return EMPTY_INJECTION
         if call_text.classify_result(call, output, failed=failed) != "failed":
             return EMPTY_INJECTION
@@ -386,7 +386,7 @@ class Prompts(MemoryPart):
         `given` and `result` are the input and the output of the tool.
         """
         started = time.perf_counter()
-        if self._is_quiet(session) or not session:
+        if self.is_quiet(session) or not session:
             return ""
         from lore.memory.task_follower import TaskFollower
 
@@ -406,20 +406,24 @@ class Prompts(MemoryPart):
         from lore.memory.task_follower import TaskFollower
         from lore.tasks import agent_task_list
 
-        if session and agent_task_list.is_subagent_tool(tool) and not self._is_quiet(session):
+        if session and agent_task_list.is_subagent_tool(tool) and not self.is_quiet(session):
             TaskFollower(self._context).note_delegation(session, given)
 
-    def for_subagent(self, session: str, *, project: str = "", agent: str = "") -> str:
+    def for_subagent(
+        self, session: str, *, parent: str = "", goal: str = "", project: str = "", agent: str = ""
+    ) -> str:
         """Return what is known for the task of a subagent that starts.
 
-        Its task is the one that its parent gave away last and that no other subagent has.
+        Without `goal`, its task is the one that its parent gave away last and that no other
+        subagent has.
         """
-        if _HELPER not in session or self._is_quiet(session):
+        parent = parent or session.partition(_HELPER)[0]
+        if session == parent or self.is_quiet(session) or self.is_quiet(parent):
             return ""
         from lore.memory.task_follower import TaskFollower
 
         follower = TaskFollower(self._context)
-        goal = follower.claim_delegation(session.partition(_HELPER)[0])
+        goal = goal or follower.claim_delegation(parent)
         return follower.start_subagent(goal, session=session, project=project, agent=agent)
 
     def invite(self, session: str, *, condensed: bool = False) -> str:
@@ -428,7 +432,7 @@ class Prompts(MemoryPart):
         It comes after substantial work, or when the session was just `condensed`: an agent's own
         words are the best digest, and cost nothing extra.
         """
-        if not session or not self._settings.inject_invite or self._is_quiet(session):
+        if not session or not self._settings.inject_invite or self.is_quiet(session):
             return ""
         name = self._redactor.redact(session)
         if _HELPER in name or self._database.read_only:
@@ -502,7 +506,7 @@ class Prompts(MemoryPart):
         except NotFound:
             return []
 
-    def _is_quiet(self, session: str) -> bool:
+    def is_quiet(self, session: str) -> bool:
         """Return whether nothing is injected: injection is off or the session is private."""
         if not self._settings.inject_on:
             return True

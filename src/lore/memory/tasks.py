@@ -328,6 +328,13 @@ class Tasks(TaskLessons):
             return []
         with self._database.read() as db:
             place, scope = self._place(db, session, "")
+            name = self._redactor.redact(session)
+            is_early = economics_log.has_early_counts(db, name)
+        if is_early and place.session_n is not None:
+            key, now = EconomicsKey(place.session_n, None, place.project_n), self._database.now()
+            self._database.write(
+                partial(economics_log.add_early_counts, name=name, key=key, now=now)
+            )
         return economics_log.check_session(self._database, self._sources, checkpoint, place, scope)
 
     def _announce_bypass(self, session: str, project: str) -> str:
@@ -396,6 +403,8 @@ class Tasks(TaskLessons):
         """Add tokens to the counts of a session or task; a hook does not wait for the write."""
         if self._database.read_only or not session:
             return
+        from lore.tasks import economics_log
+
         now = self._database.now()
         added = {name: value for name, value in counts.items() if value}
         added.pop("most_task_loads", None)
@@ -409,8 +418,12 @@ class Tasks(TaskLessons):
                 with suppress(NotFound):
                     task_n = task_rows.get_task(db, task)[0]
             key = EconomicsKey(place.session_n, task_n, place.project_n)
+            name = self._redactor.redact(session)
             if key.session_n is not None or key.task_n is not None:
                 task_rows.add_economics(db, key, added, now=now)
+                economics_log.add_early_counts(db, name, key, now=now)
+            else:  # a hook gives the index before anything of the session is stored
+                economics_log.put_early_counts(db, name, added, now=now)
 
         with suppress(LoreError):
             if waits:

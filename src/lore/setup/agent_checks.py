@@ -19,7 +19,7 @@ from lore.proxy.daemon_client import is_healthy
 from lore.records import Check
 from lore.settings import Settings
 from lore.setup import config_changes, gateway_address
-from lore.setup.agents import AGENTS, Agent, Command, Edit, commands_in, editor_of
+from lore.setup.agents import AGENTS, Agent, Command, Edit, commands_in, editor_of, plugin_commands
 from lore.setup.config_changes import Change
 
 _RUN_S = 20.0
@@ -179,7 +179,10 @@ def _commands(change: Change) -> Iterator[tuple[str, ...]]:
     """Yield the commands by which a file runs Lore."""
     if change.before is not None:
         text = change.before.decode().removeprefix("\ufeff")
-        yield from commands_in(editor_of(change.path).read(text))
+        if change.path.suffix == ".js":
+            yield from plugin_commands(text)
+        else:
+            yield from commands_in(editor_of(change.path).read(text))
 
 
 def _why_it_fails(words: Sequence[str], path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lore import toml_edit
-from lore.errors import InvalidInput
+from lore.errors import InvalidInput, NotFound
 from lore.proxy.hook_client import HOOK_EVENTS
 from lore.setup import jsonc
 
@@ -84,6 +85,8 @@ class Edit:
     """Remove what `put` writes, and nothing that differs from it."""
     give_back: Callable[[str, str], str]
     """Remove Lore from a text, and restore what a former text had in its place."""
+    owns_file: bool = False
+    """Whether the whole file is Lore's, so that nothing is left of it without Lore."""
 
 
 FindEdits = Callable[[Path, Command], tuple[Edit, ...]]
@@ -363,12 +366,76 @@ def _server_in(
     )
 
 
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def find_plugin_file(*names: str) -> Path:
+    """Return a file or folder of the plugins: in the package, or in a checkout."""
+    folders = (_PACKAGE / "data" / "plugins", _PACKAGE.parents[1] / "plugins")
+    for folder in folders:
+        if folder.joinpath(*names).exists():
+            return folder.joinpath(*names)
+    msg = f"The plugin {'/'.join(names)} is not part of this installation."
+    raise NotFound(msg, hint="Install Lore again.")
+
+
+_COMMAND_LINE = re.compile(r"^const COMMAND = (\[.*\])$", re.MULTILINE)
+"""The line of the plugin for opencode that names the command; it also marks the file as Lore's."""
+
+_MARK = "// Lore's hooks for opencode"
+
+
+def opencode_plugin(user_home: Path) -> Path:
+    """Return the file from which opencode loads Lore's hooks."""
+    return user_home / ".config" / "opencode" / "plugins" / "lore.js"
+
+
+def plugin_commands(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the command that the plugin for opencode runs."""
+    match = _COMMAND_LINE.search(text) if text.startswith(_MARK) else None
+    if match:
+        yield tuple(json.loads(match[1]))
+
+
+def has_opencode_plugin(user_home: Path, command: Command) -> bool:
+    """Return whether opencode has Lore's hooks, for the home of a command."""
+    try:
+        text = opencode_plugin(user_home).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return any(_is_home(words, command) for words in plugin_commands(text))
+
+
+def _plugin_edit(path: Path, command: Command) -> Edit:
+    template = find_plugin_file("opencode", "lore.js").read_text("utf-8")
+    line = f"const COMMAND = {json.dumps(list(command))}"
+    plugin = _COMMAND_LINE.sub(lambda _: line, template)
+
+    def put(text: str) -> str:
+        if text.strip() and not text.startswith(_MARK):
+            msg = "This plugin is not Lore's."
+            raise InvalidInput(msg, hint="Give it another name.")
+        return plugin
+
+    return Edit(
+        path,
+        put,
+        lambda text: "" if text == plugin else text,
+        lambda text, former: former if text.startswith(_MARK) else text,
+        owns_file=True,
+    )
+
+
 def _opencode(user_home: Path, command: Command) -> tuple[Edit, ...]:
+    """Return the edits of opencode: its server, and hooks as a plugin."""
     folder = user_home / ".config" / "opencode"
     usual, commented = folder / "opencode.json", folder / "opencode.jsonc"
     server = {"type": "local", "command": [*command, "mcp"], "enabled": True}
     path = commented if commented.exists() and not usual.exists() else usual
-    return (_member(path, ("mcp", "lore"), server),)
+    return (
+        _member(path, ("mcp", "lore"), server),
+        _plugin_edit(opencode_plugin(user_home), command),
+    )
 
 
 AGENTS = (

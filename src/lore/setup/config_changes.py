@@ -146,7 +146,8 @@ def _drop(edit: Edit, former: _FileRecord | None) -> Change:
         return Change(edit.path, before, _restored(edit, before, former), None)
     if before is None:
         return Change(edit.path, None, None, None)
-    return Change(edit.path, before, _edited(edit.path, before, edit.drop), None)
+    after = _edited(edit.path, before, edit.drop)
+    return Change(edit.path, before, None if edit.owns_file and not after else after, None)
 
 
 def _restored(edit: Edit, before: bytes | None, former: _FileRecord) -> bytes | None:

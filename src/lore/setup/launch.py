@@ -23,9 +23,6 @@ CUSTOM_HEADERS = {
 OPENCODE_PATHS = {"anthropic": "/v1", "openai": "/v1", "google": "/v1beta"}
 """Providers of opencode, and the path prefix of each."""
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-_PLUGIN = ("plugins", "claude-code")
-
 
 @dataclass(frozen=True, slots=True)
 class LaunchCommand:
@@ -64,7 +61,7 @@ def _claude(command: Command, place: LaunchContext) -> LaunchCommand:
 
     Claude Code gets only what its configuration lacks, so that nothing is there twice.
     """
-    added = {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
+    added = _home_variable(command)
     if place.through is not None:
         added |= place.through.environ("claude")
     start = LaunchCommand((), added, folder=str(Path(command[0]).parent))
@@ -74,7 +71,11 @@ def _claude(command: Command, place: LaunchContext) -> LaunchCommand:
     if server or hooks:
         lacking = claude_code_words(command, server=not server, hooks=not hooks)
         return replace(start, words=lacking)
-    return replace(start, words=("--plugin-dir", str(find_plugin())))
+    return replace(start, words=("--plugin-dir", str(agents.find_plugin_file("claude-code"))))
+
+
+def _home_variable(command: Command) -> dict[str, str]:
+    return {"LORE_HOME": command[command.index("--home") + 1]} if "--home" in command else {}
 
 
 def _codex(command: Command, place: LaunchContext) -> LaunchCommand:
@@ -91,7 +92,10 @@ def _codex(command: Command, place: LaunchContext) -> LaunchCommand:
 
 
 def _opencode(command: Command, place: LaunchContext) -> LaunchCommand:
-    """Pass a configuration that opencode merges over its files."""
+    """Pass a configuration that opencode merges over its files.
+
+    The plugin finds `lore` by name, with the current home.
+    """
     server = {"type": "local", "command": [*command, "mcp"], "enabled": True}
     config: dict[str, object] = {"mcp": {"lore": server}}
     if place.through is not None:
@@ -100,7 +104,12 @@ def _opencode(command: Command, place: LaunchContext) -> LaunchCommand:
             name: {"options": {"baseURL": place.through.url + below, "headers": headers}}
             for name, below in OPENCODE_PATHS.items()
         }
-    return LaunchCommand((), {"OPENCODE_CONFIG_CONTENT": json.dumps(config)})
+    added: dict[str, str] = {}
+    if not agents.has_opencode_plugin(place.user_home, command):
+        config["plugin"] = [agents.find_plugin_file("opencode", "lore.js").as_uri()]
+        added = _home_variable(command)
+    added["OPENCODE_CONFIG_CONTENT"] = json.dumps(config)
+    return LaunchCommand((), added, folder=str(Path(command[0]).parent))
 
 
 def _gemini(_command: Command, place: LaunchContext) -> LaunchCommand:
@@ -133,12 +142,3 @@ def plan_launch(
         raise NotFound(msg, hint="Install it, or add its folder to PATH.")
     prepared = start(command, place)
     return replace(prepared, words=(program, *prepared.words, *arguments))
-
-
-def find_plugin() -> Path:
-    """Return the folder of the Claude Code plugin: in the package, or in a checkout."""
-    for folder in (_PACKAGE.joinpath("data", *_PLUGIN), _PACKAGE.parents[1].joinpath(*_PLUGIN)):
-        if (folder / ".claude-plugin" / "plugin.json").is_file():
-            return folder
-    msg = "The plugin for Claude Code is not part of this installation."
-    raise NotFound(msg, hint="'lore setup claude-code' needs no plugin.")

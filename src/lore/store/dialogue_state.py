@@ -26,7 +26,7 @@ STATE_RETENTION_DAYS = 60
 
 StateName = Literal[
     "pins", "measured", "knowledge", "notes", "tiers", "bare", "told", "amnesia", "unsaid",
-    "silence", "invited", "task_list", "handoffs",
+    "silence", "invited", "task_list", "handoffs", "economics",
 ]  # fmt: skip
 
 _NEVER_US = 2**62

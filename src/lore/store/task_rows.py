@@ -69,6 +69,11 @@ def end_task(
     )  # fmt: skip
 
 
+def put_costs(db: Connection, n: int, costs: Mapping[str, int]) -> None:
+    """Store what the metrics of a finished task need: its retries and its tokens."""
+    db.update("tasks", n, body=pack_json(costs))
+
+
 def get_task(db: Connection, name: str, place: TaskPlace | None = None) -> tuple[int, TaskRecord]:
     """Return a task by its id, by eight or more characters of it, or by its caller's name.
 

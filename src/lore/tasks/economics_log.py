@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 
 from lore.recall.sources import Sources
 from lore.records import CarriedOutAction, Checkpoint, EconomicsReport
-from lore.store import task_rows
+from lore.store import dialogue_state, task_rows
 from lore.store.database import Connection, Database
-from lore.store.task_rows import CorrectionRow, TaskPlace
+from lore.store.task_rows import CorrectionRow, EconomicsKey, TaskPlace
 from lore.tasks import corrections, disclosure
 from lore.tasks.disclosure import MemoryView
 from lore.tasks.token_economics import Finding, TokenCounts, check_thresholds, sum_counts
@@ -36,6 +38,31 @@ def session_counts(db: Connection, session_n: int) -> TokenCounts:
         parse_counts(body, is_task=task_n is not None)
         for task_n, body in task_rows.economics_of_session(db, session_n)
     ])
+
+
+def put_early_counts(
+    db: Connection, name: str, counts: Mapping[str, int], *, now: datetime
+) -> None:
+    """Keep counts of a session of which nothing is stored yet, until it is."""
+    summed = Counter(dialogue_state.find_state(db, name, "economics") or {})
+    baseline = max(summed["baseline_tokens"], counts.get("baseline_tokens", 0))
+    summed.update(counts)
+    early = {**summed, "baseline_tokens": baseline}
+    dialogue_state.put_state(db, name, "economics", early, now=now)
+
+
+def has_early_counts(db: Connection, name: str) -> bool:
+    """Return whether counts wait until something of a session is stored."""
+    return bool(dialogue_state.find_state(db, name, "economics"))
+
+
+def add_early_counts(db: Connection, name: str, key: EconomicsKey, *, now: datetime) -> None:
+    """Add the counts from before a session was stored to it."""
+    early = dialogue_state.find_state(db, name, "economics")
+    if early and key.session_n is not None:
+        own = EconomicsKey(key.session_n, None, key.project_n)
+        task_rows.add_economics(db, own, early, now=now)
+        dialogue_state.remove_state(db, name, "economics")
 
 
 def parse_counts(body: dict[str, int], *, is_task: bool) -> TokenCounts:

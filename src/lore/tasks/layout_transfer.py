@@ -197,6 +197,8 @@ class _Importer:
         self._now = now
         stored = layout_rows.fragments_of_project(db, project_n)
         self._known = _by_layout(stored)
+        self._by_id = {fragment.id: fragment for _, fragment in stored}
+        self._has_own = any(imported_record(fragment) is None for _, fragment in stored)
         self._keeps_files = not trusted and _has_trusted_import(db, project_n, self._known)
         self._actions: list[tuple[ActionVerb, int, UndoSnapshot]] = []
         self._counts: Counter[str] = Counter()
@@ -222,14 +224,26 @@ class _Importer:
             else:
                 files[record.path] = loki_layout.keep_record(files.get(record.path), record)
         self._link(layout, ids)
+        if self._has_own:
+            self._drop_known_links(files)
+        with_records = {record.path for record in layout.records} if self._has_own else set()
         for path, body in files.items():
-            self._store_file(path, body)
+            if body != loki_layout.PLAIN_LIST or path not in with_records:
+                self._store_file(path, body)
         history.record_actions(self._db, self._actions, now=self._now)
         return LayoutImport(
             **{name: self._counts[name] for name in
                ("added", "changed", "skipped", "forgotten", "refused", "files")},
             problems=tuple(self._problems), left_out=layout.left_out, trusted=self._trusted,
         )  # fmt: skip
+
+    def _drop_known_links(self, files: dict[str, str]) -> None:
+        """Drop the file of links if the memory has all of them: an export writes it anew."""
+        stored = layout_rows.fragments_of_project(self._db, self._project_n)
+        names = {fragment.id: _layout_name(fragment) for _, fragment in stored}
+        links = _export_links(self._db, [n for n, _ in stored], names)
+        if _are_known(loki_layout.text_of(files.get(loki_layout.LINKS, "{}")), links):
+            del files[loki_layout.LINKS]
 
     def _store_file(self, path: str, body: str) -> None:
         """Keep a file; a peer's replaces none where a trusted import brought files."""
@@ -238,6 +252,8 @@ class _Importer:
         former = layout_rows.find_file(self._db, self._project_n, path)
         if left is None or former == left:
             return
+        if self._has_own and loki_layout.is_generated(body):
+            return  # an export makes a summary of its own memories anew
         if former is not None and self._keeps_files:
             self._counts["refused"] += 1
             return
@@ -300,7 +316,7 @@ class _Importer:
         wording: tuple[str, str],
     ) -> None:
         n, fragment = known
-        if fragment.metadata.get(LAYOUT, {}).get("raw") == metadata[LAYOUT]["raw"]:
+        if self._raw_of(fragment) == metadata[LAYOUT]["raw"]:
             self._counts["skipped"] += 1
             return
         if self._is_above(fragment):
@@ -311,6 +327,15 @@ class _Importer:
         self._actions.append(("update", n, UndoSnapshot(wording=former, batch=IMPORT)))
         self._write(n, payload, metadata, wording)
         self._counts["changed"] += 1
+
+    def _raw_of(self, fragment: Fragment) -> Any:
+        """Return the record that an import brought, or that an export writes."""
+        record = imported_record(fragment)
+        return (record or _new_record(fragment, self._layout_name)).raw
+
+    def _layout_name(self, id_: str) -> str:
+        fragment = self._by_id.get(id_)
+        return _layout_name(fragment) if fragment else id_
 
     def _write(self, n: int, payload: Json, metadata: Json, wording: tuple[str, str]) -> None:
         content, summary = wording
@@ -350,7 +375,9 @@ class _Importer:
         body |= layout_rows.describe_import(record.path, raw, at=at, now=self._now)
         if record.kind == "ledger":
             former = handoff_rows.find_ledger(self._db, self._project_n, str(raw["agent_id"]))
-            is_known = former is not None and _is_same_import(former.body, body)
+            is_known = former is not None and (
+                _is_same_import(former.body, body) or self._ledgers.get(record.path) == raw
+            )
             if not is_known:
                 if former is not None:  # an undo of this import leaves it
                     del body[LAYOUT]["imported_at"]
@@ -367,6 +394,11 @@ class _Importer:
                 row = HandoffRow(id_, None, self._project_n, sender, receiver, body, at, None)
                 handoff_rows.add_handoff(self._db, row)
         self._counts["skipped" if is_known else "added"] += 1
+
+    @cached_property
+    def _ledgers(self) -> dict[str, Any]:
+        """The ledgers of the project as an export writes them, by path."""
+        return {one.path: one.raw for one in _export_ledgers(self._db, self._project_n)}
 
     @cached_property
     def _handoffs(self) -> set[tuple[str, str]]:
@@ -419,11 +451,13 @@ def _key(record: LayoutRecord) -> tuple[str, str]:
 def _by_layout(
     stored: Iterable[tuple[int, Fragment]],
 ) -> dict[tuple[str, str], tuple[int, Fragment]]:
+    """Return fragments by what their records are known by, in their own export too."""
+    listed = list(stored)
+    names = {fragment.id: _layout_name(fragment) for _, fragment in listed}
     by_key = {}
-    for n, fragment in stored:
-        record = imported_record(fragment)
-        if record:
-            by_key[_key(record)] = (n, fragment)
+    for n, fragment in sorted(listed, key=lambda pair: imported_record(pair[1]) is not None):
+        record = imported_record(fragment) or _new_record(fragment, lambda id_: names.get(id_, id_))
+        by_key[_key(record)] = (n, fragment)
     return by_key
 
 
@@ -579,8 +613,16 @@ def _acting_body(kind: RecordKind, raw: Json) -> Json:
 # Export.
 
 
-def export_layout(db: Connection, project_n: int | None) -> dict[str, bytes]:
-    """Return the files of a project's memories in the layout."""
+Summarize = Callable[[Mapping[str, str], list[LayoutRecord]], dict[str, Json]]
+"""Returns the files that summarize a memory, of the names of its fragments and its records."""
+
+
+def export_layout(db: Connection, project_n: int | None, summarize: Summarize) -> dict[str, bytes]:
+    """Return the files of a project's memories in the layout.
+
+    A memory that has more than an import brought gets the files that summarize it. Of those that
+    an import brought, Lore replaces only what it made itself.
+    """
     stored = layout_rows.fragments_of_project(db, project_n)
     names = {fragment.id: _layout_name(fragment) for _, fragment in stored}
     ordered = sorted(stored, key=lambda pair: imported_record(pair[1]) is None)
@@ -589,12 +631,23 @@ def export_layout(db: Connection, project_n: int | None) -> dict[str, bytes]:
     ]
     records += _export_ledgers(db, project_n)
     records += _export_handoffs(db, project_n)
+    records = _unique_paths(records)
     files = layout_rows.list_files(db, project_n)
-    written = loki_layout.format_layout(_unique_paths(records), files)
-    if loki_layout.LINKS not in written:
-        links = _export_links(db, [n for n, _ in stored], names)
-        if links:
-            written[loki_layout.LINKS] = loki_layout.dump_json(links)
+    if any(imported_record(fragment) is None for _, fragment in stored):
+        summaries = summarize(names, records)
+        files = {
+            path: body for path, body in files.items()
+            if path not in summaries or not loki_layout.is_generated(body)
+        }  # fmt: skip
+    else:
+        summaries = {}
+    written = loki_layout.format_layout(records, files)
+    for path, summary in summaries.items():
+        written.setdefault(path, loki_layout.dump_json(summary))
+    links = _export_links(db, [n for n, _ in stored], names)
+    former = written.get(loki_layout.LINKS)
+    if links and (former is None or (summaries and _are_known(former, links))):
+        written[loki_layout.LINKS] = loki_layout.dump_json(links)
     return {path: written[path] for path in sorted(written) if loki_layout.is_safe_path(path)}
 
 
@@ -657,7 +710,7 @@ def _current_raw(
 
 def _new_record(fragment: Fragment, layout_name: Callable[[str], str]) -> LayoutRecord:
     """Return the record of a memory that was not imported."""
-    at = fragment.created_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    at = loki_layout.format_time(fragment.created_at)
     payload = fragment.payload
     if fragment.kind == "episode":
         raw = {"id": fragment.id, "timestamp": at,
@@ -719,6 +772,15 @@ def _export_links(db: Connection, ns: list[int], names: Mapping[str, str]) -> li
         for edge in graph.edges_among(db, ns, EDGE_KINDS)
         if edge.source_n in by_n and edge.target_n in by_n
     ]  # fmt: skip
+
+
+def _are_known(text: bytes | str, links: list[Json]) -> bool:
+    """Return whether a file of links has no others than those of the memory."""
+    try:
+        listed = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(listed, list) and bool(listed) and all(one in links for one in listed)
 
 
 def _file_name(name: str) -> str:

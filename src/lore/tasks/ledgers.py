@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -32,6 +33,26 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
+_LIBRARIES = {
+    "express": "express", "fastify": "fastify", "@nestjs/core": "nestjs", "react": "react",
+    "next": "next.js", "vue": "vue", "svelte": "svelte", "@angular/core": "angular",
+    "typescript": "typescript", "vite": "vite", "electron": "electron", "prisma": "prisma",
+    "sqlite3": "sqlite", "better-sqlite3": "sqlite", "rusqlite": "sqlite", "apsw": "sqlite",
+    "aiosqlite": "sqlite", "pg": "postgres", "psycopg": "postgres", "psycopg2": "postgres",
+    "asyncpg": "postgres", "mysql2": "mysql", "redis": "redis", "ioredis": "redis",
+    "mongoose": "mongodb", "mongodb": "mongodb", "pymongo": "mongodb", "django": "django",
+    "flask": "flask", "fastapi": "fastapi", "starlette": "starlette", "sqlalchemy": "sqlalchemy",
+    "numpy": "numpy", "torch": "pytorch", "rails": "rails", "tokio": "tokio", "axum": "axum",
+}  # fmt: skip
+"""Names of packages, and the technology of each. No other text of a manifest is repeated."""
+
+_MANIFESTS = ("package.json", "pyproject.toml", "requirements.txt", "Cargo.toml", "Gemfile")
+_DEPENDENCY = re.compile(
+    r"""^\s*(?:gem\s+)?["']?([@\w][\w@./-]{0,60}?)["']?\s*(?:[:=<>~!,\[;]|$)"""
+)
+_MOST_MANIFEST_BYTES = 100_000
+
+
 def is_code(file: str) -> bool:
     """Return whether a file is code, by its name."""
     return Path(file).suffix in _SUFFIXES
@@ -42,7 +63,24 @@ def detect_tech_stack(folder: str, files: Iterable[str] = ()) -> tuple[str, ...]
     place = Path(folder) if folder.startswith("/") else None
     marked = [name for file, name in _MARKERS.items() if place and (place / file).is_file()]
     used = [_SUFFIXES[suffix] for file in files if (suffix := Path(file).suffix) in _SUFFIXES]
-    return tuple(dict.fromkeys((*marked, *used)))
+    required = _read_libraries(place) if place else ()
+    return tuple(dict.fromkeys((*marked, *required, *used)))
+
+
+def _read_libraries(folder: Path) -> Iterator[str]:
+    """Yield the known libraries that the manifests of a folder require, a line each."""
+    for name in _MANIFESTS:
+        if not (folder / name).is_file():
+            continue
+        try:
+            with (folder / name).open("rb") as file:
+                text = file.read(_MOST_MANIFEST_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+        for line in text.splitlines():
+            match = _DEPENDENCY.match(line)
+            if match and match[1].lower() in _LIBRARIES:
+                yield _LIBRARIES[match[1].lower()]
 
 
 def make_checkpoint(

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from lore.records import (
     AntiPattern,
@@ -23,7 +23,7 @@ from lore.records import (
 from lore.tasks import command_steps
 from lore.tasks.checkouts import relative_path
 from lore.tasks.command_steps import CAUSES, Cause, Purpose
-from lore.text import sentences, words
+from lore.text import call_text, sentences, words
 
 CLUSTER_FROM = 0.7
 DUPLICATE_FROM = 0.9
@@ -251,7 +251,29 @@ def _failure_lesson(key: tuple[str, ...], group: _Failures) -> Lesson:
     return Lesson(" ".join(key), content, _warning_summary(payload), payload, ids)
 
 
+_ACTION_KINDS = frozenset(get_args(call_text.ActionKind))
+_REPORT_CHARS = 160
+
+
+def _reported_fix(error: EpisodeError) -> _Fix | None:
+    """Return what an agent itself reported with `after_task`: an error and what resolved it.
+
+    An error that is derived from a session is named by the kind of its call.
+    """
+    if error.command or error.type in _ACTION_KINDS or not error.resolution.strip():
+        return None
+    what, why, fix = (
+        sentences.one_line(text, _REPORT_CHARS).rstrip(". ")
+        for text in (error.type, error.message, error.resolution)
+    )
+    key = ("reported", what.lower(), " ".join(sorted(_stems(why))))
+    return _Fix(key, what, why, fix, is_certain=True) if what and why and fix else None
+
+
 def _fixes_of(error: EpisodeError) -> Iterator[_Fix]:
+    if reported := _reported_fix(error):
+        yield reported
+        return
     failing = command_steps.whole(error.command)
     working = command_steps.whole(error.retry)
     if not failing or not error.resolution or _OWN_MISTAKE.search(error.message):

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from lore.payloads import find_json_problem
-from lore.records import LayoutProblem
+from lore.records import EconomicsReport, LayoutProblem, MemoryIndex, MemoryTimeline
+from lore.tasks import task_metrics
+from lore.tasks.task_metrics import TaskMetrics
 
 RecordKind = Literal[
     "episode", "pattern", "anti_pattern", "fact", "skill", "ledger", "handoff", "learning",
@@ -283,6 +286,10 @@ def _unpack(packed: str) -> Json:
     return body if isinstance(body, dict) else {"text": packed}
 
 
+PLAIN_LIST = _pack({"key": None, "around": [], "others": []})
+"""The frame of a list that has nothing but records, as an export writes it."""
+
+
 def map_body(packed: str, change: Callable[[Any], Any]) -> str:
     """Return a kept file with a change of its text, or of what a frame holds around records."""
     body = _unpack(packed)
@@ -306,6 +313,11 @@ def keep_record(packed: str | None, record: LayoutRecord) -> str:
         return keep_in_frame(packed, record)
     text = record.raw if isinstance(record.raw, str) else dump_json(record.raw).decode()
     return _pack({"text": text})
+
+
+def text_of(packed: str) -> str:
+    """Return the text of a kept file; '' if it is the frame of a list."""
+    return str(_unpack(packed).get("text", ""))
 
 
 def read_links(files: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -395,7 +407,7 @@ def from_payload(kind: RecordKind, payload: Json, layout_id: IdMap) -> Json:
 
 
 def _episode_payload(raw: Json) -> Json:
-    context = raw["context"] if isinstance(raw.get("context"), dict) else raw
+    context = _episode_context(raw)
     files = _texts(context.get("files_involved"))
     artifacts = _texts(raw.get("artifacts_produced"))
     actions = [
@@ -486,3 +498,163 @@ def _objects(value: Any) -> list[Json]:
 def _number(value: Any) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number and 0 <= value < 2**53 else 0
+
+
+# Files that summarize a memory: other files of the layout have what they are made of.
+
+EPISODE_INDEX = "memory/episodic/index.json"
+_GENERATOR = {"version": "1.0", "generator": "lore"}
+"""How a file says that Lore made it, so that a newer one may take its place."""
+
+
+def is_generated(packed: str) -> bool:
+    """Return whether a kept file is a summary that Lore made."""
+    body = _unpack(packed)
+    around = body.get("around")
+    value = around if around else _parse_json(str(body.get("text", "null")))[0]
+    return isinstance(value, dict) and value.get("generator") == _GENERATOR["generator"]
+
+
+def _summary(now: datetime, **fields: Any) -> Json:
+    return {**_GENERATOR, "last_updated": format_time(now), **fields}
+
+
+def format_time(moment: datetime) -> str:
+    """Return a time as the layout writes it."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def format_index(index: MemoryIndex, names: Mapping[str, str], now: datetime) -> Json:
+    """Return layer 1: the topics whose memories have a name in the layout."""
+    topics = [
+        {
+            "id": names[topic.id],
+            "summary": topic.title,
+            "relevance_score": round(topic.relevance, 4),
+            "last_accessed": format_time(topic.last_accessed),
+            "token_count": topic.tokens,
+        }
+        for topic in index.topics
+        if topic.id in names
+    ]
+    tokens = sum(topic.tokens for topic in index.topics if topic.id in names)
+    return _summary(now, topics=topics, total_memories=len(names), total_tokens_available=tokens)
+
+
+def format_timeline(timeline: MemoryTimeline, names: Mapping[str, str], now: datetime) -> Json:
+    """Return layer 2: what was done and decided lately, and what is going on."""
+    return _summary(
+        now,
+        recent_actions=[
+            {
+                "timestamp": format_time(one.at),
+                "action": one.action,
+                "outcome": one.outcome,
+                "topic_id": names.get(one.topic, one.topic),
+            }
+            for one in timeline.recent_actions
+        ],
+        key_decisions=[
+            {
+                "decision": one.decision,
+                "rationale": one.rationale,
+                "date": f"{one.at:%Y-%m-%d}",
+                "topic_id": names.get(one.topic, one.topic),
+            }
+            for one in timeline.key_decisions
+        ],
+        active_context={
+            "current_focus": timeline.current_focus,
+            "blocked_by": list(timeline.blocked_by),
+            "next_up": list(timeline.next_up),
+        },
+    )
+
+
+def format_economics(report: EconomicsReport, now: datetime) -> Json:
+    """Return what the memory of a project cost and saved in all its sessions."""
+    metrics = ("discovery_tokens", "read_tokens", "ratio")
+    layers = (
+        "layer1_loads", "layer1_tokens", "layer2_loads", "layer2_tokens_scanned",
+        "layer2_tokens_available", "layer3_loads", "layer3_tokens",
+    )  # fmt: skip
+    return _summary(
+        now,
+        sessions=report.sessions,
+        metrics={name: getattr(report, name) for name in metrics}
+        | {"savings_vs_full_load": f"{report.savings_vs_full_load:g}%"},
+        breakdown={name: getattr(report, name) for name in layers},
+        baseline_comparison={
+            "traditional_approach_tokens": report.baseline_tokens,
+            "progressive_approach_tokens": report.discovery_tokens + report.read_tokens,
+            "tokens_saved": report.tokens_saved,
+        },
+    )
+
+
+def format_episode_index(records: Sequence[LayoutRecord], now: datetime) -> Json:
+    """Return the episodes in the order of their times, each with its file."""
+    listed = [
+        {
+            "id": record.id,
+            "timestamp": _text(record.raw, "timestamp"),
+            "goal": _text(_episode_context(record.raw), "goal"),
+            "outcome": record.raw.get("outcome", "unknown"),
+            "file": record.path.removeprefix("memory/episodic/"),
+        }
+        for record in records
+        if record.kind == "episode"
+    ]
+    return _summary(now, episodes=sorted(listed, key=lambda one: str(one["timestamp"])))
+
+
+def format_learnings(records: Sequence[LayoutRecord], now: datetime) -> dict[str, Json]:
+    """Return the resolved errors of episodes as files of their days, by path."""
+    days: dict[str, list[Json]] = {}
+    for record in records:
+        if record.kind != "episode":
+            continue
+        at = _text(record.raw, "timestamp")
+        for error in _objects(record.raw.get("errors_encountered")):
+            if _text(error, "message") and _text(error, "resolution"):
+                learning = {**error, "episode_id": record.id, "timestamp": at}
+                days.setdefault(at[:10] or "undated", []).append(learning)
+    return {
+        f"{_LEARNINGS}/{day}.json": _summary(now, date=day, learnings=listed)
+        for day, listed in days.items()
+        if is_safe_path(f"{day}.json")
+    }
+
+
+def format_metrics(tasks: Sequence[TaskMetrics], now: datetime) -> dict[str, Json]:
+    """Return what tasks cost and how they are rewarded as files of their days, and a dashboard."""
+    files: dict[str, Json] = {}
+    for day, listed in task_metrics.group_by_day(tasks).items():
+        costs = [
+            {
+                "task_id": task.task_id, "timestamp": format_time(task.at),
+                "duration_seconds": round(task.duration_s, 3), "agents": task.agents,
+                "retries": task.retries, "tokens": task.tokens, "agent": task.agent,
+                "task_type": task.task_type,
+            }
+            for task in listed
+        ]  # fmt: skip
+        rewards = [
+            {
+                "task_id": task.task_id, "timestamp": format_time(task.at),
+                "outcome": task.outcome, "outcome_reward": task.outcome_reward,
+                "efficiency_reward": task.efficiency_reward,
+                "preference_reward": task.preference,
+            }
+            for task in listed
+        ]  # fmt: skip
+        files[f"metrics/efficiency/{day}.json"] = _summary(now, date=day, tasks=costs)
+        files[f"metrics/rewards/{day}.json"] = _summary(now, date=day, tasks=rewards)
+    summary = asdict(task_metrics.summarize(tasks, now=now))
+    times = {name: format_time(summary[name]) for name in ("since", "until")}
+    return files | {DASHBOARD: _summary(now, **(summary | times))}
+
+
+def _episode_context(raw: Json) -> Json:
+    context = raw.get("context")
+    return context if isinstance(context, dict) else raw

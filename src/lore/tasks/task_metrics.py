@@ -109,5 +109,13 @@ def summarize(tasks: Sequence[TaskMetrics], *, now: datetime) -> MetricsSummary:
     )
 
 
+def group_by_day(tasks: Sequence[TaskMetrics]) -> dict[str, list[TaskMetrics]]:
+    """Return metrics by the day on which their tasks ended."""
+    days: dict[str, list[TaskMetrics]] = {}
+    for task in tasks:
+        days.setdefault(f"{task.at:%Y-%m-%d}", []).append(task)
+    return days
+
+
 def _mean(values: Sequence[float]) -> float | None:
     return round(fmean(values), 3) if values else None

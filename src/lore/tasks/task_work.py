@@ -244,6 +244,7 @@ def finish_task(database: Database, redactor: Redactor, end: TaskEnd) -> EndedTa
             db, n, outcome=outcome, reason=redactor.redact(reason), ended_at=now,
             episode_n=items.resolve(db, id_).n, session_n=place.session_n,
         )  # fmt: skip
+        task_rows.put_costs(db, n, {name: episode[name] for name in ("retries", "tokens")})
         task_rows.put_usage(db, n, memories, now=now)
         task_rows.set_retrieval_outcome(db, n, outcome)
         return id_
@@ -312,6 +313,8 @@ def _merge(
     }  # fmt: skip
     for name in ("files_read", "files_changed", "actions", "errors"):
         base[name] = list(base.get(name) or ())
+    tried_again = sum(1 for error in base["errors"] if error.get("retry"))
+    base |= {"retries": base.get("retries") or tried_again, "tokens": base.get("tokens") or 0}
     return base
 
 
