@@ -71,6 +71,10 @@ class ScriptedJudge:
         self.judged += [(pair.older.text, pair.newer.text) for pair in pairs]
         return [self._judge(pair) for pair in pairs]
 
+    def worth(self, claims: Sequence[Claim]) -> list[float]:
+        """Return 0 for progress that is reported, 1 for all else."""
+        return [float("succeeded" not in claim.text) for claim in claims]
+
     def _judge(self, pair: Pair) -> Judgement:
         listed = any(a in pair.older.text and b in pair.newer.text for a, b in self.replaced)
         return Judgement("replaces", self.certainty) if listed else Judgement("none", 0.9)
@@ -128,6 +132,13 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     embedder = FakeEmbedder(dimension=256)
     with Memory.open(home=tmp_path / "home", embedder=embedder, now=clock) as memory:
         yield Shop(memory, ScriptedJudge())
+
+
+def test_a_report_of_progress_is_not_marked_as_replaced(shop: Shop) -> None:
+    shop.say("The move of the orders database to Postgres 14 succeeded", day=1)
+    shop.say("The orders database is Postgres 16 now", day=30)
+    assert shop.judge.judged
+    assert not shop.outdated()
 
 
 @pytest.mark.parametrize("days", [(1, 30), (30, 1)])

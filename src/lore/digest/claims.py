@@ -82,7 +82,7 @@ def _message_claims(db: Connection, n: int, message: Message) -> Iterator[Claim]
 
 def _fragment_claims(n: int, fragment: Fragment) -> Iterator[Claim]:
     at = clock.to_us(fragment.created_at)
-    stem = Claim(n, "", "", fragment.trust, at, fragment.session_id or "")
+    stem = Claim(n, "", "", fragment.trust, at, fragment.session_id or "", is_kept=True)
     yield from _split(stem, fragment.content, typed=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
 
@@ -30,7 +31,8 @@ class Claim(NamedTuple):
 
     `at` is its time in microseconds, `statements` the number of claims of its item. `asked` is the
     question that a short reply answers, or the request whose outcome an assistant reports, `was`
-    the line that an assistant's edit of a value took away.
+    the line that an assistant's edit of a value took away. `is_kept` if it is knowledge that
+    someone stored.
     """
 
     n: int
@@ -42,6 +44,7 @@ class Claim(NamedTuple):
     statements: int = 1
     asked: str = ""
     was: str = ""
+    is_kept: bool = False
 
     @property
     def stated(self) -> str:
@@ -82,6 +85,13 @@ class PairJudge(Protocol):
         """Return a judgement of each pair, in their order."""
 
 
+class ClaimJudge(PairJudge, Protocol):
+    """Judges claims, too."""
+
+    def worth(self, claims: Sequence[Claim]) -> list[float]:
+        """Return how likely each claim is worth remembering at all."""
+
+
 NOTHING = Judgement("none", 0.0)
 
 
@@ -91,6 +101,10 @@ class RuleJudge:
     def judge(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Return a judgement of each pair, in their order."""
         return [_judge_by_rules(pair) for pair in pairs]
+
+    def worth(self, claims: Sequence[Claim]) -> list[float]:
+        """Return 1 for each claim: rules cannot tell."""
+        return [1.0] * len(claims)
 
 
 def _judge_by_rules(pair: Pair) -> Judgement:
@@ -135,6 +149,18 @@ class ModelJudge:
             max(*judgements, _as_doubt(_judge_by_rules(pair)), key=_strength)
             for pair, judgements in zip(pairs, by_pair, strict=True)
         ]
+
+    def worth(self, claims: Sequence[Claim]) -> list[float]:
+        """Return how likely each claim is worth remembering, by the model's third head."""
+        model = self._open_model()
+        if model is None or not claims:
+            return RuleJudge().worth(claims)
+        try:
+            log_odds = model.statements([("", claim.text) for claim in claims])[:, 0]
+        except (EmbedderError, OSError) as error:
+            self._give_up(error)
+            return RuleJudge().worth(claims)
+        return [1.0 / (1.0 + math.exp(-odds)) for odds in log_odds.tolist()]
 
 
 def _readings(pair: Pair) -> Iterator[str]:

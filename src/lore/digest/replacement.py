@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -22,9 +22,9 @@ from lore.digest.drafts import NearestSearch
 from lore.digest.pair_judge import (
     CHANGES,
     Claim,
+    ClaimJudge,
     Judgement,
     Pair,
-    PairJudge,
     can_replace,
     is_readable,
     is_rule,
@@ -61,8 +61,13 @@ ITEM_FLOOR, FLOOR = 0.05, 0.1
 """Items, and statements, less similar than this are about different things. (Replaced ones of
 `stale-open.jsonl` have 0.28 to 0.95, unrelated ones of the same project mostly less than 0.2.)"""
 
-CERTAIN, DOUBTFUL = 0.5, 0.2
-"""Probability from which a statement counts as replaced, and from which a pair is doubtful."""
+CERTAIN, DOUBTFUL, WORDLESS = 0.5, 0.2, 0.4
+"""Probability from which a statement counts as replaced, from which a pair is doubtful, and from
+which one is that has no telling word in common."""
+
+LEAST_WORTH = 0.1
+"""Probability that a replaced statement is worth remembering: 'Push succeeded.' is not. (Recorded
+sessions of two projects had 207 links, nearly all wrong; this and `WORDLESS` leave 68 of them.)"""
 
 SAME_SUBJECT, ALIKE, NEARLY_SAME = 0.4, 0.5, 0.65
 """Cosines from which two statements are about the same subject, from which a rule and a statement
@@ -92,13 +97,14 @@ _LOADED_ITEMS = 1_000
 """Items whose numbers are read at a time: each time the whole queue is sorted."""
 
 Vector = NDArray[np.float32]
+_Related = tuple[Pair, Judgement, Relation]
 
 
 class ReplacementFinder:
     """Judges the items in the queue against what is stored, in the background."""
 
     def __init__(
-        self, database: Database, embedder: Embedder, nearest: NearestSearch, judge: PairJudge
+        self, database: Database, embedder: Embedder, nearest: NearestSearch, judge: ClaimJudge
     ) -> None:
         self._database = database
         self.embedder = embedder
@@ -157,7 +163,7 @@ class ReplacementFinder:
         }
         judged = list(pairs.values())
         judgements = self._judge.judge(judged)
-        for pair, judgement, relation in _relate(judged, judgements):
+        for pair, judgement, relation in self._worth_linking(_relate(judged, judgements)):
             link = _link(pair, relation, certainty_of(pair, judgement))
             links[link.older_n, link.older_text, link.newer_n] = link
         for pair, judgement in zip(judged, judgements, strict=True):
@@ -170,6 +176,15 @@ class ReplacementFinder:
         direct = list(links.values())
         derived = [one for made in _links_of_fragments(db, direct) for one in made]
         return [*direct, *derived, *self._links_of_new_fragments(db, ns)]
+
+    def _worth_linking(self, related: Iterable[_Related]) -> Iterator[_Related]:
+        """Yield what is related without statements of the moment, which nobody would look up."""
+        linked = list(related)
+        worth = self._judge.worth([pair.older for pair, _, _ in linked])
+        for one, older_worth in zip(linked, worth, strict=True):
+            older = one[0].older
+            if older_worth >= LEAST_WORTH or older.is_kept or is_rule(older.text):
+                yield one
 
     def _pairs(self, db: Connection, n: int) -> list[Pair]:
         """Return the pairs of an item's claims with the nearest ones, nearest first.
@@ -336,9 +351,7 @@ def _derived_items(db: Connection, links: Sequence[Replacement]) -> list[set[int
     return [{one.older_n for link in group for one in (link, *next(made))} for group in with_echoes]
 
 
-def _relate(
-    pairs: Sequence[Pair], judgements: Sequence[Judgement]
-) -> Iterator[tuple[Pair, Judgement, Relation]]:
+def _relate(pairs: Sequence[Pair], judgements: Sequence[Judgement]) -> Iterator[_Related]:
     """Yield the pairs that are linked, with their relation.
 
     What replaces something replaces the statement that it is nearest to, of people and of
@@ -410,7 +423,8 @@ def _is_certain(pair: Pair, judgement: Judgement) -> bool:
 def _is_doubtful(pair: Pair, judgement: Judgement) -> bool:
     if _is_one_session(pair):
         return False
-    if judgement.verdict in CHANGES and certainty_of(pair, judgement) >= DOUBTFUL:
+    least = DOUBTFUL if _shared_words(pair) else WORDLESS
+    if judgement.verdict in CHANGES and certainty_of(pair, judgement) >= least:
         return _is_readable(pair) or pair.cosine >= ALIKE
     if not _is_of_people(pair) or pair.cosine < SAME_SUBJECT:
         return False

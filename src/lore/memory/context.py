@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lore.budget.ledger import Ledger
-    from lore.digest.pair_judge import PairJudge
+    from lore.digest.pair_judge import ClaimJudge
     from lore.digest.replacement import ReplacementFinder
     from lore.embed.pair_model import PairModel
 
@@ -185,7 +185,7 @@ class MemoryContext:
             )
         return self.finder
 
-    def _open_judge(self) -> PairJudge:
+    def _open_judge(self) -> ClaimJudge:
         from lore.digest.pair_judge import ModelJudge
 
         return ModelJudge(self.open_pair_model, self.give_up_pair_model)
