@@ -12,7 +12,7 @@ those of the evaluation data. Each project is left out once: what is printed was
 training, except by the encoder, which was trained on questions over all. Of talk, a fifth of
 the conversations is left out at a time. Both readers' labels count half; sentences with one reader
 were drawn for what they might be worth, so they are not measured, and those of people at work are
-trained on.
+trained on. Of 827 statements of agents one reader said whether they hold for good (`mode`).
 
 The model is linear: ridge regression on the mean of 'worth 1 or more' and 'worth 2 or more', and on
 the kinds of what is worth something, with a logistic link to 'worth 1 or more' fitted on what was
@@ -59,7 +59,7 @@ Floats = NDArray[np.float64]
 
 DATA = Path(__file__).parent / "data"
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
-PENALTY = 5.0
+PENALTY = 10.0
 """Chosen on the projects left out."""
 
 THRESHOLDS: dict[Use, float] = {
@@ -143,6 +143,8 @@ class Examples:
     grades: Floats
     """The share of readers that gave a worth of at least 1, 2 and 3."""
     kinds: Floats
+    settled: Floats
+    """Whether the statement holds for good, by one reader; NaN where nobody said."""
     measured: NDArray[np.bool_]
     """Drawn without regard to their words, and labelled by two readers."""
 
@@ -196,6 +198,9 @@ def read_examples(labelled: Labelled, readings: Path) -> Examples:
         np.array([
             [np.mean([one["kind"] == kind for one in some]) for kind in KINDS] for some in readers
         ]),
+        np.array([
+            float(row["mode"] == "settled") if "mode" in row else np.nan for row, _, _ in labelled
+        ]),
         np.array([len(some) == 2 for some in readers]),
     )
 
@@ -229,7 +234,7 @@ class Model:
     form: Form
 
     def __call__(self, examples: Examples) -> Floats:
-        """Return worth and kinds of examples."""
+        """Return worth, kinds and settled of examples."""
         out: Floats = self.rows(examples) @ self.weights
         return out
 
@@ -245,19 +250,32 @@ def features(examples: Examples, form: Form) -> Floats:
     return np.hstack([examples.plain, examples.readings]) if form == "read" else examples.plain
 
 
-def train(examples: Examples, chosen: NDArray[np.bool_], form: Form) -> Model:
-    """Return the model of the chosen examples."""
+def train(
+    examples: Examples, chosen: NDArray[np.bool_], form: Form, moded: NDArray[np.bool_]
+) -> Model:
+    """Return the model of the chosen examples; `moded` ones teach it what is settled."""
     values = features(examples, form)[chosen]
     weight = np.full(values.shape[1], FEATURE_SCALE)
     weight[examples.plain.shape[1] :] = READING_SCALE
     mean, scale = values.mean(axis=0), weight / (values.std(axis=0) + 0.05)
     model = Model(mean, scale, np.zeros((0, 0)), form)
-    rows = model.rows(examples)[chosen]
+    every = model.rows(examples)
+    rows = every[chosen]
     worth = _solve(rows, np.ones(len(rows)), examples.target[chosen][:, None])
     kinds = examples.kinds[chosen]
     balance = kinds @ (1 / np.sqrt(kinds.sum(axis=0) + 1))
-    weights = np.hstack([worth, _solve(rows, balance, kinds)])
+    settled = _solve_settled(every[moded], examples.settled[moded])
+    weights = np.hstack([worth, _solve(rows, balance, kinds), settled])
     return Model(mean, scale, weights, form)
+
+
+def _solve_settled(rows: Floats, target: Floats) -> Floats:
+    """Return the weights for settled; where no statement has a label, all are."""
+    if len(rows):
+        return _solve(rows, np.ones(len(rows)), target[:, None])
+    weights = np.zeros((rows.shape[1], 1))
+    weights[-1] = 1.0
+    return weights
 
 
 def _solve(rows: Floats, weight: Floats, targets: Floats) -> Floats:
@@ -268,12 +286,14 @@ def _solve(rows: Floats, weight: Floats, targets: Floats) -> Floats:
     return solved
 
 
-def held_out(examples: Examples, group: NDArray[np.bool_], form: Form) -> Floats:
+def held_out(
+    examples: Examples, group: NDArray[np.bool_], form: Form, moded: NDArray[np.bool_]
+) -> Floats:
     """Return the outputs for a group from models that have not seen the example's fold."""
-    outputs = np.zeros((len(examples.projects), 1 + len(KINDS)))
+    outputs = np.zeros((len(examples.projects), 2 + len(KINDS)))
     for fold in sorted(set(examples.folds[group].tolist())):
         left_out = examples.folds == fold
-        model = train(examples, group & ~left_out, form)
+        model = train(examples, group & ~left_out, form, moded & ~left_out)
         outputs[left_out] = model(examples)[left_out]
     return outputs
 
@@ -312,16 +332,32 @@ def report(
             f", of 2+ {grades[:, 1].sum() / total[1]:.2f}{mark}"
         )
     some = group & (examples.kinds.sum(axis=1) > 0)
-    right = outputs[some, 1:].argmax(axis=1) == examples.kinds[some].argmax(axis=1)
+    kinds = outputs[:, 1 : 1 + len(KINDS)].argmax(axis=1)
+    right = kinds[some] == examples.kinds[some].argmax(axis=1)
     print(f"  kind right {right.mean():.2f} of {int(some.sum())} with a kind")
     for kind, name in enumerate(KINDS):
         labelled = some & (examples.kinds[:, kind] >= 0.5)
-        chosen = group & (worth >= threshold) & (outputs[:, 1:].argmax(axis=1) == kind)
+        chosen = group & (worth >= threshold) & (kinds == kind)
         print(
             f"  {name:<13} {int(labelled.sum()):>4} labelled, recall "
             f"{np.mean(worth[labelled] >= threshold):.2f}; {int(chosen.sum()):>4} kept, worth 1+ "
             f"{_mean(examples.grades[chosen][:, 0])}, right kind "
             f"{_mean(examples.kinds[chosen][:, kind])}"
+        )
+
+
+def report_settled(
+    examples: Examples, use: Use, threshold: float, outputs: Floats, link: Floats
+) -> None:
+    """Print what is settled among the labelled statements that are kept, at several thresholds."""
+    worth = probability(outputs[:, 0], link)
+    group = with_mode(examples, use) & (worth >= threshold)
+    for line in (-np.inf, 0.3, 0.4, 0.5, 0.6):
+        kept = group & (outputs[:, -1] >= line)
+        share = examples.settled[kept].sum() / examples.settled[group].sum()
+        print(
+            f"  settled ≥ {line:<5} {int(kept.sum()):>5} of {int(group.sum())}, settled "
+            f"{_mean(examples.settled[kept])}, recall {share:.2f}"
         )
 
 
@@ -337,12 +373,18 @@ def learned_from(examples: Examples, use: Use) -> NDArray[np.bool_]:
     return chosen
 
 
+def with_mode(examples: Examples, use: Use) -> NDArray[np.bool_]:
+    """Return which examples of a use have a label of mode."""
+    chosen: NDArray[np.bool_] = (examples.uses == use) & ~np.isnan(examples.settled)
+    return chosen
+
+
 def held_out_head(
     examples: Examples, use: Use, form: Form, without: str = ""
 ) -> tuple[NDArray[np.bool_], Floats, Floats]:
     """Return the statements of a use, their held-out outputs, and the link of these."""
     group = learned_from(examples, use)
-    outputs = held_out(examples, group, form)
+    outputs = held_out(examples, group, form, with_mode(examples, use))
     group &= examples.measured
     seen = group & (examples.projects != without)
     return group, outputs, fit_link(outputs[seen, 0], examples.grades[seen, 0])
@@ -367,8 +409,9 @@ def _head_arrays(
     kept = outputs[seen & (probability(outputs[:, 0], link) >= THRESHOLDS[use]), 0]
     fifths = [np.quantile(kept, share) for share in (0, 0.2, 0.4, 0.6, 0.8, 0.99)]
     low = np.quantile(outputs[seen, 0], 0.05)
-    learned = learned_from(examples, use) & (examples.projects != without)
-    model = train(examples, learned, form)
+    others = examples.projects != without
+    moded = with_mode(examples, use) & others
+    model = train(examples, learned_from(examples, use) & others, form, moded)
     arrays = {
         "mean": model.mean, "scale": model.scale, "weights": model.weights, "link": link,
         "grades": np.array([[low, *fifths], [0.0, *KEPT_GRADES]]),
@@ -394,7 +437,10 @@ def main() -> None:
     for use in USES:
         for form in FORMS:
             print(f"{use}, {form}:")
-            report(examples, THRESHOLDS[use], *held_out_head(examples, use, form))
+            group, outputs, link = held_out_head(examples, use, form)
+            report(examples, THRESHOLDS[use], group, outputs, link)
+            if with_mode(examples, use).any():
+                report_settled(examples, use, THRESHOLDS[use], outputs, link)
     if options.write:
         write_weights(examples, options.out, without=options.without)
         print(f"{options.out}: {options.out.stat().st_size:,} bytes")

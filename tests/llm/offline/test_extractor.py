@@ -15,12 +15,14 @@ from lore.llm.offline import sentence_rules
 from lore.llm.offline.extractor import (
     COMMIT_IMPORTANCE,
     MAX_FACTS,
+    SETTLED_THRESHOLD,
     WORK_THRESHOLD,
     group_by_topic,
 )
 from lore.llm.offline.statement_classifier import (
     KINDS,
     WEIGHTS,
+    Score,
     SpokenStatement,
     StatementClassifier,
     describe_message,
@@ -55,6 +57,33 @@ def test_statements_are_graded_with_vectors_and_without():
     assert plain[1].worth > plain[0].worth
 
 
+ADVICE = (
+    "I'd recommend that `load_config()` uses the content as the key, because renames would be seen."
+)
+
+
+def _score_alone(text: str, *, is_user: bool = False) -> Score:
+    around = describe_message(text, ["assistant", "assistant"], 1)
+    spoken = SpokenStatement(text, is_user=is_user, around=around)
+    return shipped_classifier().score([spoken], None, at_work=True)[0]
+
+
+def test_a_proposal_of_an_agent_is_not_kept_whatever_it_is_worth():
+    score = _score_alone(ADVICE)
+    assert score.worth >= WORK_THRESHOLD
+    assert score.settled < SETTLED_THRESHOLD
+    assert contents(WORK, ("assistant", ADVICE)) == []
+
+
+def test_what_people_say_counts_as_settled():
+    assert _score_alone(ADVICE, is_user=True).settled == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_typographic_apostrophe_reads_like_a_straight_one():
+    curly = ADVICE.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")
+    assert _score_alone(curly) == _score_alone(ADVICE)
+
+
 def test_a_cause_is_kept_with_its_fix_to_the_byte():
     found = extract_all(("user", "The upload crashes."), WORK, ("assistant", f"{CAUSE} {FIX}"))
     assert [(one.kind, one.content) for one in found] == [("bug_fix", f"{CAUSE} {FIX}")]
@@ -70,7 +99,7 @@ def test_an_error_of_a_tool_is_only_the_symptom_of_a_fix_and_is_named_as_a_sourc
 
 
 def test_a_commit_message_is_kept_where_a_passing_remark_with_the_same_words_is_not():
-    sentence = "Tokens of `TokenStore` live 120 s instead of 30 s as the client is slow."
+    sentence = "`TokenStore` gives tokens 120 s instead of 30 s for slow clients."
     command = f"git commit -m 'Review pages' -m '- {sentence}'"
     call = Part("tool_call", json.dumps({"command": command}), name="Bash")
     message = Message(id="m", session_id="s", ordinal=0, role="assistant", parts=(call,),

@@ -26,14 +26,20 @@ from lore.text import entities, goals, instructions, sentences, statements, word
 from lore.text.statements import Statement, is_whole, stands_alone
 from lore.text.transcript_text import COMMIT_HEADING
 
-WORK_THRESHOLD, TALK_THRESHOLD = 0.6, 0.85
+WORK_THRESHOLD, TALK_THRESHOLD = 0.5, 0.85
 """A statement is kept from this probability on that it is worth keeping.
 
 `benchmarks/train_statements.py` prints precision and recall on projects that were left out. In talk
 two of three statements are worth something to somebody; the threshold is higher there.
 """
 
-JOINED_THRESHOLD = 0.45
+SETTLED_THRESHOLD = 0.4
+"""Enough for what an agent says at work: below are proposals, plans, guesses and progress, part of
+which the session itself overturns. Chosen with WORK_THRESHOLD on the listed sessions of `worth.py`:
+see 'How good it is' in `docs/reference/digest.md`.
+"""
+
+JOINED_THRESHOLD = 0.4
 """Enough at work for a sentence right after one that is kept: a fix after its cause, a reason."""
 
 COMMIT_THRESHOLD = 0.4
@@ -119,7 +125,9 @@ def _choose(
     chosen: _Chosen = []
     for one, score in zip(candidates, map(_by_rule, candidates, scores), strict=True):
         is_next = bool(chosen) and _belongs(chosen[-1:], one)
-        if score.worth >= (_threshold(one, is_next=is_next) if at_work else TALK_THRESHOLD):
+        least = _threshold(one, is_next=is_next) if at_work else TALK_THRESHOLD
+        is_settled = _is_committed(one) or score.settled >= SETTLED_THRESHOLD
+        if score.worth >= least and is_settled:
             chosen.append((one, score))
     return chosen
 

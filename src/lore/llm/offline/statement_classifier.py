@@ -55,12 +55,15 @@ class SpokenStatement:
 class Score(NamedTuple):
     """What the classifier says of a statement.
 
-    `worth` is the probability that it is worth keeping, `importance` its grade from 0 to 1.
+    `worth` is the probability that it is worth keeping, `importance` its grade from 0 to 1, and
+    `settled` says (from about 0 to about 1) whether it states what holds for good: no proposal,
+    plan, guess or progress. People's statements and those of talk count as settled.
     """
 
     kind: FragmentKind
     worth: float
     importance: float
+    settled: float = 1.0
 
 
 Use = Literal["person", "agent", "talk"]
@@ -86,6 +89,14 @@ READ_FROM = 0.05
 NEAR_TURNS = 6
 """Turns before and after a message whose share of tool traffic is a feature."""
 
+OPENING_CHARS = 300
+"""The beginning of a message whose marks of mode are features: a plan says there that it is one."""
+
+
+def straighten(text: str) -> str:
+    """Return a text with straight apostrophes, as the marks have them."""
+    return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
 
 def describe_message(text: str, turns: Sequence[Turn], at: int) -> tuple[float, ...]:
     """Return features of a message: its form, and the tool traffic and requests around it."""
@@ -95,13 +106,14 @@ def describe_message(text: str, turns: Sequence[Turn], at: int) -> tuple[float, 
     remaining = next((i for i, turn in enumerate(turns[at + 1 :]) if turn == "user"), None)
     remaining = len(turns) - at - 1 if remaining is None else remaining
     items = text.count("\n- ") + text.count("\n* ")
+    opening = straighten(text[:OPENING_CHARS])
     return (
         float(following == "call"), float(following == "user"), float(following == "assistant"),
         float(preceding == "result"), float(preceding == "user"), float(preceding == "assistant"),
         sum(turn in ("call", "result") for turn in near) / (2 * NEAR_TURNS),
         math.log1p(remaining) / 4, math.log1p(len(text)) / 10, float("```" in text),
         float("\n#" in text or text.startswith("#")), float(text.count("\n|") > 1),
-        math.log1p(items) / 3,
+        math.log1p(items) / 3, *(float(bool(mark.search(opening))) for mark in _MODE_MARKERS),
     )  # fmt: skip
 
 
@@ -133,10 +145,36 @@ _MARKERS = (
 )
 """Cheap marks of speaker, tense, plan, guess, reason, order and state."""
 
+_MODE_MARKERS = tuple(
+    compile_lazy(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:^\W*|[;,] |\b(?:so|now) )(?:i'm|we're|i am|we are) \w+ing\b",
+        r"\b(?:i'll|we'll|i will|we will|let's|going to)\b",
+        r"\b(?:i'd|i would|you'd|you could|you can|we could|we can)\b",
+        r"\b(?:recommend|suggest|propos|option|alternative|approach|ideally|best practice"
+        r"|better to)",
+        r"\b(?:likely|probably|might|may|perhaps|suspect|seems?|appears?|presumably|i think"
+        r"|assum\w+)\b",
+        r"^\W*(?:add|remove|use|update|create|make|move|keep|write|set|change|fix|replace|ensure|run"
+        r"|extract|delete|switch|include|pass|validate|treat)\b",
+        r"^\W*(?:added|removed|updated|created|moved|fixed|replaced|changed|renamed|switched"
+        r"|implemented|extracted|deleted)\b",
+        r"\b(?:if you (?:want|like|prefer)|next step|want me to|would you like|should i)\b",
+        r"\b(?:fix is to|solution|plan|steps?|phase \d|todo)\b",
+        r"\b(?:tests? pass\w*|all \d+ tests|lint|clean|green|verified|confirmed)\b",
+        r"\b(?:merged|pushed|commit\w*|pr #?\d+|branch|worktree)\b",
+        r"\b(?:should|must|need(?:s|ed)? to|would|could)\b",
+        r"\b(?:currently|today|right now|at the moment|so far|yet|still|for now)\b",
+        r"\bnow\b",
+        r"\b(?:was|were|did|had)\b",
+    )
+)
+"""Marks of what is done, proposed, announced or guessed, or holds for the moment."""
+
 
 def plain_features(one: SpokenStatement) -> list[float]:
     """Return the features of a statement that need no vector."""
-    text, before = one.text, one.before
+    text, before = straighten(one.text), straighten(one.before)
     word_count = len(text.split())
     code = len(_CODE.findall(text))
     length = math.log1p(word_count) / 4
@@ -152,13 +190,15 @@ def plain_features(one: SpokenStatement) -> list[float]:
         float(before.endswith(":")), float(before.endswith("?")),
         *(float(bool(mark.search(text))) for mark in _MARKERS),
         *(float(one.is_user and bool(mark.search(text))) for mark in _MARKERS[:12]),
+        *(float(bool(mark.search(text))) for mark in _MODE_MARKERS),
+        *(float(bool(mark.search(before))) for mark in _MODE_MARKERS),
         *one.around,
     ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """A linear layer over scaled features: one output for worth, and one for each kind."""
+    """A linear layer over scaled features: outputs for worth, for each kind and for settled."""
 
     mean: Rows
     scale: Rows
@@ -173,10 +213,10 @@ class _Head:
         out = np.hstack([*parts, np.ones((len(rows), 1), np.float32)]) @ self.weights
         worth = 1 / (1 + np.exp(-(self.link[0] * out[:, 0] + self.link[1])))
         importance = np.interp(out[:, 0], self.grades[0], self.grades[1])
-        kinds = out[:, 1:].argmax(axis=1)
+        kinds = out[:, 1 : 1 + len(KINDS)].argmax(axis=1)
         return [
-            Score(KINDS[kind], float(one), float(grade))
-            for kind, one, grade in zip(kinds, worth, importance, strict=True)
+            Score(KINDS[kind], *(float(value) for value in values))
+            for kind, *values in zip(kinds, worth, importance, out[:, -1], strict=True)
         ]
 
 
