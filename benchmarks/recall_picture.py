@@ -5,13 +5,18 @@
 
 The JSON of `benchmarks/peers.py` has the same form. `--held-out` names a file of the form in which
 `lore` is scored by models that were not trained on the project (`train_recall.py ranking --json`);
-without it the picture says of a set on which Lore was trained that it was.
+without it the picture says of a set on which Lore was trained that it was. A page works as well:
+the held-out scores by kind are read from the table of docs/reference/benchmark.md.
+
+    uv run python benchmarks/recall_picture.py RESULT.json --set 'coding-qa*' --against bm25 \\
+        --held-out docs/reference/benchmark.md --out docs/pictures/recall-coding.svg
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +30,13 @@ TARGET = Path(__file__).parents[1] / "docs" / "pictures" / "recall.svg"
 SCORES = {"r1": "first result", "r5": "first five results", "r10": "first ten results"}
 DRAWN = ("bm25", "cosine", "rrf60")
 """Baselines that are drawn unless others are named."""
+
+POOLED = "coding-qa*"
+"""The set of all questions over coding sessions."""
+
+_CELL = r" (\d+ \(\d+–\d+\)) \|"
+_KIND_ROW = re.compile(rf"^\| (\w+) \| ([\d,]+) \|{_CELL * len(SCORES)}$", re.MULTILINE)
+"""A row of the table by kind: its name, its number of questions, and scores with intervals."""
 
 TRAINED = ("coding-qa", "chats")
 """Sets on which the models that Lore ships are trained."""
@@ -67,7 +79,7 @@ def main() -> None:
     """Read the scores and write the picture."""
     options = _options()
     result = json.loads(options.result.read_text("utf-8"))
-    held_out = json.loads(options.held_out.read_text("utf-8")) if options.held_out else None
+    held_out = read_held_out(options.held_out) if options.held_out else None
     names = options.set or list(result["sets"])
     panels = {}
     for name in names:
@@ -83,10 +95,32 @@ def main() -> None:
     print(f"{options.out.name}: {options.out.stat().st_size:,} bytes")
 
 
+def read_held_out(path: Path) -> Json:
+    """Return held-out scores of a file of JSON, or of the table by kind in a page."""
+    text = path.read_text("utf-8")
+    return {"sets": {POOLED: parse_table(text)}} if path.suffix == ".md" else json.loads(text)
+
+
+def parse_table(page: str) -> Json:
+    """Return the scores of the first table of a page with a column 'kind' and scores as columns."""
+    kinds: dict[str, Json] = {}
+    for name, n, *cells in _KIND_ROW.findall(page):
+        figures = [tuple(int(one) / 100 for one in re.findall(r"\d+", cell)) for cell in cells]
+        scores = dict(zip(SCORES, figures, strict=True))
+        kinds[name] = {
+            "n": int(n.replace(",", "")),
+            **{score: value for score, (value, _, _) in scores.items()},
+            "intervals": {score: limits for score, (_, *limits) in scores.items()},
+        }
+    if "all" not in kinds:
+        sys.exit("The page has no table by kind with a row for all questions.")
+    return {**kinds.pop("all"), "by_category": kinds}
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("result", type=Path, help="JSON of lore eval retrieval or of peers.py")
-    parser.add_argument("--held-out", type=Path, help="JSON with Lore's held-out scores")
+    parser.add_argument("--held-out", type=Path, help="JSON or page with Lore's held-out scores")
     parser.add_argument("--set", action="append", help="a set to draw; repeatable")
     parser.add_argument(
         "--against", action="append", help="a baseline to draw; repeatable, up to 4"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 from lore.evals.retrieval import QueryOutcome, score_outcomes
 from tests.evals import benchmark_script
@@ -47,3 +50,19 @@ def test_the_picture_says_where_lore_was_trained():
     assert picture.own_name("coding-qa*", held_out=False) == "lore, trained on these questions"
     assert picture.own_name("coding-qa*", held_out=True) == "lore, not trained on this project"
     assert picture.own_name("locomo", held_out=False) == "lore"
+
+
+def test_held_out_scores_are_read_from_the_table_of_the_page():
+    page = Path(__file__).parents[2] / "docs" / "reference" / "benchmark.md"
+    scores = picture.read_held_out(page)["sets"]["coding-qa*"]
+    kinds = scores["by_category"]
+    assert scores["n"] == sum(kind["n"] for kind in kinds.values())
+    assert {"fix", "cross", "rule"} <= set(kinds)
+    assert "all" not in kinds
+    for row in picture.rows_of([scores], "r5"):
+        assert row.points[0].low <= row.points[0].value <= row.points[0].high
+
+
+def test_a_page_without_the_table_is_refused():
+    with pytest.raises(SystemExit, match="no table"):
+        picture.parse_table("| kind | questions |\n")

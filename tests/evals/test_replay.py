@@ -131,6 +131,14 @@ def test_only_lore_strategies_have_recall(talk: ReplaySession):
     assert found["gradient_horizon"].available == 1
 
 
+def test_a_question_is_missed_if_neither_prompt_nor_recall_has_its_evidence(talk: ReplaySession):
+    setting = ReplaySetting("claude", PRICE, logs(talk), (False,))
+    by_prompt = replay_session(talk, "full", setting)
+    assert (by_prompt.by_prompt, by_prompt.missed) == (1, [])
+    lost = replay_session(talk, "gradient_horizon", setting)
+    assert lost.missed == [talk.questions[0].text]
+
+
 def test_the_fixed_prompt_is_paid_for_with_every_request(talk: ReplaySession):
     bare, full = outcomes(talk), outcomes(talk, client=ReplayClient(fixed_tokens=10_000))
     extra = full["full"].tokens_in - bare["full"].tokens_in

@@ -59,7 +59,7 @@ class Result:
     notice: str
     models: dict[str, Sessions]
     missed: tuple[str, ...] = ()
-    """Questions without evidence under the last strategy."""
+    """Questions without evidence under the last strategy, with the first model."""
     windows: Mapping[str, int] = field(default_factory=dict)
     """The window of each model in tokens."""
 
@@ -136,7 +136,7 @@ def run(
                 for name in STRATEGIES:
                     outcomes[model].setdefault(stem, {})[name] = replay_session(talk, name, setting)
                     step()
-            missed += [q.text for q, hit in zip(talk.questions, recalled, strict=True) if not hit]
+            missed += outcomes[models[0]][stem][STRATEGIES[-1]].missed
     windows = {model: price.window_tokens for model, price in prices.items()}
     return Result(notice, outcomes, tuple(missed), windows)
 

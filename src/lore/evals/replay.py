@@ -467,6 +467,8 @@ class ReplayOutcome:
     by_prompt: int = 0
     by_recall: int = 0
     available: int = 0
+    missed: list[str] = field(default_factory=list)
+    """Questions whose evidence is neither in the prompt nor in what recall returns."""
     sizes: list[PromptSize] = field(default_factory=list)
 
     def as_json(self) -> dict[str, object]:
@@ -542,3 +544,5 @@ def _count_evidence(
         outcome.by_prompt += is_in_prompt
         outcome.by_recall += is_recalled
         outcome.available += is_in_prompt or is_recalled
+        if not (is_in_prompt or is_recalled):
+            outcome.missed.append(question.text)
