@@ -14,7 +14,7 @@ from lore.memory.handoffs import Handoffs
 from lore.memory.tasks import Tasks
 from lore.projects import ProjectFinder
 from lore.records import LayoutExport, LayoutImport
-from lore.tasks import layout_transfer, loki_layout
+from lore.tasks import layout_folder, layout_transfer, loki_layout
 from lore.tasks.loki_layout import LayoutRecord
 from lore.validation import validate_methods
 
@@ -31,7 +31,7 @@ class Layout(MemoryPart):
         The project is that of the folder unless another is given. Without `trust` the knowledge is
         a peer's, which is found only by asking, and ledgers, handoffs and metrics stay files.
         """
-        files = layout_transfer.read_files(folder)
+        files = layout_folder.read_files(folder)
         home = folder.parent if folder.name == ".loki" else folder
         named = project or str(home.resolve())
         result = layout_transfer.import_layout(
@@ -56,7 +56,7 @@ class Layout(MemoryPart):
                 msg = f"Nothing is known of the project {named}."
                 raise NotFound(msg, hint="--project names another one.")
             files = layout_transfer.export_layout(db, project_n, partial(self._summarize, named))
-        return layout_transfer.write_files(folder, files, overwrite=overwrite)
+        return layout_folder.write_files(folder, files, overwrite=overwrite)
 
     def _summarize(
         self, project: str, names: Mapping[str, str], records: Sequence[LayoutRecord]
