@@ -12,7 +12,7 @@ from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
 from lore.embed.embedders import Embedders
-from lore.errors import LoreError, NotFound, StoreError
+from lore.errors import LoreError, NotFound
 from lore.memory.context import MemoryContext
 from lore.recall.sources import Sources
 from lore.records import Check
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from lore.memory.budget import Budget
     from lore.memory.continuity import Continuity
     from lore.memory.digest import Digest
+    from lore.memory.edits import Edits
     from lore.memory.handoffs import Handoffs
     from lore.memory.knowledge import Knowledge
     from lore.memory.layout import Layout
     from lore.memory.maintenance import Maintenance
     from lore.memory.native import Native
     from lore.memory.prompts import Prompts
+    from lore.memory.review import Review
     from lore.memory.search import Search
     from lore.memory.sessions import Sessions
     from lore.memory.strategies import Strategies
@@ -69,6 +71,8 @@ _FORMER_NAMES = {
     "tasks": "",
     "continuity": "",
     "handoffs": "",
+    "edits": "",
+    "review": "",
 }
 """Methods of each part from when all of them were methods of `Memory`; `former=current`."""
 
@@ -92,11 +96,11 @@ _PART_METHODS = {
 class Memory:
     """Long-term memory in one database, divided into parts.
 
-    The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `native`, `tasks`,
-    `handoffs`, `continuity`, `strategies`, `layout`, `access`, `budget` and `prompts`. The everyday
-    methods are attributes of `Memory` as well. Some parts can be called, as `df.plot` in pandas:
-    `memory.search("…")` searches fragments, `memory.sessions()` lists sessions, `memory.digest()`
-    digests sessions.
+    The parts are `knowledge`, `edits`, `review`, `sessions`, `search`, `digest`,
+    `maintenance`, `native`, `tasks`, `handoffs`, `continuity`, `strategies`, `layout`, `access`,
+    `budget` and `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can
+    be called, as `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()`
+    lists sessions, `memory.digest()` digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
     """
@@ -108,6 +112,8 @@ class Memory:
         self._parts_lock = threading.RLock()
         if TYPE_CHECKING:
             self.knowledge = Knowledge(context)
+            self.edits = Edits(context)
+            self.review = Review(context)
             self.sessions = Sessions(context)
             self.search = Search(context)
             self.digest = Digest(context)
@@ -269,20 +275,7 @@ def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
         return [*checks, Check("database", "broken", str(error), error.hint)]
     with memory:
         checks += health.check_memory(memory.sources, memory.notice, fix=fix)
-        return [*checks, *_check_money(memory)]
-
-
-def _check_money(memory: Memory) -> list[Check]:
-    from lore.budget import limits
-
-    try:
-        return limits.check_budgets(
-            memory.budget.spend_report(),
-            memory.budget.spend_pressure(),
-            memory.budget.spent_today(),
-        )
-    except StoreError:
-        return []  # the check of the database has reported it
+        return [*checks, *memory.maintenance.check_money()]
 
 
 def closed_memory(config: Settings) -> Memory:

@@ -114,6 +114,18 @@ def recent_reports(db: Connection, *, limit: int) -> list[CycleReport]:
     return [_cycle(row).report for row in rows]
 
 
+def page_of_reports(
+    db: Connection, *, before: int, limit: int
+) -> list[tuple[tuple[int], CycleReport]]:
+    """Return the reports of cycles before a number, newest first, each with its key."""
+    rows = db.rows(
+        f"SELECT n, {_CYCLE_COLUMNS} FROM cycles WHERE n < :before ORDER BY n DESC LIMIT :limit",
+        before=before,
+        limit=limit,
+    )
+    return [((row[0],), _cycle(row[1:]).report) for row in rows]
+
+
 def cycles_past_undo(db: Connection, *, running: int = 0, now: datetime) -> list[int]:
     """Return the cycles that still have undo steps but can no longer be undone.
 
@@ -270,6 +282,12 @@ def put_judgements(db: Connection, judged: Iterable[Judgement], *, now: datetime
         db.upsert("judgements", ("a_n", "b_n", "verb"), **one._asdict(), at=at)
 
 
+def remove_judgements(db: Connection, pairs: Iterable[tuple[int, int, JudgementVerb]]) -> None:
+    """Remove decisions about pairs, so that a cycle decides again."""
+    sql = "DELETE FROM judgements WHERE a_n = :a_n AND b_n = :b_n AND verb = :verb"
+    db.run_many(sql, list(pairs))
+
+
 def judgements_of(
     db: Connection, ns: Sequence[int], verb: JudgementVerb
 ) -> dict[tuple[int, int], Judgement]:
@@ -280,6 +298,16 @@ def judgements_of(
     )
     rows = db.rows(sql, ns=int_array(ns), verb=verb)
     return {(row[0], row[1]): Judgement(*row) for row in rows}
+
+
+def count_judgements(db: Connection, verb: JudgementVerb) -> int:
+    """Return how many decisions of a kind there are."""
+    return int(db.value("SELECT count(*) FROM judgements WHERE verb = :verb", verb=verb))
+
+
+def count_roots(db: Connection) -> int:
+    """Return the number of roots, deleted or not."""
+    return int(db.value("SELECT count(*) FROM fragments WHERE depth = 0"))
 
 
 def judgement_groups(db: Connection, verb: JudgementVerb) -> dict[int, set[int]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import takewhile
 from typing import NamedTuple
 
+from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
-from lore.records import ITEM_TYPES, ItemType
+from lore.records import ITEM_TYPES, ItemType, Origin
 from lore.store.sqlite import Connection, Row, among, id_blob, id_text, int_array, next_number
 
 NEVER_EMBEDDED = 0
@@ -198,6 +200,50 @@ def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
     if not len(ns):
         return {}
     sql = f"SELECT n, {id_text('id')} FROM items WHERE {among('n', 'ns')}"
+    return dict(db.rows(sql, ns=int_array(ns)))
+
+
+def times_of(db: Connection, ns: Sequence[int]) -> dict[int, datetime]:
+    """Return when items were created, by number."""
+    sql = f"SELECT n, created_at FROM items WHERE {among('n', 'ns')}"
+    return {n: clock.from_us(at) for n, at in db.rows(sql, ns=int_array(ns))}
+
+
+def count_types(db: Connection, ns: Sequence[int]) -> dict[str, int]:
+    """Return how many of the items are of each type."""
+    sql = f"SELECT type, count(*) FROM items WHERE {among('n', 'ns')} GROUP BY type"
+    return {type_name(type_): count for type_, count in db.rows(sql, ns=int_array(ns))}
+
+
+class ItemSource(NamedTuple):
+    """The type of an item, whose words it is, and where it was said."""
+
+    type: ItemType
+    origin: Origin
+    session_id: str
+    project_id: str | None
+
+
+def find_sources(db: Connection, ids: Sequence[str]) -> dict[str, ItemSource]:
+    """Return where messages and fragments come from, by id."""
+    ns = int_array(list(numbers_of(db, ids).values()))
+    sources = {}
+    for table in ("messages", "fragments"):
+        rows = db.rows(
+            f"SELECT {id_text('i.id')}, i.type, t.origin, coalesce(s.id, ''), p.id"
+            f" FROM {table} t JOIN items i ON i.n = t.n LEFT JOIN sessions s ON s.n = i.session_n"
+            " LEFT JOIN projects p ON p.n = coalesce(i.project_n, s.project_n)"
+            f" WHERE {among('t.n', 'ns')}",
+            ns=ns,
+        )
+        for id_, type_, origin, session, project in rows:
+            sources[id_] = ItemSource(type_name(type_), origin, session, project)
+    return sources
+
+
+def tokens_of(db: Connection, ns: Sequence[int]) -> dict[int, int]:
+    """Return the tokens of items by number."""
+    sql = f"SELECT n, tokens FROM items WHERE {among('n', 'ns')}"
     return dict(db.rows(sql, ns=int_array(ns)))
 
 

@@ -48,6 +48,8 @@ class Caller:
     agent: str = "mcp"
     keyed: bool = False
     """Whether the caller has a key: it may be on another machine."""
+    grant: Grant | None = None
+    """Who calls over HTTP, with the scopes they have."""
     may_write: bool = True
     """Whether the caller may change anything; what others read is not counted for a session."""
 
@@ -156,6 +158,7 @@ def caller_of(headers: Mapping[str, str], grant: Grant | None) -> Caller:
         within_s=_deadline_s(headers),
         keyed=grant is None or (grant.name != LOCAL and not grant.browser),
         may_write=grant is not None and grant.allows("write"),
+        grant=grant,
     )
 
 
