@@ -1,0 +1,1 @@
+export default function Fragment(_: { id?: string }) { return null; }

@@ -1,0 +1,1 @@
+export default function Sessions(_: { id?: string }) { return null; }

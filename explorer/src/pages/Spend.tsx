@@ -1,0 +1,1 @@
+export default function Spend(_: { id?: string }) { return null; }
