@@ -1,8 +1,22 @@
 import { defineConfig } from "vite";
-import { compress, licences } from "./build-plugins";
+import { compress, licences } from "./build-plugins.ts";
 
 /** The address of a running `lore up`, for `npm run dev`. */
-const server = process.env.LORE_ADDRESS ?? "http://127.0.0.1:7471";
+const server = process.env.LORE_ADDRESS ?? "http://127.0.0.1:3207";
+
+/** The policy of the server, so that a preview meets it too. */
+const POLICY = [
+  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "font-src 'self'",
+  "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join("; ");
+
+
+/** The server accepts its own Host and Origin only. */
+const proxy = {
+  "/api": { target: server, changeOrigin: true, headers: { origin: server } },
+  "/login": { target: server, changeOrigin: true },
+};
 
 export default defineConfig({
   build: {
@@ -15,11 +29,6 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   plugins: [licences(), compress()],
-  server: {
-    proxy: {
-      // The server accepts its own Host and Origin only.
-      "/api": { target: server, changeOrigin: true, headers: { origin: server } },
-      "/login": { target: server, changeOrigin: true },
-    },
-  },
+  server: { proxy },
+  preview: { proxy, headers: { "content-security-policy": POLICY } },
 });

@@ -53,7 +53,7 @@ function OutsideLink({ href, text }: { href: string; text: string }) {
 /** Return a pattern for the words of a question, or null if none is worth marking. */
 export function markPattern(marks: string[]): RegExp | null {
   const found = marks.filter((word) => word.length > 2).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return found.length ? new RegExp(`(${found.join("|")})`, "giu") : null;
+  return found.length ? new RegExp(`(?<![\\p{L}\\p{N}])(${found.join("|")})`, "giu") : null;
 }
 
 export function Marked({ text, pattern }: { text: string; pattern: RegExp | null }): ReactNode {
