@@ -126,7 +126,7 @@ def prepare_store(
     place = ProjectFinder().find(draft.project)
 
     def work(db: Connection) -> str:
-        parent = _resolve_live(db, draft.parent_id) if draft.parent_id else None
+        parent = resolve_live(db, draft.parent_id) if draft.parent_id else None
         sources = [items.resolve(db, id_, type="message") for id_ in draft.source_messages]
         depth = fragments.get(db, parent).depth + 1 if parent else 0
         if draft.depth not in (None, depth):
@@ -224,13 +224,30 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
 
     `origin` is whose words they are: lower trust does not change what higher trust said.
     """
+    work = prepare_update(
+        database.now(), id_, content,
+        summary=summary, reason=reason, origin=origin, redactor=redactor,
+    )  # fmt: skip
+    return database.write(work, key=scope_key("update", key))
+
+
+def prepare_update(
+    now: datetime,
+    id_: str,
+    content: str,
+    *,
+    summary: str = "",
+    reason: str = "",
+    origin: Origin = "user",
+    redactor: Redactor = EPHEMERAL_REDACTOR,
+) -> Callable[[Connection], int]:
+    """Check a change of a fragment's text and return the work that makes it: see `update`."""
     text = redactor.redact(_check_draft(Draft(content)))
     title = sentences.one_line(redactor.redact(words.clean(summary)), SUMMARY_CHARS)
     because = redactor.redact(words.clean(reason))
-    now = database.now()
 
     def work(db: Connection) -> int:
-        n = _resolve_live(db, id_)
+        n = resolve_live(db, id_)
         old = fragments.get(db, n)
         _check_may("change", origin, old)
         wording = Wording(old.content, old.summary)
@@ -245,7 +262,7 @@ def update(  # noqa: PLR0913 - what a change has, and how it is written
             reason=because,
         )
 
-    return database.write(work, key=scope_key("update", key))
+    return work
 
 
 def delete(database: Database, id_: str, *, origin: Origin = "user", key: str = "") -> str:
@@ -253,16 +270,17 @@ def delete(database: Database, id_: str, *, origin: Origin = "user", key: str = 
 
     `origin` is who deletes: lower trust does not delete what higher trust said.
     """
-    now = database.now()
-
-    def work(db: Connection) -> str:
-        n = _resolve_live(db, id_)
-        fragment = fragments.get(db, n)
-        _check_may("delete", origin, fragment)
-        hide_undoably(db, n, now=now)
-        return fragment.id
-
+    work = partial(hide_one, id_=id_, origin=origin, now=database.now())
     return database.write(work, key=scope_key("delete", key))
+
+
+def hide_one(db: Connection, *, id_: str, origin: Origin, now: datetime) -> str:
+    """Hide a fragment in a transaction and return its id: see `delete`."""
+    n = resolve_live(db, id_)
+    fragment = fragments.get(db, n)
+    _check_may("delete", origin, fragment)
+    hide_undoably(db, n, now=now)
+    return fragment.id
 
 
 def hide_undoably(
@@ -299,7 +317,7 @@ def link(  # noqa: PLR0913 - what an edge has, and how it is written
     remark = redactor.redact(words.clean(note))
 
     def work(db: Connection) -> None:
-        a, b = _resolve_live(db, source), _resolve_live(db, target)
+        a, b = resolve_live(db, source), resolve_live(db, target)
         if a == b:
             msg = "A fragment cannot be linked to itself."
             raise InvalidInput(msg)
@@ -332,25 +350,26 @@ def supersede(
 
     `origin` is who decides: a user may choose either, others not the less trusted one.
     """
-    now = database.now()
-
-    def work(db: Connection) -> None:
-        older, newer = _resolve_live(db, old), _resolve_live(db, new)
-        if older == newer:
-            msg = "A fragment cannot supersede itself."
-            raise InvalidInput(msg)
-        a, b = fragments.get(db, older), fragments.get(db, newer)
-        if a.superseded_by == b.id:
-            return
-        if a.id in _successors(db, b):
-            msg = "The newer one is itself superseded by the older one."
-            raise InvalidInput(msg)
-        _check_may_supersede(origin, a, b)
-        reversible_changes.supersede(db, older, newer, now=now)
-        before = UndoSnapshot(successor=SuccessorSnapshot(newer, a.superseded_by))
-        history.record_action(db, "supersede", older, before, now=now)
-
+    work = partial(replace_one, old=old, new=new, origin=origin, now=database.now())
     database.write(work, key=scope_key("supersede", key))
+
+
+def replace_one(db: Connection, *, old: str, new: str, origin: Origin, now: datetime) -> None:
+    """Supersede an older fragment by a newer one in a transaction: see `supersede`."""
+    older, newer = resolve_live(db, old), resolve_live(db, new)
+    if older == newer:
+        msg = "A fragment cannot supersede itself."
+        raise InvalidInput(msg)
+    a, b = fragments.get(db, older), fragments.get(db, newer)
+    if a.superseded_by == b.id:
+        return
+    if a.id in _successors(db, b):
+        msg = "The newer one is itself superseded by the older one."
+        raise InvalidInput(msg)
+    _check_may_supersede(origin, a, b)
+    reversible_changes.supersede(db, older, newer, now=now)
+    before = UndoSnapshot(successor=SuccessorSnapshot(newer, a.superseded_by))
+    history.record_action(db, "supersede", older, before, now=now)
 
 
 def _successors(db: Connection, fragment: Fragment) -> dict[str, int]:
@@ -362,7 +381,8 @@ def _successors(db: Connection, fragment: Fragment) -> dict[str, int]:
     return ns
 
 
-def _resolve_live(db: Connection, id_: str) -> int:
+def resolve_live(db: Connection, id_: str) -> int:
+    """Return the number of a fragment that is not deleted."""
     n = items.resolve(db, id_, type="fragment").n
     if fragments.is_deleted(db, n):
         msg = f"Fragment '{id_}' was deleted."

@@ -73,6 +73,34 @@ def redo(database: Database, id_: str = "", *, key: str = "") -> tuple[str, str]
     return database.write(work, key=scope_key("redo", key))
 
 
+def undo_actions(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
+    """Undo actions by number, the last first, unless their fragments were changed since."""
+    actions = history.load_actions(db, ns)
+    if len(actions) < len(set(ns)):
+        msg = "This was undone already, or what it changed is gone."
+        raise InvalidInput(msg)
+    if any(history.has_later_action(db, one, without=ns) for one in actions):
+        msg = "This was changed again since."
+        raise InvalidInput(msg, hint="Undo the later change first.")
+    for one in reversed(actions):
+        after = _state(db, one)
+        _reverse(db, one, now)
+        history.mark_action_undone(db, one.n, replace(one.before, after=after))
+        _restore_standing(db, one.before.removed_instructions)
+
+
+def redo_actions(db: Connection, ns: Sequence[int], *, now: datetime) -> None:
+    """Redo actions by number that were undone."""
+    actions = history.load_actions(db, ns, undone=True)
+    if len(actions) < len(set(ns)):
+        msg = "This cannot be redone: it is in effect, or something else was changed since."
+        raise InvalidInput(msg)
+    for one in actions:
+        _repeat(db, one, now)
+        history.mark_action_redone(db, one.n)
+        standing_instructions.remove(db, one.before.removed_instructions)
+
+
 def find_next(db: Connection, id_: str = "", *, redo: bool = False) -> tuple[str, str] | None:
     """Return verb and id of the action that undo, or redo, would act on."""
     n, action = _find_action(db, id_, redo=redo)

@@ -24,7 +24,15 @@ from starlette.routing import Mount as StarletteMount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lore import __version__
-from lore.http import error_responses, middleware, openapi, read_endpoints, write_endpoints
+from lore.http import (
+    error_responses,
+    explorer_endpoints,
+    fragment_endpoints,
+    middleware,
+    openapi,
+    read_endpoints,
+    write_endpoints,
+)
 from lore.http import hooks as hooking
 from lore.http.auth import SESSION_S, Authenticator, Logins
 from lore.http.endpoint import Endpoint, etag_response, handle_request
@@ -145,7 +153,13 @@ def endpoints_of(
         *hooking.hook_endpoints(hook_counters),
         *write_endpoints.login_endpoints(logins),
     )
-    return (*write_endpoints.tool_endpoints(toolbox), *acting, *read_endpoints.READ_ENDPOINTS)
+    return (
+        *write_endpoints.tool_endpoints(toolbox),
+        *acting,
+        *read_endpoints.READ_ENDPOINTS,
+        *fragment_endpoints.FRAGMENT_ENDPOINTS,
+        *explorer_endpoints.EXPLORER_ENDPOINTS,
+    )
 
 
 def make_app(  # noqa: PLR0913 - all that one app serves and how

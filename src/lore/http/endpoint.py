@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 
 import orjson
 from anyio import CapacityLimiter, to_thread
@@ -19,7 +19,7 @@ from lore.errors import InvalidInput
 from lore.http import middleware, request_limits
 from lore.memory import Memory
 from lore.memory.context import MAX_CURSOR_CHARS, MAX_PAGE_SIZE
-from lore.records import AccessScope
+from lore.records import AccessScope, Page
 from lore.tools.tool import Arguments, Caller, caller_of
 
 JSON_TYPE = "application/json"
@@ -172,3 +172,26 @@ InProject = Annotated[Name, Field(description="Path, name or id of a project; no
 
 class NoArguments(Arguments):
     """An endpoint without arguments."""
+
+
+R = TypeVar("R")
+Run = Callable[[Memory, A, Caller], R]
+
+
+@overload
+def get_endpoint(
+    path: str, summary: str, arguments: type[A], run: Run[A, R], *, result: type[R]
+) -> Endpoint[Any]: ...
+
+
+@overload
+def get_endpoint(
+    path: str, summary: str, arguments: type[A], run: Run[A, Page[R]], *, item: type[R]
+) -> Endpoint[Any]: ...
+
+
+def get_endpoint(
+    path: str, summary: str, arguments: type[Any], run: Any, *, result: Any = None, item: Any = None
+) -> Endpoint[Any]:
+    """Return a GET endpoint; the overloads tie the function to its arguments and result."""
+    return Endpoint("GET", path, summary, "read", arguments, run, result, item, ("reading",))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, overload
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from lore import __version__
-from lore.http.endpoint import A, Cursor, Endpoint, Id, InProject, Limit, Name, NoArguments
+from lore.http.endpoint import (
+    Cursor,
+    Endpoint,
+    Id,
+    InProject,
+    Limit,
+    Name,
+    NoArguments,
+    get_endpoint,
+)
 from lore.memory import Memory
 from lore.memory.context import MAX_PAGE_SIZE
 from lore.records import (
@@ -41,9 +49,6 @@ from lore.records import (
     WorkingState,
 )
 from lore.tools.tool import Arguments, Caller
-
-R = TypeVar("R")
-Run = Callable[[Memory, A, Caller], R]
 
 
 class Paged(Arguments):
@@ -272,94 +277,81 @@ def _conflicts(memory: Memory, a: OfProject, _caller: Caller) -> Page[Contradict
     return Page(tuple(Contradiction(*pair) for pair in page.items), page.next)
 
 
-@overload
-def _get(
-    path: str, summary: str, arguments: type[A], run: Run[A, R], *, result: type[R]
-) -> Endpoint[Any]: ...
-
-
-@overload
-def _get(
-    path: str, summary: str, arguments: type[A], run: Run[A, Page[R]], *, item: type[R]
-) -> Endpoint[Any]: ...
-
-
-def _get(
-    path: str, summary: str, arguments: type[Any], run: Any, *, result: Any = None, item: Any = None
-) -> Endpoint[Any]:
-    """Return a GET endpoint; the overloads tie the function to its arguments and result."""
-    return Endpoint("GET", path, summary, "read", arguments, run, result, item, ("reading",))
-
-
-STATUS_ENDPOINT = _get(
+STATUS_ENDPOINT = get_endpoint(
     "/status", "Version and state of the memory.", NoArguments, _status, result=Status
 )
 """Also served as `/status`, beside `/health`."""
 
 READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
-    _get("/projects", "Projects, as they became known.", Paged, _projects, item=Project),
-    _get("/sessions", "Sessions, last spoken in first.", OfProject, _sessions, item=Session),
-    _get(
+    get_endpoint("/projects", "Projects, as they became known.", Paged, _projects, item=Project),
+    get_endpoint(
+        "/sessions", "Sessions, last spoken in first.", OfProject, _sessions, item=Session
+    ),
+    get_endpoint(
         "/sessions/{id}/messages", "Messages of a session in order.", OfSession, _messages,
         item=Message,
     ),
-    _get(
+    get_endpoint(
         "/sessions/{id}/log", "The log of a session in the order of the conversation.",
         OneSession, _log, result=SessionLog,
     ),
-    _get(
+    get_endpoint(
         "/sessions/{id}/state", "The working state of a session.", OneSession, _state,
         result=WorkingState,
     ),
-    _get(
+    get_endpoint(
         "/work", "Work that the latest sessions of a project left open.", OfWork, _open_work,
         result=list[OpenWork],
     ),
-    _get(
+    get_endpoint(
         "/handoffs", "Handoffs of a project, the latest first.", OfHandoffs, _handoffs,
         result=list[Handoff],
     ),
-    _get(
+    get_endpoint(
         "/ledgers", "Checkpoints of a project's agents, the latest first.", OfWork, _ledgers,
         result=list[AgentLedger],
     ),
-    _get(
+    get_endpoint(
         "/metrics/tasks", "Efficiency and rewards of tasks of the last seven days.", OfWork,
         _metrics, result=MetricsSummary,
     ),
-    _get("/messages/{id}", "One message whole.", OfItem, _message, result=Message),
-    _get(
+    get_endpoint("/messages/{id}", "One message whole.", OfItem, _message, result=Message),
+    get_endpoint(
         "/distillations", "Distillations, newest first.", OfDistillations, _distillations,
         item=Distillation,
     ),
-    _get(
+    get_endpoint(
         "/fragments", "Fragments that are not deleted, newest first.", OfFragments, _fragments,
         item=Fragment,
     ),
-    _get(
+    get_endpoint(
         "/fragments/{id}", "One fragment with what is around it.", OfItem, _fragment,
         result=Reading,
     ),
-    _get(
+    get_endpoint(
         "/fragments/{id}/history", "What happened to a fragment, oldest first.", OfItem, _history,
         result=list[FragmentEvent],
     ),
-    _get("/edges", "Edges between fragments.", OfEdges, _edges, item=Edge),
-    _get(
+    get_endpoint("/edges", "Edges between fragments.", OfEdges, _edges, item=Edge),
+    get_endpoint(
         "/episodes", "Episodes, those that ended last first.", OfProject, _episodes,
         item=StoredEpisode,
     ),
-    _get("/index", "Roots of the knowledge, strongest first.", OfProject, _roots, item=Title),
-    _get(
+    get_endpoint(
+        "/index", "Roots of the knowledge, strongest first.", OfProject, _roots, item=Title
+    ),
+    get_endpoint(
         "/timeline", "What was said and learned around a time or an item.", Around, _timeline,
         result=list[TimelineEntry],
     ),
-    _get(
+    get_endpoint(
         "/conflicts", "Fragments that contradict each other.", OfProject, _conflicts,
         item=Contradiction,
     ),
     STATUS_ENDPOINT,
-    _get("/stats", "What the memory holds.", NoArguments, _stats, result=Stats),
-    _get("/spend", "What calls to models cost and saved.", OfSpend, _spend, result=Spending),
+    get_endpoint("/stats", "What the memory holds.", NoArguments, _stats, result=Stats),
+    get_endpoint(
+        "/spend", "What calls to models cost and saved.", OfSpend, _spend, result=Spending
+    ),
 )  # fmt: skip
 """In the order of the documentation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Annotated, Any, Protocol
 
@@ -17,19 +17,24 @@ from lore.http.endpoint import Endpoint, Id, Name, NoArguments, Short, Text
 from lore.memory import Memory
 from lore.memory.search import Reader, ask_project_first
 from lore.records import (
+    FRAGMENT_KINDS,
     ITEM_TYPES,
     Answer,
+    AskResult,
     CycleReport,
+    FragmentKind,
     ItemType,
     NewMessage,
     Origin,
     Part,
     PartKind,
+    RetrieveResult,
     Role,
     TaskType,
+    strength_of,
 )
 from lore.tools.tool import Arguments, Caller, Outcome, Tool
-from lore.tools.tool_output import Question
+from lore.tools.tool_output import Query, Question
 
 _MAX_HITS = 1_000
 """The maximum that recall returns."""
@@ -64,6 +69,25 @@ class Recall(Question):
     task_type: Annotated[
         TaskType | None, Field(description="Put first what such a task needs.")
     ] = None
+    kind: Annotated[
+        FragmentKind | ItemType | None, Field(description="One kind of fragment, or type of item.")
+    ] = None
+    agent: Annotated[Short, Field(description="Conversations with this agent.")] = ""
+    since: Annotated[Short, Field(description="Not older: '2026-05-08', 'last week'.")] = ""
+    until: Annotated[Short, Field(description="Older than this time.")] = ""
+    origin: Annotated[Origin | None, Field(description="Whose words it is.")] = None
+    under: Annotated[Short, Field(description="A fragment's id: only it and all below it.")] = ""
+    depth: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        None, description="Fragments of this level of the best branches: 0 broad, 3 detail."
+    )
+
+
+class Ask(Arguments):
+    """A question that is answered with citations."""
+
+    query: Query
+    session: Annotated[Name, Field(description="Only what was said in this session.")] = ""
+    project: Annotated[Name, Field(description="Only this project: path, name or id.")] = ""
 
 
 class PushedPart(BaseModel):
@@ -122,7 +146,12 @@ class Pushed:
     ids: tuple[str, ...]
 
 
-def _recall(memory: Memory, a: Recall, caller: Caller) -> Answer:
+def _retrieve(memory: Memory, a: Recall, caller: Caller) -> RetrieveResult:
+    # What a person looks at in a browser is no retrieval of an agent.
+    is_logged = caller.origin != "user"
+    if a.depth is not None:
+        return _search_level(memory, a, a.depth, log=is_logged)
+
     def ask(project: str) -> Answer:
         return memory.recall(
             a.query,
@@ -134,13 +163,50 @@ def _recall(memory: Memory, a: Recall, caller: Caller) -> Answer:
             explain=a.explain,
             trusted_only=a.trusted_only,
             types=a.types,
+            since=a.since,
+            until=a.until,
+            agent=a.agent,
+            kind=a.kind or "",
+            origin=a.origin or "",
+            under=a.under,
             task_type=a.task_type or "",
-            reader=Reader(caller.session, caller.project),
+            log=is_logged,
+            reader=Reader(caller.session, caller.project) if is_logged else None,
         )
 
     is_limited = a.everywhere or a.project or a.scope != "all"
     project = a.project or (caller.project if a.scope == "project" else "")
-    return ask_project_first(memory, "" if is_limited else caller.project, ask, project)
+    answer = ask_project_first(memory, "" if is_limited else caller.project, ask, project)
+    shared = {one.name: getattr(answer, one.name) for one in fields(answer)}
+    return RetrieveResult(**shared, strength=answer.strength)
+
+
+def _search_level(memory: Memory, a: Recall, depth: int, *, log: bool) -> RetrieveResult:
+    """Return the fragments of one level of the branches that fit a question."""
+    if a.kind is not None and a.kind not in FRAGMENT_KINDS:
+        msg = "Only fragments have a depth: give a kind of fragment, or none."
+        raise InvalidInput(msg)
+    hits = memory.search.search(
+        a.query, parent_id=a.under, depth=depth, limit=a.limit or memory.settings.recall_max_hits,
+        kind=a.kind or "", origin=a.origin or "", since=a.since, until=a.until, agent=a.agent,
+        project=a.project, log=log,
+    )  # fmt: skip
+    best = max((hit.score for hit in hits), default=0.0)
+    return RetrieveResult(
+        a.query, tuple(hits), tokens=sum(hit.tokens for hit in hits), considered=len(hits),
+        notice=memory.notice_now, relevant=bool(hits), confidence=best,
+        strength=strength_of(best) if hits else "none",
+    )  # fmt: skip
+
+
+def _ask(memory: Memory, a: Ask, caller: Caller) -> AskResult:
+    def ask(project: str) -> AskResult:
+        return memory.search.ask(
+            a.query, session=a.session, project=project, log=caller.origin != "user"
+        )
+
+    is_limited = a.project or a.session
+    return ask_project_first(memory, "" if is_limited else caller.project, ask, a.project)
 
 
 def _capture(memory: Memory, a: Push, caller: Caller) -> Pushed:
@@ -174,16 +240,25 @@ def _new_message(pushed: PushedMessage, now: datetime) -> NewMessage:
     )
 
 
-def write_endpoints(
-    stopping: Callable[[], bool],
-) -> tuple[Endpoint[Recall], Endpoint[Push], Endpoint[Cycle]]:
+_ASKS = 2
+"""Questions that are answered at a time: each may wait for a model."""
+
+
+def write_endpoints(stopping: Callable[[], bool]) -> tuple[Endpoint[Any], ...]:
     """Return the endpoints that act on the memory; long ones poll `stopping`."""
 
     def consolidate(memory: Memory, a: Cycle, _caller: Caller) -> CycleReport:
         return memory.digest.consolidate(phases=a.phases, dry_run=a.dry_run, stopping=stopping)
 
     return (
-        Endpoint("POST", "/retrieve", "Answer a question.", "read", Recall, _recall, Answer),
+        Endpoint(
+            "POST", "/retrieve", "Find what answers a question.", "read", Recall, _retrieve,
+            RetrieveResult,
+        ),
+        Endpoint(
+            "POST", "/ask", "Answer a question with citations.", "read", Ask, _ask, AskResult,
+            limiter=CapacityLimiter(_ASKS),
+        ),
         Endpoint("POST", "/capture", "Store messages.", "push", Push, _capture, Pushed),
         Endpoint(
             "POST", "/consolidate", "Run a consolidation cycle.", "write", Cycle, consolidate,

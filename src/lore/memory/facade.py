@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lore.memory.access import Access
     from lore.memory.budget import Budget
     from lore.memory.continuity import Continuity
+    from lore.memory.corrections import Corrections
     from lore.memory.digest import Digest
     from lore.memory.handoffs import Handoffs
     from lore.memory.knowledge import Knowledge
@@ -69,6 +70,7 @@ _FORMER_NAMES = {
     "tasks": "",
     "continuity": "",
     "handoffs": "",
+    "corrections": "",
 }
 """Methods of each part from when all of them were methods of `Memory`; `former=current`."""
 
@@ -92,11 +94,11 @@ _PART_METHODS = {
 class Memory:
     """Long-term memory in one database, divided into parts.
 
-    The parts are `knowledge`, `sessions`, `search`, `digest`, `maintenance`, `native`, `tasks`,
-    `handoffs`, `continuity`, `strategies`, `layout`, `access`, `budget` and `prompts`. The everyday
-    methods are attributes of `Memory` as well. Some parts can be called, as `df.plot` in pandas:
-    `memory.search("…")` searches fragments, `memory.sessions()` lists sessions, `memory.digest()`
-    digests sessions.
+    The parts are `knowledge`, `corrections`, `sessions`, `search`, `digest`, `maintenance`,
+    `native`, `tasks`, `handoffs`, `continuity`, `strategies`, `layout`, `access`, `budget` and
+    `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can be called, as
+    `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()` lists
+    sessions, `memory.digest()` digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
     """
@@ -108,6 +110,7 @@ class Memory:
         self._parts_lock = threading.RLock()
         if TYPE_CHECKING:
             self.knowledge = Knowledge(context)
+            self.corrections = Corrections(context)
             self.sessions = Sessions(context)
             self.search = Search(context)
             self.digest = Digest(context)

@@ -11,7 +11,7 @@ from lore.digest import fragment_edits, undo
 from lore.errors import NotFound
 from lore.memory import context
 from lore.memory.context import MemoryPart, PageSize
-from lore.recall import item_details
+from lore.recall import fragment_details, item_details
 from lore.records import (
     Conflict,
     Decision,
@@ -24,16 +24,20 @@ from lore.records import (
     FragmentKind,
     FragmentVersion,
     InstructionDecision,
+    LinkedFragment,
     Origin,
     Page,
     PromotionOffer,
     Reading,
+    RelevanceCurve,
     RememberResult,
     Revocation,
     SharedChange,
     SharedPage,
+    SourceMessage,
     StandingInstruction,
     Title,
+    VersionChange,
 )
 from lore.store import fragments as fragment_store
 from lore.store import items, pages
@@ -363,6 +367,40 @@ class Knowledge(MemoryPart):
             )
             by_n = fragment_store.by_number(db, ns)
         return context.page_of([((n,), by_n[n]) for n in ns], limit)
+
+    def page_of_versions(
+        self, id: str, *, limit: PageSize = 50, cursor: str = ""
+    ) -> Page[VersionChange]:
+        """Return a page of a fragment's versions with what each changed, newest first."""
+        (before,) = context.decode_cursor(cursor, int) or (pages.BEFORE_NEWEST,)
+        with self._database.read() as db:
+            n = items.resolve(db, id, type="fragment").n
+            versions = fragment_details.list_versions(db, n, before=before, limit=limit)
+        return context.page_of([((one.version,), one) for one in versions], limit)
+
+    def page_of_sources(
+        self, id: str, *, limit: PageSize = 50, cursor: str = ""
+    ) -> Page[SourceMessage]:
+        """Return a page of the messages that a fragment was derived from, with what they say."""
+        (after,) = context.decode_cursor(cursor, int) or (0,)
+        with self._database.read() as db:
+            fragment = fragment_store.get(db, items.resolve(db, id, type="fragment").n)
+            rows = fragment_details.list_sources(db, fragment, after=after, limit=limit)
+        return context.page_of(rows, limit)
+
+    def page_of_links(
+        self, id: str, *, limit: PageSize = 50, cursor: str = ""
+    ) -> Page[LinkedFragment]:
+        """Return a page of a fragment's edges, with the fragments that they lead to."""
+        after = context.decode_cursor(cursor, int, int, str)
+        with self._database.read() as db:
+            n = items.resolve(db, id, type="fragment").n
+            return context.page_of(fragment_details.list_links(db, n, after, limit=limit), limit)
+
+    def relevance(self, id: str) -> RelevanceCurve:
+        """Return the forgetting curve of a fragment, until some months from now."""
+        with self._database.read() as db:
+            return fragment_details.forgetting_curve(db, id, now=self._database.now())
 
     def page_of_roots(
         self, *, project: str = "", limit: PageSize = 50, cursor: str = ""

@@ -91,6 +91,8 @@ class Search(MemoryPart):
         kind: str = "",
         origin: str = "",
         since: str = "",
+        until: str = "",
+        agent: str = "",
         project: str = "",
         log: bool = True,
         reader: Reader | None = None,
@@ -101,8 +103,9 @@ class Search(MemoryPart):
         """
         query, project = self._redact_query(query), self._redactor.redact(project)
         request = SearchRequest(
-            query, parent_id, depth, limit, deep, kind, origin, since, project, self._database.now()
-        )
+            query, parent_id, depth, limit, deep, kind, origin, since, project,
+            self._database.now(), until, agent,
+        )  # fmt: skip
         started = time.perf_counter()
         self._context.catch_up()
         hits = search.search_fragments(self._sources, request)
@@ -136,6 +139,8 @@ class Search(MemoryPart):
         until: str = "",
         agent: str = "",
         kind: str = "",
+        origin: str = "",
+        under: str = "",
         task_type: str = "",
         now: datetime | None = None,
         log: bool = True,
@@ -145,7 +150,8 @@ class Search(MemoryPart):
 
         `trusted_only` limits hits to words of the person or the assistant, for prompts that did not
         ask. `types` limits the types of items, `kind` to one type or kind of fragment, `agent` to
-        conversations with an agent, and `since` and `until` to a time ('2026-05-08', 'last week').
+        conversations with an agent, `origin` to whose words it is, `under` to a fragment with all
+        below it, and `since` and `until` to a time ('2026-05-08', 'last week').
         With `task_type`, the memories that such a task needs come first: episodes, knowledge,
         skills and warnings by the weights of its type, at most five. The answer counts in the token
         economics of `reader`, unless nothing in a project answers and all are searched next.
@@ -170,6 +176,8 @@ class Search(MemoryPart):
             until=until,
             agent=agent,
             kind=kind,
+            origin=origin,
+            under=under,
             now=now or self._database.now(),
         )
         self._context.catch_up()

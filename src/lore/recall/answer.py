@@ -37,6 +37,7 @@ from lore.store import standing_instructions as instructions
 from lore.store.candidate_rows import ItemFilter, filter_items
 from lore.store.database import Connection
 from lore.text import tokens
+from lore.validation import check_origin
 
 LOG_SHARE = 0.2
 """Share of the token budget that is reserved for distillation lines: dozens of an agent's messages
@@ -76,6 +77,8 @@ class Request:
     until: str = ""
     agent: str = ""
     kind: str = ""
+    origin: str = ""
+    under: str = ""
 
 
 def recall(sources: Sources, request: Request) -> Answer:
@@ -224,7 +227,9 @@ def _bounds(db: Connection, request: Request) -> tuple[Bounds, int | None]:
     within = session_n if request.scope == "session" else None
     if request.kind:
         types = tuple(one for one in types if one == _type_of(request.kind))
-    criteria = _filter(request)
+    if request.under:
+        types = tuple(one for one in types if one == "fragment")
+    criteria = _filter(db, request)
     ns = None
     if any(value not in (None, "") for value in criteria):
         ns = filter_items(db, criteria, project_n=project_n, session_n=within)
@@ -241,13 +246,16 @@ def _type_of(kind: str) -> str:
     raise InvalidInput(msg, hint=f"Kinds: {', '.join((*ITEM_TYPES, *FRAGMENT_KINDS))}.")
 
 
-def _filter(request: Request) -> ItemFilter:
+def _filter(db: Connection, request: Request) -> ItemFilter:
     since, until = (
         clock.to_us(time_spans.since(text, request.now)) if text else None
         for text in (request.since, request.until)
     )
     kind = request.kind if request.kind in FRAGMENT_KINDS else ""
-    return ItemFilter(since, until, request.agent, kind)
+    if request.origin:
+        check_origin(request.origin)
+    top_n = items.resolve(db, request.under, type="fragment").n if request.under else None
+    return ItemFilter(since, until, request.agent, kind, request.origin, top_n)
 
 
 def _judge(

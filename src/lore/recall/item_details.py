@@ -156,7 +156,7 @@ def _other_end(db: Connection, edge: Edge, n: int) -> int:
     return ends[1] if ends[0] == n else ends[0]
 
 
-_ALLOWED = {
+ALLOWED_BY_TRUST = {
     3: "trust 3: put into prompts unasked, and only a person can change or replace it",
     2: "trust 2: put into prompts unasked; a person can change or replace it",
     1: "trust 1: found by asking only, never put into a prompt unasked",
@@ -194,25 +194,7 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
             e.target for e in reading.edges if e.kind == "supersedes" and e.source == fragment.id
         )
         version_count = len(fragments.get_versions(db, n))
-        days = max(0.0, (now - fragment.last_reinforced).total_seconds() / 86_400)
-        used_at = fragment.last_accessed
-        used_days = (now - used_at).total_seconds() / 86_400 if used_at else inf
-        boost, boosted_at, doubt = fragments.boost_and_doubt(db, n)
-        boosted_days = max(0.0, (clock.to_us(now) - boosted_at) / 8.64e10)
-        numbers = {
-            "importance": fragment.importance,
-            "confidence": fragment.confidence,
-            "trust": fragment.trust,
-            "readings": fragment.access_count,
-            "strength": strength(fragment.access_count),
-            "decay_per_day": fragment.decay_rate,
-            "days_since_reinforced": days,
-            "boost": decayed_boost(boost, fragment.importance, boosted_days),
-            "doubt": doubt,
-            "relevance": relevance(
-                fragment.importance, fragment.access_count, days, boost, boosted_days, used_days
-            ),
-        }
+        numbers = strength_numbers(db, n, fragment, now=now)
     elif reading.message:
         sources = (reading.message,)
     elif reading.distillation:
@@ -220,9 +202,6 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
     origins = {m.id: message_features.lowest_origin(m.parts, m.origin) for m in sources}
     lowest = min([reading.origin, *origins.values()], key=TRUST.__getitem__)
     trust = reading.fragment.trust if reading.fragment else TRUST[lowest]
-    recalled = sum(
-        reading.id in entry.hits for entry in candidate_rows.recent_retrievals(db, limit=10_000)
-    )
     return Provenance(
         reading=reading,
         sources=sources,
@@ -231,9 +210,34 @@ def why(db: Connection, id_: str, *, now: datetime) -> Provenance:
         numbers=numbers,
         superseded_by=superseded_by,
         supersedes=supersedes,
-        times_recalled=recalled,
-        allowed=_ALLOWED[trust],
+        times_recalled=candidate_rows.count_recalls(db, reading.id),
+        allowed=ALLOWED_BY_TRUST[trust],
     )
+
+
+def strength_numbers(
+    db: Connection, n: int, fragment: Fragment, *, now: datetime
+) -> dict[str, float]:
+    """Return the numbers behind the present relevance of a fragment."""
+    days = max(0.0, (now - fragment.last_reinforced).total_seconds() / 86_400)
+    used_at = fragment.last_accessed
+    used_days = (now - used_at).total_seconds() / 86_400 if used_at else inf
+    boost, boosted_at, doubt = fragments.boost_and_doubt(db, n)
+    boosted_days = max(0.0, (clock.to_us(now) - boosted_at) / 8.64e10)
+    return {
+        "importance": fragment.importance,
+        "confidence": fragment.confidence,
+        "trust": fragment.trust,
+        "readings": fragment.access_count,
+        "strength": strength(fragment.access_count),
+        "decay_per_day": fragment.decay_rate,
+        "days_since_reinforced": days,
+        "boost": decayed_boost(boost, fragment.importance, boosted_days),
+        "doubt": doubt,
+        "relevance": relevance(
+            fragment.importance, fragment.access_count, days, boost, boosted_days, used_days
+        ),
+    }
 
 
 _ACTIONS = {"delete": "deleted", "link": "linked", "supersede": "superseded"}
@@ -296,9 +300,8 @@ def _link_events(db: Connection, reading: Reading) -> Iterator[FragmentEvent]:
 
 def _recall_events(db: Connection, id_: str) -> Iterator[FragmentEvent]:
     days: dict[date, list[datetime]] = {}
-    for entry in candidate_rows.recent_retrievals(db, limit=candidate_rows.MAX_RETRIEVALS):
-        if id_ in entry.hits:
-            days.setdefault(entry.at.date(), []).append(entry.at)
+    for at in candidate_rows.recall_times(db, id_):
+        days.setdefault(at.date(), []).append(at)
     for times in days.values():
         frequency = "once that day" if len(times) == 1 else f"{len(times)} times that day"
         yield FragmentEvent(max(times), "recalled", frequency)

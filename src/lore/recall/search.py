@@ -52,6 +52,8 @@ class SearchRequest:
     since: str = ""
     project: str = ""
     now: datetime | None = None
+    until: str = ""
+    agent: str = ""
 
 
 def search_fragments(sources: Sources, request: SearchRequest) -> list[Hit]:
@@ -79,11 +81,16 @@ def _filter(db: Connection, request: SearchRequest) -> FragmentFilter:
     if request.parent_id:
         top = items.resolve(db, request.parent_id, type="fragment").n
         subtree = frozenset(n for n, _ in graph.subtree(db, top))
-    since = time_spans.since(request.since, request.now or clock.now()) if request.since else None
+    since_us, until_us = (
+        clock.to_us(time_spans.since(text, request.now or clock.now())) if text else None
+        for text in (request.since, request.until)
+    )
     return FragmentFilter(
         kind=request.kind,
         origin=request.origin,
-        since_us=None if since is None else clock.to_us(since),
+        since_us=since_us,
+        until_us=until_us,
+        agent=request.agent.lower(),
         project_n=project_rows.get_project(db, request.project) if request.project else None,
         subtree=subtree,
     )

@@ -1,6 +1,7 @@
 """The records of the domain: frozen, typed, and shared by all packages."""
 
 from lore.records.answers import *  # noqa: F403 - this package is the union of its modules
+from lore.records.explorer_records import *  # noqa: F403
 from lore.records.gateway import *  # noqa: F403
 from lore.records.kinds import *  # noqa: F403
 from lore.records.knowledge import *  # noqa: F403

@@ -15,8 +15,15 @@ from lore import clock
 from lore.errors import StoreDamaged
 from lore.lazy_dataclass import dataclass
 from lore.records import ItemType
-from lore.store import fragments, items, messages
-from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record, unpack_text
+from lore.store import fragments, graph, items, messages
+from lore.store.codec import (
+    pack_json,
+    pack_role,
+    unpack_json,
+    unpack_record,
+    unpack_text,
+    unpack_time,
+)
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.items import type_number
 from lore.store.sqlite import Connection, among, full_text, id_blob, int_array
@@ -158,7 +165,8 @@ def items_of_session(db: Connection, session_n: int) -> Numbers:
 
 
 class ItemFilter(NamedTuple):
-    """Limits of a search to a time (`until_us` is excluded), an agent or a kind of fragment.
+    """Limits of a search to a time (`until_us` is excluded), an agent, a kind of fragment, an
+    origin, or a fragment with all below it.
 
     An agent is meant by a part of its name.
     """
@@ -167,21 +175,29 @@ class ItemFilter(NamedTuple):
     until_us: int | None = None
     agent: str = ""
     kind: str = ""
+    origin: str = ""
+    top_n: int | None = None
 
 
 def filter_items(
     db: Connection, criteria: ItemFilter, *, project_n: int | None, session_n: int | None
 ) -> Numbers:
     """Return the numbers of the items that pass a filter, in order."""
+    below = None
+    if criteria.top_n is not None:
+        below = [n for n, _ in graph.subtree(db, criteria.top_n)]
     ns = db.column(
         "SELECT i.n FROM items i"
         + (" JOIN fragments f ON f.n = i.n AND f.kind = :kind" if criteria.kind else "")
         + (" JOIN sessions s ON s.n = i.session_n" if criteria.agent else "")
+        + (_ORIGIN_JOINS if criteria.origin else "")
         + " WHERE (:since IS NULL OR i.created_at >= :since)"
         " AND (:until IS NULL OR i.created_at < :until)"
         f" AND {items.applies_sql('i')}"
         " AND (:session_n IS NULL OR i.session_n = :session_n)"
         + (" AND instr(lower(s.agent), :agent) > 0" if criteria.agent else "")
+        + (f" AND {_ORIGIN} = :origin" if criteria.origin else "")
+        + (f" AND {among('i.n', 'below')}" if below is not None else "")
         + " ORDER BY i.n",
         since=criteria.since_us,
         until=criteria.until_us,
@@ -189,8 +205,17 @@ def filter_items(
         session_n=session_n,
         **({"kind": criteria.kind} if criteria.kind else {}),
         **({"agent": criteria.agent.lower()} if criteria.agent else {}),
+        **({"origin": criteria.origin} if criteria.origin else {}),
+        **({"below": int_array(below)} if below is not None else {}),
     )
     return np.array(ns, np.int64)
+
+
+_ORIGIN_JOINS = (
+    " LEFT JOIN messages said ON said.n = i.n LEFT JOIN fragments known ON known.n = i.n"
+)
+_ORIGIN = "coalesce(known.origin, said.origin, 'assistant')"
+"""The origin of an item; distillations are the assistant's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,3 +436,16 @@ def recent_retrievals(db: Connection, *, limit: int = 20) -> list[Retrieval]:
             f"SELECT {columns} FROM retrievals ORDER BY n DESC LIMIT :limit", limit=limit
         )
     ]
+
+
+def recall_times(db: Connection, id_: str) -> list[datetime]:
+    """Return when the retrieval log lists an item among its hits, newest first."""
+    # Ids are quoted in the stored JSON, so that none is part of another.
+    sql = "SELECT at FROM retrievals WHERE instr(hits, :id) > 0 ORDER BY n DESC"
+    return [unpack_time(at) for at in db.column(sql, id=f'"{id_}"')]
+
+
+def count_recalls(db: Connection, id_: str) -> int:
+    """Return how often the retrieval log lists an item among its hits."""
+    sql = "SELECT count(*) FROM retrievals WHERE instr(hits, :id) > 0"
+    return int(db.value(sql, id=f'"{id_}"'))

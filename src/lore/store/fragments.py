@@ -64,6 +64,9 @@ class FragmentFilter:
     since_us: int | None = None
     project_n: int | None = None
     subtree: frozenset[int] | None = None
+    until_us: int | None = None
+    agent: str = ""
+    """A part of the name of the agent whose conversation it comes from, in lower case."""
 
     @property
     def is_narrow(self) -> bool:
@@ -269,10 +272,15 @@ def filter_visible(
         f"SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE {VISIBLE_FRAGMENT}"
         " AND (:kind = '' OR f.kind = :kind) AND (:origin = '' OR f.origin = :origin)"
         " AND (:since IS NULL OR i.created_at >= :since)"
+        " AND (:until IS NULL OR i.created_at < :until)"
+        " AND (:agent = '' OR i.session_n IN (SELECT n FROM sessions"
+        " WHERE instr(lower(agent), :agent) > 0))"
         f" AND {items.applies_sql('i')}" + ("" if ns is None else f" AND {among('f.n', 'ns')}"),
         kind=criteria.kind,
         origin=criteria.origin,
         since=criteria.since_us,
+        until=criteria.until_us,
+        agent=criteria.agent,
         project_n=criteria.project_n,
         **({} if ns is None else {"ns": int_array(ns)}),
     )

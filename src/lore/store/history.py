@@ -12,7 +12,7 @@ from lore.lazy_dataclass import dataclass
 from lore.records import EdgeKind, FragmentKind, Origin
 from lore.store.codec import pack_json, pack_key, unpack_json, unpack_key, unpack_record
 from lore.store.graph import EdgeState
-from lore.store.sqlite import Connection, Row, among, text_array
+from lore.store.sqlite import Connection, Row, among, int_array, text_array
 
 ChangeAction = Literal["add", "change", "delete", "forget"]
 
@@ -284,6 +284,42 @@ def find_last_action(
         fragment_n=fragment_n,
     )
     return None if row is None else _action(row)
+
+
+def newest_action(db: Connection) -> int:
+    """Return the number of the latest action, or 0."""
+    return int(db.value("SELECT coalesce(max(n), 0) FROM actions"))
+
+
+def actions_after(db: Connection, n: int) -> list[int]:
+    """Return the numbers of the actions after one, in order."""
+    return db.column("SELECT n FROM actions WHERE n > :n ORDER BY n", n=n)
+
+
+def load_actions(db: Connection, ns: Sequence[int], *, undone: bool = False) -> list[Action]:
+    """Return those of the actions that are in effect, or that can be redone, in order."""
+    rows = db.rows(
+        "SELECT n, at, verb, fragment_n, before FROM actions"
+        f" WHERE {_UNDONE if undone else _STANDS} AND {among('n', 'ns')} ORDER BY n",
+        ns=int_array(ns),
+    )
+    return [_action(row) for row in rows]
+
+
+def fragments_of_actions(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Return the fragments that actions changed."""
+    sql = f"SELECT fragment_n FROM actions WHERE {among('n', 'ns')} ORDER BY n"
+    return db.column(sql, ns=int_array(ns))
+
+
+def has_later_action(db: Connection, action: Action, *, without: Sequence[int] = ()) -> bool:
+    """Return whether a later action on the same fragment is in effect, other than some."""
+    sql = (
+        f"SELECT 1 FROM actions WHERE fragment_n = :fragment_n AND n > :n AND {_STANDS}"
+        f" AND NOT {among('n', 'without')} LIMIT 1"
+    )
+    row = {"fragment_n": action.fragment_n, "n": action.n, "without": int_array(without)}
+    return db.find(sql, **row) is not None
 
 
 class PastAction(NamedTuple):

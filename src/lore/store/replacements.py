@@ -7,7 +7,7 @@ derived from messages and fragments, and are deleted with either end.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from lore.store import items
 from lore.store.codec import unpack_json
@@ -215,6 +215,43 @@ def settle(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bo
     if is_there:
         count_change(db)
     return is_there
+
+
+class PairState(NamedTuple):
+    """The number of a link, its relation, and how certain that is."""
+
+    n: int
+    relation: Relation
+    certainty: float
+
+
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+
+
+def doubtful_states(db: Connection) -> dict[int, PairState]:
+    """Return the links that wait for a person's decision, by number."""
+    sql = "SELECT n, relation, certainty FROM replacements WHERE relation = 'may_replace'"
+    return {row[0]: PairState(*row) for row in db.rows(sql)}
+
+
+def pair_states(db: Connection, ns: Collection[int]) -> dict[int, PairState]:
+    """Return links by number."""
+    sql = f"SELECT n, relation, certainty FROM replacements WHERE {among('n', 'ns')}"
+    return {row[0]: PairState(*row) for row in db.rows(sql, ns=int_array(sorted(ns)))}
+
+
+def newer_items(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Return the newer items of links."""
+    sql = f"SELECT newer_n FROM replacements WHERE {among('n', 'ns')} ORDER BY n"
+    return db.column(sql, ns=int_array(ns))
+
+
+def set_pair_states(db: Connection, states: Sequence[PairState]) -> None:
+    """Set the relations of links: an earlier decision is undone."""
+    for state in states:
+        db.update("replacements", state.n, relation=state.relation, certainty=state.certainty)
+    if states:
+        count_change(db)
 
 
 def successors(db: Connection, ns: Sequence[int]) -> dict[int, Successor]:

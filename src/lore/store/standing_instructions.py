@@ -297,6 +297,34 @@ def _set_state(db: Connection, ns: Sequence[int], state: State) -> None:
         replacements.count_change(db)
 
 
+class RuleState(NamedTuple):
+    """The number of an instruction, and its state."""
+
+    n: int
+    state: State
+
+
+DECIDABLE: tuple[State, ...] = ("stands", "confirmed", "suggested", "rejected")
+"""The states between which a person decides."""
+
+
+def rule_states(db: Connection) -> dict[int, RuleState]:
+    """Return the states of all instructions by number, without those that only withdraw."""
+    rows = db.rows("SELECT n, state FROM standing WHERE state <> 'passing'")
+    return {n: RuleState(n, state) for n, state in rows}
+
+
+def items_of(db: Connection, ns: Sequence[int]) -> list[int]:
+    """Return the items that instructions come from."""
+    sql = f"SELECT item_n FROM standing WHERE {among('n', 'ns')} ORDER BY n"
+    return db.column(sql, ns=int_array(ns))
+
+
+def set_rule_state(db: Connection, rule: RuleState) -> None:
+    """Set the state of one instruction: an earlier decision is undone."""
+    _set_state(db, [rule.n], rule.state)
+
+
 def numbers_of_item(db: Connection, item_n: int) -> list[int]:
     """Return the numbers of the instructions of an item, without those that only withdraw."""
     return db.column(

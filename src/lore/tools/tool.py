@@ -47,6 +47,8 @@ class Caller:
     agent: str = "mcp"
     keyed: bool = False
     """Whether the caller has a key: it may be on another machine."""
+    grant: Grant | None = None
+    """Who calls over HTTP, with the scopes they have."""
 
     def after(self, waited_s: float) -> Caller:
         """Return the caller with the rest of its deadline."""
@@ -147,6 +149,7 @@ def caller_of(headers: Mapping[str, str], grant: Grant | None) -> Caller:
         origin="user" if grant is not None and grant.browser else "assistant",
         within_s=_deadline_s(headers),
         keyed=grant is None or (grant.name != LOCAL and not grant.browser),
+        grant=grant,
     )
 
 

@@ -1,0 +1,168 @@
+"""Corrections by a person: each one can be undone and redone by its id.
+
+The id of a correction holds what it changed, by number: entries of the undo log, states of
+instructions, and relations of doubtful pairs. Nothing else is stored for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from lore.digest import undo
+from lore.digest.fragment_edits import hide_one, resolve_live
+from lore.errors import InvalidInput
+from lore.records import UNASKED_TRUST, Origin
+from lore.store import fragments, history, items, replacements, standing_instructions
+from lore.store.database import Connection
+from lore.store.history import Attribution, UndoSnapshot, Wording
+from lore.store.replacements import PairState
+from lore.store.standing_instructions import RuleState
+
+T = TypeVar("T")
+
+MAX_ID_CHARS = 8_000
+"""A correction changes a handful of rows; a rule that was said a hundred times is confirmed as
+often."""
+
+
+class Change(NamedTuple):
+    """What a correction changed: actions, and rows before and after it."""
+
+    actions: tuple[int, ...] = ()
+    rules: tuple[tuple[RuleState, RuleState], ...] = ()
+    pairs: tuple[tuple[PairState, PairState], ...] = ()
+
+
+def record(db: Connection, work: Callable[[Connection], T]) -> tuple[T, str]:
+    """Do something in a transaction; return its result, and the id that undoes it."""
+    last = history.newest_action(db)
+    rules, pairs = standing_instructions.rule_states(db), replacements.doubtful_states(db)
+    result = work(db)
+    rules_now = standing_instructions.rule_states(db)
+    settled = replacements.pair_states(db, pairs.keys() - replacements.doubtful_states(db).keys())
+    change = Change(
+        tuple(history.actions_after(db, last)),
+        tuple(
+            (before, rules_now[n])
+            for n, before in rules.items()
+            if n in rules_now and rules_now[n] != before
+        ),
+        tuple((pairs[n], after) for n, after in settled.items()),
+    )
+    return result, encode_change(change) if any(change) else ""
+
+
+def encode_change(change: Change) -> str:
+    """Return a change as the id of a correction."""
+    return base64.urlsafe_b64encode(orjson.dumps(change, default=tuple)).decode().rstrip("=")
+
+
+def decode_change(id_: str) -> Change:
+    """Return the change that an id names; refuse an id that is none."""
+    try:
+        padded = id_[:MAX_ID_CHARS] + "=" * (-len(id_) % 4)
+        actions, rules, pairs = orjson.loads(
+            base64.b64decode(padded, altchars=b"-_", validate=True)
+        )
+        change = Change(
+            tuple(map(_whole, actions)),
+            tuple((_rule_state(before), _rule_state(after)) for before, after in rules),
+            tuple((_pair_state(before), _pair_state(after)) for before, after in pairs),
+        )
+    except (ValueError, TypeError, binascii.Error) as error:
+        msg = "This is not the id of an action."
+        raise InvalidInput(msg, hint="Use 'action' of the change that is to be undone.") from error
+    return change
+
+
+_LARGEST = 2**62
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < _LARGEST:
+        raise ValueError
+    return value
+
+
+def _rule_state(value: Any) -> RuleState:
+    n, state = value
+    if state not in standing_instructions.DECIDABLE:
+        raise ValueError
+    return RuleState(_whole(n), state)
+
+
+def _pair_state(value: Any) -> PairState:
+    n, relation, certainty = value
+    if relation not in replacements.RELATIONS or not isinstance(certainty, int | float):
+        raise ValueError
+    return PairState(_whole(n), relation, min(1.0, max(0.0, float(certainty))))
+
+
+def undo_change(db: Connection, change: Change, *, now: datetime) -> None:
+    """Undo a correction, unless something that it changed was changed again."""
+    _set_rows(db, change, undoing=True)
+    undo.undo_actions(db, change.actions, now=now)
+
+
+def redo_change(db: Connection, change: Change, *, now: datetime) -> None:
+    """Redo a correction that was undone."""
+    _set_rows(db, change, undoing=False)
+    undo.redo_actions(db, change.actions, now=now)
+
+
+def _set_rows(db: Connection, change: Change, *, undoing: bool) -> None:
+    rules = [pair if undoing else pair[::-1] for pair in change.rules]
+    pairs = [pair if undoing else pair[::-1] for pair in change.pairs]
+    rules_now = standing_instructions.rule_states(db)
+    pairs_now = replacements.pair_states(db, [before.n for before, _ in pairs])
+    is_same = all(rules_now.get(after.n) == after for _, after in rules) and all(
+        pairs_now.get(after.n) == after for _, after in pairs
+    )
+    if not is_same:
+        msg = f"This was changed since, so it cannot be {'undone' if undoing else 'redone'}."
+        raise InvalidInput(msg)
+    for before, _ in rules:
+        standing_instructions.set_rule_state(db, before)
+    replacements.set_pair_states(db, [before for before, _ in pairs])
+
+
+def approve(db: Connection, id_: str, *, now: datetime) -> None:
+    """Confirm the rules in a fragment, and trust it enough to be put into prompts.
+
+    A person approves it, so this does not depend on where it comes from.
+    """
+    n = resolve_live(db, id_)
+    for number in standing_instructions.numbers_of_item(db, n):
+        standing_instructions.decide(db, number, "confirmed")
+    old = fragments.get(db, n)
+    if old.trust >= UNASKED_TRUST:
+        return
+    former = Wording(old.content, old.summary, Attribution(old.origin, old.trust, old.kind))
+    history.record_action(db, "update", n, UndoSnapshot(wording=former), now=now)
+    fragments.set_attribution(db, n, old.origin, UNASKED_TRUST, old.kind)
+    fragments.reindex(db, n)
+    history.log_change(db, "change", [n], now)
+
+
+def reject(db: Connection, id_: str, *, origin: Origin, now: datetime) -> None:
+    """Reject the rules in a fragment; hide a fragment that has none."""
+    n = resolve_live(db, id_)
+    numbers = standing_instructions.numbers_of_item(db, n)
+    for number in numbers:
+        standing_instructions.decide(db, number, "rejected")
+    if not numbers:
+        hide_one(db, id_=id_, origin=origin, now=now)
+
+
+def find_subject(db: Connection, change: Change) -> str:
+    """Return the id of an item that a correction changed; empty if it is gone."""
+    ns = history.fragments_of_actions(db, change.actions[-1:])
+    ns = ns or standing_instructions.items_of(db, [before.n for before, _ in change.rules[:1]])
+    ns = ns or replacements.newer_items(db, [before.n for before, _ in change.pairs[:1]])
+    return next(iter(items.ids_of(db, ns).values()), "")

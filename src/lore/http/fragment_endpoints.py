@@ -1,0 +1,151 @@
+"""REST endpoints of one fragment: its versions, sources, relevance and links, and corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from lore.http.endpoint import Endpoint, Id, Short, Text, get_endpoint
+from lore.http.read_endpoints import OfItem, Paged
+from lore.memory import Memory
+from lore.records import (
+    AccessScope,
+    Correction,
+    LinkedFragment,
+    Page,
+    RelevanceCurve,
+    SourceMessage,
+    VersionChange,
+)
+from lore.tools.tool import Arguments, Caller
+
+MAX_ACTION_CHARS = 8_000
+"""The id of an action names each row that it changed."""
+
+
+class PartsOfItem(Paged):
+    """A page of what belongs to one item."""
+
+    id: Annotated[Id, Field(description="Id, or at least 8 of its first characters.")]
+
+
+class Update(OfItem):
+    """New words for a fragment."""
+
+    content: Annotated[Text, Field(min_length=1, description="The new text, in full.")]
+    summary: Annotated[str, Field(max_length=2_000, description="One line; else derived.")] = ""
+    reason: Annotated[str, Field(max_length=2_000, description="Why it is changed.")] = ""
+
+
+class Supersede(OfItem):
+    """What replaces a fragment: another fragment, or a new text."""
+
+    by: Annotated[Short, Field(description="Id of the newer fragment; or give content.")] = ""
+    content: Annotated[Text, Field(description="The text that replaces it; or give by.")] = ""
+
+
+class OfAction(Arguments):
+    """One change that was made."""
+
+    action: Annotated[
+        str, Field(min_length=1, max_length=MAX_ACTION_CHARS, description="'action' of a change.")
+    ]
+
+
+def _versions(memory: Memory, a: PartsOfItem, _caller: Caller) -> Page[VersionChange]:
+    return memory.knowledge.page_of_versions(a.id, limit=a.limit, cursor=a.cursor)
+
+
+def _sources(memory: Memory, a: PartsOfItem, _caller: Caller) -> Page[SourceMessage]:
+    return memory.knowledge.page_of_sources(a.id, limit=a.limit, cursor=a.cursor)
+
+
+def _links(memory: Memory, a: PartsOfItem, _caller: Caller) -> Page[LinkedFragment]:
+    return memory.knowledge.page_of_links(a.id, limit=a.limit, cursor=a.cursor)
+
+
+def _relevance(memory: Memory, a: OfItem, _caller: Caller) -> RelevanceCurve:
+    return memory.knowledge.relevance(a.id)
+
+
+def _update(memory: Memory, a: Update, caller: Caller) -> Correction:
+    return memory.corrections.update(
+        a.id, a.content, summary=a.summary, reason=a.reason, origin=caller.origin
+    )
+
+
+def _supersede(memory: Memory, a: Supersede, caller: Caller) -> Correction:
+    return memory.corrections.supersede(a.id, by=a.by, content=a.content, origin=caller.origin)
+
+
+def _delete(memory: Memory, a: OfItem, caller: Caller) -> Correction:
+    return memory.corrections.delete(a.id, origin=caller.origin)
+
+
+def _approve(memory: Memory, a: OfItem, _caller: Caller) -> Correction:
+    return memory.corrections.approve(a.id)
+
+
+def _reject(memory: Memory, a: OfItem, _caller: Caller) -> Correction:
+    return memory.corrections.reject(a.id)
+
+
+def _undo(memory: Memory, a: OfAction, _caller: Caller) -> Correction:
+    return memory.corrections.undo(a.action)
+
+
+def _redo(memory: Memory, a: OfAction, _caller: Caller) -> Correction:
+    return memory.corrections.redo(a.action)
+
+
+def _correction(
+    path: str,
+    summary: str,
+    scope: AccessScope,
+    arguments: type[Any],
+    run: Callable[[Memory, Any, Caller], Correction],
+) -> Endpoint[Any]:
+    return Endpoint("POST", path, summary, scope, arguments, run, Correction, tags=("correcting",))
+
+
+FRAGMENT_ENDPOINTS: tuple[Endpoint[Any], ...] = (
+    get_endpoint(
+        "/fragments/{id}/versions", "Versions of a fragment and what each changed, newest first.",
+        PartsOfItem, _versions, item=VersionChange,
+    ),
+    get_endpoint(
+        "/fragments/{id}/sources", "Messages that a fragment was derived from, with the passages.",
+        PartsOfItem, _sources, item=SourceMessage,
+    ),
+    get_endpoint(
+        "/fragments/{id}/relevance", "The forgetting curve of a fragment, 180 days ahead.",
+        OfItem, _relevance, result=RelevanceCurve,
+    ),
+    get_endpoint(
+        "/fragments/{id}/edges", "Edges of a fragment, with the fragments that they lead to.",
+        PartsOfItem, _links, item=LinkedFragment,
+    ),
+    _correction(
+        "/fragments/{id}/update", "Replace the text of a fragment.", "write", Update, _update
+    ),
+    _correction(
+        "/fragments/{id}/supersede", "Replace a fragment by another one or by a new text.",
+        "write", Supersede, _supersede,
+    ),
+    _correction(
+        "/fragments/{id}/delete", "Hide a fragment until this is undone.", "write", OfItem, _delete
+    ),
+    _correction(
+        "/fragments/{id}/approve", "Confirm a fragment: its rules stand, and it is trusted.",
+        "admin", OfItem, _approve,
+    ),
+    _correction(
+        "/fragments/{id}/reject", "Reject the rules in a fragment, or hide one that has none.",
+        "admin", OfItem, _reject,
+    ),
+    _correction("/undo", "Undo a change by the id of its action.", "admin", OfAction, _undo),
+    _correction("/redo", "Redo a change that was undone.", "admin", OfAction, _redo),
+)  # fmt: skip
+"""In the order of the documentation."""
