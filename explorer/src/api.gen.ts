@@ -7,2751 +7,1361 @@ export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * Action
-         * @description A tool call of an episode: seconds from the start, target, result, and its error if told.
-         */
+        /** @description A tool call of an episode: seconds from the start, target, result, and its error if told. */
         Action: {
-            /** T */
-            t: number;
-            /** Action */
             action: string;
-            /** Target */
-            target: string;
-            /**
-             * Result
-             * @default none
-             * @enum {string}
-             */
-            result: "ok" | "failed" | "refused" | "none";
-            /**
-             * Error
-             * @default
-             */
             error: string;
+            /** @enum {string} */
+            result: "ok" | "failed" | "refused" | "none";
+            t: number;
+            target: string;
         };
-        /**
-         * ActionResult
-         * @description A corrective action and its effect.
-         */
+        /** @description A corrective action and its effect. */
         ActionResult: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Action */
             action: string;
-            /** Metric */
-            metric: string;
-            /** Before */
-            before: number;
-            /** After */
             after: number | null;
-            /** Is Kept */
+            /** Format: date-time */
+            at: string;
+            before: number;
             is_kept: boolean;
+            metric: string;
         };
-        /**
-         * AfterTaskResult
-         * @description The task, its episode, and what became of the memories that it was given.
-         */
+        /** @description The task, its episode, and what became of the memories that it was given. */
         AfterTaskResult: {
-            /** Task Id */
-            task_id: string;
-            /**
-             * Outcome
-             * @enum {string}
-             */
-            outcome: "success" | "failure" | "partial" | "unknown";
-            /** Reason */
-            reason: string;
-            /** Episode Id */
             episode_id: string;
-            /**
-             * Memories
-             * @default []
-             */
             memories: components["schemas"]["UsedMemory"][];
-        };
-        /**
-         * AgentLedger
-         * @description The checkpoint of one agent in a project.
-         */
-        AgentLedger: {
-            /** Agent Id */
-            agent_id: string;
-            /**
-             * Last Checkpoint
-             * Format: date-time
-             */
-            last_checkpoint: string;
-            /**
-             * Tasks Completed
-             * @default 0
-             */
-            tasks_completed: number;
-            /**
-             * Current Task
-             * @default
-             */
-            current_task: string;
-            /**
-             * Files Modified
-             * @default []
-             */
-            files_modified: string[];
-            /**
-             * Uncommitted Changes
-             * @default null
-             */
-            uncommitted_changes: boolean | null;
-            /**
-             * Last Git Commit
-             * @default
-             */
-            last_git_commit: string;
-            /**
-             * Tech Stack
-             * @default []
-             */
-            tech_stack: string[];
-            /**
-             * Patterns Learned
-             * @default []
-             */
-            patterns_learned: string[];
-            /**
-             * Current Goal
-             * @default
-             */
-            current_goal: string;
-        };
-        /**
-         * Answer
-         * @description The result of a recall; hits that are not `relevant` are only the nearest.
-         *
-         *     `confidence` is the probability that one of the first five hits answers the question.
-         */
-        Answer: {
-            /** Question */
-            question: string;
-            /** Hits */
-            hits: components["schemas"]["Hit"][];
-            /**
-             * Standing
-             * @default []
-             */
-            standing: components["schemas"]["Hit"][];
-            /**
-             * Tokens
-             * @default 0
-             */
-            tokens: number;
-            /**
-             * Considered
-             * @default 0
-             */
-            considered: number;
-            /**
-             * Notice
-             * @default
-             */
-            notice: string;
-            /**
-             * Fates
-             * @default []
-             */
-            fates: components["schemas"]["RecallTrace"][];
-            /**
-             * Relevant
-             * @default true
-             */
-            relevant: boolean;
-            /**
-             * Confidence
-             * @default 1
-             */
-            confidence: number;
-        };
-        /**
-         * BeforeTaskResult
-         * @description What is known for a task.
-         */
-        BeforeTaskResult: {
-            /** Task Id */
+            /** @enum {string} */
+            outcome: "success" | "failure" | "partial" | "unknown";
+            reason: string;
             task_id: string;
-            /**
-             * Detected Task Type
-             * @enum {string}
-             */
-            detected_task_type: "exploration" | "implementation" | "debugging" | "review" | "refactoring";
-            /**
-             * Relevant Patterns
-             * @default []
-             */
-            relevant_patterns: components["schemas"]["GivenMemory"][];
-            /**
-             * Avoid These
-             * @default []
-             */
-            avoid_these: components["schemas"]["GivenMemory"][];
-            /**
-             * Critical Avoid
-             * @default []
-             */
-            critical_avoid: components["schemas"]["GivenMemory"][];
-            /**
-             * Applicable Skills
-             * @default []
-             */
-            applicable_skills: components["schemas"]["GivenMemory"][];
-            /**
-             * Tokens
-             * @default 0
-             */
-            tokens: number;
         };
-        /**
-         * Branch
-         * @description A fragment in an outline; `level` counts from the top of it.
-         */
-        Branch: {
-            /** Id */
-            id: string;
-            /** Title */
-            title: string;
-            /** Kind */
-            kind: string;
-            /** Depth */
-            depth: number;
-            /** Tokens */
-            tokens: number;
-            /**
-             * Children
-             * @default 0
-             */
-            children: number;
-            /** Level */
-            level: number;
-        };
-        /**
-         * CheckpointResult
-         * @description The ledger of an agent.
-         */
-        CheckpointResult: {
-            /** Agent Id */
+        /** @description The checkpoint of one agent in a project. */
+        AgentLedger: {
             agent_id: string;
-            /**
-             * Last Checkpoint
-             * Format: date-time
-             */
-            last_checkpoint: string;
-            /** Tasks Completed */
-            tasks_completed: number;
-            /** Current Task */
-            current_task: string;
-            /** Current Goal */
             current_goal: string;
-            /** Files Modified */
+            current_task: string;
             files_modified: string[];
-            /** Uncommitted Changes */
-            uncommitted_changes: boolean | null;
-            /** Last Git Commit */
+            /** Format: date-time */
+            last_checkpoint: string;
             last_git_commit: string;
-            /** Tech Stack */
-            tech_stack: string[];
-            /** Patterns Learned */
             patterns_learned: string[];
+            tasks_completed: number;
+            tech_stack: string[];
+            uncommitted_changes: boolean | null;
         };
         /**
-         * Contradiction
-         * @description Two fragments that contradict each other.
+         * @description One answer with citations; if nothing answers, the text says so and `nearest` is set.
+         *
+         *     `written_by` is `offline` for quotations, or the provider and model of a chat.
          */
+        AskResult: {
+            citations: components["schemas"]["Citation"][];
+            nearest: components["schemas"]["Citation"] | null;
+            notice: string;
+            question: string;
+            /** @enum {string} */
+            strength: "strong" | "likely" | "weak" | "none";
+            text: string;
+            written_by: string;
+        };
+        /** @description What is known for a task. */
+        BeforeTaskResult: {
+            applicable_skills: components["schemas"]["GivenMemory"][];
+            avoid_these: components["schemas"]["GivenMemory"][];
+            critical_avoid: components["schemas"]["GivenMemory"][];
+            /** @enum {string} */
+            detected_task_type: "exploration" | "implementation" | "debugging" | "review" | "refactoring";
+            relevant_patterns: components["schemas"]["GivenMemory"][];
+            task_id: string;
+            tokens: number;
+        };
+        /** @description A fragment in an outline; `level` counts from the top of it. */
+        Branch: {
+            children: number;
+            depth: number;
+            id: string;
+            kind: string;
+            level: number;
+            title: string;
+            tokens: number;
+        };
+        /** @description The ledger of an agent. */
+        CheckpointResult: {
+            agent_id: string;
+            current_goal: string;
+            current_task: string;
+            files_modified: string[];
+            /** Format: date-time */
+            last_checkpoint: string;
+            last_git_commit: string;
+            patterns_learned: string[];
+            tasks_completed: number;
+            tech_stack: string[];
+            uncommitted_changes: boolean | null;
+        };
+        /**
+         * @description A passage that an answer cites: its text, and who said it when and where.
+         *
+         *     `title` is that of its session. `replaced_by` is the number of the citation that replaced it, if
+         *     that is known; `note` says what replaced it when.
+         */
+        Citation: {
+            /** Format: date-time */
+            created_at: string;
+            id: string;
+            is_outdated: boolean;
+            note: string;
+            number: number;
+            project: string;
+            replaced_by: number | null;
+            said_by: string;
+            session_id: string;
+            short_id: string;
+            text: string;
+            title: string;
+        };
+        /** @description Two fragments that contradict each other. */
         Contradiction: {
             newer: components["schemas"]["Fragment"];
             older: components["schemas"]["Fragment"];
         };
-        /**
-         * CycleReport
-         * @description The result of a consolidation cycle; `undone` after a rollback.
-         */
-        CycleReport: {
-            /** Id */
+        /** @description What a person changed: `action` undoes it; `id` is the item, `new_id` what replaces it. */
+        Correction: {
+            action: string;
             id: string;
-            /**
-             * Started At
-             * Format: date-time
-             */
-            started_at: string;
-            /** Ended At */
-            ended_at: string | null;
-            /** Phases */
-            phases: components["schemas"]["PhaseReport"][];
-            /**
-             * Dry Run
-             * @default false
-             */
+            new_id: string;
+            verb: string;
+            version: number | null;
+        };
+        /** @description The relevance of a fragment at a time. */
+        CurvePoint: {
+            /** Format: date-time */
+            at: string;
+            /** @enum {string} */
+            basis: "estimated" | "known" | "forecast";
+            relevance: number;
+        };
+        /** @description The result of a consolidation cycle; `undone` after a rollback. */
+        CycleReport: {
             dry_run: boolean;
-            /**
-             * Undone
-             * @default false
-             */
+            ended_at: string | null;
+            id: string;
+            phases: components["schemas"]["PhaseReport"][];
+            /** Format: date-time */
+            started_at: string;
             undone: boolean;
         };
-        /**
-         * DayBudget
-         * @description The state of the daily budget for all spend; without a budget anything may be spent.
-         */
+        /** @description The state of the daily budget for all spend; without a budget anything may be spent. */
         DayBudget: {
-            /** Budget Usd */
             budget_usd: number | null;
-            /** Spent Usd */
-            spent_usd: number;
-            /** Reserved Usd */
             reserved_usd: number;
-            /**
-             * Until
-             * Format: date-time
-             */
+            spent_usd: number;
+            /** Format: date-time */
             until: string;
         };
-        /**
-         * DeleteResult
-         * @description What is hidden now.
-         */
+        /** @description What is hidden now. */
         DeleteResult: {
-            /** Id */
             id: string;
         };
-        /**
-         * Distillation
-         * @description The summary of a segment; `sources` are the message ordinals of each line.
-         */
-        Distillation: {
-            /** Id */
-            id: string;
-            /** Session Id */
-            session_id: string;
-            /** Generation */
-            generation: number;
-            /** Text */
+        /** @description A piece of text that two versions share, or that one of them has alone. */
+        DiffPart: {
+            /** @enum {string} */
+            change: "same" | "added" | "removed";
             text: string;
-            /** From Message */
-            from_message: string;
-            /** To Message */
-            to_message: string;
-            /** Tokens */
-            tokens: number;
-            /** Source Tokens */
-            source_tokens: number;
-            /** Archived */
+        };
+        /** @description The summary of a segment; `sources` are the message ordinals of each line. */
+        Distillation: {
             archived: boolean;
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
-            /**
-             * Sources
-             * @default []
-             */
+            from_message: string;
+            generation: number;
+            id: string;
+            session_id: string;
+            source_tokens: number;
             sources: number[][];
+            text: string;
+            to_message: string;
+            tokens: number;
         };
-        /**
-         * EconomicsResult
-         * @description What memory cost and saved.
-         */
+        /** @description What memory cost and saved. */
         EconomicsResult: {
-            /** Sessions */
-            sessions: number;
-            /** Tasks */
-            tasks: number;
-            /** Retrievals */
-            retrievals: number;
-            /** Discovery Tokens */
-            discovery_tokens: number;
-            /** Read Tokens */
-            read_tokens: number;
-            /** Ratio */
-            ratio: number | null;
-            /** Savings Vs Full Load */
-            savings_vs_full_load: number;
-            /** Tokens Saved */
-            tokens_saved: number;
-            /** Baseline Tokens */
-            baseline_tokens: number;
-            /** Layer1 Loads */
-            layer1_loads: number;
-            /** Layer1 Tokens */
-            layer1_tokens: number;
-            /** Layer2 Loads */
-            layer2_loads: number;
-            /** Layer2 Tokens Scanned */
-            layer2_tokens_scanned: number;
-            /** Layer2 Tokens Available */
-            layer2_tokens_available: number;
-            /** Layer3 Loads */
-            layer3_loads: number;
-            /** Layer3 Tokens */
-            layer3_tokens: number;
-            /** Bypassed */
-            bypassed: boolean;
-            /** Actions */
             actions: components["schemas"]["ActionResult"][];
+            baseline_tokens: number;
+            bypassed: boolean;
+            discovery_tokens: number;
+            layer1_loads: number;
+            layer1_tokens: number;
+            layer2_loads: number;
+            layer2_tokens_available: number;
+            layer2_tokens_scanned: number;
+            layer3_loads: number;
+            layer3_tokens: number;
+            ratio: number | null;
+            read_tokens: number;
+            retrievals: number;
+            savings_vs_full_load: number;
+            sessions: number;
+            tasks: number;
+            tokens_saved: number;
         };
-        /**
-         * Edge
-         * @description A typed link between two fragments.
-         */
+        /** @description A typed link between two fragments. */
         Edge: {
-            /** Source */
-            source: string;
-            /** Target */
-            target: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "hierarchical" | "associative" | "temporal" | "supersedes" | "derived_from" | "related_to" | "contradicts" | "elaborates" | "example_of" | "supports";
-            /** Weight */
-            weight: number;
-            /** Note */
-            note: string;
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
+            /** @enum {string} */
+            kind: "hierarchical" | "associative" | "temporal" | "supersedes" | "derived_from" | "related_to" | "contradicts" | "elaborates" | "example_of" | "supports";
+            note: string;
+            source: string;
+            target: string;
+            weight: number;
         };
         /**
-         * Episode
          * @description Goal, actions and outcome of a session; `sources` are the messages it quotes.
          *
          *     `tasks` are the person's requests in order, usually one. If it is `titled`, the goal is the
          *     session's title because nobody stated one.
          */
         Episode: {
-            /** Goal */
-            goal: string;
-            /**
-             * Outcome
-             * @enum {string}
-             */
-            outcome: "success" | "failure" | "partial" | "unknown";
-            /** Reason */
-            reason: string;
-            /**
-             * Agent
-             * @default
-             */
-            agent: string;
-            /**
-             * Calls
-             * @default 0
-             */
-            calls: number;
-            /**
-             * Actions
-             * @default []
-             */
             actions: components["schemas"]["Action"][];
-            /**
-             * Errors
-             * @default []
-             */
-            errors: components["schemas"]["EpisodeError"][];
-            /**
-             * Files Read
-             * @default []
-             */
-            files_read: string[];
-            /**
-             * Files Changed
-             * @default []
-             */
-            files_changed: string[];
-            /**
-             * Artifacts
-             * @default []
-             */
+            agent: string;
             artifacts: string[];
-            /**
-             * Commits
-             * @default []
-             */
+            calls: number;
             commits: string[];
-            /**
-             * Tasks
-             * @default []
-             */
-            tasks: components["schemas"]["Task"][];
-            /**
-             * Duration S
-             * @default 0
-             */
-            duration_s: number;
-            /**
-             * Tokens
-             * @default 0
-             */
-            tokens: number;
-            /**
-             * Sources
-             * @default []
-             */
-            sources: string[];
-            /**
-             * Titled
-             * @default false
-             */
-            titled: boolean;
-            /**
-             * Task Id
-             * @default
-             */
-            task_id: string;
-            /**
-             * Phase
-             * @default
-             */
-            phase: string;
-            /**
-             * Constraints
-             * @default []
-             */
             constraints: string[];
-            /**
-             * Retries
-             * @default 0
-             */
+            duration_s: number;
+            errors: components["schemas"]["EpisodeError"][];
+            files_changed: string[];
+            files_read: string[];
+            goal: string;
+            /** @enum {string} */
+            outcome: "success" | "failure" | "partial" | "unknown";
+            phase: string;
+            reason: string;
             retries: number;
+            sources: string[];
+            task_id: string;
+            tasks: components["schemas"]["Task"][];
+            titled: boolean;
+            tokens: number;
         };
         /**
-         * EpisodeError
          * @description An error of an episode, and what was done until it was gone.
          *
          *     `command` is the command that failed, `retry` the one that succeeded then.
          */
         EpisodeError: {
-            /** Type */
-            type: string;
-            /** Message */
-            message: string;
-            /**
-             * Resolution
-             * @default
-             */
-            resolution: string;
-            /**
-             * Command
-             * @default
-             */
             command: string;
-            /**
-             * Retry
-             * @default
-             */
+            message: string;
+            resolution: string;
             retry: string;
+            type: string;
         };
-        /**
-         * ExploreResult
-         * @description Trees as flat outlines, each fragment after its parent.
-         */
+        /** @description Trees as flat outlines, each fragment after its parent. */
         ExploreResult: {
-            /** Branches */
             branches: components["schemas"]["Branch"][];
         };
-        /**
-         * Figure
-         * @description A figure with its 95 % interval, and of how many observations it is.
-         */
+        /** @description A figure with its 95 % interval, and of how many observations it is. */
         Figure: {
-            /** Value */
-            value: number;
-            /** Low */
-            low: number;
-            /** High */
             high: number;
-            /** N */
+            low: number;
             n: number;
+            value: number;
         };
-        /**
-         * Found
-         * @description One fragment by name: what a reader sees before deciding to read it.
-         */
+        /** @description One fragment by name: what a reader sees before deciding to read it. */
         Found: {
-            /** Id */
-            id: string;
-            /** Title */
-            title: string;
-            /** Score */
-            score: number;
-            /** Depth */
-            depth: number;
-            /** Kind */
-            kind: string;
-            /** Tokens */
-            tokens: number;
-            /**
-             * Origin
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * Breadcrumb
-             * @default
-             */
             breadcrumb: string;
-            /**
-             * Path
-             * @default []
-             */
-            path: string[];
-        };
-        /**
-         * Fragment
-         * @description One unit of long-term knowledge.
-         */
-        Fragment: {
-            /** Id */
-            id: string;
-            /** Content */
-            content: string;
-            /** Summary */
-            summary: string;
-            /** Depth */
             depth: number;
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "fact" | "decision" | "preference" | "pattern" | "anti_pattern" | "architecture" | "config" | "workflow" | "bug_fix" | "skill" | "episode" | "insight";
-            /** Payload */
-            payload: {
-                [key: string]: unknown;
-            };
-            /** Importance */
-            importance: number;
-            /** Confidence */
-            confidence: number;
-            /** Decay Rate */
-            decay_rate: number;
-            /** Access Count */
-            access_count: number;
-            /** Last Accessed */
-            last_accessed: string | null;
-            /**
-             * Last Reinforced
-             * Format: date-time
-             */
-            last_reinforced: string;
-            /** Relevance */
-            relevance: number;
-            /**
-             * Origin
-             * @enum {string}
-             */
+            id: string;
+            kind: string;
+            /** @enum {string} */
             origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /** Trust */
-            trust: number;
-            /** Project Id */
-            project_id: string | null;
-            /** Session Id */
-            session_id: string | null;
-            /** Source Messages */
-            source_messages: string[];
-            /** Superseded By */
-            superseded_by: string | null;
-            /** Valid From */
-            valid_from: string | null;
-            /** Valid To */
-            valid_to: string | null;
-            /**
-             * Created At
-             * Format: date-time
-             */
+            path: string[];
+            score: number;
+            title: string;
+            tokens: number;
+        };
+        /** @description One unit of long-term knowledge. */
+        Fragment: {
+            access_count: number;
+            confidence: number;
+            content: string;
+            /** Format: date-time */
             created_at: string;
-            /**
-             * Updated At
-             * Format: date-time
-             */
-            updated_at: string;
-            /** Version */
-            version: number;
-            /** Parent Id */
-            parent_id: string | null;
-            /** Metadata */
+            decay_rate: number;
+            depth: number;
+            id: string;
+            importance: number;
+            /** @enum {string} */
+            kind: "fact" | "decision" | "preference" | "pattern" | "anti_pattern" | "architecture" | "config" | "workflow" | "bug_fix" | "skill" | "episode" | "insight";
+            last_accessed: string | null;
+            /** Format: date-time */
+            last_reinforced: string;
             metadata: {
                 [key: string]: unknown;
             };
-        };
-        /**
-         * FragmentEvent
-         * @description An event in the life of a fragment.
-         */
-        FragmentEvent: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** What */
-            what: string;
-            /** Detail */
-            detail: string;
-        };
-        /**
-         * GivenMemory
-         * @description A memory for a task: its id, what it says in short, and what it costs.
-         */
-        GivenMemory: {
-            /** Id */
-            id: string;
-            /** Text */
-            text: string;
-            /** Tokens */
-            tokens: number;
-            /** Kind */
-            kind: string;
-            /**
-             * Score
-             * @default 0
-             */
-            score: number;
-        };
-        /**
-         * Handoff
-         * @description What one agent passes on to another.
-         */
-        Handoff: {
-            /** Id */
-            id: string;
-            /** From Agent */
-            from_agent: string;
-            /** To Agent */
-            to_agent: string;
-            /**
-             * Timestamp
-             * Format: date-time
-             */
-            timestamp: string;
-            /**
-             * What Was Done
-             * @default
-             */
-            what_was_done: string;
-            /**
-             * Artifacts
-             * @default []
-             */
-            artifacts: string[];
-            /**
-             * Git State
-             * @default
-             */
-            git_state: string;
-            /**
-             * Needs Testing
-             * @default []
-             */
-            needs_testing: string[];
-            /**
-             * Known Issues
-             * @default []
-             */
-            known_issues: string[];
-            /**
-             * Relevant Patterns
-             * @default []
-             */
-            relevant_patterns: string[];
-            /**
-             * Next
-             * @default []
-             */
-            next: string[];
-            /**
-             * Decisions
-             * @default []
-             */
-            decisions: string[];
-            /**
-             * Session Id
-             * @default
-             */
-            session_id: string;
-            /**
-             * Project Id
-             * @default
-             */
-            project_id: string;
-            /**
-             * Read At
-             * @default null
-             */
-            read_at: string | null;
-        };
-        /**
-         * HandoffResult
-         * @description A handoff.
-         */
-        HandoffResult: {
-            /** Id */
-            id: string;
-            /** From Agent */
-            from_agent: string;
-            /** To Agent */
-            to_agent: string;
-            /**
-             * Timestamp
-             * Format: date-time
-             */
-            timestamp: string;
-            /** What Was Done */
-            what_was_done: string;
-            /** Next */
-            next: string[];
-            /** Artifacts */
-            artifacts: string[];
-            /** Git State */
-            git_state: string;
-            /** Needs Testing */
-            needs_testing: string[];
-            /** Known Issues */
-            known_issues: string[];
-            /** Decisions */
-            decisions: string[];
-            /** Relevant Patterns */
-            relevant_patterns: string[];
-            /**
-             * Read At
-             * @default null
-             */
-            read_at: string | null;
-        };
-        /**
-         * Happened
-         * @description What was said or learned, and whether it is what was asked about.
-         */
-        Happened: {
-            /** Id */
-            id: string;
-            /**
-             * Type
-             * @enum {string}
-             */
-            type: "message" | "distillation" | "fragment";
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** What */
-            what: string;
-            /**
-             * Origin
-             * @enum {string}
-             */
+            /** @enum {string} */
             origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /** Text */
+            parent_id: string | null;
+            payload: {
+                [key: string]: unknown;
+            };
+            project_id: string | null;
+            relevance: number;
+            session_id: string | null;
+            source_messages: string[];
+            summary: string;
+            superseded_by: string | null;
+            trust: number;
+            /** Format: date-time */
+            updated_at: string;
+            valid_from: string | null;
+            valid_to: string | null;
+            version: number;
+        };
+        /** @description An event in the life of a fragment. */
+        FragmentEvent: {
+            /** Format: date-time */
+            at: string;
+            detail: string;
+            what: string;
+        };
+        /** @description An item that was put into a prompt or recalled, by title. */
+        GivenItem: {
+            id: string;
+            kind: string;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            title: string;
+            tokens: number;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
+        };
+        /** @description A memory for a task: its id, what it says in short, and what it costs. */
+        GivenMemory: {
+            id: string;
+            kind: string;
+            score: number;
             text: string;
-            /**
-             * Session Id
-             * @default
-             */
+            tokens: number;
+        };
+        /** @description What one agent passes on to another. */
+        Handoff: {
+            artifacts: string[];
+            decisions: string[];
+            from_agent: string;
+            git_state: string;
+            id: string;
+            known_issues: string[];
+            needs_testing: string[];
+            next: string[];
+            project_id: string;
+            read_at: string | null;
+            relevant_patterns: string[];
             session_id: string;
-            /**
-             * Session
-             * @default
-             */
-            session: string;
-            /**
-             * Is Anchor
-             * @default false
-             */
+            /** Format: date-time */
+            timestamp: string;
+            to_agent: string;
+            what_was_done: string;
+        };
+        /** @description A handoff. */
+        HandoffResult: {
+            artifacts: string[];
+            decisions: string[];
+            from_agent: string;
+            git_state: string;
+            id: string;
+            known_issues: string[];
+            needs_testing: string[];
+            next: string[];
+            read_at: string | null;
+            relevant_patterns: string[];
+            /** Format: date-time */
+            timestamp: string;
+            to_agent: string;
+            what_was_done: string;
+        };
+        /** @description What was said or learned, and whether it is what was asked about. */
+        Happened: {
+            /** Format: date-time */
+            at: string;
+            id: string;
             is_anchor: boolean;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            session: string;
+            session_id: string;
+            text: string;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
+            what: string;
         };
         /**
-         * Hit
          * @description A search result: text, source, score and reason.
          *
          *     `sources` are the messages that the text was derived from, best first; `question`
          *     is what a reply answers, `question_id` the message that asked it.
          */
         Hit: {
-            /** Id */
-            id: string;
-            /**
-             * Type
-             * @enum {string}
-             */
-            type: "message" | "distillation" | "fragment";
-            /** Text */
-            text: string;
-            /** Title */
-            title: string;
-            /** Score */
-            score: number;
-            /** Why */
-            why: string;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Tokens */
-            tokens: number;
-            /**
-             * Breadcrumb
-             * @default
-             */
             breadcrumb: string;
-            /**
-             * Kind
-             * @default
-             */
-            kind: string;
-            /**
-             * Role
-             * @default
-             */
-            role: string;
-            /**
-             * Depth
-             * @default 0
-             */
+            /** Format: date-time */
+            created_at: string;
             depth: number;
-            /**
-             * Session Id
-             * @default
-             */
-            session_id: string;
-            /**
-             * Project Id
-             * @default
-             */
-            project_id: string;
-            /**
-             * Origin
-             * @default user
-             * @enum {string}
-             */
+            id: string;
+            kind: string;
+            /** @enum {string} */
             origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * Same
-             * @default []
-             */
-            same: string[];
-            /**
-             * Sources
-             * @default []
-             */
-            sources: string[];
-            /**
-             * Path
-             * @default []
-             */
             path: string[];
-            /**
-             * Signals
-             * @default []
-             */
-            signals: components["schemas"]["Signal"][];
-            /**
-             * Question
-             * @default
-             */
+            project_id: string;
             question: string;
-            /**
-             * Question Id
-             * @default
-             */
             question_id: string;
-            /** @default null */
             replaced: components["schemas"]["Replaced"] | null;
+            role: string;
+            same: string[];
+            score: number;
+            session_id: string;
+            signals: components["schemas"]["Signal"][];
+            sources: string[];
+            text: string;
+            title: string;
+            tokens: number;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
+            why: string;
         };
-        /**
-         * HookOutput
-         * @description The output of a hook; an empty object adds nothing.
-         */
+        /** @description The output of a hook; an empty object adds nothing. */
         HookOutput: {
-            /** @default null */
             hookSpecificOutput: components["schemas"]["HookSpecificOutput"] | null;
         };
-        /**
-         * HookSpecificOutput
-         * @description The text that the agent adds to its prompt.
-         */
+        /** @description The text that the agent adds to its prompt. */
         HookSpecificOutput: {
-            /**
-             * Hookeventname
-             * @enum {string}
-             */
-            hookEventName: "SessionStart" | "UserPromptSubmit" | "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "SubagentStart" | "PreCompact" | "Stop" | "SubagentStop" | "SessionEnd";
-            /** Additionalcontext */
             additionalContext: string;
+            /** @enum {string} */
+            hookEventName: "SessionStart" | "UserPromptSubmit" | "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "SubagentStart" | "PreCompact" | "Stop" | "SubagentStop" | "SessionEnd";
         };
-        /**
-         * IndexResult
-         * @description The topics that matter now, and how much there is in all.
-         */
+        /** @description The topics that matter now, and how much there is in all. */
         IndexResult: {
-            /** Topics */
-            topics: components["schemas"]["TopicEntry"][];
-            /** Total Topics */
-            total_topics: number;
-            /** Total Memories */
-            total_memories: number;
-            /** Total Tokens */
-            total_tokens: number;
-            /** Tokens */
             tokens: number;
+            topics: components["schemas"]["TopicEntry"][];
+            total_memories: number;
+            total_tokens: number;
+            total_topics: number;
         };
-        /**
-         * Job
-         * @description A background job, with its last error.
-         */
+        /** @description A background job, with its last error. */
         Job: {
-            /** Id */
-            id: number;
-            /** Kind */
-            kind: string;
-            /** Subject */
-            subject: string;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "pending" | "parked" | "done";
-            /** Attempts */
             attempts: number;
-            /** Last Error */
-            last_error: string;
-            /** Progress */
-            progress: number;
-            /** Total */
-            total: number;
-            /**
-             * Updated At
-             * Format: date-time
-             */
-            updated_at: string;
-            /**
-             * Due At
-             * Format: date-time
-             */
+            /** Format: date-time */
             due_at: string;
+            id: number;
+            kind: string;
+            last_error: string;
+            progress: number;
+            /** @enum {string} */
+            state: "pending" | "parked" | "done";
+            subject: string;
+            total: number;
+            /** Format: date-time */
+            updated_at: string;
         };
         JsonValue: unknown;
-        /**
-         * KeyDecision
-         * @description A decision and its reason.
-         */
+        /** @description A decision and its reason. */
         KeyDecision: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Decision */
             decision: string;
-            /** Id */
             id: string;
-            /**
-             * Rationale
-             * @default
-             */
             rationale: string;
-            /**
-             * Topic
-             * @default
-             */
             topic: string;
         };
-        /**
-         * LearningEntry
-         * @description An error, and what resolved it.
-         */
+        /** @description An error, and what resolved it. */
         LearningEntry: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Type */
-            type: string;
-            /** Message */
-            message: string;
-            /** Resolution */
-            resolution: string;
-            /** Episode Id */
             episode_id: string;
+            message: string;
+            resolution: string;
+            type: string;
         };
-        /**
-         * LearningsResult
-         * @description Errors with their resolutions, newest first.
-         */
+        /** @description Errors with their resolutions, newest first. */
         LearningsResult: {
-            /** Learnings */
             learnings: components["schemas"]["LearningEntry"][];
         };
-        /**
-         * LinkResult
-         * @description The edge that is there now.
-         */
+        /** @description The edge that is there now. */
         LinkResult: {
-            /** Source */
-            source: string;
-            /** Target */
-            target: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "hierarchical" | "associative" | "temporal" | "supersedes" | "derived_from" | "related_to" | "contradicts" | "elaborates" | "example_of" | "supports";
+            source: string;
+            target: string;
         };
-        /**
-         * Linked
-         * @description An edge as seen from one end; `direction` is out of it or into it.
-         */
+        /** @description An edge as seen from one end; `direction` is out of it or into it. */
         Linked: {
-            /** Kind */
-            kind: string;
-            /**
-             * Direction
-             * @enum {string}
-             */
+            /** @enum {string} */
             direction: "out" | "in";
-            /** Id */
             id: string;
-            /** Title */
-            title: string;
-            /**
-             * Weight
-             * @default 1
-             */
-            weight: number;
-            /**
-             * Note
-             * @default
-             */
-            note: string;
-        };
-        /**
-         * ListedProfile
-         * @description A profile, and its share of new sessions.
-         */
-        ListedProfile: {
-            /** Name */
-            name: string;
-            /** Description */
-            description: string;
-            /** Source */
-            source: string;
-            /** Share */
-            share: number;
-        };
-        /**
-         * LoadResult
-         * @description What was loaded: how deep, from which topics, and what each layer cost.
-         */
-        LoadResult: {
-            /**
-             * Layer
-             * @enum {string}
-             */
-            layer: "none" | "index" | "timeline" | "details";
-            /**
-             * Topics
-             * @default []
-             */
-            topics: components["schemas"]["TopicEntry"][];
-            /**
-             * Memories
-             * @default []
-             */
-            memories: components["schemas"]["TopicMemory"][];
-            /**
-             * Index Tokens
-             * @default 0
-             */
-            index_tokens: number;
-            /**
-             * Timeline Tokens
-             * @default 0
-             */
-            timeline_tokens: number;
-            /**
-             * Details Tokens
-             * @default 0
-             */
-            details_tokens: number;
-        };
-        /**
-         * Message
-         * @description A stored message, tool call or tool result.
-         */
-        Message: {
-            /** Id */
-            id: string;
-            /** Session Id */
-            session_id: string;
-            /** Ordinal */
-            ordinal: number;
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "user" | "assistant" | "tool" | "system";
-            /** Parts */
-            parts: components["schemas"]["Part"][];
-            /** Tokens */
-            tokens: number;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /**
-             * Origin
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * Speaker
-             * @default
-             */
-            speaker: string;
-            /**
-             * Model
-             * @default
-             */
-            model: string;
-            /** Usage */
-            usage?: {
-                [key: string]: number;
-            };
-        };
-        /**
-         * MetricsSummary
-         * @description The finished tasks of a time: how they ended, what they cost, their mean rewards.
-         */
-        MetricsSummary: {
-            /**
-             * Since
-             * Format: date-time
-             */
-            since: string;
-            /**
-             * Until
-             * Format: date-time
-             */
-            until: string;
-            /**
-             * Tasks
-             * @default 0
-             */
-            tasks: number;
-            /** Outcomes */
-            outcomes?: {
-                [key: string]: number;
-            };
-            /**
-             * Success Rate
-             * @default null
-             */
-            success_rate: number | null;
-            /**
-             * Mean Duration S
-             * @default 0
-             */
-            mean_duration_s: number;
-            /**
-             * Median Duration S
-             * @default 0
-             */
-            median_duration_s: number;
-            /**
-             * Mean Agents
-             * @default 0
-             */
-            mean_agents: number;
-            /**
-             * Mean Retries
-             * @default 0
-             */
-            mean_retries: number;
-            /**
-             * Outcome Reward
-             * @default null
-             */
-            outcome_reward: number | null;
-            /**
-             * Efficiency Reward
-             * @default null
-             */
-            efficiency_reward: number | null;
-            /**
-             * Preference Reward
-             * @default null
-             */
-            preference_reward: number | null;
-            /** By Agent */
-            by_agent?: {
-                [key: string]: number;
-            };
-            /** By Type */
-            by_type?: {
-                [key: string]: number;
-            };
-        };
-        /**
-         * Named
-         * @description A fragment by name.
-         */
-        Named: {
-            /** Id */
-            id: string;
-            /** Title */
-            title: string;
-            /** Kind */
             kind: string;
-            /** Depth */
-            depth: number;
-            /** Tokens */
-            tokens: number;
-            /**
-             * Children
-             * @default 0
-             */
-            children: number;
+            note: string;
+            title: string;
+            weight: number;
         };
-        /**
-         * NamedResult
-         * @description Fragments by name.
-         */
-        NamedResult: {
-            /** Fragments */
-            fragments: components["schemas"]["Named"][];
+        /** @description An edge of a fragment, with the fragment at its other end. */
+        LinkedFragment: {
+            /** Format: date-time */
+            created_at: string;
+            /** @enum {string} */
+            direction: "out" | "in";
+            /** @enum {string} */
+            kind: "hierarchical" | "associative" | "temporal" | "supersedes" | "derived_from" | "related_to" | "contradicts" | "elaborates" | "example_of" | "supports";
+            note: string;
+            other: components["schemas"]["Title"];
+            weight: number;
         };
-        /**
-         * OpenWork
-         * @description The working state of a session; `source` is the message that states its task.
-         */
-        OpenWork: {
-            /** Session Id */
-            session_id: string;
-            /** Agent */
-            agent: string;
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            state: components["schemas"]["WorkingState"];
-            /**
-             * Source
-             * @default
-             */
+        /** @description A profile, and its share of new sessions. */
+        ListedProfile: {
+            description: string;
+            name: string;
+            share: number;
             source: string;
         };
+        /** @description What was loaded: how deep, from which topics, and what each layer cost. */
+        LoadResult: {
+            details_tokens: number;
+            index_tokens: number;
+            /** @enum {string} */
+            layer: "none" | "index" | "timeline" | "details";
+            memories: components["schemas"]["TopicMemory"][];
+            timeline_tokens: number;
+            topics: components["schemas"]["TopicEntry"][];
+        };
         /**
-         * Part
-         * @description One piece of a message.
+         * @description Who calls: the name and scopes of the key or browser, and as whose words it writes.
+         *
+         *     `read_only` if nothing can be written: the key lacks the scope, or the memory is read-only.
          */
-        Part: {
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "text" | "reasoning" | "tool_call" | "tool_result" | "image" | "document" | "aside" | "opaque";
-            /** Text */
-            text: string;
-            /**
-             * Name
-             * @default
-             */
+        Me: {
+            browser: boolean;
+            home: string;
             name: string;
-            /**
-             * Call Id
-             * @default
-             */
-            call_id: string;
-            /**
-             * Origin
-             * @default null
-             */
-            origin: ("user" | "assistant" | "tool" | "web" | "repo" | "peer") | null;
-            /**
-             * Failed
-             * @default false
-             */
-            failed: boolean;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            read_only: boolean;
+            scopes: ("read" | "write" | "push" | "admin")[];
+            version: string;
         };
-        /**
-         * PhaseReport
-         * @description What one phase of a cycle did: counts, and lines with ids and words.
-         */
-        PhaseReport: {
-            /** Phase */
-            phase: string;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "done" | "skipped" | "failed" | "pending";
-            /** Counts */
-            counts?: {
-                [key: string]: number;
-            };
-            /**
-             * Told
-             * @default []
-             */
-            told: string[];
-            /**
-             * Reason
-             * @default
-             */
-            reason: string;
-            /**
-             * Seconds
-             * @default 0
-             */
-            seconds: number;
-        };
-        Problem: {
-            type: string;
-            title: string;
-            status: number;
-            /** @description Name of the error in lore.errors. */
-            code: string;
-            detail: string;
-            /** @description What to do about it. */
-            hint?: string;
-        };
-        /**
-         * Project
-         * @description One repository or folder that an agent works in.
-         */
-        Project: {
-            /** Id */
-            id: string;
-            /** Path */
-            path: string;
-            /** Remote */
-            remote: string;
-            /** Name */
-            name: string;
-            /**
-             * Created At
-             * Format: date-time
-             */
+        /** @description A stored message, tool call or tool result. */
+        Message: {
+            /** Format: date-time */
             created_at: string;
-        };
-        /**
-         * Pushed
-         * @description The ids of the stored messages, in order.
-         */
-        Pushed: {
-            /** Ids */
-            ids: string[];
-        };
-        /**
-         * PushedMessage
-         * @description One message; `text` is short for a single part of plain text.
-         */
-        PushedMessage: {
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "user" | "assistant" | "tool" | "system";
-            /**
-             * Text
-             * @default
-             */
-            text: string;
-            /**
-             * Parts
-             * @default []
-             */
-            parts: components["schemas"]["PushedPart"][];
-            /**
-             * Created At
-             * @description By default now.
-             * @default null
-             */
-            created_at: string | null;
-            /**
-             * Key
-             * @description The same key again stores nothing twice.
-             * @default
-             */
-            key: string;
-            /**
-             * Speaker
-             * @default
-             */
-            speaker: string;
-            /**
-             * Origin
-             * @default null
-             */
-            origin: ("user" | "assistant" | "tool" | "web" | "repo" | "peer") | null;
-            /**
-             * Model
-             * @default
-             */
+            id: string;
             model: string;
-            /**
-             * Usage
-             * @default {}
-             */
+            ordinal: number;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            parts: components["schemas"]["Part"][];
+            /** @enum {string} */
+            role: "user" | "assistant" | "tool" | "system";
+            session_id: string;
+            speaker: string;
+            tokens: number;
             usage: {
                 [key: string]: number;
             };
         };
-        /**
-         * PushedPart
-         * @description One part of a message.
-         */
-        PushedPart: {
-            /**
-             * Kind
-             * @default text
-             * @enum {string}
-             */
-            kind: "text" | "reasoning" | "tool_call" | "tool_result" | "image" | "document" | "aside" | "opaque";
-            /** Text */
-            text: string;
-            /**
-             * Name
-             * @default
-             */
-            name: string;
-            /**
-             * Call Id
-             * @default
-             */
-            call_id: string;
-            /**
-             * Origin
-             * @default null
-             */
-            origin: ("user" | "assistant" | "tool" | "web" | "repo" | "peer") | null;
-            /**
-             * Failed
-             * @default false
-             */
-            failed: boolean;
+        /** @description The finished tasks of a time: how they ended, what they cost, their mean rewards. */
+        MetricsSummary: {
+            by_agent: {
+                [key: string]: number;
+            };
+            by_type: {
+                [key: string]: number;
+            };
+            efficiency_reward: number | null;
+            mean_agents: number;
+            mean_duration_s: number;
+            mean_retries: number;
+            median_duration_s: number;
+            outcome_reward: number | null;
+            outcomes: {
+                [key: string]: number;
+            };
+            preference_reward: number | null;
+            /** Format: date-time */
+            since: string;
+            success_rate: number | null;
+            tasks: number;
+            /** Format: date-time */
+            until: string;
         };
-        /**
-         * ReadItem
-         * @description One item whole: what it says, what stands around it, where it comes from.
-         */
-        ReadItem: {
-            /** Id */
+        /** @description A fragment by name. */
+        Named: {
+            children: number;
+            depth: number;
             id: string;
-            /**
-             * Type
-             * @enum {string}
-             */
-            type: "message" | "distillation" | "fragment";
-            /** Kind */
             kind: string;
-            /**
-             * Origin
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Title */
             title: string;
-            /** Text */
-            text: string;
-            /** Tokens */
             tokens: number;
-            /**
-             * Payload
-             * @default null
-             */
+        };
+        /** @description Fragments by name. */
+        NamedResult: {
+            fragments: components["schemas"]["Named"][];
+        };
+        /** @description The working state of a session; `source` is the message that states its task. */
+        OpenWork: {
+            agent: string;
+            /** Format: date-time */
+            at: string;
+            session_id: string;
+            source: string;
+            state: components["schemas"]["WorkingState"];
+        };
+        /** @description One piece of a message. */
+        Part: {
+            call_id: string;
+            failed: boolean;
+            /** @enum {string} */
+            kind: "text" | "reasoning" | "tool_call" | "tool_result" | "image" | "document" | "aside" | "opaque";
+            name: string;
+            origin: ("user" | "assistant" | "tool" | "web" | "repo" | "peer") | null;
+            text: string;
+        };
+        /** @description What one phase of a cycle did: counts, and lines with ids and words. */
+        PhaseReport: {
+            counts: {
+                [key: string]: number;
+            };
+            phase: string;
+            reason: string;
+            seconds: number;
+            /** @enum {string} */
+            state: "done" | "skipped" | "failed" | "pending";
+            told: string[];
+        };
+        Problem: {
+            /** @description Name of the error in lore.errors. */
+            code: string;
+            detail: string;
+            /** @description What to do about it. */
+            hint: string;
+            status: number;
+            title: string;
+            type: string;
+        };
+        /** @description One repository or folder that an agent works in. */
+        Project: {
+            /** Format: date-time */
+            created_at: string;
+            id: string;
+            name: string;
+            path: string;
+            remote: string;
+        };
+        /** @description What the gateway carries from one prompt of a session to the next. */
+        PromptLayers: {
+            annotated: number;
+            cached_tokens: number;
+            distilled: number;
+            floor: number;
+            is_private: boolean;
+            knowledge: string;
+            layer: number;
+            notes: number;
+            prompt_tokens: number;
+            whole_tokens: number;
+        };
+        /** @description The ids of the stored messages, in order. */
+        Pushed: {
+            ids: string[];
+        };
+        /** @description One message; `text` is short for a single part of plain text. */
+        PushedMessage: {
+            /** @description By default now. */
+            created_at: string | null;
+            /** @description The same key again stores nothing twice. */
+            key: string;
+            model: string;
+            origin: ("user" | "assistant" | "tool" | "web" | "repo" | "peer") | null;
+            parts: components["schemas"]["PushedPart"][];
+            /** @enum {string} */
+            role: "user" | "assistant" | "tool" | "system";
+            speaker: string;
+            text: string;
+            usage: {
+                [key: string]: number;
+            };
+        };
+        /** @description One part of a message. */
+        PushedPart: {
+            call_id: string;
+            failed: boolean;
+            /** @enum {string} */
+            kind: "text" | "reasoning" | "tool_call" | "tool_result" | "image" | "document" | "aside" | "opaque";
+            name: string;
+            origin: ("user" | "assistant" | "tool" | "web" | "repo" | "peer") | null;
+            text: string;
+        };
+        /** @description One item whole: what it says, what stands around it, where it comes from. */
+        ReadItem: {
+            children: components["schemas"]["Named"][];
+            /** Format: date-time */
+            created_at: string;
+            deleted: boolean;
+            depth: number | null;
+            edges: components["schemas"]["Linked"][];
+            id: string;
+            kind: string;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            parent: components["schemas"]["Named"] | null;
             payload: {
                 [key: string]: unknown;
             } | null;
-            /**
-             * Depth
-             * @default null
-             */
-            depth: number | null;
-            /**
-             * Version
-             * @default null
-             */
-            version: number | null;
-            /**
-             * Deleted
-             * @default false
-             */
-            deleted: boolean;
-            /**
-             * Superseded By
-             * @default
-             */
-            superseded_by: string;
-            /** @default null */
-            parent: components["schemas"]["Named"] | null;
-            /**
-             * Children
-             * @default []
-             */
-            children: components["schemas"]["Named"][];
-            /**
-             * Edges
-             * @default []
-             */
-            edges: components["schemas"]["Linked"][];
-            /**
-             * Session Id
-             * @default
-             */
-            session_id: string;
-            /**
-             * Source Messages
-             * @default []
-             */
-            source_messages: string[];
-            /**
-             * Replaced
-             * @default
-             */
             replaced: string;
-            /**
-             * Replaced By
-             * @default
-             */
             replaced_by: string;
+            session_id: string;
+            source_messages: string[];
+            superseded_by: string;
+            text: string;
+            title: string;
+            tokens: number;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
+            version: number | null;
         };
-        /**
-         * ReadResult
-         * @description Items in the order in which they were asked for.
-         */
+        /** @description Items in the order in which they were asked for. */
         ReadResult: {
-            /** Items */
             items: components["schemas"]["ReadItem"][];
         };
-        /**
-         * Reading
-         * @description A whole item, with its surroundings by title.
-         */
+        /** @description A whole item, with its surroundings by title. */
         Reading: {
-            /** Id */
-            id: string;
-            /**
-             * Type
-             * @enum {string}
-             */
-            type: "message" | "distillation" | "fragment";
-            /** Text */
-            text: string;
-            /** Title */
-            title: string;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Tokens */
-            tokens: number;
-            /**
-             * Origin
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /** @default null */
-            fragment: components["schemas"]["Fragment"] | null;
-            /** @default null */
-            message: components["schemas"]["Message"] | null;
-            /** @default null */
-            distillation: components["schemas"]["Distillation"] | null;
-            /** @default null */
-            session: components["schemas"]["Session"] | null;
-            /** @default null */
-            parent: components["schemas"]["Title"] | null;
-            /**
-             * Children
-             * @default []
-             */
             children: components["schemas"]["Title"][];
-            /**
-             * Edges
-             * @default []
-             */
-            edges: components["schemas"]["Edge"][];
-            /**
-             * Deleted
-             * @default false
-             */
+            /** Format: date-time */
+            created_at: string;
             deleted: boolean;
-            /** @default null */
+            distillation: components["schemas"]["Distillation"] | null;
+            edges: components["schemas"]["Edge"][];
+            fragment: components["schemas"]["Fragment"] | null;
+            id: string;
+            message: components["schemas"]["Message"] | null;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            parent: components["schemas"]["Title"] | null;
             replaced: components["schemas"]["Replaced"] | null;
+            session: components["schemas"]["Session"] | null;
+            text: string;
+            title: string;
+            tokens: number;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
         };
-        /**
-         * RecallResult
-         * @description The excerpts that fit, best first, and standing instructions of the person.
-         */
+        /** @description The excerpts that fit, best first, and standing instructions of the person. */
         RecallResult: {
-            /** Hits */
-            hits: components["schemas"]["Recalled"][];
-            /** Considered */
-            considered: number;
-            /**
-             * Standing
-             * @default []
-             */
-            standing: components["schemas"]["Recalled"][];
-            /**
-             * Notice
-             * @default
-             */
-            notice: string;
-            /**
-             * Confidence
-             * @default 1
-             */
             confidence: number;
-            /**
-             * Strength
-             * @default likely
-             * @enum {string}
-             */
+            considered: number;
+            hits: components["schemas"]["Recalled"][];
+            notice: string;
+            standing: components["schemas"]["Recalled"][];
+            /** @enum {string} */
             strength: "strong" | "likely" | "weak" | "none";
         };
-        /**
-         * RecallTrace
-         * @description The trace of one item in one recall: its ranks, and the filter that removed it.
-         */
+        /** @description The trace of one item in one recall: its ranks, and the filter that removed it. */
         RecallTrace: {
-            /** Id */
             id: string;
-            /** Rank */
-            rank: number | null;
-            /** Keyword Rank */
             keyword_rank: number | null;
-            /** Vector Rank */
-            vector_rank: number | null;
-            /** Score */
+            rank: number | null;
             score: number | null;
-            /** Verdict */
-            verdict: string;
-            /**
-             * Signals
-             * @default []
-             */
             signals: components["schemas"]["Signal"][];
+            vector_rank: number | null;
+            verdict: string;
         };
         /**
-         * Recalled
          * @description One excerpt: what was said, by whom, when and where, and why it is here.
          *
          *     `note` says what replaced it, if it no longer holds.
          */
         Recalled: {
-            /** Id */
-            id: string;
-            /**
-             * Type
-             * @enum {string}
-             */
-            type: "message" | "distillation" | "fragment";
-            /** Kind */
-            kind: string;
-            /**
-             * Origin
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Text */
-            text: string;
-            /** Score */
-            score: number;
-            /** Why */
-            why: string;
-            /**
-             * Title
-             * @default
-             */
-            title: string;
-            /**
-             * Breadcrumb
-             * @default
-             */
             breadcrumb: string;
-            /**
-             * Session Id
-             * @default
-             */
-            session_id: string;
-            /**
-             * Question
-             * @default
-             */
-            question: string;
-            /**
-             * Question Id
-             * @default
-             */
-            question_id: string;
-            /**
-             * Note
-             * @default
-             */
-            note: string;
-        };
-        /**
-         * RecentAction
-         * @description Something that was done, in about ten words, and how it ended.
-         */
-        RecentAction: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Action */
-            action: string;
-            /**
-             * Outcome
-             * @enum {string}
-             */
-            outcome: "success" | "failure" | "partial" | "unknown";
-            /** Id */
+            /** Format: date-time */
+            created_at: string;
             id: string;
-            /**
-             * Topic
-             * @default
-             */
+            kind: string;
+            note: string;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            question: string;
+            question_id: string;
+            score: number;
+            session_id: string;
+            text: string;
+            title: string;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
+            why: string;
+        };
+        /** @description Something that was done, in about ten words, and how it ended. */
+        RecentAction: {
+            action: string;
+            /** Format: date-time */
+            at: string;
+            id: string;
+            /** @enum {string} */
+            outcome: "success" | "failure" | "partial" | "unknown";
             topic: string;
         };
         /**
-         * Replaced
+         * @description The forgetting curve of a fragment: from its creation to some months ahead.
+         *
+         *     `hidden_at` is when it falls below `visible`, unless it is read until then; None if it never
+         *     does in this time.
+         */
+        RelevanceCurve: {
+            allowed: string;
+            hidden_at: string | null;
+            id: string;
+            /** Format: date-time */
+            now: string;
+            numbers: {
+                [key: string]: number;
+            };
+            points: components["schemas"]["CurvePoint"][];
+            relevance: number;
+            times_recalled: number;
+            visible: number;
+        };
+        /**
          * @description What replaced a text: all of it, some of its cases (`partly`), or perhaps (`may_replace`).
          *
          *     `by` is the newer sentence, `by_id` its item, `at` when it was said.
          */
         Replaced: {
-            /** How */
-            how: string;
-            /** By Id */
-            by_id: string;
-            /** By */
-            by: string;
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
+            by: string;
+            by_id: string;
+            how: string;
         };
-        /**
-         * ReportedProfile
-         * @description The figures of one profile; null where nothing is known.
-         */
+        /** @description The figures of one profile; null where nothing is known. */
         ReportedProfile: {
-            /** Profile */
-            profile: string;
-            /** Share */
-            share: number;
-            /** Sessions */
-            sessions: number;
-            /** Retrievals */
-            retrievals: number;
             completion: components["schemas"]["Figure"] | null;
             latency_ms: components["schemas"]["Figure"] | null;
-            tokens: components["schemas"]["Figure"] | null;
+            profile: string;
+            retrievals: number;
             satisfaction: components["schemas"]["Figure"] | null;
+            sessions: number;
+            share: number;
+            tokens: components["schemas"]["Figure"] | null;
             used: components["schemas"]["Figure"] | null;
         };
-        /**
-         * ReviewResult
-         * @description What to review, the harmful first.
-         */
+        /** @description The result of a recall, with its confidence in a word. */
+        RetrieveResult: {
+            confidence: number;
+            considered: number;
+            fates: components["schemas"]["RecallTrace"][];
+            hits: components["schemas"]["Hit"][];
+            notice: string;
+            question: string;
+            relevant: boolean;
+            standing: components["schemas"]["Hit"][];
+            /** @enum {string} */
+            strength: "strong" | "likely" | "weak" | "none";
+            tokens: number;
+        };
+        /** @description What to review, the harmful first. */
         ReviewResult: {
-            /** Lessons */
             lessons: components["schemas"]["ReviewedLesson"][];
         };
-        /**
-         * ReviewedLesson
-         * @description A pattern, anti-pattern or skill, and why to look at it.
-         */
+        /** @description A pattern, anti-pattern or skill, and why to look at it. */
         ReviewedLesson: {
-            /** Id */
-            id: string;
-            /** Kind */
-            kind: string;
-            /** Title */
-            title: string;
-            /** Reason */
-            reason: string;
-            /** Failures */
             failures: number;
-            /** Unused Days */
+            id: string;
+            kind: string;
+            reason: string;
+            title: string;
             unused_days: number;
         };
-        /**
-         * SearchResult
-         * @description Fragments by name, best first.
-         */
+        /** @description Fragments by name, best first. */
         SearchResult: {
-            /** Hits */
             hits: components["schemas"]["Found"][];
-            /**
-             * Notice
-             * @default
-             */
             notice: string;
         };
-        /**
-         * Session
-         * @description One conversation of one agent in one project.
-         */
+        /** @description One conversation of one agent in one project. */
         Session: {
-            /** Id */
-            id: string;
-            /** External Id */
-            external_id: string;
-            /** Project Id */
-            project_id: string | null;
-            /** Agent */
             agent: string;
-            /** Title */
-            title: string;
-            /** Branch */
             branch: string;
-            /** Parent Id */
-            parent_id: string | null;
-            /**
-             * Started At
-             * Format: date-time
-             */
-            started_at: string;
-            /**
-             * Last Message At
-             * Format: date-time
-             */
+            external_id: string;
+            id: string;
+            /** Format: date-time */
             last_message_at: string;
-            /**
-             * State
-             * @enum {string}
-             */
+            parent_id: string | null;
+            project_id: string | null;
+            /** Format: date-time */
+            started_at: string;
+            /** @enum {string} */
             state: "open" | "idle" | "closed";
+            title: string;
         };
-        /**
-         * SessionLog
-         * @description The log of a session: its distillations in the order of the conversation.
-         */
+        /** @description The log of a session: its distillations in the order of the conversation. */
         SessionLog: {
-            session: components["schemas"]["Session"];
-            /** Logs */
             logs: components["schemas"]["Distillation"][];
-            /** New Messages */
             new_messages: number;
+            session: components["schemas"]["Session"];
         };
-        /**
-         * SharesResult
-         * @description The mode, and the share of new sessions that each profile gets.
-         */
+        /** @description A session with its totals, and the present state of its prompt if the gateway serves it. */
+        SessionPage: {
+            prompt: components["schemas"]["PromptLayers"] | null;
+            session: components["schemas"]["SessionSummary"];
+            turns: number;
+        };
+        /** @description A session in a list: what it was about, and what it cost. */
+        SessionSummary: {
+            agent: string;
+            branch: string;
+            external_id: string;
+            fragments: number;
+            id: string;
+            /** Format: date-time */
+            last_message_at: string;
+            messages: number;
+            parent_id: string | null;
+            project: string;
+            project_id: string | null;
+            requests: number;
+            /** Format: date-time */
+            started_at: string;
+            /** @enum {string} */
+            state: "open" | "idle" | "closed";
+            title: string;
+            tokens: number;
+            usd: number;
+            without_usd: number;
+        };
+        /** @description The mode, and the share of new sessions that each profile gets. */
         SharesResult: {
-            /**
-             * Mode
-             * @enum {string}
-             */
+            /** @enum {string} */
             mode: "fixed" | "random" | "learn";
-            /** Shares */
             shares: {
                 [key: string]: number;
             };
         };
-        /**
-         * Signal
-         * @description A feature of a score: its name, its value and its contribution.
-         */
+        /** @description A feature of a score: its name, its value and its contribution. */
         Signal: {
-            /** Name */
-            name: string;
-            /** Value */
-            value: number;
-            /** Contribution */
             contribution: number;
-        };
-        /**
-         * SkillEntry
-         * @description A skill by name.
-         */
-        SkillEntry: {
-            /** Id */
-            id: string;
-            /** Name */
             name: string;
-            /** Description */
-            description: string;
-            /**
-             * Origin
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /** Confidence */
-            confidence: number;
+            value: number;
         };
-        /**
-         * SkillPageResult
-         * @description A skill as a Markdown page.
-         */
+        /** @description A skill by name. */
+        SkillEntry: {
+            confidence: number;
+            description: string;
+            id: string;
+            name: string;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+        };
+        /** @description A skill as a Markdown page. */
         SkillPageResult: {
-            /** Page */
             page: string;
         };
-        /**
-         * SkillWriteResult
-         * @description The stored skill.
-         */
+        /** @description The stored skill. */
         SkillWriteResult: {
-            /** Id */
             id: string;
-            /** Name */
             name: string;
         };
-        /**
-         * SkillsResult
-         * @description Skills, the newest first.
-         */
+        /** @description Skills, the newest first. */
         SkillsResult: {
-            /** Skills */
             skills: components["schemas"]["SkillEntry"][];
         };
         /**
-         * Spend
-         * @description The cost of one model call; `key` makes recording it idempotent.
+         * @description A message that a fragment was derived from, with the passage that says it.
+         *
+         *     The text is `before`, `quote` and `after` joined; `is_cut` if the message is longer. The quote
+         *     is empty if no passage of the message resembles the fragment.
          */
-        Spend: {
-            /** Key */
-            key: string;
-            /**
-             * At
-             * Format: date-time
-             */
+        SourceMessage: {
+            after: string;
+            agent: string;
+            /** Format: date-time */
             at: string;
-            /** Purpose */
-            purpose: string;
-            /** Model */
+            before: string;
+            id: string;
+            is_cut: boolean;
+            ordinal: number;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            project_id: string | null;
+            quote: string;
+            /** @enum {string} */
+            role: "user" | "assistant" | "tool" | "system";
+            session: string;
+            session_id: string;
+            speaker: string;
+        };
+        /** @description The cost of one model call; `key` makes recording it idempotent. */
+        Spend: {
+            /** Format: date-time */
+            at: string;
+            busts: boolean;
+            delay_ms: number;
+            key: string;
+            layer: number | null;
             model: string;
-            /** Usage */
+            project_id: string | null;
+            purpose: string;
+            session_id: string | null;
             usage: {
                 [key: string]: number;
             };
-            /** Usd */
             usd: number;
-            /**
-             * Session Id
-             * @default null
-             */
-            session_id: string | null;
-            /**
-             * Project Id
-             * @default null
-             */
-            project_id: string | null;
-            /**
-             * Layer
-             * @default null
-             */
-            layer: number | null;
-            /**
-             * Busts
-             * @default false
-             */
-            busts: boolean;
-            /**
-             * Delay Ms
-             * @default 0
-             */
-            delay_ms: number;
-            /**
-             * Without Usd
-             * @default 0
-             */
             without_usd: number;
         };
         /**
-         * SpendLine
          * @description The spend of one model, project, session or day.
          *
          *     `without_usd` is the estimated cost without Lore at the same prices; `saved_usd` is that minus
          *     all spend, including background work.
          */
         SpendLine: {
-            /** Name */
-            name: string;
-            /**
-             * Requests
-             * @default 0
-             */
-            requests: number;
-            /**
-             * Background
-             * @default 0
-             */
             background: number;
-            tokens?: components["schemas"]["TokenUse"];
-            /**
-             * Usd
-             * @default 0
-             */
-            usd: number;
-            /**
-             * Without Usd
-             * @default 0
-             */
-            without_usd: number;
-            /**
-             * Saved Usd
-             * @default 0
-             */
-            saved_usd: number;
-            /**
-             * Busts
-             * @default 0
-             */
             busts: number;
-            /**
-             * Delayed
-             * @default 0
-             */
-            delayed: number;
-            /**
-             * Delay Ms
-             * @default 0
-             */
             delay_ms: number;
-            /**
-             * Unpriced
-             * @default 0
-             */
-            unpriced: number;
-            /**
-             * Estimated
-             * @default 0
-             */
+            delayed: number;
             estimated: number;
-            /**
-             * Label
-             * @default
-             */
             label: string;
+            name: string;
+            requests: number;
+            saved_usd: number;
+            tokens: components["schemas"]["TokenUse"];
+            unpriced: number;
+            usd: number;
+            without_usd: number;
         };
-        /**
-         * SpendReport
-         * @description The spend since a time, grouped, most expensive first.
-         */
+        /** @description The spend since a time, grouped, most expensive first. */
         SpendReport: {
-            /**
-             * Since
-             * Format: date-time
-             */
-            since: string;
-            /**
-             * By
-             * @enum {string}
-             */
-            by: "model" | "project" | "session" | "day";
-            /** Lines */
-            lines: components["schemas"]["SpendLine"][];
-            total: components["schemas"]["SpendLine"];
             budget: components["schemas"]["DayBudget"];
-            /** Throttle */
+            /** @enum {string} */
+            by: "model" | "project" | "session" | "day";
+            lines: components["schemas"]["SpendLine"][];
+            /** Format: date-time */
+            since: string;
             throttle: {
                 [key: string]: number;
             };
+            total: components["schemas"]["SpendLine"];
         };
-        /**
-         * Spending
-         * @description Cost of model calls: background work today, a report, and a page of ledger entries.
-         */
+        /** @description Cost of model calls: background work today, a report, and a page of ledger entries. */
         Spending: {
-            today: components["schemas"]["SpentToday"];
-            report: components["schemas"]["SpendReport"];
-            /** Items */
             items: components["schemas"]["Spend"][];
-            /** Next */
             next: string | null;
+            report: components["schemas"]["SpendReport"];
+            today: components["schemas"]["SpentToday"];
         };
         /**
-         * SpentToday
          * @description The state of the budget for background work; the cost of `unpriced` calls is unknown.
          *
          *     `whole_usd` is all spend of today, including agents' requests.
          */
         SpentToday: {
-            /** Budget Usd */
             budget_usd: number;
-            /** Spent Usd */
-            spent_usd: number;
-            /** Reserved Usd */
             reserved_usd: number;
-            /** Unpriced */
+            spent_usd: number;
             unpriced: number;
-            /**
-             * Until
-             * Format: date-time
-             */
+            /** Format: date-time */
             until: string;
-            /**
-             * Whole Usd
-             * @default 0
-             */
             whole_usd: number;
         };
-        /**
-         * Stats
-         * @description Statistics of a memory.
-         */
+        /** @description Statistics of a memory. */
         Stats: {
-            /** Path */
-            path: string;
-            /** Bytes */
             bytes: number;
-            /** Messages */
-            messages: number;
-            /** Distillations */
             distillations: number;
-            /** Fragments */
-            fragments: number;
-            /** Edges */
             edges: number;
-            /** Sessions */
-            sessions: number;
-            /** Entities */
-            entities: number;
-            /** Standing */
-            standing: number;
-            /** Vectors */
-            vectors: number;
-            /** Waiting */
-            waiting: number;
-            /** Tokens */
-            tokens: number;
-            /** Embedder */
             embedder: string;
-            /** Journal */
+            entities: number;
+            fragments: number;
+            jobs: components["schemas"]["Job"][];
             journal: string;
-            /** Projects */
+            messages: number;
+            notice: string;
+            path: string;
             projects: [
                 string,
                 number
             ][];
-            /** Jobs */
-            jobs: components["schemas"]["Job"][];
-            /**
-             * Notice
-             * @default
-             */
-            notice: string;
-        };
-        /**
-         * Status
-         * @description The state of the server: its home, whether it can write, and what waits for a vector.
-         */
-        Status: {
-            /** Version */
-            version: string;
-            /** Home */
-            home: string;
-            /** Read Only */
-            read_only: boolean;
-            /** Items */
-            items: number;
-            /** Waiting */
+            sessions: number;
+            standing: number;
+            tokens: number;
+            vectors: number;
             waiting: number;
-            /** Jobs */
+        };
+        /** @description The state of the server: its home, whether it can write, and what waits for a vector. */
+        Status: {
+            home: string;
+            items: number;
             jobs: number;
-            /** Notice */
             notice: string;
+            read_only: boolean;
+            version: string;
+            waiting: number;
         };
-        /**
-         * StoreResult
-         * @description Where it went, as what it was known, and what is like it.
-         */
+        /** @description Where it went, as what it was known, and what is like it. */
         StoreResult: {
-            /** Id */
-            id: string;
-            /**
-             * Outcome
-             * @enum {string}
-             */
-            outcome: "stored" | "known" | "updated";
-            /** @default null */
-            parent: components["schemas"]["Named"] | null;
-            /**
-             * Resembles
-             * @default []
-             */
-            resembles: components["schemas"]["Named"][];
-            /** @default null */
-            corrected: components["schemas"]["Named"] | null;
-            /** @default null */
             contradicts: components["schemas"]["Named"] | null;
+            corrected: components["schemas"]["Named"] | null;
+            id: string;
+            /** @enum {string} */
+            outcome: "stored" | "known" | "updated";
+            parent: components["schemas"]["Named"] | null;
+            resembles: components["schemas"]["Named"][];
         };
-        /**
-         * StoredEpisode
-         * @description An episode, with its fragment and the end of its session.
-         */
+        /** @description An episode, with its fragment and the end of its session. */
         StoredEpisode: {
-            fragment: components["schemas"]["Fragment"];
-            episode: components["schemas"]["Episode"];
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
+            episode: components["schemas"]["Episode"];
+            fragment: components["schemas"]["Fragment"];
         };
-        /**
-         * StrategiesResult
-         * @description The mode, and all profiles.
-         */
+        /** @description The mode, and all profiles. */
         StrategiesResult: {
-            /**
-             * Mode
-             * @enum {string}
-             */
+            /** @enum {string} */
             mode: "fixed" | "random" | "learn";
-            /** Profiles */
             profiles: components["schemas"]["ListedProfile"][];
         };
-        /**
-         * StrategyReport
-         * @description How the sessions of each profile went.
-         */
+        /** @description How the sessions of each profile went. */
         StrategyReport: {
-            /**
-             * Mode
-             * @enum {string}
-             */
+            /** @enum {string} */
             mode: "fixed" | "random" | "learn";
-            /** Rollbacks */
-            rollbacks: number;
-            /** Profiles */
             profiles: components["schemas"]["ReportedProfile"][];
+            rollbacks: number;
         };
-        /**
-         * SupersedeResult
-         * @description What is hidden now, and what stands in its place.
-         */
+        /** @description What is hidden now, and what stands in its place. */
         SupersedeResult: {
-            /** Old */
-            old: string;
-            /** New */
             new: string;
+            old: string;
         };
-        /**
-         * Task
-         * @description A request of a person in a session; `first` to `last` are message ordinals.
-         */
+        /** @description A request of a person in a session; `first` to `last` are message ordinals. */
         Task: {
-            /** Goal */
-            goal: string;
-            /**
-             * Outcome
-             * @enum {string}
-             */
-            outcome: "success" | "failure" | "partial" | "unknown";
-            /** Reason */
-            reason: string;
-            /** First */
-            first: number;
-            /** Last */
-            last: number;
-            /**
-             * Calls
-             * @default 0
-             */
             calls: number;
-            /**
-             * Errors
-             * @default []
-             */
             errors: components["schemas"]["EpisodeError"][];
-            /**
-             * Files Read
-             * @default []
-             */
-            files_read: string[];
-            /**
-             * Files Changed
-             * @default []
-             */
             files_changed: string[];
+            files_read: string[];
+            first: number;
+            goal: string;
+            last: number;
+            /** @enum {string} */
+            outcome: "success" | "failure" | "partial" | "unknown";
+            reason: string;
         };
-        /**
-         * Ticket
-         * @description The path for one browser login, and how long it is valid.
-         */
+        /** @description The path for one browser login, and how long it is valid. */
         Ticket: {
-            /** Path */
-            path: string;
-            /** Expires In S */
             expires_in_s: number;
+            path: string;
         };
         /**
-         * TimelineEntry
          * @description A message or fragment on a timeline.
          *
          *     `what` is the author or the kind; `session` is the title of its session.
          */
         TimelineEntry: {
-            /** Id */
-            id: string;
-            /**
-             * Type
-             * @enum {string}
-             */
-            type: "message" | "distillation" | "fragment";
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** What */
-            what: string;
-            /** Text */
-            text: string;
-            /**
-             * Origin
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * Session Id
-             * @default
-             */
-            session_id: string;
-            /**
-             * Session
-             * @default
-             */
-            session: string;
-            /**
-             * Is Anchor
-             * @default false
-             */
-            is_anchor: boolean;
-        };
-        /**
-         * TimelineResult
-         * @description What happened around an anchor, oldest first; or the recent work, newest first.
-         */
-        TimelineResult: {
-            /**
-             * Happened
-             * @default []
-             */
-            happened: components["schemas"]["Happened"][];
-            /**
-             * Recent Actions
-             * @default []
-             */
-            recent_actions: components["schemas"]["RecentAction"][];
-            /**
-             * Key Decisions
-             * @default []
-             */
-            key_decisions: components["schemas"]["KeyDecision"][];
-            /**
-             * Current Focus
-             * @default
-             */
-            current_focus: string;
-            /**
-             * Blocked By
-             * @default []
-             */
-            blocked_by: string[];
-            /**
-             * Next Up
-             * @default []
-             */
-            next_up: string[];
-            /**
-             * Tokens
-             * @default 0
-             */
-            tokens: number;
-        };
-        /**
-         * Title
-         * @description A fragment by title, without its content.
-         */
-        Title: {
-            /** Id */
             id: string;
-            /** Title */
-            title: string;
-            /** Kind */
-            kind: string;
-            /** Depth */
-            depth: number;
-            /** Tokens */
-            tokens: number;
-            /**
-             * Children
-             * @default 0
-             */
-            children: number;
-            /**
-             * Deleted
-             * @default false
-             */
-            deleted: boolean;
+            is_anchor: boolean;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            session: string;
+            session_id: string;
+            text: string;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
+            what: string;
         };
-        /**
-         * TokenUse
-         * @description The token usage that a provider reports for a request; each token counts once.
-         */
+        /** @description What happened around an anchor, oldest first; or the recent work, newest first. */
+        TimelineResult: {
+            blocked_by: string[];
+            current_focus: string;
+            happened: components["schemas"]["Happened"][];
+            key_decisions: components["schemas"]["KeyDecision"][];
+            next_up: string[];
+            recent_actions: components["schemas"]["RecentAction"][];
+            tokens: number;
+        };
+        /** @description A fragment by title, without its content. */
+        Title: {
+            children: number;
+            deleted: boolean;
+            depth: number;
+            id: string;
+            kind: string;
+            title: string;
+            tokens: number;
+        };
+        /** @description The token usage that a provider reports for a request; each token counts once. */
         TokenUse: {
-            /**
-             * Fresh Tokens
-             * @default 0
-             */
-            fresh_tokens: number;
-            /**
-             * Cache Read Tokens
-             * @default 0
-             */
             cache_read_tokens: number;
-            /**
-             * Cache Write Tokens
-             * @default 0
-             */
-            cache_write_tokens: number;
-            /**
-             * Cache Write 1H Tokens
-             * @default 0
-             */
             cache_write_1h_tokens: number;
-            /**
-             * Output Tokens
-             * @default 0
-             */
+            cache_write_tokens: number;
+            fresh_tokens: number;
             output_tokens: number;
         };
-        /**
-         * TopicEntry
-         * @description A topic: the id of its strongest memory, a title, and what it costs to read.
-         */
+        /** @description A topic: the id of its strongest memory, a title, and what it costs to read. */
         TopicEntry: {
-            /** Id */
             id: string;
-            /** Title */
-            title: string;
-            /** Relevance */
-            relevance: number;
-            /**
-             * Last Accessed
-             * Format: date-time
-             */
+            /** Format: date-time */
             last_accessed: string;
-            /** Tokens */
-            tokens: number;
-            /** Memories */
             memories: number;
+            relevance: number;
+            title: string;
+            tokens: number;
         };
-        /**
-         * TopicMemory
-         * @description A memory of a topic.
-         */
+        /** @description A memory of a topic. */
         TopicMemory: {
-            /** Id */
             id: string;
-            /** Kind */
             kind: string;
-            /** Text */
             text: string;
         };
-        /**
-         * TopicResult
-         * @description A topic with its memories in full.
-         */
+        /** @description A topic with its memories in full. */
         TopicResult: {
-            topic: components["schemas"]["TopicEntry"];
-            /** Memories */
             memories: components["schemas"]["TopicMemory"][];
-            /** Tokens */
             tokens: number;
+            topic: components["schemas"]["TopicEntry"];
         };
-        /**
-         * UpdateResult
-         * @description The version that a fragment has now.
-         */
-        UpdateResult: {
-            /** Id */
+        /** @description What a person asked and what followed until they spoke again; ordinals `first` to `last`. */
+        Turn: {
+            /** Format: date-time */
+            ended_at: string;
+            first: number;
+            injected: components["schemas"]["TurnInjection"][];
+            last: number;
+            layer: number | null;
+            learned: components["schemas"]["GivenItem"][];
+            logs: components["schemas"]["TurnLog"][];
+            message_id: string;
+            messages: number;
+            models: string[];
+            number: number;
+            prompt: string;
+            recalled: components["schemas"]["TurnRecall"][];
+            requests: components["schemas"]["TurnRequest"][];
+            /** Format: date-time */
+            started_at: string;
+            tokens: components["schemas"]["TokenUse"];
+            tool_calls: number;
+            tool_errors: number;
+            usd: number;
+            without_usd: number;
+        };
+        /** @description Items that were put into the prompt of a turn. */
+        TurnInjection: {
+            /** Format: date-time */
+            at: string;
+            items: components["schemas"]["GivenItem"][];
+        };
+        /** @description A distillation that covers messages of a turn, with its lines about this turn. */
+        TurnLog: {
+            first: number;
+            generation: number;
             id: string;
-            /** Version */
+            last: number;
+            lines: string[];
+        };
+        /** @description A question to memory in a turn: who asked how, and what was found. */
+        TurnRecall: {
+            /** Format: date-time */
+            at: string;
+            items: components["schemas"]["GivenItem"][];
+            profile: string;
+            query: string;
+            tokens: number;
+            took_ms: number;
+            verb: string;
+        };
+        /** @description A request of a turn to a model: tokens, cost, and the layer of its prompt. */
+        TurnRequest: {
+            /** Format: date-time */
+            at: string;
+            /** @enum {string} */
+            basis: "gateway" | "transcript";
+            busts: boolean;
+            delay_ms: number;
+            layer: number | null;
+            model: string;
+            tokens: components["schemas"]["TokenUse"];
+            usd: number;
+            without_usd: number;
+        };
+        /** @description The version that a fragment has now. */
+        UpdateResult: {
+            id: string;
             version: number;
         };
-        /**
-         * UsedMemory
-         * @description What became of a memory that the task was given.
-         */
+        /** @description What became of a memory that the task was given. */
         UsedMemory: {
-            /** Item Id */
-            item_id: string;
-            /** Given As */
             given_as: string;
-            /** Used */
-            used: boolean | null;
-            /** Sign */
-            sign: string;
-            /** Helped */
             helped: boolean | null;
+            item_id: string;
+            sign: string;
+            used: boolean | null;
         };
-        /**
-         * WorkingState
-         * @description What a session is doing right now; `next` has at most five entries.
-         */
+        /** @description A version of a fragment: its text, since when and why it holds, and what it changed. */
+        VersionChange: {
+            /** Format: date-time */
+            at: string;
+            content: string;
+            diff: components["schemas"]["DiffPart"][];
+            is_current: boolean;
+            reason: string;
+            summary: string;
+            version: number;
+        };
+        /** @description What a session is doing right now; `next` has at most five entries. */
         WorkingState: {
-            /**
-             * Task
-             * @default
-             */
-            task: string;
-            /**
-             * Decisions
-             * @default []
-             */
-            decisions: string[];
-            /**
-             * Progress
-             * @default []
-             */
-            progress: string[];
-            /**
-             * Blockers
-             * @default []
-             */
             blockers: string[];
-            /**
-             * Next
-             * @default []
-             */
-            next: string[];
-            /** Context */
-            context?: {
+            context: {
                 [key: string]: unknown;
             };
-            /**
-             * Updated At
-             * @default null
-             */
+            decisions: string[];
+            next: string[];
+            progress: string[];
+            task: string;
             updated_at: string | null;
         };
-        /**
-         * CarriedOutAction
-         * @description A corrective action: the metric before and after, and whether the change was kept.
-         */
+        /** @description A corrective action: the metric before and after, and whether the change was kept. */
         CarriedOutAction: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Action */
             action: string;
-            /** Metric */
             metric: string;
-            /** Before */
             before: number;
-            /** After */
             after: number | null;
-            /** Is Kept */
             is_kept: boolean;
         };
-        /**
-         * EconomicsReport
-         * @description What memory cost and saved; `ratio` is None if no details were read.
-         */
+        /** @description What memory cost and saved; `ratio` is None if no details were read. */
         EconomicsReport: {
-            /** Sessions */
             sessions: number;
-            /** Tasks */
             tasks: number;
-            /** Retrievals */
             retrievals: number;
-            /** Discovery Tokens */
             discovery_tokens: number;
-            /** Read Tokens */
             read_tokens: number;
-            /** Ratio */
             ratio: number | null;
-            /** Savings Vs Full Load */
             savings_vs_full_load: number;
-            /** Tokens Saved */
             tokens_saved: number;
-            /** Baseline Tokens */
             baseline_tokens: number;
-            /** Layer1 Loads */
             layer1_loads: number;
-            /** Layer1 Tokens */
             layer1_tokens: number;
-            /** Layer2 Loads */
             layer2_loads: number;
-            /** Layer2 Tokens Scanned */
             layer2_tokens_scanned: number;
-            /** Layer2 Tokens Available */
             layer2_tokens_available: number;
-            /** Layer3 Loads */
             layer3_loads: number;
-            /** Layer3 Tokens */
             layer3_tokens: number;
-            /**
-             * Bypassed
-             * @default false
-             */
             bypassed: boolean;
-            /**
-             * Actions
-             * @default []
-             */
             actions: components["schemas"]["CarriedOutAction"][];
         };
-        /**
-         * Check
-         * @description The result of one check of doctor.
-         */
+        /** @description The result of one check of doctor. */
         Check: {
-            /** Name */
             name: string;
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "ok" | "degraded" | "broken" | "fixed";
-            /** Detail */
             detail: string;
-            /**
-             * Remedy
-             * @default
-             */
             remedy: string;
         };
         /**
-         * Queues
          * @description Lengths of the queues for vectors and jobs, and today's spend.
          *
          *     Vectors of `embedder` are searched; those of `next_embedder` once none of its items waits.
@@ -2760,992 +1370,207 @@ export interface components {
          *     `unjudged` items wait to be judged for what they replace.
          */
         Queues: {
-            /** Waiting */
             waiting: number;
-            /** Jobs Pending */
             jobs_pending: number;
-            /** Jobs Parked */
             jobs_parked: number;
-            /**
-             * Spent Usd
-             * @default 0
-             */
             spent_usd: number;
-            /**
-             * Budget Usd
-             * @default 0
-             */
             budget_usd: number;
-            /**
-             * Agents Usd
-             * @default 0
-             */
             agents_usd: number;
-            /**
-             * Day Budget Usd
-             * @default null
-             */
             day_budget_usd: number | null;
-            /**
-             * Embedder
-             * @default
-             */
             embedder: string;
-            /**
-             * Next Embedder
-             * @default
-             */
             next_embedder: string;
-            /**
-             * Next Waiting
-             * @default 0
-             */
             next_waiting: number;
-            /**
-             * Digester
-             * @default
-             */
             digester: string;
-            /**
-             * Calls Today
-             * @default 0
-             */
             calls_today: number;
-            /**
-             * Calls Per Day
-             * @default 0
-             */
             calls_per_day: number;
-            /**
-             * Unjudged
-             * @default 0
-             */
             unjudged: number;
         };
-        /**
-         * RetrieveResult
-         * @description The result of a recall, with its confidence in a word.
-         */
-        RetrieveResult: {
-            /** Question */
-            question: string;
-            /** Hits */
-            hits: components["schemas"]["Hit"][];
-            /**
-             * Standing
-             * @default []
-             */
-            standing: components["schemas"]["Hit"][];
-            /**
-             * Tokens
-             * @default 0
-             */
-            tokens: number;
-            /**
-             * Considered
-             * @default 0
-             */
-            considered: number;
-            /**
-             * Notice
-             * @default
-             */
-            notice: string;
-            /**
-             * Fates
-             * @default []
-             */
-            fates: components["schemas"]["RecallTrace"][];
-            /**
-             * Relevant
-             * @default true
-             */
-            relevant: boolean;
-            /**
-             * Confidence
-             * @default 1
-             */
-            confidence: number;
-            /**
-             * Strength
-             * @default none
-             * @enum {string}
-             */
-            strength: "strong" | "likely" | "weak" | "none";
-        };
-        /**
-         * DiffPart
-         * @description A piece of text that two versions share, or that one of them has alone.
-         */
-        DiffPart: {
-            /**
-             * Change
-             * @enum {string}
-             */
-            change: "same" | "added" | "removed";
-            /** Text */
-            text: string;
-        };
-        /**
-         * VersionChange
-         * @description A version of a fragment: its text, since when and why it holds, and what it changed.
-         */
-        VersionChange: {
-            /** Version */
-            version: number;
-            /** Content */
-            content: string;
-            /** Summary */
-            summary: string;
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Reason */
-            reason: string;
-            /** Is Current */
-            is_current: boolean;
-            /** Diff */
-            diff: components["schemas"]["DiffPart"][];
-        };
-        /**
-         * SourceMessage
-         * @description A message that a fragment was derived from, with the passage that says it.
-         *
-         *     The text is `before`, `quote` and `after` joined; `is_cut` if the message is longer. The quote
-         *     is empty if no passage of the message resembles the fragment.
-         */
-        SourceMessage: {
-            /** Id */
-            id: string;
-            /** Session Id */
-            session_id: string;
-            /** Session */
-            session: string;
-            /** Agent */
-            agent: string;
-            /** Project Id */
-            project_id: string | null;
-            /** Ordinal */
-            ordinal: number;
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "user" | "assistant" | "tool" | "system";
-            /** Speaker */
-            speaker: string;
-            /**
-             * Origin
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Before */
-            before: string;
-            /** Quote */
-            quote: string;
-            /** After */
-            after: string;
-            /** Is Cut */
-            is_cut: boolean;
-        };
-        /**
-         * CurvePoint
-         * @description The relevance of a fragment at a time.
-         */
-        CurvePoint: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Relevance */
-            relevance: number;
-            /**
-             * Basis
-             * @enum {string}
-             */
-            basis: "estimated" | "known" | "forecast";
-        };
-        /**
-         * RelevanceCurve
-         * @description The forgetting curve of a fragment: from its creation to some months ahead.
-         *
-         *     `hidden_at` is when it falls below `visible`, unless it is read until then; None if it never
-         *     does in this time.
-         */
-        RelevanceCurve: {
-            /** Id */
-            id: string;
-            /**
-             * Now
-             * Format: date-time
-             */
-            now: string;
-            /** Relevance */
-            relevance: number;
-            /** Visible */
-            visible: number;
-            /** Hidden At */
-            hidden_at: string | null;
-            /** Points */
-            points: components["schemas"]["CurvePoint"][];
-            /** Numbers */
-            numbers: {
-                [key: string]: number;
-            };
-            /** Times Recalled */
-            times_recalled: number;
-            /** Allowed */
-            allowed: string;
-        };
-        /**
-         * LinkedFragment
-         * @description An edge of a fragment, with the fragment at its other end.
-         */
-        LinkedFragment: {
-            /**
-             * Direction
-             * @enum {string}
-             */
-            direction: "out" | "in";
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "hierarchical" | "associative" | "temporal" | "supersedes" | "derived_from" | "related_to" | "contradicts" | "elaborates" | "example_of" | "supports";
-            /** Weight */
-            weight: number;
-            /** Note */
-            note: string;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            other: components["schemas"]["Title"];
-        };
-        /**
-         * Correction
-         * @description What a person changed: `action` undoes it; `id` is the item, `new_id` what replaces it.
-         */
-        Correction: {
-            /** Action */
-            action: string;
-            /** Verb */
-            verb: string;
-            /** Id */
-            id: string;
-            /**
-             * New Id
-             * @default
-             */
-            new_id: string;
-            /**
-             * Version
-             * @default null
-             */
-            version: number | null;
-        };
-        /**
-         * SessionSummary
-         * @description A session in a list: what it was about, and what it cost.
-         */
-        SessionSummary: {
-            /** Id */
-            id: string;
-            /** External Id */
-            external_id: string;
-            /** Agent */
-            agent: string;
-            /** Title */
-            title: string;
-            /** Branch */
-            branch: string;
-            /** Project Id */
-            project_id: string | null;
-            /** Project */
-            project: string;
-            /** Parent Id */
-            parent_id: string | null;
-            /**
-             * Started At
-             * Format: date-time
-             */
-            started_at: string;
-            /**
-             * Last Message At
-             * Format: date-time
-             */
-            last_message_at: string;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "open" | "idle" | "closed";
-            /** Messages */
-            messages: number;
-            /** Tokens */
-            tokens: number;
-            /** Requests */
-            requests: number;
-            /** Usd */
-            usd: number;
-            /** Without Usd */
-            without_usd: number;
-            /** Fragments */
-            fragments: number;
-        };
-        /**
-         * GivenItem
-         * @description An item that was put into a prompt or recalled, by title.
-         */
-        GivenItem: {
-            /** Id */
-            id: string;
-            /**
-             * Type
-             * @enum {string}
-             */
-            type: "message" | "distillation" | "fragment";
-            /** Title */
-            title: string;
-            /**
-             * Kind
-             * @default
-             */
-            kind: string;
-            /**
-             * Origin
-             * @default user
-             * @enum {string}
-             */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * Tokens
-             * @default 0
-             */
-            tokens: number;
-        };
-        /**
-         * TurnInjection
-         * @description Items that were put into the prompt of a turn.
-         */
-        TurnInjection: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Items */
-            items: components["schemas"]["GivenItem"][];
-        };
-        /**
-         * TurnRecall
-         * @description A question to memory in a turn: who asked how, and what was found.
-         */
-        TurnRecall: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Verb */
-            verb: string;
-            /** Query */
-            query: string;
-            /** Profile */
-            profile: string;
-            /** Took Ms */
-            took_ms: number;
-            /** Tokens */
-            tokens: number;
-            /** Items */
-            items: components["schemas"]["GivenItem"][];
-        };
-        /**
-         * TurnRequest
-         * @description A request of a turn to a model: tokens, cost, and the layer of its prompt.
-         */
-        TurnRequest: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Model */
-            model: string;
-            tokens: components["schemas"]["TokenUse"];
-            /** Usd */
-            usd: number;
-            /** Without Usd */
-            without_usd: number;
-            /** Layer */
-            layer: number | null;
-            /** Busts */
-            busts: boolean;
-            /** Delay Ms */
-            delay_ms: number;
-            /**
-             * Basis
-             * @enum {string}
-             */
-            basis: "gateway" | "transcript";
-        };
-        /**
-         * TurnLog
-         * @description A distillation that covers messages of a turn, with its lines about this turn.
-         */
-        TurnLog: {
-            /** Id */
-            id: string;
-            /** Generation */
-            generation: number;
-            /** First */
-            first: number;
-            /** Last */
-            last: number;
-            /** Lines */
-            lines: string[];
-        };
-        /**
-         * Turn
-         * @description What a person asked and what followed until they spoke again; ordinals `first` to `last`.
-         */
-        Turn: {
-            /** Number */
-            number: number;
-            /** First */
-            first: number;
-            /** Last */
-            last: number;
-            /** Message Id */
-            message_id: string;
-            /**
-             * Started At
-             * Format: date-time
-             */
-            started_at: string;
-            /**
-             * Ended At
-             * Format: date-time
-             */
-            ended_at: string;
-            /** Prompt */
-            prompt: string;
-            /** Messages */
-            messages: number;
-            /** Tool Calls */
-            tool_calls: number;
-            /** Tool Errors */
-            tool_errors: number;
-            /** Models */
-            models: string[];
-            tokens: components["schemas"]["TokenUse"];
-            /** Usd */
-            usd: number;
-            /** Without Usd */
-            without_usd: number;
-            /** Layer */
-            layer: number | null;
-            /**
-             * Requests
-             * @default []
-             */
-            requests: components["schemas"]["TurnRequest"][];
-            /**
-             * Injected
-             * @default []
-             */
-            injected: components["schemas"]["TurnInjection"][];
-            /**
-             * Recalled
-             * @default []
-             */
-            recalled: components["schemas"]["TurnRecall"][];
-            /**
-             * Logs
-             * @default []
-             */
-            logs: components["schemas"]["TurnLog"][];
-            /**
-             * Learned
-             * @default []
-             */
-            learned: components["schemas"]["GivenItem"][];
-        };
-        /**
-         * PromptLayers
-         * @description What the gateway carries from one prompt of a session to the next.
-         */
-        PromptLayers: {
-            /** Layer */
-            layer: number;
-            /** Floor */
-            floor: number;
-            /** Prompt Tokens */
-            prompt_tokens: number;
-            /** Whole Tokens */
-            whole_tokens: number;
-            /** Cached Tokens */
-            cached_tokens: number;
-            /** Distilled */
-            distilled: number;
-            /** Annotated */
-            annotated: number;
-            /** Knowledge */
-            knowledge: string;
-            /** Notes */
-            notes: number;
-            /** Is Private */
-            is_private: boolean;
-        };
-        /**
-         * SessionPage
-         * @description A session with its totals, and the present state of its prompt if the gateway serves it.
-         */
-        SessionPage: {
-            session: components["schemas"]["SessionSummary"];
-            /** Turns */
-            turns: number;
-            /** @default null */
-            prompt: components["schemas"]["PromptLayers"] | null;
-        };
-        /**
-         * ReviewText
-         * @description One of the texts that an entry is about.
-         */
+        /** @description One of the texts that an entry is about. */
         ReviewText: {
-            /** Id */
             id: string;
-            /** Text */
             text: string;
-            /** At */
             at: string | null;
-            /**
-             * Origin
-             * @enum {string}
-             */
+            /** @enum {string} */
             origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /**
-             * Type
-             * @default fragment
-             */
             type: ("message" | "distillation" | "fragment") | "page";
-            /**
-             * Kind
-             * @default
-             */
             kind: string;
-            /**
-             * Session Id
-             * @default
-             */
             session_id: string;
-            /**
-             * Project Id
-             * @default null
-             */
             project_id: string | null;
         };
-        /**
-         * ReviewItem
-         * @description An entry of the review queue: what it is about, why it is there, and what can be decided.
-         */
+        /** @description An entry of the review queue: what it is about, why it is there, and what can be decided. */
         ReviewItem: {
-            /** Id */
             id: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "instruction" | "replacement" | "conflict" | "merge" | "prune" | "untrusted" | "shared" | "promotion";
-            /** Title */
             title: string;
-            /** Why */
             why: string;
-            /** At */
             at: string | null;
-            /** Texts */
             texts: components["schemas"]["ReviewText"][];
-            /** Options */
             options: ("approve" | "reject" | "keep_newer" | "keep_older" | "both" | "dismiss" | "keep" | "delete")[];
-            /**
-             * Certainty
-             * @default null
-             */
             certainty: number | null;
-            /**
-             * Project Id
-             * @default null
-             */
             project_id: string | null;
         };
-        /**
-         * ReviewCounts
-         * @description How many entries of each kind wait, counted up to `most`.
-         */
+        /** @description How many entries of each kind wait, counted up to `most`. */
         ReviewCounts: {
-            /** Counts */
             counts: {
                 [key: string]: number;
             };
-            /** Most */
             most: number;
         };
-        /**
-         * LearnedEntry
-         * @description Something that was learned, changed, replaced or deleted.
-         */
+        /** @description Something that was learned, changed, replaced or deleted. */
         LearnedEntry: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /**
-             * Verb
-             * @enum {string}
-             */
+            /** @enum {string} */
             verb: "learned" | "replaced" | "changed" | "deleted";
-            /** Id */
             id: string;
-            /** Title */
             title: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "fact" | "decision" | "preference" | "pattern" | "anti_pattern" | "architecture" | "config" | "workflow" | "bug_fix" | "skill" | "episode" | "insight";
-            /**
-             * Origin
-             * @enum {string}
-             */
+            /** @enum {string} */
             origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /** Relevance */
             relevance: number;
-            /** Project Id */
             project_id: string | null;
-            /** Session Id */
             session_id: string | null;
-            /**
-             * By Id
-             * @default
-             */
             by_id: string;
-            /**
-             * By
-             * @default
-             */
             by: string;
         };
-        /**
-         * LearnedDay
-         * @description How much was learned, changed, replaced, deleted and forgotten on a day (UTC).
-         */
+        /** @description How much was learned, changed, replaced, deleted and forgotten on a day (UTC). */
         LearnedDay: {
-            /**
-             * Day
-             * Format: date
-             */
+            /** Format: date */
             day: string;
-            /**
-             * Learned
-             * @default 0
-             */
             learned: number;
-            /**
-             * Changed
-             * @default 0
-             */
             changed: number;
-            /**
-             * Replaced
-             * @default 0
-             */
             replaced: number;
-            /**
-             * Deleted
-             * @default 0
-             */
             deleted: number;
-            /**
-             * Forgotten
-             * @default 0
-             */
             forgotten: number;
         };
-        /**
-         * GraphNode
-         * @description A fragment in the graph; `x` and `y` lie within -1 and 1.
-         */
+        /** @description A fragment in the graph; `x` and `y` lie within -1 and 1. */
         GraphNode: {
-            /** Id */
             id: string;
-            /** Title */
             title: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "fact" | "decision" | "preference" | "pattern" | "anti_pattern" | "architecture" | "config" | "workflow" | "bug_fix" | "skill" | "episode" | "insight";
-            /**
-             * Origin
-             * @enum {string}
-             */
+            /** @enum {string} */
             origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            /** Relevance */
             relevance: number;
-            /** Importance */
             importance: number;
-            /** Depth */
             depth: number;
-            /** Degree */
             degree: number;
-            /** X */
             x: number;
-            /** Y */
             y: number;
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
-            /** Replaced At */
             replaced_at: string | null;
-            /** Project Id */
             project_id: string | null;
         };
-        /**
-         * GraphEdge
-         * @description An edge of the graph, by the places of its ends among the nodes.
-         */
+        /** @description An edge of the graph, by the places of its ends among the nodes. */
         GraphEdge: {
-            /** Source */
             source: number;
-            /** Target */
             target: number;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "hierarchical" | "associative" | "temporal" | "supersedes" | "derived_from" | "related_to" | "contradicts" | "elaborates" | "example_of" | "supports";
-            /** Weight */
             weight: number;
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
         };
-        /**
-         * KnowledgeGraph
-         * @description A part of the graph of knowledge; `total` is the number of fragments that could be shown.
-         */
+        /** @description A part of the graph of knowledge; `total` is the number of fragments that could be shown. */
         KnowledgeGraph: {
-            /** Nodes */
             nodes: components["schemas"]["GraphNode"][];
-            /** Edges */
             edges: components["schemas"]["GraphEdge"][];
-            /** Total */
             total: number;
-            /**
-             * Focus
-             * @default
-             */
             focus: string;
         };
-        /**
-         * SpendPoint
-         * @description The spend of one group in one step of time.
-         */
+        /** @description The spend of one group in one step of time. */
         SpendPoint: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Group */
             group: string;
-            /** Requests */
             requests: number;
-            /** Background */
             background: number;
-            /** Usd */
             usd: number;
-            /** Without Usd */
             without_usd: number;
-            /** Saved Usd */
             saved_usd: number;
-            /** Input Tokens */
             input_tokens: number;
-            /** Cached Tokens */
             cached_tokens: number;
-            /** Output Tokens */
             output_tokens: number;
-            /** Cache Hit Rate */
             cache_hit_rate: number | null;
-            /** Busts */
             busts: number;
-            /** Delayed */
             delayed: number;
         };
         /**
-         * SpendSeries
          * @description Spend over time, with the totals of each group, and the state of today's budget.
          *
          *     `pressure` is the share of today's budget that is spent or reserved, from 0 to 1; None without
          *     a budget. `throttle_s` is how long the next request waits.
          */
         SpendSeries: {
-            /**
-             * Since
-             * Format: date-time
-             */
+            /** Format: date-time */
             since: string;
-            /**
-             * Until
-             * Format: date-time
-             */
+            /** Format: date-time */
             until: string;
-            /**
-             * Step
-             * @enum {string}
-             */
+            /** @enum {string} */
             step: "day" | "hour";
-            /**
-             * Group
-             * @enum {string}
-             */
+            /** @enum {string} */
             group: "" | "project" | "model";
-            /** Points */
             points: components["schemas"]["SpendPoint"][];
-            /** Groups */
             groups: components["schemas"]["SpendLine"][];
             total: components["schemas"]["SpendLine"];
             budget: components["schemas"]["DayBudget"];
-            /** Pressure */
             pressure: number | null;
-            /** Throttle S */
             throttle_s: number;
-            /** Exceeds */
             exceeds: boolean;
             economics: components["schemas"]["EconomicsReport"];
         };
-        /**
-         * IndexState
-         * @description An index over what is stored: how many entries it has, and how many wait for it.
-         */
+        /** @description An index over what is stored: how many entries it has, and how many wait for it. */
         IndexState: {
-            /** Name */
             name: string;
-            /** Entries */
             entries: number;
-            /** Waiting */
             waiting: number;
-            /**
-             * Detail
-             * @default
-             */
             detail: string;
         };
-        /**
-         * HealthReport
-         * @description The state of the memory: jobs, errors, indexes, and the checks of doctor.
-         */
+        /** @description The state of the memory: jobs, errors, indexes, and the checks of doctor. */
         HealthReport: {
-            /** Version */
             version: string;
-            /** Home */
             home: string;
-            /** Read Only */
             read_only: boolean;
-            /** Notice */
             notice: string;
             stats: components["schemas"]["Stats"];
             queues: components["schemas"]["Queues"];
-            /** Jobs */
             jobs: components["schemas"]["Job"][];
-            /** Errors */
             errors: components["schemas"]["Job"][];
-            /** Indexes */
             indexes: components["schemas"]["IndexState"][];
-            /** Checks */
             checks: components["schemas"]["Check"][];
-            /**
-             * Checked At
-             * Format: date-time
-             */
+            /** Format: date-time */
             checked_at: string;
         };
-        /**
-         * ForgottenTitle
-         * @description An item that would be deleted, by title.
-         */
+        /** @description An item that would be deleted, by title. */
         ForgottenTitle: {
-            /** Id */
             id: string;
-            /**
-             * Type
-             * @enum {string}
-             */
+            /** @enum {string} */
             type: "message" | "distillation" | "fragment";
-            /** Title */
             title: string;
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
         };
         /**
-         * ForgetReport
          * @description What would be deleted for good: how much of each type, and the first items by title.
          *
          *     `digest` names exactly this selection: only with it, it is deleted.
          */
         ForgetReport: {
-            /** Digest */
             digest: string;
-            /** Counts */
             counts: {
                 [key: string]: number;
             };
-            /** Items */
             items: components["schemas"]["ForgottenTitle"][];
-            /**
-             * Pages
-             * @default []
-             */
             pages: string[];
-            /**
-             * Copies
-             * @default []
-             */
             copies: string[];
-            /**
-             * Notes
-             * @default []
-             */
             notes: string[];
         };
-        /**
-         * ForgetResult
-         * @description How many records were deleted for good.
-         */
+        /** @description How many records were deleted for good. */
         ForgetResult: {
-            /** Deleted */
             deleted: number;
-            /**
-             * Ids
-             * @default []
-             */
             ids: string[];
         };
     };

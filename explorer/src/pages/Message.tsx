@@ -1,4 +1,4 @@
-/** The address of a message leads to its session. */
+/** The address of a message leads to its session; that of a fragment, which a citation may be, to its page. */
 import { useEffect } from "react";
 import type { Api } from "../api";
 import { Empty, FailureNote, Skeleton } from "../parts/states";
@@ -11,7 +11,13 @@ export default function MessagePage({ id }: { id: string }) {
   useEffect(() => {
     if (data) navigate(paths.session(data.session_id, { message: data.id, at: String(data.ordinal) }), { replace: true });
   }, [data]);
-  if (message.error?.status === 404) return <Empty title="There is no message with this id."><p>It may have been forgotten.</p></Empty>;
-  if (message.error) return <FailureNote failure={message.error} retry={message.reload} />;
+  const isMissing = message.error?.status === 404;
+  const fragment = useQuery<Api<"Reading">>(isMissing ? { path: `/fragments/${encodeURIComponent(id)}` } : null);
+  const isFragment = Boolean(fragment.data);
+  useEffect(() => {
+    if (isFragment) navigate(paths.fragment(id), { replace: true });
+  }, [id, isFragment]);
+  if (isMissing && fragment.error) return <Empty title="There is no message with this id."><p>It may have been forgotten.</p></Empty>;
+  if (message.error && !isMissing) return <FailureNote failure={message.error} retry={message.reload} />;
   return <Skeleton rows={6} />;
 }
