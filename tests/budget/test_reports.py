@@ -6,11 +6,11 @@ import pytest
 
 from lore.budget.reports import (
     summarize_spend,
-    token_classes,
     usage_without_additions,
     usage_without_compaction,
 )
 from lore.records import Spend, TokenUse
+from lore.store.spend import token_classes
 from tests.fakes import NOON
 
 

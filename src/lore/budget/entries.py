@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from lore.budget.reports import token_classes
 from lore.errors import InvalidInput, NotFound
 from lore.records import ModelPrice, RequestHold, RequestOutcome, Spend, TokenUse
 from lore.store import project_rows, sessions, spend
@@ -104,7 +103,7 @@ class Correction:
         """
         used = self.used
         if self.outcome.estimated:
-            before = TokenUse(*token_classes(entered.usage))
+            before = TokenUse(*spend.token_classes(entered.usage))
             used = replace(before, output_tokens=used.output_tokens)
         pricing = self.price(entered.model)
         usd = 0.0 if pricing is None else pricing.cost(used)

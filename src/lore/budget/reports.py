@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lore.records import SpendCounter, SpendGroup, SpendLine
 from lore.records.gateway import TokenUse
-from lore.store.spend import AWAITED, ESTIMATED, REQUEST, UNPRICED
+from lore.store.spend import AWAITED, ESTIMATED, REQUEST, UNPRICED, token_classes
 
 if TYPE_CHECKING:
     from lore.records import Spend
@@ -70,14 +70,6 @@ def summarize_spend(
     lines = [group.line(name) for name, group in sums.items()]
     lines.sort(key=(lambda one: one.name) if by == "day" else (lambda one: (-one.usd, one.name)))
     return tuple(lines), whole.line("")
-
-
-def token_classes(usage: dict[str, int]) -> tuple[int, int, int, int, int]:
-    """Return the tokens of an entry: fresh, cache read, cache write, long cache write, output."""
-    read, written = usage.get("cache_read", 0), usage.get("cache_write", 0)
-    long = usage.get("cache_write_1h", 0)
-    fresh = max(0, usage.get("input", 0) - read - written - long)
-    return fresh, read, written, long, usage.get("output", 0)
 
 
 def _group(entry: Spend, by: SpendGroup) -> str:

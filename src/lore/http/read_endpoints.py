@@ -16,6 +16,7 @@ from lore.http.endpoint import (
     Limit,
     Name,
     NoArguments,
+    Short,
     get_endpoint,
 )
 from lore.memory import Memory
@@ -36,8 +37,9 @@ from lore.records import (
     Page,
     Project,
     Reading,
-    Session,
     SessionLog,
+    SessionPage,
+    SessionSummary,
     Spend,
     SpendGroup,
     SpendReport,
@@ -46,9 +48,13 @@ from lore.records import (
     StoredEpisode,
     TimelineEntry,
     Title,
+    Turn,
     WorkingState,
 )
 from lore.tools.tool import Arguments, Caller
+
+MAX_TURNS = 100
+"""A turn lists what it cost, was given and left, so a page of them is larger than others."""
 
 
 class Paged(Arguments):
@@ -64,10 +70,26 @@ class OfProject(Paged):
     project: InProject = ""
 
 
+class OfSessions(OfProject):
+    """A page of sessions."""
+
+    query: Annotated[
+        Short, Field(description="A part of the title, of a file's path, or of the agent's name.")
+    ] = ""
+    agent: Annotated[Short, Field(description="A part of the agent's name.")] = ""
+    since: Annotated[Short, Field(description="Spoken in since: '2026-05-08', 'last week'.")] = ""
+
+
 class OfSession(Paged):
     """A page of a session's messages."""
 
     id: Annotated[Id, Field(description="Id of a session, or the agent's own name for it.")]
+
+
+class OfTurns(OfSession):
+    """A page of a session's turns."""
+
+    limit: Annotated[int, Field(ge=1, le=MAX_TURNS, description="Most items of a page.")] = 20
 
 
 class OneSession(Arguments):
@@ -152,8 +174,19 @@ class Contradiction:
     older: Fragment
 
 
-def _sessions(memory: Memory, a: OfProject, _caller: Caller) -> Page[Session]:
-    return memory.sessions.page_of_sessions(project=a.project, limit=a.limit, cursor=a.cursor)
+def _sessions(memory: Memory, a: OfSessions, _caller: Caller) -> Page[SessionSummary]:
+    return memory.sessions.page_of_sessions(
+        project=a.project, query=a.query, agent=a.agent, since=a.since, limit=a.limit,
+        cursor=a.cursor,
+    )  # fmt: skip
+
+
+def _session(memory: Memory, a: OneSession, _caller: Caller) -> SessionPage:
+    return memory.sessions.page(a.id)
+
+
+def _turns(memory: Memory, a: OfTurns, _caller: Caller) -> Page[Turn]:
+    return memory.sessions.page_of_turns(a.id, limit=a.limit, cursor=a.cursor)
 
 
 def _messages(memory: Memory, a: OfSession, _caller: Caller) -> Page[Message]:
@@ -285,7 +318,15 @@ STATUS_ENDPOINT = get_endpoint(
 READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     get_endpoint("/projects", "Projects, as they became known.", Paged, _projects, item=Project),
     get_endpoint(
-        "/sessions", "Sessions, last spoken in first.", OfProject, _sessions, item=Session
+        "/sessions", "Sessions, last spoken in first.", OfSessions, _sessions, item=SessionSummary
+    ),
+    get_endpoint(
+        "/sessions/{id}", "One session with its totals and the state of its prompt.",
+        OneSession, _session, result=SessionPage,
+    ),
+    get_endpoint(
+        "/sessions/{id}/turns", "Turns of a session: cost, what memory gave, what was learned.",
+        OfTurns, _turns, item=Turn,
     ),
     get_endpoint(
         "/sessions/{id}/messages", "Messages of a session in order.", OfSession, _messages,

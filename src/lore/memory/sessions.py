@@ -6,18 +6,19 @@ Transcript adapters are imported on first use: they would cost every command a t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from lore import projects
+from lore import clock, projects
 from lore.capture import exclusion, export_import, message_capture, quotes
 from lore.capture.message_capture import Conversation
 from lore.errors import InvalidInput, NotFound
 from lore.memory import context
 from lore.memory.context import LIVE, MemoryPart, PageSize
 from lore.projects import ProjectFinder
-from lore.recall import time_spans
+from lore.recall import time_spans, turns
 from lore.records import (
     CaptureEstimate,
     CaptureResult,
@@ -26,12 +27,16 @@ from lore.records import (
     Episode,
     ImportResult,
     Message,
+    ModelPrice,
     NewMessage,
     Page,
     Project,
     Session,
     SessionLog,
+    SessionPage,
+    SessionSummary,
     StoredEpisode,
+    Turn,
 )
 from lore.redaction.redactor import home_key
 from lore.store import (
@@ -41,11 +46,13 @@ from lore.store import (
     pages,
     project_rows,
     replacements,
+    session_turns,
     sessions,
 )
 from lore.store import fragments as fragment_store
 from lore.store import messages as message_store
 from lore.store.database import Connection
+from lore.store.session_turns import SessionFilter
 from lore.validation import Count, Whole, validate_methods
 
 if TYPE_CHECKING:
@@ -268,16 +275,61 @@ class Sessions(MemoryPart):
             return message_store.get_message(db, items.resolve(db, id, type="message").n)
 
     def page_of_sessions(
-        self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
-    ) -> Page[Session]:
-        """Return a page of sessions, those with the latest messages first."""
+        self, *, project: str = "", query: str = "", agent: str = "", since: str = "",
+        limit: PageSize = 50, cursor: str = "",
+    ) -> Page[SessionSummary]:  # fmt: skip
+        """Return a page of sessions, those with the latest messages first.
+
+        `query` is a part of the title, of a file's path or of the agent's name for the session.
+        """
         after = context.decode_cursor(cursor, int, int)
+        since_us = None
+        if since:
+            since_us = clock.to_us(time_spans.since(since, self._database.now()))
         with self._database.read() as db:
-            keys = pages.sessions(
-                db, after, project_n=self._find_project_n(db, project), limit=limit
-            )
-            by_n = sessions.get_sessions(db, [n for _, n in keys])
+            criteria = SessionFilter(
+                self._redactor.redact(query.strip()), agent,
+                self._find_project_n(db, project), since_us,
+            )  # fmt: skip
+            keys = session_turns.page_of_sessions(db, after, criteria, limit=limit)
+            by_n = self._summaries(db, [n for _, n in keys])
         return context.page_of([(key, by_n[key[1]]) for key in keys], limit)
+
+    def _summaries(self, db: Connection, ns: Sequence[int]) -> dict[int, SessionSummary]:
+        figures, paths = session_turns.session_figures(db, ns), project_rows.names_by_id(db)
+        return {
+            n: SessionSummary(
+                **{one.name: getattr(session, one.name) for one in fields(session)},
+                **figures[n]._asdict(),
+                project=paths.get(session.project_id or "", ""),
+            )
+            for n, session in sessions.get_sessions(db, ns).items()
+        }
+
+    def page(self, session: str) -> SessionPage:
+        """Return a session with its totals and the state of its prompt."""
+        with self._database.read() as db:
+            n = sessions.get_session_number(db, self._redactor.redact(session))
+            summary = self._summaries(db, [n])[n]
+            paths = [one.path for one in project_rows.all_projects(db).values()
+                     if one.id == summary.project_id]  # fmt: skip
+            prompt = turns.find_prompt_layers(db, summary, paths)
+            return SessionPage(summary, session_turns.count_turns(db, n), prompt)
+
+    def page_of_turns(self, session: str, *, limit: PageSize = 20, cursor: str = "") -> Page[Turn]:
+        """Return a page of a session's turns in order, with their cost and what memory gave."""
+        (after,) = context.decode_cursor(cursor, int) or (-1,)
+        ledger = self._context.open_ledger()
+
+        def price(model: str) -> ModelPrice | None:
+            return ledger.catalogue.find(model, "", wait_s=0)
+
+        with self._database.read() as db:
+            n = sessions.get_session_number(db, self._redactor.redact(session))
+            rows = turns.list_turns(
+                db, n, sessions.get_session(db, n), after=after, limit=limit, price=price
+            )
+        return context.page_of(rows, limit)
 
     def page_of_messages(
         self, session: str, *, limit: PageSize = 50, cursor: str = ""

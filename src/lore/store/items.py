@@ -201,6 +201,12 @@ def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
     return dict(db.rows(sql, ns=int_array(ns)))
 
 
+def tokens_of(db: Connection, ns: Sequence[int]) -> dict[int, int]:
+    """Return the tokens of items by number."""
+    sql = f"SELECT n, tokens FROM items WHERE {among('n', 'ns')}"
+    return dict(db.rows(sql, ns=int_array(ns)))
+
+
 def of_sessions(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> list[int]:
     """Return those of the items that belong to one of the sessions."""
     sql = f"SELECT n FROM items WHERE {among('n', 'ns')} AND {among('session_n', 'session_ns')}"

@@ -30,18 +30,6 @@ def _rows_after(
     return db.rows(f"{sql} LIMIT :limit", **key, **params)
 
 
-def sessions(
-    db: Connection, after: Sequence[int], *, project_n: int | None, limit: int
-) -> list[Row]:
-    """Return (time of the last message, number) of sessions, newest first."""
-    sql = (
-        "SELECT last_message_at, n FROM sessions WHERE (last_message_at, n) < (:at, :n)"
-        " AND (:project_n IS NULL OR project_n = :project_n)"
-        " ORDER BY last_message_at DESC, n DESC"
-    )
-    return _rows_after(db, sql, after, _NEWEST, project_n=project_n, limit=limit)
-
-
 def distillations(
     db: Connection,
     after: Sequence[int],

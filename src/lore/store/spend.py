@@ -100,6 +100,14 @@ def unpack_entry(row: Row) -> Spend:
     return Spend(key, unpack_time(at), purpose, model, usage_counts, usd, *rest_fields)
 
 
+def token_classes(usage: dict[str, int]) -> tuple[int, int, int, int, int]:
+    """Return the tokens of an entry: fresh, cache read, cache write, long cache write, output."""
+    read, written = usage.get("cache_read", 0), usage.get("cache_write", 0)
+    long = usage.get("cache_write_1h", 0)
+    fresh = max(0, usage.get("input", 0) - read - written - long)
+    return fresh, read, written, long, usage.get("output", 0)
+
+
 def entries_since(db: Connection, moment_: datetime) -> Iterator[Spend]:
     """Yield the entries since a moment in pages, oldest first."""
     sql = (
