@@ -22,7 +22,7 @@ type SessionPageData = Api<"SessionPage">;
 type Turn = Api<"Turn">;
 
 /** Turns of a page; messages are loaded as they come into view. */
-const TURNS = 100;
+const TURNS = 50;
 
 export default function SessionPage({ id }: { id: string }) {
   const path = `/sessions/${encodeURIComponent(id)}`;
