@@ -10,6 +10,9 @@ const listeners = new Set<() => void>();
 /** Changes within this time are shown at once. */
 const SETTLE_MS = 400;
 
+/** A server that restarts is back in a few seconds. */
+const RETRY_MS = 3000;
+
 function setState(next: LiveState): void {
   if (state === next) return;
   const returns = state === "offline" && next === "live";
@@ -21,17 +24,27 @@ function setState(next: LiveState): void {
 /** Follow the events of the server while the page is shown. */
 export function useLiveUpdates(): void {
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const source = new EventSource("/api/v1/events");
-    source.onopen = () => setState("live");
-    source.onerror = () => setState("offline");
-    source.onmessage = () => {
-      clearTimeout(timer);
-      timer = setTimeout(refreshAll, SETTLE_MS);
-    };
+    let settle: ReturnType<typeof setTimeout> | undefined;
+    let retry: ReturnType<typeof setTimeout> | undefined;
+    let source: EventSource | undefined;
+    function connect(): void {
+      source = new EventSource("/api/v1/events");
+      source.onopen = () => setState("live");
+      source.onmessage = () => {
+        clearTimeout(settle);
+        settle = setTimeout(refreshAll, SETTLE_MS);
+      };
+      source.onerror = () => {
+        setState("offline");
+        // The browser itself tries again only if the connection broke, not if it was refused.
+        if (source?.readyState === EventSource.CLOSED) retry = setTimeout(connect, RETRY_MS);
+      };
+    }
+    connect();
     return () => {
-      clearTimeout(timer);
-      source.close();
+      clearTimeout(settle);
+      clearTimeout(retry);
+      source?.close();
     };
   }, []);
 }

@@ -65,6 +65,13 @@ function Find({ text, change }: { text: string; change: (text: string) => void }
   );
 }
 
+/** A session that was spoken in lately is probably still going on. */
+const RUNNING_MS = 10 * 60_000;
+
+function isRunning(session: Summary): boolean {
+  return session.state === "open" && Date.now() - Date.parse(session.last_message_at) < RUNNING_MS;
+}
+
 function SessionRow({ session }: { session: Summary }) {
   return (
     <li>
@@ -75,7 +82,7 @@ function SessionRow({ session }: { session: Summary }) {
           {session.project && <span>{session.project}</span>}
           <span>{plural(session.messages, "message")}</span>
           {session.fragments > 0 && <span>{plural(session.fragments, "fragment")} learned</span>}
-          {session.state === "open" && <span className="tag" data-tone="good">open</span>}
+          {isRunning(session) && <span className="tag" data-tone="good">running</span>}
         </span>
         <span className="session-figures row-end">
           <span title="Tokens of its messages">{formatShort(session.tokens)} tokens</span>
