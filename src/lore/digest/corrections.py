@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,7 +18,15 @@ from lore.digest import undo
 from lore.digest.fragment_edits import hide_one, resolve_live
 from lore.errors import InvalidInput
 from lore.records import UNASKED_TRUST, Origin
-from lore.store import fragments, history, items, replacements, standing_instructions
+from lore.store import (
+    consolidation,
+    fragments,
+    history,
+    items,
+    replacements,
+    standing_instructions,
+)
+from lore.store.consolidation import Judgement, JudgementVerb
 from lore.store.database import Connection
 from lore.store.history import Attribution, UndoSnapshot, Wording
 from lore.store.replacements import PairState
@@ -31,16 +39,30 @@ MAX_ID_CHARS = 8_000
 often."""
 
 
+class KeptPair(NamedTuple):
+    """Two fragments that a person keeps apart, or one that stays, whatever a cycle would do."""
+
+    a_n: int
+    b_n: int
+    verb: JudgementVerb
+
+
 class Change(NamedTuple):
     """What a correction changed: actions, and rows before and after it."""
 
     actions: tuple[int, ...] = ()
     rules: tuple[tuple[RuleState, RuleState], ...] = ()
     pairs: tuple[tuple[PairState, PairState], ...] = ()
+    kept: tuple[KeptPair, ...] = ()
 
 
-def record(db: Connection, work: Callable[[Connection], T]) -> tuple[T, str]:
-    """Do something in a transaction; return its result, and the id that undoes it."""
+def record(
+    db: Connection, work: Callable[[Connection], T], kept: Sequence[KeptPair] = ()
+) -> tuple[T, str]:
+    """Do something in a transaction; return its result, and the id that undoes it.
+
+    `kept` is what the work keeps from being merged or pruned.
+    """
     last = history.newest_action(db)
     rules, pairs = standing_instructions.rule_states(db), replacements.doubtful_states(db)
     result = work(db)
@@ -54,6 +76,7 @@ def record(db: Connection, work: Callable[[Connection], T]) -> tuple[T, str]:
             if n in rules_now and rules_now[n] != before
         ),
         tuple((pairs[n], after) for n, after in settled.items()),
+        tuple(kept),
     )
     return result, encode_change(change) if any(change) else ""
 
@@ -67,13 +90,14 @@ def decode_change(id_: str) -> Change:
     """Return the change that an id names; refuse an id that is none."""
     try:
         padded = id_[:MAX_ID_CHARS] + "=" * (-len(id_) % 4)
-        actions, rules, pairs = orjson.loads(
+        actions, rules, pairs, kept = orjson.loads(
             base64.b64decode(padded, altchars=b"-_", validate=True)
         )
         change = Change(
             tuple(map(_whole, actions)),
             tuple((_rule_state(before), _rule_state(after)) for before, after in rules),
             tuple((_pair_state(before), _pair_state(after)) for before, after in pairs),
+            tuple(map(_kept_pair, kept)),
         )
     except (ValueError, TypeError, binascii.Error) as error:
         msg = "This is not the id of an action."
@@ -104,15 +128,30 @@ def _pair_state(value: Any) -> PairState:
     return PairState(_whole(n), relation, min(1.0, max(0.0, float(certainty))))
 
 
+def _kept_pair(value: Any) -> KeptPair:
+    a_n, b_n, verb = value
+    if verb not in ("merge", "prune"):
+        raise ValueError
+    return KeptPair(_whole(a_n), _whole(b_n), verb)
+
+
+def keep(db: Connection, pairs: Sequence[KeptPair], *, now: datetime) -> None:
+    """Keep fragments from being merged or pruned by a cycle."""
+    judged = [Judgement(one.a_n, one.b_n, one.verb, "kept") for one in pairs]
+    consolidation.put_judgements(db, judged, now=now)
+
+
 def undo_change(db: Connection, change: Change, *, now: datetime) -> None:
     """Undo a correction, unless something that it changed was changed again."""
     _set_rows(db, change, undoing=True)
+    consolidation.remove_judgements(db, change.kept)
     undo.undo_actions(db, change.actions, now=now)
 
 
 def redo_change(db: Connection, change: Change, *, now: datetime) -> None:
     """Redo a correction that was undone."""
     _set_rows(db, change, undoing=False)
+    keep(db, change.kept, now=now)
     undo.redo_actions(db, change.actions, now=now)
 
 
@@ -164,5 +203,6 @@ def find_subject(db: Connection, change: Change) -> str:
     """Return the id of an item that a correction changed; empty if it is gone."""
     ns = history.fragments_of_actions(db, change.actions[-1:])
     ns = ns or standing_instructions.items_of(db, [before.n for before, _ in change.rules[:1]])
+    ns = ns or [one.b_n for one in change.kept[:1]]
     ns = ns or replacements.newer_items(db, [before.n for before, _ in change.pairs[:1]])
     return next(iter(items.ids_of(db, ns).values()), "")

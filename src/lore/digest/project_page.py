@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -201,6 +202,17 @@ def apply_changes(
     redactor: Redactor = EPHEMERAL_REDACTOR,
 ) -> int:
     """Apply the changes that a user approved, in one transaction; return how many."""
+    return database.write(prepare_changes(database, project, changes, redactor=redactor))
+
+
+def prepare_changes(
+    database: Database,
+    project: str,
+    changes: Iterable[SharedChange],
+    *,
+    redactor: Redactor = EPHEMERAL_REDACTOR,
+) -> Callable[[Connection], int]:
+    """Return the work that applies the changes that a user approved: see `apply_changes`."""
     changes = list(changes)
     additions = {
         place: storing.prepare_store(
@@ -227,7 +239,7 @@ def apply_changes(
             project_rows.put_shared_entries(db, [row])
         return len(changes)
 
-    return database.write(work)
+    return work
 
 
 def _reword(db: Connection, n: int, change: SharedChange, now: datetime) -> None:
@@ -371,35 +383,36 @@ def promote(database: Database, id_: str, *, key: str = "") -> str:
     The new fragment supersedes the old one; undo restores it. A user promotes, so an assistant's
     preference counts as the user's own from then on.
     """
-    now = database.now()
-
-    def work(db: Connection) -> str:
-        n = items.resolve(db, id_, type="fragment").n
-        old = fragments.get(db, n)
-        if items.scopes_of(db, [n])[n] is None:
-            msg = f"Fragment '{id_}' applies to all projects already."
-            raise InvalidInput(msg)
-        if old.superseded_by is not None or fragments.is_deleted(db, n):
-            msg = f"Fragment '{id_}' was deleted or superseded, so it cannot be promoted."
-            raise InvalidInput(msg)
-        new = NewFragment(
-            id=clock.new_id(now),
-            content=old.content,
-            summary=old.summary,
-            kind=old.kind,
-            created_at=old.created_at,
-            payload=old.payload,
-            importance=old.importance,
-            confidence=old.confidence,
-            origin=old.origin,
-            trust=old.trust,
-            source_messages=old.source_messages,
-            mentions=entities.fragment_mentions(old.content, old.summary),
-            metadata={**old.metadata, "promoted_from": old.id},
-        )
-        newer = fragments.add(db, new, now=now)
-        reversible_changes.supersede(db, n, newer, now=now)
-        history.record_action(db, "store", newer, now=now)
-        return new.id
-
+    work = partial(promote_one, id_=id_, now=database.now())
     return database.write(work, key=scope_key("promote", key))
+
+
+def promote_one(db: Connection, *, id_: str, now: datetime) -> str:
+    """Promote a fragment in a transaction and return the id of the new one: see `promote`."""
+    n = items.resolve(db, id_, type="fragment").n
+    old = fragments.get(db, n)
+    if items.scopes_of(db, [n])[n] is None:
+        msg = f"Fragment '{id_}' applies to all projects already."
+        raise InvalidInput(msg)
+    if old.superseded_by is not None or fragments.is_deleted(db, n):
+        msg = f"Fragment '{id_}' was deleted or superseded, so it cannot be promoted."
+        raise InvalidInput(msg)
+    new = NewFragment(
+        id=clock.new_id(now),
+        content=old.content,
+        summary=old.summary,
+        kind=old.kind,
+        created_at=old.created_at,
+        payload=old.payload,
+        importance=old.importance,
+        confidence=old.confidence,
+        origin=old.origin,
+        trust=old.trust,
+        source_messages=old.source_messages,
+        mentions=entities.fragment_mentions(old.content, old.summary),
+        metadata={**old.metadata, "promoted_from": old.id},
+    )
+    newer = fragments.add(db, new, now=now)
+    reversible_changes.supersede(db, n, newer, now=now)
+    history.record_action(db, "store", newer, now=now)
+    return new.id

@@ -31,6 +31,7 @@ from lore.http import (
     middleware,
     openapi,
     read_endpoints,
+    review_endpoints,
     write_endpoints,
 )
 from lore.http import hooks as hooking
@@ -158,6 +159,7 @@ def endpoints_of(
         *acting,
         *read_endpoints.READ_ENDPOINTS,
         *fragment_endpoints.FRAGMENT_ENDPOINTS,
+        *review_endpoints.REVIEW_ENDPOINTS,
         *explorer_endpoints.EXPLORER_ENDPOINTS,
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 from lore.digest import corrections, fragment_edits
+from lore.digest.corrections import KeptPair
 from lore.errors import InvalidInput
 from lore.memory.context import MemoryPart
 from lore.records import Correction, Draft, Origin
@@ -29,7 +30,7 @@ class Corrections(MemoryPart):
             self._database.now(), id, content,
             summary=summary, reason=reason, origin=origin, redactor=self._redactor,
         )  # fmt: skip
-        version, action = self._record(work)
+        version, action = self.record(work)
         return Correction(action, "update", self._full_id(id), version=version)
 
     def supersede(
@@ -47,7 +48,7 @@ class Corrections(MemoryPart):
             fragment_edits.replace_one(db, old=id, new=newer, origin=origin, now=now)
             return newer
 
-        newer, action = self._record(work)
+        newer, action = self.record(work)
         return Correction(action, "supersede", self._full_id(id), newer)
 
     def _prepare_successor(
@@ -69,19 +70,19 @@ class Corrections(MemoryPart):
     def approve(self, id: str) -> Correction:
         """Confirm the rules in a fragment, and trust it enough to be put into prompts."""
         work = partial(corrections.approve, id_=id, now=self._database.now())
-        _, action = self._record(work)
+        _, action = self.record(work)
         return Correction(action, "approve", self._full_id(id))
 
     def reject(self, id: str, *, origin: Origin = "user") -> Correction:
         """Reject the rules in a fragment; hide a fragment that has none."""
         work = partial(corrections.reject, id_=id, origin=origin, now=self._database.now())
-        _, action = self._record(work)
+        _, action = self.record(work)
         return Correction(action, "reject", self._full_id(id))
 
     def delete(self, id: str, *, origin: Origin = "user") -> Correction:
         """Hide a fragment until this is undone."""
         work = partial(fragment_edits.hide_one, id_=id, origin=origin, now=self._database.now())
-        deleted, action = self._record(work)
+        deleted, action = self.record(work)
         return Correction(action, "delete", deleted)
 
     def undo(self, action: str) -> Correction:
@@ -96,12 +97,11 @@ class Corrections(MemoryPart):
         self._change(partial(corrections.redo_change, change=change, now=self._database.now()))
         return Correction(action, "redo", self._subject(change))
 
-    def record(self, work: Callable[[Connection], T]) -> tuple[T, str]:
+    def record(
+        self, work: Callable[[Connection], T], kept: Sequence[KeptPair] = ()
+    ) -> tuple[T, str]:
         """Do something in one transaction; return its result, and the id that undoes it."""
-        return self._record(work)
-
-    def _record(self, work: Callable[[Connection], T]) -> tuple[T, str]:
-        return self._change(partial(corrections.record, work=work))
+        return self._change(partial(corrections.record, work=work, kept=kept))
 
     def _change(self, work: Callable[[Connection], T]) -> T:
         result = self._database.write(work)

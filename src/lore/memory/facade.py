@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lore.memory.maintenance import Maintenance
     from lore.memory.native import Native
     from lore.memory.prompts import Prompts
+    from lore.memory.review import Review
     from lore.memory.search import Search
     from lore.memory.sessions import Sessions
     from lore.memory.strategies import Strategies
@@ -71,6 +72,7 @@ _FORMER_NAMES = {
     "continuity": "",
     "handoffs": "",
     "corrections": "",
+    "review": "",
 }
 """Methods of each part from when all of them were methods of `Memory`; `former=current`."""
 
@@ -94,11 +96,11 @@ _PART_METHODS = {
 class Memory:
     """Long-term memory in one database, divided into parts.
 
-    The parts are `knowledge`, `corrections`, `sessions`, `search`, `digest`, `maintenance`,
-    `native`, `tasks`, `handoffs`, `continuity`, `strategies`, `layout`, `access`, `budget` and
-    `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can be called, as
-    `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()` lists
-    sessions, `memory.digest()` digests sessions.
+    The parts are `knowledge`, `corrections`, `review`, `sessions`, `search`, `digest`,
+    `maintenance`, `native`, `tasks`, `handoffs`, `continuity`, `strategies`, `layout`, `access`,
+    `budget` and `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can
+    be called, as `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()`
+    lists sessions, `memory.digest()` digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
     """
@@ -111,6 +113,7 @@ class Memory:
         if TYPE_CHECKING:
             self.knowledge = Knowledge(context)
             self.corrections = Corrections(context)
+            self.review = Review(context)
             self.sessions = Sessions(context)
             self.search = Search(context)
             self.digest = Digest(context)

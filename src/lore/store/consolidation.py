@@ -270,6 +270,12 @@ def put_judgements(db: Connection, judged: Iterable[Judgement], *, now: datetime
         db.upsert("judgements", ("a_n", "b_n", "verb"), **one._asdict(), at=at)
 
 
+def remove_judgements(db: Connection, pairs: Iterable[tuple[int, int, JudgementVerb]]) -> None:
+    """Remove decisions about pairs, so that a cycle decides again."""
+    sql = "DELETE FROM judgements WHERE a_n = :a_n AND b_n = :b_n AND verb = :verb"
+    db.run_many(sql, list(pairs))
+
+
 def judgements_of(
     db: Connection, ns: Sequence[int], verb: JudgementVerb
 ) -> dict[tuple[int, int], Judgement]:
@@ -280,6 +286,16 @@ def judgements_of(
     )
     rows = db.rows(sql, ns=int_array(ns), verb=verb)
     return {(row[0], row[1]): Judgement(*row) for row in rows}
+
+
+def count_judgements(db: Connection, verb: JudgementVerb) -> int:
+    """Return how many decisions of a kind there are."""
+    return int(db.value("SELECT count(*) FROM judgements WHERE verb = :verb", verb=verb))
+
+
+def count_roots(db: Connection) -> int:
+    """Return the number of roots, deleted or not."""
+    return int(db.value("SELECT count(*) FROM fragments WHERE depth = 0"))
 
 
 def judgement_groups(db: Connection, verb: JudgementVerb) -> dict[int, set[int]]:

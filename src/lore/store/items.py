@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
-from lore.records import ITEM_TYPES, ItemType
+from lore.records import ITEM_TYPES, ItemType, Origin
 from lore.store.sqlite import Connection, Row, among, id_blob, id_text, int_array, next_number
 
 NEVER_EMBEDDED = 0
@@ -199,6 +199,31 @@ def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
         return {}
     sql = f"SELECT n, {id_text('id')} FROM items WHERE {among('n', 'ns')}"
     return dict(db.rows(sql, ns=int_array(ns)))
+
+
+class ItemSource(NamedTuple):
+    """The type of an item, whose words it is, and where it was said."""
+
+    type: ItemType
+    origin: Origin
+    session_id: str
+    project_id: str | None
+
+
+def find_many(db: Connection, ids: Sequence[str]) -> dict[str, ItemSource]:
+    """Return where items come from, by id."""
+    rows = db.rows(
+        f"SELECT {id_text('i.id')}, i.type, coalesce(f.origin, m.origin, 'assistant'),"
+        " coalesce(s.id, ''), p.id FROM items i LEFT JOIN fragments f ON f.n = i.n"
+        " LEFT JOIN messages m ON m.n = i.n LEFT JOIN sessions s ON s.n = i.session_n"
+        " LEFT JOIN projects p ON p.n = coalesce(i.project_n, s.project_n)"
+        f" WHERE {among('i.n', 'ns')}",
+        ns=int_array(list(numbers_of(db, ids).values())),
+    )
+    return {
+        id_: ItemSource(type_name(type_), origin, session, project)
+        for id_, type_, origin, session, project in rows
+    }
 
 
 def tokens_of(db: Connection, ns: Sequence[int]) -> dict[int, int]:

@@ -207,7 +207,10 @@ def recalls_between(
         n=session_n,
         **_time_span(since, until),
     )
-    return [Recalled(unpack_time(row[0]), *row[1:6], tuple(unpack_json(row[6]))) for row in rows]
+    return [
+        Recalled(unpack_time(at), verb, query, profile, took_ms, tokens, tuple(unpack_json(hits)))
+        for at, verb, query, profile, took_ms, tokens, hits in rows
+    ]
 
 
 def fragments_of_session(db: Connection, session_n: int) -> list[tuple[int, tuple[str, ...]]]:

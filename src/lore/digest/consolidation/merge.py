@@ -37,17 +37,22 @@ def merge(run: PhaseRun) -> None:
 
 
 def _plan_merges(run: PhaseRun, pairs: Sequence[RootPair]) -> list[tuple[int, int]]:
-    """Choose (survivor, victim) pairs; a survivor is never a victim."""
+    with run.database.read() as db:
+        planned, kept_apart = plan_merges(db, pairs)
+    run.count("kept apart", kept_apart)
+    return planned
+
+
+def plan_merges(db: Connection, pairs: Sequence[RootPair]) -> tuple[list[tuple[int, int]], int]:
+    """Choose (survivor, victim) pairs; a survivor is never a victim. Count those kept apart."""
     fit = [pair for pair in pairs if _may_merge(pair.a, pair.b)]
     survivors: set[int] = set()
     victims: set[int] = set()
-    planned = []
-    with run.database.read() as db:
-        ns = [pair.a.n for pair in fit]
-        apart = consolidation.judgements_of(db, ns, "merge")
-        both = sorted({n for pair in fit for n in (pair.a.n, pair.b.n)})
-        contents = {n: one.content for n, one in fragments.by_number(db, both).items()}
-        contents |= consolidation.texts_before_overviews(db, both)
+    planned, kept_apart = [], 0
+    apart = consolidation.judgements_of(db, [pair.a.n for pair in fit], "merge")
+    both = sorted({n for pair in fit for n in (pair.a.n, pair.b.n)})
+    contents = {n: one.content for n, one in fragments.by_number(db, both).items()}
+    contents |= consolidation.texts_before_overviews(db, both)
     ranked = (sorted((pair.a, pair.b), key=_rank) for pair in fit)
     for stays, goes in sorted(ranked, key=lambda pair: (_rank(pair[0]), _rank(pair[1]))):
         low, high = sorted((stays.n, goes.n))
@@ -56,12 +61,12 @@ def _plan_merges(run: PhaseRun, pairs: Sequence[RootPair]) -> list[tuple[int, in
         # A value of the victim that the survivor lacks would be lost.
         agreed = entities.values_agree(contents[stays.n], contents[goes.n])
         if not (agreed and entities.covers_values(contents[stays.n], contents[goes.n])):
-            run.count("kept apart")
+            kept_apart += 1
             continue
         survivors.add(stays.n)
         victims.add(goes.n)
         planned.append((stays.n, goes.n))
-    return planned
+    return planned, kept_apart
 
 
 def _may_merge(one: Root, other: Root) -> bool:

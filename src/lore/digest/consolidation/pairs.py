@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lore.digest.consolidation.phase import PhaseRun, RootPair, SimilarRoots
 from lore.store import consolidation, vectors
 from lore.store.consolidation import ActiveEmbedder
+from lore.store.database import Database
 
 Matrix = NDArray[np.float32]
 Places = NDArray[np.int64]
@@ -158,12 +159,13 @@ def find_similar_roots(run: PhaseRun, embedding: ActiveEmbedder, mark: str) -> S
     with run.database.read() as db:
         since = consolidation.get_progress(db, mark)
     if since not in run.similar_roots:
-        run.similar_roots[since] = _compare_roots(run, embedding, since)
+        run.similar_roots[since] = compare_roots(run.database, embedding, since)
     return run.similar_roots[since]
 
 
-def _compare_roots(run: PhaseRun, embedding: ActiveEmbedder, since: int) -> SimilarRoots:
-    with run.database.read() as db:
+def compare_roots(database: Database, embedding: ActiveEmbedder, since: int) -> SimilarRoots:
+    """Compare the roots that changed since a change number, or their children, with all roots."""
+    with database.read() as db:
         newest = vectors.newest_seq(db)
         if since >= newest:
             return SimilarRoots([], since, 0)

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lore import clock
+from lore.http.request_limits import Limits
+from lore.records import NewMessage, Part
+from tests.fakes import NOON
+from tests.http_api.browser import Browser, log_in
+from tests.http_api.live_server import Served, serving
+
+RULE = "Please use tabs for indentation in this file"
+
+
+@pytest.fixture
+def served(tmp_path) -> Iterator[Served]:
+    with serving(tmp_path, limits=Limits(requests_per_minute=0)) as running:
+        yield running
+
+
+@pytest.fixture
+def browser(served: Served) -> Browser:
+    return log_in(served)
+
+
+def queue(served: Served, query: str = "") -> list[Any]:
+    reply = served.get(f"/api/v1/review?{query}")
+    assert reply.status == 200, reply.body
+    return list(reply.json["items"])
+
+
+def suggest(served: Served, text: str = RULE) -> None:
+    """Let the memory hold a sentence that may be a rule."""
+    said = NewMessage("user", (Part("text", text),), NOON, text)
+    served.memory.capture("s", [said], agent="tests", project="/code/p")
+    served.memory.database.write(lambda db: db.run("UPDATE standing SET state = 'suggested'"))
+
+
+def fade(served: Served, id_: str) -> None:
+    """Let a fragment fade as if nobody had read it for a year."""
+    old = clock.to_us(NOON - timedelta(days=400))
+    served.memory.database.write(
+        lambda db: (
+            db.run(
+                "UPDATE fragments SET relevance = 0.001 WHERE n = (SELECT max(n) FROM fragments)"
+            ),
+            db.run(
+                "UPDATE items SET created_at = :old WHERE n = (SELECT max(n) FROM fragments)",
+                old=old,
+            ),
+        )
+    )
+    assert served.memory.knowledge.fragment(id_).id == id_
+
+
+def test_what_a_peer_said_waits_for_approval(served: Served, browser: Browser):
+    id_ = served.memory.store("The port is 8080", origin="peer")
+    served.memory.store("A person's words")
+    (entry,) = queue(served)
+    assert (entry["kind"], entry["texts"][0]["id"]) == ("untrusted", id_)
+    assert entry["options"] == ["approve", "reject"]
+    done = browser.post(f"/review/{entry['id']}", decision="approve")
+    assert queue(served) == []
+    browser.post("/undo", action=done["action"])
+    assert queue(served) == [entry]
+    done = browser.post(f"/review/{entry['id']}", decision="reject")
+    assert served.memory.knowledge.fragment(id_).deleted
+    browser.post("/undo", action=done["action"])
+    assert queue(served) == [entry]
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_possible_rule_is_decided_and_undone(served: Served, browser: Browser, decision: str):
+    suggest(served, "Always use tabs for indentation in all files.")
+    (entry,) = queue(served, "kind=instruction")
+    done = browser.post(f"/review/{entry['id']}", decision=decision)
+    assert queue(served, "kind=instruction") == []
+    states = {one.state for one in served.memory.search.instructions(rejected=decision == "reject")}
+    assert states == {"confirmed" if decision == "approve" else "rejected"}
+    browser.post("/undo", action=done["action"])
+    assert queue(served, "kind=instruction") == [entry]
+    browser.post("/redo", action=done["action"])
+    assert queue(served, "kind=instruction") == []
+
+
+@pytest.mark.parametrize("decision", ["keep_newer", "keep_older", "both", "dismiss"])
+def test_a_conflict_is_decided_and_undone(served: Served, browser: Browser, decision: str):
+    older, newer = served.memory.store("The port is 8080"), served.memory.store("The port is 9090")
+    served.memory.knowledge.link(newer, older, "contradicts")
+    (entry,) = queue(served, "kind=conflict")
+    assert [one["id"] for one in entry["texts"]] == [newer, older]
+    done = browser.post(f"/review/{entry['id']}", decision=decision)
+    assert queue(served, "kind=conflict") == []
+    superseded = {"keep_newer": older, "keep_older": newer}.get(decision)
+    for id_ in (older, newer):
+        fragment = served.memory.knowledge.fragment(id_).fragment
+        assert fragment
+        assert bool(fragment.superseded_by) == (id_ == superseded)
+    browser.post("/undo", action=done["action"])
+    assert [one["id"] for one in queue(served, "kind=conflict")] == [entry["id"]]
+
+
+@pytest.mark.parametrize("decision", ["keep_newer", "dismiss"])
+def test_a_doubtful_pair_is_settled_and_undone(served: Served, browser: Browser, decision: str):
+    new = [
+        NewMessage("user", (Part("text", text),), NOON + timedelta(days=day), text)
+        for day, text in enumerate(["The port is 8080.", "The port is 9090."])
+    ]
+    served.memory.capture("s", new, agent="tests", project="/code/p")
+    served.memory.database.write(
+        lambda db: db.run(
+            "INSERT INTO replacements (older_n, older_text, newer_n, newer_text, relation,"
+            " certainty, at, statements) SELECT min(n), 'The port is 8080.', max(n),"
+            " 'The port is 9090.', 'may_replace', 0.4, 1, 1 FROM messages"
+        )
+    )
+    (entry,) = queue(served, "kind=replacement")
+    assert entry["certainty"] == 0.4
+    done = browser.post(f"/review/{entry['id']}", decision=decision)
+    assert queue(served, "kind=replacement") == []
+    browser.post("/undo", action=done["action"])
+    assert queue(served, "kind=replacement") == [entry]
+
+
+@pytest.mark.parametrize("decision", ["approve", "keep"])
+def test_what_will_be_merged_is_shown_before(served: Served, browser: Browser, decision: str):
+    one = served.memory.store("The service listens on its port")
+    served.memory.store("The service listens on its port")
+    served.memory.maintenance.embed_waiting()
+    (entry,) = queue(served, "kind=merge")
+    assert entry["texts"][0]["id"] == one
+    done = browser.post(f"/review/{entry['id']}", decision=decision)
+    assert queue(served, "kind=merge") == []
+    browser.post("/undo", action=done["action"])
+    served.memory.maintenance.embed_waiting()
+    assert [one["id"] for one in queue(served, "kind=merge")] == [entry["id"]]
+
+
+@pytest.mark.parametrize("decision", ["keep", "delete"])
+def test_what_will_be_pruned_is_shown_before(served: Served, browser: Browser, decision: str):
+    id_ = served.memory.store("It does not matter", importance=0.05)
+    fade(served, id_)
+    (entry,) = queue(served, "kind=prune")
+    done = browser.post(f"/review/{entry['id']}", decision=decision)
+    assert queue(served, "kind=prune") == []
+    assert served.memory.knowledge.fragment(id_).deleted == (decision == "delete")
+    browser.post("/undo", action=done["action"])
+    assert [one["id"] for one in queue(served, "kind=prune")] == [entry["id"]]
+
+
+def test_changes_of_a_shared_page_are_approved_one_by_one(
+    served: Served, browser: Browser, tmp_path
+):
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    served.memory.store("The port is 8080", project=str(folder), kind="config", confidence=0.9)
+    file = folder / ".lore.md"
+    served.memory.knowledge.share(served.memory.knowledge.plan_share(str(folder), file), file)
+    file.write_text(file.read_text().replace("8080", "9090"))
+    (entry,) = queue(served, "kind=shared")
+    assert "9090" in entry["texts"][0]["text"]
+    done = browser.post(f"/review/{entry['id']}", decision="approve")
+    assert served.memory.knowledge.fragment(done["id"]).text == "The port is 9090"
+    assert queue(served, "kind=shared") == []
+    assert browser.send(f"/review/{entry['id']}", {"decision": "approve"}).status == 404
+
+
+def test_the_queue_is_paged_while_it_is_cleared(served: Served, browser: Browser):
+    ids = [served.memory.store(f"Page {n}", origin="web") for n in range(6)]
+    first = served.get("/api/v1/review?limit=2").json
+    for entry in first["items"]:
+        browser.post(f"/review/{entry['id']}", decision="reject")
+    second = served.get(f"/api/v1/review?limit=10&cursor={first['next']}").json
+    seen = [one["texts"][0]["id"] for one in first["items"] + second["items"]]
+    assert seen == ids[::-1]
+    counts = served.get("/api/v1/review/counts").json
+    assert counts["counts"]["untrusted"] == 4
+
+
+def test_the_queue_of_a_project_holds_nothing_of_others(served: Served):
+    mine = served.memory.store("Mine", origin="web", project="/code/p")
+    served.memory.store("Theirs", origin="web", project="/code/q")
+    assert [one["texts"][0]["id"] for one in queue(served, "project=/code/p")] == [mine]
+    assert served.get("/api/v1/review?project=/nowhere").status == 404
+
+
+@pytest.mark.parametrize(
+    ("id_", "status"),
+    [
+        ("nonsense", 422),
+        ("conflict:0123abcd", 422),
+        ("untrusted:", 422),
+        ("untrusted:0123abcd", 404),
+        ("instruction:0123abcd:x", 404),
+        ("shared:0123abcd:x", 404),
+        ("merge:0123abcd:0123abce", 404),
+    ],
+)
+def test_an_entry_that_is_not_there_is_refused(browser: Browser, id_: str, status: int):
+    assert browser.send(f"/review/{id_}", {"decision": "approve"}).status in (status, 422)
+
+
+def test_a_decision_must_fit(served: Served, browser: Browser):
+    served.memory.store("From a page", origin="web")
+    (entry,) = queue(served)
+    assert browser.send(f"/review/{entry['id']}", {"decision": "both"}).status == 422
+    assert browser.send(f"/review/{entry['id']}", {"decision": "maybe"}).status == 422
+    key = served.memory.access.create_key("writer")[0]
+    refused = served.post(
+        f"/api/v1/review/{entry['id']}", {"decision": "approve"}, authorization=f"Bearer {key}"
+    )
+    assert refused.status == 403
