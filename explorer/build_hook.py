@@ -26,7 +26,7 @@ class ExplorerHook(BuildHookInterface[Any]):
         """Return Node as a build dependency where the machine has none."""
         return [] if build.is_current() or build.has_node() else [build.NODE_WHEEL]
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - the interface's
         """Build before the files are collected; an editable install builds only on demand."""
         is_required = os.environ.get(REQUIRED, "") not in ("", "0")
         if version == "editable" and not is_required:

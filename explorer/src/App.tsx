@@ -17,7 +17,7 @@ const Ask = lazy(() => import("./pages/Ask"));
 const FragmentPage = lazy(() => import("./pages/Fragment"));
 const Graph = lazy(() => import("./pages/Graph"));
 const Health = lazy(() => import("./pages/Health"));
-const MessagePage = lazy(() => import("./pages/Message"));
+const ItemPage = lazy(() => import("./pages/Item"));
 const Review = lazy(() => import("./pages/Review"));
 const SessionPage = lazy(() => import("./pages/Session"));
 const Sessions = lazy(() => import("./pages/Sessions"));
@@ -27,13 +27,13 @@ const Timeline = lazy(() => import("./pages/Timeline"));
 
 const LISTS: Record<PageName, ComponentType> = {
   search: Search, ask: Ask, sessions: Sessions, review: Review, timeline: Timeline, graph: Graph,
-  tasks: Tasks, spend: Spend, health: Health,
+  tasks: Tasks, spend: Spend, doctor: Health,
 };
 
 function PageView({ route }: { route: Route }) {
   if (route.page === "fragment") return <FragmentPage key={route.id} id={route.id} />;
   if (route.page === "session") return <SessionPage key={route.id} id={route.id} />;
-  if (route.page === "message") return <MessagePage id={route.id} />;
+  if (route.page === "item") return <ItemPage key={route.id} id={route.id} />;
   if (route.page === "missing") {
     return <Empty title="There is no such page."><Link to="/">Search the memory</Link></Empty>;
   }

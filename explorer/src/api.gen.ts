@@ -85,6 +85,12 @@ export interface components {
             title: string;
             tokens: number;
         };
+        /** @description An event of the event stream: which tables changed until when. */
+        ChangeEvent: {
+            /** Format: date-time */
+            at: string;
+            changed: ("messages" | "sessions" | "projects" | "distillations" | "fragments" | "actions" | "cycles" | "jobs" | "spend" | "review" | "tasks" | "handoffs")[];
+        };
         /** @description The ledger of an agent. */
         CheckpointResult: {
             agent_id: string;
@@ -864,9 +870,41 @@ export interface components {
             strength: "strong" | "likely" | "weak" | "none";
             tokens: number;
         };
+        /** @description How many entries of each kind wait, counted up to `most`. */
+        ReviewCounts: {
+            counts: {
+                [key: string]: number;
+            };
+            most: number;
+        };
+        /** @description An entry of the review queue: what it is about, why it is there, and what can be decided. */
+        ReviewItem: {
+            at: string | null;
+            certainty: number | null;
+            id: string;
+            /** @enum {string} */
+            kind: "instruction" | "replacement" | "conflict" | "merge" | "prune" | "untrusted" | "shared" | "promotion";
+            options: ("approve" | "reject" | "keep_newer" | "keep_older" | "both" | "dismiss" | "keep" | "delete")[];
+            project_id: string | null;
+            texts: components["schemas"]["ReviewText"][];
+            title: string;
+            why: string;
+        };
         /** @description What to review, the harmful first. */
         ReviewResult: {
             lessons: components["schemas"]["ReviewedLesson"][];
+        };
+        /** @description One of the texts that an entry is about. */
+        ReviewText: {
+            at: string | null;
+            id: string;
+            kind: string;
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            project_id: string | null;
+            session_id: string;
+            text: string;
+            type: ("message" | "distillation" | "fragment") | "page";
         };
         /** @description A pattern, anti-pattern or skill, and why to look at it. */
         ReviewedLesson: {
@@ -1384,38 +1422,6 @@ export interface components {
             calls_today: number;
             calls_per_day: number;
             unjudged: number;
-        };
-        /** @description One of the texts that an entry is about. */
-        ReviewText: {
-            id: string;
-            text: string;
-            at: string | null;
-            /** @enum {string} */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            type: ("message" | "distillation" | "fragment") | "page";
-            kind: string;
-            session_id: string;
-            project_id: string | null;
-        };
-        /** @description An entry of the review queue: what it is about, why it is there, and what can be decided. */
-        ReviewItem: {
-            id: string;
-            /** @enum {string} */
-            kind: "instruction" | "replacement" | "conflict" | "merge" | "prune" | "untrusted" | "shared" | "promotion";
-            title: string;
-            why: string;
-            at: string | null;
-            texts: components["schemas"]["ReviewText"][];
-            options: ("approve" | "reject" | "keep_newer" | "keep_older" | "both" | "dismiss" | "keep" | "delete")[];
-            certainty: number | null;
-            project_id: string | null;
-        };
-        /** @description How many entries of each kind wait, counted up to `most`. */
-        ReviewCounts: {
-            counts: {
-                [key: string]: number;
-            };
-            most: number;
         };
         /** @description Something that was learned, changed, replaced or deleted. */
         LearnedEntry: {

@@ -11,7 +11,7 @@ import { Link } from "./Link";
 /** The pages of the bottom bar; the palette has the others. */
 const NARROW = new Set(["search", "ask", "sessions", "review"]);
 
-const PARENTS: Record<string, string> = { fragment: "search", session: "sessions", message: "sessions" };
+const PARENTS: Record<string, string> = { fragment: "search", session: "sessions", item: "sessions" };
 
 export function Rail({ route, openPalette, openKeys }: { route: Route; openPalette: () => void; openKeys: () => void }) {
   const current = PARENTS[route.page] ?? route.page;
