@@ -71,3 +71,6 @@ export function useRowKeys(list: RefObject<HTMLElement | null>): void {
   }
   useKeys({ j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1) });
 }
+
+/** Whether there is a keyboard to type on at once: on a phone a focused field hides half the page. */
+export const hasKeyboard = window.matchMedia("(hover: hover)").matches;

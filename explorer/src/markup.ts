@@ -40,8 +40,9 @@ export function parseBlocks(text: string): Block[] {
 }
 
 function closingFence(lines: string[], from: number, mark: string): number {
-  const end = lines.findIndex((line, index) => index >= from && line.trim().startsWith(mark));
-  return end < 0 ? lines.length : end;
+  let end = from;
+  while (end < lines.length && !(lines[end] ?? "").trimStart().startsWith(mark)) end += 1;
+  return end;
 }
 
 function parseBlock(lines: string[], at: number): [Block, number] {
@@ -97,7 +98,8 @@ function parseTable(lines: string[], at: number): [Block, number] {
   return [{ type: "table", rows }, next];
 }
 
-const SPAN = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<![\w*])\*([^*\s][^*\n]*)\*(?!\w)|\[([^\]\n]+)\]\(([^()\s]+)\)|(https?:\/\/[^\s<>"'`)\]]+)/g;
+/** Lengths are limited, so that a hostile text costs no more than another. */
+const SPAN = /`([^`\n]{1,400})`|\*\*([^*\n]{1,400})\*\*|(?<![\w*])\*([^*\s][^*\n]{0,400})\*(?!\w)|\[([^[\]\n]{1,400})\]\(([^()\s]{1,2000})\)|(https?:\/\/[^\s<>"'`)\]]{1,2000}[^\s<>"'`)\].,;:!?])/g;
 
 /** Return the spans of a paragraph. */
 export function parseSpans(text: string): Span[] {

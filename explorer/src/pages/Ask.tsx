@@ -1,6 +1,7 @@
 /** Ask: one answer with citations. */
 import { useState } from "react";
 import type { Api } from "../api";
+import { hasKeyboard } from "../keys";
 import { plainLine } from "../markup";
 import { projectName, useProjects } from "../me";
 import { Choice } from "../parts/Chips";
@@ -31,7 +32,7 @@ export default function Ask() {
     <div className="page ask">
       <header className="page-head"><h1>Ask</h1><p>one answer, and the words it rests on</p></header>
       <form className="ask-form" onSubmit={(event) => { event.preventDefault(); change({ q: text.trim() }, false); }}>
-        <input data-search="" className="field" autoFocus={!question} aria-label="Question" placeholder="Ask what was said, decided or learned" value={text} onChange={(event) => setText(event.target.value)} />
+        <input data-search="" className="field" autoFocus={!question && hasKeyboard} aria-label="Question" placeholder="Ask what was said, decided or learned" value={text} onChange={(event) => setText(event.target.value)} />
         <button type="submit" className="button primary" disabled={!text.trim()}>Ask</button>
       </form>
       <div className="chips"><Choice label="Project" value={project} options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)} change={(chosen) => change({ project: chosen })} /></div>

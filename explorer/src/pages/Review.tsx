@@ -107,7 +107,7 @@ function QueueItem({ item, place, current, refusal, focused, decide }: ItemPrope
         <p className="meta"><span className="tag" data-tone="accent">{name}</span>{project && <span>{project}</span>}{item.at && <Time at={item.at} />}{item.certainty !== null && item.certainty !== undefined && <span>{formatShare(item.certainty)} sure</span>}</p>
         <p className="queue-question">{question}</p>
         <div className="queue-texts" data-count={item.texts.length}>{item.texts.map((text, at) => <TextView key={text.id + at} text={text} />)}</div>
-        {item.why && <p className="quiet small">{item.why}</p>}
+        {item.why && item.kind !== "instruction" && <p className="quiet small">{item.why}</p>}
       </div>
       <div className="button-row">
         {item.options.map((option, at) => (

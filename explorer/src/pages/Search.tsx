@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Api, Call } from "../api";
 import { plural } from "../format";
-import { useKeys, useRowKeys } from "../keys";
+import { hasKeyboard, useKeys, useRowKeys } from "../keys";
 import { projectName, useProjects } from "../me";
 import { HitRow } from "../parts/HitRow";
 import { Icon } from "../parts/Icon";
@@ -58,7 +58,7 @@ function QuestionField({ question, change }: { question: string; change: (questi
   return (
     <div className="question">
       <Icon name="search" />
-      <input ref={field} data-search="" type="search" autoFocus={!question} aria-label="Search the memory" placeholder="What do you want to know?"
+      <input ref={field} data-search="" type="search" autoFocus={!question && hasKeyboard} aria-label="Search the memory" placeholder="What do you want to know?"
         value={text} spellCheck={false} autoComplete="off" onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === "Escape") field.current?.blur();

@@ -6,6 +6,8 @@ import { navigate, paths } from "../router";
 type Turn = Api<"Turn">;
 
 const HEIGHT = 72;
+/** Few turns make no broad bars. */
+const WIDEST = 64;
 
 /** The parts of a bar, from the bottom. */
 const PARTS = [
@@ -26,7 +28,7 @@ export function TurnChart({ turns, session }: { turns: Turn[]; session: string }
   const width = 100 / turns.length;
   const gap = Math.min(width * 0.2, 0.4);
   return (
-    <figure className="turn-chart">
+    <figure className="turn-chart" style={{ maxWidth: Math.max(turns.length * WIDEST, 480) }}>
       <svg viewBox={`0 0 100 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`Tokens of ${turns.length} turns, at most ${formatShort(most)} in one`}>
         {turns.map((turn, at) => <Bar key={turn.number} turn={turn} x={at * width} width={width - gap} most={most} open={() => navigate(paths.session(session, { turn: String(turn.number) }), { replace: true })} />)}
       </svg>
