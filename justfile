@@ -35,7 +35,7 @@ explorer:
 
 # the explorer's types and tests
 explorer-check:
-    cd explorer && npm ci --no-audit --no-fund && npm run check && npm test
+    cd explorer && npm install --no-save --no-audit --no-fund && npm run check && npm test
 
 # the explorer's TypeScript types, made from the API
 explorer-types:

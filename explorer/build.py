@@ -58,7 +58,8 @@ def build() -> None:
     if is_current():
         return
     if not (SOURCES / "node_modules" / "vite").is_dir():
-        _run("npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error")
+        # Not `npm ci`: it wants the packages of every system, and not every registry has them.
+        _run("npm", "install", "--no-save", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error")
     _run("npm", "run", "--silent", "build", "--", "--logLevel", "warn")
     STAMP.write_text(source_digest() + "\n", "ascii")
 

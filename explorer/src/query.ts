@@ -47,9 +47,9 @@ function update(entry: Entry, changes: Partial<Entry>): void {
   for (const listener of entry.listeners) listener();
 }
 
-/** Load again what is on the page; called when the memory has changed. */
+/** Load again what is on the page; called when the memory has changed. Questions are not asked again: an answer may cost. */
 export function refreshAll(): void {
-  for (const entry of entries.values()) if (entry.listeners.size) void load(entry);
+  for (const entry of entries.values()) if (entry.listeners.size && !entry.call.body) void load(entry);
 }
 
 const NOTHING: Entry = { loading: false, listeners: new Set(), call: { path: "" } };

@@ -22,7 +22,8 @@ def described() -> openapi.Tree:
 
 def test_every_endpoint_says_what_access_it_needs(described: openapi.Tree):
     operations = [one for path in described["paths"].values() for one in path.values()]
-    assert len(operations) == 5 + len(read_endpoints.READ_ENDPOINTS)
+    # four that act, one hook, and the event stream
+    assert len(operations) == 6 + len(read_endpoints.READ_ENDPOINTS)
     assert {one["x-lore-scope"] for one in operations} == {"read", "write", "push", "admin"}
     assert len({one["operationId"] for one in operations}) == len(operations)
 

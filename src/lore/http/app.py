@@ -38,6 +38,7 @@ from lore.http import (
 from lore.http import hooks as hooking
 from lore.http.auth import SESSION_S, Authenticator, Logins
 from lore.http.endpoint import Endpoint, etag_response, handle_request
+from lore.http.event_stream import ChangeFeed
 from lore.http.explorer_pages import BuiltExplorer
 from lore.http.hooks import HookCounters
 from lore.http.metrics import serve_metrics
@@ -190,6 +191,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, access.logins, stopping, hook_counters)
+    feed = ChangeFeed(memory, stopping)
     described = orjson.dumps(openapi.describe_api(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
         *explorer_pages.page_routes(serve_welcome(memory, about), explorer),
@@ -197,6 +199,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
         Route("/metrics", serve_metrics(memory), methods=["GET"]),
         _get_only_route("/login", _login(access.logins)),
         Route(f"{API_PREFIX}/openapi.json", _serve_document(described), methods=["GET"]),
+        _get_only_route(f"{API_PREFIX}{openapi.EVENTS_PATH}", feed.serve),
         _route(read_endpoints.STATUS_ENDPOINT, memory, prefix=""),
         *(_route(endpoint, memory) for endpoint in endpoints),
         *(mount.route() for mount in mounts),
@@ -251,7 +254,7 @@ def _route(endpoint: Endpoint[Any], memory: Memory, *, prefix: str = API_PREFIX)
 
 
 def _get_only_route(path: str, endpoint: Callable[[Request], Any]) -> Route:
-    """Return a route that ignores HEAD, because GET uses up the ticket."""
+    """Return a route that ignores HEAD: GET uses up a ticket, or opens a stream."""
     route = Route(path, endpoint, methods=["GET"])
     route.methods = {"GET"}
     return route

@@ -12,6 +12,7 @@ from lore import __version__
 from lore.http.endpoint import JSON_TYPE, Endpoint
 from lore.http.error_responses import PROBLEM_JSON
 from lore.proxy.address import API_PREFIX
+from lore.records import ChangeEvent
 
 _REFERENCE = "#/components/schemas/{model}"
 
@@ -29,6 +30,10 @@ _PROBLEM: Tree = {
         "hint": {"type": "string", "description": "What to do about it."},
     },
 }
+_PROBLEM_RESPONSE: Tree = {
+    "description": "What went wrong.",
+    "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
 _CURSOR: Tree = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
 
@@ -39,6 +44,8 @@ def describe_api(endpoints: Sequence[Endpoint[Any]], *, cookie: str) -> Tree:
     for endpoint in endpoints:
         operation = _operation(endpoint, schemas)
         paths.setdefault(f"{API_PREFIX}{endpoint.path}", {})[endpoint.method.lower()] = operation
+    event = _schema(ChangeEvent, schemas)
+    paths[f"{API_PREFIX}{EVENTS_PATH}"] = {"get": _event_stream_operation(event)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lore", "version": __version__, "summary": "Memory for AI agents."},
@@ -55,6 +62,25 @@ def describe_api(endpoints: Sequence[Endpoint[Any]], *, cookie: str) -> Tree:
     }
 
 
+EVENTS_PATH = "/events"
+EVENTS_SUMMARY = "Which tables changed, as server-sent events."
+
+
+def _event_stream_operation(event: Tree) -> Tree:
+    """Describe the event stream: `event: change` with the schema of its data."""
+    return {
+        "operationId": "get_events",
+        "summary": EVENTS_SUMMARY,
+        "tags": ["reading"],
+        "x-lore-scope": "read",
+        "responses": {
+            "200": {"description": "A stream of 'change' events.",
+                    "content": {"text/event-stream": {"schema": event}}},
+            "default": _PROBLEM_RESPONSE,
+        },
+    }  # fmt: skip
+
+
 def _operation(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
     arguments = _schema(endpoint.arguments, schemas, inline=True)
     in_path = re.findall(r"{(\w+)}", endpoint.path)
@@ -68,10 +94,7 @@ def _operation(endpoint: Endpoint[Any], schemas: Tree) -> Tree:
                 "description": "Done.",
                 "content": {JSON_TYPE: {"schema": _response_schema(endpoint, schemas)}},
             },
-            "default": {
-                "description": "What went wrong.",
-                "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            },
+            "default": _PROBLEM_RESPONSE,
         },
     }  # fmt: skip
     required = arguments.get("required", [])

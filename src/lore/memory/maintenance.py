@@ -9,14 +9,25 @@ from lore.capture import embedding_queue
 from lore.errors import StoreFull, StoreReadOnly
 from lore.memory.context import MemoryPart
 from lore.records import (
+    ChangedTable,
     ForgetPreview,
     NameMatches,
     Queues,
     Stats,
 )
 from lore.redaction.redactor import home_key
-from lore.store import hard_delete, items, maintenance, native_rows, replacements, spend, vectors
+from lore.store import (
+    change_counters,
+    hard_delete,
+    items,
+    maintenance,
+    native_rows,
+    replacements,
+    spend,
+    vectors,
+)
 from lore.store import jobs as job_store
+from lore.store.change_counters import ChangeCounters
 from lore.validation import Seconds, validate_methods
 
 
@@ -110,6 +121,14 @@ class Maintenance(MemoryPart):
             return maintenance.collect_stats(
                 db, embedder=self._sources.embedder.identity, notice=self._context.notice_now
             )
+
+    def find_changes(
+        self, before: ChangeCounters | None
+    ) -> tuple[ChangeCounters, tuple[ChangedTable, ...]]:
+        """Return the present change counters, and what changed since earlier ones."""
+        with self._database.read() as db:
+            now = change_counters.read_counters(db)
+            return now, change_counters.find_changed(db, before, now) if before else ()
 
     def queues(self) -> Queues:
         """Return the lengths of the queues; without an embedder no item waits for a vector."""

@@ -499,3 +499,17 @@ class ForgetResult:
     deleted: int
     ids: tuple[str, ...] = field(default=())
     """The first of them."""
+
+
+ChangedTable = Literal[
+    "messages", "sessions", "projects", "distillations", "fragments", "actions", "cycles", "jobs",
+    "spend", "review", "tasks", "handoffs",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeEvent:
+    """An event of the event stream: which tables changed until when."""
+
+    changed: tuple[ChangedTable, ...]
+    at: datetime
