@@ -59,7 +59,8 @@ def build() -> None:
         return
     if not (SOURCES / "node_modules" / "vite").is_dir():
         # Not `npm ci`: it wants the packages of every system, and not every registry has them.
-        _run("npm", "install", "--no-save", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error")
+        quiet = ("--no-audit", "--no-fund", "--loglevel=error")
+        _run("npm", "install", "--no-save", "--omit=dev", *quiet)
     _run("npm", "run", "--silent", "build", "--", "--logLevel", "warn")
     STAMP.write_text(source_digest() + "\n", "ascii")
 

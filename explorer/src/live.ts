@@ -27,13 +27,19 @@ export function useLiveUpdates(): void {
     let settle: ReturnType<typeof setTimeout> | undefined;
     let retry: ReturnType<typeof setTimeout> | undefined;
     let source: EventSource | undefined;
+    const changed = new Set<string>();
+    function refresh(): void {
+      refreshAll([...changed]);
+      changed.clear();
+    }
     function connect(): void {
       source = new EventSource("/api/v1/events");
       source.onopen = () => setState("live");
-      source.onmessage = () => {
+      source.addEventListener("change", (event: MessageEvent<string>) => {
+        for (const table of (JSON.parse(event.data) as { changed: string[] }).changed) changed.add(table);
         clearTimeout(settle);
-        settle = setTimeout(refreshAll, SETTLE_MS);
-      };
+        settle = setTimeout(refresh, SETTLE_MS);
+      });
       source.onerror = () => {
         setState("offline");
         // The browser itself tries again only if the connection broke, not if it was refused.

@@ -47,9 +47,35 @@ function update(entry: Entry, changes: Partial<Entry>): void {
   for (const listener of entry.listeners) listener();
 }
 
-/** Load again what is on the page; called when the memory has changed. Questions are not asked again: an answer may cost. */
-export function refreshAll(): void {
-  for (const entry of entries.values()) if (entry.listeners.size && !entry.call.body) void load(entry);
+/** The tables that a path shows; a path that is not here is loaded again at every change. */
+const TABLES: [path: string, tables: string[]][] = [
+  ["/me", []],
+  ["/projects", ["projects"]],
+  ["/sessions", ["sessions", "messages", "distillations", "spend", "fragments"]],
+  ["/messages", ["messages"]],
+  ["/fragments", ["fragments", "actions"]],
+  ["/graph", ["fragments"]],
+  ["/learned", ["fragments", "actions"]],
+  ["/cycles", ["cycles"]],
+  ["/review", ["review", "fragments", "actions"]],
+  ["/spend", ["spend"]],
+  ["/handoffs", ["handoffs"]],
+  ["/ledgers", ["handoffs"]],
+];
+
+function isAffected(call: Call, changed: string[]): boolean {
+  const tables = TABLES.find(([path]) => call.path === path || call.path.startsWith(`${path}/`))?.[1];
+  return !tables || tables.some((table) => changed.includes(table));
+}
+
+/**
+ * Load again what is on the page, if one of the tables behind it has changed; all if none is named.
+ * Questions are not asked again: an answer may cost.
+ */
+export function refreshAll(changed?: string[]): void {
+  for (const entry of entries.values()) {
+    if (entry.listeners.size && !entry.call.body && (!changed || isAffected(entry.call, changed))) void load(entry);
+  }
 }
 
 const NOTHING: Entry = { loading: false, listeners: new Set(), call: { path: "" } };
@@ -92,8 +118,7 @@ export function usePages<Item>(call: Call | null, idOf: (item: Item) => string):
   const [tail, setTail] = useState<{ key: string; items: Item[]; next: string | null; loading: boolean; error?: Failure }>();
   const mine = tail?.key === key ? tail : undefined;
   const first = head.data?.items ?? [];
-  const known = new Set(first.map(idOf));
-  const items = mine ? [...first, ...mine.items.filter((item) => !known.has(idOf(item)))] : first;
+  const items = [...new Map([...first, ...(mine?.items ?? [])].map((item) => [idOf(item), item])).values()];
   const next = mine ? mine.next : (head.data?.next ?? null);
 
   async function loadMore(): Promise<void> {

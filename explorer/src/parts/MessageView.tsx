@@ -35,7 +35,7 @@ function PartView({ part, open }: { part: Part; open: boolean }) {
         <Icon name={part.kind === "tool_call" ? "tool" : part.kind === "reasoning" ? "spark" : "right"} />
         <span className="fold-name">{label}</span>
         <span className="fold-line">{plainLine(part.text).slice(0, 200)}</span>
-        <span className="row-end">{formatShort(Math.ceil(part.text.length / 4))}</span>
+        <span className="row-end" title="Tokens, about">{formatShort(Math.ceil(part.text.length / 4))}</span>
       </summary>
       {part.kind === "reasoning" ? <Markup text={part.text} /> : <pre tabIndex={0} dir="auto">{part.text}</pre>}
     </details>
