@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from lore import __version__
-from lore.http.endpoint import Endpoint, NoArguments, get_endpoint
+from lore.http.endpoint import Endpoint, InProject, NoArguments, Short, get_endpoint
+from lore.http.read_endpoints import OfProject, Paged
 from lore.memory import Memory
-from lore.records import ACCESS_SCOPES, AccessScope, Origin
-from lore.tools.tool import Caller
+from lore.records import (
+    ACCESS_SCOPES,
+    AccessScope,
+    CycleReport,
+    KnowledgeGraph,
+    LearnedDay,
+    LearnedEntry,
+    Origin,
+    Page,
+    SeriesGroup,
+    SeriesStep,
+    SpendSeries,
+)
+from lore.tools.tool import Arguments, Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +57,80 @@ def _me(memory: Memory, _a: NoArguments, caller: Caller) -> Me:
     )
 
 
+class OfSeries(Arguments):
+    """Spend over time."""
+
+    since: Annotated[Short, Field(description="From when; 30 days if not given.")] = ""
+    by: Annotated[SeriesStep, Field(description="The length of a step.")] = "day"
+    group: Annotated[SeriesGroup, Field(description="What each step is divided by.")] = ""
+    project: InProject = ""
+
+
+class OfLearned(OfProject):
+    """A page of what happened to knowledge."""
+
+    since: Annotated[Short, Field(description="From when: '2026-05-08', 'last week'.")] = ""
+
+
+class OfDays(Arguments):
+    """What happened to knowledge by day."""
+
+    since: Annotated[Short, Field(description="From when; 400 days if not given.")] = ""
+    project: InProject = ""
+
+
+class OfGraph(Arguments):
+    """A part of the graph of knowledge."""
+
+    project: InProject = ""
+    at: Annotated[Short, Field(description="Only what was known then: '2026-05-08'.")] = ""
+    focus: Annotated[Short, Field(description="What is around this fragment.")] = ""
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Most nodes.")] = 300
+
+
+def _series(memory: Memory, a: OfSeries, _caller: Caller) -> SpendSeries:
+    return memory.budget.spend_series(since=a.since, step=a.by, group=a.group, project=a.project)
+
+
+def _learned(memory: Memory, a: OfLearned, _caller: Caller) -> Page[LearnedEntry]:
+    return memory.knowledge.page_of_learned(
+        project=a.project, since=a.since, limit=a.limit, cursor=a.cursor
+    )
+
+
+def _learned_days(memory: Memory, a: OfDays, _caller: Caller) -> list[LearnedDay]:
+    return memory.knowledge.learned_days(project=a.project, since=a.since)
+
+
+def _cycles(memory: Memory, a: Paged, _caller: Caller) -> Page[CycleReport]:
+    return memory.digest.page_of_cycles(limit=a.limit, cursor=a.cursor)
+
+
+def _graph(memory: Memory, a: OfGraph, _caller: Caller) -> KnowledgeGraph:
+    return memory.knowledge.graph(project=a.project, at=a.at, focus=a.focus, limit=a.limit)
+
+
 EXPLORER_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     get_endpoint("/me", "Who calls, and what they may do.", NoArguments, _me, result=Me),
-)
+    get_endpoint(
+        "/spend/series", "Spend and savings over time, and today's budget.", OfSeries, _series,
+        result=SpendSeries,
+    ),
+    get_endpoint(
+        "/learned", "What was learned, changed, replaced and deleted, newest first.", OfLearned,
+        _learned, item=LearnedEntry,
+    ),
+    get_endpoint(
+        "/learned/days", "How much was learned and forgotten on each day.", OfDays, _learned_days,
+        result=list[LearnedDay],
+    ),
+    get_endpoint(
+        "/cycles", "Consolidation cycles with their reports, newest first.", Paged, _cycles,
+        item=CycleReport,
+    ),
+    get_endpoint(
+        "/graph", "A part of the graph of knowledge with positions.", OfGraph, _graph,
+        result=KnowledgeGraph,
+    ),
+)  # fmt: skip
 """In the order of the documentation."""

@@ -19,16 +19,19 @@ from lore.records import (
     RequestCost,
     RequestHold,
     RequestOutcome,
+    SeriesGroup,
+    SeriesStep,
     Spend,
     SpendCounter,
     SpendGroup,
     SpendLine,
     SpendPressure,
     SpendReport,
+    SpendSeries,
     SpentToday,
     TokenUse,
 )
-from lore.store import messages, pages, project_rows, sessions, spend
+from lore.store import messages, pages, project_rows, sessions, spend, spend_series
 from lore.store.database import Connection
 from lore.validation import Seconds, validate_methods
 
@@ -133,6 +136,33 @@ class Budget(MemoryPart):
         throttle = {"events": total.delayed, "totalDelayMs": total.delay_ms}
         return SpendReport(begun, by, lines, total, self.day_budget(), throttle)
 
+    def spend_series(
+        self, *, since: str = "", step: SeriesStep = "day", group: SeriesGroup = "",
+        project: str = "",
+    ) -> SpendSeries:  # fmt: skip
+        """Return the spend over time, by default of 30 days, and the state of today's budget."""
+        from lore.budget import series
+        from lore.memory.tasks import Tasks
+        from lore.recall import time_spans
+
+        now = self._database.now()
+        begun = time_spans.since(since, now) if since else now - _SERIES
+        begun = max(begun, now - _MAX_SERIES[step]).replace(minute=0, second=0, microsecond=0)
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            sums = spend_series.sum_spend(
+                db, since=begun, until=now, step=step, group=group, project_n=project_n
+            )
+            labels = {one.id: one.path for one in project_rows.all_projects(db).values()}
+        lines, total = series.add_up(sums, labels if group == "project" else {})
+        budget, pace = self.day_budget(), self.spend_pressure()
+        return SpendSeries(
+            since=begun, until=now, step=step, group=group,
+            points=series.make_points(sums, step), groups=lines, total=total,
+            budget=budget, pressure=_pressure(budget), throttle_s=pace.delay_s,
+            exceeds=pace.exceeds, economics=Tasks(self._context).economics(project=project),
+        )  # fmt: skip
+
     def past_turns(self, *, project: str = "") -> PastTurns:
         """Return the turn counts and gaps of a project's ended sessions, if it is known."""
         with self._database.read() as db:
@@ -156,6 +186,19 @@ class Budget(MemoryPart):
         after = context.decode_cursor(cursor, int, int)
         with self._database.read() as db:
             return context.page_of(pages.spend(db, after, limit=limit), limit)
+
+
+_SERIES = timedelta(days=30)
+_MAX_SERIES = {"day": timedelta(days=400), "hour": timedelta(days=14)}
+"""How far back a series may begin: some hundred points are all that a chart can show."""
+
+
+def _pressure(day: DayBudget) -> float | None:
+    """Return the share of today's budget that is spent or reserved, None without a budget."""
+    if day.budget_usd is None:
+        return None
+    used = day.spent_usd + day.reserved_usd
+    return min(1.0, used / day.budget_usd) if day.budget_usd > 0 else 1.0
 
 
 def _labelled(

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lore.memory.context import MemoryPart
+from lore.memory import context
+from lore.memory.context import MemoryPart, PageSize
 from lore.records import (
     CallEstimate,
     CurationResult,
@@ -19,8 +20,9 @@ from lore.records import (
     DigestResult,
     Job,
     JobFailure,
+    Page,
 )
-from lore.store import consolidation, sessions
+from lore.store import consolidation, pages, sessions
 from lore.store import distillations as episode_store
 from lore.store import jobs as job_store
 from lore.store.database import Connection
@@ -227,6 +229,13 @@ class Digest(MemoryPart):
         """Return the reports of the last cycles, newest first."""
         with self._database.read() as db:
             return consolidation.recent_reports(db, limit=limit)
+
+    def page_of_cycles(self, *, limit: PageSize = 50, cursor: str = "") -> Page[CycleReport]:
+        """Return a page of the reports of cycles, newest first."""
+        (before,) = context.decode_cursor(cursor, int) or (pages.BEFORE_NEWEST,)
+        with self._database.read() as db:
+            rows = consolidation.page_of_reports(db, before=before, limit=limit)
+        return context.page_of(rows, limit)
 
     def interrupt(self) -> None:
         """Cancel the requests that the summarizer has open; their callers get an error."""

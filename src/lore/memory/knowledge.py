@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lore import clock
 from lore.digest import fragment_edits, undo
 from lore.errors import NotFound
 from lore.memory import context
@@ -24,6 +25,9 @@ from lore.records import (
     FragmentKind,
     FragmentVersion,
     InstructionDecision,
+    KnowledgeGraph,
+    LearnedDay,
+    LearnedEntry,
     LinkedFragment,
     Origin,
     Page,
@@ -40,9 +44,10 @@ from lore.records import (
     VersionChange,
 )
 from lore.store import fragments as fragment_store
-from lore.store import items, pages
+from lore.store import items, learned_rows, pages
 from lore.store import standing_instructions as instruction_store
 from lore.store.database import Connection
+from lore.store.learned_rows import LearnedKey
 from lore.validation import Count, Whole, validate_methods
 
 
@@ -402,6 +407,57 @@ class Knowledge(MemoryPart):
         with self._database.read() as db:
             return fragment_details.forgetting_curve(db, id, now=self._database.now())
 
+    def graph(
+        self, *, project: str = "", at: str = "", focus: str = "", limit: Count = 300
+    ) -> KnowledgeGraph:
+        """Return a picture of the graph: the strongest trees, or what is around a fragment.
+
+        With `at`, it holds only what was known at that time.
+        """
+        from lore.recall import knowledge_graph, time_spans
+
+        at_us = clock.to_us(time_spans.since(at, self._database.now())) if at else None
+        with self._database.read() as db:
+            return knowledge_graph.draw(
+                db, project_n=self._find_project_n(db, project), at_us=at_us, focus=focus,
+                limit=min(limit, knowledge_graph.MAX_NODES),
+            )  # fmt: skip
+
+    def page_of_learned(
+        self, *, project: str = "", since: str = "", limit: PageSize = 50, cursor: str = ""
+    ) -> Page[LearnedEntry]:
+        """Return a page of what was learned, changed, replaced and deleted, newest first."""
+        after = context.decode_cursor(cursor, int, int, str)
+        with self._database.read() as db:
+            keys = learned_rows.page_of_events(
+                db, after, project_n=self._find_project_n(db, project),
+                since_us=self._since_us(since), limit=limit,
+            )  # fmt: skip
+            by_n = fragment_store.by_number(db, sorted({key.n for key in keys}))
+            successors = [by_n[key.n].superseded_by or "" for key in keys]
+            numbers = items.numbers_of(db, [id_ for id_ in successors if id_])
+            newer = fragment_store.by_number(db, list(numbers.values()))
+        titles = {one.id: one.summary for one in newer.values()}
+        return context.page_of([(key, _learned(key, by_n[key.n], titles)) for key in keys], limit)
+
+    def learned_days(self, *, project: str = "", since: str = "") -> list[LearnedDay]:
+        """Return how much was learned, changed, replaced, deleted and forgotten on each day."""
+        with self._database.read() as db:
+            days = learned_rows.count_by_day(
+                db,
+                project_n=self._find_project_n(db, project),
+                since_us=self._since_us(since or _LEARNED_DAYS),
+            )
+        return [
+            LearnedDay(clock.from_us(day * learned_rows.DAY_US).date(), **counts)
+            for day, counts in sorted(days.items())
+        ]
+
+    def _since_us(self, since: str) -> int:
+        from lore.recall import time_spans
+
+        return clock.to_us(time_spans.since(since, self._database.now())) if since else 0
+
     def page_of_roots(
         self, *, project: str = "", limit: PageSize = 50, cursor: str = ""
     ) -> Page[Title]:
@@ -434,3 +490,16 @@ class Knowledge(MemoryPart):
             by_n = fragment_store.by_number(db, sorted({n for _, *pair in keys for n in pair}))
         rows = [(key, Conflict(by_n[key[1]], by_n[key[2]])) for key in keys]
         return context.page_of(rows, limit)
+
+
+_LEARNED_DAYS = "400 days ago"
+"""As far back as days are counted if nothing else is said."""
+
+
+def _learned(key: LearnedKey, fragment: Fragment, titles: Mapping[str, str]) -> LearnedEntry:
+    by_id = (fragment.superseded_by or "") if key.verb == "replaced" else ""
+    return LearnedEntry(
+        clock.from_us(key.at), key.verb, fragment.id, fragment.summary, fragment.kind,
+        fragment.origin, fragment.relevance, fragment.project_id, fragment.session_id,
+        by_id, titles.get(by_id, ""),
+    )  # fmt: skip

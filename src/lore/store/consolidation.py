@@ -114,6 +114,18 @@ def recent_reports(db: Connection, *, limit: int) -> list[CycleReport]:
     return [_cycle(row).report for row in rows]
 
 
+def page_of_reports(
+    db: Connection, *, before: int, limit: int
+) -> list[tuple[tuple[int], CycleReport]]:
+    """Return the reports of cycles before a number, newest first, each with its key."""
+    rows = db.rows(
+        f"SELECT n, {_CYCLE_COLUMNS} FROM cycles WHERE n < :before ORDER BY n DESC LIMIT :limit",
+        before=before,
+        limit=limit,
+    )
+    return [((row[0],), _cycle(row[1:]).report) for row in rows]
+
+
 def cycles_past_undo(db: Connection, *, running: int = 0, now: datetime) -> list[int]:
     """Return the cycles that still have undo steps but can no longer be undone.
 
