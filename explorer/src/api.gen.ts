@@ -85,11 +85,29 @@ export interface components {
             title: string;
             tokens: number;
         };
+        /** @description A corrective action: the metric before and after, and whether the change was kept. */
+        CarriedOutAction: {
+            action: string;
+            after: number | null;
+            /** Format: date-time */
+            at: string;
+            before: number;
+            is_kept: boolean;
+            metric: string;
+        };
         /** @description An event of the event stream: which tables changed until when. */
         ChangeEvent: {
             /** Format: date-time */
             at: string;
             changed: ("messages" | "sessions" | "projects" | "distillations" | "fragments" | "actions" | "cycles" | "jobs" | "spend" | "review" | "tasks" | "handoffs")[];
+        };
+        /** @description The result of one check of doctor. */
+        Check: {
+            detail: string;
+            name: string;
+            remedy: string;
+            /** @enum {string} */
+            state: "ok" | "degraded" | "broken" | "fixed";
         };
         /** @description The ledger of an agent. */
         CheckpointResult: {
@@ -125,6 +143,12 @@ export interface components {
             short_id: string;
             text: string;
             title: string;
+        };
+        /** @description The page of a project that has the state of its work; empty if nothing is known yet. */
+        ContinuityText: {
+            folder: string;
+            is_written: boolean;
+            text: string;
         };
         /** @description Two fragments that contradict each other. */
         Contradiction: {
@@ -189,6 +213,27 @@ export interface components {
             text: string;
             to_message: string;
             tokens: number;
+        };
+        /** @description What memory cost and saved; `ratio` is None if no details were read. */
+        EconomicsReport: {
+            actions: components["schemas"]["CarriedOutAction"][];
+            baseline_tokens: number;
+            bypassed: boolean;
+            discovery_tokens: number;
+            layer1_loads: number;
+            layer1_tokens: number;
+            layer2_loads: number;
+            layer2_tokens_available: number;
+            layer2_tokens_scanned: number;
+            layer3_loads: number;
+            layer3_tokens: number;
+            ratio: number | null;
+            read_tokens: number;
+            retrievals: number;
+            savings_vs_full_load: number;
+            sessions: number;
+            tasks: number;
+            tokens_saved: number;
         };
         /** @description What memory cost and saved. */
         EconomicsResult: {
@@ -274,6 +319,35 @@ export interface components {
             n: number;
             value: number;
         };
+        /**
+         * @description What would be deleted for good: how much of each type, and the first items by title.
+         *
+         *     `digest` names exactly this selection: only with it, it is deleted.
+         */
+        ForgetReport: {
+            copies: string[];
+            counts: {
+                [key: string]: number;
+            };
+            digest: string;
+            items: components["schemas"]["ForgottenTitle"][];
+            notes: string[];
+            pages: string[];
+        };
+        /** @description How many records were deleted for good. */
+        ForgetResult: {
+            deleted: number;
+            ids: string[];
+        };
+        /** @description An item that would be deleted, by title. */
+        ForgottenTitle: {
+            /** Format: date-time */
+            at: string;
+            id: string;
+            title: string;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
+        };
         /** @description One fragment by name: what a reader sees before deciding to read it. */
         Found: {
             breadcrumb: string;
@@ -351,6 +425,35 @@ export interface components {
             text: string;
             tokens: number;
         };
+        /** @description An edge of the graph, by the places of its ends among the nodes. */
+        GraphEdge: {
+            /** Format: date-time */
+            created_at: string;
+            /** @enum {string} */
+            kind: "hierarchical" | "associative" | "temporal" | "supersedes" | "derived_from" | "related_to" | "contradicts" | "elaborates" | "example_of" | "supports";
+            source: number;
+            target: number;
+            weight: number;
+        };
+        /** @description A fragment in the graph; `x` and `y` lie within -1 and 1. */
+        GraphNode: {
+            /** Format: date-time */
+            created_at: string;
+            degree: number;
+            depth: number;
+            id: string;
+            importance: number;
+            /** @enum {string} */
+            kind: "fact" | "decision" | "preference" | "pattern" | "anti_pattern" | "architecture" | "config" | "workflow" | "bug_fix" | "skill" | "episode" | "insight";
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            project_id: string | null;
+            relevance: number;
+            replaced_at: string | null;
+            title: string;
+            x: number;
+            y: number;
+        };
         /** @description What one agent passes on to another. */
         Handoff: {
             artifacts: string[];
@@ -401,6 +504,21 @@ export interface components {
             /** @enum {string} */
             type: "message" | "distillation" | "fragment";
             what: string;
+        };
+        /** @description The state of the memory: jobs, errors, indexes, and the checks of doctor. */
+        HealthReport: {
+            /** Format: date-time */
+            checked_at: string;
+            checks: components["schemas"]["Check"][];
+            errors: components["schemas"]["Job"][];
+            home: string;
+            indexes: components["schemas"]["IndexState"][];
+            jobs: components["schemas"]["Job"][];
+            notice: string;
+            queues: components["schemas"]["Queues"];
+            read_only: boolean;
+            stats: components["schemas"]["Stats"];
+            version: string;
         };
         /**
          * @description A search result: text, source, score and reason.
@@ -453,6 +571,19 @@ export interface components {
             total_tokens: number;
             total_topics: number;
         };
+        /** @description An index over what is stored: how many entries it has, and how many wait for it. */
+        IndexState: {
+            detail: string;
+            entries: number;
+            name: string;
+            waiting: number;
+        };
+        Interval: [
+            number,
+            number,
+            number,
+            number
+        ];
         /** @description A background job, with its last error. */
         Job: {
             attempts: number;
@@ -478,6 +609,41 @@ export interface components {
             id: string;
             rationale: string;
             topic: string;
+        };
+        /** @description A part of the graph of knowledge; `total` is the number of fragments that could be shown. */
+        KnowledgeGraph: {
+            edges: components["schemas"]["GraphEdge"][];
+            focus: string;
+            nodes: components["schemas"]["GraphNode"][];
+            total: number;
+        };
+        /** @description How much was learned, changed, replaced, deleted and forgotten on a day (UTC). */
+        LearnedDay: {
+            changed: number;
+            /** Format: date */
+            day: string;
+            deleted: number;
+            forgotten: number;
+            learned: number;
+            replaced: number;
+        };
+        /** @description Something that was learned, changed, replaced or deleted. */
+        LearnedEntry: {
+            /** Format: date-time */
+            at: string;
+            by: string;
+            by_id: string;
+            id: string;
+            /** @enum {string} */
+            kind: "fact" | "decision" | "preference" | "pattern" | "anti_pattern" | "architecture" | "config" | "workflow" | "bug_fix" | "skill" | "episode" | "insight";
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
+            project_id: string | null;
+            relevance: number;
+            session_id: string | null;
+            title: string;
+            /** @enum {string} */
+            verb: "learned" | "replaced" | "changed" | "deleted";
         };
         /** @description An error, and what resolved it. */
         LearningEntry: {
@@ -651,6 +817,18 @@ export interface components {
             title: string;
             type: string;
         };
+        /** @description The figures of one profile; None where nothing is known. */
+        ProfileReport: {
+            completion: components["schemas"]["Interval"] | null;
+            latency_ms: components["schemas"]["Interval"] | null;
+            profile: string;
+            retrievals: number;
+            satisfaction: components["schemas"]["Interval"] | null;
+            sessions: number;
+            share: number;
+            tokens: components["schemas"]["Interval"] | null;
+            used: components["schemas"]["Interval"] | null;
+        };
         /** @description One repository or folder that an agent works in. */
         Project: {
             /** Format: date-time */
@@ -703,6 +881,30 @@ export interface components {
             name: string;
             origin: ("user" | "assistant" | "tool" | "web" | "repo" | "peer") | null;
             text: string;
+        };
+        /**
+         * @description Lengths of the queues for vectors and jobs, and today's spend.
+         *
+         *     Vectors of `embedder` are searched; those of `next_embedder` once none of its items waits.
+         *     `agents_usd` is the agents' spend through the gateway; `day_budget_usd` is the budget for all.
+         *     `digester` reads conversations: 'offline', or a chat provider; calls are those of its command.
+         *     `unjudged` items wait to be judged for what they replace.
+         */
+        Queues: {
+            agents_usd: number;
+            budget_usd: number;
+            calls_per_day: number;
+            calls_today: number;
+            day_budget_usd: number | null;
+            digester: string;
+            embedder: string;
+            jobs_parked: number;
+            jobs_pending: number;
+            next_embedder: string;
+            next_waiting: number;
+            spent_usd: number;
+            unjudged: number;
+            waiting: number;
         };
         /** @description One item whole: what it says, what stands around it, where it comes from. */
         ReadItem: {
@@ -1071,6 +1273,23 @@ export interface components {
             usd: number;
             without_usd: number;
         };
+        /** @description The spend of one group in one step of time. */
+        SpendPoint: {
+            /** Format: date-time */
+            at: string;
+            background: number;
+            busts: number;
+            cache_hit_rate: number | null;
+            cached_tokens: number;
+            delayed: number;
+            group: string;
+            input_tokens: number;
+            output_tokens: number;
+            requests: number;
+            saved_usd: number;
+            usd: number;
+            without_usd: number;
+        };
         /** @description The spend since a time, grouped, most expensive first. */
         SpendReport: {
             budget: components["schemas"]["DayBudget"];
@@ -1083,6 +1302,30 @@ export interface components {
                 [key: string]: number;
             };
             total: components["schemas"]["SpendLine"];
+        };
+        /**
+         * @description Spend over time, with the totals of each group, and the state of today's budget.
+         *
+         *     `pressure` is the share of today's budget that is spent or reserved, from 0 to 1; None without
+         *     a budget. `throttle_s` is how long the next request waits.
+         */
+        SpendSeries: {
+            budget: components["schemas"]["DayBudget"];
+            economics: components["schemas"]["EconomicsReport"];
+            exceeds: boolean;
+            /** @enum {string} */
+            group: "" | "project" | "model";
+            groups: components["schemas"]["SpendLine"][];
+            points: components["schemas"]["SpendPoint"][];
+            pressure: number | null;
+            /** Format: date-time */
+            since: string;
+            /** @enum {string} */
+            step: "day" | "hour";
+            throttle_s: number;
+            total: components["schemas"]["SpendLine"];
+            /** Format: date-time */
+            until: string;
         };
         /** @description Cost of model calls: background work today, a report, and a page of ledger entries. */
         Spending: {
@@ -1161,6 +1404,29 @@ export interface components {
             mode: "fixed" | "random" | "learn";
             profiles: components["schemas"]["ListedProfile"][];
         };
+        /** @description The share of a profile on a day, and how its sessions went. */
+        StrategyDay: {
+            day: string;
+            failures: number;
+            profile: string;
+            share: number;
+            successes: number;
+        };
+        /** @description How profiles are chosen, how their sessions went, and their shares day by day. */
+        StrategyOverview: {
+            days: components["schemas"]["StrategyDay"][];
+            descriptions: {
+                [key: string]: string;
+            };
+            /** @enum {string} */
+            mode: "fixed" | "random" | "learn";
+            profile: string;
+            reports: components["schemas"]["ProfileReport"][];
+            rollbacks: number;
+            shares: {
+                [key: string]: number;
+            };
+        };
         /** @description How the sessions of each profile went. */
         StrategyReport: {
             /** @enum {string} */
@@ -1185,6 +1451,47 @@ export interface components {
             /** @enum {string} */
             outcome: "success" | "failure" | "partial" | "unknown";
             reason: string;
+        };
+        /** @description A task, and the memories that it was given, by title. */
+        TaskDetails: {
+            memories: components["schemas"]["TaskMemory"][];
+            task: components["schemas"]["TaskRecord"];
+            titles: {
+                [key: string]: string;
+            };
+        };
+        /** @description A memory that a task was given, and what became of it; None while unknown. */
+        TaskMemory: {
+            /** @enum {string} */
+            given_as: "pattern" | "anti_pattern" | "skill" | "episode" | "fact";
+            helped: boolean | null;
+            item_id: string;
+            sign: ("read" | "cited" | "command" | "path") | "";
+            tokens: number;
+            used: boolean | null;
+        };
+        /** @description A task of an agent: given by `start`, closed by `end`; `name` is the caller's own id. */
+        TaskRecord: {
+            action: string;
+            agent: string;
+            ended_at: string | null;
+            episode_id: string;
+            goal: string;
+            id: string;
+            name: string;
+            /** @enum {string} */
+            outcome: "success" | "failure" | "partial" | "unknown";
+            phase: string;
+            profile: string;
+            project_id: string;
+            reason: string;
+            session_id: string;
+            /** Format: date-time */
+            started_at: string;
+            /** @enum {string} */
+            state: "open" | "done";
+            /** @enum {string} */
+            type: "exploration" | "implementation" | "debugging" | "review" | "refactoring";
         };
         /** @description The path for one browser login, and how long it is valid. */
         Ticket: {
@@ -1359,225 +1666,6 @@ export interface components {
             progress: string[];
             task: string;
             updated_at: string | null;
-        };
-        /** @description A corrective action: the metric before and after, and whether the change was kept. */
-        CarriedOutAction: {
-            /** Format: date-time */
-            at: string;
-            action: string;
-            metric: string;
-            before: number;
-            after: number | null;
-            is_kept: boolean;
-        };
-        /** @description What memory cost and saved; `ratio` is None if no details were read. */
-        EconomicsReport: {
-            sessions: number;
-            tasks: number;
-            retrievals: number;
-            discovery_tokens: number;
-            read_tokens: number;
-            ratio: number | null;
-            savings_vs_full_load: number;
-            tokens_saved: number;
-            baseline_tokens: number;
-            layer1_loads: number;
-            layer1_tokens: number;
-            layer2_loads: number;
-            layer2_tokens_scanned: number;
-            layer2_tokens_available: number;
-            layer3_loads: number;
-            layer3_tokens: number;
-            bypassed: boolean;
-            actions: components["schemas"]["CarriedOutAction"][];
-        };
-        /** @description The result of one check of doctor. */
-        Check: {
-            name: string;
-            /** @enum {string} */
-            state: "ok" | "degraded" | "broken" | "fixed";
-            detail: string;
-            remedy: string;
-        };
-        /**
-         * @description Lengths of the queues for vectors and jobs, and today's spend.
-         *
-         *     Vectors of `embedder` are searched; those of `next_embedder` once none of its items waits.
-         *     `agents_usd` is the agents' spend through the gateway; `day_budget_usd` is the budget for all.
-         *     `digester` reads conversations: 'offline', or a chat provider; calls are those of its command.
-         *     `unjudged` items wait to be judged for what they replace.
-         */
-        Queues: {
-            waiting: number;
-            jobs_pending: number;
-            jobs_parked: number;
-            spent_usd: number;
-            budget_usd: number;
-            agents_usd: number;
-            day_budget_usd: number | null;
-            embedder: string;
-            next_embedder: string;
-            next_waiting: number;
-            digester: string;
-            calls_today: number;
-            calls_per_day: number;
-            unjudged: number;
-        };
-        /** @description Something that was learned, changed, replaced or deleted. */
-        LearnedEntry: {
-            /** Format: date-time */
-            at: string;
-            /** @enum {string} */
-            verb: "learned" | "replaced" | "changed" | "deleted";
-            id: string;
-            title: string;
-            /** @enum {string} */
-            kind: "fact" | "decision" | "preference" | "pattern" | "anti_pattern" | "architecture" | "config" | "workflow" | "bug_fix" | "skill" | "episode" | "insight";
-            /** @enum {string} */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            relevance: number;
-            project_id: string | null;
-            session_id: string | null;
-            by_id: string;
-            by: string;
-        };
-        /** @description How much was learned, changed, replaced, deleted and forgotten on a day (UTC). */
-        LearnedDay: {
-            /** Format: date */
-            day: string;
-            learned: number;
-            changed: number;
-            replaced: number;
-            deleted: number;
-            forgotten: number;
-        };
-        /** @description A fragment in the graph; `x` and `y` lie within -1 and 1. */
-        GraphNode: {
-            id: string;
-            title: string;
-            /** @enum {string} */
-            kind: "fact" | "decision" | "preference" | "pattern" | "anti_pattern" | "architecture" | "config" | "workflow" | "bug_fix" | "skill" | "episode" | "insight";
-            /** @enum {string} */
-            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
-            relevance: number;
-            importance: number;
-            depth: number;
-            degree: number;
-            x: number;
-            y: number;
-            /** Format: date-time */
-            created_at: string;
-            replaced_at: string | null;
-            project_id: string | null;
-        };
-        /** @description An edge of the graph, by the places of its ends among the nodes. */
-        GraphEdge: {
-            source: number;
-            target: number;
-            /** @enum {string} */
-            kind: "hierarchical" | "associative" | "temporal" | "supersedes" | "derived_from" | "related_to" | "contradicts" | "elaborates" | "example_of" | "supports";
-            weight: number;
-            /** Format: date-time */
-            created_at: string;
-        };
-        /** @description A part of the graph of knowledge; `total` is the number of fragments that could be shown. */
-        KnowledgeGraph: {
-            nodes: components["schemas"]["GraphNode"][];
-            edges: components["schemas"]["GraphEdge"][];
-            total: number;
-            focus: string;
-        };
-        /** @description The spend of one group in one step of time. */
-        SpendPoint: {
-            /** Format: date-time */
-            at: string;
-            group: string;
-            requests: number;
-            background: number;
-            usd: number;
-            without_usd: number;
-            saved_usd: number;
-            input_tokens: number;
-            cached_tokens: number;
-            output_tokens: number;
-            cache_hit_rate: number | null;
-            busts: number;
-            delayed: number;
-        };
-        /**
-         * @description Spend over time, with the totals of each group, and the state of today's budget.
-         *
-         *     `pressure` is the share of today's budget that is spent or reserved, from 0 to 1; None without
-         *     a budget. `throttle_s` is how long the next request waits.
-         */
-        SpendSeries: {
-            /** Format: date-time */
-            since: string;
-            /** Format: date-time */
-            until: string;
-            /** @enum {string} */
-            step: "day" | "hour";
-            /** @enum {string} */
-            group: "" | "project" | "model";
-            points: components["schemas"]["SpendPoint"][];
-            groups: components["schemas"]["SpendLine"][];
-            total: components["schemas"]["SpendLine"];
-            budget: components["schemas"]["DayBudget"];
-            pressure: number | null;
-            throttle_s: number;
-            exceeds: boolean;
-            economics: components["schemas"]["EconomicsReport"];
-        };
-        /** @description An index over what is stored: how many entries it has, and how many wait for it. */
-        IndexState: {
-            name: string;
-            entries: number;
-            waiting: number;
-            detail: string;
-        };
-        /** @description The state of the memory: jobs, errors, indexes, and the checks of doctor. */
-        HealthReport: {
-            version: string;
-            home: string;
-            read_only: boolean;
-            notice: string;
-            stats: components["schemas"]["Stats"];
-            queues: components["schemas"]["Queues"];
-            jobs: components["schemas"]["Job"][];
-            errors: components["schemas"]["Job"][];
-            indexes: components["schemas"]["IndexState"][];
-            checks: components["schemas"]["Check"][];
-            /** Format: date-time */
-            checked_at: string;
-        };
-        /** @description An item that would be deleted, by title. */
-        ForgottenTitle: {
-            id: string;
-            /** @enum {string} */
-            type: "message" | "distillation" | "fragment";
-            title: string;
-            /** Format: date-time */
-            at: string;
-        };
-        /**
-         * @description What would be deleted for good: how much of each type, and the first items by title.
-         *
-         *     `digest` names exactly this selection: only with it, it is deleted.
-         */
-        ForgetReport: {
-            digest: string;
-            counts: {
-                [key: string]: number;
-            };
-            items: components["schemas"]["ForgottenTitle"][];
-            pages: string[];
-            copies: string[];
-            notes: string[];
-        };
-        /** @description How many records were deleted for good. */
-        ForgetResult: {
-            deleted: number;
-            ids: string[];
         };
     };
     responses: never;

@@ -63,3 +63,40 @@ export function timeSpan(nodes: readonly Node[]): [number, number] {
   const times = nodes.map((node) => Date.parse(node.created_at));
   return [Math.min(...times), Math.max(...times, ...nodes.flatMap((node) => (node.replaced_at ? [Date.parse(node.replaced_at)] : [])))];
 }
+
+const ROUNDS = 60;
+
+/** Return the nodes with those that overlap moved apart; the shape of the whole stays. */
+export function spread<One extends Node>(nodes: readonly One[]): One[] {
+  const least = Math.min(Math.max(1.25 / Math.sqrt(Math.max(nodes.length, 1)), 0.03), 0.11);
+  const xs = nodes.map((node) => node.x);
+  const ys = nodes.map((node) => node.y);
+  for (let round = 0; round < ROUNDS; round += 1) if (!pushApart(xs, ys, least)) break;
+  const most = Math.max(1, ...xs.map(Math.abs), ...ys.map(Math.abs));
+  return nodes.map((node, at) => ({ ...node, x: (xs[at] ?? 0) / most, y: (ys[at] ?? 0) / most }));
+}
+
+/** Move each pair that is too near half of what is missing; return whether there was one. */
+function pushApart(xs: number[], ys: number[], least: number): boolean {
+  let moved = false;
+  const order = xs.map((_, at) => at).sort((a, b) => (xs[a] ?? 0) - (xs[b] ?? 0));
+  order.forEach((a, place) => {
+    for (let next = place + 1; next < order.length; next += 1) {
+      const b = order[next] ?? 0;
+      const dx = (xs[b] ?? 0) - (xs[a] ?? 0);
+      if (dx > least * 1.5) break;
+      const dy = (ys[b] ?? 0) - (ys[a] ?? 0);
+      const distance = Math.hypot(dx, dy);
+      if (distance >= least) continue;
+      // Two on the same spot part in a direction that depends on their places alone.
+      const angle = distance > 1e-6 ? Math.atan2(dy, dx) : (a * 7 + b) % 6;
+      const step = (least - distance) / 2;
+      xs[a] = (xs[a] ?? 0) - Math.cos(angle) * step;
+      ys[a] = (ys[a] ?? 0) - Math.sin(angle) * step;
+      xs[b] = (xs[b] ?? 0) + Math.cos(angle) * step;
+      ys[b] = (ys[b] ?? 0) + Math.sin(angle) * step;
+      moved = true;
+    }
+  });
+  return moved;
+}

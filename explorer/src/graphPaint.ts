@@ -10,6 +10,8 @@ type Colours = Record<"paper" | "ink" | "faint" | "line" | "lineStrong" | "accen
 /** Titles of this many of the best connected fragments are always shown. */
 const LABELS = 14;
 const LABEL_CHARS = 42;
+/** From here on a fragment has the full colour. */
+const STRONG = 0.6;
 
 const HUES: Record<string, number> = {
   fact: 240, decision: 295, preference: 345, pattern: 150, anti_pattern: 25, architecture: 270, config: 215, workflow: 190, bug_fix: 55, skill: 130, insight: 85,
@@ -73,7 +75,7 @@ function paintEdges(context: CanvasRenderingContext2D, scene: Scene, colours: Co
 
 function fillOf(node: Graph["nodes"][number], scene: Scene, colours: Colours): string {
   if (scene.colour === "kind") return `oklch(${colours.lightness} ${colours.chroma} ${HUES[node.kind] ?? 250})`;
-  const share = Math.round(12 + Math.min(node.relevance, 1) * 88);
+  const share = Math.round(8 + Math.min(node.relevance / STRONG, 1) * 92);
   return `color-mix(in oklab, ${colours.accent} ${share}%, ${colours.lineStrong})`;
 }
 
@@ -108,9 +110,11 @@ function paintLabels(context: CanvasRenderingContext2D, scene: Scene, colours: C
     if (!node || scene.presence[at] === "absent") continue;
     const [x, y] = place(scene, at);
     const title = plainLine(node.title);
-    const text = title.length > LABEL_CHARS ? `${title.slice(0, LABEL_CHARS)}…` : title;
-    const left = x + radiusOf(node) + 5;
+    const most = scene.size.width < 500 ? LABEL_CHARS / 2 : LABEL_CHARS;
+    const text = title.length > most ? `${title.slice(0, most)}…` : title;
     const width = context.measureText(text).width;
+    const right = x + radiusOf(node) + 5;
+    const left = right + width > scene.size.width - 4 ? x - radiusOf(node) - 5 - width : right;
     const isFocus = at === scene.hover || at === scene.chosen;
     if (!isFocus && taken.some(([from, to, line]) => Math.abs(line - y) < 14 && left < to && left + width > from)) continue;
     taken.push([left, left + width, y]);

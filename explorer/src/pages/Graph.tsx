@@ -2,7 +2,7 @@
 import { useMemo, useRef, useState } from "react";
 import type { Api } from "../api";
 import { formatCount, formatDay, plural } from "../format";
-import { presenceAt, timeSpan, type Presence } from "../graph";
+import { presenceAt, spread, timeSpan, type Presence } from "../graph";
 import { useRowKeys } from "../keys";
 import { plainLine } from "../markup";
 import { projectName, useProjects } from "../me";
@@ -41,12 +41,13 @@ export default function Graph() {
       </header>
       {graph.error && <FailureNote failure={graph.error} retry={graph.reload} />}
       {!graph.data && !graph.error && <Skeleton rows={8} tall />}
-      {graph.data && (graph.data.nodes.length ? <GraphView graph={graph.data} /> : <Empty title="There is no knowledge to draw yet."><p>Fragments appear here as sessions are digested.</p></Empty>)}
+      {graph.data && (graph.data.nodes.length ? <GraphView loaded={graph.data} /> : <Empty title="There is no knowledge to draw yet."><p>Fragments appear here as sessions are digested.</p></Empty>)}
     </div>
   );
 }
 
-function GraphView({ graph }: { graph: KnowledgeGraph }) {
+function GraphView({ loaded }: { loaded: KnowledgeGraph }) {
+  const graph = useMemo(() => ({ ...loaded, nodes: spread(loaded.nodes) }), [loaded]);
   const [values, change] = useParameters();
   const [first, last] = useMemo(() => timeSpan(graph.nodes), [graph]);
   const at = values.get("at") ? Date.parse(values.get("at") ?? "") : last;

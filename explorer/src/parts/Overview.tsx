@@ -3,8 +3,9 @@ import { useRef, useState } from "react";
 import type { Api } from "../api";
 import { formatCount, plural } from "../format";
 import { useRowKeys } from "../keys";
+import { plainLine } from "../markup";
 import { projectName, useProjects } from "../me";
-import { usePages, useQuery } from "../query";
+import { usePages, useQuery, type Pages } from "../query";
 import { paths } from "../router";
 import { Kind } from "./Kind";
 import { Link } from "./Link";
@@ -21,8 +22,7 @@ export function Overview({ values }: { values: URLSearchParams }) {
   const kind = values.get("kind") ?? "";
   const list = useRef<HTMLUListElement>(null);
   const [focus, setFocus] = useState("");
-  const query = { limit: 50, kind: kind === "message" || kind === "distillation" ? "" : kind, project: values.get("project") ?? "", origin: values.get("origin") ?? "" };
-  const recent = usePages<Api<"Fragment">>({ path: "/fragments", query }, (one) => one.id);
+  const recent = useRecent(values, kind === "message" || kind === "distillation" ? "" : kind);
   useRowKeys(list);
   if (recent.error) return <FailureNote failure={recent.error} />;
   if (stats.data && !stats.data.messages && !stats.data.fragments) return <FirstSteps />;
@@ -42,9 +42,9 @@ export function Overview({ values }: { values: URLSearchParams }) {
               <li key={one.id}>
                 <Link row to={paths.fragment(one.id)} className="row" onFocus={() => setFocus(one.id)} data-active={shown?.id === one.id || undefined}>
                   <span className="row-kind"><Kind kind={one.kind} /></span>
-                  <span className="row-title">{one.summary || one.content}</span>
+                  <span className="row-title">{plainLine(one.title)}</span>{one.verb !== "learned" && <span className="tag">{one.verb}</span>}
                   <span className="row-end row-project">{projectName(projects, one.project_id)}</span>
-                  <span className="row-end"><Time at={one.created_at} /></span>
+                  <span className="row-end"><Time at={one.at} /></span>
                 </Link>
               </li>
             ))}
@@ -55,6 +55,20 @@ export function Overview({ values }: { values: URLSearchParams }) {
       </div>
     </>
   );
+}
+
+type Recent = { id: string; title: string; kind: string; at: string; verb: string; project_id: string | null };
+
+/** Return what was learned or changed last; only the list of fragments knows kinds and origins. */
+function useRecent(values: URLSearchParams, kind: string): Pages<Recent> {
+  const origin = values.get("origin") ?? "";
+  const query = { limit: 50, project: values.get("project") ?? "" };
+  const isFiltered = Boolean(kind || origin);
+  const learned = usePages<Api<"LearnedEntry">>(isFiltered ? null : { path: "/learned", query }, (one) => one.id);
+  const fragments = usePages<Api<"Fragment">>(isFiltered ? { path: "/fragments", query: { ...query, kind, origin } } : null, (one) => one.id);
+  if (!isFiltered) return learned;
+  const items = fragments.items.map((one) => ({ id: one.id, title: one.summary || one.content, kind: one.kind, at: one.created_at, verb: "learned", project_id: one.project_id }));
+  return { ...fragments, items };
 }
 
 function FirstSteps() {

@@ -41,17 +41,17 @@ function Column({ x, width, points, names, most, step }: ColumnProperties) {
   const usd = points.reduce((sum, one) => sum + one.usd, 0);
   const without = points.reduce((sum, one) => sum + Math.max(one.without_usd, one.usd), 0);
   const bar = width * 0.74;
+  const order = (group: string) => (names.includes(group) ? names.indexOf(group) : COLOURS - 1);
   let top = HEIGHT;
   return (
     <g>
       <title>{`${formatDay(points[0]?.at ?? "")}${step === "hour" ? `, ${new Date(points[0]?.at ?? "").getHours()}:00` : ""}: ${formatUsd(usd)}, saved ${formatUsd(without - usd)}`}</title>
       <rect className="bar-back" x={x} width={width} y="0" height={HEIGHT} />
       <rect className="bar-without" x={x} width={bar} y={HEIGHT - (without / most) * HEIGHT} height={(without / most) * HEIGHT} />
-      {points.map((one) => {
+      {points.toSorted((a, b) => order(a.group) - order(b.group)).map((one) => {
         const height = (one.usd / most) * HEIGHT;
         top -= height;
-        const series = names.indexOf(one.group);
-        return <rect key={one.group} data-series={series < 0 ? COLOURS - 1 : series} x={x} width={bar} y={top} height={height} />;
+        return <rect key={one.group} data-series={order(one.group)} x={x} width={bar} y={top} height={height} />;
       })}
     </g>
   );
