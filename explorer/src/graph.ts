@@ -37,9 +37,10 @@ export function presenceAt(node: Node, time: number): Presence {
   return node.replaced_at && Date.parse(node.replaced_at) <= time ? "replaced" : "present";
 }
 
-/** Return the radius of a node in pixels. */
-export function radiusOf(node: Node): number {
-  return 3 + node.importance * 3 + Math.min(Math.sqrt(node.degree), 4);
+/** Return the radius of a node in pixels; of many they are small. */
+export function radiusOf(node: Node, count: number): number {
+  const share = Math.min(Math.max(Math.sqrt(150 / count), 0.45), 1);
+  return (3 + node.importance * 3 + Math.min(Math.sqrt(node.degree), 4)) * share;
 }
 
 /** Return the place of the node under a point, or -1. */
@@ -50,7 +51,7 @@ export function nodeAt(nodes: readonly Node[], view: View, x: number, y: number,
   nodes.forEach((node, at) => {
     if (!isShown(at)) return;
     const distance = Math.hypot(node.x * view.scale + view.x - x, node.y * view.scale + view.y - y);
-    if (distance <= radiusOf(node) + reach && distance < nearest) {
+    if (distance <= radiusOf(node, nodes.length) + reach && distance < nearest) {
       best = at;
       nearest = distance;
     }

@@ -8,7 +8,7 @@ type Scene = { graph: Graph; presence: Presence[]; colour: "relevance" | "kind";
 type Colours = Record<"paper" | "ink" | "faint" | "line" | "lineStrong" | "accent" | "warn", string> & { lightness: string; chroma: string; font: string };
 
 /** Titles of this many of the best connected fragments are always shown. */
-const LABELS = 14;
+const LABELS = 10;
 const LABEL_CHARS = 42;
 /** From here on a fragment has the full colour. */
 const STRONG = 0.6;
@@ -28,7 +28,7 @@ export function paint(canvas: HTMLCanvasElement, scene: Scene): void {
   const near = neighbours(scene.graph, scene.hover >= 0 ? scene.hover : scene.chosen);
   paintEdges(context, scene, colours, near);
   paintNodes(context, scene, colours, near);
-  paintLabels(context, scene, colours, near);
+  paintLabels(context, scene, colours, [scene.hover, scene.chosen, ...namedNodes(scene, near)]);
 }
 
 function coloursOf(canvas: HTMLCanvasElement): Colours {
@@ -87,7 +87,7 @@ function paintNodes(context: CanvasRenderingContext2D, scene: Scene, colours: Co
     if (x < -20 || y < -20 || x > scene.size.width + 20 || y > scene.size.height + 20) return;
     context.globalAlpha = near && !near.has(at) ? 0.3 : 1;
     context.beginPath();
-    context.arc(x, y, radiusOf(node), 0, 2 * Math.PI);
+    context.arc(x, y, radiusOf(node, scene.graph.nodes.length), 0, 2 * Math.PI);
     context.fillStyle = presence === "replaced" ? colours.paper : fillOf(node, scene, colours);
     context.fill();
     context.lineWidth = at === scene.chosen || at === scene.hover ? 2.5 : 1;
@@ -97,15 +97,20 @@ function paintNodes(context: CanvasRenderingContext2D, scene: Scene, colours: Co
   context.globalAlpha = 1;
 }
 
-function paintLabels(context: CanvasRenderingContext2D, scene: Scene, colours: Colours, near: Set<number> | null): void {
+/** Return the nodes whose titles are shown: the neighbours of the chosen one, or the best connected. */
+function namedNodes(scene: Scene, near: Set<number> | null): number[] {
+  if (near) return [...near].slice(0, LABELS);
+  const degree = (at: number) => scene.graph.nodes[at]?.degree ?? 0;
   const shown = scene.graph.nodes.map((_, at) => at).filter((at) => scene.presence[at] !== "absent");
-  const best = shown.toSorted((a, b) => (scene.graph.nodes[b]?.degree ?? 0) - (scene.graph.nodes[a]?.degree ?? 0)).slice(0, LABELS);
-  const labelled = new Set([scene.hover, scene.chosen, ...(near ? [...near].slice(0, LABELS) : best)]);
+  return shown.sort((a, b) => degree(b) - degree(a)).slice(0, LABELS);
+}
+
+function paintLabels(context: CanvasRenderingContext2D, scene: Scene, colours: Colours, places: number[]): void {
   context.font = `11.5px ${colours.font}`;
   context.textBaseline = "middle";
   context.lineJoin = "round";
   const taken: [number, number, number][] = [];
-  for (const at of labelled) {
+  for (const at of new Set(places)) {
     const node = scene.graph.nodes[at];
     if (!node || scene.presence[at] === "absent") continue;
     const [x, y] = place(scene, at);
@@ -113,8 +118,8 @@ function paintLabels(context: CanvasRenderingContext2D, scene: Scene, colours: C
     const most = scene.size.width < 500 ? LABEL_CHARS / 2 : LABEL_CHARS;
     const text = title.length > most ? `${title.slice(0, most)}…` : title;
     const width = context.measureText(text).width;
-    const right = x + radiusOf(node) + 5;
-    const left = right + width > scene.size.width - 4 ? x - radiusOf(node) - 5 - width : right;
+    const right = x + radiusOf(node, scene.graph.nodes.length) + 5;
+    const left = right + width > scene.size.width - 4 ? x - radiusOf(node, scene.graph.nodes.length) - 5 - width : right;
     const isFocus = at === scene.hover || at === scene.chosen;
     if (!isFocus && taken.some(([from, to, line]) => Math.abs(line - y) < 14 && left < to && left + width > from)) continue;
     taken.push([left, left + width, y]);

@@ -111,6 +111,12 @@ export function useQuery<Result>(call: Call | null): Query<Result> {
 
 export type Pages<Item> = { items: Item[]; error?: Failure; loading: boolean; more?: () => void };
 
+/** Return the items without those whose id came before; a list may shift between its pages. */
+function withoutRepeats<Item>(items: Item[], idOf: (item: Item) => string): Item[] {
+  const known = new Set<string>();
+  return items.filter((item) => !known.has(idOf(item)) && known.add(idOf(item)));
+}
+
 /** Return the items of a paged list; new ones at its head appear as the memory changes. */
 export function usePages<Item>(call: Call | null, idOf: (item: Item) => string): Pages<Item> {
   const head = useQuery<Page<Item>>(call);
@@ -118,7 +124,7 @@ export function usePages<Item>(call: Call | null, idOf: (item: Item) => string):
   const [tail, setTail] = useState<{ key: string; items: Item[]; next: string | null; loading: boolean; error?: Failure }>();
   const mine = tail?.key === key ? tail : undefined;
   const first = head.data?.items ?? [];
-  const items = [...new Map([...first, ...(mine?.items ?? [])].map((item) => [idOf(item), item])).values()];
+  const items = withoutRepeats([...first, ...(mine?.items ?? [])], idOf);
   const next = mine ? mine.next : (head.data?.next ?? null);
 
   async function loadMore(): Promise<void> {

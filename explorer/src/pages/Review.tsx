@@ -106,7 +106,7 @@ function QueueItem({ item, place, current, refusal, focused, decide }: ItemPrope
       <div data-at={place} data-row="" tabIndex={0} className="queue-body" onFocus={focused} role="group" aria-label={`${name}: ${item.title}`}>
         <p className="meta"><span className="tag" data-tone="accent">{name}</span>{project && <span>{project}</span>}{item.at && <Time at={item.at} />}{item.certainty !== null && item.certainty !== undefined && <span>{formatShare(item.certainty)} sure</span>}</p>
         <p className="queue-question">{question}</p>
-        <div className="queue-texts" data-count={item.texts.length}>{item.texts.map((text, at) => <TextView key={text.id + at} text={text} />)}</div>
+        <div className="queue-texts" data-count={item.texts.length}>{item.texts.map((text, at) => <TextView key={text.id + at} text={text} name={ages(item)[at] ?? ""} />)}</div>
         {item.why && item.kind !== "instruction" && <p className="quiet small">{item.why}</p>}
       </div>
       <div className="button-row">
@@ -118,10 +118,18 @@ function QueueItem({ item, place, current, refusal, focused, decide }: ItemPrope
   );
 }
 
-function TextView({ text }: { text: Item["texts"][number] }) {
+/** Return "newer" and "older" for two texts of different times. */
+function ages(item: Item): string[] {
+  const [a, b] = item.texts;
+  if (item.texts.length !== 2 || !a?.at || !b?.at || a.at === b.at) return [];
+  return a.at > b.at ? ["Newer", "Older"] : ["Older", "Newer"];
+}
+
+function TextView({ text, name }: { text: Item["texts"][number]; name: string }) {
   const isPage = text.type === "page";
   return (
     <div className="queue-text">
+      {name && <h3>{name}</h3>}
       <Markup text={text.text} />
       <p className="meta">{text.kind && <Kind kind={text.kind} />}<span>{text.origin}</span>{text.at && <Time at={text.at} />}{!isPage && <Link to={itemPath(text)}>Open</Link>}</p>
     </div>

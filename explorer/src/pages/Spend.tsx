@@ -75,7 +75,7 @@ function Today({ series }: { series: Series }) {
   const { budget, pressure } = series;
   return (
     <section className="section" aria-labelledby="today">
-      <div className="section-head"><h2 id="today">Today</h2>{budget.budget_usd === null ? <p>no budget is set: <code>lore config budget.day_usd 5</code></p> : <p>until {new Date(budget.until).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}</p>}</div>
+      <div className="section-head"><h2 id="today">Today</h2>{budget.budget_usd === null ? <p>no budget is set: <code>lore config daily_budget 5</code></p> : <p>until {new Date(budget.until).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}</p>}</div>
       <p className="budget-line"><strong>{formatUsd(budget.spent_usd)}</strong>{budget.budget_usd !== null && <> of {formatUsd(budget.budget_usd)}</>}{budget.reserved_usd > 0 && <span className="quiet"> · {formatUsd(budget.reserved_usd)} reserved</span>}</p>
       {pressure !== null && (
         <>

@@ -40,5 +40,5 @@ function Replacement({ replaced }: { replaced: NonNullable<Api<"Hit">["replaced"
 
 /** Return a text on a few lines; its structure is shown when it is opened. */
 function excerpt(hit: Api<"Hit">): string {
-  return hit.text.replace(/```\w*|\*\*|^#+\s/gm, "").replace(/\n{2,}/g, "\n").trim();
+  return hit.text.replace(/```\w*|\*\*|`|^#+\s/gm, "").replace(/\n{2,}/g, "\n").trim();
 }

@@ -18,7 +18,7 @@ export function MessageView({ message, isTarget }: { message: Message; isTarget:
   }, [isTarget]);
   const isFolded = message.parts.every((part) => part.kind !== "text");
   return (
-    <div ref={place} id={`message-${message.id}`} className="message" data-role={message.role} data-target={isTarget || undefined}>
+    <div ref={place} id={`message-${message.id}`} className="message" data-role={message.role} data-target={isTarget || undefined} data-folded={isFolded || undefined}>
       {!isFolded && <p className="message-who">{message.speaker || NAMES[message.role]}{message.origin !== "user" && message.origin !== "assistant" && message.role === "user" && <span className="tag">from {message.origin}</span>}</p>}
       {message.parts.map((part, at) => <PartView key={at} part={part} open={isTarget && message.parts.length === 1} />)}
     </div>

@@ -96,14 +96,18 @@ export function Layer({ layer }: { layer: number }) {
   return <span className="layer" title={LAYERS[layer]}>{[0, 1, 2, 3, 4].map((one) => <i key={one} data-on={one <= layer || undefined} />)}<span>{layer} {LAYERS[layer]}</span></span>;
 }
 
+/** Lines of the log that are shown at first. */
+const LOG_LINES = 6;
+
 function Log({ turn }: { turn: Turn }) {
+  const [all, setAll] = useState(false);
   const lines = turn.logs.flatMap((one) => one.lines);
   if (!lines.length) return null;
   return (
     <section>
       <h3>Log</h3>
-      <ul className="log-lines" dir="auto">{lines.slice(0, 12).map((line, at) => <li key={at}>{plainLine(line)}</li>)}</ul>
-      {lines.length > 12 && <p className="quiet small">{lines.length - 12} more lines</p>}
+      <ul className="log-lines" dir="auto">{(all ? lines : lines.slice(0, LOG_LINES)).map((line, at) => <li key={at}>{plainLine(line)}</li>)}</ul>
+      {lines.length > LOG_LINES && !all && <button type="button" className="button plain" onClick={() => setAll(true)}>{lines.length - LOG_LINES} more lines</button>}
     </section>
   );
 }
