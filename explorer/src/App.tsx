@@ -27,7 +27,7 @@ const Timeline = lazy(() => import("./pages/Timeline"));
 
 const LISTS: Record<PageName, ComponentType> = {
   search: Search, ask: Ask, sessions: Sessions, review: Review, timeline: Timeline, graph: Graph,
-  tasks: Tasks, spend: Spend, doctor: Health,
+  tasks: Tasks, spend: Spend, health: Health,
 };
 
 function PageView({ route }: { route: Route }) {

@@ -12,5 +12,5 @@ export const ENTRIES: readonly Entry[] = [
   { page: "graph", path: "/graph", name: "Graph", key: "g", about: "Knowledge and how it hangs together" },
   { page: "tasks", path: "/tasks", name: "Tasks", key: "k", about: "Episodes, lessons, skills, open work" },
   { page: "spend", path: "/spend", name: "Spend", key: "m", about: "What models cost, and what Lore saved" },
-  { page: "doctor", path: "/doctor", name: "Health", key: "h", about: "Jobs, indexes and checks" },
+  { page: "health", path: "/health", name: "Health", key: "h", about: "Jobs, indexes and checks" },
 ];

@@ -2,7 +2,7 @@
 import { useSyncExternalStore } from "react";
 
 export const PAGES = [
-  "search", "ask", "sessions", "review", "timeline", "graph", "tasks", "spend", "doctor",
+  "search", "ask", "sessions", "review", "timeline", "graph", "tasks", "spend", "health",
 ] as const;
 export type PageName = (typeof PAGES)[number];
 
@@ -19,7 +19,7 @@ export function parseRoute(path: string): Route {
     const id = decode(second);
     if (first === "fragments") return { page: "fragment", id };
     if (first === "sessions") return { page: "session", id };
-    if (first === "messages" || first === "items") return { page: "item", id };
+    if (first === "messages") return { page: "item", id };
     return { page: "missing" };
   }
   if (first === "") return { page: "search" };
@@ -49,7 +49,6 @@ export const paths = {
   fragment: (id: string) => `/fragments/${encodeURIComponent(id)}`,
   session: (id: string, at: Parameters = {}) => withParameters(`/sessions/${encodeURIComponent(id)}`, at),
   message: (id: string) => `/messages/${encodeURIComponent(id)}`,
-  item: (id: string) => `/items/${encodeURIComponent(id)}`,
   search: (parameters: Parameters) => withParameters("/", parameters),
 };
 

@@ -4,7 +4,7 @@ import { itemPath, parseRoute, withParameters } from "../src/router";
 test("every page has a path, and the search has two", () => {
   expect(parseRoute("/")).toEqual({ page: "search" });
   expect(parseRoute("/search")).toEqual({ page: "search" });
-  expect(parseRoute("/doctor/")).toEqual({ page: "doctor" });
+  expect(parseRoute("/health/")).toEqual({ page: "health" });
 });
 
 test("a path with an id names an item", () => {

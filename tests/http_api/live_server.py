@@ -15,16 +15,12 @@ from starlette.types import ASGIApp
 
 from lore.http.app import InfoRows, MountedApp, make_app
 from lore.http.auth import Authenticator, Logins, allowed_host_names, ensure_local_key
-from lore.http.explorer_pages import BuiltExplorer
 from lore.http.request_limits import Limits
 from lore.http.server import AppServer, bind
 from lore.http.write_endpoints import Toolbox
 from lore.memory import Memory
 from lore.tools import tool_registry
 from tests.fakes import FakeEmbedder
-
-NOT_BUILT = BuiltExplorer(Path("/nonexistent"))
-"""Tests mean the same whether or not the explorer is built here."""
 
 TOOLBOX = Toolbox(tool_registry.TOOLS, tool_registry.call_tool)
 
@@ -101,7 +97,6 @@ def serving(
     toolbox: Toolbox = TOOLBOX,
     around: Callable[[ASGIApp, str], ASGIApp] = lambda app, _key: app,
     about: Callable[[], InfoRows] = tuple,
-    explorer: BuiltExplorer = NOT_BUILT,
 ) -> Iterator[Served]:
     """Serve a new memory until the block ends."""
     with Memory.open(home, embedder=FakeEmbedder()) as memory:
@@ -118,7 +113,6 @@ def serving(
             mounts=mounts_for(memory),
             fallback=rest,
             about=about,
-            explorer=explorer,
         )
         served = AppServer(around(app, access.local_key), bound, limits)
         listening = threading.Event()

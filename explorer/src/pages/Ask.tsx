@@ -75,7 +75,7 @@ function AnswerView({ answer }: { answer: Api<"AskResult"> }) {
 function CitationRow({ citation }: { citation: Api<"Citation"> }) {
   return (
     <li id={`citation-${citation.number}`}>
-      <Link row to={paths.item(citation.id)} className="citation" data-outdated={citation.is_outdated || undefined}>
+      <Link row to={paths.message(citation.id)} className="citation" data-outdated={citation.is_outdated || undefined}>
         <span className="citation-number">{citation.number}</span>
         <span className="citation-text" dir="auto">{citation.text}</span>
         {citation.note && <span className="citation-note">{citation.note}</span>}

@@ -1,4 +1,4 @@
-/** The address of an item of any type: leads to its page, a message to its place in its session. */
+/** The address of a message leads to its session; citations use it for items of any type. */
 import { useEffect } from "react";
 import type { Api } from "../api";
 import { Link } from "../parts/Link";

@@ -10,7 +10,7 @@ const DRAWINGS: Record<string, ReactNode> = {
   graph: <><circle cx="4" cy="4.5" r="1.75" /><circle cx="12" cy="6" r="1.75" /><circle cx="6.5" cy="12" r="1.75" /><path d="m5.7 4.9 4.6.8M4.6 6.2l1.4 4.1M11 7.4l-3.3 3.4" /></>,
   tasks: <><path d="m2.5 4.2 1.2 1.2 2-2.3M2.5 10.7l1.2 1.2 2-2.3M8.5 4.5h5M8.5 11h5" /></>,
   spend: <><path d="M2.5 13.5h11" /><path d="M4 11V8.5M7 11V5M10 11V7M13 11V3" /></>,
-  doctor: <path d="M1.8 8.5h3l1.7-4.5 3 8 1.7-3.5h3" />,
+  health: <path d="M1.8 8.5h3l1.7-4.5 3 8 1.7-3.5h3" />,
   fragment: <><path d="M4 2.5h5.5L12.5 5.5V13.5H4z" /><path d="M9.2 2.7V5.7h3" /></>,
   message: <path d="M2.5 3.5h11v8H7l-2.5 2V11.5h-2z" />,
   log: <><path d="M3.5 2.5h9v11h-9z" /><path d="M5.8 5.5h4.4M5.8 8h4.4M5.8 10.5h2.4" /></>,

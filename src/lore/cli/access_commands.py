@@ -105,18 +105,13 @@ def _state(record: AccessKey) -> str:
 
 def open_browser(
     context: Context,
-    what: Annotated[
-        str,
-        Argument(metavar="PAGE|ID", help="A page such as 'review', or the id of an item."),
-    ] = "",
     print_only: Annotated[
         bool, Option("--print", help="Print the address and open nothing.")
     ] = False,
 ) -> None:
     """Open this memory in a browser, logged in.
 
-    The address works once and for a minute. Pages: search, ask, sessions, review, timeline, graph,
-    tasks, spend and doctor.
+    The address works once and for a minute.
     """
     import webbrowser
 
@@ -126,23 +121,9 @@ def open_browser(
     if address is None:
         msg = "No server is running for this memory."
         raise DaemonError(msg, hint="'lore up --detach' starts it.")
-    url = f"{address.url}{_ticket_path(address)}{_next_parameter(what)}"
+    url = f"{address.url}{_ticket_path(address)}"
     if print_only or not webbrowser.open(url):
         print(url)
-
-
-_PAGES = ("search", "ask", "sessions", "review", "timeline", "graph", "tasks", "spend", "doctor")
-"""Pages of the explorer; anything else is the id of an item."""
-
-
-def _next_parameter(what: str) -> str:
-    """Return the parameter of a login that leads to a page or an item."""
-    from urllib.parse import quote
-
-    if not what:
-        return ""
-    path = f"/{what}" if what in _PAGES else f"/items/{quote(what, safe='')}"
-    return f"&next={quote(path, safe='')}"
 
 
 def _ticket_path(address: Address) -> str:

@@ -27,7 +27,6 @@ from lore import __version__
 from lore.http import (
     error_responses,
     explorer_endpoints,
-    explorer_pages,
     fragment_endpoints,
     middleware,
     openapi,
@@ -39,7 +38,6 @@ from lore.http import hooks as hooking
 from lore.http.auth import SESSION_S, Authenticator, Logins
 from lore.http.endpoint import Endpoint, etag_response, handle_request
 from lore.http.event_stream import ChangeFeed
-from lore.http.explorer_pages import BuiltExplorer
 from lore.http.hooks import HookCounters
 from lore.http.metrics import serve_metrics
 from lore.http.middleware import (
@@ -180,13 +178,11 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     about: Callable[[], InfoRows] = tuple,
     hook_counters: HookCounters | None = None,
     failure: FailureReason | None = None,
-    explorer: BuiltExplorer | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without authentication.
 
     `fallback` handles all paths that are not this server's own, and authenticates its callers
-    itself. `about` lists facts about the serving process for the welcome page, which is shown where
-    the `explorer` is not built. With `failure`,
+    itself. `about` lists facts about the serving process for the welcome page. With `failure`,
     everything but `fallback` gets an error that explains why the memory is unavailable.
     """
     limits = limits or Limits()
@@ -194,7 +190,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     feed = ChangeFeed(memory, stopping)
     described = orjson.dumps(openapi.describe_api(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
-        *explorer_pages.page_routes(serve_welcome(memory, about), explorer),
+        Route("/", serve_welcome(memory, about), methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         Route("/metrics", serve_metrics(memory), methods=["GET"]),
         _get_only_route("/login", _login(access.logins)),
@@ -289,9 +285,7 @@ def _login(logins: Logins) -> Callable[[Request], Any]:
         cookie = logins.redeem(request.query_params.get("ticket", ""))
         if cookie is None:
             raise HTTPException(401, "This login ticket is used or expired; run 'lore open' again.")
-        wanted = request.query_params.get("next", "/")
-        path = wanted if explorer_pages.is_page(wanted) else "/"
-        response = RedirectResponse(path, 303, _NO_STORE)
+        response = RedirectResponse("/", 303, _NO_STORE)
         response.set_cookie(
             logins.cookie,
             cookie,
