@@ -97,6 +97,7 @@ def serving(
     toolbox: Toolbox = TOOLBOX,
     around: Callable[[ASGIApp, str], ASGIApp] = lambda app, _key: app,
     about: Callable[[], InfoRows] = tuple,
+    explorer: Path | None = None,
 ) -> Iterator[Served]:
     """Serve a new memory until the block ends."""
     with Memory.open(home, embedder=FakeEmbedder()) as memory:
@@ -113,6 +114,7 @@ def serving(
             mounts=mounts_for(memory),
             fallback=rest,
             about=about,
+            explorer=explorer or home / "no-explorer",
         )
         served = AppServer(around(app, access.local_key), bound, limits)
         listening = threading.Event()

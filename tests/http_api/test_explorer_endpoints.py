@@ -35,7 +35,7 @@ def read(served: Served, path: str) -> Any:
 
 def walk(served: Served, path: str, limit: int) -> list[Any]:
     items: list[Any] = []
-    cursor = ""
+    cursor: Any = ""
     while cursor is not None:
         page = read(served, f"{path}limit={limit}&cursor={cursor}")
         items += page["items"]
@@ -187,3 +187,72 @@ def test_the_series_of_a_project_leaves_others_out(served: Served):
     served.memory.store("x", project="/code/p")
     assert read(served, "/spend/series?project=/code/p&group=project")["points"] == []
     assert served.get("/api/v1/spend/series?project=/nowhere").status == 404
+
+
+def test_tasks_are_paged_and_shown_with_their_memories(served: Served):
+    known = served.memory.store("The port is 8080", project="/code/p")
+    for n in range(3):
+        served.memory.tasks.start(f"Change port {n}", project="/code/p", name=f"t{n}")
+    listed = walk(served, "/tasks?project=/code/p&", 2)
+    assert [one["goal"] for one in listed] == [f"Change port {n}" for n in (2, 1, 0)]
+    assert walk(served, "/tasks?state=done&", 2) == []
+    details = read(served, f"/tasks/{listed[0]['id']}")
+    assert details["task"] == listed[0]
+    assert {one["item_id"] for one in details["memories"]} <= {known}
+    assert set(details["titles"]) == {one["item_id"] for one in details["memories"]}
+    assert served.get("/api/v1/tasks/0123abcd").status == 404
+    assert served.get("/api/v1/tasks?state=lost").status == 422
+
+
+def test_continuity_is_shown_and_not_written(served: Served, tmp_path):
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    served.memory.store("x", project=str(folder))
+    page = read(served, f"/continuity?project={folder}")
+    assert (page["text"], page["is_written"]) == ("", False)
+    assert list(folder.iterdir()) == []
+    (folder / "CONTINUITY.md").write_text("# Continuity\n\nMine\n")
+    assert served.get(f"/api/v1/continuity?project={folder}").status == 200
+    assert served.get("/api/v1/continuity?project=/etc").status == 404
+    assert served.get("/api/v1/continuity").status == 422
+
+
+def test_strategies_are_shown_with_their_figures(served: Served):
+    shown = read(served, "/strategies")
+    assert shown["mode"] == "fixed"
+    assert shown["profile"] in shown["descriptions"]
+    assert served.get("/api/v1/strategies?since=whenever").status == 422
+
+
+def test_the_health_report_lists_checks(served: Served):
+    report = read(served, "/health/report")
+    assert report["read_only"] is False
+    assert {"versions", "home", "database", "jobs"} <= {one["name"] for one in report["checks"]}
+    full = read(served, "/health/report?full=true")
+    assert {"keywords", "vectors"} <= {one["name"] for one in full["checks"]}
+    assert {one["name"] for one in report["indexes"]} == {"keywords", "vectors", "replacements"}
+
+
+def test_forgetting_needs_the_preview_of_the_same_things(served: Served, browser: Browser):
+    id_ = served.memory.store("The secret plan")
+    preview = browser.post("/forget/preview", match="secret plan")
+    assert preview["counts"] == {"fragment": 1}
+    assert [one["id"] for one in preview["items"]] == [id_]
+    served.memory.store("Another secret plan")
+    refused = browser.send("/forget", {"match": "secret plan", "digest": preview["digest"]})
+    assert refused.status == 422
+    assert browser.send("/forget", {"match": "secret plan"}).status == 422
+    digest = browser.post("/forget/preview", match="secret plan")["digest"]
+    assert browser.send("/forget", {"id": id_, "digest": digest}).status == 422
+    assert browser.post("/forget", match="secret plan", digest=digest)["deleted"] == 2
+    assert served.get(f"/api/v1/fragments/{id_}").status == 404
+    assert browser.send("/forget/preview", {}).status == 422
+
+
+def test_forgetting_needs_an_admin(served: Served):
+    id_ = served.memory.store("A fact")
+    key = served.memory.access.create_key("writer")[0]
+    for path in ("/forget/preview", "/forget"):
+        tree = {"id": id_, "digest": "x"} if path == "/forget" else {"id": id_}
+        refused = served.post(f"/api/v1{path}", tree, authorization=f"Bearer {key}")
+        assert refused.status == 403

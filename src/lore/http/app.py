@@ -6,9 +6,10 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -18,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.routing import Mount as StarletteMount
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -27,6 +28,7 @@ from lore import __version__
 from lore.http import (
     error_responses,
     explorer_endpoints,
+    explorer_pages,
     fragment_endpoints,
     middleware,
     openapi,
@@ -38,6 +40,7 @@ from lore.http import hooks as hooking
 from lore.http.auth import SESSION_S, Authenticator, Logins
 from lore.http.endpoint import Endpoint, etag_response, handle_request
 from lore.http.event_stream import ChangeFeed
+from lore.http.explorer_pages import ExplorerFiles, serve_asset, serve_health, serve_page
 from lore.http.hooks import HookCounters
 from lore.http.metrics import serve_metrics
 from lore.http.middleware import (
@@ -66,7 +69,15 @@ _STAT_LABELS = {
 }
 
 
-def serve_welcome(memory: Memory, about: Callable[[], InfoRows]) -> Callable[[Request], Any]:
+_NOT_BUILT = (
+    "The explorer is not part of this installation: 'python explorer/build.py' in a checkout of"
+    " Lore builds it."
+)
+
+
+def serve_welcome(
+    memory: Memory, about: Callable[[], InfoRows], files: ExplorerFiles
+) -> Callable[[Request], Any]:
     """Return the handler of the welcome page; `about` lists facts about the serving process."""
     template = Template(_read_data("welcome.html"))
     style = _read_data("welcome.css")
@@ -79,6 +90,8 @@ def serve_welcome(memory: Memory, about: Callable[[], InfoRows]) -> Callable[[Re
         middleware.require_scope(request.scope, "read")
         stats, rows = await to_thread.run_sync(lambda: (memory.maintenance.stats(), tuple(about())))
         address = f"{request.url.scheme}://{request.url.netloc}"
+        hint = "" if files.is_built else _NOT_BUILT
+        stats = replace(stats, notice=" ".join(filter(None, (stats.notice, hint))))
         return HTMLResponse(_render_page(template, style, stats, rows, address), headers=headers)
 
     return serve
@@ -178,20 +191,23 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     about: Callable[[], InfoRows] = tuple,
     hook_counters: HookCounters | None = None,
     failure: FailureReason | None = None,
+    explorer: Path | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without authentication.
 
     `fallback` handles all paths that are not this server's own, and authenticates its callers
     itself. `about` lists facts about the serving process for the welcome page. With `failure`,
-    everything but `fallback` gets an error that explains why the memory is unavailable.
+    everything but `fallback` gets an error that explains why the memory is unavailable. `explorer`
+    is the folder of the built pages, by default that of the package.
     """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, access.logins, stopping, hook_counters)
     feed = ChangeFeed(memory, stopping)
+    files = ExplorerFiles(explorer)
     described = orjson.dumps(openapi.describe_api(endpoints, cookie=access.logins.cookie))
     routes: list[BaseRoute] = [
-        Route("/", serve_welcome(memory, about), methods=["GET"]),
-        Route("/health", _health, methods=["GET"]),
+        *_page_routes(files, serve_welcome(memory, about, files)),
+        Route("/health", serve_health(files), methods=["GET"]),
         Route("/metrics", serve_metrics(memory), methods=["GET"]),
         _get_only_route("/login", _login(access.logins)),
         Route(f"{API_PREFIX}/openapi.json", _serve_document(described), methods=["GET"]),
@@ -211,7 +227,9 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
                 host_names=host_names,
                 rates=RateLimiter(limits.requests_per_minute),
                 anonymous_rates=RateLimiter(limits.anonymous_per_minute),
-                fallback=FallbackApp(fallback.app, _own_path_matcher(routes))
+                fallback=FallbackApp(
+                    fallback.app, _own_path_matcher(routes), explorer_pages.is_explorer_path
+                )
                 if fallback is not None
                 else None,
             ),
@@ -229,7 +247,13 @@ RESERVED_PATHS = ("/metrics", "/status")
 
 def _own_path_matcher(routes: Sequence[BaseRoute]) -> Callable[[str], bool]:
     """Return a predicate for paths of this server: those of its routes, and all below them."""
-    paths = {route.path for route in routes if isinstance(route, Route | StarletteMount)}
+    # Pages are told apart by the method, too: see `FallbackApp`.
+    paths = {
+        route.path
+        for route in routes
+        if isinstance(route, Route | StarletteMount)
+        and (route.path in ("/", "/health") or not explorer_pages.is_explorer_path(route.path))
+    }
     exact = frozenset(
         path for path in {*paths, *RESERVED_PATHS} if not path.startswith(f"{API_PREFIX}/")
     )
@@ -265,8 +289,15 @@ async def _handle_any_error(_request: Request, _error: Exception) -> Response:
     return error_responses.internal_error_response()
 
 
-async def _health(_request: Request) -> Response:
-    return JSONResponse({"ok": True, "version": __version__})
+def _page_routes(files: ExplorerFiles, welcome: Callable[[Request], Any]) -> list[BaseRoute]:
+    page, asset = serve_page(files, welcome), serve_asset(files)
+    pages = [path for path in (*explorer_pages.PAGES, *explorer_pages.ITEM_PAGES)
+             if path != "/health"]  # fmt: skip
+    return [
+        *(Route(path, page, methods=["GET"]) for path in pages),
+        *(Route(path, asset, methods=["GET"]) for path in explorer_pages.FILES),
+        Route(f"{explorer_pages.ASSETS}{{name}}", asset, methods=["GET"]),
+    ]
 
 
 def _serve_document(described: bytes) -> Callable[[Request], Any]:
@@ -285,7 +316,8 @@ def _login(logins: Logins) -> Callable[[Request], Any]:
         cookie = logins.redeem(request.query_params.get("ticket", ""))
         if cookie is None:
             raise HTTPException(401, "This login ticket is used or expired; run 'lore open' again.")
-        response = RedirectResponse("/", 303, _NO_STORE)
+        target = explorer_pages.page_target(request.query_params.get("next", "/"))
+        response = RedirectResponse(target, 303, _NO_STORE)
         response.set_cookie(
             logins.cookie,
             cookie,

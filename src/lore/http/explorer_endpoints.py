@@ -5,16 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from pydantic import Field
 
 from lore import __version__
-from lore.http.endpoint import Endpoint, InProject, NoArguments, Short, get_endpoint
+from lore.http.endpoint import (
+    Endpoint,
+    Id,
+    InProject,
+    Name,
+    NoArguments,
+    Short,
+    get_endpoint,
+)
 from lore.http.read_endpoints import OfProject, Paged
 from lore.memory import Memory
 from lore.records import (
     ACCESS_SCOPES,
     AccessScope,
+    ContinuityText,
     CycleReport,
+    HealthReport,
     KnowledgeGraph,
     LearnedDay,
     LearnedEntry,
@@ -23,6 +34,10 @@ from lore.records import (
     SeriesGroup,
     SeriesStep,
     SpendSeries,
+    StrategyOverview,
+    TaskDetails,
+    TaskRecord,
+    TaskState,
 )
 from lore.tools.tool import Arguments, Caller
 
@@ -110,6 +125,60 @@ def _graph(memory: Memory, a: OfGraph, _caller: Caller) -> KnowledgeGraph:
     return memory.knowledge.graph(project=a.project, at=a.at, focus=a.focus, limit=a.limit)
 
 
+class OfTasks(OfProject):
+    """A page of tasks."""
+
+    state: Annotated[TaskState | None, Field(description="Open ones, or done ones.")] = None
+
+
+class OneTask(Arguments):
+    """One task."""
+
+    id: Annotated[Id, Field(description="Id, eight or more characters of it, or its name.")]
+
+
+class OneProject(Arguments):
+    """One project."""
+
+    project: Annotated[Name, Field(min_length=1, description="Path, name or id of a project.")]
+
+
+class OfStrategies(Arguments):
+    """Figures of strategies."""
+
+    since: Annotated[Short, Field(description="Sessions since: '2026-05-08', 'last week'.")] = ""
+
+
+class OfHealth(Arguments):
+    """The state of the memory."""
+
+    full: Annotated[
+        bool, Field(description="Check each page and index entry, too; that takes seconds.")
+    ] = False
+
+
+def _tasks(memory: Memory, a: OfTasks, _caller: Caller) -> Page[TaskRecord]:
+    return memory.tasks.page_of_tasks(
+        project=a.project, state=a.state or "", limit=a.limit, cursor=a.cursor
+    )
+
+
+def _task(memory: Memory, a: OneTask, _caller: Caller) -> TaskDetails:
+    return memory.tasks.details_of_task(a.id)
+
+
+def _continuity(memory: Memory, a: OneProject, _caller: Caller) -> ContinuityText:
+    return memory.continuity.text(memory.sessions.project(a.project).path)
+
+
+def _strategies(memory: Memory, a: OfStrategies, _caller: Caller) -> StrategyOverview:
+    return memory.strategies.overview(since=a.since)
+
+
+def _health(memory: Memory, a: OfHealth, _caller: Caller) -> HealthReport:
+    return memory.maintenance.health_report(full=a.full)
+
+
 EXPLORER_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     get_endpoint("/me", "Who calls, and what they may do.", NoArguments, _me, result=Me),
     get_endpoint(
@@ -131,6 +200,23 @@ EXPLORER_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     get_endpoint(
         "/graph", "A part of the graph of knowledge with positions.", OfGraph, _graph,
         result=KnowledgeGraph,
+    ),
+    get_endpoint("/tasks", "Tasks, the latest first.", OfTasks, _tasks, item=TaskRecord),
+    get_endpoint(
+        "/tasks/{id}", "One task with the memories that it was given.", OneTask, _task,
+        result=TaskDetails,
+    ),
+    get_endpoint(
+        "/continuity", "The page with the state of a project's work.", OneProject, _continuity,
+        result=ContinuityText,
+    ),
+    get_endpoint(
+        "/strategies", "Retrieval strategies with intervals and their shares.", OfStrategies,
+        _strategies, result=StrategyOverview,
+    ),
+    Endpoint(
+        "GET", "/health/report", "Jobs, errors, indexes and the checks of doctor.", "read",
+        OfHealth, _health, HealthReport, tags=("reading",), limiter=CapacityLimiter(1),
     ),
 )  # fmt: skip
 """In the order of the documentation."""

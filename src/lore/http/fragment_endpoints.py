@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from pydantic import Field
 
-from lore.http.endpoint import Endpoint, Id, Short, Text, get_endpoint
+from lore.http.endpoint import Endpoint, Id, Name, Short, Text, get_endpoint
 from lore.http.read_endpoints import OfItem, Paged
 from lore.memory import Memory
 from lore.records import (
     AccessScope,
     Correction,
+    ForgetReport,
+    ForgetResult,
     LinkedFragment,
     Page,
     RelevanceCurve,
@@ -52,6 +55,33 @@ class OfAction(Arguments):
     action: Annotated[
         str, Field(min_length=1, max_length=MAX_ACTION_CHARS, description="'action' of a change.")
     ]
+
+
+class Forget(Arguments):
+    """What is to be deleted for good: give one of these."""
+
+    id: Annotated[Short, Field(description="An item by its id.")] = ""
+    session: Annotated[Name, Field(description="A session with all that was derived from it.")] = ""
+    project: Annotated[Name, Field(description="A project with all of its sessions.")] = ""
+    match: Annotated[str, Field(max_length=8_192, description="All that contains this text.")] = ""
+
+
+class ForgetNow(Forget):
+    """What is deleted for good, as a preview showed it."""
+
+    digest: Annotated[Id, Field(description="'digest' of the preview.")]
+
+
+def _preview(memory: Memory, a: Forget, _caller: Caller) -> ForgetReport:
+    return memory.maintenance.report_forget(
+        id=a.id, session=a.session, project=a.project, match=a.match
+    )
+
+
+def _forget(memory: Memory, a: ForgetNow, _caller: Caller) -> ForgetResult:
+    return memory.maintenance.forget_reported(
+        a.digest, id=a.id, session=a.session, project=a.project, match=a.match
+    )
 
 
 def _versions(memory: Memory, a: PartsOfItem, _caller: Caller) -> Page[VersionChange]:
@@ -147,5 +177,13 @@ FRAGMENT_ENDPOINTS: tuple[Endpoint[Any], ...] = (
     ),
     _correction("/undo", "Undo a change by the id of its action.", "admin", OfAction, _undo),
     _correction("/redo", "Redo a change that was undone.", "admin", OfAction, _redo),
+    Endpoint(
+        "POST", "/forget/preview", "What would be deleted for good.", "admin", Forget, _preview,
+        ForgetReport, tags=("correcting",), limiter=CapacityLimiter(1),
+    ),
+    Endpoint(
+        "POST", "/forget", "Delete for good what a preview showed.", "admin", ForgetNow, _forget,
+        ForgetResult, tags=("correcting",), limiter=CapacityLimiter(1),
+    ),
 )  # fmt: skip
 """In the order of the documentation."""

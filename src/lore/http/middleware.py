@@ -39,16 +39,20 @@ class FallbackApp:
 
     app: ASGIApp
     is_own: Callable[[str], bool]
+    is_page: Callable[[str], bool] = lambda _path: False
 
     def handles(self, scope: Scope) -> bool:
         """Return whether this app handles a request; requests of browsers are never forwarded.
 
-        Browsers send sec-fetch-site; Node's fetch sends only sec-fetch-mode.
+        Browsers send sec-fetch-site; Node's fetch sends only sec-fetch-mode. Pages are only read:
+        what a client posts to such a path is meant for a provider.
         """
         if any(name == b"sec-fetch-site" for name, _ in scope["headers"]):
             return False
-        probe = scope["method"] == "HEAD" and scope["path"] == "/"
-        return probe or not self.is_own(scope["path"])
+        method, path = scope["method"], scope["path"]
+        if method == "HEAD" and path == "/":
+            return True
+        return not self.is_own(path) and not (method in _SAFE_METHODS and self.is_page(path))
 
 
 class AuthMiddleware:

@@ -12,7 +12,7 @@ from lore.errors import LoreError, NotFound
 from lore.memory import work_scope
 from lore.memory.context import MemoryContext, MemoryPart
 from lore.memory.handoffs import Handoffs
-from lore.records import UNASKED_TRUST, Fragment
+from lore.records import UNASKED_TRUST, ContinuityText, Fragment
 from lore.records.task_records import ContinuityEdit
 from lore.store import dialogue_state, fragments, handoff_rows, items, pages, project_rows, sessions
 from lore.store.database import Connection
@@ -49,6 +49,17 @@ class Continuity(MemoryPart):
         self._remember_place(folder)
         continuity_file.write_file(place, page, derived)
         return place / continuity_page.FILE_NAME
+
+    def text(self, folder: str) -> ContinuityText:
+        """Return the page of a folder: the file, or what it would say. Nothing is written."""
+        with suppress(LoreError, OSError):
+            text = continuity_file.read_file(Path(folder))
+            if text is not None:
+                return ContinuityText(folder, text, is_written=True)
+        with self._database.read() as db:
+            page = self._build_page(db, folder, self._page_session(db, folder, ""))
+        text = continuity_page.render_page(page) if page is not None else ""
+        return ContinuityText(folder, text, is_written=False)
 
     def edits(self, folder: str) -> list[ContinuityEdit]:
         """Return what a person changed on a project's page, without applying it."""

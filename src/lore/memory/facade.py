@@ -12,7 +12,7 @@ from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
 from lore.embed.embedders import Embedders
-from lore.errors import LoreError, NotFound, StoreError
+from lore.errors import LoreError, NotFound
 from lore.memory.context import MemoryContext
 from lore.recall.sources import Sources
 from lore.records import Check
@@ -275,20 +275,7 @@ def examine(*, home: Path | None = None, fix: bool = False) -> list[Check]:
         return [*checks, Check("database", "broken", str(error), error.hint)]
     with memory:
         checks += health.check_memory(memory.sources, memory.notice, fix=fix)
-        return [*checks, *_check_money(memory)]
-
-
-def _check_money(memory: Memory) -> list[Check]:
-    from lore.budget import limits
-
-    try:
-        return limits.check_budgets(
-            memory.budget.spend_report(),
-            memory.budget.spend_pressure(),
-            memory.budget.spent_today(),
-        )
-    except StoreError:
-        return []  # the check of the database has reported it
+        return [*checks, *memory.maintenance.check_money()]
 
 
 def closed_memory(config: Settings) -> Memory:

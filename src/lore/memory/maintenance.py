@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import timedelta
 from pathlib import Path
 
+from lore import __version__
 from lore.capture import embedding_queue
-from lore.errors import StoreFull, StoreReadOnly
+from lore.errors import InvalidInput, StoreError, StoreFull, StoreReadOnly
 from lore.memory.context import MemoryPart
+from lore.recall import turns
 from lore.records import (
     ChangedTable,
+    Check,
     ForgetPreview,
+    ForgetReport,
+    ForgetResult,
+    ForgottenTitle,
+    HealthReport,
+    IndexState,
     NameMatches,
     Queues,
     Stats,
@@ -122,6 +131,94 @@ class Maintenance(MemoryPart):
                 db, embedder=self._sources.embedder.identity, notice=self._context.notice_now
             )
 
+    def check_money(self) -> list[Check]:
+        """Check the budgets and what is spent of them."""
+        from lore.budget import limits
+        from lore.memory.budget import Budget
+
+        budget = Budget(self._context)
+        try:
+            return limits.check_budgets(
+                budget.spend_report(), budget.spend_pressure(), budget.spent_today()
+            )
+        except StoreError:
+            return []  # the check of the database has reported it
+
+    def health_report(self, *, full: bool = False) -> HealthReport:
+        """Return jobs, errors, indexes and the checks of doctor; nothing is repaired.
+
+        Only with `full` each page of the database and each entry of its indexes is checked: that
+        takes seconds.
+        """
+        from lore.recall import health
+
+        sources, notice = self._sources, self._context.notice_now
+        checks = health.check_home(self._settings)
+        if full:
+            checks += health.check_memory(sources, notice, fix=False)
+        else:
+            checks += health.check_quickly(sources, notice)
+        checks += self.check_money()
+        stats, queues = self.stats(), self.queues()
+        indexes = (
+            IndexState("keywords", stats.messages + stats.distillations + stats.fragments, 0),
+            IndexState("vectors", stats.vectors, queues.waiting, queues.embedder),
+            IndexState("replacements", 0, queues.unjudged),
+        )
+        return HealthReport(
+            version=__version__,
+            home=str(self._settings.home),
+            read_only=self._database.read_only,
+            notice=notice,
+            stats=stats,
+            queues=queues,
+            jobs=stats.jobs,
+            errors=tuple(job for job in stats.jobs if job.last_error),
+            indexes=indexes,
+            checks=tuple(checks),
+            checked_at=self._database.now(),
+        )
+
+    def report_forget(
+        self, *, id: str = "", session: str = "", project: str = "", match: str = ""
+    ) -> ForgetReport:
+        """Return what `forget` would delete: how much, the first of it by title, and a digest."""
+        if not (id or session or project or match):
+            msg = "Say what is to be forgotten: an id, a session, a project or a text."
+            raise InvalidInput(msg)
+        preview = self.preview_forget(id=id, session=session, project=project, match=match)
+        with self._database.read() as db:
+            ns = items.numbers_of(db, preview.ids[:_MOST_FORGOTTEN])
+            given = turns.describe_items(db, list(ns.values()))
+            times = items.times_of(db, list(ns.values()))
+            types = items.count_types(db, list(items.numbers_of(db, preview.ids).values()))
+        others = {"session": preview.sessions, "project": preview.projects}
+        records = {one.record: one.deleted + one.changed for one in preview.task_records}
+        counts = {**types, **others, **records}
+        return ForgetReport(
+            digest=_forget_digest(preview, (id, session, project, match)),
+            counts={name: count for name, count in counts.items() if count},
+            items=tuple(
+                ForgottenTitle(given[n].id, given[n].type, given[n].title, times[n])
+                for n in ns.values()
+                if n in given
+            ),
+            pages=tuple(map(str, preview.pages)),
+            copies=tuple(map(str, preview.copies)),
+            notes=preview.notes,
+        )
+
+    def forget_reported(
+        self, digest: str, *, id: str = "", session: str = "", project: str = "", match: str = ""
+    ) -> ForgetResult:
+        """Delete what `report_forget` listed; refuse if that would be something else by now."""
+        preview = self.preview_forget(id=id, session=session, project=project, match=match)
+        if digest != _forget_digest(preview, (id, session, project, match)):
+            msg = "What would be deleted has changed since it was shown."
+            raise InvalidInput(msg, hint="Look at the preview again.")
+        deleted = self.forget(id=id, session=session, project=project, match=match)
+        return ForgetResult(len(deleted), tuple(deleted[:_MOST_FORGOTTEN]))
+
     def find_changes(
         self, before: ChangeCounters | None
     ) -> tuple[ChangeCounters, tuple[ChangedTable, ...]]:
@@ -208,3 +305,13 @@ class Maintenance(MemoryPart):
     def judge_waiting(self, *, within_s: Seconds | None = None) -> int:
         """Judge what new items replace; return how many were judged."""
         return self._context.judge_waiting(within_s=within_s)
+
+
+_MOST_FORGOTTEN = 100
+"""Items that a preview lists by title."""
+
+
+def _forget_digest(preview: ForgetPreview, chosen: tuple[str, ...]) -> str:
+    """Return what names a selection: the same records, chosen in the same way."""
+    parts = (*chosen, *preview.ids, str(preview.sessions), str(preview.projects))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -261,6 +261,12 @@ class Sessions(MemoryPart):
         with self._database.read() as db:
             return list(project_rows.all_projects(db).values())
 
+    def project(self, name: str) -> Project:
+        """Return a project by its path, name or id."""
+        with self._database.read() as db:
+            n = project_rows.get_project(db, self._redactor.redact(name))
+            return project_rows.all_projects(db)[n]
+
     def find_project(self, folder: str) -> Project | None:
         """Return the project that a folder belongs to, or None if it is unknown."""
         folder = self._redactor.redact(folder)

@@ -8,7 +8,15 @@ from typing import Any
 from lore.errors import InvalidInput, NotFound
 from lore.memory.context import MemoryPart
 from lore.recall import time_spans
-from lore.records import ProfileReport, TaskType, TuningCandidate, TuningCase, TuningResult
+from lore.records import (
+    ProfileReport,
+    StrategyDay,
+    StrategyOverview,
+    TaskType,
+    TuningCandidate,
+    TuningCase,
+    TuningResult,
+)
 from lore.store import sessions, strategy_rows
 from lore.store.database import Connection
 from lore.store.strategy_rows import ProfileDay
@@ -151,6 +159,23 @@ class Strategies(MemoryPart):
             return ""
         now = self._database.now()
         return self._database.write(lambda db: experiment.advance(db, now=now))
+
+    def overview(self, *, since: str = "") -> StrategyOverview:
+        """Return how profiles are chosen and how their sessions went; learn nothing of it."""
+        start = time_spans.since(since, self._database.now()) if since else None
+        with self._database.read() as db:
+            state = experiment.load_state(db)
+            return StrategyOverview(
+                mode=state.mode,
+                profile=state.profile,
+                rollbacks=state.rollbacks,
+                shares=experiment.shares(db),
+                descriptions={
+                    name: one.description for name, one in experiment.all_profiles(db).items()
+                },
+                reports=tuple(experiment.report(db, since=start)),
+                days=tuple(StrategyDay(**one._asdict()) for one in strategy_rows.list_days(db)),
+            )
 
     def report(self, *, since: str = "") -> list[ProfileReport]:
         """Return how the sessions of each profile went, with intervals of 95 %."""

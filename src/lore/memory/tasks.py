@@ -10,7 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from lore.errors import InvalidInput, LoreError, NotFound
+from lore.memory import context
+from lore.memory.context import PageSize
 from lore.memory.task_lessons import TaskLessons
+from lore.recall import turns
 from lore.records import (
     Checkpoint,
     EconomicsReport,
@@ -19,8 +22,10 @@ from lore.records import (
     MemoryIndex,
     MemoryTimeline,
     Outcome,
+    Page,
     RetrievalRecord,
     TaskBriefing,
+    TaskDetails,
     TaskMemory,
     TaskRecord,
     TaskState,
@@ -134,6 +139,27 @@ class Tasks(TaskLessons):
             return task_rows.list_tasks(db, project_n=project_n, state=state, limit=limit)
 
     __call__ = list_tasks
+
+    def page_of_tasks(
+        self, *, project: str = "", state: TaskState | Literal[""] = "",
+        limit: PageSize = 50, cursor: str = "",
+    ) -> Page[TaskRecord]:  # fmt: skip
+        """Return a page of tasks, the latest first."""
+        after = context.decode_cursor(cursor, int, int)
+        with self._database.read() as db:
+            project_n = self._find_project_n(db, project)
+            rows = task_rows.page_of_tasks(db, after, project_n=project_n, state=state, limit=limit)
+        return context.page_of(rows, limit)
+
+    def details_of_task(self, task: str) -> TaskDetails:
+        """Return a task with the memories that it was given, and their titles."""
+        record, memories = self.show(task)
+        with self._database.read() as db:
+            ns = items.numbers_of(db, [one.item_id for one in memories])
+            titles = {
+                one.id: one.title for one in turns.describe_items(db, list(ns.values())).values()
+            }
+        return TaskDetails(record, memories, titles)
 
     def show(self, task: str) -> tuple[TaskRecord, tuple[TaskMemory, ...]]:
         """Return a task, and the memories that it was given."""

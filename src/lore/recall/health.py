@@ -87,6 +87,16 @@ def _is_cleaned(config: Settings, path: Path) -> bool:
     return path.parent == config.backups and path.suffix == ".db" and not path.is_symlink()
 
 
+def check_quickly(sources: Sources, notice: str) -> list[Check]:
+    """Check what takes no time: not that each page and each index entry is sound."""
+    return [
+        _check_writing(sources),
+        _check_embedder(sources, notice),
+        _check_sessions(sources),
+        _check_jobs(sources),
+    ]
+
+
 def check_memory(sources: Sources, notice: str, *, fix: bool) -> list[Check]:
     """Check the database and everything derived from it."""
     return [
@@ -109,6 +119,10 @@ def _check_database(sources: Sources) -> Check:
             "; ".join(findings[:5]),
             "'lore export' saves what can be read, 'lore restore' takes a backup.",
         )
+    return _check_writing(sources)
+
+
+def _check_writing(sources: Sources) -> Check:
     if sources.database.read_only:
         return Check(
             "database", "degraded", "open for reading only", "Check owner and permissions."

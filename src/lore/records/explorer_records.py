@@ -20,6 +20,8 @@ from lore.records.kinds import (
 )
 from lore.records.layer_records import EconomicsReport
 from lore.records.maintenance import Check, Job, Queues, Stats
+from lore.records.strategy_records import ProfileReport
+from lore.records.task_records import TaskMemory, TaskRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,6 +440,49 @@ class SpendSeries:
     throttle_s: float
     exceeds: bool
     economics: EconomicsReport
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDetails:
+    """A task, and the memories that it was given, by title."""
+
+    task: TaskRecord
+    memories: tuple[TaskMemory, ...]
+    titles: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuityText:
+    """The page of a project that has the state of its work; empty if nothing is known yet."""
+
+    folder: str
+    text: str
+    is_written: bool
+    """Whether the file is there; else this is what it would say."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyDay:
+    """The share of a profile on a day, and how its sessions went."""
+
+    day: str
+    profile: str
+    share: float
+    successes: float
+    failures: float
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyOverview:
+    """How profiles are chosen, how their sessions went, and their shares day by day."""
+
+    mode: Literal["fixed", "random", "learn"]
+    profile: str
+    rollbacks: int
+    shares: dict[str, float]
+    descriptions: dict[str, str]
+    reports: tuple[ProfileReport, ...]
+    days: tuple[StrategyDay, ...]
 
 
 @dataclass(frozen=True, slots=True)

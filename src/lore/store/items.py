@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import takewhile
 from typing import NamedTuple
 
+from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType, Origin
 from lore.store.sqlite import Connection, Row, among, id_blob, id_text, int_array, next_number
@@ -199,6 +201,18 @@ def ids_of(db: Connection, ns: Sequence[int]) -> dict[int, str]:
         return {}
     sql = f"SELECT n, {id_text('id')} FROM items WHERE {among('n', 'ns')}"
     return dict(db.rows(sql, ns=int_array(ns)))
+
+
+def times_of(db: Connection, ns: Sequence[int]) -> dict[int, datetime]:
+    """Return when items were created, by number."""
+    sql = f"SELECT n, created_at FROM items WHERE {among('n', 'ns')}"
+    return {n: clock.from_us(at) for n, at in db.rows(sql, ns=int_array(ns))}
+
+
+def count_types(db: Connection, ns: Sequence[int]) -> dict[str, int]:
+    """Return how many of the items are of each type."""
+    sql = f"SELECT type, count(*) FROM items WHERE {among('n', 'ns')} GROUP BY type"
+    return {type_name(type_): count for type_, count in db.rows(sql, ns=int_array(ns))}
 
 
 class ItemSource(NamedTuple):

@@ -128,6 +128,25 @@ def list_tasks(
     return [_task(row) for row in rows]
 
 
+def page_of_tasks(
+    db: Connection, after: Sequence[int], *, project_n: int | None, state: str, limit: int
+) -> list[tuple[tuple[int, int], TaskRecord]]:
+    """Return tasks after a key, the latest first, each with its key."""
+    at, n = after or (2**62, 0)
+    rows = db.rows(
+        f"SELECT t.started_at, t.n, {_COLUMNS} {_FROM}"
+        " WHERE (:project_n IS NULL OR t.project_n = :project_n)"
+        " AND (:state = '' OR t.state = :state) AND (t.started_at, t.n) < (:at, :n)"
+        " ORDER BY t.started_at DESC, t.n DESC LIMIT :limit",
+        project_n=project_n,
+        state=state,
+        at=at,
+        n=n,
+        limit=limit,
+    )
+    return [((row[0], row[1]), _task(row[2:])) for row in rows]
+
+
 def tasks_of_session(db: Connection, session_n: int) -> list[tuple[int, TaskRecord]]:
     """Return the tasks of a session in order."""
     sql = f"SELECT t.n, {_COLUMNS} {_FROM} WHERE t.session_n = :n ORDER BY t.started_at, t.n"
