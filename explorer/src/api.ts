@@ -5,6 +5,9 @@ type Schemas = components["schemas"];
 /** A record of the API by its name; what has a default is always sent. */
 export type Api<Name extends keyof Schemas> = Schemas[Name];
 
+/** What a tool answers: a text for agents, and the same as a record. */
+export type Outcome<Name extends keyof Schemas> = { text: string; data: Schemas[Name] };
+
 export type Page<Item> = { items: Item[]; next: string | null };
 
 export type Call = { path: string; query?: Record<string, string | number | boolean | undefined>; body?: object };

@@ -4,15 +4,17 @@ import { projectName, useProjects } from "../me";
 import { Choice, Segments } from "../parts/Chips";
 import { Episodes } from "../parts/Episodes";
 import { Handoffs, Ledgers, OpenWorkList } from "../parts/Work";
-import { Lessons, Skills, Strategies } from "../parts/Lessons";
+import { Lessons, Skills } from "../parts/Lessons";
+import { Strategies } from "../parts/Strategies";
+import { TaskList } from "../parts/TaskList";
 import { useParameters } from "../router";
 import "../styles/tasks.css";
 import { useTitle } from "../title";
 
-const VIEWS = [["", "Open work"], ["episodes", "Episodes"], ["lessons", "Lessons"], ["skills", "Skills"], ["handoffs", "Handoffs"], ["ledgers", "Ledgers"], ["strategies", "Strategies"]] as const;
+const VIEWS = [["", "Open work"], ["tasks", "Tasks"], ["episodes", "Episodes"], ["lessons", "Lessons"], ["skills", "Skills"], ["handoffs", "Handoffs"], ["ledgers", "Ledgers"], ["strategies", "Strategies"]] as const;
 
 const SHOWN: Record<string, ComponentType<{ project: string }>> = {
-  "": OpenWorkList, episodes: Episodes, lessons: Lessons, skills: Skills, handoffs: Handoffs, ledgers: Ledgers, strategies: Strategies,
+  "": OpenWorkList, tasks: TaskList, episodes: Episodes, lessons: Lessons, skills: Skills, handoffs: Handoffs, ledgers: Ledgers, strategies: Strategies,
 };
 
 export default function Tasks() {

@@ -1,7 +1,7 @@
-/** What tasks taught: errors with their resolutions, skills, and which strategy works. */
+/** What tasks taught: errors with their resolutions, and skills. */
 import { useState } from "react";
-import type { Api } from "../api";
-import { formatCount, formatShare } from "../format";
+import type { Outcome } from "../api";
+import { formatShare } from "../format";
 import { useQuery } from "../query";
 import { paths } from "../router";
 import { Kind } from "./Kind";
@@ -12,12 +12,12 @@ import { Time } from "./Time";
 import { Dialog } from "./Dialog";
 
 export function Lessons() {
-  const review = useQuery<Api<"ReviewResult">>({ path: "/tools/review_lessons", body: { everywhere: true, limit: 50 } });
-  const learnings = useQuery<Api<"LearningsResult">>({ path: "/tools/learnings", body: { everywhere: true, limit: 50 } });
+  const review = useQuery<Outcome<"ReviewResult">>({ path: "/tools/review_lessons", body: { everywhere: true, limit: 50 } });
+  const learnings = useQuery<Outcome<"LearningsResult">>({ path: "/tools/learnings", body: { everywhere: true, limit: 50 } });
   if (learnings.error) return <FailureNote failure={learnings.error} retry={learnings.reload} />;
   if (!learnings.data) return <Skeleton rows={6} />;
-  const toReview = review.data?.lessons ?? [];
-  if (!learnings.data.learnings.length && !toReview.length) return <Empty title="No lesson has been learned yet."><p>An error and what resolved it become a lesson when a session ends.</p></Empty>;
+  const toReview = review.data?.data.lessons ?? [];
+  if (!learnings.data.data.learnings.length && !toReview.length) return <Empty title="No lesson has been learned yet."><p>An error and what resolved it become a lesson when a session ends.</p></Empty>;
   return (
     <>
       {toReview.length > 0 && (
@@ -31,7 +31,7 @@ export function Lessons() {
       <section className="section" aria-label="Errors and what resolved them">
         <div className="section-head"><h2>Errors and what resolved them</h2></div>
         <ul className="rows">
-          {learnings.data.learnings.map((one, at) => (
+          {learnings.data.data.learnings.map((one, at) => (
             <li key={at}>
               <Link row to={paths.fragment(one.episode_id)} className="lesson">
                 <span className="meta"><span className="tag" data-tone="bad">{one.type}</span><Time at={one.at} /></span>
@@ -47,15 +47,15 @@ export function Lessons() {
 }
 
 export function Skills() {
-  const skills = useQuery<Api<"SkillsResult">>({ path: "/tools/skills", body: { everywhere: true, limit: 50 } });
+  const skills = useQuery<Outcome<"SkillsResult">>({ path: "/tools/skills", body: { everywhere: true, limit: 50 } });
   const [shown, setShown] = useState("");
   if (skills.error) return <FailureNote failure={skills.error} retry={skills.reload} />;
   if (!skills.data) return <Skeleton rows={6} />;
-  if (!skills.data.skills.length) return <Empty title="There is no skill yet."><p>A skill is a page with steps that worked. Agents write them with <code>skill_write</code>; you can too:</p><Command>lore skills --help</Command></Empty>;
+  if (!skills.data.data.skills.length) return <Empty title="There is no skill yet."><p>A skill is a page with steps that worked. Agents write them with <code>skill_write</code>; you can too:</p><Command>lore skills --help</Command></Empty>;
   return (
     <>
       <ul className="rows">
-        {skills.data.skills.map((one) => (
+        {skills.data.data.skills.map((one) => (
           <li key={one.id}><button type="button" data-row="" className="row row-button" onClick={() => setShown(one.id)}><span className="skill-name">{one.name}</span><span className="row-title quiet">{one.description}</span><span className="row-end">{formatShare(one.confidence)}</span></button></li>
         ))}
       </ul>
@@ -65,50 +65,11 @@ export function Skills() {
 }
 
 function SkillPage({ id, close }: { id: string; close: () => void }) {
-  const skill = useQuery<Api<"SkillPageResult">>({ path: "/tools/skill_read", body: { skill: id } });
+  const skill = useQuery<Outcome<"SkillPageResult">>({ path: "/tools/skill_read", body: { skill: id } });
   return (
     <Dialog label="Skill" close={close}>
       <header className="dialog-head"><h2>Skill</h2><span className="button-row"><Link to={paths.fragment(id)} className="button">Open</Link><button type="button" className="button" onClick={close}>Close</button></span></header>
-      <div className="dialog-body">{skill.error ? <FailureNote failure={skill.error} /> : skill.data ? <Markup text={skill.data.page} /> : <Skeleton />}</div>
+      <div className="dialog-body">{skill.error ? <FailureNote failure={skill.error} /> : skill.data ? <Markup text={skill.data.data.page} /> : <Skeleton />}</div>
     </Dialog>
-  );
-}
-
-export function Strategies() {
-  const report = useQuery<Api<"StrategyReport">>({ path: "/tools/strategy_report", body: {} });
-  if (report.error) return <FailureNote failure={report.error} retry={report.reload} />;
-  if (!report.data) return <Skeleton rows={6} />;
-  return (
-    <>
-      <p className="quiet">Sessions get a profile {report.data.mode === "fixed" ? "by setting" : report.data.mode === "random" ? "at random" : "by what has worked"}. Intervals are of 95 %.</p>
-      <div className="scroll-x">
-        <table>
-          <thead><tr>{["Profile", "Share", "Sessions", "Completed", "Used", "Satisfaction", "Tokens", "Latency"].map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
-          <tbody>
-            {report.data.profiles.map((one) => (
-              <tr key={one.profile}>
-                <td>{one.profile}</td><td>{formatShare(one.share)}</td><td>{formatCount(one.sessions)}</td>
-                <Interval figure={one.completion} share /><Interval figure={one.used} share /><Interval figure={one.satisfaction} share />
-                <Interval figure={one.tokens} /><Interval figure={one.latency_ms} unit=" ms" />
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
-  );
-}
-
-/** A figure with its interval; shares also as a line from 0 to 1. */
-function Interval({ figure, share = false, unit = "" }: { figure: Api<"Figure"> | null; share?: boolean; unit?: string }) {
-  if (!figure) return <td className="quiet">–</td>;
-  const text = share ? formatShare(figure.value) : `${formatCount(Math.round(figure.value))}${unit}`;
-  const range = share ? `${formatShare(figure.low)} to ${formatShare(figure.high)}` : `${formatCount(Math.round(figure.low))} to ${formatCount(Math.round(figure.high))}`;
-  return (
-    <td title={`${range}, of ${figure.n}`}>
-      {text}
-      {share && <svg className="interval" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect x="0" y="3.5" width="100" height="1" /><rect x={figure.low * 100} y="2" width={Math.max((figure.high - figure.low) * 100, 1)} height="4" className="interval-range" /></svg>}
-      <span className="sr-only">{range}</span>
-    </td>
   );
 }

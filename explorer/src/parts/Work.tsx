@@ -19,22 +19,37 @@ export function Loaded<One>({ query, empty, children }: { query: Query<One[]>; e
 export function OpenWorkList({ project }: { project: string }) {
   const work = useQuery<Api<"OpenWork">[]>({ path: "/work", query: { project, limit: 50 } });
   return (
-    <Loaded query={work} empty={<Empty title="No session has left work open."><p>The task, decisions and next steps of each session appear here, for whoever goes on.</p></Empty>}>
-      {(items) => (
-        <ul className="cards">
-          {items.map(({ session_id, agent, at, state }) => (
-            <li key={session_id}>
-              <p className="meta"><span>{agent}</span><Time at={at} /><Link row to={paths.session(session_id)}>Session</Link></p>
-              <p className="card-title">{state.task || "No task stated"}</p>
-              <Points title="Next" points={state.next} />
-              <Points title="Blocked by" points={state.blockers} />
-              <Points title="Decided" points={state.decisions} />
-              <Points title="Done" points={state.progress} />
-            </li>
-          ))}
-        </ul>
-      )}
-    </Loaded>
+    <>
+      {project && <Continuity project={project} />}
+      <Loaded query={work} empty={<Empty title="No session has left work open."><p>The task, decisions and next steps of each session appear here, for whoever goes on.</p></Empty>}>
+        {(items) => (
+          <ul className="cards">
+            {items.map(({ session_id, agent, at, state }) => (
+              <li key={session_id}>
+                <p className="meta"><span>{agent}</span><Time at={at} /><Link row to={paths.session(session_id)}>Session</Link></p>
+                <p className="card-title">{state.task || "No task stated"}</p>
+                <Points title="Next" points={state.next} />
+                <Points title="Blocked by" points={state.blockers} />
+                <Points title="Decided" points={state.decisions} />
+                <Points title="Done" points={state.progress} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+/** The page with the state of a project's work, if it has one. */
+function Continuity({ project }: { project: string }) {
+  const page = useQuery<Api<"ContinuityText">>({ path: "/continuity", query: { project } }).data;
+  if (!page?.text) return null;
+  return (
+    <details className="fold continuity">
+      <summary><span className="fold-name">CONTINUITY.md</span><span className="fold-line">{page.is_written ? page.folder : "not written to the folder: tasks.continuity is off"}</span></summary>
+      <Markup text={page.text} />
+    </details>
   );
 }
 
