@@ -1,6 +1,7 @@
 /** Health: checks, jobs, indexes and what waits. */
 import type { Api } from "../api";
 import { formatBytes, formatCount, plural, words } from "../format";
+import { ScrollTable } from "../parts/ScrollTable";
 import { Command, Empty, FailureNote, Skeleton } from "../parts/states";
 import { Time } from "../parts/Time";
 import { useQuery } from "../query";
@@ -68,10 +69,10 @@ function Indexes({ indexes }: { indexes: Report["indexes"] }) {
   return (
     <section className="section" aria-labelledby="indexes">
       <div className="section-head"><h2 id="indexes">Indexes</h2></div>
-      <table>
+      <ScrollTable label="Indexes">
         <thead><tr><th scope="col">Index</th><th scope="col">Entries</th><th scope="col">Waiting</th><th scope="col">Detail</th></tr></thead>
         <tbody>{indexes.map((one) => <tr key={one.name}><td>{words(one.name)}</td><td>{formatCount(one.entries)}</td><td>{one.waiting ? formatCount(one.waiting) : <span className="quiet">none</span>}</td><td className="quiet">{one.detail}</td></tr>)}</tbody>
-      </table>
+      </ScrollTable>
     </section>
   );
 }

@@ -105,7 +105,7 @@ function QueueItem({ item, place, current, refusal, focused, decide }: ItemPrope
     <li className="queue-item" data-current={current || undefined}>
       <div data-at={place} data-row="" tabIndex={0} className="queue-body" onFocus={focused} role="group" aria-label={`${name}: ${item.title}`}>
         <p className="meta"><span className="tag" data-tone="accent">{name}</span>{project && <span>{project}</span>}{item.at && <Time at={item.at} />}{item.certainty !== null && item.certainty !== undefined && <span>{formatShare(item.certainty)} sure</span>}</p>
-        <p className="queue-question">{question}</p>
+        <h2 className="queue-question">{question}</h2>
         <div className="queue-texts" data-count={item.texts.length}>{item.texts.map((text, at) => <TextView key={text.id + at} text={text} name={ages(item)[at] ?? ""} />)}</div>
         {item.why && item.kind !== "instruction" && <p className="quiet small">{item.why}</p>}
       </div>

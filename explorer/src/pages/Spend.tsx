@@ -2,6 +2,7 @@
 import type { Api } from "../api";
 import { formatCount, formatDuration, formatShare, formatShort, formatUsd, plural } from "../format";
 import { Choice, Segments } from "../parts/Chips";
+import { ScrollTable } from "../parts/ScrollTable";
 import { SpendChart } from "../parts/SpendChart";
 import { Command, Empty, FailureNote, Skeleton } from "../parts/states";
 import { useQuery } from "../query";
@@ -92,21 +93,19 @@ function Groups({ series }: { series: Series }) {
   return (
     <section className="section" aria-labelledby="groups">
       <div className="section-head"><h2 id="groups">{series.group === "project" ? "Projects" : "Models"}</h2><p>{plural(series.groups.length, "entry", "entries")}</p></div>
-      <div className="scroll-x">
-        <table>
-          <thead><tr><th scope="col">Name</th><th scope="col" aria-label="Share" /><th scope="col">Spent</th><th scope="col">Saved</th><th scope="col">Requests</th><th scope="col">In</th><th scope="col">Out</th></tr></thead>
-          <tbody>
-            {series.groups.map((one) => (
-              <tr key={one.name}>
-                <td className="group-name">{one.label || one.name || "other"}</td>
-                <td className="group-bar"><span className="signal-bar"><i style={{ width: `${(one.usd / most) * 100}%` }} /></span></td>
-                <td>{formatUsd(one.usd)}</td><td className="saved">{one.saved_usd ? formatUsd(one.saved_usd) : ""}</td><td>{formatCount(one.requests)}</td>
-                <td>{formatShort(one.tokens.fresh_tokens + one.tokens.cache_read_tokens + one.tokens.cache_write_tokens + one.tokens.cache_write_1h_tokens)}</td><td>{formatShort(one.tokens.output_tokens)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ScrollTable label="Spend by group">
+        <thead><tr><th scope="col">Name</th><th scope="col" className="group-bar"><span className="sr-only">Share</span></th><th scope="col">Spent</th><th scope="col">Saved</th><th scope="col">Requests</th><th scope="col">In</th><th scope="col">Out</th></tr></thead>
+        <tbody>
+          {series.groups.map((one) => (
+            <tr key={one.name}>
+              <td className="group-name">{one.label || one.name || "other"}</td>
+              <td className="group-bar"><span className="signal-bar"><i style={{ width: `${(one.usd / most) * 100}%` }} /></span></td>
+              <td>{formatUsd(one.usd)}</td><td className="saved">{one.saved_usd ? formatUsd(one.saved_usd) : ""}</td><td>{formatCount(one.requests)}</td>
+              <td>{formatShort(one.tokens.fresh_tokens + one.tokens.cache_read_tokens + one.tokens.cache_write_tokens + one.tokens.cache_write_1h_tokens)}</td><td>{formatShort(one.tokens.output_tokens)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </ScrollTable>
     </section>
   );
 }

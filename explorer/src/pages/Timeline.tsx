@@ -9,6 +9,7 @@ import { Choice, Segments } from "../parts/Chips";
 import { Kind } from "../parts/Kind";
 import { Link } from "../parts/Link";
 import { More } from "../parts/More";
+import { ScrollTable } from "../parts/ScrollTable";
 import { Command, Empty, FailureNote, Skeleton } from "../parts/states";
 import { usePages, useQuery } from "../query";
 import { paths, useParameters } from "../router";
@@ -97,7 +98,7 @@ function CycleView({ cycle, open }: { cycle: Cycle; open: boolean }) {
     <li>
       <details className="cycle" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary><strong>{formatTime(cycle.started_at)}</strong><span className="quiet">{seconds ? formatDuration(seconds) : "running"}</span>{cycle.dry_run && <span className="tag">dry run</span>}{cycle.undone && <span className="tag" data-tone="warn">undone</span>}</summary>
-        <table>
+        <ScrollTable label="Phases">
           <thead><tr><th scope="col">Phase</th><th scope="col">State</th><th scope="col">What it did</th><th scope="col">Took</th></tr></thead>
           <tbody>
             {cycle.phases.map((phase) => (
@@ -105,14 +106,34 @@ function CycleView({ cycle, open }: { cycle: Cycle; open: boolean }) {
                 <td>{words(phase.phase)}</td>
                 <td><span className="tag" data-tone={TONES[phase.state]}>{phase.state}</span></td>
                 <td>{Object.entries(phase.counts ?? {}).filter(([, count]) => count).map(([name, count]) => `${count} ${words(name)}`).join(", ") || <span className="quiet">{phase.reason || "nothing to do"}</span>}
-                  {phase.told && phase.told.length > 0 && <ul className="told">{phase.told.slice(0, 20).map((line, at) => <li key={at}>{line}</li>)}</ul>}
+                  <Told lines={phase.told ?? []} />
                 </td>
-                <td className="number">{phase.seconds ? formatDuration(phase.seconds) : ""}</td>
+                <td className="number took">{phase.seconds ? formatDuration(phase.seconds) : ""}</td>
               </tr>
             ))}
           </tbody>
-        </table>
+        </ScrollTable>
       </details>
     </li>
+  );
+}
+
+/** Lines of a report that are shown at first. */
+const FEW = 5;
+const ID = /^([0-9a-f]{8}-[0-9a-f-]{27})\s+(.*)$/s;
+
+/** What a phase tells: lines that begin with the id of a fragment lead to it. */
+function Told({ lines }: { lines: string[] }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? lines : lines.slice(0, FEW);
+  if (!lines.length) return null;
+  return (
+    <ul className="told">
+      {shown.map((line, at) => {
+        const [, id, text] = ID.exec(line) ?? [];
+        return <li key={at}>{id ? <Link to={paths.fragment(id)}>{text}</Link> : line}</li>;
+      })}
+      {lines.length > shown.length && <li><button type="button" className="button plain" onClick={() => setAll(true)}>{lines.length - shown.length} more</button></li>}
+    </ul>
   );
 }

@@ -45,7 +45,7 @@ function Signals({ signals }: { signals: Api<"Signal">[] }) {
   const most = Math.max(...shown.map((one) => Math.abs(one.contribution)), 1e-9);
   return (
     <section aria-label="Why it was found">
-      <h3>Why it was found</h3>
+      <h2 className="preview-title">Why it was found</h2>
       <ul className="signals">
         {shown.map((one) => (
           <li key={one.name}>

@@ -20,7 +20,7 @@ export function Rail({ route, openPalette, openKeys }: { route: Route; openPalet
   return (
     <nav className="rail" aria-label="Pages">
       <Link to="/" className="brand" aria-label="Lore, search"><img src="/icon.svg" alt="" width="22" height="22" /><span>Lore</span></Link>
-      <button type="button" className="rail-jump" onClick={openPalette} aria-label="Open the command palette">
+      <button type="button" className="rail-jump" onClick={openPalette} aria-label={`Jump to… ${commandKey()} K: the command palette`}>
         <Icon name="search" /><span>Jump to…</span><kbd>{commandKey()} K</kbd>
       </button>
       <ul>

@@ -2,6 +2,7 @@
 import type { Api } from "../api";
 import { formatCount, formatShare } from "../format";
 import { useQuery } from "../query";
+import { ScrollTable } from "./ScrollTable";
 import { FailureNote, Skeleton } from "./states";
 
 /** Intervals come as objects, as in the report of the tool. */
@@ -15,20 +16,18 @@ export function Strategies() {
   return (
     <>
       <p className="quiet">Sessions get a profile {report.data.mode === "fixed" ? "by setting" : report.data.mode === "random" ? "at random" : "by what has worked"}. Intervals are of 95 %.{rollbacks > 0 && ` ${rollbacks} rolled back.`} <code>lore strategy</code> changes that.</p>
-      <div className="scroll-x">
-        <table>
-          <thead><tr>{["Profile", "Share", "Sessions", "Completed", "Used", "Satisfaction", "Tokens", "Latency"].map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
-          <tbody>
-            {report.data.reports.map((one) => (
-              <tr key={one.profile}>
-                <td>{one.profile}<span className="strategy-about">{descriptions[one.profile]}</span></td><td>{formatShare(one.share)}</td><td>{formatCount(one.sessions)}</td>
-                <Interval figure={one.completion} share /><Interval figure={one.used} share /><Interval figure={one.satisfaction} share />
-                <Interval figure={one.tokens} /><Interval figure={one.latency_ms} unit=" ms" />
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ScrollTable label="Strategies">
+        <thead><tr>{["Profile", "Share", "Sessions", "Completed", "Used", "Satisfaction", "Tokens", "Latency"].map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
+        <tbody>
+          {report.data.reports.map((one) => (
+            <tr key={one.profile}>
+              <td>{one.profile}<span className="strategy-about">{descriptions[one.profile]}</span></td><td>{formatShare(one.share)}</td><td>{formatCount(one.sessions)}</td>
+              <Interval figure={one.completion} share /><Interval figure={one.used} share /><Interval figure={one.satisfaction} share />
+              <Interval figure={one.tokens} /><Interval figure={one.latency_ms} unit=" ms" />
+            </tr>
+          ))}
+        </tbody>
+      </ScrollTable>
     </>
   );
 }

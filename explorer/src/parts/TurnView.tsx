@@ -46,12 +46,12 @@ function useSeen(place: React.RefObject<HTMLElement | null>): boolean {
 
 function TurnHead({ turn, session }: { turn: Turn; session: string }) {
   return (
-    <p className="turn-head meta">
-      <Link row to={`/sessions/${encodeURIComponent(session)}?turn=${turn.number}`}>Turn {turn.number}</Link>
+    <div className="turn-head meta">
+      <h2><Link row to={`/sessions/${encodeURIComponent(session)}?turn=${turn.number}`}>Turn {turn.number}</Link></h2>
       <time dateTime={turn.started_at} title={formatTime(turn.started_at)}>{formatClock(turn.started_at)}</time>
       {turn.tool_calls > 0 && <span>{plural(turn.tool_calls, "tool call")}</span>}
       {turn.tool_errors > 0 && <span className="tag" data-tone="bad">{turn.tool_errors} failed</span>}
-    </p>
+    </div>
   );
 }
 
