@@ -1,5 +1,6 @@
 /** The keyboard: single keys, and two in a row such as "g s". */
 import { useEffect, useRef, type RefObject } from "react";
+import { navigate } from "./router";
 
 export type Keys = Record<string, (event: KeyboardEvent) => void>;
 
@@ -60,7 +61,7 @@ export function useKeys(keys: Keys): void {
   }, []);
 }
 
-/** Let j and k move the focus through the rows of a list: its elements with `data-row`. */
+/** Let j and k move the focus through the rows of a list, its elements with `data-row`, and e edit the fragment there. */
 export function useRowKeys(list: RefObject<HTMLElement | null>): void {
   function move(step: number): void {
     const rows = [...(list.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
@@ -69,7 +70,12 @@ export function useRowKeys(list: RefObject<HTMLElement | null>): void {
     next?.focus();
     next?.scrollIntoView({ block: "nearest" });
   }
-  useKeys({ j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1) });
+  function edit(): void {
+    const row = document.activeElement?.closest<HTMLAnchorElement>("a[data-row]");
+    const path = row && list.current?.contains(row) ? row.pathname : "";
+    if (path.startsWith("/fragments/")) navigate(`${path}?edit=1`);
+  }
+  useKeys({ j: () => move(1), k: () => move(-1), e: edit, ArrowDown: () => move(1), ArrowUp: () => move(-1) });
 }
 
 /** Whether there is a keyboard to type on at once: on a phone a focused field hides half the page. */

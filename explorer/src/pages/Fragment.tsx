@@ -20,7 +20,7 @@ import { RelevanceChart } from "../parts/RelevanceChart";
 import { Empty, FailureNote, Skeleton } from "../parts/states";
 import { Time } from "../parts/Time";
 import { rememberPage } from "../recent";
-import { paths, withParameters } from "../router";
+import { paths, useParameters, withParameters } from "../router";
 import { useQuery } from "../query";
 import "../styles/fragment.css";
 import { useTitle } from "../title";
@@ -44,7 +44,13 @@ export default function FragmentPage({ id }: { id: string }) {
 }
 
 function FragmentView({ reading, fragment, title }: { reading: Reading; fragment: Fragment; title: string }) {
-  const [editing, setEditing] = useState<Editing | "">("");
+  const [values, change] = useParameters();
+  const refusal = useRefusal("write");
+  const [editing, setEditing] = useState<Editing | "">(values.get("edit") && !refusal ? "update" : "");
+  function close(): void {
+    setEditing("");
+    change({ edit: undefined });
+  }
   const rest = withoutTitle(fragment.content, title);
   return (
     <article className="page fragment">
@@ -57,7 +63,7 @@ function FragmentView({ reading, fragment, title }: { reading: Reading; fragment
       <div className="fragment-columns">
         <div className="fragment-main">
           {editing
-            ? <FragmentEditor key={editing} fragment={fragment} editing={editing} close={() => setEditing("")} />
+            ? <FragmentEditor key={editing} fragment={fragment} editing={editing} close={close} />
             : <>{rest && <Markup text={rest} />}<Actions fragment={fragment} deleted={Boolean(reading.deleted)} edit={setEditing} /></>}
           <Payload payload={fragment.payload} known={[title, fragment.content]} />
           <FragmentSources id={fragment.id} />

@@ -69,7 +69,7 @@ function Indexes({ indexes }: { indexes: Report["indexes"] }) {
   return (
     <section className="section" aria-labelledby="indexes">
       <div className="section-head"><h2 id="indexes">Indexes</h2></div>
-      <ScrollTable label="Indexes">
+      <ScrollTable label="Table of indexes">
         <thead><tr><th scope="col">Index</th><th scope="col">Entries</th><th scope="col">Waiting</th><th scope="col">Detail</th></tr></thead>
         <tbody>{indexes.map((one) => <tr key={one.name}><td>{words(one.name)}</td><td>{formatCount(one.entries)}</td><td>{one.waiting ? formatCount(one.waiting) : <span className="quiet">none</span>}</td><td className="quiet">{one.detail}</td></tr>)}</tbody>
       </ScrollTable>

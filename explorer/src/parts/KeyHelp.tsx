@@ -5,7 +5,7 @@ import { commandKey } from "./Rail";
 
 const GROUPS: [string, [string, string][]][] = [
   ["Everywhere", [["/", "Search"], ["mod K", "Command palette"], ["u", "Undo the last change"], ["?", "These keys"], ["Esc", "Close, or leave a field"]]],
-  ["Lists", [["j k", "Next, previous"], ["Enter", "Open"]]],
+  ["Lists", [["j k", "Next, previous"], ["Enter", "Open"], ["e", "Edit the fragment"]]],
   ["Fragment", [["e", "Edit"], ["s", "Replace"], ["d", "Delete"]]],
   ["Session", [["n p", "Next, previous turn"]]],
   ["Review", [["a", "Approve, or the first choice"], ["r", "Reject, or the second choice"], ["b", "Keep both, or dismiss"]]],
