@@ -102,6 +102,24 @@ def test_a_browser_is_logged_in_and_a_key_is_revoked_while_the_daemon_runs(up: P
     assert path not in logged
 
 
+def test_open_leads_to_a_page_or_an_item(up: Path):
+    id_ = run_process("remember", "The port is 8080", home=up).works().out.strip()
+
+    def leads_to(target: str) -> str:
+        url = run_process("open", target, "--print", home=up).works().out.strip()
+        reply = ask(up, "GET", url.split("/", 3)[3].join(("/", "")))
+        assert reply.status == 303
+        return str(reply.getheader("location"))
+
+    assert leads_to("graph") == "/graph"
+    assert leads_to(id_[:13]) == f"/fragments/{id_}"
+    assert leads_to("/search?q=port") == "/search?q=port"
+    assert leads_to("//evil.example") == "/"
+    missing = run_process("open", "0123abcd", "--print", home=up)
+    missing.fails_with(NotFound.exit_code)
+    assert "Pages: search" in missing.err
+
+
 def test_a_daemon_stops_with_connections_open_and_leaves_no_address(up: Path):
     found = find_address(str(up))
     assert found

@@ -103,8 +103,20 @@ def _state(record: AccessKey) -> str:
     return f"{ended} {record.expires_at:%Y-%m-%d %H:%M} UTC"
 
 
+PAGES = ("search", "ask", "graph", "timeline", "sessions", "spend", "review", "tasks", "health")
+"""Pages of the explorer that 'lore open' knows by name."""
+
+
 def open_browser(
     context: Context,
+    target: Annotated[
+        str,
+        Argument(
+            help=f"A page ({', '.join(PAGES)}), or the id of a fragment, message or session.",
+            metavar="[PAGE|ID]",
+            show_default=False,
+        ),
+    ] = "",
     print_only: Annotated[
         bool, Option("--print", help="Print the address and open nothing.")
     ] = False,
@@ -114,16 +126,39 @@ def open_browser(
     The address works once and for a minute.
     """
     import webbrowser
+    from urllib.parse import quote
 
     from lore.proxy.address import find_address
 
+    page = _find_page(context, target.strip())
     address = find_address(str(load_settings(context).home))
     if address is None:
         msg = "No server is running for this memory."
         raise DaemonError(msg, hint="'lore up --detach' starts it.")
     url = f"{address.url}{_ticket_path(address)}"
+    if page:
+        url += f"&next={quote(page, safe='')}"
     if print_only or not webbrowser.open(url):
         print(url)
+
+
+def _find_page(context: Context, target: str) -> str:
+    """Return the path of a page, or of the page that shows an item."""
+    from lore.errors import LoreError, NotFound
+
+    if not target or target.startswith("/") or target in PAGES:
+        return target if target.startswith("/") or not target else f"/{target}"
+    with open_memory(context) as memory:
+        try:
+            (reading,) = memory.read([target], reinforce=False)
+        except LoreError as error:
+            if memory.sessions.has_session(target):
+                return f"/sessions/{memory.sessions.log(target).session.id}"
+            msg = f"'{target}' is neither a page nor the id of something in this memory."
+            raise NotFound(msg, hint=f"Pages: {', '.join(PAGES)}.") from error
+        if reading.type == "distillation" and reading.session is not None:
+            return f"/sessions/{reading.session.id}"
+        return f"/{'fragments' if reading.type == 'fragment' else 'messages'}/{reading.id}"
 
 
 def _ticket_path(address: Address) -> str:

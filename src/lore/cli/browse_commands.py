@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from typer import Argument, Context, Option
 
+from lore.cli.links import link_ids, types_of
 from lore.cli.options import Id, Json, Project, current_repository
 from lore.cli.output import (
     bold,
@@ -72,8 +73,8 @@ def read(
 
 
 def _print_reading(memory: Memory, reading: Reading) -> None:
-    short = memory.search.short_ids([reading.id])[reading.id]
-    print(f"{bold(short)}  {_described(reading)}")
+    short = link_ids(memory, memory.search.short_ids([reading.id]), types_of([reading]))
+    print(f"{bold(short[reading.id])}  {_described(reading)}")
     print(indented(reading.text))
     if reading.session:
         title = one_line(reading.session.title) or "(no title)"
@@ -365,7 +366,8 @@ def _print_sources(memory: Memory, provenance: Provenance) -> None:
     if not provenance.sources and provenance.reading.fragment:
         place = _note_place(provenance.reading.fragment)
         print(f"   a note in {place}" if place else "   no message: it was stored by hand")
-    short = memory.search.short_ids([source.id for source in provenance.sources])
+    ids = [source.id for source in provenance.sources]
+    short = link_ids(memory, memory.search.short_ids(ids), dict.fromkeys(ids, "message"))
     for source in provenance.sources:
         text = one_line(" ".join(part.text for part in source.parts), 200)
         origin = provenance.origins[source.id]
@@ -400,14 +402,15 @@ def _print_history(memory: Memory, provenance: Provenance) -> None:
     item = provenance.reading
     others = filter(None, [*provenance.supersedes, provenance.superseded_by])
     short = memory.search.short_ids([item.id, *others])
+    linked = link_ids(memory, short, types_of([item]))
     print(f"   recalled {counted(provenance.times_recalled, 'time')}")
     if provenance.versions:
         former = counted(provenance.versions, "former version")
         print(f"   {former}: 'lore log {short[item.id]}'")
     for id_ in provenance.supersedes:
-        print(f"   supersedes {short[id_]}")
+        print(f"   supersedes {linked[id_]}")
     if provenance.superseded_by:
-        print(f"   superseded by {short[provenance.superseded_by]}: no longer found by recall")
+        print(f"   superseded by {linked[provenance.superseded_by]}: no longer found by recall")
     if item.deleted:
         print(f"   deleted: 'lore undo {short[item.id]}' restores it")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer import Argument, Context, Option
 
+from lore.cli.links import link_ids
 from lore.cli.native_commands import share_native
 from lore.cli.options import (
     DryRun,
@@ -116,10 +117,11 @@ def remember(
             key=key,
         )
         notice(memory.notice)
+        shown = link_ids(memory, {result.id: result.id})[result.id]
     if json:
         print_json(result)
         return
-    print(result.id)
+    print(shown)
     if result.outcome == "known":
         notice("Already known: nothing was stored.")
     elif result.outcome == "updated":

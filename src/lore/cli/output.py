@@ -18,6 +18,7 @@ import typer
 from typer import Context
 
 from lore.cli import invocation
+from lore.cli.links import width
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -194,9 +195,9 @@ def print_columns(rows: Iterable[tuple[str, ...]]) -> None:
     table = list(rows)
     if not table:
         return
-    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]) - 1)]
+    widths = [max(width(row[place]) for row in table) for place in range(len(table[0]) - 1)]
     for row in table:
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
+        cells = [cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=False)]
         print("  ".join([*cells, row[-1]]).rstrip())
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import click
 from typer import Argument, Context, Option
 
+from lore.cli.links import link_ids, types_of
 from lore.cli.options import Json, Project, Recipe, current_repository, names_of
 from lore.cli.output import (
     bold,
@@ -261,7 +262,7 @@ def search(
         if json:
             print_json(hits)
             return
-        short = memory.search.short_ids([hit.id for hit in hits])
+        short = link_ids(memory, memory.search.short_ids([hit.id for hit in hits]))
         print_columns((short[hit.id], f"{hit.score:.2f}", hit.kind, _titled(hit)) for hit in hits)
         print(dim("'lore read ID' shows one whole.") if hits else "Nothing found.")
 
@@ -443,7 +444,7 @@ def print_answer(
     Hits are cut after `most_lines` lines.
     """
     hits = answer.hits if answer.relevant else answer.hits[:NEAREST_SHOWN]
-    short = memory.search.short_ids([hit.id for hit in hits])
+    short = link_ids(memory, memory.search.short_ids([hit.id for hit in hits]), types_of(hits))
     if hits and not answer.relevant:
         print("Nothing relevant found; nearest:")
     for place, hit in enumerate(hits, 1):

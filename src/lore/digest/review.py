@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +16,7 @@ from lore import clock
 from lore.digest import project_page, replacement
 from lore.digest.consolidation import merge, pairs
 from lore.digest.consolidation.prune import ANY_LIMIT, ROOT_LIMIT, UNREAD_LIMIT
-from lore.errors import InvalidInput
+from lore.errors import InvalidInput, StoreError
 from lore.recall import answer
 from lore.records import (
     Fragment,
@@ -35,8 +38,11 @@ from lore.store import (
     standing_instructions,
     vectors,
 )
+from lore.store.consolidation import ActiveEmbedder
 from lore.store.database import Connection, Database
 from lore.text import sentences, shared_page
+
+log = logging.getLogger("lore.digest")
 
 KINDS: tuple[ReviewKind, ...] = (
     "instruction", "conflict", "replacement", "shared", "promotion", "untrusted", "merge", "prune",
@@ -207,34 +213,61 @@ def list_prunable(db: Connection, project_n: int | None, *, now: datetime) -> It
         )
 
 
-class MergeCandidates(NamedTuple):
-    """Pairs (survivor, victim) that the next cycle merges, and the state that this holds for."""
+class MergeState(NamedTuple):
+    """What the pairs that a cycle merges depend on: its progress, vectors and decisions."""
 
-    state: tuple[int, int, int]
-    pairs: tuple[tuple[int, int], ...] = ()
-
-
-MAX_COMPARED = 4_000_000
-"""Comparisons of roots that one look at the queue makes; a cycle makes all of them."""
+    since: int
+    newest: int
+    kept: int
 
 
-def find_merges(database: Database, known: MergeCandidates | None) -> MergeCandidates:
-    """Return the pairs of roots that the next cycle merges; as known if nothing changed."""
-    with database.read() as db:
-        embedding = consolidation.find_active_embedder(db)
-        since = consolidation.get_progress(db, merge.MERGE_MARK)
-        state = (since, vectors.newest_seq(db), consolidation.count_judgements(db, "merge"))
-        if known is not None and known.state == state:
-            return known
-        roots = consolidation.count_roots(db)
-    if embedding is None or since >= state[1]:
-        return MergeCandidates(state)
-    since = max(since, state[1] - MAX_COMPARED // max(1, roots))
-    similar = pairs.compare_roots(database, embedding, since)
-    near = [pair for pair in similar.pairs if pair.cosine > merge.MERGE_ABOVE][:MOST]
-    with database.read() as db:
-        planned, _ = merge.plan_merges(db, near)
-    return MergeCandidates(state, tuple(planned))
+class MergeFinder:
+    """Finds the pairs of roots that the next cycle merges, again whenever something changed.
+
+    In a large memory this takes a while: then it is done in the background, and what was found
+    before is listed until it is done.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._state: MergeState | None = None
+        self._pairs: tuple[tuple[int, int], ...] = ()
+
+    def find(self) -> tuple[tuple[int, int], ...]:
+        """Return pairs (survivor, victim)."""
+        with self._database.read() as db:
+            embedding = consolidation.find_active_embedder(db)
+            since = consolidation.get_progress(db, merge.MERGE_MARK)
+            kept = consolidation.count_judgements(db, "merge")
+            state = MergeState(since, vectors.newest_seq(db), kept)
+            roots = consolidation.count_roots(db) if state != self._state else 0
+        if embedding is None or since >= state.newest:
+            return ()
+        if state == self._state or not self._lock.acquire(blocking=False):
+            return self._pairs
+        compare = partial(self._compare, embedding, state)
+        if roots <= _FEW_ROOTS:
+            compare()
+        else:
+            threading.Thread(target=compare, name="lore-merges", daemon=True).start()
+        return self._pairs
+
+    def _compare(self, embedding: ActiveEmbedder, state: MergeState) -> None:
+        try:
+            similar = pairs.compare_roots(self._database, embedding, state.since)
+            near = [pair for pair in similar.pairs if pair.cosine > merge.MERGE_ABOVE][:MOST]
+            with self._database.read() as db:
+                planned, _ = merge.plan_merges(db, near)
+            self._state, self._pairs = state, tuple(planned)
+        except StoreError as error:  # it is closed, or the next look finds them
+            log.warning("merges not found", extra={"error": type(error).__name__})
+        finally:
+            self._lock.release()
+
+
+_FEW_ROOTS = 1_000
+"""As many are compared at once: a million pairs take some 15 ms."""
 
 
 def list_merges(

@@ -8,10 +8,10 @@ from functools import partial
 from lore.digest import corrections, fragment_edits, project_page, replacement, review
 from lore.digest.consolidation import contradict
 from lore.digest.corrections import KeptPair
-from lore.digest.review import Entry, MergeCandidates
+from lore.digest.review import Entry, MergeFinder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import context
-from lore.memory.context import MemoryPart, PageSize
+from lore.memory.context import MemoryContext, MemoryPart, PageSize
 from lore.memory.corrections import Corrections
 from lore.records import (
     Correction,
@@ -22,7 +22,7 @@ from lore.records import (
     ReviewItem,
     ReviewKind,
 )
-from lore.store import items, project_rows
+from lore.store import change_counters, items, project_rows
 from lore.store import standing_instructions as instruction_store
 from lore.store.database import Connection
 from lore.validation import validate_methods
@@ -35,7 +35,10 @@ _ID_PARTS = {"instruction": 2, "conflict": 2, "replacement": 2, "shared": 2, "me
 class Review(MemoryPart):
     """One queue of what waits for a person's decision."""
 
-    _merges: MergeCandidates | None = None
+    def __init__(self, context: MemoryContext) -> None:
+        super().__init__(context)
+        self._merges = MergeFinder(context.database)
+        self._counted: tuple[object, ReviewCounts | None] = (None, None)
 
     def page_of_entries(
         self, *, kind: ReviewKind | None = None, project: str = "",
@@ -43,7 +46,7 @@ class Review(MemoryPart):
     ) -> Page[ReviewItem]:  # fmt: skip
         """Return a page of the queue: possible rules first, what will be pruned last."""
         after = context.decode_cursor(cursor, int, int, int)
-        merges = self._find_merges() if kind in (None, "merge") else ()
+        merges = self._merges.find() if kind in (None, "merge") else ()
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
             lists = (
@@ -54,19 +57,21 @@ class Review(MemoryPart):
             return context.page_of(review.page_of(lists, after, limit), limit)
 
     def counts(self, *, project: str = "") -> ReviewCounts:
-        """Return how many entries of each kind wait."""
-        merges = self._find_merges()
+        """Return how many entries of each kind wait; counted again once something changed."""
+        merges = self._merges.find()
+        hour = self._database.now().replace(minute=0, second=0, microsecond=0)
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
-            counts = {
-                kind: sum(1 for _ in self._entries(db, kind, project_n, merges))
-                for kind in review.KINDS
-            }
-        return ReviewCounts(counts, review.MOST)
-
-    def _find_merges(self) -> tuple[tuple[int, int], ...]:
-        self._merges = review.find_merges(self._database, self._merges)
-        return self._merges.pairs
+            state = (project_n, merges, hour, change_counters.read_counters(db))
+            known, counted = self._counted
+            if known != state or counted is None:
+                counts = {
+                    kind: sum(1 for _ in self._entries(db, kind, project_n, merges))
+                    for kind in review.KINDS
+                }
+                counted = ReviewCounts(counts, review.MOST)
+                self._counted = state, counted
+        return counted
 
     def _entries(
         self,

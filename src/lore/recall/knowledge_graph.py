@@ -21,17 +21,15 @@ def draw(
     db: Connection, *, project_n: int | None, at_us: int | None, focus: str, limit: int
 ) -> KnowledgeGraph:
     """Return nodes with positions, and the edges between them."""
-    focus_id = ""
+    focus_id, roots = "", []
     if focus:
         item = items.resolve(db, focus, type="fragment")
         focus_id, start = item.id, [item.n]
     else:
-        most = max(1, int(limit * _ROOT_SHARE))
-        start = graph_rows.strongest_roots(db, project_n=project_n, at_us=at_us, limit=most)
+        roots = graph_rows.strongest_roots(db, project_n=project_n, at_us=at_us, limit=limit)
+        start = roots[: max(1, int(limit * _ROOT_SHARE))]
     chosen = _spread(db, start, project_n=project_n, at_us=at_us, limit=limit)
-    if not focus and len(chosen) < limit:
-        more = graph_rows.strongest_roots(db, project_n=project_n, at_us=at_us, limit=limit)
-        chosen = list(dict.fromkeys([*chosen, *more]))[:limit]
+    chosen = list(dict.fromkeys([*chosen, *roots]))[:limit]
     rows = graph_rows.load_nodes(db, chosen)
     place = {row.n: at for at, row in enumerate(rows)}
     edges = [
@@ -71,9 +69,8 @@ def _spread(
         room = limit - len(chosen)
         if room <= 0 or not edge:
             break
-        found = graph_rows.neighbours_of(
-            db, list(chosen), project_n=project_n, at_us=at_us, limit=room
+        edge = graph_rows.neighbours_of(
+            db, edge, without=list(chosen), project_n=project_n, at_us=at_us, limit=room
         )
-        edge = [n for n in found if n not in chosen]
         chosen |= dict.fromkeys(edge)
     return list(chosen)[:limit]

@@ -27,16 +27,23 @@ def strongest_roots(
 
 
 def neighbours_of(
-    db: Connection, ns: Sequence[int], *, project_n: int | None, at_us: int | None, limit: int
+    db: Connection,
+    ns: Sequence[int],
+    *,
+    without: Sequence[int],
+    project_n: int | None,
+    at_us: int | None,
+    limit: int,
 ) -> list[int]:
     """Return the fragments that edges join with some, the most relevant first."""
     return db.column(
-        "SELECT f.n FROM (SELECT target_n AS n FROM edges WHERE "
-        f"{among('source_n', 'ns')} UNION SELECT source_n FROM edges WHERE"
-        f" {among('target_n', 'ns')}) e JOIN fragments f ON f.n = e.n JOIN items i ON i.n = f.n"
-        f" WHERE {_SHOWN} AND NOT {among('f.n', 'ns')} AND {items.applies_sql('i')} AND {_AT}"
+        f"SELECT f.n FROM (SELECT target_n AS n FROM edges WHERE {among('source_n', 'ns')}"
+        f" UNION SELECT source_n FROM edges WHERE {among('target_n', 'ns')}) e"
+        " JOIN fragments f ON f.n = e.n JOIN items i ON i.n = f.n"
+        f" WHERE NOT {among('e.n', 'without')} AND {_SHOWN} AND {items.applies_sql('i')} AND {_AT}"
         " ORDER BY f.relevance DESC, f.n DESC LIMIT :limit",
         ns=int_array(ns),
+        without=int_array(without),
         project_n=project_n,
         at=at_us,
         limit=limit,
@@ -100,9 +107,10 @@ class EdgeBetween(NamedTuple):
 def edges_between(db: Connection, ns: Sequence[int]) -> list[EdgeBetween]:
     """Return the edges between some fragments."""
     rows = db.rows(
-        f"SELECT source_n, target_n, kind, weight, created_at FROM edges"
-        f" WHERE {among('source_n', 'ns')} AND {among('target_n', 'ns')}"
-        " ORDER BY source_n, target_n, kind",
+        "SELECT source_n, target_n, kind, weight, created_at FROM edges"
+        f" WHERE {among('source_n', 'ns')} ORDER BY source_n, target_n, kind",
         ns=int_array(ns),
     )
-    return [EdgeBetween(*row) for row in rows]
+    # SQLite would compare each with each if it had to check both ends.
+    inside = set(ns)
+    return [EdgeBetween(*row) for row in rows if row[1] in inside]
