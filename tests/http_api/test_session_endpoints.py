@@ -123,6 +123,27 @@ def test_a_turn_shows_what_its_requests_cost_through_the_gateway(tmp_path):
         }  # fmt: skip
 
 
+def test_only_a_turn_through_the_gateway_is_counted_by_it(tmp_path):
+    with serving(tmp_path) as served:
+        memory = served.memory
+        now = memory.database.now()
+        old = now - timedelta(hours=1)
+        new = [
+            NewMessage("user", (Part("text", "Before"),), old, "q0"),
+            NewMessage("assistant", (Part("text", "Yes"),), old, "a0", model="m", usage=USAGE),
+            NewMessage("user", (Part("text", "Now"),), now, "q1"),
+        ]
+        memory.capture("live", new, agent="codex")
+        hold = memory.budget.reserve_request(RequestCost("m", TokenUse(10), session="live"))
+        memory.budget.settle_request(hold, TokenUse(10))
+
+        def bases() -> list[list[str]]:
+            turns = served.get("/api/v1/sessions/live/turns").json["items"]
+            return [[one["basis"] for one in turn["requests"]] for turn in turns]
+
+        assert eventually(lambda: bases() == [["transcript"], ["gateway"]])
+
+
 def test_a_turn_shows_what_it_was_given_and_recalled_and_what_was_learned(tmp_path):
     with serving(tmp_path) as served:
         memory = served.memory

@@ -101,33 +101,33 @@ def _relevance(memory: Memory, a: OfItem, _caller: Caller) -> RelevanceCurve:
 
 
 def _update(memory: Memory, a: Update, caller: Caller) -> Correction:
-    return memory.corrections.update(
+    return memory.edits.update(
         a.id, a.content, summary=a.summary, reason=a.reason, origin=caller.origin
     )
 
 
 def _supersede(memory: Memory, a: Supersede, caller: Caller) -> Correction:
-    return memory.corrections.supersede(a.id, by=a.by, content=a.content, origin=caller.origin)
+    return memory.edits.supersede(a.id, by=a.by, content=a.content, origin=caller.origin)
 
 
 def _delete(memory: Memory, a: OfItem, caller: Caller) -> Correction:
-    return memory.corrections.delete(a.id, origin=caller.origin)
+    return memory.edits.delete(a.id, origin=caller.origin)
 
 
 def _approve(memory: Memory, a: OfItem, _caller: Caller) -> Correction:
-    return memory.corrections.approve(a.id)
+    return memory.edits.approve(a.id)
 
 
 def _reject(memory: Memory, a: OfItem, _caller: Caller) -> Correction:
-    return memory.corrections.reject(a.id)
+    return memory.edits.reject(a.id)
 
 
 def _undo(memory: Memory, a: OfAction, _caller: Caller) -> Correction:
-    return memory.corrections.undo(a.action)
+    return memory.edits.undo(a.action)
 
 
 def _redo(memory: Memory, a: OfAction, _caller: Caller) -> Correction:
-    return memory.corrections.redo(a.action)
+    return memory.edits.redo(a.action)
 
 
 def _correction(

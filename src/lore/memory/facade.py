@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from lore.memory.access import Access
     from lore.memory.budget import Budget
     from lore.memory.continuity import Continuity
-    from lore.memory.corrections import Corrections
     from lore.memory.digest import Digest
+    from lore.memory.edits import Edits
     from lore.memory.handoffs import Handoffs
     from lore.memory.knowledge import Knowledge
     from lore.memory.layout import Layout
@@ -71,7 +71,7 @@ _FORMER_NAMES = {
     "tasks": "",
     "continuity": "",
     "handoffs": "",
-    "corrections": "",
+    "edits": "",
     "review": "",
 }
 """Methods of each part from when all of them were methods of `Memory`; `former=current`."""
@@ -96,7 +96,7 @@ _PART_METHODS = {
 class Memory:
     """Long-term memory in one database, divided into parts.
 
-    The parts are `knowledge`, `corrections`, `review`, `sessions`, `search`, `digest`,
+    The parts are `knowledge`, `edits`, `review`, `sessions`, `search`, `digest`,
     `maintenance`, `native`, `tasks`, `handoffs`, `continuity`, `strategies`, `layout`, `access`,
     `budget` and `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can
     be called, as `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()`
@@ -112,7 +112,7 @@ class Memory:
         self._parts_lock = threading.RLock()
         if TYPE_CHECKING:
             self.knowledge = Knowledge(context)
-            self.corrections = Corrections(context)
+            self.edits = Edits(context)
             self.review = Review(context)
             self.sessions = Sessions(context)
             self.search = Search(context)

@@ -189,7 +189,7 @@ class Maintenance(MemoryPart):
         preview = self.preview_forget(id=id, session=session, project=project, match=match)
         with self._database.read() as db:
             ns = items.numbers_of(db, preview.ids[:_MOST_FORGOTTEN])
-            given = turns.describe_items(db, list(ns.values()))
+            titled = turns.describe_items(db, list(ns.values()))
             times = items.times_of(db, list(ns.values()))
             types = items.count_types(db, list(items.numbers_of(db, preview.ids).values()))
         others = {"session": preview.sessions, "project": preview.projects}
@@ -199,9 +199,9 @@ class Maintenance(MemoryPart):
             digest=_forget_digest(preview, (id, session, project, match)),
             counts={name: count for name, count in counts.items() if count},
             items=tuple(
-                ForgottenTitle(given[n].id, given[n].type, given[n].title, times[n])
+                ForgottenTitle(titled[n].id, titled[n].type, titled[n].title, times[n])
                 for n in ns.values()
-                if n in given
+                if n in titled
             ),
             pages=tuple(map(str, preview.pages)),
             copies=tuple(map(str, preview.copies)),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from lore.digest import corrections, fragment_edits, project_page, replacement, review
+from lore.digest import change_ids, fragment_edits, project_page, replacement, review_queue
+from lore.digest.change_ids import KeptPair
 from lore.digest.consolidation import contradict
-from lore.digest.corrections import KeptPair
-from lore.digest.review import Entry, MergeFinder
+from lore.digest.review_queue import Entry, MergeFinder
 from lore.errors import InvalidInput, NotFound
 from lore.memory import context
 from lore.memory.context import MemoryContext, MemoryPart, PageSize
-from lore.memory.corrections import Corrections
+from lore.memory.edits import Edits
 from lore.records import (
     Correction,
     Decision,
@@ -51,10 +51,10 @@ class Review(MemoryPart):
             project_n = self._find_project_n(db, project)
             lists = (
                 (place, self._entries(db, one, project_n, merges))
-                for place, one in enumerate(review.KINDS)
+                for place, one in enumerate(review_queue.KINDS)
                 if kind in (None, one)
             )
-            return context.page_of(review.page_of(lists, after, limit), limit)
+            return context.page_of(review_queue.page_of(lists, after, limit), limit)
 
     def counts(self, *, project: str = "") -> ReviewCounts:
         """Return how many entries of each kind wait; counted again once something changed."""
@@ -67,9 +67,9 @@ class Review(MemoryPart):
             if known != state or counted is None:
                 counts = {
                     kind: sum(1 for _ in self._entries(db, kind, project_n, merges))
-                    for kind in review.KINDS
+                    for kind in review_queue.KINDS
                 }
-                counted = ReviewCounts(counts, review.MOST)
+                counted = ReviewCounts(counts, review_queue.MOST)
                 self._counted = state, counted
         return counted
 
@@ -81,24 +81,24 @@ class Review(MemoryPart):
         merges: tuple[tuple[int, int], ...],
     ) -> Iterable[Entry]:
         lists: dict[ReviewKind, Callable[[], Iterable[Entry]]] = {
-            "instruction": lambda: review.list_instructions(db, project_n),
-            "conflict": lambda: review.list_conflicts(db, project_n),
-            "replacement": lambda: review.list_replacements(db, project_n),
-            "shared": lambda: review.list_shared(db, project_n, self._redactor),
-            "promotion": lambda: review.list_promotions(db, project_n),
-            "untrusted": lambda: review.list_untrusted(db, project_n),
-            "merge": lambda: review.list_merges(db, project_n, merges),
-            "prune": lambda: review.list_prunable(db, project_n, now=self._database.now()),
+            "instruction": lambda: review_queue.list_instructions(db, project_n),
+            "conflict": lambda: review_queue.list_conflicts(db, project_n),
+            "replacement": lambda: review_queue.list_replacements(db, project_n),
+            "shared": lambda: review_queue.list_shared(db, project_n, self._redactor),
+            "promotion": lambda: review_queue.list_promotions(db, project_n),
+            "untrusted": lambda: review_queue.list_untrusted(db, project_n),
+            "merge": lambda: review_queue.list_merges(db, project_n, merges),
+            "prune": lambda: review_queue.list_prunable(db, project_n, now=self._database.now()),
         }
         return lists[kind]()
 
     def decide(self, id: str, decision: ReviewDecision) -> Correction:
         """Decide an entry of the queue as a person; the correction that is returned undoes it."""
         kind, *parts = id.split(":")
-        if kind not in review.KINDS or len(parts) != _ID_PARTS.get(kind, 1) or not all(parts):
+        if kind not in review_queue.KINDS or len(parts) != _ID_PARTS.get(kind, 1) or not all(parts):
             msg = "This is not the id of an entry of the review queue."
             raise InvalidInput(msg, hint="Use 'id' of an entry unchanged.")
-        review.check_option(decision, review.OPTIONS[kind], kind)
+        review_queue.check_option(decision, review_queue.OPTIONS[kind], kind)
         decides: dict[str, Callable[..., Correction]] = {
             "instruction": self._decide_instruction,
             "conflict": self._decide_pair,
@@ -112,8 +112,8 @@ class Review(MemoryPart):
         return decides[kind](decision, *parts)
 
     @property
-    def _corrections(self) -> Corrections:
-        return Corrections(self._context)
+    def _edits(self) -> Edits:
+        return Edits(self._context)
 
     def _decide_instruction(self, decision: ReviewDecision, item: str, number: str) -> Correction:
         state = "confirmed" if decision == "approve" else "rejected"
@@ -125,7 +125,7 @@ class Review(MemoryPart):
                 raise NotFound(msg)
             instruction_store.decide(db, int(number), state)  # type: ignore[arg-type]  # one of both
 
-        _, action = self._corrections.record(work)
+        _, action = self._edits.record(work)
         return Correction(action, decision, item)
 
     def _decide_pair(self, decision: ReviewDecision, newer: str, older: str) -> Correction:
@@ -140,50 +140,50 @@ class Review(MemoryPart):
             if not is_settled or contradict.is_conflict(db, first, second):
                 contradict.apply_decision(db, first, second, settled, now)
 
-        _, action = self._corrections.record(work)
+        _, action = self._edits.record(work)
         return Correction(action, decision, first)
 
     def _decide_shared(self, decision: ReviewDecision, project: str, digest: str) -> Correction:
         with self._database.read() as db:
-            found = project_rows.all_projects(db)[project_rows.get_project(db, project)]
-            changes = review.read_shared_changes(db, found, self._redactor)
-        chosen = [one for one in changes if review.shared_digest(one) == digest]
+            shared_project = project_rows.all_projects(db)[project_rows.get_project(db, project)]
+            changes = review_queue.read_shared_changes(db, shared_project, self._redactor)
+        chosen = [one for one in changes if review_queue.shared_digest(one) == digest]
         if not chosen:
             msg = "The page was changed again since."
             raise NotFound(msg, hint="Load the queue again.")
         work = project_page.prepare_changes(
-            self._database, found.path, chosen[:1], redactor=self._redactor
+            self._database, shared_project.path, chosen[:1], redactor=self._redactor
         )
-        _, action = self._corrections.record(work)
+        _, action = self._edits.record(work)
         return Correction(action, decision, chosen[0].fragment_id)
 
     def _decide_promotion(self, decision: ReviewDecision, id: str) -> Correction:
         work = partial(project_page.promote_one, id_=id, now=self._database.now())
-        promoted, action = self._corrections.record(work)
+        promoted, action = self._edits.record(work)
         return Correction(action, decision, id, promoted)
 
     def _decide_untrusted(self, decision: ReviewDecision, id: str) -> Correction:
-        decide = self._corrections.approve if decision == "approve" else self._corrections.reject
+        decide = self._edits.approve if decision == "approve" else self._edits.reject
         return decide(id)
 
     def _decide_merge(self, decision: ReviewDecision, survivor: str, victim: str) -> Correction:
         if decision == "approve":
-            return self._corrections.supersede(victim, by=survivor)
+            return self._edits.supersede(victim, by=survivor)
         with self._database.read() as db:
             ns = [items.resolve(db, id_, type="fragment").n for id_ in (survivor, victim)]
         return self._keep(decision, victim, KeptPair(min(ns), max(ns), "merge"))
 
     def _decide_prune(self, decision: ReviewDecision, id: str) -> Correction:
         if decision == "delete":
-            return self._corrections.delete(id)
+            return self._edits.delete(id)
         with self._database.read() as db:
             n = items.resolve(db, id, type="fragment").n
         return self._keep(decision, id, KeptPair(n, n, "prune"))
 
-    def _keep(self, decision: ReviewDecision, id: str, kept: KeptPair) -> Correction:
+    def _keep(self, decision: ReviewDecision, id: str, exemption: KeptPair) -> Correction:
         def work(db: Connection) -> None:
             fragment_edits.resolve_live(db, id)
-            corrections.keep(db, [kept], now=self._database.now())
+            change_ids.keep(db, [exemption], now=self._database.now())
 
-        _, action = self._corrections.record(work, kept=(kept,))
+        _, action = self._edits.record(work, exemptions=(exemption,))
         return Correction(action, decision, id)

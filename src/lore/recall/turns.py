@@ -52,11 +52,12 @@ class _Material:
 
     messages: Sequence[TurnMessage]
     requests: Sequence[TurnRequest]
+    by_transcript: Sequence[TurnRequest]
     injected: Sequence[session_turns.Injected]
     recalled: Sequence[session_turns.Recalled]
     logs: Sequence[tuple[Distillation, int, int]]
     learned: dict[int, list[int]]
-    given: dict[int, GivenItem]
+    titled: dict[int, GivenItem]
     by_id: dict[str, int]
 
 
@@ -99,8 +100,8 @@ def list_turns(
 
 
 def _time_of(db: Connection, session_n: int, ordinal: int) -> datetime | None:
-    found = session_turns.messages_between(db, session_n, first=ordinal, last=ordinal, limit=1)
-    return found[0].at if found else None
+    rows = session_turns.messages_between(db, session_n, first=ordinal, last=ordinal, limit=1)
+    return rows[0].at if rows else None
 
 
 def _gather(
@@ -128,7 +129,8 @@ def _gather(
     ns |= {n for each in learned.values() for n in each}
     return _Material(
         rows,
-        requests or [one for row in rows if (one := _transcript_request(row, price))],
+        requests,
+        [one for row in rows if (one := _transcript_request(row, price))],
         injected,
         recalled,
         _logs(db, session_n, rows[0].ordinal, rows[-1].ordinal),
@@ -192,6 +194,8 @@ def _turn(
 
     rows = [row for row in material.messages if prompt.ordinal <= row.ordinal <= last]
     requests = tuple(one for one in material.requests if is_inside(one.at))
+    if not requests:  # it did not go through the gateway
+        requests = tuple(one for one in material.by_transcript if is_inside(one.at))
     tokens = TokenUse(*map(sum, zip(*(one.tokens.classes for one in requests), strict=True)))
     named = [*(one.model for one in requests), *(row.model for row in rows)]
     models = dict.fromkeys(filter(None, named))
@@ -222,7 +226,7 @@ def _turn(
             for log, first, end in material.logs
             if first <= last and end >= prompt.ordinal
         ),
-        learned=tuple(material.given[n] for n in learned if n in material.given),
+        learned=tuple(material.titled[n] for n in learned if n in material.titled),
     )
 
 
@@ -231,15 +235,15 @@ def _injections(
 ) -> tuple[TurnInjection, ...]:
     by_time: dict[datetime, list[GivenItem]] = {}
     for one in material.injected:
-        if is_inside(one.at) and one.item_n in material.given:
-            by_time.setdefault(one.at, []).append(material.given[one.item_n])
-    return tuple(TurnInjection(at, tuple(given)) for at, given in by_time.items())
+        if is_inside(one.at) and one.item_n in material.titled:
+            by_time.setdefault(one.at, []).append(material.titled[one.item_n])
+    return tuple(TurnInjection(at, tuple(titled)) for at, titled in by_time.items())
 
 
 def _recall(one: session_turns.Recalled, material: _Material) -> TurnRecall:
     ns = [material.by_id[id_] for id_ in one.hits[:_MOST_GIVEN] if id_ in material.by_id]
-    given = tuple(material.given[n] for n in ns if n in material.given)
-    return TurnRecall(one.at, one.verb, one.query, one.profile, one.took_ms, one.tokens, given)
+    titled = tuple(material.titled[n] for n in ns if n in material.titled)
+    return TurnRecall(one.at, one.verb, one.query, one.profile, one.took_ms, one.tokens, titled)
 
 
 def _turn_log(log: Distillation, start: int, end: int, first: int, last: int) -> TurnLog:
@@ -255,20 +259,20 @@ def _turn_log(log: Distillation, start: int, end: int, first: int, last: int) ->
 
 def describe_items(db: Connection, ns: Sequence[int]) -> dict[int, GivenItem]:
     """Return items by title."""
-    given = {
+    titled = {
         n: GivenItem(one.id, "fragment", one.summary, one.kind, one.origin)
         for n, one in fragments.by_number(db, ns).items()
     }
-    rest = [n for n in ns if n not in given]
+    rest = [n for n in ns if n not in titled]
     for n, message in messages.get_messages(db, rest).items():
         text = message_features.searchable_text(message.parts)
         title = sentences.one_line(text, _TITLE_CHARS)
-        given[n] = GivenItem(message.id, "message", title, message.role, message.origin)
+        titled[n] = GivenItem(message.id, "message", title, message.role, message.origin)
     for n, log in distillations.get_distillations(db, rest).items():
         title = sentences.one_line(log.text, _TITLE_CHARS)
-        given[n] = GivenItem(log.id, "distillation", title, "", "assistant")
-    sizes = items.tokens_of(db, list(given))
-    return {n: replace(one, tokens=sizes.get(n, 0)) for n, one in given.items()}
+        titled[n] = GivenItem(log.id, "distillation", title, "", "assistant")
+    sizes = items.tokens_of(db, list(titled))
+    return {n: replace(one, tokens=sizes.get(n, 0)) for n, one in titled.items()}
 
 
 def find_prompt_layers(

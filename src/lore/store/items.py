@@ -224,20 +224,21 @@ class ItemSource(NamedTuple):
     project_id: str | None
 
 
-def find_many(db: Connection, ids: Sequence[str]) -> dict[str, ItemSource]:
-    """Return where items come from, by id."""
-    rows = db.rows(
-        f"SELECT {id_text('i.id')}, i.type, coalesce(f.origin, m.origin, 'assistant'),"
-        " coalesce(s.id, ''), p.id FROM items i LEFT JOIN fragments f ON f.n = i.n"
-        " LEFT JOIN messages m ON m.n = i.n LEFT JOIN sessions s ON s.n = i.session_n"
-        " LEFT JOIN projects p ON p.n = coalesce(i.project_n, s.project_n)"
-        f" WHERE {among('i.n', 'ns')}",
-        ns=int_array(list(numbers_of(db, ids).values())),
-    )
-    return {
-        id_: ItemSource(type_name(type_), origin, session, project)
-        for id_, type_, origin, session, project in rows
-    }
+def find_sources(db: Connection, ids: Sequence[str]) -> dict[str, ItemSource]:
+    """Return where messages and fragments come from, by id."""
+    ns = int_array(list(numbers_of(db, ids).values()))
+    sources = {}
+    for table in ("messages", "fragments"):
+        rows = db.rows(
+            f"SELECT {id_text('i.id')}, i.type, t.origin, coalesce(s.id, ''), p.id"
+            f" FROM {table} t JOIN items i ON i.n = t.n LEFT JOIN sessions s ON s.n = i.session_n"
+            " LEFT JOIN projects p ON p.n = coalesce(i.project_n, s.project_n)"
+            f" WHERE {among('t.n', 'ns')}",
+            ns=ns,
+        )
+        for id_, type_, origin, session, project in rows:
+            sources[id_] = ItemSource(type_name(type_), origin, session, project)
+    return sources
 
 
 def tokens_of(db: Connection, ns: Sequence[int]) -> dict[int, int]:

@@ -136,9 +136,11 @@ def list_conflicts(db: Connection, project_n: int | None) -> Iterator[Entry]:
 def list_replacements(db: Connection, project_n: int | None) -> Iterator[Entry]:
     """Yield the statements of which the newer may replace the older."""
     doubtful = replacement.doubtful_pairs(db, project_n=project_n)
-    found = items.find_many(db, [id_ for one in doubtful for id_ in (one.newer.id, one.older.id)])
+    sources = items.find_sources(
+        db, [id_ for one in doubtful for id_ in (one.newer.id, one.older.id)]
+    )
     for place, one in enumerate(doubtful):
-        newer, older = (found[stated.id] for stated in (one.newer, one.older))
+        newer, older = (sources[stated.id] for stated in (one.newer, one.older))
         yield (-clock.to_us(one.newer.at), place), ReviewItem(
             id=f"replacement:{one.newer.id}:{one.older.id}",
             kind="replacement",
@@ -218,7 +220,7 @@ class MergeState(NamedTuple):
 
     since: int
     newest: int
-    kept: int
+    exemptions: int
 
 
 class MergeFinder:
@@ -239,8 +241,8 @@ class MergeFinder:
         with self._database.read() as db:
             embedding = consolidation.find_active_embedder(db)
             since = consolidation.get_progress(db, merge.MERGE_MARK)
-            kept = consolidation.count_judgements(db, "merge")
-            state = MergeState(since, vectors.newest_seq(db), kept)
+            exemptions = consolidation.count_judgements(db, "merge")
+            state = MergeState(since, vectors.newest_seq(db), exemptions)
             roots = consolidation.count_roots(db) if state != self._state else 0
         if embedding is None or since >= state.newest:
             return ()

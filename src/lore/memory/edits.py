@@ -1,4 +1,4 @@
-"""Corrections: change knowledge where it is seen; each change is undone by its id."""
+"""Edits: change knowledge where it is seen; each change is undone by its id."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from lore.digest import corrections, fragment_edits
-from lore.digest.corrections import KeptPair
+from lore.digest import change_ids, fragment_edits
+from lore.digest.change_ids import KeptPair
 from lore.errors import InvalidInput
 from lore.memory.context import MemoryPart
 from lore.records import Correction, Draft, Origin
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @validate_methods
-class Corrections(MemoryPart):
+class Edits(MemoryPart):
     """Change knowledge where it is seen; each change is undone by its id."""
 
     def update(
@@ -69,13 +69,13 @@ class Corrections(MemoryPart):
 
     def approve(self, id: str) -> Correction:
         """Confirm the rules in a fragment, and trust it enough to be put into prompts."""
-        work = partial(corrections.approve, id_=id, now=self._database.now())
+        work = partial(change_ids.approve, id_=id, now=self._database.now())
         _, action = self.record(work)
         return Correction(action, "approve", self._full_id(id))
 
     def reject(self, id: str, *, origin: Origin = "user") -> Correction:
         """Reject the rules in a fragment; hide a fragment that has none."""
-        work = partial(corrections.reject, id_=id, origin=origin, now=self._database.now())
+        work = partial(change_ids.reject, id_=id, origin=origin, now=self._database.now())
         _, action = self.record(work)
         return Correction(action, "reject", self._full_id(id))
 
@@ -87,21 +87,21 @@ class Corrections(MemoryPart):
 
     def undo(self, action: str) -> Correction:
         """Undo a correction by its id, unless what it changed was changed again."""
-        change = corrections.decode_change(action)
-        self._change(partial(corrections.undo_change, change=change, now=self._database.now()))
+        change = change_ids.decode_change(action)
+        self._change(partial(change_ids.undo_change, change=change, now=self._database.now()))
         return Correction(action, "undo", self._subject(change))
 
     def redo(self, action: str) -> Correction:
         """Redo a correction that was undone."""
-        change = corrections.decode_change(action)
-        self._change(partial(corrections.redo_change, change=change, now=self._database.now()))
+        change = change_ids.decode_change(action)
+        self._change(partial(change_ids.redo_change, change=change, now=self._database.now()))
         return Correction(action, "redo", self._subject(change))
 
     def record(
-        self, work: Callable[[Connection], T], kept: Sequence[KeptPair] = ()
+        self, work: Callable[[Connection], T], exemptions: Sequence[KeptPair] = ()
     ) -> tuple[T, str]:
         """Do something in one transaction; return its result, and the id that undoes it."""
-        return self._change(partial(corrections.record, work=work, kept=kept))
+        return self._change(partial(change_ids.record, work=work, exemptions=exemptions))
 
     def _change(self, work: Callable[[Connection], T]) -> T:
         result = self._database.write(work)
@@ -112,7 +112,7 @@ class Corrections(MemoryPart):
         with self._database.read() as db:
             return items.resolve(db, id).id
 
-    def _subject(self, change: corrections.Change) -> str:
+    def _subject(self, change: change_ids.Change) -> str:
         """Return the id of the item that a correction is about, if it is still there."""
         with self._database.read() as db:
-            return corrections.find_subject(db, change)
+            return change_ids.find_subject(db, change)

@@ -53,15 +53,15 @@ class Change(NamedTuple):
     actions: tuple[int, ...] = ()
     rules: tuple[tuple[RuleState, RuleState], ...] = ()
     pairs: tuple[tuple[PairState, PairState], ...] = ()
-    kept: tuple[KeptPair, ...] = ()
+    exemptions: tuple[KeptPair, ...] = ()
 
 
 def record(
-    db: Connection, work: Callable[[Connection], T], kept: Sequence[KeptPair] = ()
+    db: Connection, work: Callable[[Connection], T], exemptions: Sequence[KeptPair] = ()
 ) -> tuple[T, str]:
     """Do something in a transaction; return its result, and the id that undoes it.
 
-    `kept` is what the work keeps from being merged or pruned.
+    `exemptions` is what the work keeps from being merged or pruned.
     """
     last = history.newest_action(db)
     rules, pairs = standing_instructions.rule_states(db), replacements.doubtful_states(db)
@@ -76,7 +76,7 @@ def record(
             if n in rules_now and rules_now[n] != before
         ),
         tuple((pairs[n], after) for n, after in settled.items()),
-        tuple(kept),
+        tuple(exemptions),
     )
     return result, encode_change(change) if any(change) else ""
 
@@ -90,14 +90,14 @@ def decode_change(id_: str) -> Change:
     """Return the change that an id names; refuse an id that is none."""
     try:
         padded = id_[:MAX_ID_CHARS] + "=" * (-len(id_) % 4)
-        actions, rules, pairs, kept = orjson.loads(
+        actions, rules, pairs, exemptions = orjson.loads(
             base64.b64decode(padded, altchars=b"-_", validate=True)
         )
         change = Change(
             tuple(map(_whole, actions)),
             tuple((_rule_state(before), _rule_state(after)) for before, after in rules),
             tuple((_pair_state(before), _pair_state(after)) for before, after in pairs),
-            tuple(map(_kept_pair, kept)),
+            tuple(map(_kept_pair, exemptions)),
         )
     except (ValueError, TypeError, binascii.Error) as error:
         msg = "This is not the id of an action."
@@ -144,14 +144,14 @@ def keep(db: Connection, pairs: Sequence[KeptPair], *, now: datetime) -> None:
 def undo_change(db: Connection, change: Change, *, now: datetime) -> None:
     """Undo a correction, unless something that it changed was changed again."""
     _set_rows(db, change, undoing=True)
-    consolidation.remove_judgements(db, change.kept)
+    consolidation.remove_judgements(db, change.exemptions)
     undo.undo_actions(db, change.actions, now=now)
 
 
 def redo_change(db: Connection, change: Change, *, now: datetime) -> None:
     """Redo a correction that was undone."""
     _set_rows(db, change, undoing=False)
-    keep(db, change.kept, now=now)
+    keep(db, change.exemptions, now=now)
     undo.redo_actions(db, change.actions, now=now)
 
 
@@ -203,6 +203,6 @@ def find_subject(db: Connection, change: Change) -> str:
     """Return the id of an item that a correction changed; empty if it is gone."""
     ns = history.fragments_of_actions(db, change.actions[-1:])
     ns = ns or standing_instructions.items_of(db, [before.n for before, _ in change.rules[:1]])
-    ns = ns or [one.b_n for one in change.kept[:1]]
+    ns = ns or [one.b_n for one in change.exemptions[:1]]
     ns = ns or replacements.newer_items(db, [before.n for before, _ in change.pairs[:1]])
     return next(iter(items.ids_of(db, ns).values()), "")
