@@ -1150,7 +1150,11 @@ export interface components {
             session: components["schemas"]["SessionSummary"];
             turns: number;
         };
-        /** @description A session in a list: what it was about, and what it cost. */
+        /**
+         * @description A session in a list: what it was about, and what it cost.
+         *
+         *     `opening` is how the person began, if it has no title.
+         */
         SessionSummary: {
             agent: string;
             branch: string;
@@ -1160,6 +1164,7 @@ export interface components {
             /** Format: date-time */
             last_message_at: string;
             messages: number;
+            opening: string;
             parent_id: string | null;
             project: string;
             project_id: string | null;

@@ -29,7 +29,7 @@ export default function SessionPage({ id }: { id: string }) {
   const page = useQuery<SessionPageData>({ path });
   const [values] = useParameters();
   const turns = usePages<Turn>({ path: `${path}/turns`, query: { limit: TURNS } }, (one) => String(one.number));
-  const title = page.data ? plainLine(page.data.session.title) || `Session with ${page.data.session.agent}` : "";
+  const title = page.data ? plainLine(page.data.session.title || page.data.session.opening) || `Session with ${page.data.session.agent}` : "";
   useTitle(title || "Session");
   useEffect(() => {
     if (title) rememberPage({ path: paths.session(id), title, kind: "session" });

@@ -76,7 +76,7 @@ function SessionRow({ session }: { session: Summary }) {
   return (
     <li>
       <Link row to={paths.session(session.id)} className="row session-row">
-        <span className="session-title">{plainLine(session.title) || "Untitled"}</span>
+        <span className="session-title">{plainLine(session.title || session.opening) || "Untitled"}</span>
         <span className="meta">
           <span>{session.agent}</span>
           {session.project && <span>{session.project}</span>}

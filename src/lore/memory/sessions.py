@@ -308,6 +308,7 @@ class Sessions(MemoryPart):
                 **{one.name: getattr(session, one.name) for one in fields(session)},
                 **figures[n]._asdict(),
                 project=paths.get(session.project_id or "", ""),
+                opening="" if session.title else session_turns.find_opening(db, n),
             )
             for n, session in sessions.get_sessions(db, ns).items()
         }
