@@ -6,11 +6,17 @@ const server = process.env.LORE_ADDRESS ?? "http://127.0.0.1:3207";
 
 /** The policy of the server, so that a preview meets it too. */
 const POLICY = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "font-src 'self'",
-  "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
 ].join("; ");
-
 
 /** The server accepts its own Host and Origin only. */
 const proxy = {

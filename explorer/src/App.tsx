@@ -26,8 +26,15 @@ const Tasks = lazy(() => import("./pages/Tasks"));
 const Timeline = lazy(() => import("./pages/Timeline"));
 
 const LISTS: Record<PageName, ComponentType> = {
-  search: Search, ask: Ask, sessions: Sessions, review: Review, timeline: Timeline, graph: Graph,
-  tasks: Tasks, spend: Spend, health: Health,
+  search: Search,
+  ask: Ask,
+  sessions: Sessions,
+  review: Review,
+  timeline: Timeline,
+  graph: Graph,
+  tasks: Tasks,
+  spend: Spend,
+  health: Health,
 };
 
 function PageView({ route }: { route: Route }) {
@@ -35,7 +42,11 @@ function PageView({ route }: { route: Route }) {
   if (route.page === "session") return <SessionPage key={route.id} id={route.id} />;
   if (route.page === "item") return <ItemPage key={route.id} id={route.id} />;
   if (route.page === "missing") {
-    return <Empty title="There is no such page."><Link to="/">Search the memory</Link></Empty>;
+    return (
+      <Empty title="There is no such page.">
+        <Link to="/">Search the memory</Link>
+      </Empty>
+    );
   }
   const Shown = LISTS[route.page];
   return <Shown />;
@@ -57,11 +68,22 @@ export function App() {
   });
   return (
     <div className="shell">
-      <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to content</a>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to content
+      </a>
       <Rail route={route} openPalette={() => setOverlay("palette")} openKeys={() => setOverlay("keys")} />
       <main id="main" ref={main} tabIndex={-1} className="main">
         <ErrorBoundary key={path}>
-          <Suspense fallback={<Skeleton />}><PageView route={route} /></Suspense>
+          <Suspense fallback={<Skeleton />}>
+            <PageView route={route} />
+          </Suspense>
         </ErrorBoundary>
       </main>
       {overlay === "palette" && <Palette close={() => setOverlay("")} openKeys={() => setOverlay("keys")} />}

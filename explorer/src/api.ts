@@ -10,11 +10,19 @@ export type Outcome<Name extends keyof Schemas> = { text: string; data: Schemas[
 
 export type Page<Item> = { items: Item[]; next: string | null };
 
-export type Call = { path: string; query?: Record<string, string | number | boolean | undefined>; body?: object };
+export type Call = {
+  path: string;
+  query?: Record<string, string | number | boolean | undefined>;
+  body?: object;
+};
 
 /** A request that failed, with what to do about it. */
 export class Failure extends Error {
-  constructor(readonly status: number, message: string, readonly hint = "") {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly hint = "",
+  ) {
     super(message);
   }
 }
@@ -42,7 +50,11 @@ export async function send<Result>(call: Call, signal?: AbortSignal): Promise<Re
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Failure(0, "The server does not respond.", "Start it with 'lore up --detach'; this page then goes on by itself.");
+    throw new Failure(
+      0,
+      "The server does not respond.",
+      "Start it with 'lore up --detach'; this page then goes on by itself.",
+    );
   }
   const answer: unknown = await response.json().catch(() => null);
   if (response.ok) return answer as Result;
@@ -50,7 +62,12 @@ export async function send<Result>(call: Call, signal?: AbortSignal): Promise<Re
 }
 
 function failureOf(status: number, answer: unknown): Failure {
-  if (status === 401) return new Failure(401, "This browser is logged out.", "Run 'lore open' to log in again.");
+  if (status === 401)
+    return new Failure(401, "This browser is logged out.", "Run 'lore open' to log in again.");
   const problem = (answer ?? {}) as { detail?: string; title?: string; hint?: string };
-  return new Failure(status, problem.detail ?? problem.title ?? `The server answered ${status}.`, problem.hint ?? "");
+  return new Failure(
+    status,
+    problem.detail ?? problem.title ?? `The server answered ${status}.`,
+    problem.hint ?? "",
+  );
 }

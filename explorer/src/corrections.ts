@@ -6,11 +6,19 @@ import { refreshAll } from "./query";
 export type Correction = Api<"Correction">;
 
 const DONE: Record<string, string> = {
-  update: "Changed", supersede: "Replaced", delete: "Deleted", approve: "Approved", reject: "Rejected",
+  update: "Changed",
+  supersede: "Replaced",
+  delete: "Deleted",
+  approve: "Approved",
+  reject: "Rejected",
 };
 
 /** Change a fragment and return what was done, or undefined if the server refused. */
-export async function correct(id: string, verb: keyof typeof DONE, body: object = {}): Promise<Correction | undefined> {
+export async function correct(
+  id: string,
+  verb: keyof typeof DONE,
+  body: object = {},
+): Promise<Correction | undefined> {
   return change(`/fragments/${encodeURIComponent(id)}/${verb}`, body, DONE[verb] ?? verb);
 }
 
@@ -22,7 +30,9 @@ export async function change(path: string, body: object, done: string): Promise<
     refreshAll();
     return correction;
   } catch (error) {
-    toast(error instanceof Failure ? `${error.message} ${error.hint}`.trim() : String(error), { tone: "bad" });
+    toast(error instanceof Failure ? `${error.message} ${error.hint}`.trim() : String(error), {
+      tone: "bad",
+    });
     return undefined;
   }
 }

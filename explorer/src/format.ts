@@ -28,7 +28,12 @@ export function formatDay(iso: string, now: Date = new Date()): string {
 /** Return a time in full, for titles. */
 export function formatTime(iso: string): string {
   return new Date(iso).toLocaleString("en-GB", {
-    weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
   });
 }
 
@@ -44,7 +49,11 @@ export function formatCount(value: number): string {
 
 /** Return a large number in short: 950, 1.2k, 34k, 5.6M. */
 export function formatShort(value: number): string {
-  for (const [size, sign] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
+  for (const [size, sign] of [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ] as const) {
     if (Math.abs(value) >= size * 0.9995) {
       const shown = value / size;
       return `${shown.toFixed(shown >= 9.95 ? 0 : 1).replace(/\.0$/, "")}${sign}`;

@@ -1,8 +1,16 @@
 /** The geometry of the graph: what is seen at a time, where it is drawn, what is under the pointer. */
 
 export type Node = {
-  id: string; title: string; kind: string; relevance: number; importance: number; degree: number;
-  x: number; y: number; created_at: string; replaced_at: string | null;
+  id: string;
+  title: string;
+  kind: string;
+  relevance: number;
+  importance: number;
+  degree: number;
+  x: number;
+  y: number;
+  created_at: string;
+  replaced_at: string | null;
 };
 export type View = { scale: number; x: number; y: number };
 export type Size = { width: number; height: number };
@@ -28,7 +36,11 @@ export function zoom(view: View, factor: number, x: number, y: number, base: num
 
 /** Return the view with a node in its middle. */
 export function centre(node: Node, view: View, size: Size): View {
-  return { scale: view.scale, x: size.width / 2 - node.x * view.scale, y: size.height / 2 - node.y * view.scale };
+  return {
+    scale: view.scale,
+    x: size.width / 2 - node.x * view.scale,
+    y: size.height / 2 - node.y * view.scale,
+  };
 }
 
 /** Return whether a node was known at a time. */
@@ -44,7 +56,13 @@ export function radiusOf(node: Node, count: number): number {
 }
 
 /** Return the place of the node under a point, or -1. */
-export function nodeAt(nodes: readonly Node[], view: View, x: number, y: number, isShown: (at: number) => boolean): number {
+export function nodeAt(
+  nodes: readonly Node[],
+  view: View,
+  x: number,
+  y: number,
+  isShown: (at: number) => boolean,
+): number {
   const reach = 5;
   let best = -1;
   let nearest = Infinity;
@@ -62,7 +80,10 @@ export function nodeAt(nodes: readonly Node[], view: View, x: number, y: number,
 /** Return the first and last time at which something was learned. */
 export function timeSpan(nodes: readonly Node[]): [number, number] {
   const times = nodes.map((node) => Date.parse(node.created_at));
-  return [Math.min(...times), Math.max(...times, ...nodes.flatMap((node) => (node.replaced_at ? [Date.parse(node.replaced_at)] : [])))];
+  return [
+    Math.min(...times),
+    Math.max(...times, ...nodes.flatMap((node) => (node.replaced_at ? [Date.parse(node.replaced_at)] : []))),
+  ];
 }
 
 const ROUNDS = 60;

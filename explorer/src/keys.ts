@@ -12,7 +12,10 @@ let prefix = "";
 let prefixAt = 0;
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
 /** Return the name of a key press: "j", "?", "mod+k", "Escape". */
@@ -75,7 +78,13 @@ export function useRowKeys(list: RefObject<HTMLElement | null>): void {
     const path = row && list.current?.contains(row) ? row.pathname : "";
     if (path.startsWith("/fragments/")) navigate(`${path}?edit=1`);
   }
-  useKeys({ j: () => move(1), k: () => move(-1), e: edit, ArrowDown: () => move(1), ArrowUp: () => move(-1) });
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    e: edit,
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+  });
 }
 
 /** Whether there is a keyboard to type on at once: on a phone a focused field hides half the page. */

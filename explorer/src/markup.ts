@@ -22,7 +22,7 @@ const RULE = /^[\s|:-]+$/;
 export function parseBlocks(text: string): Block[] {
   const lines = text.replaceAll("\r\n", "\n").split("\n");
   const blocks: Block[] = [];
-  for (let at = 0; at < lines.length; ) {
+  for (let at = 0; at < lines.length;) {
     const line = lines[at] ?? "";
     const fence = FENCE.exec(line);
     if (!line.trim()) at += 1;
@@ -56,7 +56,10 @@ function parseBlock(lines: string[], at: number): [Block, number] {
   const end = blockEnd(lines, at);
   const text = lines.slice(at, end);
   if (line.startsWith(">")) {
-    return [{ type: "quote", spans: parseSpans(text.map((one) => one.replace(/^>\s?/, "")).join("\n")) }, end];
+    return [
+      { type: "quote", spans: parseSpans(text.map((one) => one.replace(/^>\s?/, "")).join("\n")) },
+      end,
+    ];
   }
   return [{ type: "paragraph", spans: parseSpans(text.join("\n")) }, end];
 }
@@ -99,7 +102,8 @@ function parseTable(lines: string[], at: number): [Block, number] {
 }
 
 /** Lengths are limited, so that a hostile text costs no more than another. */
-const SPAN = /`([^`\n]{1,400})`|\*\*([^*\n]{1,400})\*\*|(?<![\w*])\*([^*\s][^*\n]{0,400})\*(?!\w)|\[([^[\]\n]{1,400})\]\(([^()\s]{1,2000})\)|(https?:\/\/[^\s<>"'`)\]]{1,2000}[^\s<>"'`)\].,;:!?])/g;
+const SPAN =
+  /`([^`\n]{1,400})`|\*\*([^*\n]{1,400})\*\*|(?<![\w*])\*([^*\s][^*\n]{0,400})\*(?!\w)|\[([^[\]\n]{1,400})\]\(([^()\s]{1,2000})\)|(https?:\/\/[^\s<>"'`)\]]{1,2000}[^\s<>"'`)\].,;:!?])/g;
 
 /** Return the spans of a paragraph. */
 export function parseSpans(text: string): Span[] {
@@ -146,5 +150,8 @@ export function hostOf(address: string): string {
 /** Return the first line that says something, without its marks; for titles and rows. */
 export function plainLine(text: string): string {
   const line = text.split("\n").find((one) => /[\p{L}\p{N}]/u.test(one) && !FENCE.test(one)) ?? text;
-  return line.replace(/^[\s>#*+-]+|^\s*\d+[.)]\s+/, "").replace(/\*\*|`/g, "").trim();
+  return line
+    .replace(/^[\s>#*+-]+|^\s*\d+[.)]\s+/, "")
+    .replace(/\*\*|`/g, "")
+    .trim();
 }

@@ -13,12 +13,16 @@ export function useRefusal(scope: "write" | "admin" = "write"): string {
   const me = useMe();
   if (!me) return "";
   if (me.read_only) return "This memory is open for reading only.";
-  return me.scopes.includes(scope) ? "" : `This login may not change anything here: it lacks the scope '${scope}'.`;
+  return me.scopes.includes(scope)
+    ? ""
+    : `This login may not change anything here: it lacks the scope '${scope}'.`;
 }
 
 /** Return the names of projects by their ids. */
 export function useProjects(): Api<"Project">[] {
-  return useQuery<{ items: Api<"Project">[] }>({ path: "/projects", query: { limit: 500 } }).data?.items ?? [];
+  return (
+    useQuery<{ items: Api<"Project">[] }>({ path: "/projects", query: { limit: 500 } }).data?.items ?? []
+  );
 }
 
 export function projectName(projects: Api<"Project">[], id: string | null | undefined): string {

@@ -35,7 +35,10 @@ async function load(entry: Entry): Promise<void> {
   try {
     update(entry, { data: await send(entry.call), error: undefined, loading: false });
   } catch (error) {
-    update(entry, { error: error instanceof Failure ? error : new Failure(0, String(error)), loading: false });
+    update(entry, {
+      error: error instanceof Failure ? error : new Failure(0, String(error)),
+      loading: false,
+    });
   }
 }
 
@@ -74,7 +77,8 @@ function isAffected(call: Call, changed: string[]): boolean {
  */
 export function refreshAll(changed?: string[]): void {
   for (const entry of entries.values()) {
-    if (entry.listeners.size && !entry.call.body && (!changed || isAffected(entry.call, changed))) void load(entry);
+    if (entry.listeners.size && !entry.call.body && (!changed || isAffected(entry.call, changed)))
+      void load(entry);
   }
 }
 
@@ -121,7 +125,13 @@ function withoutRepeats<Item>(items: Item[], idOf: (item: Item) => string): Item
 export function usePages<Item>(call: Call | null, idOf: (item: Item) => string): Pages<Item> {
   const head = useQuery<Page<Item>>(call);
   const key = call ? keyOf(call) : "";
-  const [tail, setTail] = useState<{ key: string; items: Item[]; next: string | null; loading: boolean; error?: Failure }>();
+  const [tail, setTail] = useState<{
+    key: string;
+    items: Item[];
+    next: string | null;
+    loading: boolean;
+    error?: Failure;
+  }>();
   const mine = tail?.key === key ? tail : undefined;
   const first = head.data?.items ?? [];
   const items = withoutRepeats([...first, ...(mine?.items ?? [])], idOf);

@@ -2,14 +2,20 @@
 import { useSyncExternalStore } from "react";
 
 export const PAGES = [
-  "search", "ask", "sessions", "review", "timeline", "graph", "tasks", "spend", "health",
+  "search",
+  "ask",
+  "sessions",
+  "review",
+  "timeline",
+  "graph",
+  "tasks",
+  "spend",
+  "health",
 ] as const;
 export type PageName = (typeof PAGES)[number];
 
 export type Route =
-  | { page: PageName }
-  | { page: "fragment" | "session" | "item"; id: string }
-  | { page: "missing" };
+  { page: PageName } | { page: "fragment" | "session" | "item"; id: string } | { page: "missing" };
 
 /** Return the page that a path names. */
 export function parseRoute(path: string): Route {

@@ -2,7 +2,17 @@ import { expect, test } from "vitest";
 import { fit, nodeAt, presenceAt, spread, zoom, type Node } from "../src/graph";
 
 const node = (changes: Partial<Node>): Node => ({
-  id: "a", title: "A", kind: "fact", relevance: 0.5, importance: 0.5, degree: 1, x: 0, y: 0, created_at: "2026-01-01T00:00:00Z", replaced_at: null, ...changes,
+  id: "a",
+  title: "A",
+  kind: "fact",
+  relevance: 0.5,
+  importance: 0.5,
+  degree: 1,
+  x: 0,
+  y: 0,
+  created_at: "2026-01-01T00:00:00Z",
+  replaced_at: null,
+  ...changes,
 });
 
 test("a fragment is absent before it was learned, and replaced afterwards", () => {
@@ -29,7 +39,9 @@ test("nodes that lie on each other are moved apart, the same way each time", () 
   const nodes = Array.from({ length: 30 }, () => node({}));
   const apart = spread(nodes);
   expect(apart).toEqual(spread(nodes));
-  const distances = apart.flatMap((a, at) => apart.slice(at + 1).map((b) => Math.hypot(a.x - b.x, a.y - b.y)));
+  const distances = apart.flatMap((a, at) =>
+    apart.slice(at + 1).map((b) => Math.hypot(a.x - b.x, a.y - b.y)),
+  );
   expect(Math.min(...distances)).toBeGreaterThan(0.05);
   expect(Math.max(...apart.map((one) => Math.abs(one.x)))).toBeLessThanOrEqual(1);
 });

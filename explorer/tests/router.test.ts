@@ -13,7 +13,8 @@ test("a path with an id names an item", () => {
 });
 
 test("other paths are no page", () => {
-  for (const path of ["/nothing", "/fragments/a/b", "/spend/x", "/constructor"]) expect(parseRoute(path)).toEqual({ page: "missing" });
+  for (const path of ["/nothing", "/fragments/a/b", "/spend/x", "/constructor"])
+    expect(parseRoute(path)).toEqual({ page: "missing" });
 });
 
 test("a broken escape is taken as it is", () => {

@@ -19,7 +19,10 @@ import { useTitle } from "../title";
 
 type KnowledgeGraph = Api<"KnowledgeGraph">;
 
-const COLOURS = [["", "Relevance"], ["kind", "Kind"]] as const;
+const COLOURS = [
+  ["", "Relevance"],
+  ["kind", "Kind"],
+] as const;
 const STEPS = 1000;
 
 export default function Graph() {
@@ -27,21 +30,51 @@ export default function Graph() {
   const [values, change] = useParameters();
   const projects = useProjects();
   const project = values.get("project") ?? "";
-  const graph = useQuery<KnowledgeGraph>({ path: "/graph", query: { project, focus: values.get("focus") ?? "", limit: 1000 } });
+  const graph = useQuery<KnowledgeGraph>({
+    path: "/graph",
+    query: { project, focus: values.get("focus") ?? "", limit: 1000 },
+  });
   return (
     <div className="graph-page">
       <header className="page-head">
         <h1>Graph</h1>
-        {graph.data && <p>{plural(graph.data.nodes.length, "fragment")}{graph.data.total > graph.data.nodes.length && ` of ${formatCount(graph.data.total)}`}, {plural(graph.data.edges.length, "connection")}</p>}
+        {graph.data && (
+          <p>
+            {plural(graph.data.nodes.length, "fragment")}
+            {graph.data.total > graph.data.nodes.length && ` of ${formatCount(graph.data.total)}`},{" "}
+            {plural(graph.data.edges.length, "connection")}
+          </p>
+        )}
         <span className="push chips">
-          <Segments label="Colour" value={values.get("colour") ?? ""} options={COLOURS} change={(colour) => change({ colour })} />
-          <Choice label="Project" value={project} options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)} change={(chosen) => change({ project: chosen, focus: undefined })} />
-          {values.get("focus") && <button type="button" className="button plain" onClick={() => change({ focus: undefined })}>Show all</button>}
+          <Segments
+            label="Colour"
+            value={values.get("colour") ?? ""}
+            options={COLOURS}
+            change={(colour) => change({ colour })}
+          />
+          <Choice
+            label="Project"
+            value={project}
+            options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)}
+            change={(chosen) => change({ project: chosen, focus: undefined })}
+          />
+          {values.get("focus") && (
+            <button type="button" className="button plain" onClick={() => change({ focus: undefined })}>
+              Show all
+            </button>
+          )}
         </span>
       </header>
       {graph.error && <FailureNote failure={graph.error} retry={graph.reload} />}
       {!graph.data && !graph.error && <Skeleton rows={8} tall />}
-      {graph.data && (graph.data.nodes.length ? <GraphView loaded={graph.data} /> : <Empty title="There is no knowledge to draw yet."><p>Fragments appear here as sessions are digested.</p></Empty>)}
+      {graph.data &&
+        (graph.data.nodes.length ? (
+          <GraphView loaded={graph.data} />
+        ) : (
+          <Empty title="There is no knowledge to draw yet.">
+            <p>Fragments appear here as sessions are digested.</p>
+          </Empty>
+        ))}
     </div>
   );
 }
@@ -60,12 +93,31 @@ function GraphView({ loaded }: { loaded: KnowledgeGraph }) {
   return (
     <div className="graph-frame">
       <div className="graph-main">
-        <GraphCanvas graph={graph} presence={presence} colour={values.get("colour") === "kind" ? "kind" : "relevance"} chosen={chosen}
-          choose={(place) => setChosen(graph.nodes[place]?.id)} open={(place) => navigate(paths.fragment(graph.nodes[place]?.id ?? ""))} />
+        <GraphCanvas
+          graph={graph}
+          presence={presence}
+          colour={values.get("colour") === "kind" ? "kind" : "relevance"}
+          chosen={chosen}
+          choose={(place) => setChosen(graph.nodes[place]?.id)}
+          open={(place) => navigate(paths.fragment(graph.nodes[place]?.id ?? ""))}
+        />
         <label className="graph-time">
           <span>{formatDay(new Date(first).toISOString())}</span>
-          <input type="range" min={0} max={STEPS} value={Math.round(((at - first) / Math.max(last - first, 1)) * STEPS)} aria-label="Time" aria-valuetext={formatDay(new Date(at).toISOString())}
-            onChange={(event) => { const step = Number(event.target.value); change({ at: step >= STEPS ? undefined : new Date(first + ((last - first) * step) / STEPS).toISOString() }); }} />
+          <input
+            type="range"
+            min={0}
+            max={STEPS}
+            value={Math.round(((at - first) / Math.max(last - first, 1)) * STEPS)}
+            aria-label="Time"
+            aria-valuetext={formatDay(new Date(at).toISOString())}
+            onChange={(event) => {
+              const step = Number(event.target.value);
+              change({
+                at:
+                  step >= STEPS ? undefined : new Date(first + ((last - first) * step) / STEPS).toISOString(),
+              });
+            }}
+          />
           <span>{at >= last ? "now" : formatDay(new Date(at).toISOString())}</span>
           <span className="quiet graph-known">{formatCount(known)} known</span>
         </label>
@@ -73,10 +125,14 @@ function GraphView({ loaded }: { loaded: KnowledgeGraph }) {
       <aside className="graph-side" aria-label="Fragments">
         {node ? (
           <>
-            <button type="button" className="button plain" onClick={() => setChosen(undefined)}>← All fragments</button>
+            <button type="button" className="button plain" onClick={() => setChosen(undefined)}>
+              ← All fragments
+            </button>
             <Preview item={{ id: node.id, type: "fragment" }} marks={[]} />
           </>
-        ) : <NodeList graph={graph} presence={presence} choose={setChosen} />}
+        ) : (
+          <NodeList graph={graph} presence={presence} choose={setChosen} />
+        )}
       </aside>
     </div>
   );
@@ -85,7 +141,15 @@ function GraphView({ loaded }: { loaded: KnowledgeGraph }) {
 /** Rows of the list; the filter finds the others. */
 const MOST_ROWS = 200;
 
-function NodeList({ graph, presence, choose }: { graph: KnowledgeGraph; presence: Presence[]; choose: (id: string) => void }) {
+function NodeList({
+  graph,
+  presence,
+  choose,
+}: {
+  graph: KnowledgeGraph;
+  presence: Presence[];
+  choose: (id: string) => void;
+}) {
   const [filter, setFilter] = useState("");
   const list = useRef<HTMLUListElement>(null);
   useRowKeys(list);
@@ -96,12 +160,30 @@ function NodeList({ graph, presence, choose }: { graph: KnowledgeGraph; presence
     .slice(0, MOST_ROWS);
   return (
     <>
-      <input data-search="" className="field" type="search" aria-label="Find in the graph" placeholder="Find in the graph" value={filter} onChange={(event) => setFilter(event.target.value)} />
+      <input
+        data-search=""
+        className="field"
+        type="search"
+        aria-label="Find in the graph"
+        placeholder="Find in the graph"
+        value={filter}
+        onChange={(event) => setFilter(event.target.value)}
+      />
       <ul ref={list} className="rows graph-list">
         {found.map((node) => (
           <li key={node.id}>
-            <Link row to={paths.fragment(node.id)} className="row" onClick={(event) => { event.preventDefault(); choose(node.id); }}>
-              <Kind kind={node.kind} /><span className="row-title">{plainLine(node.title)}</span><Strength value={node.relevance} label="Relevance" />
+            <Link
+              row
+              to={paths.fragment(node.id)}
+              className="row"
+              onClick={(event) => {
+                event.preventDefault();
+                choose(node.id);
+              }}
+            >
+              <Kind kind={node.kind} />
+              <span className="row-title">{plainLine(node.title)}</span>
+              <Strength value={node.relevance} label="Relevance" />
             </Link>
           </li>
         ))}

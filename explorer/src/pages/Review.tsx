@@ -32,8 +32,14 @@ const KINDS: Record<string, [name: string, question: string]> = {
 };
 
 const NAMES: Record<Decision, string> = {
-  approve: "Approve", reject: "Reject", keep_newer: "Keep the newer", keep_older: "Keep the older",
-  both: "Both hold", dismiss: "Dismiss", keep: "Keep", delete: "Let it go",
+  approve: "Approve",
+  reject: "Reject",
+  keep_newer: "Keep the newer",
+  keep_older: "Keep the older",
+  both: "Both hold",
+  dismiss: "Dismiss",
+  keep: "Keep",
+  delete: "Let it go",
 };
 
 /** The keys of the choices, in their order. */
@@ -46,25 +52,42 @@ export default function Review() {
   useTitle("Review");
   const [values, change] = useParameters();
   const kind = values.get("kind") ?? "";
-  const counts = useQuery<Api<"ReviewCounts">>({ path: "/review/counts" }).data?.counts as Record<string, number> | undefined;
+  const counts = useQuery<Api<"ReviewCounts">>({ path: "/review/counts" }).data?.counts as
+    Record<string, number> | undefined;
   const queue = usePages<Item>({ path: "/review", query: { kind, limit: 30 } }, (one) => one.id);
   const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
   const items = queue.items.filter((one) => !decided.has(one.id));
 
   async function decide(item: Item, decision: Decision): Promise<void> {
     setDecided(new Set([...decided, item.id]));
-    await sendChange(`/review/${encodeURIComponent(item.id)}`, { decision }, `${NAMES[decision]}: ${item.title.slice(0, 60)}`);
+    await sendChange(
+      `/review/${encodeURIComponent(item.id)}`,
+      { decision },
+      `${NAMES[decision]}: ${item.title.slice(0, 60)}`,
+    );
     // From here on the queue of the server says whether it waits: it may be refused or undone.
     setTimeout(() => setDecided((now) => new Set([...now].filter((id) => id !== item.id))), SETTLE_MS);
   }
   return (
     <div className="page review">
       <header className="page-head">
-        <h1>Review</h1><p>what Lore would like to know from you</p>
-        <span className="push chips"><Choice label="Kind" value={kind} options={Object.entries(KINDS).map(([one, [name]]) => [one, counts?.[one] ? `${name} (${counts[one]})` : name] as const)} change={(chosen) => change({ kind: chosen })} /></span>
+        <h1>Review</h1>
+        <p>what Lore would like to know from you</p>
+        <span className="push chips">
+          <Choice
+            label="Kind"
+            value={kind}
+            options={Object.entries(KINDS).map(
+              ([one, [name]]) => [one, counts?.[one] ? `${name} (${counts[one]})` : name] as const,
+            )}
+            change={(chosen) => change({ kind: chosen })}
+          />
+        </span>
       </header>
       {queue.error && <FailureNote failure={queue.error} />}
-      {!items.length && !queue.error && (queue.loading ? <Skeleton rows={4} tall /> : <Done filtered={kind !== ""} />)}
+      {!items.length &&
+        !queue.error &&
+        (queue.loading ? <Skeleton rows={4} tall /> : <Done filtered={kind !== ""} />)}
       <Queue items={items} decide={(item, decision) => void decide(item, decision)} />
       <More more={queue.more} loading={queue.loading && items.length > 0} />
     </div>
@@ -86,16 +109,39 @@ function Queue({ items, decide }: { items: Item[]; decide: (item: Item, decision
     setAt(Math.min(Math.max(index + step, 0), items.length - 1));
   }
   const choices: Keys = {};
-  if (current && !refusal) current.options.forEach((option, place) => { choices[KEYS[place] ?? ""] = () => { moved.current = true; decide(current, option); }; });
+  if (current && !refusal)
+    current.options.forEach((option, place) => {
+      choices[KEYS[place] ?? ""] = () => {
+        moved.current = true;
+        decide(current, option);
+      };
+    });
   useKeys({ j: () => move(1), k: () => move(-1), ...choices });
   return (
     <ul ref={list} className="queue" aria-label="Waiting">
-      {items.map((item, place) => <QueueItem key={item.id} item={item} place={place} current={place === index} refusal={refusal} focused={() => setAt(place)} decide={(decision) => decide(item, decision)} />)}
+      {items.map((item, place) => (
+        <QueueItem
+          key={item.id}
+          item={item}
+          place={place}
+          current={place === index}
+          refusal={refusal}
+          focused={() => setAt(place)}
+          decide={(decision) => decide(item, decision)}
+        />
+      ))}
     </ul>
   );
 }
 
-type ItemProperties = { item: Item; place: number; current: boolean; refusal: string; focused: () => void; decide: (decision: Decision) => void };
+type ItemProperties = {
+  item: Item;
+  place: number;
+  current: boolean;
+  refusal: string;
+  focused: () => void;
+  decide: (decision: Decision) => void;
+};
 
 function QueueItem({ item, place, current, refusal, focused, decide }: ItemProperties) {
   const projects = useProjects();
@@ -103,15 +149,45 @@ function QueueItem({ item, place, current, refusal, focused, decide }: ItemPrope
   const project = projectName(projects, item.project_id);
   return (
     <li className="queue-item" data-current={current || undefined}>
-      <div data-at={place} data-row="" tabIndex={0} className="queue-body" onFocus={focused} role="group" aria-label={`${name}: ${item.title}`}>
-        <p className="meta"><span className="tag" data-tone="accent">{name}</span>{project && <span>{project}</span>}{item.at && <Time at={item.at} />}{item.certainty !== null && item.certainty !== undefined && <span>{formatShare(item.certainty)} sure</span>}</p>
+      <div
+        data-at={place}
+        data-row=""
+        tabIndex={0}
+        className="queue-body"
+        onFocus={focused}
+        role="group"
+        aria-label={`${name}: ${item.title}`}
+      >
+        <p className="meta">
+          <span className="tag" data-tone="accent">
+            {name}
+          </span>
+          {project && <span>{project}</span>}
+          {item.at && <Time at={item.at} />}
+          {item.certainty !== null && item.certainty !== undefined && (
+            <span>{formatShare(item.certainty)} sure</span>
+          )}
+        </p>
         <h2 className="queue-question">{question}</h2>
-        <div className="queue-texts" data-count={item.texts.length}>{item.texts.map((text, at) => <TextView key={text.id + at} text={text} name={ages(item)[at] ?? ""} />)}</div>
+        <div className="queue-texts" data-count={item.texts.length}>
+          {item.texts.map((text, at) => (
+            <TextView key={text.id + at} text={text} name={ages(item)[at] ?? ""} />
+          ))}
+        </div>
         {item.why && item.kind !== "instruction" && <p className="quiet small">{item.why}</p>}
       </div>
       <div className="button-row">
         {item.options.map((option, at) => (
-          <button key={option} type="button" className={`button${at === 0 && current ? " primary" : ""}`} disabled={Boolean(refusal)} title={refusal} onClick={() => decide(option)}>{NAMES[option]} {current && KEYS[at] && <kbd>{KEYS[at]}</kbd>}</button>
+          <button
+            key={option}
+            type="button"
+            className={`button${at === 0 && current ? " primary" : ""}`}
+            disabled={Boolean(refusal)}
+            title={refusal}
+            onClick={() => decide(option)}
+          >
+            {NAMES[option]} {current && KEYS[at] && <kbd>{KEYS[at]}</kbd>}
+          </button>
         ))}
       </div>
     </li>
@@ -131,7 +207,12 @@ function TextView({ text, name }: { text: Item["texts"][number]; name: string })
     <div className="queue-text">
       {name && <h3>{name}</h3>}
       <Markup text={text.text} />
-      <p className="meta">{text.kind && <Kind kind={text.kind} />}<span>{text.origin}</span>{text.at && <Time at={text.at} />}{!isPage && <Link to={itemPath(text)}>Open</Link>}</p>
+      <p className="meta">
+        {text.kind && <Kind kind={text.kind} />}
+        <span>{text.origin}</span>
+        {text.at && <Time at={text.at} />}
+        {!isPage && <Link to={itemPath(text)}>Open</Link>}
+      </p>
     </div>
   );
 }
@@ -139,7 +220,11 @@ function TextView({ text, name }: { text: Item["texts"][number]; name: string })
 function Done({ filtered }: { filtered: boolean }) {
   return (
     <Empty title={filtered ? "Nothing of this kind waits." : "Nothing waits for you."}>
-      <p>Possible rules, contradictions, and knowledge from sources that are not trusted appear here as sessions are digested. Decide with <kbd>a</kbd>, <kbd>r</kbd> and <kbd>b</kbd>; <kbd>u</kbd> takes a decision back.</p>
+      <p>
+        Possible rules, contradictions, and knowledge from sources that are not trusted appear here as
+        sessions are digested. Decide with <kbd>a</kbd>, <kbd>r</kbd> and <kbd>b</kbd>; <kbd>u</kbd> takes a
+        decision back.
+      </p>
     </Empty>
   );
 }

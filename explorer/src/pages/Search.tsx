@@ -58,15 +58,25 @@ function QuestionField({ question, change }: { question: string; change: (questi
   return (
     <div className="question">
       <Icon name="search" />
-      <input ref={field} data-search="" type="search" autoFocus={!question && hasKeyboard} aria-label="Search the memory" placeholder="What do you want to know?"
-        value={text} spellCheck={false} autoComplete="off" onChange={(event) => setText(event.target.value)}
+      <input
+        ref={field}
+        data-search=""
+        type="search"
+        autoFocus={!question && hasKeyboard}
+        aria-label="Search the memory"
+        placeholder="What do you want to know?"
+        value={text}
+        spellCheck={false}
+        autoComplete="off"
+        onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === "Escape") field.current?.blur();
           if (event.key === "ArrowDown" || event.key === "Enter") {
             event.preventDefault();
             document.querySelector<HTMLElement>(".results [data-row]")?.focus();
           }
-        }} />
+        }}
+      />
       <kbd aria-hidden="true">/</kbd>
     </div>
   );
@@ -78,15 +88,27 @@ function callOf(values: URLSearchParams, limit: number): Call {
   return {
     path: "/retrieve",
     body: {
-      query: value("q"), limit, everywhere: true, explain: depth === undefined,
-      kind: value("kind"), project: value("project"), agent: value("agent"), since: value("since"),
-      until: value("until"), origin: value("origin"), under: value("under"), depth: depth === undefined ? undefined : Number(depth),
+      query: value("q"),
+      limit,
+      everywhere: true,
+      explain: depth === undefined,
+      kind: value("kind"),
+      project: value("project"),
+      agent: value("agent"),
+      since: value("since"),
+      until: value("until"),
+      origin: value("origin"),
+      under: value("under"),
+      depth: depth === undefined ? undefined : Number(depth),
     },
   };
 }
 
 const STRENGTHS: Record<string, string> = {
-  strong: "Answers the question", likely: "Probably answers it", weak: "Weak matches", none: "Only the nearest",
+  strong: "Answers the question",
+  likely: "Probably answers it",
+  weak: "Weak matches",
+  none: "Only the nearest",
 };
 
 function Results({ values }: { values: URLSearchParams }) {
@@ -108,18 +130,34 @@ function Results({ values }: { values: URLSearchParams }) {
   return (
     <div className="results-frame" aria-busy={answer.loading}>
       <div className="results-head">
-        <p role="status">{plural(hits.length, "hit")} of {considered.toLocaleString("en-GB")} considered · <span data-strength={strength}>{STRENGTHS[strength]}</span></p>
-        <Link data-ask="" to={withParameters("/ask", { q: question, project: values.get("project") ?? "" })}>Ask for one answer</Link>
+        <p role="status">
+          {plural(hits.length, "hit")} of {considered.toLocaleString("en-GB")} considered ·{" "}
+          <span data-strength={strength}>{STRENGTHS[strength]}</span>
+        </p>
+        <Link data-ask="" to={withParameters("/ask", { q: question, project: values.get("project") ?? "" })}>
+          Ask for one answer
+        </Link>
       </div>
       {notice && <p className="notice">{notice}</p>}
       <div className="results-columns">
         <div className="results">
           <ul ref={list} className="hits" aria-label="Results">
             {hits.map((hit) => (
-              <HitRow key={hit.id} hit={hit} pattern={pattern} project={projectName(projects, hit.project_id)} active={shown?.id === hit.id} focused={() => setFocus(hit.id)} />
+              <HitRow
+                key={hit.id}
+                hit={hit}
+                pattern={pattern}
+                project={projectName(projects, hit.project_id)}
+                active={shown?.id === hit.id}
+                focused={() => setFocus(hit.id)}
+              />
             ))}
           </ul>
-          {hits.length >= limit && limit < MOST && <button type="button" className="button more" onClick={() => setLimit(limit + STEP)}>Show more</button>}
+          {hits.length >= limit && limit < MOST && (
+            <button type="button" className="button more" onClick={() => setLimit(limit + STEP)}>
+              Show more
+            </button>
+          )}
         </div>
         {shown && <Preview item={shown} marks={marks} />}
       </div>
@@ -129,18 +167,56 @@ function Results({ values }: { values: URLSearchParams }) {
 
 function NoHits({ values }: { values: URLSearchParams }) {
   const [, change] = useParameters();
-  const filters = ["kind", "project", "agent", "since", "origin", "depth", "under"].filter((name) => values.get(name));
+  const filters = ["kind", "project", "agent", "since", "origin", "depth", "under"].filter((name) =>
+    values.get(name),
+  );
   return (
     <Empty title="Nothing in the memory fits this question.">
-      {filters.length > 0
-        ? <button type="button" className="button" onClick={() => change(Object.fromEntries(filters.map((name) => [name, undefined])))}>Search without filters</button>
-        : <p>Try the words that were used at the time, or fewer of them. Sessions are searchable as soon as they are captured.</p>}
+      {filters.length > 0 ? (
+        <button
+          type="button"
+          className="button"
+          onClick={() => change(Object.fromEntries(filters.map((name) => [name, undefined])))}
+        >
+          Search without filters
+        </button>
+      ) : (
+        <p>
+          Try the words that were used at the time, or fewer of them. Sessions are searchable as soon as they
+          are captured.
+        </p>
+      )}
     </Empty>
   );
 }
 
 /** Return the words of a question that are worth marking. */
 function wordsOf(question: string): string[] {
-  const common = new Set(["the", "and", "for", "was", "were", "did", "does", "how", "what", "why", "who", "when", "where", "which", "with", "that", "this", "are", "our", "you", "your", "have", "has", "not"]);
+  const common = new Set([
+    "the",
+    "and",
+    "for",
+    "was",
+    "were",
+    "did",
+    "does",
+    "how",
+    "what",
+    "why",
+    "who",
+    "when",
+    "where",
+    "which",
+    "with",
+    "that",
+    "this",
+    "are",
+    "our",
+    "you",
+    "your",
+    "have",
+    "has",
+    "not",
+  ]);
   return (question.toLowerCase().match(/[\p{L}\p{N}_.-]+/gu) ?? []).filter((word) => !common.has(word));
 }

@@ -28,14 +28,24 @@ export default function SessionPage({ id }: { id: string }) {
   const path = `/sessions/${encodeURIComponent(id)}`;
   const page = useQuery<SessionPageData>({ path });
   const [values] = useParameters();
-  const turns = usePages<Turn>({ path: `${path}/turns`, query: { limit: TURNS } }, (one) => String(one.number));
-  const title = page.data ? plainLine(page.data.session.title || page.data.session.opening) || `Session with ${page.data.session.agent}` : "";
+  const turns = usePages<Turn>({ path: `${path}/turns`, query: { limit: TURNS } }, (one) =>
+    String(one.number),
+  );
+  const title = page.data
+    ? plainLine(page.data.session.title || page.data.session.opening) ||
+      `Session with ${page.data.session.agent}`
+    : "";
   useTitle(title || "Session");
   useEffect(() => {
     if (title) rememberPage({ path: paths.session(id), title, kind: "session" });
   }, [id, title]);
   const target = useTarget(turns.items, values, turns.more);
-  if (page.error?.status === 404) return <Empty title="There is no session with this id."><Link to="/sessions">All sessions</Link></Empty>;
+  if (page.error?.status === 404)
+    return (
+      <Empty title="There is no session with this id.">
+        <Link to="/sessions">All sessions</Link>
+      </Empty>
+    );
   if (page.error && !page.data) return <FailureNote failure={page.error} retry={page.reload} />;
   if (!page.data) return <Skeleton rows={8} />;
   return (
@@ -44,7 +54,8 @@ export default function SessionPage({ id }: { id: string }) {
       <TurnChart turns={turns.items} session={id} />
       {page.data.prompt && <PromptState prompt={page.data.prompt} />}
       {turns.error && <FailureNote failure={turns.error} />}
-      {!turns.items.length && (turns.loading ? <Skeleton rows={6} tall /> : <Empty title="Nobody has said anything yet." />)}
+      {!turns.items.length &&
+        (turns.loading ? <Skeleton rows={6} tall /> : <Empty title="Nobody has said anything yet." />)}
       <TurnList turns={turns.items} session={id} target={target} message={values.get("message") ?? ""} />
       <More more={turns.more} loading={turns.loading && turns.items.length > 0} />
     </article>
@@ -56,7 +67,12 @@ function useTarget(turns: Turn[], values: URLSearchParams, more?: () => void): n
   const at = Number(values.get("at") ?? NaN);
   const log = values.get("log") ?? "";
   const wanted = Number(values.get("turn") ?? NaN);
-  const found = turns.find((turn) => turn.number === wanted || (turn.first <= at && at <= turn.last) || (log !== "" && turn.logs.some((one) => one.id === log)));
+  const found = turns.find(
+    (turn) =>
+      turn.number === wanted ||
+      (turn.first <= at && at <= turn.last) ||
+      (log !== "" && turn.logs.some((one) => one.id === log)),
+  );
   const isMissing = !found && (Number.isFinite(at) || Number.isFinite(wanted) || log !== "");
   useEffect(() => {
     if (isMissing) more?.();
@@ -70,22 +86,56 @@ function Head({ data, title }: { data: SessionPageData; title: string }) {
   const saved = session.without_usd - session.usd;
   return (
     <header className="session-head">
-      <nav className="breadcrumb" aria-label="Place"><Link to="/sessions">Sessions</Link>{session.parent_id && <><Icon name="right" /><Link to={paths.session(session.parent_id)}>Parent session</Link></>}</nav>
+      <nav className="breadcrumb" aria-label="Place">
+        <Link to="/sessions">Sessions</Link>
+        {session.parent_id && (
+          <>
+            <Icon name="right" />
+            <Link to={paths.session(session.parent_id)}>Parent session</Link>
+          </>
+        )}
+      </nav>
       <h1>{title}</h1>
       <p className="meta">
         <span>{session.agent}</span>
-        {session.project && <Link to={withParameters("/sessions", { project: session.project_id ?? "" })}>{session.project}</Link>}
+        {session.project && (
+          <Link to={withParameters("/sessions", { project: session.project_id ?? "" })}>
+            {session.project}
+          </Link>
+        )}
         {session.branch && <code>{session.branch}</code>}
         <Time at={session.started_at} />
         {seconds > 60 && <span>{formatDuration(seconds)}</span>}
       </p>
       <dl className="figures">
-        <div><dt>turns</dt><dd>{data.turns}</dd></div>
-        <div><dt>messages</dt><dd>{session.messages}</dd></div>
-        <div><dt>tokens said</dt><dd>{formatShort(session.tokens)}</dd></div>
-        {session.requests > 0 && <div><dt>{plural(session.requests, "request")}</dt><dd>{formatUsd(session.usd)}</dd></div>}
-        {saved > 0.0005 && <div><dt>saved</dt><dd>{formatUsd(saved)}</dd></div>}
-        <div><dt>fragments learned</dt><dd>{session.fragments}</dd></div>
+        <div>
+          <dt>turns</dt>
+          <dd>{data.turns}</dd>
+        </div>
+        <div>
+          <dt>messages</dt>
+          <dd>{session.messages}</dd>
+        </div>
+        <div>
+          <dt>tokens said</dt>
+          <dd>{formatShort(session.tokens)}</dd>
+        </div>
+        {session.requests > 0 && (
+          <div>
+            <dt>{plural(session.requests, "request")}</dt>
+            <dd>{formatUsd(session.usd)}</dd>
+          </div>
+        )}
+        {saved > 0.0005 && (
+          <div>
+            <dt>saved</dt>
+            <dd>{formatUsd(saved)}</dd>
+          </div>
+        )}
+        <div>
+          <dt>fragments learned</dt>
+          <dd>{session.fragments}</dd>
+        </div>
       </dl>
     </header>
   );
@@ -115,7 +165,14 @@ function TurnList({ turns, session, target, message }: ListProperties) {
   useKeys({ n: () => move(1), p: () => move(-1), j: () => move(1), k: () => move(-1) });
   return (
     <ol ref={list} className="turns">
-      {turns.map((turn) => <TurnView key={turn.number} turn={turn} session={session} message={turn.number === target ? message : ""} />)}
+      {turns.map((turn) => (
+        <TurnView
+          key={turn.number}
+          turn={turn}
+          session={session}
+          message={turn.number === target ? message : ""}
+        />
+      ))}
     </ol>
   );
 }

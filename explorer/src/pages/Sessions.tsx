@@ -19,7 +19,11 @@ import { useTitle } from "../title";
 type Summary = Api<"SessionSummary">;
 
 const PAUSE_MS = 220;
-const TIMES = [["1 day ago", "last day"], ["1 week ago", "last week"], ["1 month ago", "last month"]] as const;
+const TIMES = [
+  ["1 day ago", "last day"],
+  ["1 week ago", "last week"],
+  ["1 month ago", "last month"],
+] as const;
 
 export default function Sessions() {
   useTitle("Sessions");
@@ -27,23 +31,54 @@ export default function Sessions() {
   const projects = useProjects();
   const list = useRef<HTMLUListElement>(null);
   const value = (name: string) => values.get(name) ?? "";
-  const query = { limit: 50, query: value("q"), agent: value("agent"), project: value("project"), since: value("since") };
+  const query = {
+    limit: 50,
+    query: value("q"),
+    agent: value("agent"),
+    project: value("project"),
+    since: value("since"),
+  };
   const sessions = usePages<Summary>({ path: "/sessions", query }, (one) => one.id);
-  const agents = [...new Set([...sessions.items.map((one) => one.agent), value("agent")].filter(Boolean))].sort();
+  const agents = [
+    ...new Set([...sessions.items.map((one) => one.agent), value("agent")].filter(Boolean)),
+  ].sort();
   useRowKeys(list);
   return (
     <div className="page">
-      <header className="page-head"><h1>Sessions</h1><p>what agents and people said to each other</p></header>
+      <header className="page-head">
+        <h1>Sessions</h1>
+        <p>what agents and people said to each other</p>
+      </header>
       <div className="chips session-filters" role="group" aria-label="Filters">
         <Find text={value("q")} change={(q) => change({ q })} />
-        <Choice label="Project" value={value("project")} options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)} change={(project) => change({ project })} />
-        <Choice label="Agent" value={value("agent")} options={agents.map((one) => [one, one] as const)} change={(agent) => change({ agent })} />
+        <Choice
+          label="Project"
+          value={value("project")}
+          options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)}
+          change={(project) => change({ project })}
+        />
+        <Choice
+          label="Agent"
+          value={value("agent")}
+          options={agents.map((one) => [one, one] as const)}
+          change={(agent) => change({ agent })}
+        />
         <Choice label="Time" value={value("since")} options={TIMES} change={(since) => change({ since })} />
       </div>
       {sessions.error && <FailureNote failure={sessions.error} />}
-      {!sessions.items.length && !sessions.error && (sessions.loading ? <Skeleton rows={8} tall /> : <NoSessions filtered={Boolean(value("q") || value("agent") || value("project") || value("since"))} />)}
+      {!sessions.items.length &&
+        !sessions.error &&
+        (sessions.loading ? (
+          <Skeleton rows={8} tall />
+        ) : (
+          <NoSessions
+            filtered={Boolean(value("q") || value("agent") || value("project") || value("since"))}
+          />
+        ))}
       <ul ref={list} className="rows" aria-label="Sessions">
-        {sessions.items.map((session) => <SessionRow key={session.id} session={session} />)}
+        {sessions.items.map((session) => (
+          <SessionRow key={session.id} session={session} />
+        ))}
       </ul>
       <More more={sessions.more} loading={sessions.loading && sessions.items.length > 0} />
     </div>
@@ -60,7 +95,14 @@ function Find({ text, change }: { text: string; change: (text: string) => void }
   return (
     <span className="find">
       <Icon name="search" />
-      <input data-search="" type="search" aria-label="Find a session" placeholder="What was it about?" value={typed} onChange={(event) => setTyped(event.target.value)} />
+      <input
+        data-search=""
+        type="search"
+        aria-label="Find a session"
+        placeholder="What was it about?"
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+      />
     </span>
   );
 }
@@ -82,7 +124,11 @@ function SessionRow({ session }: { session: Summary }) {
           {session.project && <span>{session.project}</span>}
           <span>{plural(session.messages, "message")}</span>
           {session.fragments > 0 && <span>{plural(session.fragments, "fragment")} learned</span>}
-          {isRunning(session) && <span className="tag" data-tone="good">running</span>}
+          {isRunning(session) && (
+            <span className="tag" data-tone="good">
+              running
+            </span>
+          )}
         </span>
         <span className="session-figures row-end">
           <span title="Tokens of its messages">{formatShort(session.tokens)} tokens</span>

@@ -11,10 +11,26 @@ import { useParameters } from "../router";
 import "../styles/tasks.css";
 import { useTitle } from "../title";
 
-const VIEWS = [["", "Open work"], ["tasks", "Tasks"], ["episodes", "Episodes"], ["lessons", "Lessons"], ["skills", "Skills"], ["handoffs", "Handoffs"], ["ledgers", "Ledgers"], ["strategies", "Strategies"]] as const;
+const VIEWS = [
+  ["", "Open work"],
+  ["tasks", "Tasks"],
+  ["episodes", "Episodes"],
+  ["lessons", "Lessons"],
+  ["skills", "Skills"],
+  ["handoffs", "Handoffs"],
+  ["ledgers", "Ledgers"],
+  ["strategies", "Strategies"],
+] as const;
 
 const SHOWN: Record<string, ComponentType<{ project: string }>> = {
-  "": OpenWorkList, tasks: TaskList, episodes: Episodes, lessons: Lessons, skills: Skills, handoffs: Handoffs, ledgers: Ledgers, strategies: Strategies,
+  "": OpenWorkList,
+  tasks: TaskList,
+  episodes: Episodes,
+  lessons: Lessons,
+  skills: Skills,
+  handoffs: Handoffs,
+  ledgers: Ledgers,
+  strategies: Strategies,
 };
 
 export default function Tasks() {
@@ -26,10 +42,18 @@ export default function Tasks() {
   const Shown = SHOWN[view] ?? OpenWorkList;
   return (
     <div className="page tasks">
-      <header className="page-head"><h1>Tasks</h1><p>what was tried, what came of it, what is open</p></header>
+      <header className="page-head">
+        <h1>Tasks</h1>
+        <p>what was tried, what came of it, what is open</p>
+      </header>
       <div className="chips tasks-views">
         <Segments label="View" value={view} options={VIEWS} change={(chosen) => change({ view: chosen })} />
-        <Choice label="Project" value={project} options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)} change={(chosen) => change({ project: chosen })} />
+        <Choice
+          label="Project"
+          value={project}
+          options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)}
+          change={(chosen) => change({ project: chosen })}
+        />
       </div>
       <Shown project={project} />
     </div>

@@ -19,7 +19,10 @@ import { useTitle } from "../title";
 type Entry = Api<"LearnedEntry">;
 type Cycle = Api<"CycleReport">;
 
-const VIEWS = [["", "Knowledge"], ["cycles", "Consolidation"]] as const;
+const VIEWS = [
+  ["", "Knowledge"],
+  ["cycles", "Consolidation"],
+] as const;
 
 export default function Timeline() {
   useTitle("Timeline");
@@ -30,10 +33,16 @@ export default function Timeline() {
   return (
     <div className="page timeline">
       <header className="page-head">
-        <h1>Timeline</h1><p>what was learned and forgotten</p>
+        <h1>Timeline</h1>
+        <p>what was learned and forgotten</p>
         <span className="push chips">
           <Segments label="View" value={view} options={VIEWS} change={(chosen) => change({ view: chosen })} />
-          <Choice label="Project" value={project} options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)} change={(chosen) => change({ project: chosen })} />
+          <Choice
+            label="Project"
+            value={project}
+            options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)}
+            change={(chosen) => change({ project: chosen })}
+          />
         </span>
       </header>
       {view === "cycles" ? <Cycles /> : <Learned project={project} />}
@@ -42,19 +51,41 @@ export default function Timeline() {
 }
 
 function Learned({ project }: { project: string }) {
-  const days = useQuery<Api<"LearnedDay">[] | { items: Api<"LearnedDay">[] }>({ path: "/learned/days", query: { project } }).data;
-  const learned = usePages<Entry>({ path: "/learned", query: { project, limit: 100 } }, (one) => one.at + one.verb + one.id);
+  const days = useQuery<Api<"LearnedDay">[] | { items: Api<"LearnedDay">[] }>({
+    path: "/learned/days",
+    query: { project },
+  }).data;
+  const learned = usePages<Entry>(
+    { path: "/learned", query: { project, limit: 100 } },
+    (one) => one.at + one.verb + one.id,
+  );
   const groups = Map.groupBy(learned.items, (one) => one.at.slice(0, 10));
   const counted = Array.isArray(days) ? days : (days?.items ?? []);
   return (
     <>
       <DayChart days={counted} />
       {learned.error && <FailureNote failure={learned.error} />}
-      {!learned.items.length && !learned.error && (learned.loading ? <Skeleton rows={8} /> : <Empty title="Nothing has been learned yet."><p>Sessions are digested when they pause. To do it now:</p><Command>lore distill</Command></Empty>)}
+      {!learned.items.length &&
+        !learned.error &&
+        (learned.loading ? (
+          <Skeleton rows={8} />
+        ) : (
+          <Empty title="Nothing has been learned yet.">
+            <p>Sessions are digested when they pause. To do it now:</p>
+            <Command>lore distill</Command>
+          </Empty>
+        ))}
       {[...groups].map(([day, entries]) => (
         <section key={day} className="day">
-          <h2><time dateTime={day}>{formatDay(day)}</time><span className="quiet">{plural(entries.length, "change")}</span></h2>
-          <ul className="rows">{entries.map((entry) => <EntryRow key={entry.at + entry.verb + entry.id} entry={entry} />)}</ul>
+          <h2>
+            <time dateTime={day}>{formatDay(day)}</time>
+            <span className="quiet">{plural(entries.length, "change")}</span>
+          </h2>
+          <ul className="rows">
+            {entries.map((entry) => (
+              <EntryRow key={entry.at + entry.verb + entry.id} entry={entry} />
+            ))}
+          </ul>
         </section>
       ))}
       <More more={learned.more} loading={learned.loading && learned.items.length > 0} />
@@ -67,9 +98,16 @@ function EntryRow({ entry }: { entry: Entry }) {
     <li>
       <Link row to={paths.fragment(entry.id)} className="row" title={formatTime(entry.at)}>
         <span className="row-end entry-time">{formatClock(entry.at)}</span>
-        <span className="verb" data-verb={entry.verb}>{entry.verb}</span>
-        <span className="row-title">{plainLine(entry.title)}{entry.by && <span className="quiet"> → {plainLine(entry.by)}</span>}</span>
-        <span className="row-end"><Kind kind={entry.kind} /></span>
+        <span className="verb" data-verb={entry.verb}>
+          {entry.verb}
+        </span>
+        <span className="row-title">
+          {plainLine(entry.title)}
+          {entry.by && <span className="quiet"> → {plainLine(entry.by)}</span>}
+        </span>
+        <span className="row-end">
+          <Kind kind={entry.kind} />
+        </span>
       </Link>
     </li>
   );
@@ -79,11 +117,22 @@ function Cycles() {
   const cycles = usePages<Cycle>({ path: "/cycles", query: { limit: 20 } }, (one) => one.id);
   if (cycles.error) return <FailureNote failure={cycles.error} />;
   if (!cycles.items.length) {
-    return cycles.loading ? <Skeleton rows={5} tall /> : <Empty title="No consolidation cycle has run yet."><p>It merges, links, and lets fade what nobody needs; the daemon runs it at night.</p><Command>lore consolidate</Command></Empty>;
+    return cycles.loading ? (
+      <Skeleton rows={5} tall />
+    ) : (
+      <Empty title="No consolidation cycle has run yet.">
+        <p>It merges, links, and lets fade what nobody needs; the daemon runs it at night.</p>
+        <Command>lore consolidate</Command>
+      </Empty>
+    );
   }
   return (
     <>
-      <ol className="cycles">{cycles.items.map((cycle, at) => <CycleView key={cycle.id} cycle={cycle} open={at === 0} />)}</ol>
+      <ol className="cycles">
+        {cycles.items.map((cycle, at) => (
+          <CycleView key={cycle.id} cycle={cycle} open={at === 0} />
+        ))}
+      </ol>
       <More more={cycles.more} loading={cycles.loading} />
     </>
   );
@@ -97,15 +146,39 @@ function CycleView({ cycle, open }: { cycle: Cycle; open: boolean }) {
   return (
     <li>
       <details className="cycle" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary><strong>{formatTime(cycle.started_at)}</strong><span className="quiet">{seconds ? formatDuration(seconds) : "running"}</span>{cycle.dry_run && <span className="tag">dry run</span>}{cycle.undone && <span className="tag" data-tone="warn">undone</span>}</summary>
+        <summary>
+          <strong>{formatTime(cycle.started_at)}</strong>
+          <span className="quiet">{seconds ? formatDuration(seconds) : "running"}</span>
+          {cycle.dry_run && <span className="tag">dry run</span>}
+          {cycle.undone && (
+            <span className="tag" data-tone="warn">
+              undone
+            </span>
+          )}
+        </summary>
         <ScrollTable label="Phases">
-          <thead><tr><th scope="col">Phase</th><th scope="col">State</th><th scope="col">What it did</th><th scope="col">Took</th></tr></thead>
+          <thead>
+            <tr>
+              <th scope="col">Phase</th>
+              <th scope="col">State</th>
+              <th scope="col">What it did</th>
+              <th scope="col">Took</th>
+            </tr>
+          </thead>
           <tbody>
             {cycle.phases.map((phase) => (
               <tr key={phase.phase}>
                 <td>{words(phase.phase)}</td>
-                <td><span className="tag" data-tone={TONES[phase.state]}>{phase.state}</span></td>
-                <td>{Object.entries(phase.counts ?? {}).filter(([, count]) => count).map(([name, count]) => `${count} ${words(name)}`).join(", ") || <span className="quiet">{phase.reason || "nothing to do"}</span>}
+                <td>
+                  <span className="tag" data-tone={TONES[phase.state]}>
+                    {phase.state}
+                  </span>
+                </td>
+                <td>
+                  {Object.entries(phase.counts ?? {})
+                    .filter(([, count]) => count)
+                    .map(([name, count]) => `${count} ${words(name)}`)
+                    .join(", ") || <span className="quiet">{phase.reason || "nothing to do"}</span>}
                   <Told lines={phase.told ?? []} />
                 </td>
                 <td className="number took">{phase.seconds ? formatDuration(phase.seconds) : ""}</td>
@@ -133,7 +206,13 @@ function Told({ lines }: { lines: string[] }) {
         const [, id, text] = ID.exec(line) ?? [];
         return <li key={at}>{id ? <Link to={paths.fragment(id)}>{text}</Link> : line}</li>;
       })}
-      {lines.length > shown.length && <li><button type="button" className="button plain" onClick={() => setAll(true)}>{lines.length - shown.length} more</button></li>}
+      {lines.length > shown.length && (
+        <li>
+          <button type="button" className="button plain" onClick={() => setAll(true)}>
+            {lines.length - shown.length} more
+          </button>
+        </li>
+      )}
     </ul>
   );
 }

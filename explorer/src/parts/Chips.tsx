@@ -3,7 +3,12 @@ import { Icon } from "./Icon";
 
 export type Option = readonly [value: string, name: string];
 
-type ChoiceProperties = { label: string; value: string; options: readonly Option[]; change: (value: string) => void };
+type ChoiceProperties = {
+  label: string;
+  value: string;
+  options: readonly Option[];
+  change: (value: string) => void;
+};
 
 /** A filter with a native list behind it, so that every device and screen reader knows it. */
 export function Choice({ label, value, options, change }: ChoiceProperties) {
@@ -14,7 +19,11 @@ export function Choice({ label, value, options, change }: ChoiceProperties) {
       <Icon name="down" />
       <select aria-label={label} value={value} onChange={(event) => change(event.target.value)}>
         <option value="">Any</option>
-        {options.map(([one, text]) => <option key={one} value={one}>{text}</option>)}
+        {options.map(([one, text]) => (
+          <option key={one} value={one}>
+            {text}
+          </option>
+        ))}
       </select>
     </span>
   );
@@ -24,7 +33,9 @@ export function Segments({ label, value, options, change }: ChoiceProperties) {
   return (
     <div className="segments" role="group" aria-label={label}>
       {options.map(([one, name]) => (
-        <button key={one} type="button" aria-pressed={one === value} onClick={() => change(one)}>{name}</button>
+        <button key={one} type="button" aria-pressed={one === value} onClick={() => change(one)}>
+          {name}
+        </button>
       ))}
     </div>
   );

@@ -22,7 +22,12 @@ export function DayChart({ days }: { days: Day[] }) {
   const bar = Math.max(width * 0.72, 0.15);
   return (
     <figure className="day-chart">
-      <svg viewBox={`0 0 100 ${UP + DOWN + 2}`} preserveAspectRatio="none" role="img" aria-label={`Learned and lost on ${plural(sorted.length, "day")}, at most ${most} learned on one`}>
+      <svg
+        viewBox={`0 0 100 ${UP + DOWN + 2}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`Learned and lost on ${plural(sorted.length, "day")}, at most ${most} learned on one`}
+      >
         <line className="chart-axis" x1="0" x2="100" y1={UP + 1} y2={UP + 1} />
         {sorted.map((day) => {
           const x = ((Date.parse(day.day) - first) / 86_400_000) * width;
@@ -32,12 +37,24 @@ export function DayChart({ days }: { days: Day[] }) {
               <title>{`${formatDay(day.day)}: ${day.learned ?? 0} learned, ${day.changed ?? 0} changed, ${lost(day)} replaced or gone`}</title>
               <rect className="bar-back" x={x} width={width} y="0" height={UP + DOWN} />
               <rect className="bar-learned" x={x} width={bar} y={UP - height} height={height} />
-              <rect className="bar-lost" x={x} width={bar} y={UP + 2} height={(lost(day) / mostLost) * DOWN} />
+              <rect
+                className="bar-lost"
+                x={x}
+                width={bar}
+                y={UP + 2}
+                height={(lost(day) / mostLost) * DOWN}
+              />
             </g>
           );
         })}
       </svg>
-      <figcaption className="legend"><span data-part="learned">learned</span><span data-part="lost">replaced, deleted or forgotten</span><span className="push">{formatDay(sorted[0]?.day ?? "")} – {formatDay(sorted.at(-1)?.day ?? "")}</span></figcaption>
+      <figcaption className="legend">
+        <span data-part="learned">learned</span>
+        <span data-part="lost">replaced, deleted or forgotten</span>
+        <span className="push">
+          {formatDay(sorted[0]?.day ?? "")} – {formatDay(sorted.at(-1)?.day ?? "")}
+        </span>
+      </figcaption>
     </figure>
   );
 }

@@ -15,9 +15,18 @@ export function Dialog({ label, close, className = "", children }: Properties) {
     };
   }, []);
   return (
-    <dialog ref={dialog} className={`dialog ${className}`} aria-label={label}
-      onCancel={(event) => { event.preventDefault(); close(); }}
-      onMouseDown={(event) => { if (event.target === event.currentTarget) close(); }}>
+    <dialog
+      ref={dialog}
+      className={`dialog ${className}`}
+      aria-label={label}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
+      onMouseDown={(event) => {
+        if (event.target === event.currentTarget) close();
+      }}
+    >
       {children}
     </dialog>
   );

@@ -13,15 +13,29 @@ import { Time } from "./Time";
 const TONES: Record<string, string> = { success: "good", failure: "bad", partial: "warn", unknown: "" };
 
 export function Outcome({ outcome }: { outcome: string }) {
-  return <span className="tag outcome" data-tone={TONES[outcome]}>{outcome}</span>;
+  return (
+    <span className="tag outcome" data-tone={TONES[outcome]}>
+      {outcome}
+    </span>
+  );
 }
 
 export function Episodes({ project }: { project: string }) {
   const list = useRef<HTMLUListElement>(null);
-  const episodes = usePages<Api<"StoredEpisode">>({ path: "/episodes", query: { project, limit: 50 } }, (one) => one.fragment.id);
+  const episodes = usePages<Api<"StoredEpisode">>(
+    { path: "/episodes", query: { project, limit: 50 } },
+    (one) => one.fragment.id,
+  );
   useRowKeys(list);
   if (episodes.error) return <FailureNote failure={episodes.error} />;
-  if (!episodes.items.length) return episodes.loading ? <Skeleton rows={8} /> : <Empty title="No episode has been recorded yet."><p>Each session that did something becomes one when it ends.</p></Empty>;
+  if (!episodes.items.length)
+    return episodes.loading ? (
+      <Skeleton rows={8} />
+    ) : (
+      <Empty title="No episode has been recorded yet.">
+        <p>Each session that did something becomes one when it ends.</p>
+      </Empty>
+    );
   return (
     <>
       <ul ref={list} className="rows">
@@ -30,8 +44,18 @@ export function Episodes({ project }: { project: string }) {
             <Link row to={paths.fragment(fragment.id)} className="row episode">
               <Outcome outcome={episode.outcome} />
               <span className="row-title">{episode.goal}</span>
-              <span className="row-end episode-facts">{[episode.calls && plural(episode.calls, "call"), episode.errors.length && plural(episode.errors.length, "error"), episode.duration_s && formatDuration(episode.duration_s)].filter(Boolean).join(" · ")}</span>
-              <span className="row-end"><Time at={at} /></span>
+              <span className="row-end episode-facts">
+                {[
+                  episode.calls && plural(episode.calls, "call"),
+                  episode.errors.length && plural(episode.errors.length, "error"),
+                  episode.duration_s && formatDuration(episode.duration_s),
+                ]
+                  .filter(Boolean)
+                  .join(" · ")}
+              </span>
+              <span className="row-end">
+                <Time at={at} />
+              </span>
             </Link>
           </li>
         ))}

@@ -14,7 +14,9 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { message:
     return (
       <Empty title="This page failed.">
         <p>{this.state.message}</p>
-        <button type="button" className="button" onClick={() => window.location.reload()}>Load it again</button>
+        <button type="button" className="button" onClick={() => window.location.reload()}>
+          Load it again
+        </button>
       </Empty>
     );
   }

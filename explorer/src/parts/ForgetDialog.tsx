@@ -30,21 +30,50 @@ export function ForgetDialog({ id, close }: { id: string; close: () => void }) {
   }
   return (
     <Dialog label="Forget" close={close}>
-      <header className="dialog-head"><h2>Forget for good</h2></header>
+      <header className="dialog-head">
+        <h2>Forget for good</h2>
+      </header>
       <div className="dialog-body">
         <p>This cannot be undone. It takes this fragment, and what was made of it:</p>
         {preview.error && <FailureNote failure={preview.error} />}
         {!report && !preview.error && <Skeleton rows={3} />}
         {report && (
           <>
-            <p className="chips">{Object.entries(report.counts).filter(([, count]) => count).map(([name, count]) => <span key={name} className="tag">{formatCount(count)} {words(name)}</span>)}</p>
-            <ul className="forget-list">{report.items.map((item) => <li key={item.id}><span className="tag">{item.type}</span> {plainLine(item.title)}</li>)}</ul>
-            {report.notes.map((note) => <p key={note} className="notice">{note}</p>)}
+            <p className="chips">
+              {Object.entries(report.counts)
+                .filter(([, count]) => count)
+                .map(([name, count]) => (
+                  <span key={name} className="tag">
+                    {formatCount(count)} {words(name)}
+                  </span>
+                ))}
+            </p>
+            <ul className="forget-list">
+              {report.items.map((item) => (
+                <li key={item.id}>
+                  <span className="tag">{item.type}</span> {plainLine(item.title)}
+                </li>
+              ))}
+            </ul>
+            {report.notes.map((note) => (
+              <p key={note} className="notice">
+                {note}
+              </p>
+            ))}
           </>
         )}
         <div className="button-row">
-          <button type="button" className="button" autoFocus onClick={close}>Keep it</button>
-          <button type="button" className="button danger" disabled={!report || busy} onClick={() => void forget()}>Forget for good</button>
+          <button type="button" className="button" autoFocus onClick={close}>
+            Keep it
+          </button>
+          <button
+            type="button"
+            className="button danger"
+            disabled={!report || busy}
+            onClick={() => void forget()}
+          >
+            Forget for good
+          </button>
         </div>
       </div>
     </Dialog>

@@ -26,7 +26,10 @@ function edgeName(edge: Linked): string {
 }
 
 export function FragmentLinks({ reading }: { reading: Api<"Reading"> }) {
-  const edges = usePages<Linked>({ path: `/fragments/${encodeURIComponent(reading.id)}/edges`, query: { limit: 50 } }, (one) => one.direction + one.kind + one.other.id);
+  const edges = usePages<Linked>(
+    { path: `/fragments/${encodeURIComponent(reading.id)}/edges`, query: { limit: 50 } },
+    (one) => one.direction + one.kind + one.other.id,
+  );
   const shown = edges.items.filter((one) => one.kind !== "hierarchical");
   const children = reading.children ?? [];
   if (!children.length && !shown.length) return null;
@@ -34,11 +37,28 @@ export function FragmentLinks({ reading }: { reading: Api<"Reading"> }) {
     <section className="section" aria-labelledby="links">
       <div className="section-head">
         <h2 id="links">Connections</h2>
-        <p><Link to={withParameters("/graph", { focus: reading.id })}>Show in the graph</Link>{children.length > 0 && <> · <Link to={withParameters("/", { under: reading.id })}>Search below it</Link></>}</p>
+        <p>
+          <Link to={withParameters("/graph", { focus: reading.id })}>Show in the graph</Link>
+          {children.length > 0 && (
+            <>
+              {" "}
+              · <Link to={withParameters("/", { under: reading.id })}>Search below it</Link>
+            </>
+          )}
+        </p>
       </div>
       <ul className="rows">
-        {children.map((child) => <LinkedRow key={child.id} relation="more detail" title={child} />)}
-        {shown.map((edge) => <LinkedRow key={edge.direction + edge.kind + edge.other.id} relation={edgeName(edge)} title={edge.other} note={edge.note} />)}
+        {children.map((child) => (
+          <LinkedRow key={child.id} relation="more detail" title={child} />
+        ))}
+        {shown.map((edge) => (
+          <LinkedRow
+            key={edge.direction + edge.kind + edge.other.id}
+            relation={edgeName(edge)}
+            title={edge.other}
+            note={edge.note}
+          />
+        ))}
       </ul>
       <More more={edges.more} loading={false} />
     </section>
@@ -52,8 +72,12 @@ function LinkedRow({ relation, title, note }: { relation: string; title: Title; 
         <span className="link-relation">{relation}</span>
         <span className="row-title">{plainLine(title.title)}</span>
         {title.deleted && <span className="tag">deleted</span>}
-        {Boolean(title.children) && <span className="row-end">{plural(title.children ?? 0, "child", "children")}</span>}
-        <span className="row-end"><Kind kind={title.kind} /></span>
+        {Boolean(title.children) && (
+          <span className="row-end">{plural(title.children ?? 0, "child", "children")}</span>
+        )}
+        <span className="row-end">
+          <Kind kind={title.kind} />
+        </span>
       </Link>
     </li>
   );

@@ -6,7 +6,14 @@ import { paint } from "../graphPaint";
 import { useTheme } from "../theme";
 
 type Graph = Api<"KnowledgeGraph">;
-type Properties = { graph: Graph; presence: Presence[]; colour: "relevance" | "kind"; chosen: number; choose: (at: number) => void; open: (at: number) => void };
+type Properties = {
+  graph: Graph;
+  presence: Presence[];
+  colour: "relevance" | "kind";
+  chosen: number;
+  choose: (at: number) => void;
+  open: (at: number) => void;
+};
 
 const PAN = 60;
 
@@ -21,7 +28,8 @@ export function GraphCanvas({ graph, presence, colour, chosen, choose, open }: P
   const isShown = (at: number) => presence[at] !== "absent";
 
   useEffect(() => {
-    if (size && shown && canvas.current) paint(canvas.current, { graph, presence, colour, hover, chosen, size, view: shown });
+    if (size && shown && canvas.current)
+      paint(canvas.current, { graph, presence, colour, hover, chosen, size, view: shown });
   });
   useEffect(() => {
     const query = matchMedia("(prefers-color-scheme: dark)");
@@ -43,7 +51,15 @@ export function GraphCanvas({ graph, presence, colour, chosen, choose, open }: P
   useWheel(canvas, (event) => {
     if (!shown || !size) return;
     const box = canvas.current?.getBoundingClientRect();
-    setView(zoom(shown, Math.exp(-event.deltaY * 0.0015), event.clientX - (box?.left ?? 0), event.clientY - (box?.top ?? 0), fit(size).scale));
+    setView(
+      zoom(
+        shown,
+        Math.exp(-event.deltaY * 0.0015),
+        event.clientX - (box?.left ?? 0),
+        event.clientY - (box?.top ?? 0),
+        fit(size).scale,
+      ),
+    );
   });
 
   function place(event: PointerEvent): { x: number; y: number } {
@@ -71,7 +87,12 @@ export function GraphCanvas({ graph, presence, colour, chosen, choose, open }: P
   }
   function onKeyDown(event: KeyboardEvent): void {
     if (!shown || !size) return;
-    const moves: Record<string, [number, number]> = { ArrowLeft: [PAN, 0], ArrowRight: [-PAN, 0], ArrowUp: [0, PAN], ArrowDown: [0, -PAN] };
+    const moves: Record<string, [number, number]> = {
+      ArrowLeft: [PAN, 0],
+      ArrowRight: [-PAN, 0],
+      ArrowUp: [0, PAN],
+      ArrowDown: [0, -PAN],
+    };
     const step = moves[event.key];
     const factor = { "+": 1.3, "=": 1.3, "-": 1 / 1.3 }[event.key];
     if (step) setView({ ...shown, x: shown.x + step[0], y: shown.y + step[1] });
@@ -83,10 +104,22 @@ export function GraphCanvas({ graph, presence, colour, chosen, choose, open }: P
     event.stopPropagation();
   }
   return (
-    <canvas ref={canvas} className="graph-canvas" tabIndex={0} role="img" data-hover={hover >= 0 || undefined}
+    <canvas
+      ref={canvas}
+      className="graph-canvas"
+      tabIndex={0}
+      role="img"
+      data-hover={hover >= 0 || undefined}
       aria-label={`Graph of ${graph.nodes.length} fragments. Arrow keys move, plus and minus zoom, zero shows all. The list beside it has the same fragments.`}
-      onPointerDown={(event) => { drag.current = { ...place(event), moved: false }; event.currentTarget.setPointerCapture(event.pointerId); }}
-      onPointerMove={onMove} onPointerUp={onUp} onPointerLeave={() => setHover(-1)} onKeyDown={onKeyDown} />
+      onPointerDown={(event) => {
+        drag.current = { ...place(event), moved: false };
+        event.currentTarget.setPointerCapture(event.pointerId);
+      }}
+      onPointerMove={onMove}
+      onPointerUp={onUp}
+      onPointerLeave={() => setHover(-1)}
+      onKeyDown={onKeyDown}
+    />
   );
 }
 
@@ -95,7 +128,9 @@ function useSize(element: React.RefObject<HTMLElement | null>): Size | undefined
   useEffect(() => {
     const observed = element.current;
     if (!observed) return undefined;
-    const observer = new ResizeObserver(([entry]) => entry && setSize({ width: entry.contentRect.width, height: entry.contentRect.height }));
+    const observer = new ResizeObserver(
+      ([entry]) => entry && setSize({ width: entry.contentRect.width, height: entry.contentRect.height }),
+    );
     observer.observe(observed);
     return () => observer.disconnect();
   }, [element]);

@@ -7,7 +7,15 @@ type Properties = AnchorHTMLAttributes<HTMLAnchorElement> & { to: string; row?: 
 export function Link({ to, row, onClick, ...rest }: Properties) {
   function follow(event: MouseEvent<HTMLAnchorElement>): void {
     onClick?.(event);
-    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (
+      event.defaultPrevented ||
+      event.button ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
     event.preventDefault();
     navigate(to);
   }

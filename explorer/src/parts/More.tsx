@@ -11,10 +11,22 @@ export function More({ more, loading }: { more?: () => void; loading: boolean })
   useEffect(() => {
     const button = end.current;
     if (!button) return undefined;
-    const observer = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && latest.current?.(), { rootMargin: "600px" });
+    const observer = new IntersectionObserver(
+      (seen) => seen.some((one) => one.isIntersecting) && latest.current?.(),
+      { rootMargin: "600px" },
+    );
     observer.observe(button);
     return () => observer.disconnect();
   }, [present, loading]);
-  if (!more) return loading ? <p className="quiet more" role="status">Loading more…</p> : null;
-  return <button ref={end} type="button" className="button more" onClick={more}>Show more</button>;
+  if (!more)
+    return loading ? (
+      <p className="quiet more" role="status">
+        Loading more…
+      </p>
+    ) : null;
+  return (
+    <button ref={end} type="button" className="button more" onClick={more}>
+      Show more
+    </button>
+  );
 }

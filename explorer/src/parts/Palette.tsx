@@ -7,27 +7,76 @@ import { applyTheme, THEMES } from "../theme";
 import { Dialog } from "./Dialog";
 import { Icon } from "./Icon";
 
-type Command = { id: string; name: string; about: string; icon: string; group: string; key?: string; run: () => void };
+type Command = {
+  id: string;
+  name: string;
+  about: string;
+  icon: string;
+  group: string;
+  key?: string;
+  run: () => void;
+};
 
 function commands(text: string, openKeys: () => void): Command[] {
   const asked: Command[] = text.trim()
     ? [
-        { id: "search", name: `Search for “${text.trim()}”`, about: "", icon: "search", group: "", run: () => navigate(withParameters("/", { q: text.trim() })) },
-        { id: "ask", name: `Ask “${text.trim()}”`, about: "", icon: "ask", group: "", run: () => navigate(withParameters("/ask", { q: text.trim() })) },
+        {
+          id: "search",
+          name: `Search for “${text.trim()}”`,
+          about: "",
+          icon: "search",
+          group: "",
+          run: () => navigate(withParameters("/", { q: text.trim() })),
+        },
+        {
+          id: "ask",
+          name: `Ask “${text.trim()}”`,
+          about: "",
+          icon: "ask",
+          group: "",
+          run: () => navigate(withParameters("/ask", { q: text.trim() })),
+        },
       ]
     : [];
   const pages: Command[] = ENTRIES.map((entry) => ({
-    id: entry.page, name: entry.name, about: entry.about, icon: entry.page, group: "Pages", key: `g ${entry.key}`, run: () => navigate(entry.path),
+    id: entry.page,
+    name: entry.name,
+    about: entry.about,
+    icon: entry.page,
+    group: "Pages",
+    key: `g ${entry.key}`,
+    run: () => navigate(entry.path),
   }));
   const recent: Command[] = recentPages().map((page) => ({
-    id: page.path, name: page.title, about: page.kind, icon: page.kind === "session" ? "sessions" : "fragment", group: "Recent", run: () => navigate(page.path),
+    id: page.path,
+    name: page.title,
+    about: page.kind,
+    icon: page.kind === "session" ? "sessions" : "fragment",
+    group: "Recent",
+    run: () => navigate(page.path),
   }));
   const actions: Command[] = [
-    ...THEMES.map((theme) => ({ id: `theme-${theme}`, name: `Theme: ${theme}`, about: "", icon: "theme", group: "Actions", run: () => applyTheme(theme) })),
-    { id: "keys", name: "Keyboard shortcuts", about: "", icon: "keyboard", group: "Actions", key: "?", run: openKeys },
+    ...THEMES.map((theme) => ({
+      id: `theme-${theme}`,
+      name: `Theme: ${theme}`,
+      about: "",
+      icon: "theme",
+      group: "Actions",
+      run: () => applyTheme(theme),
+    })),
+    {
+      id: "keys",
+      name: "Keyboard shortcuts",
+      about: "",
+      icon: "keyboard",
+      group: "Actions",
+      key: "?",
+      run: openKeys,
+    },
   ];
   const wanted = text.trim().toLowerCase().split(/\s+/);
-  const fits = (one: Command) => wanted.every((word) => `${one.name} ${one.about}`.toLowerCase().includes(word));
+  const fits = (one: Command) =>
+    wanted.every((word) => `${one.name} ${one.about}`.toLowerCase().includes(word));
   const known = [...(text ? pages : recent), ...(text ? recent : pages), ...actions].filter(fits);
   const isBest = (one: Command) => text !== "" && one.name.toLowerCase().startsWith(wanted[0] ?? "");
   return [...known.filter(isBest), ...asked, ...known.filter((one) => !isBest(one))];
@@ -58,13 +107,33 @@ export function Palette({ close, openKeys }: { close: () => void; openKeys: () =
   }
   return (
     <Dialog label="Command palette" close={close} className="palette">
-      <input autoFocus className="palette-field" role="combobox" aria-expanded="true" aria-controls={list} aria-activedescendant={`${list}-${at}`}
-        aria-label="Command, page or question" placeholder="A page, a command, or a question" value={text}
-        onChange={(event) => { setText(event.target.value); setActive(0); }} onKeyDown={onKeyDown} />
+      <input
+        autoFocus
+        className="palette-field"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={list}
+        aria-activedescendant={`${list}-${at}`}
+        aria-label="Command, page or question"
+        placeholder="A page, a command, or a question"
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          setActive(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
       <ul id={list} role="listbox" aria-label="Commands" className="palette-list">
         {found.map((command, index) => (
-          <li key={command.id} id={`${list}-${index}`} role="option" aria-selected={index === at} className="palette-row"
-            onMouseMove={() => setActive(index)} onClick={() => run(command)}>
+          <li
+            key={command.id}
+            id={`${list}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            className="palette-row"
+            onMouseMove={() => setActive(index)}
+            onClick={() => run(command)}
+          >
             <Icon name={command.icon} />
             <span className="palette-name">{command.name}</span>
             <span className="palette-about">{command.about}</span>

@@ -31,7 +31,14 @@ function CurveView({ curve }: { curve: Curve }) {
   const span = Math.max((times.at(-1) ?? 1) - first, 1);
   const x = (time: number) => ((time - first) / span) * WIDTH;
   const y = (value: number) => BOTTOM - Math.min(value, 1) * (BOTTOM - TOP);
-  const line = (basis: string[]) => curve.points.flatMap((point, at) => (basis.includes(point.basis) ? [`${x(times[at] ?? 0).toFixed(1)},${y(point.relevance).toFixed(1)}`] : [])).join(" ");
+  const line = (basis: string[]) =>
+    curve.points
+      .flatMap((point, at) =>
+        basis.includes(point.basis)
+          ? [`${x(times[at] ?? 0).toFixed(1)},${y(point.relevance).toFixed(1)}`]
+          : [],
+      )
+      .join(" ");
   const now = x(Date.parse(curve.now));
   const last = curve.points.at(-1);
   return (
@@ -44,10 +51,20 @@ function CurveView({ curve }: { curve: Curve }) {
         <polyline className="chart-line" data-basis="forecast" points={line(["forecast"])} />
         <line className="chart-now" x1={now} x2={now} y1={TOP} y2={BOTTOM} />
         <circle className="chart-dot" cx={now} cy={y(curve.relevance)} r="3.5" />
-        <text x="0" y={HEIGHT - 5}>{formatDay(curve.points[0]?.at ?? curve.now)}</text>
-        <text x={Math.min(Math.max(now, 60), WIDTH - 70)} y={HEIGHT - 5} textAnchor="middle">now</text>
-        {last && <text x={WIDTH} y={HEIGHT - 5} textAnchor="end">{formatDay(last.at)}</text>}
-        <text x={WIDTH} y={y(curve.visible) - 4} textAnchor="end">hidden below {curve.visible.toFixed(2)}</text>
+        <text x="0" y={HEIGHT - 5}>
+          {formatDay(curve.points[0]?.at ?? curve.now)}
+        </text>
+        <text x={Math.min(Math.max(now, 60), WIDTH - 70)} y={HEIGHT - 5} textAnchor="middle">
+          now
+        </text>
+        {last && (
+          <text x={WIDTH} y={HEIGHT - 5} textAnchor="end">
+            {formatDay(last.at)}
+          </text>
+        )}
+        <text x={WIDTH} y={y(curve.visible) - 4} textAnchor="end">
+          hidden below {curve.visible.toFixed(2)}
+        </text>
       </svg>
       <p className="quiet small">{describe(curve)}</p>
     </>

@@ -2,5 +2,9 @@
 import type { ReactNode } from "react";
 
 export function ScrollTable({ label, children }: { label: string; children: ReactNode }) {
-  return <div className="scroll-x" tabIndex={0} role="region" aria-label={label}><table>{children}</table></div>;
+  return (
+    <div className="scroll-x" tabIndex={0} role="region" aria-label={label}>
+      <table>{children}</table>
+    </div>
+  );
 }

@@ -8,17 +8,45 @@ import { Icon } from "./Icon";
 import type { Parameters } from "../router";
 
 export const FRAGMENT_KINDS = [
-  "fact", "decision", "preference", "pattern", "anti_pattern", "architecture", "config", "workflow",
-  "bug_fix", "skill", "episode", "insight",
+  "fact",
+  "decision",
+  "preference",
+  "pattern",
+  "anti_pattern",
+  "architecture",
+  "config",
+  "workflow",
+  "bug_fix",
+  "skill",
+  "episode",
+  "insight",
 ] as const;
 const KINDS: Option[] = [
-  ...FRAGMENT_KINDS.map((kind) => [kind, words(kind)] as const), ["message", "messages"], ["distillation", "logs"],
+  ...FRAGMENT_KINDS.map((kind) => [kind, words(kind)] as const),
+  ["message", "messages"],
+  ["distillation", "logs"],
 ];
 const ORIGINS: Option[] = [
-  ["user", "person"], ["assistant", "assistant"], ["tool", "tool output"], ["web", "web page"], ["repo", "repository"], ["peer", "peer"],
+  ["user", "person"],
+  ["assistant", "assistant"],
+  ["tool", "tool output"],
+  ["web", "web page"],
+  ["repo", "repository"],
+  ["peer", "peer"],
 ];
-const TIMES: Option[] = [["1 day ago", "last day"], ["1 week ago", "last week"], ["1 month ago", "last month"], ["1 year ago", "last year"]];
-const DEPTHS: Option[] = [["", "All"], ["0", "Broad"], ["1", "Concepts"], ["2", "Facts"], ["3", "Detail"]];
+const TIMES: Option[] = [
+  ["1 day ago", "last day"],
+  ["1 week ago", "last week"],
+  ["1 month ago", "last month"],
+  ["1 year ago", "last year"],
+];
+const DEPTHS: Option[] = [
+  ["", "All"],
+  ["0", "Broad"],
+  ["1", "Concepts"],
+  ["2", "Facts"],
+  ["3", "Detail"],
+];
 
 export const FILTERS = ["kind", "project", "agent", "since", "origin", "depth", "under"] as const;
 
@@ -26,7 +54,8 @@ type Properties = { values: URLSearchParams; change: (changes: Parameters) => vo
 
 export function SearchFilters({ values, change }: Properties) {
   const projects = useProjects();
-  const sessions = useQuery<{ items: Api<"Session">[] }>({ path: "/sessions", query: { limit: 100 } }).data?.items ?? [];
+  const sessions =
+    useQuery<{ items: Api<"Session">[] }>({ path: "/sessions", query: { limit: 100 } }).data?.items ?? [];
   const agents = [...new Set(sessions.map((one) => one.agent).filter(Boolean))].sort();
   const under = values.get("under") ?? "";
   const isFiltered = FILTERS.some((name) => values.get(name));
@@ -35,13 +64,36 @@ export function SearchFilters({ values, change }: Properties) {
     <div className="chips" role="group" aria-label="Filters">
       <Segments label="Depth" value={value("depth")} options={DEPTHS} change={(depth) => change({ depth })} />
       <Choice label="Kind" value={value("kind")} options={KINDS} change={(kind) => change({ kind })} />
-      <Choice label="Project" value={value("project")} options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)} change={(project) => change({ project })} />
-      {agents.length > 1 && <Choice label="Agent" value={value("agent")} options={agents.map((one) => [one, one] as const)} change={(agent) => change({ agent })} />}
+      <Choice
+        label="Project"
+        value={value("project")}
+        options={projects.map((one) => [one.id, projectName(projects, one.id)] as const)}
+        change={(project) => change({ project })}
+      />
+      {agents.length > 1 && (
+        <Choice
+          label="Agent"
+          value={value("agent")}
+          options={agents.map((one) => [one, one] as const)}
+          change={(agent) => change({ agent })}
+        />
+      )}
       <Choice label="Time" value={value("since")} options={TIMES} change={(since) => change({ since })} />
-      <Choice label="Origin" value={value("origin")} options={ORIGINS} change={(origin) => change({ origin })} />
+      <Choice
+        label="Origin"
+        value={value("origin")}
+        options={ORIGINS}
+        change={(origin) => change({ origin })}
+      />
       {under && <UnderChip id={under} clear={() => change({ under: undefined })} />}
       {isFiltered && (
-        <button type="button" className="button plain" onClick={() => change(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>Clear</button>
+        <button
+          type="button"
+          className="button plain"
+          onClick={() => change(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}
+        >
+          Clear
+        </button>
       )}
     </div>
   );
@@ -50,7 +102,13 @@ export function SearchFilters({ values, change }: Properties) {
 function UnderChip({ id, clear }: { id: string; clear: () => void }) {
   const title = useQuery<Api<"Reading">>({ path: `/fragments/${encodeURIComponent(id)}` }).data?.title ?? id;
   return (
-    <button type="button" className="chip" data-on="" onClick={clear} aria-label={`Within ${title}: remove this filter`}>
+    <button
+      type="button"
+      className="chip"
+      data-on=""
+      onClick={clear}
+      aria-label={`Within ${title}: remove this filter`}
+    >
       Within “{title.length > 32 ? `${title.slice(0, 32)}…` : title}” <Icon name="close" />
     </button>
   );

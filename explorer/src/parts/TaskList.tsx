@@ -18,11 +18,24 @@ export function TaskList({ project }: { project: string }) {
   const tasks = usePages<TaskRecord>({ path: "/tasks", query: { project, limit: 50 } }, (one) => one.id);
   if (tasks.error) return <FailureNote failure={tasks.error} />;
   if (!tasks.items.length) {
-    return tasks.loading ? <Skeleton rows={6} /> : <Empty title="No task has been started with memory yet."><p>Agents ask with <code>before_task</code> what is known, and tell with <code>after_task</code> how it went. Task lists of Claude Code and Codex are followed by themselves.</p></Empty>;
+    return tasks.loading ? (
+      <Skeleton rows={6} />
+    ) : (
+      <Empty title="No task has been started with memory yet.">
+        <p>
+          Agents ask with <code>before_task</code> what is known, and tell with <code>after_task</code> how it
+          went. Task lists of Claude Code and Codex are followed by themselves.
+        </p>
+      </Empty>
+    );
   }
   return (
     <>
-      <ul className="rows">{tasks.items.map((task) => <TaskRow key={task.id} task={task} />)}</ul>
+      <ul className="rows">
+        {tasks.items.map((task) => (
+          <TaskRow key={task.id} task={task} />
+        ))}
+      </ul>
       <More more={tasks.more} loading={tasks.loading} />
     </>
   );
@@ -35,10 +48,22 @@ function TaskRow({ task }: { task: TaskRecord }) {
     <li>
       <details className="task" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary data-row="" className="row">
-          {task.state === "open" ? <span className="tag outcome" data-tone="accent">open</span> : <Outcome outcome={task.outcome} />}
+          {task.state === "open" ? (
+            <span className="tag outcome" data-tone="accent">
+              open
+            </span>
+          ) : (
+            <Outcome outcome={task.outcome} />
+          )}
           <span className="row-title">{plainLine(task.goal)}</span>
-          <span className="row-end episode-facts">{[words(task.type), task.agent, seconds > 0 && formatDuration(seconds)].filter(Boolean).join(" · ")}</span>
-          <span className="row-end"><Time at={task.started_at} /></span>
+          <span className="row-end episode-facts">
+            {[words(task.type), task.agent, seconds > 0 && formatDuration(seconds)]
+              .filter(Boolean)
+              .join(" · ")}
+          </span>
+          <span className="row-end">
+            <Time at={task.started_at} />
+          </span>
         </summary>
         {open && <TaskMemories id={task.id} task={task} />}
       </details>
@@ -54,8 +79,20 @@ function TaskMemories({ id, task }: { id: string; task: TaskRecord }) {
   return (
     <div className="task-body">
       {task.reason && <p>{task.reason}</p>}
-      <p className="meta">{task.profile && <span>profile {task.profile}</span>}{task.session_id && <Link to={paths.session(task.session_id)}>Session</Link>}{task.episode_id && <Link to={paths.fragment(task.episode_id)}>Episode</Link>}</p>
-      {memories.length ? <ul className="rows">{memories.map((one) => <MemoryRow key={one.item_id} memory={one} title={titles[one.item_id] ?? one.item_id} />)}</ul> : <p className="quiet">Nothing was known for it.</p>}
+      <p className="meta">
+        {task.profile && <span>profile {task.profile}</span>}
+        {task.session_id && <Link to={paths.session(task.session_id)}>Session</Link>}
+        {task.episode_id && <Link to={paths.fragment(task.episode_id)}>Episode</Link>}
+      </p>
+      {memories.length ? (
+        <ul className="rows">
+          {memories.map((one) => (
+            <MemoryRow key={one.item_id} memory={one} title={titles[one.item_id] ?? one.item_id} />
+          ))}
+        </ul>
+      ) : (
+        <p className="quiet">Nothing was known for it.</p>
+      )}
     </div>
   );
 }
@@ -64,9 +101,22 @@ function MemoryRow({ memory, title }: { memory: Api<"TaskMemory">; title: string
   return (
     <li>
       <Link to={paths.message(memory.item_id)} className="row">
-        <span className="row-kind"><Kind kind={memory.given_as} /></span><span className="row-title">{plainLine(title)}</span>
-        {memory.used === null ? <span className="quiet small">not known</span> : <span className="tag" data-tone={memory.used ? "good" : ""}>{memory.used ? `used${memory.sign ? `: ${memory.sign}` : ""}` : "not used"}</span>}
-        {memory.helped !== null && <span className="tag" data-tone={memory.helped ? "good" : "bad"}>{memory.helped ? "helped" : "did not help"}</span>}
+        <span className="row-kind">
+          <Kind kind={memory.given_as} />
+        </span>
+        <span className="row-title">{plainLine(title)}</span>
+        {memory.used === null ? (
+          <span className="quiet small">not known</span>
+        ) : (
+          <span className="tag" data-tone={memory.used ? "good" : ""}>
+            {memory.used ? `used${memory.sign ? `: ${memory.sign}` : ""}` : "not used"}
+          </span>
+        )}
+        {memory.helped !== null && (
+          <span className="tag" data-tone={memory.helped ? "good" : "bad"}>
+            {memory.helped ? "helped" : "did not help"}
+          </span>
+        )}
       </Link>
     </li>
   );

@@ -2,5 +2,9 @@
 import { formatAgo, formatTime } from "../format";
 
 export function Time({ at }: { at: string }) {
-  return <time dateTime={at} title={formatTime(at)}>{formatAgo(at)}</time>;
+  return (
+    <time dateTime={at} title={formatTime(at)}>
+      {formatAgo(at)}
+    </time>
+  );
 }

@@ -62,7 +62,11 @@ export function Toasts() {
       {shown.map((one) => (
         <div key={one.id} className="toast" data-tone={one.tone}>
           <span>{one.text}</span>
-          {one.undo && <button type="button" className="toast-undo" onClick={() => void undo(one.undo ?? "")}>Undo <kbd>u</kbd></button>}
+          {one.undo && (
+            <button type="button" className="toast-undo" onClick={() => void undo(one.undo ?? "")}>
+              Undo <kbd>u</kbd>
+            </button>
+          )}
         </div>
       ))}
     </div>

@@ -12,7 +12,11 @@ const WIDEST = 64;
 /** The parts of a bar, from the bottom. */
 const PARTS = [
   ["cached", (turn: Turn) => turn.tokens.cache_read_tokens],
-  ["fresh", (turn: Turn) => turn.tokens.fresh_tokens + turn.tokens.cache_write_tokens + turn.tokens.cache_write_1h_tokens],
+  [
+    "fresh",
+    (turn: Turn) =>
+      turn.tokens.fresh_tokens + turn.tokens.cache_write_tokens + turn.tokens.cache_write_1h_tokens,
+  ],
   ["output", (turn: Turn) => turn.tokens.output_tokens],
 ] as const;
 
@@ -29,11 +33,29 @@ export function TurnChart({ turns, session }: { turns: Turn[]; session: string }
   const gap = Math.min(width * 0.2, 0.4);
   return (
     <figure className="turn-chart" style={{ maxWidth: Math.max(turns.length * WIDEST, 480) }}>
-      <svg viewBox={`0 0 100 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`Tokens of ${turns.length} turns, at most ${formatShort(most)} in one`}>
-        {turns.map((turn, at) => <Bar key={turn.number} turn={turn} x={at * width} width={width - gap} most={most} open={() => navigate(paths.session(session, { turn: String(turn.number) }), { replace: true })} />)}
+      <svg
+        viewBox={`0 0 100 ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`Tokens of ${turns.length} turns, at most ${formatShort(most)} in one`}
+      >
+        {turns.map((turn, at) => (
+          <Bar
+            key={turn.number}
+            turn={turn}
+            x={at * width}
+            width={width - gap}
+            most={most}
+            open={() => navigate(paths.session(session, { turn: String(turn.number) }), { replace: true })}
+          />
+        ))}
       </svg>
       <figcaption className="legend">
-        {PARTS.map(([name]) => <span key={name} data-part={name}>{NAMES[name]}</span>)}
+        {PARTS.map(([name]) => (
+          <span key={name} data-part={name}>
+            {NAMES[name]}
+          </span>
+        ))}
         <span className="push">tokens by turn, at most {formatShort(most)}</span>
       </figcaption>
     </figure>

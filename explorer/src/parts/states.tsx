@@ -6,7 +6,9 @@ import type { Failure } from "../api";
 export function Skeleton({ rows = 6, tall = false }: { rows?: number; tall?: boolean }) {
   return (
     <div className="skeleton" data-tall={tall || undefined} role="status" aria-label="Loading">
-      {Array.from({ length: rows }, (_, at) => <div key={at} className="skeleton-row" />)}
+      {Array.from({ length: rows }, (_, at) => (
+        <div key={at} className="skeleton-row" />
+      ))}
     </div>
   );
 }
@@ -26,7 +28,11 @@ export function FailureNote({ failure, retry }: { failure: Failure; retry?: () =
     <div className="failure" role="alert">
       <p className="empty-title">{failure.message}</p>
       {failure.hint && <p className="empty-text">{failure.hint}</p>}
-      {retry && <button type="button" className="button" onClick={retry}>Try again</button>}
+      {retry && (
+        <button type="button" className="button" onClick={retry}>
+          Try again
+        </button>
+      )}
     </div>
   );
 }
