@@ -29,6 +29,19 @@ lock:
 reference:
     uv run python -m tests.house.reference --write
 
+# the web explorer, into the package; with `npm run dev` in explorer/ it reloads as you type
+explorer:
+    python3 explorer/build.py
+
+# the explorer's types and tests
+explorer-check:
+    cd explorer && npm install --no-save --no-audit --no-fund && npm run check && npm test
+
+# the explorer's TypeScript types, made from the API
+explorer-types:
+    uv run python explorer/describe_api.py > explorer/openapi.json
+    cd explorer && npm run types -- openapi.json -o src/api.gen.ts && rm openapi.json
+
 bench:
     uv run python benchmarks/embed.py
     uv run python benchmarks/latency.py

@@ -177,3 +177,10 @@ def test_the_lines_of_a_log_stand_beside_their_turn(served: Served):
     assert any(log["lines"] for turn in turns for log in turn["logs"])
     assert served.get("/api/v1/sessions/talk/turns?limit=0").status == 422
     assert served.get("/api/v1/sessions/talk/turns?cursor=x").status == 422
+
+
+def test_a_session_without_a_title_tells_how_the_person_began(served: Served):
+    served.memory.capture("untitled", talk(2), agent="codex", project="/code/shop")
+    by_name = {one["external_id"]: one for one in served.get("/api/v1/sessions").json["items"]}
+    assert by_name["untitled"]["opening"] == "Question 0 about the port"
+    assert by_name["talk"]["opening"] == ""

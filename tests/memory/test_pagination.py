@@ -80,6 +80,15 @@ def test_page_size_is_limited_and_cursors_belong_to_one_list(memory: Memory):
         memory.sessions.page_of_sessions(cursor=cursor)
 
 
+def test_messages_of_a_part_of_a_session_are_paged(memory: Memory):
+    ids = say(memory, "s", "one", "two", "three", "four", "five")
+    page = memory.sessions.page_of_messages("s", first=1, last=3, limit=2)
+    assert page.next
+    rest = memory.sessions.page_of_messages("s", first=1, last=3, limit=2, cursor=page.next)
+    assert [one.id for one in (*page.items, *rest.items)] == ids[1:4]
+    assert rest.next is None
+
+
 def test_item_of_another_type_is_not_found(memory: Memory):
     [said] = say(memory, "s", "one")
     assert memory.sessions.message(said).id == said

@@ -86,6 +86,15 @@ class OfSession(Paged):
     id: Annotated[Id, Field(description="Id of a session, or the agent's own name for it.")]
 
 
+class OfMessages(OfSession):
+    """A page of a session's messages, or of those of a turn."""
+
+    first: Annotated[int, Field(ge=0, le=2**31, description="From this place on.")] = 0
+    last: Annotated[
+        int | None, Field(ge=0, le=2**31, description="To this place; none for all.")
+    ] = None
+
+
 class OfTurns(OfSession):
     """A page of a session's turns."""
 
@@ -189,8 +198,10 @@ def _turns(memory: Memory, a: OfTurns, _caller: Caller) -> Page[Turn]:
     return memory.sessions.page_of_turns(a.id, limit=a.limit, cursor=a.cursor)
 
 
-def _messages(memory: Memory, a: OfSession, _caller: Caller) -> Page[Message]:
-    return memory.sessions.page_of_messages(a.id, limit=a.limit, cursor=a.cursor)
+def _messages(memory: Memory, a: OfMessages, _caller: Caller) -> Page[Message]:
+    return memory.sessions.page_of_messages(
+        a.id, first=a.first, last=a.last, limit=a.limit, cursor=a.cursor
+    )
 
 
 def _log(memory: Memory, a: OneSession, _caller: Caller) -> SessionLog:
@@ -329,7 +340,7 @@ READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
         OfTurns, _turns, item=Turn,
     ),
     get_endpoint(
-        "/sessions/{id}/messages", "Messages of a session in order.", OfSession, _messages,
+        "/sessions/{id}/messages", "Messages of a session in order.", OfMessages, _messages,
         item=Message,
     ),
     get_endpoint(

@@ -308,6 +308,7 @@ class Sessions(MemoryPart):
                 **{one.name: getattr(session, one.name) for one in fields(session)},
                 **figures[n]._asdict(),
                 project=paths.get(session.project_id or "", ""),
+                opening="" if session.title else session_turns.find_opening(db, n),
             )
             for n, session in sessions.get_sessions(db, ns).items()
         }
@@ -338,13 +339,21 @@ class Sessions(MemoryPart):
         return context.page_of(rows, limit)
 
     def page_of_messages(
-        self, session: str, *, limit: PageSize = 50, cursor: str = ""
+        self,
+        session: str,
+        *,
+        first: int = 0,
+        last: int | None = None,
+        limit: PageSize = 50,
+        cursor: str = "",
     ) -> Page[Message]:
-        """Return a page of a session's messages in order."""
-        (after,) = context.decode_cursor(cursor, int) or (-1,)
+        """Return a page of a session's messages in order, from the ordinal `first` to `last`."""
+        (after,) = context.decode_cursor(cursor, int) or (first - 1,)
         with self._database.read() as db:
             n = sessions.get_session_number(db, self._redactor.redact(session))
-            page = message_store.messages_of_session(db, n, first=int(after) + 1, limit=limit)
+            page = message_store.messages_of_session(
+                db, n, first=int(after) + 1, last=last, limit=limit
+            )
         return context.page_of([((one.ordinal,), one) for one in page], limit)
 
     def page_of_distillations(

@@ -140,7 +140,10 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session in a list: what it was about, and what it cost."""
+    """A session in a list: what it was about, and what it cost.
+
+    `opening` is how the person began, if it has no title.
+    """
 
     id: str
     external_id: str
@@ -159,6 +162,7 @@ class SessionSummary:
     usd: float
     without_usd: float
     fragments: int
+    opening: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,14 +291,20 @@ def get_messages(db: Connection, ns: Sequence[int]) -> dict[int, Message]:
 
 
 def messages_of_session(
-    db: Connection, session_n: int, *, first: int = 0, limit: int = 10_000
+    db: Connection,
+    session_n: int,
+    *,
+    first: int = 0,
+    last: int | None = None,
+    limit: int = 10_000,
 ) -> list[Message]:
-    """Return the messages of a session in order, starting at an ordinal."""
+    """Return the messages of a session in order, from the ordinal `first` to `last`."""
     sql = (
         f"SELECT {_COLUMNS} {_FROM} WHERE m.session_n = :n AND m.ordinal >= :first"
-        " ORDER BY m.ordinal LIMIT :limit"
+        " AND (:last IS NULL OR m.ordinal <= :last) ORDER BY m.ordinal LIMIT :limit"
     )
-    return [_message(row) for row in db.rows(sql, n=session_n, first=first, limit=limit)]
+    rows = db.rows(sql, n=session_n, first=first, last=last, limit=limit)
+    return [_message(row) for row in rows]
 
 
 def find_repeated(db: Connection, ns: Sequence[int], session_ns: Sequence[int]) -> set[int]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from lore import clock
 from lore.records import Spend
-from lore.store import dialogue_state, items
+from lore.store import dialogue_state, items, messages
 from lore.store.codec import has_part_kind, pack_role, unpack_json, unpack_time
 from lore.store.pages import BEFORE_NEWEST
 from lore.store.spend import ENTRY_COLUMNS, ENTRY_TABLES, unpack_entry
@@ -86,6 +86,24 @@ def session_figures(db: Connection, ns: Sequence[int]) -> dict[int, SessionFigur
 
 _BEGINS_TURN = f"m.role = :role AND m.traits & {EMPTY} = 0"
 """A message in which a person says something; results of tools come in messages without text."""
+
+
+_OPENING_CHARS = 200
+"""As long as titles of agents are."""
+
+
+def find_opening(db: Connection, session_n: int) -> str:
+    """Return the first words of the person in a session, or an empty text."""
+    ordinal = db.value(
+        f"SELECT min(m.ordinal) FROM messages m WHERE m.session_n = :n AND {_BEGINS_TURN}",
+        n=session_n,
+        role=pack_role("user"),
+    )
+    if ordinal is None:
+        return ""
+    (message,) = messages.messages_of_session(db, session_n, first=int(ordinal), limit=1)
+    texts = (part.text.strip() for part in message.parts if part.kind == "text")
+    return " ".join(next(filter(None, texts), "").split())[:_OPENING_CHARS]
 
 
 def turn_starts(db: Connection, session_n: int, *, after: int, limit: int) -> list[int]:
