@@ -119,7 +119,8 @@ def list_conflicts(db: Connection, project_n: int | None) -> Iterator[Entry]:
     for at, newer_n, older_n in keys:
         newer, older = by_n[newer_n], by_n[older_n]
         yield (
-            (-at, -newer_n),
+            # One fragment may contradict several, all found at the same time.
+            (-at, -(newer_n << 31 | older_n)),
             ReviewItem(
                 id=f"conflict:{newer.id}:{older.id}",
                 kind="conflict",
