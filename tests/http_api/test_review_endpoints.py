@@ -219,7 +219,7 @@ def test_a_decision_must_fit(served: Served, browser: Browser):
 def test_a_fragment_that_contradicts_two_others_waits_twice(served: Served):
     newer, *older = [served.memory.store(text) for text in ("Port 80", "Port 90", "Berth 7")]
     for id_ in older:
-        served.memory.link(newer, id_, "contradicts")
+        served.memory.knowledge.link(newer, id_, "contradicts")
     served.memory.database.write(lambda db: db.run("UPDATE edges SET created_at = 1"))
     first = served.get("/api/v1/review?kind=conflict&limit=1").json
     (second,) = queue(served, f"kind=conflict&limit=1&cursor={first['next']}")
