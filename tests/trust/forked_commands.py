@@ -6,21 +6,23 @@ fork. It reads a list of homes with commands, and writes what each printed to st
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import tempfile
 import traceback
+from pathlib import Path
 
-import lore.cli.app
-import lore.memory
-import lore.redaction  # noqa: F401 - loaded before the fork
 from lore.cli import main
+
+for module in ("lore.cli.app", "lore.memory"):  # before the fork, for all commands
+    importlib.import_module(module)
 
 
 def run(home: str, words: list[str]) -> str:
     """Run a command and return what it printed to stderr."""
-    with tempfile.TemporaryFile() as errors, open(os.devnull, "r+b") as nothing:
+    with tempfile.TemporaryFile() as errors, Path(os.devnull).open("r+b") as nothing:
         pid = os.fork()
         if pid == 0:
             for stream, number in ((nothing, 0), (nothing, 1), (errors, 2)):
