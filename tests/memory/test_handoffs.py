@@ -36,8 +36,8 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=clock) as memory:
+def memory(new_home: Path, clock: FixedClock) -> Iterator[Memory]:
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=clock) as memory:
         yield memory
 
 

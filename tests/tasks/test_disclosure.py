@@ -22,7 +22,7 @@ from lore.tools.tool import Caller
 from lore.tools.tool_registry import call_tool
 from tests.call_count import count_calls
 from tests.fakes import NOON, FixedClock
-from tests.homes import copy_home
+from tests.homes import copy_home, make_once
 
 HERE = "/code/almanac"
 SUBJECTS = {
@@ -34,15 +34,17 @@ SUBJECTS = {
 
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory):
-    """Make a home with loaded models, and one that is filled."""
-    folder = tmp_path_factory.mktemp("homes")
-    with Memory.open(home=folder / "empty", now=FixedClock(NOON)) as opened:
-        opened.maintenance.embed_waiting()
-        opened.search("moon phase")
-    copy_home(folder / "empty", folder / "filled")
-    with Memory.open(home=folder / "filled", now=FixedClock(NOON)) as opened:
-        fill(opened)
-    return folder
+    """Return a folder with an empty home that has the models, and a filled one."""
+
+    def make(folder):
+        with Memory.open(home=folder / "empty", now=FixedClock(NOON)) as opened:
+            opened.maintenance.embed_waiting()
+            opened.search("moon phase")
+        copy_home(folder / "empty", folder / "filled")
+        with Memory.open(home=folder / "filled", now=FixedClock(NOON)) as opened:
+            fill(opened)
+
+    return make_once(tmp_path_factory, "disclosure", make)
 
 
 @pytest.fixture
