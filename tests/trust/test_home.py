@@ -108,16 +108,16 @@ def test_an_empty_database_beside_backups_is_no_new_memory(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", ODD_KINDS)
 def test_no_odd_file_hangs_a_command(tmp_path: Path, kind: str) -> None:
-    commands = []
+    commands: list[tuple[str, tuple[str, ...]]] = []
     for name, readers in READERS.items():
         home = tmp_path / name
         home.mkdir(mode=0o700)
         put_odd_file(home / name, kind)
         commands += [(str(home), words) for words in readers]
     done = run_forked(tmp_path, commands)
-    assert [(home, tuple(words)) for home, words, _ in done] == commands
-    for home, words, stderr in done:
-        assert "Traceback" not in stderr, (home, words, stderr)
+    assert [(place, tuple(words)) for place, words, _ in done] == commands
+    for place, words, stderr in done:
+        assert "Traceback" not in stderr, (place, words, stderr)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])

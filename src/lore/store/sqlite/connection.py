@@ -391,6 +391,10 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
 _FIRST_READ = "SELECT count(*) FROM sqlite_schema"
 
 
+def _extended_code(error: apsw.Error) -> int:
+    return int(getattr(error, "extendedresult", 0))
+
+
 def _run(raw: apsw.Connection, sql: str, params: Mapping[str, Any]) -> list[Row]:
     """Run a statement, a few times if it cannot read because of a journal to roll back.
 
@@ -401,7 +405,7 @@ def _run(raw: apsw.Connection, sql: str, params: Mapping[str, Any]) -> list[Row]
         try:
             return raw.execute(sql, params).fetchall()
         except apsw.ReadOnlyError as error:
-            if error.extendedresult != apsw.SQLITE_READONLY_ROLLBACK:
+            if _extended_code(error) != apsw.SQLITE_READONLY_ROLLBACK:
                 raise
             time.sleep(_BUSY_STEP_S)
     return raw.execute(sql, params).fetchall()
