@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +14,10 @@ from lore.cli import main
 from lore.errors import LoreError
 from lore.memory import Memory
 from lore.settings import load
+from tests import BYTECODE
 
 UNSET = "(unset)"
 PROGRAM = (sys.executable, "-c", "from lore.cli import main; main()")
-BYTECODE = Path(tempfile.gettempdir()) / f"lore-tests-bytecode-{os.getuid()}"
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: FixedClock):
-    with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=clock) as opened:
+def memory(new_home: Path, clock: FixedClock):
+    with Memory.open(home=new_home, embedder=NoEmbedder(), now=clock) as opened:
         yield opened
 
 

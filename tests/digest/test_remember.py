@@ -20,9 +20,9 @@ APART = "Deploys of the shop are announced in the channel on Thursdays"
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
+def memory(new_home: Path) -> Iterator[Memory]:
     """Return a fresh memory with a fake embedder."""
-    with Memory.open(home=tmp_path, embedder=FakeEmbedder(), now=FixedClock()) as opened:
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=FixedClock()) as opened:
         yield opened
 
 

@@ -18,8 +18,8 @@ from tests.transcripts import text_message
 
 
 @pytest.fixture
-def memory(tmp_path: Path):
-    with Memory.open(home=tmp_path / "home", embedder=NoEmbedder()) as opened:
+def memory(new_home: Path):
+    with Memory.open(home=new_home, embedder=NoEmbedder()) as opened:
         yield opened
 
 

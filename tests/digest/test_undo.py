@@ -14,8 +14,8 @@ from tests.fakes import FakeEmbedder
 
 
 @pytest.fixture
-def memory(tmp_path: Path):
-    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as opened:
+def memory(new_home: Path):
+    with Memory.open(home=new_home, embedder=NoEmbedder()) as opened:
         yield opened
 
 

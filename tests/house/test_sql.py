@@ -35,14 +35,19 @@ PLAIN_ID = re.compile(
 REDACTION = PACKAGE / "redaction"
 """Its rules match SQL statements with passwords."""
 
-OUTSIDE_STORE = [
-    m
-    for m in modules()
-    if not m.path.is_relative_to(STORE) and not m.path.is_relative_to(REDACTION)
-]
-BESIDE_SQLITE = [
-    m for m in modules() if m.path.is_relative_to(STORE) and not m.path.is_relative_to(SQLITE)
-]
+
+def outside_store() -> list[Module]:
+    return [
+        m
+        for m in modules()
+        if not m.path.is_relative_to(STORE) and not m.path.is_relative_to(REDACTION)
+    ]
+
+
+def beside_sqlite() -> list[Module]:
+    return [
+        m for m in modules() if m.path.is_relative_to(STORE) and not m.path.is_relative_to(SQLITE)
+    ]
 
 
 def strings(module: Module) -> Iterator[tuple[int, str]]:
@@ -70,19 +75,19 @@ def matches(among: Iterable[Module], pattern: re.Pattern[str]) -> list[str]:
 
 
 def test_no_sql_is_outside_the_store():
-    assert not matches(OUTSIDE_STORE, SQL)
+    assert not matches(outside_store(), SQL)
 
 
 def test_sql_of_sqlite_alone_is_in_its_folder():
-    assert not matches(BESIDE_SQLITE, ONLY_SQLITE)
+    assert not matches(beside_sqlite(), ONLY_SQLITE)
 
 
 def test_item_ids_are_read_and_compared_in_their_stored_form():
-    assert not matches(BESIDE_SQLITE, PLAIN_ID), "id_text() reads it, id_of() compares with it"
+    assert not matches(beside_sqlite(), PLAIN_ID), "id_text() reads it, id_of() compares with it"
 
 
 def test_only_the_sqlite_folder_uses_raw_connections():
-    for module in BESIDE_SQLITE:
+    for module in beside_sqlite():
         nodes = list(ast.walk(module.tree))
         attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         assert "raw" not in attributes, module.name

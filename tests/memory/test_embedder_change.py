@@ -282,7 +282,8 @@ with Memory.open(config=Settings(home=Path(sys.argv[1]), embed_model=sys.argv[2]
 
 def test_a_kill_at_any_instant_loses_nothing_and_the_job_goes_on(home: Path):
     with open_memory(home, OLD) as memory:
-        say(memory, *(f"Note number {i} about nothing much." for i in range(400)), session="more")
+        # questions: statements would be compared with each other, which takes longer than the rest
+        say(memory, *(f"What is note number {i} about?" for i in range(400)), session="more")
         memory.maintenance.embed_waiting()
         assert count_vectors(memory) == {OLD: 403}
     with open_memory(home) as memory:

@@ -40,8 +40,8 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
-    settings = Settings(home=tmp_path / "home", tasks_continuity_folders=("with-page",))
+def memory(new_home: Path, clock: FixedClock) -> Iterator[Memory]:
+    settings = Settings(home=new_home, tasks_continuity_folders=("with-page",))
     with Memory.open(config=settings, embedder=FakeEmbedder(), now=clock) as memory:
         yield memory
 

@@ -24,8 +24,8 @@ from tests.tasks.layouts import EXAMPLE, PATTERN, same
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(home=tmp_path / "home", embedder=NoEmbedder()) as opened:
+def memory(new_home: Path) -> Iterator[Memory]:
+    with Memory.open(home=new_home, embedder=NoEmbedder()) as opened:
         yield opened
 
 

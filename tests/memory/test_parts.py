@@ -70,8 +70,8 @@ def test_many_threads_store_and_recall_at_once(tmp_path: Path):
 
 
 @pytest.fixture
-def memory(tmp_path: Path):
-    with Memory.open(home=tmp_path, embedder=NoEmbedder()) as opened:
+def memory(new_home: Path):
+    with Memory.open(home=new_home, embedder=NoEmbedder()) as opened:
         yield opened
 
 

@@ -20,8 +20,8 @@ from tests.recall.talk import say
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
-    with Memory.open(home=tmp_path, embedder=NoEmbedder(), now=clock) as opened:
+def memory(new_home: Path, clock: FixedClock) -> Iterator[Memory]:
+    with Memory.open(home=new_home, embedder=NoEmbedder(), now=clock) as opened:
         yield opened
 
 

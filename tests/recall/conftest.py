@@ -16,7 +16,7 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
+def memory(new_home: Path, clock: FixedClock) -> Iterator[Memory]:
     """A fresh memory with a fake embedder."""
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=clock) as opened:
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=clock) as opened:
         yield opened

@@ -15,8 +15,8 @@ HERE = "/code/almanac"
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: FixedClock) -> Iterator[Memory]:
-    with Memory.open(tmp_path, embedder=FakeEmbedder(), now=clock) as opened:
+def memory(new_home: Path, clock: FixedClock) -> Iterator[Memory]:
+    with Memory.open(new_home, embedder=FakeEmbedder(), now=clock) as opened:
         yield opened
 
 

@@ -18,9 +18,9 @@ BACK = "Forget make check. " + NEW
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
+def memory(new_home: Path) -> Iterator[Memory]:
     clock = FixedClock(NOON + timedelta(days=3))
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=clock) as opened:
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=clock) as opened:
         yield opened
 
 

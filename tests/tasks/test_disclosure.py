@@ -22,6 +22,7 @@ from lore.tools.tool import Caller
 from lore.tools.tool_registry import call_tool
 from tests.call_count import count_calls
 from tests.fakes import NOON, FixedClock
+from tests.homes import copy_home, make_once
 
 HERE = "/code/almanac"
 SUBJECTS = {
@@ -31,9 +32,32 @@ SUBJECTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory):
+    """Return a folder with an empty home that has the models, and a filled one."""
+
+    def make(folder):
+        with Memory.open(home=folder / "empty", now=FixedClock(NOON)) as opened:
+            opened.maintenance.embed_waiting()
+            opened.search("moon phase")
+        copy_home(folder / "empty", folder / "filled")
+        with Memory.open(home=folder / "filled", now=FixedClock(NOON)) as opened:
+            fill(opened)
+
+    return make_once(tmp_path_factory, "disclosure", make)
+
+
 @pytest.fixture
-def memory(tmp_path):
-    with Memory.open(home=tmp_path / "home", now=FixedClock(NOON)) as opened:
+def memory(homes, tmp_path):
+    home = copy_home(homes / "empty", tmp_path / "home")
+    with Memory.open(home=home, now=FixedClock(NOON)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def filled(homes, tmp_path):
+    home = copy_home(homes / "filled", tmp_path / "home")
+    with Memory.open(home=home, now=FixedClock(NOON)) as opened:
         yield opened
 
 
@@ -68,22 +92,20 @@ def view(memory: Memory, layout: Layout | None = None) -> disclosure.MemoryView:
         return disclosure.view_memory(memory.sources, db, project_n=scope, now=NOON, layout=layout)
 
 
-def test_the_index_says_in_a_hundred_tokens_what_there_is(memory: Memory):
-    fill(memory)
-    index = memory.tasks.index(project=HERE)
+def test_the_index_says_in_a_hundred_tokens_what_there_is(filled: Memory):
+    index = filled.tasks.index(project=HERE)
     assert 0 < index.tokens <= 110
     assert index.total_memories == 38
     assert index.total_tokens > 500
-    whole = memory.tasks.index(project=HERE, whole=True)
+    whole = filled.tasks.index(project=HERE, whole=True)
     assert len(whole.topics) == index.total_topics >= 3
-    [first, *_] = memory.tasks.index(query="moon phase by Meeus", project=HERE).topics
-    details = memory.tasks.details(first.id, project=HERE)
+    [first, *_] = filled.tasks.index(query="moon phase by Meeus", project=HERE).topics
+    details = filled.tasks.details(first.id, project=HERE)
     assert all("moon" in one.text for one in details.memories)
 
 
-def test_the_timeline_says_what_was_done_decided_and_left_open(memory: Memory):
-    fill(memory)
-    timeline = memory.tasks.timeline(project=HERE)
+def test_the_timeline_says_what_was_done_decided_and_left_open(filled: Memory):
+    timeline = filled.tasks.timeline(project=HERE)
     assert 0 < timeline.tokens <= 500
     [action] = timeline.recent_actions
     assert (action.action, action.outcome) == (
@@ -94,69 +116,64 @@ def test_the_timeline_says_what_was_done_decided_and_left_open(memory: Memory):
     assert timeline.next_up == ("Mend the harbour gauge of the tide parser",)
 
 
-def test_a_question_reads_only_the_topics_it_needs(memory: Memory):
-    fill(memory)
-    loaded = memory.tasks.load("how is the moon phase computed?", project=HERE)
+def test_a_question_reads_only_the_topics_it_needs(filled: Memory):
+    loaded = filled.tasks.load("how is the moon phase computed?", project=HERE)
     assert loaded.layer == "details"
     assert len(loaded.details) <= 2
     assert any("Meeus" in one.text for one in loaded.details[0].memories)
-    assert loaded.details_tokens < view(memory).total_tokens
-    assert memory.tasks.load("who won the chess game?", project=HERE).layer == "none"
-    column = memory.tasks.load("Add a status column with progress to the moon phase", project=HERE)
+    assert loaded.details_tokens < view(filled).total_tokens
+    assert filled.tasks.load("who won the chess game?", project=HERE).layer == "none"
+    column = filled.tasks.load("Add a status column with progress to the moon phase", project=HERE)
     assert column.layer != "timeline"
-    status = memory.tasks.load("what did we do last time?", project=HERE)
+    status = filled.tasks.load("what did we do last time?", project=HERE)
     assert (status.layer, status.details) == ("timeline", ())
 
 
-def test_every_layer_is_counted_by_session_and_task(memory: Memory):
-    fill(memory)
-    session = begin(memory)
-    memory.tasks.for_session_start(session=session, project=HERE)
-    loaded = memory.tasks.load("how is the moon phase computed?", session=session)
-    memory.database.write(lambda _db: None)
-    report = memory.tasks.economics(session=session)
+def test_every_layer_is_counted_by_session_and_task(filled: Memory):
+    session = begin(filled)
+    filled.tasks.for_session_start(session=session, project=HERE)
+    loaded = filled.tasks.load("how is the moon phase computed?", session=session)
+    filled.database.write(lambda _db: None)
+    report = filled.tasks.economics(session=session)
     assert report.layer1_loads == 1
     assert report.layer3_loads == len(loaded.details)
     assert report.read_tokens == loaded.details_tokens
-    assert report.baseline_tokens == view(memory).total_tokens
+    assert report.baseline_tokens == view(filled).total_tokens
     assert report.tokens_saved == (
         report.baseline_tokens - report.discovery_tokens - report.read_tokens
     )
     assert report.ratio == pytest.approx(report.discovery_tokens / report.read_tokens, abs=1e-3)
 
 
-def test_an_index_that_is_given_before_a_session_is_stored_is_counted_later(memory: Memory):
-    fill(memory)
-    memory.tasks.for_session_start(session="s-early", project=HERE)
-    memory.tasks.index(session="s-early", project=HERE)
-    assert memory.tasks.economics(project=HERE).layer1_loads == 0
-    memory.capture("s-early", [NewMessage("user", (Part("text", "hello"),), NOON)], project=HERE)
-    memory.tasks.check_economics("session_end", session="s-early")
-    memory.tasks.check_economics("session_end", session="s-early")
-    report = memory.tasks.economics(session="s-early")
-    assert (report.layer1_loads, report.baseline_tokens) == (2, view(memory).total_tokens)
+def test_an_index_that_is_given_before_a_session_is_stored_is_counted_later(filled: Memory):
+    filled.tasks.for_session_start(session="s-early", project=HERE)
+    filled.tasks.index(session="s-early", project=HERE)
+    assert filled.tasks.economics(project=HERE).layer1_loads == 0
+    filled.capture("s-early", [NewMessage("user", (Part("text", "hello"),), NOON)], project=HERE)
+    filled.tasks.check_economics("session_end", session="s-early")
+    filled.tasks.check_economics("session_end", session="s-early")
+    report = filled.tasks.economics(session="s-early")
+    assert (report.layer1_loads, report.baseline_tokens) == (2, view(filled).total_tokens)
 
 
-def test_other_projects_are_in_no_layer(memory: Memory):
-    fill(memory)
+def test_other_projects_are_in_no_layer(filled: Memory):
     elsewhere = "/code/elsewhere"
-    memory.store("A note of its own", project=elsewhere)
-    assert memory.tasks.index(project=elsewhere).total_memories == 1
-    assert memory.tasks.load("moon phase", project=elsewhere).layer == "none"
-    assert memory.tasks.timeline(project=elsewhere).recent_actions == ()
-    assert memory.tasks.index(project="/code/unknown").topics == ()
+    filled.store("A note of its own", project=elsewhere)
+    assert filled.tasks.index(project=elsewhere).total_memories == 1
+    assert filled.tasks.load("moon phase", project=elsewhere).layer == "none"
+    assert filled.tasks.timeline(project=elsewhere).recent_actions == ()
+    assert filled.tasks.index(project="/code/unknown").topics == ()
     with pytest.raises(NotFound):
-        memory.tasks.details("01a1eaa7-854a-72ba-b49b", project=HERE)
+        filled.tasks.details("01a1eaa7-854a-72ba-b49b", project=HERE)
 
 
-def test_what_is_forgotten_is_in_no_layer(memory: Memory):
-    fill(memory)
-    assert memory.tasks.index(query="moon phase", project=HERE).topics
-    memory.forget(match="Meeus")
-    assert memory.tasks.load("how is the moon phase computed by Meeus?", project=HERE).layer in (
+def test_what_is_forgotten_is_in_no_layer(filled: Memory):
+    assert filled.tasks.index(query="moon phase", project=HERE).topics
+    filled.forget(match="Meeus")
+    assert filled.tasks.load("how is the moon phase computed by Meeus?", project=HERE).layer in (
         "none", "timeline",
     )  # fmt: skip
-    assert "Meeus" not in str(memory.tasks.index(project=HERE, whole=True))
+    assert "Meeus" not in str(filled.tasks.index(project=HERE, whole=True))
 
 
 def test_layers_work_without_an_embedder(tmp_path):
@@ -180,43 +197,40 @@ ACTIONS = {
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_every_corrective_action_changes_the_layout(memory: Memory, action):
-    fill(memory)
-    now = view(memory, Layout(topic_tokens=200, least_similarity=0.3))
-    changed = change_layout(memory.sources, now, action, ["the moon phase of Meeus and the tide"])
+def test_every_corrective_action_changes_the_layout(filled: Memory, action):
+    now = view(filled, Layout(topic_tokens=200, least_similarity=0.3))
+    changed = change_layout(filled.sources, now, action, ["the moon phase of Meeus and the tide"])
     assert ACTIONS[action](changed, now.layout)
     assert parse_layout(layout_to_json(changed)) == changed
 
 
-def test_an_action_is_kept_only_if_it_helps(memory: Memory):
-    fill(memory)
+def test_an_action_is_kept_only_if_it_helps(filled: Memory):
     layout = Layout(topic_tokens=200, least_similarity=0.3)
     finding = Finding("ratio", 0.9, 0.15, "compress_layer3")
     queries = ["how is the moon phase computed?"]
 
     def make(changed: Layout) -> disclosure.MemoryView:
-        return view(memory, changed)
+        return view(filled, changed)
 
-    [done] = corrections.correct(memory.sources, make, layout, [finding], queries)
-    before = corrections.replay(memory.sources, make(layout), queries).ratio
+    [done] = corrections.correct(filled.sources, make, layout, [finding], queries)
+    before = corrections.replay(filled.sources, make(layout), queries).ratio
     assert done.finding.value == round(before or 0, 3)
     assert done.is_kept == (done.after is None or done.after < done.finding.value)
     useless = Finding("layer2_tokens_scanned", 101, 100, "split_timeline")
     smallest = replace(layout, scan_tokens=corrections.FEWEST_SCAN_TOKENS)
-    [undone] = corrections.correct(memory.sources, make, smallest, [useless], queries)
+    [undone] = corrections.correct(filled.sources, make, smallest, [useless], queries)
     assert not undone.is_kept
 
 
-def test_a_composite_topic_answers_with_one_load(memory: Memory):
-    fill(memory)
+def test_a_composite_topic_answers_with_one_load(filled: Memory):
     question = "the moon phase of Meeus and the tide of the harbour gauge"
     scattered = Layout(topic_tokens=200, least_similarity=0.2)
-    before = disclosure.load(memory.sources, view(memory, scattered), question)
+    before = disclosure.load(filled.sources, view(filled, scattered), question)
     assert len(before.details) == 2
     changed = change_layout(
-        memory.sources, view(memory, scattered), "create_specialized_index", [question]
+        filled.sources, view(filled, scattered), "create_specialized_index", [question]
     )
-    after = disclosure.load(memory.sources, view(memory, changed), question)
+    after = disclosure.load(filled.sources, view(filled, changed), question)
     assert after.details[0].topic.title == ten_words(question)
 
 
@@ -260,18 +274,17 @@ def test_a_metric_is_corrected_once_a_week(memory: Memory):
     assert memory.tasks.check_economics("session_end", session=session) == []
 
 
-def test_a_damaged_layout_is_the_usual_one(memory: Memory):
+def test_a_damaged_layout_is_the_usual_one(filled: Memory):
     damaged: tuple[object, ...] = (None, [], {"topic_tokens": "many", "composites": [1, ["a"]]})
     for body in damaged:
         assert parse_layout(body) == Layout()
-    fill(memory)
-    with memory.database.read() as db:
+    with filled.database.read() as db:
         project_n = project_rows.get_project(db, HERE)
     row = CorrectionRow(NOON, "ratio", "compress_layer3", 1.0, 0.5, {"kept": True, "layout": 7})
-    memory.database.write(
+    filled.database.write(
         lambda db: task_rows.add_correction(db, row, session_n=None, project_n=project_n)
     )
-    assert memory.tasks.index(project=HERE).topics
+    assert filled.tasks.index(project=HERE).topics
 
 
 def test_a_bypass_ends_when_the_memory_has_grown():
@@ -288,11 +301,10 @@ def test_ten_words_leave_out_headings_asides_and_addresses():
     assert len(ten_words("word " * 30).split()) == 10
 
 
-def test_a_session_at_a_time_of_its_own_is_counted_apart(memory: Memory):
-    fill(memory)
-    first, second = begin(memory), begin(memory, "s2")
-    memory.tasks.load("moon phase of Meeus", session=first)
-    assert memory.tasks.economics(session=second).retrievals == 0
+def test_a_session_at_a_time_of_its_own_is_counted_apart(filled: Memory):
+    first, second = begin(filled), begin(filled, "s2")
+    filled.tasks.load("moon phase of Meeus", session=first)
+    assert filled.tasks.economics(session=second).retrievals == 0
 
 
 def counted(memory: Memory, session: str) -> tuple[int, int, int]:
@@ -301,67 +313,63 @@ def counted(memory: Memory, session: str) -> tuple[int, int, int]:
     return report.retrievals, report.layer3_loads, report.read_tokens
 
 
-def test_recall_search_and_read_of_a_task_count_as_details(memory: Memory):
-    fill(memory)
-    session = begin(memory)
+def test_recall_search_and_read_of_a_task_count_as_details(filled: Memory):
+    session = begin(filled)
     caller = Caller(session=session, project=HERE)
-    call_tool(memory, "recall", {"query": "moon phase"}, caller)
-    assert counted(memory, session) == (0, 0, 0)  # it has neither a task nor a working state
-    task = memory.tasks.start("Compute the moon phase", session=session)
-    before = counted(memory, session)
-    answer = memory.recall("moon phase", project=HERE, reader=Reader(session))
+    call_tool(filled, "recall", {"query": "moon phase"}, caller)
+    assert counted(filled, session) == (0, 0, 0)  # it has neither a task nor a working state
+    task = filled.tasks.start("Compute the moon phase", session=session)
+    before = counted(filled, session)
+    answer = filled.recall("moon phase", project=HERE, reader=Reader(session))
     assert answer.tokens > 0
-    once = counted(memory, session)
+    once = counted(filled, session)
     assert once == (before[0] + 1, before[1] + 1, before[2] + answer.tokens)
     (entry,) = [
-        one for one in _log(memory) if one.verb == "recall" and one.task_n is not None
+        one for one in _log(filled) if one.verb == "recall" and one.task_n is not None
     ]  # fmt: skip
     assert entry.session_n is not None
-    (reading,) = memory.read([answer.hits[0].id], reader=Reader(session))
-    twice = counted(memory, session)
+    (reading,) = filled.read([answer.hits[0].id], reader=Reader(session))
+    twice = counted(filled, session)
     assert twice == (once[0] + 1, once[1] + 1, once[2] + reading.tokens)
-    shown = call_tool(memory, "search", {"query": "moon phase"}, caller).text
-    found = counted(memory, session)
+    shown = call_tool(filled, "search", {"query": "moon phase"}, caller).text
+    found = counted(filled, session)
     assert found[:2] == (twice[0] + 1, twice[1] + 1)
     assert 0.5 < (found[2] - twice[2]) / tokens.count(shown) < 1.5  # titles, not texts
-    report = memory.tasks.economics(session=session)
-    assert report.baseline_tokens == view(memory).total_tokens
-    memory.tasks.end(task.task_id, outcome="success", session=session)
-    own = {one.verb: one.outcome for one in reversed(_log(memory)) if one.task_n is not None}
+    report = filled.tasks.economics(session=session)
+    assert report.baseline_tokens == view(filled).total_tokens
+    filled.tasks.end(task.task_id, outcome="success", session=session)
+    own = {one.verb: one.outcome for one in reversed(_log(filled)) if one.task_n is not None}
     assert own == {"before_task": "success", "recall": "success", "search": "success"}
 
 
-def test_a_caller_without_a_session_counts_for_the_live_one_of_its_folder(memory: Memory):
-    fill(memory)
-    session = begin(memory)
-    memory.tasks.start("Compute the moon phase", session=session)
-    before = counted(memory, session)
-    call_tool(memory, "recall", {"query": "moon phase"}, Caller(project=HERE))
-    after = counted(memory, session)
+def test_a_caller_without_a_session_counts_for_the_live_one_of_its_folder(filled: Memory):
+    session = begin(filled)
+    filled.tasks.start("Compute the moon phase", session=session)
+    before = counted(filled, session)
+    call_tool(filled, "recall", {"query": "moon phase"}, Caller(project=HERE))
+    after = counted(filled, session)
     assert after[0] == before[0] + 1
-    call_tool(memory, "recall", {"query": "moon phase"}, Caller(project="/somewhere/else"))
-    call_tool(memory, "recall", {"query": "moon phase"}, Caller(session="unknown", project=HERE))
-    assert counted(memory, session) == after
+    call_tool(filled, "recall", {"query": "moon phase"}, Caller(project="/somewhere/else"))
+    call_tool(filled, "recall", {"query": "moon phase"}, Caller(session="unknown", project=HERE))
+    assert counted(filled, session) == after
 
 
-def test_a_read_of_a_message_is_counted_without_a_reinforcement(memory: Memory):
-    fill(memory)
-    session = begin(memory)
-    memory.tasks.start("Compute the moon phase", session=session)
-    before = counted(memory, session)
-    (message, *_) = memory.sessions.messages(session)
-    (reading,) = memory.read([message.id], reader=Reader(session))
-    assert counted(memory, session)[2] == before[2] + reading.tokens
+def test_a_read_of_a_message_is_counted_without_a_reinforcement(filled: Memory):
+    session = begin(filled)
+    filled.tasks.start("Compute the moon phase", session=session)
+    before = counted(filled, session)
+    (message, *_) = filled.sessions.messages(session)
+    (reading,) = filled.read([message.id], reader=Reader(session))
+    assert counted(filled, session)[2] == before[2] + reading.tokens
 
 
-def test_counting_adds_no_write_to_a_recall(memory: Memory):
-    fill(memory)
-    session = begin(memory)
-    memory.tasks.start("Compute the moon phase", session=session)
+def test_counting_adds_no_write_to_a_recall(filled: Memory):
+    session = begin(filled)
+    filled.tasks.start("Compute the moon phase", session=session)
     with count_calls(Database.submit) as plain:
-        memory.recall("moon phase", project=HERE)
+        filled.recall("moon phase", project=HERE)
     with count_calls(Database.submit) as counting:
-        memory.recall("moon phase", project=HERE, reader=Reader(session))
+        filled.recall("moon phase", project=HERE, reader=Reader(session))
     assert len(plain) == len(counting) == 1
 
 

@@ -20,8 +20,8 @@ def fragment_of(memory: Memory, id_: str) -> Fragment:
 
 
 @pytest.fixture
-def memory(tmp_path):
-    with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as opened:
+def memory(new_home):
+    with Memory.open(home=new_home, embedder=FakeEmbedder()) as opened:
         yield opened
 
 

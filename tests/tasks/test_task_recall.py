@@ -16,8 +16,8 @@ HERE, THERE = "/code/almanac", "/code/ferry"
 
 
 @pytest.fixture
-def memory(tmp_path):
-    with Memory.open(home=tmp_path / "home", now=FixedClock(NOON)) as opened:
+def memory(new_home):
+    with Memory.open(home=new_home, now=FixedClock(NOON)) as opened:
         yield opened
 
 

@@ -25,8 +25,8 @@ def fragment_of(memory: Memory, id_: str) -> Fragment:
 
 
 @pytest.fixture
-def memory(tmp_path, clock):
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=clock) as opened:
+def memory(new_home, clock):
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=clock) as opened:
         yield opened
 
 

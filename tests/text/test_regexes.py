@@ -38,8 +38,13 @@ from lore.text.regex import LazyPattern, PatternFile
 NOW = datetime(2026, 5, 13, 12, tzinfo=UTC)
 # What is worse than quadratic takes minutes or hours; what is not, a fraction of a second.
 HOPELESS_S = 20.0
-LONG = 500_000
-PATTERN_CHARS = 1_500
+LONG = 200_000
+"""Ten thousand million steps for what is quadratic."""
+
+PATTERN_CHARS = 1_000
+PATTERN_LIMIT_S = 2.0
+"""The slowest pattern, a quadratic one, takes a twentieth of it."""
+
 PIECES = (
     "a", "A", "aA", "Aa ", "AB1", '"', "'", "a'", "_", "a_", "/", "a/", "a.", ".", "-", "a-b:",
     "1", "1 ", "1st ", " ", "\n", " \t", "(", " (", ")", "`", "```", ">\n", "“", "?", "? ",
@@ -85,7 +90,7 @@ def test_no_pattern_takes_exponential_time(piece):
                 pattern.sub(b"", text.encode())
             else:
                 pattern.sub("", text)
-            assert time.thread_time() - started < HOPELESS_S, name
+            assert time.thread_time() - started < PATTERN_LIMIT_S, name
 
 
 @pytest.mark.parametrize("piece", PIECES)

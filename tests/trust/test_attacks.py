@@ -16,8 +16,8 @@ from tests.recall.talk import say
 
 
 @pytest.fixture
-def memory(tmp_path: Path):
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=FixedClock()) as opened:
+def memory(new_home: Path):
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=FixedClock()) as opened:
         yield opened
 
 

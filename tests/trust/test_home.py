@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
@@ -42,6 +43,24 @@ def lore(home: Path, *words: str, **environ: str) -> subprocess.CompletedProcess
         timeout=120,
         check=False,
     )
+
+
+def run_forked(
+    folder: Path, commands: list[tuple[str, tuple[str, ...]]]
+) -> list[tuple[str, list[str], str]]:
+    """Run commands one after another; a command that hangs is the one after the last output."""
+    settings = {"LORE_EMBED_PROVIDER": "none", "LORE_MCP_START": "false"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.trust.forked_commands"],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, **settings, "HOME": str(folder), "OPENBLAS_NUM_THREADS": "1"},
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def put_odd_file(path: Path, kind: str) -> None:
@@ -87,14 +106,18 @@ def test_an_empty_database_beside_backups_is_no_new_memory(tmp_path: Path) -> No
     assert "lore restore" in raised.value.hint
 
 
-@pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("kind", ODD_KINDS)
-def test_no_odd_file_hangs_a_command(tmp_path: Path, name: str, kind: str) -> None:
-    home = tmp_path / "h"
-    home.mkdir(mode=0o700)
-    put_odd_file(home / name, kind)
-    for words in READERS[name]:
-        assert "Traceback" not in lore(home, *words).stderr
+def test_no_odd_file_hangs_a_command(tmp_path: Path, kind: str) -> None:
+    commands: list[tuple[str, tuple[str, ...]]] = []
+    for name, readers in READERS.items():
+        home = tmp_path / name
+        home.mkdir(mode=0o700)
+        put_odd_file(home / name, kind)
+        commands += [(str(home), words) for words in readers]
+    done = run_forked(tmp_path, commands)
+    assert [(place, tuple(words)) for place, words, _ in done] == commands
+    for place, words, stderr in done:
+        assert "Traceback" not in stderr, (place, words, stderr)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])

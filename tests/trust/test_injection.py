@@ -18,8 +18,8 @@ FAILED = "AttributeError: the deploy script has no attribute expire_at"
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(tmp_path, embedder=FakeEmbedder(), now=FixedClock()) as opened:
+def memory(new_home: Path) -> Iterator[Memory]:
+    with Memory.open(new_home, embedder=FakeEmbedder(), now=FixedClock()) as opened:
         yield opened
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -139,17 +140,19 @@ def run_each(home: Path, step: str) -> list[Any]:
 def kill_at_each_statement(home: Path, step: str) -> None:
     """Fork a process per statement; print what each of them leaves behind."""
     left = []
+    before = STEPS[: [one.__name__ for one in STEPS].index(step)]
+    if before:
+        (home / "old").mkdir()
+        old = Database(home / "old" / "memory.db", busy_timeout_s=5, now=at_noon)
+        migrations.migrate(old, None, before)
+        old.write(lambda db: add_fragment(db, 1, "an old fact"))
+        if step == "m006_quantized_vectors":
+            old.write(add_former_vectors)
+        old.close()
     for statement in range(1, 400):
         place = home / f"{step}-{statement}"
-        before = STEPS[: [one.__name__ for one in STEPS].index(step)]
         if before:
-            place.mkdir()
-            old = Database(place / "memory.db", busy_timeout_s=5, now=at_noon)
-            migrations.migrate(old, None, before)
-            old.write(lambda db: add_fragment(db, 1, "an old fact"))
-            if step == "m006_quantized_vectors":
-                old.write(add_former_vectors)
-            old.close()
+            shutil.copytree(home / "old", place)
         pid = os.fork()
         if pid == 0:
             migrate_and_die(str(place), step, str(statement))

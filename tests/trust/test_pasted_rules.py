@@ -122,8 +122,8 @@ def test_a_rule_of_a_document_or_without_its_subject_does_not_stand(sentence: st
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=FixedClock()) as opened:
+def memory(new_home: Path) -> Iterator[Memory]:
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=FixedClock()) as opened:
         yield opened
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,17 @@ MARKS = ("", "plan-7731 ", "# Deploy guide\n\n")
 PAYLOADS = [
     mark + frame.format(order) for order, frame, mark in itertools.product(ORDERS, FRAMES, MARKS)
 ]
+SHARES = tuple(
+    [
+        MARKS[(place_of_order + place_of_frame + turn) % len(MARKS)] + frame.format(order)
+        for place_of_order, order in enumerate(ORDERS)
+        for place_of_frame, frame in enumerate(FRAMES)
+    ]
+    for turn in range(len(MARKS))
+)
+"""The payloads in three parts. Each has every order in every frame, and every mark with each order
+and each frame: a way plants one part, and the ways together plant all."""
+
 LOW: tuple[Origin, ...] = tuple(o for o, trust in TRUST.items() if trust < UNASKED_TRUST)
 QUESTIONS = (
     "how do we deploy?",
@@ -70,13 +81,15 @@ QUESTIONS = (
 
 
 @pytest.fixture
-def memory(tmp_path: Path):
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=FixedClock()) as opened:
+def memory(new_home: Path):
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=FixedClock()) as opened:
         yield opened
 
 
-def messages(make: Callable[[str, int], NewMessage]) -> list[NewMessage]:
-    return [make(payload, place) for place, payload in enumerate(PAYLOADS)]
+def messages(
+    make: Callable[[str, int], NewMessage], payloads: Sequence[str] = SHARES[0]
+) -> list[NewMessage]:
+    return [make(payload, place) for place, payload in enumerate(payloads)]
 
 
 def at(place: int):
@@ -90,12 +103,13 @@ def as_tool_results(memory: Memory) -> None:
 
 def as_results_in_a_persons_message(memory: Memory) -> None:
     memory.capture("user", messages(lambda text, i: NewMessage(
-        "user", (Part("text", "look"), Part("tool_result", text, "", str(i))), at(i))))  # fmt: skip
+        "user", (Part("text", "look"), Part("tool_result", text, "", str(i))), at(i)),
+        SHARES[1]))  # fmt: skip
 
 
 def as_web_parts(memory: Memory) -> None:
     memory.capture("web", messages(lambda text, i: NewMessage(
-        "user", (Part("document", text, origin="web"),), at(i))))  # fmt: skip
+        "user", (Part("document", text, origin="web"),), at(i)), SHARES[2]))  # fmt: skip
 
 
 def as_quotes_of_an_assistant(memory: Memory) -> None:
@@ -107,24 +121,25 @@ def as_quotes_of_an_assistant(memory: Memory) -> None:
 def as_asides(memory: Memory) -> None:
     memory.capture("aside", messages(lambda text, i: NewMessage(
         "user", (Part("text", f"note {i}"), Part("aside", text, origin="repo"),
-                 Part("opaque", text)), at(i))))  # fmt: skip
+                 Part("opaque", text)), at(i)), SHARES[1]))  # fmt: skip
 
 
 def as_messages_of_others(memory: Memory) -> None:
-    for origin in LOW:
-        memory.capture(f"by-{origin}", messages(lambda text, i, by=origin: NewMessage(
-            "user", (Part("text", text, origin="user"),), at(i), origin=by)))  # type: ignore[misc]  # fmt: skip
+    for turn, origin in enumerate(LOW):
+        memory.capture(f"by-{origin}", messages(lambda text, i, by=origin: NewMessage(  # type: ignore[misc]
+            "user", (Part("text", text, origin="user"),), at(i), origin=by),
+            SHARES[turn % len(SHARES)]))  # fmt: skip
 
 
 def as_fragments(memory: Memory) -> None:
-    for place, text in enumerate(PAYLOADS):
+    for place, text in enumerate(SHARES[2]):
         memory.store(text, origin=LOW[place % len(LOW)], key=f"fragment {place}")
 
 
 def as_what_an_assistant_learned(memory: Memory) -> None:
     ids = memory.capture("learned", messages(lambda text, i: NewMessage(
         "tool", (Part("tool_result", text, origin="web"),), at(i))))  # fmt: skip
-    for id_, text in zip(ids, PAYLOADS, strict=True):
+    for id_, text in zip(ids, SHARES[0], strict=True):
         memory.store(text, origin="assistant", source_messages=[id_])
 
 
@@ -171,7 +186,7 @@ def forged() -> Iterator[bytes]:
         "agent": "x", "title": "", "files": "", "branch": "", "parent_id": None,
         "started_at": us, "last_message_at": us, "state": "open",
     }).encode()  # fmt: skip
-    for place, text in enumerate(PAYLOADS):
+    for place, text in enumerate(SHARES[1]):
         yield json.dumps({
             "record": "message", "id": str(UUID(int=place)), "session_id": "5" * 32,
             "ordinal": place, "key": f"k{place}", "role": "user", "speaker": "",
@@ -226,6 +241,7 @@ def planted_in(text: str) -> list[str]:
 
 def test_there_are_at_least_five_hundred_payloads():
     assert len(set(PAYLOADS)) >= 500
+    assert {payload for share in SHARES for payload in share} == set(PAYLOADS)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -457,7 +473,7 @@ def test_all_of_it_can_be_taken_back(memory: Memory):
     own = memory.store("Deploys go through ops/deploy.sh on Thursdays")
     as_what_an_assistant_learned(memory)
     gone = memory.knowledge.revoke(origin="web")
-    assert len(gone.fragments) == len(PAYLOADS)
+    assert len(gone.fragments) == len(SHARES[0])
     assert [hit.id for hit in memory.search("deploy", limit=50)] == [own]
 
 

@@ -20,8 +20,8 @@ AGENT = Caller()
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(home=tmp_path / "home", embedder=FakeEmbedder(), now=FixedClock()) as opened:
+def memory(new_home: Path) -> Iterator[Memory]:
+    with Memory.open(home=new_home, embedder=FakeEmbedder(), now=FixedClock()) as opened:
         yield opened
 
 

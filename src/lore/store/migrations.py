@@ -182,8 +182,10 @@ def migrate(
         make_folder(backups)
         stamp = database.now().strftime("%Y%m%dT%H%M%S")
         database.copy_to(backups / f"before-{missing[0].__name__}-{stamp}.db", seal)
-    for step in missing:
-        database.write_alone(partial(_apply, step=step, now=database.now))
+    # A new database needs one transaction: nothing in it is worth a commit of its own.
+    groups = [[step] for step in missing] if applied else [missing]
+    for group in groups if missing else ():
+        database.write_alone(partial(_apply_all, steps=group, now=database.now))
     return [step.__name__ for step in missing]
 
 
@@ -216,6 +218,11 @@ def find_foreign_schema(db: Connection, steps: Sequence[Migration] = MIGRATIONS)
     present = sqlite.schema_objects(db)
     names = {name for name in expected | present if expected.get(name) != present.get(name)}
     return sorted(f"{kind} {name!r}" for kind, name in names)
+
+
+def _apply_all(db: Connection, steps: Sequence[Migration], now: clock.Clock) -> None:
+    for step in steps:
+        _apply(db, step, now)
 
 
 def _apply(db: Connection, step: Migration, now: clock.Clock) -> None:

@@ -188,11 +188,7 @@ def _find_same(db: Connection, scope: int | None, text: str) -> list[_SameRule]:
         limit=_MAX_READ,
     )
     own = instructions.rule_content(text)
-    return [
-        _SameRule._make(row)
-        for *row, other in rows
-        if own.repeats(instructions.rule_content(other))
-    ]
+    return [_SameRule._make(row) for *row, other in rows if own.is_repeated_by(other)]
 
 
 class ComparedRule(NamedTuple):

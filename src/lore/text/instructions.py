@@ -237,11 +237,26 @@ class RuleContent(NamedTuple):
         """Return whether both ask for the same, or forbid the same, with the same numbers."""
         return self[:2] == other[:2] and _alike(self.stems, other.stems)
 
+    def is_repeated_by(self, text: str) -> bool:
+        """Return whether a text repeats this rule; numbers are compared first, words last."""
+        return (
+            self.numbers == _numbers(text)
+            and self.is_denied == _is_denied(text)
+            and _alike(self.stems, content_words(text))
+        )
+
 
 def rule_content(text: str) -> RuleContent:
     """Return what is compared of a rule."""
-    numbers = tuple(_re.number.findall(text))
-    return RuleContent(numbers, bool(_re.denied.search(text)), content_words(text))
+    return RuleContent(_numbers(text), _is_denied(text), content_words(text))
+
+
+def _numbers(text: str) -> tuple[str, ...]:
+    return tuple(_re.number.findall(text))
+
+
+def _is_denied(text: str) -> bool:
+    return bool(_re.denied.search(text))
 
 
 def _build_withdrawal(form: Form, withdrawn: str, sentence: str) -> Withdrawal | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from lore.store.sqlite.connection import (
     id_text,
     int_array,
     is_empty_database,
+    open_connection,
     text_array,
     translate_error,
 )
@@ -159,3 +161,38 @@ def test_rows_are_inserted_replaced_and_updated_by_column_names(db: Connection) 
     assert db.update("entities", n, uses=4) == 1
     assert db.rows("SELECT name, uses FROM entities ORDER BY n") == [("a", 4), ("b", 3)]
     assert db.number("SELECT uses FROM entities WHERE name = 'c'") is None
+
+
+class BriefJournal(apsw.VFS):
+    """A file system on which a writer ends just when a reader has seen its journal."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        super().__init__("brief-journal", "", makedefault=True)
+
+    def xAccess(self, pathname: str, flags: int) -> bool:  # noqa: N802 - SQLite's name
+        if pathname.endswith("-journal"):
+            if self.times:
+                Path(pathname).write_bytes(b"x" * 600)
+            else:
+                Path(pathname).unlink(missing_ok=True)
+            self.times = max(0, self.times - 1)
+        return super().xAccess(pathname, flags)
+
+
+def test_a_writer_that_ends_while_its_journal_is_looked_at_fails_no_reader(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with closing(apsw.Connection(str(path))) as raw:
+        raw.execute("CREATE TABLE one (n)").fetchall()
+    file_system = BriefJournal(times=3)
+    try:
+        with closing(open_connection(path, busy_timeout_s=5, read_only=True)) as opened:
+            assert file_system.times == 0
+            file_system.times = 2
+            assert opened.rows("SELECT * FROM one") == []
+        assert file_system.times == 0
+        file_system.times = 1_000
+        with pytest.raises(StoreReadOnly):
+            open_connection(path, busy_timeout_s=5, read_only=True)
+    finally:
+        file_system.unregister()

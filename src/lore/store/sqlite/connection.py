@@ -115,6 +115,9 @@ as well.
 
 _MMAP_BYTES = 0
 _BUSY_STEP_S = 0.001
+_JOURNAL_TRIES = 20
+"""A live writer would have to seem dead as often."""
+
 _STATEMENT_CACHE = 500
 """Size of the cache of prepared statements.
 
@@ -166,7 +169,7 @@ class Connection:
     def rows(self, sql: str, /, **params: Any) -> list[Row]:
         """Run a statement and return all its rows."""
         try:
-            return self.raw.execute(sql, params).fetchall()
+            return _run(self.raw, sql, params)
         except (apsw.Error, *_UNSTORABLE) as error:
             raise self._translated(error) from error
 
@@ -370,7 +373,7 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
     raw = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     raw.set_busy_handler(wait)
     try:
-        raw.execute(_FIRST_READ).fetchall()
+        _run(raw, _FIRST_READ, {})
     except (apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raw.close()
         if os.access(path.parent, os.W_OK) and has_space(path):
@@ -386,6 +389,26 @@ def _open_read_only(path: Path, wait: Callable[[int], bool]) -> apsw.Connection:
 
 
 _FIRST_READ = "SELECT count(*) FROM sqlite_schema"
+
+
+def _extended_code(error: apsw.Error) -> int:
+    return int(getattr(error, "extendedresult", 0))
+
+
+def _run(raw: apsw.Connection, sql: str, params: Mapping[str, Any]) -> list[Row]:
+    """Run a statement, a few times if it cannot read because of a journal to roll back.
+
+    A reader looks for a journal, and then whether its writer lives. A writer that ends between the
+    two, such as one that sets WAL mode for a new file, seems to have died.
+    """
+    for _ in range(_JOURNAL_TRIES):
+        try:
+            return raw.execute(sql, params).fetchall()
+        except apsw.ReadOnlyError as error:
+            if _extended_code(error) != apsw.SQLITE_READONLY_ROLLBACK:
+                raise
+            time.sleep(_BUSY_STEP_S)
+    return raw.execute(sql, params).fetchall()
 
 
 def roll_back(path: Path, busy_timeout_s: float) -> None:
