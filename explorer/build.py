@@ -60,7 +60,8 @@ def build() -> None:
     if not (SOURCES / "node_modules" / "vite").is_dir():
         # Not `npm ci`: it wants the packages of every system, and not every registry has them.
         quiet = ("--no-audit", "--no-fund", "--loglevel=error")
-        _run("npm", "install", "--no-save", "--omit=dev", *quiet)
+        careful = ("--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000")
+        _run("npm", "install", "--no-save", "--omit=dev", *careful, *quiet)
     _run("npm", "run", "--silent", "build", "--", "--logLevel", "warn")
     STAMP.write_text(source_digest() + "\n", "ascii")
 
