@@ -215,7 +215,7 @@ def test_a_daemon_starts_after_the_former_was_killed(lore: Running):
 def test_a_signal_ends_a_daemon_in_the_foreground_cleanly(lore: Running, number: signal.Signals):
     process = subprocess.Popen(
         [*PROGRAM, "up"],
-        env=environment(lore.home, **lore.env),
+        env=environment(lore.home, **lore.env, LORE_SERVER_PORT="0"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -100,7 +100,7 @@ BROWSER = Grant("browser", frozenset({"read"}), browser=True)
 def test_headers_tell_the_folder_and_the_session_of_a_caller():
     headers = {"x-lore-project": quote("/code/größe"), "x-lore-session": "s%201"}
     assert caller_of(headers, KEY) == Caller(
-        project="/code/größe", session="s 1", keyed=True, may_write=False
+        project="/code/größe", session="s 1", keyed=True, grant=KEY, may_write=False
     )
 
 

@@ -19,6 +19,7 @@ from lore.llm.offline.extractor import (
     WORK_THRESHOLD,
     group_by_topic,
 )
+from lore.llm.offline.sentence_rules import is_asked
 from lore.llm.offline.statement_classifier import (
     KINDS,
     WEIGHTS,
@@ -117,6 +118,22 @@ def test_a_commit_message_is_kept_where_a_passing_remark_with_the_same_words_is_
 )
 def test_steps_progress_and_questions_of_an_agent_are_not_kept(said):
     assert contents(("user", "go on"), WORK, ("assistant", said)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "is_question"),
+    [
+        ("how do we make sure a guest never gets two SMS if the lease runs out", True),
+        ("ok should we group runs by experiment and keep a default folder", True),
+        ("how we deploy: Tuesday and Thursday before 14:00", False),
+        ("do it in one transaction, always", False),
+        ("can you always use tabs", False),
+    ],
+)
+def test_a_question_of_a_person_needs_no_mark(said: str, is_question: bool):
+    assert is_asked(said) == is_question
+    if is_question:
+        assert contents(("user", said), WORK) == []
 
 
 @pytest.mark.parametrize("said", ["fix the tests please", "can you look at it?", "ok thanks"])

@@ -191,7 +191,7 @@ def _candidates_of(one: MessageText, text: str, around: tuple[float, ...]) -> It
             one.voice not in ROLES, place, len(parts), part.is_item, around,
         )  # fmt: skip
         before = part.text
-        if _may_be_kept(part.text):
+        if _may_be_kept(part.text) and (is_agent or not sentence_rules.is_asked(part.text)):
             yield _Candidate(one, part, spoken, place)
 
 

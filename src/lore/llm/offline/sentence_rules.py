@@ -31,6 +31,11 @@ def parse_tool_calls(text: str) -> list[tuple[str, str]]:
     return [(name, argument) for name, argument in _re.call.findall(text)]
 
 
+def is_asked(sentence: str) -> bool:
+    """Return whether a person's sentence is a question, also without its mark."""
+    return sentence.endswith("?") or bool(_re.asks.match(sentence))
+
+
 def strip_inserted(text: str, *, is_agent: bool) -> str:
     """Return what someone wrote: without tool calls, or without text that programs inserted."""
     return (_re.call if is_agent else _re.pasted).sub("\n", text)
