@@ -13,22 +13,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import build
 
-REQUIRED = "LORE_REQUIRE_EXPLORER"
-"""With this in the environment a build without the explorer fails."""
-
 
 class ExplorerHook(BuildHookInterface[Any]):
-    """Builds the explorer into the package; without npm's registry the package has none."""
+    """Builds the explorer into the package; where that is not possible, the package has none."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Return Node as a build dependency where the machine has none."""
-        return [] if build.is_current() or build.has_node() else [build.NODE_WHEEL]
+        """Return what the installer has to provide."""
+        return build.requirements(os.environ)
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - the interface's
         """Build before the files are collected; an editable install builds only on demand."""
-        is_required = os.environ.get(REQUIRED, "") not in ("", "0")
+        is_required = build.is_required(os.environ)
         if version == "editable" and not is_required:
             return
         try:
@@ -36,4 +33,4 @@ class ExplorerHook(BuildHookInterface[Any]):
         except build.BuildError as error:
             if is_required:
                 raise
-            self.app.display_warning(f"Lore is built without its web explorer: {error}.")
+            self.app.display_warning(f"Lore's web explorer was not built: {error}.")

@@ -22,6 +22,7 @@ const Review = lazy(() => import("./pages/Review"));
 const SessionPage = lazy(() => import("./pages/Session"));
 const Sessions = lazy(() => import("./pages/Sessions"));
 const Spend = lazy(() => import("./pages/Spend"));
+const TaskPage = lazy(() => import("./pages/Task"));
 const Tasks = lazy(() => import("./pages/Tasks"));
 const Timeline = lazy(() => import("./pages/Timeline"));
 
@@ -41,6 +42,7 @@ function PageView({ route }: { route: Route }) {
   if (route.page === "fragment") return <FragmentPage key={route.id} id={route.id} />;
   if (route.page === "session") return <SessionPage key={route.id} id={route.id} />;
   if (route.page === "item") return <ItemPage key={route.id} id={route.id} />;
+  if (route.page === "task") return <TaskPage key={route.id} id={route.id} />;
   if (route.page === "missing") {
     return (
       <Empty title="There is no such page.">

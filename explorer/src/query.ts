@@ -115,43 +115,92 @@ export function useQuery<Result>(call: Call | null): Query<Result> {
 
 export type Pages<Item> = { items: Item[]; error?: Failure; loading: boolean; more?: () => void };
 
-/** Return the items without those whose id came before; a list may shift between its pages. */
-function withoutRepeats<Item>(items: Item[], idOf: (item: Item) => string): Item[] {
-  const known = new Set<string>();
-  return items.filter((item) => !known.has(idOf(item)) && known.add(idOf(item)));
+/** The pages after the first one, as they were loaded last. */
+export type LaterPages<Item> = { items: Item[]; next: string | null };
+
+/** Load up to `count` pages from a cursor on. */
+export async function loadPages<Item>(
+  load: (cursor: string) => Promise<Page<Item>>,
+  cursor: string | null,
+  count: number,
+): Promise<LaterPages<Item>> {
+  const items: Item[] = [];
+  let next = cursor;
+  for (let loaded = 0; loaded < count && next !== null; loaded += 1) {
+    const page = await load(next);
+    items.push(...page.items);
+    next = page.next;
+  }
+  return { items, next };
 }
 
-/** Return the items of a paged list; new ones at its head appear as the memory changes. */
+/** Return the items of all pages without those whose id came before; a list may shift between its pages. */
+export function joinPages<Item>(first: Item[], later: Item[], idOf: (item: Item) => string): Item[] {
+  const known = new Set<string>();
+  return [...first, ...later].filter((item) => !known.has(idOf(item)) && known.add(idOf(item)));
+}
+
+type Kept<Item> = LaterPages<Item> & { count: number };
+
+/** The pages of a list after its first one, and the first page that they follow. */
+type Tail<Item> = Kept<Item> & {
+  key: string;
+  head: Page<Item>;
+  loading: boolean;
+  error?: Failure;
+};
+
+/** Return the items of a paged list; all of its pages follow the memory as it changes. */
 export function usePages<Item>(call: Call | null, idOf: (item: Item) => string): Pages<Item> {
   const head = useQuery<Page<Item>>(call);
   const key = call ? keyOf(call) : "";
-  const [tail, setTail] = useState<{
-    key: string;
-    items: Item[];
-    next: string | null;
-    loading: boolean;
-    error?: Failure;
-  }>();
+  const [tail, setTail] = useState<Tail<Item>>();
+  const latest = useRef(0);
+  const refreshing = useRef(-1);
   const mine = tail?.key === key ? tail : undefined;
-  const first = head.data?.items ?? [];
-  const items = withoutRepeats([...first, ...(mine?.items ?? [])], idOf);
   const next = mine ? mine.next : (head.data?.next ?? null);
 
-  async function loadMore(): Promise<void> {
-    if (!call || next === null || mine?.loading) return;
-    const before = mine?.items ?? first;
-    setTail({ key, items: before, next, loading: true });
+  /** Load `count` pages after the kept ones into the tail, unless a later call does. */
+  async function fill(before: Tail<Item>, kept: Kept<Item>, count: number): Promise<void> {
+    const turn = latest.current;
+    const settle = (changes: Partial<Tail<Item>>) => {
+      if (turn === latest.current) setTail({ ...before, error: undefined, loading: false, ...changes });
+    };
+    const load = async (cursor: string) =>
+      call && turn === latest.current
+        ? await send<Page<Item>>({ ...call, query: { ...call.query, cursor } })
+        : { items: [], next: null };
     try {
-      const page = await send<Page<Item>>({ ...call, query: { ...call.query, cursor: next } });
-      setTail({ key, items: [...before, ...page.items], next: page.next, loading: false });
+      const { items, next } = await loadPages(load, kept.next, count);
+      settle({ items: [...kept.items, ...items], next, count: kept.count + count });
     } catch (error) {
-      setTail({ key, items: before, next, loading: false, error: error as Failure });
+      settle({ error: error as Failure });
     }
   }
+
+  function loadMore(): void {
+    if (!head.data || next === null || mine?.loading) return;
+    const before = mine ?? { key, head: head.data, count: 0, items: [], next, loading: false };
+    latest.current += 1;
+    setTail({ ...before, error: undefined, loading: true });
+    void fill(before, before, 1);
+  }
+
+  useEffect(() => {
+    if (!head.data || head.loading || !mine || mine.loading || mine.head === head.data) return;
+    if (refreshing.current === latest.current) return;
+    // The first page is new: what follows it may have moved or gone, too.
+    latest.current += 1;
+    refreshing.current = latest.current;
+    const kept = { items: [], next: head.data.next, count: 0 };
+    void fill({ ...mine, head: head.data }, kept, mine.count).finally(() => {
+      refreshing.current = -1;
+    });
+  });
   return {
-    items,
+    items: joinPages(head.data?.items ?? [], mine?.items ?? [], idOf),
     error: head.error ?? mine?.error,
     loading: head.loading || Boolean(mine?.loading),
-    more: next === null || mine?.loading ? undefined : () => void loadMore(),
+    more: next === null || mine?.loading ? undefined : loadMore,
   };
 }

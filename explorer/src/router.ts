@@ -15,7 +15,7 @@ export const PAGES = [
 export type PageName = (typeof PAGES)[number];
 
 export type Route =
-  { page: PageName } | { page: "fragment" | "session" | "item"; id: string } | { page: "missing" };
+  { page: PageName } | { page: "fragment" | "session" | "item" | "task"; id: string } | { page: "missing" };
 
 /** Return the page that a path names. */
 export function parseRoute(path: string): Route {
@@ -26,6 +26,7 @@ export function parseRoute(path: string): Route {
     if (first === "fragments") return { page: "fragment", id };
     if (first === "sessions") return { page: "session", id };
     if (first === "messages") return { page: "item", id };
+    if (first === "tasks") return { page: "task", id };
     return { page: "missing" };
   }
   if (first === "") return { page: "search" };
@@ -55,6 +56,7 @@ export const paths = {
   fragment: (id: string) => `/fragments/${encodeURIComponent(id)}`,
   session: (id: string, at: Parameters = {}) => withParameters(`/sessions/${encodeURIComponent(id)}`, at),
   message: (id: string) => `/messages/${encodeURIComponent(id)}`,
+  task: (id: string) => `/tasks/${encodeURIComponent(id)}`,
   search: (parameters: Parameters) => withParameters("/", parameters),
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { itemPath, parseRoute, withParameters } from "../src/router";
+import { itemPath, parseRoute, paths, withParameters } from "../src/router";
 
 test("every page has a path, and the search has two", () => {
   expect(parseRoute("/")).toEqual({ page: "search" });
@@ -10,6 +10,7 @@ test("every page has a path, and the search has two", () => {
 test("a path with an id names an item", () => {
   expect(parseRoute("/fragments/01a%2Fb")).toEqual({ page: "fragment", id: "01a/b" });
   expect(parseRoute("/messages/01a")).toEqual({ page: "item", id: "01a" });
+  expect(parseRoute(paths.task("01a"))).toEqual({ page: "task", id: "01a" });
 });
 
 test("other paths are no page", () => {

@@ -11,7 +11,12 @@ import { Link } from "./Link";
 /** The pages of the bottom bar; the palette has the others. */
 const NARROW = new Set(["search", "ask", "sessions", "review"]);
 
-const PARENTS: Record<string, string> = { fragment: "search", session: "sessions", item: "sessions" };
+const PARENTS: Record<string, string> = {
+  fragment: "search",
+  session: "sessions",
+  item: "sessions",
+  task: "tasks",
+};
 
 export function Rail({
   route,

@@ -13,6 +13,7 @@ import { Empty, FailureNote, Skeleton } from "./states";
 import { Time } from "./Time";
 
 type TaskRecord = Api<"TaskRecord">;
+type TaskDetails = Api<"TaskDetails">;
 
 export function TaskList({ project }: { project: string }) {
   const tasks = usePages<TaskRecord>({ path: "/tasks", query: { project, limit: 50 } }, (one) => one.id);
@@ -43,41 +44,57 @@ export function TaskList({ project }: { project: string }) {
 
 function TaskRow({ task }: { task: TaskRecord }) {
   const [open, setOpen] = useState(false);
-  const seconds = task.ended_at ? (Date.parse(task.ended_at) - Date.parse(task.started_at)) / 1000 : 0;
   return (
     <li>
       <details className="task" onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary data-row="" className="row">
-          {task.state === "open" ? (
-            <span className="tag outcome" data-tone="accent">
-              open
-            </span>
-          ) : (
-            <Outcome outcome={task.outcome} />
-          )}
+          <TaskState task={task} />
           <span className="row-title">{plainLine(task.goal)}</span>
-          <span className="row-end episode-facts">
-            {[words(task.type), task.agent, seconds > 0 && formatDuration(seconds)]
-              .filter(Boolean)
-              .join(" · ")}
-          </span>
+          <span className="row-end episode-facts">{factsOf(task)}</span>
           <span className="row-end">
             <Time at={task.started_at} />
           </span>
         </summary>
-        {open && <TaskMemories id={task.id} task={task} />}
+        {open && <LoadedTask id={task.id} />}
       </details>
     </li>
   );
 }
 
-function TaskMemories({ id, task }: { id: string; task: TaskRecord }) {
-  const details = useQuery<Api<"TaskDetails">>({ path: `/tasks/${encodeURIComponent(id)}` });
+export function TaskState({ task }: { task: TaskRecord }) {
+  if (task.state !== "open") return <Outcome outcome={task.outcome} />;
+  return (
+    <span className="tag outcome" data-tone="accent">
+      open
+    </span>
+  );
+}
+
+/** Return the type of a task, its agent and how long it took, as one line. */
+export function factsOf(task: TaskRecord): string {
+  const seconds = task.ended_at ? (Date.parse(task.ended_at) - Date.parse(task.started_at)) / 1000 : 0;
+  return [words(task.type), task.agent, seconds > 0 && formatDuration(seconds)].filter(Boolean).join(" · ");
+}
+
+function LoadedTask({ id }: { id: string }) {
+  const details = useQuery<TaskDetails>({ path: `/tasks/${encodeURIComponent(id)}` });
   if (details.error) return <FailureNote failure={details.error} />;
   if (!details.data) return <Skeleton rows={3} />;
-  const { memories, titles } = details.data;
   return (
     <div className="task-body">
+      <TaskMemories details={details.data} />
+      <p>
+        <Link to={paths.task(id)}>Page of this task</Link>
+      </p>
+    </div>
+  );
+}
+
+/** Why a task ended as it did, where it belongs, and the memories that it was given. */
+export function TaskMemories({ details }: { details: TaskDetails }) {
+  const { task, memories, titles } = details;
+  return (
+    <>
       {task.reason && <p>{task.reason}</p>}
       <p className="meta">
         {task.profile && <span>profile {task.profile}</span>}
@@ -93,7 +110,7 @@ function TaskMemories({ id, task }: { id: string; task: TaskRecord }) {
       ) : (
         <p className="quiet">Nothing was known for it.</p>
       )}
-    </div>
+    </>
   );
 }
 
