@@ -92,6 +92,11 @@ def test_a_cause_is_kept_with_its_fix_to_the_byte():
     assert found[0].payload["solution"] == FIX
 
 
+def test_an_approval_is_no_symptom_of_a_fix():
+    [found] = extract_all(("user", "yes, do it now"), WORK, ("assistant", f"{CAUSE} {FIX}"))
+    assert found.payload["symptom"] == CAUSE
+
+
 def test_an_error_of_a_tool_is_only_the_symptom_of_a_fix_and_is_named_as_a_source():
     error = ("tool", "Exit code 1\nerror: undefined: save() in report.py")
     found = extract_all(("user", "go on"), error, ("assistant", f"{CAUSE} {FIX}"))

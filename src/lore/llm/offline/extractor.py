@@ -303,7 +303,8 @@ def _complete(group: _Chosen) -> str:
 def _symptom(messages: Sequence[MessageText], one: _Candidate, text: str) -> tuple[str, str]:
     """Return what went wrong before a fix, and the message that says so.
 
-    An error of a tool that names the same thing, or what the person last reported, if it is short.
+    An error of a tool that names the same thing, or what the person last reported, if it is short
+    and about the same: 'yes, do it' reports nothing.
     """
     at = one.message.ordinal
     error, source = tool_evidence.find_error(messages, at)
@@ -311,9 +312,15 @@ def _symptom(messages: Sequence[MessageText], one: _Candidate, text: str) -> tup
     if error and any(name in error.lower() for name in names):
         return error, source
     asked = [m for m in messages if m.voice == "user" and m.ordinal < at]
-    if not one.spoken.is_user and asked and len(asked[-1].text) <= MAX_OWN_CHARS:
+    if one.spoken.is_user or not asked or len(asked[-1].text) > MAX_OWN_CHARS:
+        return "", ""
+    if _telling_words(asked[-1].text) & _telling_words(text):
         return sentences.one_line(asked[-1].text, SYMPTOM_CHARS), asked[-1].id
     return "", ""
+
+
+def _telling_words(text: str) -> set[str]:
+    return set(words.split(text)) - words.STOP_WORDS
 
 
 def _payload(
@@ -355,7 +362,7 @@ def _similarity_matrix(texts: Sequence[str], embed: Embed | None) -> NDArray[np.
         rows = embed(texts)
         near: NDArray[np.float32] = rows @ rows.T
         return near
-    word_sets = [set(words.split(text)) - words.STOP_WORDS for text in texts]
+    word_sets = [_telling_words(text) for text in texts]
     overlaps = [[overlap(one, other) for other in word_sets] for one in word_sets]
     return np.array(overlaps, np.float32).reshape(len(texts), len(texts))
 
