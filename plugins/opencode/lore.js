@@ -16,7 +16,7 @@ const SHELL = "bash"
 const LIMIT_MS = 5_000
 
 export const LorePlugin = async ({ directory }) => {
-  const sessions = new Map() // of this process: its parent, and whether it was given its start
+  const sessions = new Map() // of this process, the latest used last: its parent, and its next start
   let parts = 0
 
   const describe = (event, fields) =>
@@ -61,8 +61,10 @@ export const LorePlugin = async ({ directory }) => {
   }
 
   const sessionOf = (id) => {
-    if (!sessions.has(id)) sessions.set(id, { parent: "", source: "resume" })
-    return sessions.get(id)
+    const session = sessions.get(id) ?? { parent: "", source: "resume", isUsed: false }
+    sessions.delete(id)
+    sessions.set(id, session)
+    return session
   }
 
   const textOf = (found) =>
@@ -75,6 +77,7 @@ export const LorePlugin = async ({ directory }) => {
     const session = sessionOf(id)
     const source = session.source
     session.source = ""
+    session.isUsed = true
     if (session.parent) return source ? [await call("SubagentStart", { ...nameOf(id), prompt })] : []
     const start = source ? await call("SessionStart", { ...nameOf(id), source }) : ""
     return [start, await call("UserPromptSubmit", { ...nameOf(id), prompt })]
@@ -84,7 +87,13 @@ export const LorePlugin = async ({ directory }) => {
     event: async ({ event }) => {
       const { sessionID: id, info } = event.properties ?? {}
       if (event.type === "session.created" && info?.id) {
-        sessions.set(info.id, { parent: info.parentID ?? "", source: "startup" })
+        const isUsed = sessions.get(info.id)?.isUsed ?? false
+        sessions.set(info.id, { parent: info.parentID ?? "", source: "startup", isUsed })
+      } else if (event.type === "session.deleted" && sessions.has(info?.id)) {
+        const name = nameOf(info.id)
+        const { parent, isUsed } = sessions.get(info.id)
+        sessions.delete(info.id)
+        if (isUsed && !parent) await call("SessionEnd", name)
       } else if (event.type === "session.compacted" && sessions.has(id)) {
         sessionOf(id).source = sessionOf(id).parent ? "" : "compact"
       } else if (event.type === "session.idle" && sessions.has(id)) {
@@ -123,13 +132,18 @@ export const LorePlugin = async ({ directory }) => {
     },
 
     // It waits, because opencode ends: a process that was just started would get no input.
+    // All sessions share one limit, the latest used first; a session without a prompt has nothing to end.
     dispose: async () => {
-      for (const [id, { parent }] of sessions) {
-        if (parent) continue
-        const options = { stdio: ["pipe", "ignore", "ignore"], timeout: LIMIT_MS, cwd: directory }
+      const end = Date.now() + LIMIT_MS
+      for (const [id, { parent, isUsed }] of [...sessions].reverse()) {
+        if (parent || !isUsed) continue
+        const timeout = end - Date.now()
+        if (timeout <= 0) break
+        const options = { stdio: ["pipe", "ignore", "ignore"], timeout, cwd: directory }
         const input = describe("SessionEnd", nameOf(id))
         spawnSync(COMMAND[0], wordsOf("SessionEnd"), { ...options, input })
       }
+      sessions.clear()
     },
   }
 }
