@@ -171,6 +171,17 @@ def test_a_change_is_not_undone_below_a_later_one(served: Served, browser: Brows
     assert browser.send("/undo", {"action": first["action"]}).status == 422
 
 
+def test_the_change_of_a_forgotten_fragment_is_not_undone_on_another(
+    served: Served, browser: Browser
+):
+    forgotten = served.memory.store("The port is 8080.")
+    edit = browser.post(f"/fragments/{forgotten}/update", content="The port is 9090.")
+    served.memory.maintenance.forget(id=forgotten)
+    others = [served.memory.store(f"Other {n}") for n in range(3)]
+    assert browser.send("/undo", {"action": edit["action"]}).status == 422
+    assert not any(served.memory.knowledge.fragment(one).deleted for one in others)
+
+
 @pytest.mark.parametrize("action", ["x", "W10", "W1sxXSxbXV0", "W1stMV0sW10sW11d", "A" * 9_000])
 def test_an_id_that_is_no_action_is_refused(browser: Browser, action: str):
     assert browser.send("/undo", {"action": action}).status == 422

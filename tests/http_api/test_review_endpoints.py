@@ -87,6 +87,21 @@ def test_a_possible_rule_is_decided_and_undone(served: Served, browser: Browser,
     assert queue(served, "kind=instruction") == []
 
 
+def test_the_decision_on_a_forgotten_rule_is_not_undone_on_another(
+    served: Served, browser: Browser
+):
+    suggest(served, "Always use tabs for indentation in all files.")
+    (entry,) = queue(served, "kind=instruction")
+    done = browser.post(f"/review/{entry['id']}", decision="approve")
+    served.memory.maintenance.forget(match="tabs for indentation")
+    suggest(served, "Always write dates with hyphens in all reports.")
+    (other,) = queue(served, "kind=instruction")
+    assert other["id"].rsplit(":", 1)[1] == entry["id"].rsplit(":", 1)[1]  # the number is reused
+    browser.post(f"/review/{other['id']}", decision="approve")
+    assert browser.send("/undo", {"action": done["action"]}).status == 422
+    assert queue(served, "kind=instruction") == []
+
+
 @pytest.mark.parametrize("decision", ["keep_newer", "keep_older", "both", "dismiss"])
 def test_a_conflict_is_decided_and_undone(served: Served, browser: Browser, decision: str):
     older, newer = served.memory.store("The port is 8080"), served.memory.store("The port is 9090")

@@ -1,7 +1,9 @@
 """Corrections by a person: each one can be undone and redone by its id.
 
 The id of a correction holds what it changed, by number: entries of the undo log, states of
-instructions, and relations of doubtful pairs. Nothing else is stored for it.
+instructions, and relations of doubtful pairs. Nothing else is stored for it. The number of a row
+is given to another one once it is gone, so each comes with the item it belongs to: the number of
+an item is never given again.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from lore.store import (
 )
 from lore.store.consolidation import Judgement, JudgementVerb
 from lore.store.database import Connection
-from lore.store.history import Attribution, UndoSnapshot, Wording
+from lore.store.history import ActionKey, Attribution, UndoSnapshot, Wording
 from lore.store.replacements import PairState
 from lore.store.standing_instructions import RuleState
 
@@ -50,7 +52,7 @@ class KeptPair(NamedTuple):
 class Change(NamedTuple):
     """What a correction changed: actions, and rows before and after it."""
 
-    actions: tuple[int, ...] = ()
+    actions: tuple[ActionKey, ...] = ()
     rules: tuple[tuple[RuleState, RuleState], ...] = ()
     pairs: tuple[tuple[PairState, PairState], ...] = ()
     exemptions: tuple[KeptPair, ...] = ()
@@ -94,7 +96,7 @@ def decode_change(id_: str) -> Change:
             base64.b64decode(padded, altchars=b"-_", validate=True)
         )
         change = Change(
-            tuple(map(_whole, actions)),
+            tuple(ActionKey(_whole(n), _whole(fragment_n)) for n, fragment_n in actions),
             tuple((_rule_state(before), _rule_state(after)) for before, after in rules),
             tuple((_pair_state(before), _pair_state(after)) for before, after in pairs),
             tuple(map(_kept_pair, exemptions)),
@@ -115,17 +117,18 @@ def _whole(value: Any) -> int:
 
 
 def _rule_state(value: Any) -> RuleState:
-    n, state = value
+    n, state, item_n = value
     if state not in standing_instructions.DECIDABLE:
         raise ValueError
-    return RuleState(_whole(n), state)
+    return RuleState(_whole(n), state, _whole(item_n))
 
 
 def _pair_state(value: Any) -> PairState:
-    n, relation, certainty = value
+    n, relation, certainty, older_n, newer_n = value
     if relation not in replacements.RELATIONS or not isinstance(certainty, int | float):
         raise ValueError
-    return PairState(_whole(n), relation, min(1.0, max(0.0, float(certainty))))
+    likely = min(1.0, max(0.0, float(certainty)))
+    return PairState(_whole(n), relation, likely, _whole(older_n), _whole(newer_n))
 
 
 def _kept_pair(value: Any) -> KeptPair:
@@ -145,14 +148,23 @@ def undo_change(db: Connection, change: Change, *, now: datetime) -> None:
     """Undo a correction, unless something that it changed was changed again."""
     _set_rows(db, change, undoing=True)
     consolidation.remove_judgements(db, change.exemptions)
-    undo.undo_actions(db, change.actions, now=now)
+    undo.undo_actions(db, _own_actions(db, change), now=now)
 
 
 def redo_change(db: Connection, change: Change, *, now: datetime) -> None:
     """Redo a correction that was undone."""
     _set_rows(db, change, undoing=False)
     keep(db, change.exemptions, now=now)
-    undo.redo_actions(db, change.actions, now=now)
+    undo.redo_actions(db, _own_actions(db, change), now=now)
+
+
+def _own_actions(db: Connection, change: Change) -> list[int]:
+    """Return the numbers of a correction's actions; refuse if one is now that of another."""
+    ns = [one.n for one in change.actions]
+    if set(history.action_keys(db, ns)) != set(change.actions):
+        msg = "What this changed is gone."
+        raise InvalidInput(msg)
+    return ns
 
 
 def _set_rows(db: Connection, change: Change, *, undoing: bool) -> None:
@@ -201,8 +213,8 @@ def reject(db: Connection, id_: str, *, origin: Origin, now: datetime) -> None:
 
 def find_subject(db: Connection, change: Change) -> str:
     """Return the id of an item that a correction changed; empty if it is gone."""
-    ns = history.fragments_of_actions(db, change.actions[-1:])
-    ns = ns or standing_instructions.items_of(db, [before.n for before, _ in change.rules[:1]])
+    ns = [one.fragment_n for one in change.actions[-1:]]
+    ns = ns or [before.item_n for before, _ in change.rules[:1]]
     ns = ns or [one.b_n for one in change.exemptions[:1]]
-    ns = ns or replacements.newer_items(db, [before.n for before, _ in change.pairs[:1]])
+    ns = ns or [before.newer_n for before, _ in change.pairs[:1]]
     return next(iter(items.ids_of(db, ns).values()), "")

@@ -291,9 +291,17 @@ def newest_action(db: Connection) -> int:
     return int(db.value("SELECT coalesce(max(n), 0) FROM actions"))
 
 
-def actions_after(db: Connection, n: int) -> list[int]:
-    """Return the numbers of the actions after one, in order."""
-    return db.column("SELECT n FROM actions WHERE n > :n ORDER BY n", n=n)
+class ActionKey(NamedTuple):
+    """What names an action for ever: its number alone is given again once it is gone."""
+
+    n: int
+    fragment_n: int
+
+
+def actions_after(db: Connection, n: int) -> list[ActionKey]:
+    """Return the actions after one, in order."""
+    sql = "SELECT n, fragment_n FROM actions WHERE n > :n ORDER BY n"
+    return [ActionKey(*row) for row in db.rows(sql, n=n)]
 
 
 def load_actions(db: Connection, ns: Sequence[int], *, undone: bool = False) -> list[Action]:
@@ -306,10 +314,10 @@ def load_actions(db: Connection, ns: Sequence[int], *, undone: bool = False) -> 
     return [_action(row) for row in rows]
 
 
-def fragments_of_actions(db: Connection, ns: Sequence[int]) -> list[int]:
-    """Return the fragments that actions changed."""
-    sql = f"SELECT fragment_n FROM actions WHERE {among('n', 'ns')} ORDER BY n"
-    return db.column(sql, ns=int_array(ns))
+def action_keys(db: Connection, ns: Sequence[int]) -> list[ActionKey]:
+    """Return the actions that have some numbers now."""
+    sql = f"SELECT n, fragment_n FROM actions WHERE {among('n', 'ns')} ORDER BY n"
+    return [ActionKey(*row) for row in db.rows(sql, ns=int_array(ns))]
 
 
 def has_later_action(db: Connection, action: Action, *, without: Sequence[int] = ()) -> bool:
