@@ -178,6 +178,12 @@ def test_changes_of_a_shared_page_are_approved_one_by_one(
     file.write_text(file.read_text().replace("8080", "9090"))
     (entry,) = queue(served, "kind=shared")
     assert "9090" in entry["texts"][0]["text"]
+    key, _ = served.memory.access.create_key("reader", scopes=["read"])
+    for_key = served.get("/api/v1/review?kind=shared", authorization=f"Bearer {key}").json
+    assert for_key["items"] == []  # a caller with a key reads no folder
+    counts = served.get("/api/v1/review/counts", authorization=f"Bearer {key}").json["counts"]
+    assert counts["shared"] == 0
+    assert served.get("/api/v1/review/counts").json["counts"]["shared"] == 1
     done = browser.post(f"/review/{entry['id']}", decision="approve")
     assert served.memory.knowledge.fragment(done["id"]).text == "The port is 9090"
     assert queue(served, "kind=shared") == []
