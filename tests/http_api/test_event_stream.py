@@ -156,6 +156,17 @@ def test_changes_between_two_events_come_together(tmp_path: Path):
         assert {"actions", "fragments", "messages"} <= changed
 
 
+def test_every_undo_and_redo_is_a_change(tmp_path: Path):
+    with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
+        ids = [memory.store(f"The port is {n}.") for n in range(2)]
+        counters, _ = memory.maintenance.find_changes(None)
+        for act in (memory.knowledge.undo, memory.knowledge.redo):
+            for id_ in ids:
+                act(id_)
+                counters, changed = memory.maintenance.find_changes(counters)
+                assert "actions" in changed
+
+
 def test_there_is_a_most_of_streams(tmp_path: Path):
     async def listen(memory: Memory) -> None:
         feed = ChangeFeed(memory, lambda: False, poll_s=0.01, max_streams=2)

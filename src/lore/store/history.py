@@ -364,8 +364,18 @@ def mark_actions_undone(db: Connection, actions: Iterable[tuple[int, UndoSnapsho
     last = int(db.value(sql, final=_FINAL))
     for place, (n, before) in enumerate(actions, last + 1):
         db.update("actions", n, before=pack_snapshot(before), undone=place)
+    _count_undo(db)
 
 
 def mark_action_redone(db: Connection, n: int) -> None:
     """Record that an action is in effect again."""
     db.update("actions", n, undone=0)
+    _count_undo(db)
+
+
+def _count_undo(db: Connection) -> None:
+    """Count an undo or a redo: no number or time in the table shows it without reading all rows."""
+    db.run(
+        "INSERT INTO meta (key, value) VALUES ('undo_changes', '1')"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+    )
