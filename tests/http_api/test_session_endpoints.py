@@ -68,6 +68,13 @@ def test_sessions_are_found_by_title_agent_project_and_time(served: Served):
     assert served.get("/api/v1/sessions?since=whenever").status == 422
 
 
+def test_a_session_is_found_by_a_name_with_capitals(served: Served):
+    served.memory.capture("Session-ABC", talk(1), agent="codex")
+    for query in ("Session-ABC", "session-abc"):
+        (found,) = served.get(f"/api/v1/sessions?query={query}").json["items"]
+        assert found["external_id"] == "Session-ABC"
+
+
 def test_a_session_has_its_totals(served: Served):
     (listed,) = served.get("/api/v1/sessions?query=ports").json["items"]
     assert (listed["messages"], listed["project"]) == (20, "shop")
