@@ -158,6 +158,24 @@ def test_a_successor_takes_the_place_of_what_it_replaces(served: Served, browser
     assert served.memory.knowledge.fragment(edit["new_id"]).deleted
 
 
+def test_a_successor_stays_in_the_project_of_a_folder_that_is_another_now(
+    served: Served, browser: Browser, tmp_path
+):
+    folder = tmp_path / "repository"
+    (folder / ".git").mkdir(parents=True)
+    remote = '[remote "origin"]\n\turl = https://example.org/one.git\n'
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git" / "config").write_text(remote)
+    id_ = served.memory.store("The port is 8080.", project=str(folder))
+    (folder / ".git" / "config").write_text(remote.replace("one", "two"))
+    edit = browser.post(f"/fragments/{id_}/supersede", content="The port is 9090.")
+    newer = served.memory.knowledge.fragment(edit["new_id"]).fragment
+    older = served.memory.knowledge.fragment(id_).fragment
+    assert newer
+    assert older
+    assert newer.project_id == older.project_id
+
+
 def test_a_change_is_not_undone_below_a_later_one(served: Served, browser: Browser):
     id_ = served.memory.store("One")
     first = browser.post(f"/fragments/{id_}/update", content="Two")
