@@ -155,6 +155,34 @@ def test_what_will_be_merged_is_shown_before(served: Served, browser: Browser, d
     assert [one["id"] for one in queue(served, "kind=merge")] == [entry["id"]]
 
 
+def test_a_merge_moves_what_hangs_below_and_its_undo_moves_it_back(
+    served: Served, browser: Browser
+):
+    knowledge = served.memory.knowledge
+    one = served.memory.store("The service listens on its port")
+    other = served.memory.store("The service listens on its port")
+    child = served.memory.store("Only on weekdays", parent_id=other)
+    related = served.memory.store("A proxy stands before it")
+    knowledge.link(other, related, "associative")
+    served.memory.maintenance.embed_waiting()
+
+    def state() -> tuple[object, ...]:
+        with served.memory.database.read() as db:
+            edges = db.rows("SELECT source_n, target_n, kind FROM edges ORDER BY 1, 2, 3")
+        return knowledge.fragment(child).fragment.parent_id, edges  # type: ignore[union-attr]
+
+    before = state()
+    (entry,) = queue(served, "kind=merge")
+    done = browser.post(f"/review/{entry['id']}", decision="approve")
+    merged = state()
+    assert merged[0] == one
+    assert len(merged[1]) == len(before[1]) + 2  # type: ignore[arg-type]  # supersedes, associative
+    browser.post("/undo", action=done["action"])
+    assert state() == before
+    browser.post("/redo", action=done["action"])
+    assert state() == merged
+
+
 @pytest.mark.parametrize("decision", ["keep", "delete"])
 def test_what_will_be_pruned_is_shown_before(served: Served, browser: Browser, decision: str):
     id_ = served.memory.store("It does not matter", importance=0.05)

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from lore.digest import undo
-from lore.digest.fragment_edits import hide_one, resolve_live
+from lore.digest.fragment_edits import hide_one, move, replace_one, resolve_live
 from lore.errors import InvalidInput
 from lore.records import UNASKED_TRUST, Origin
 from lore.store import (
     consolidation,
     fragments,
+    graph,
     history,
     items,
     replacements,
@@ -30,7 +31,7 @@ from lore.store import (
 )
 from lore.store.consolidation import Judgement, JudgementVerb
 from lore.store.database import Connection
-from lore.store.history import ActionKey, Attribution, UndoSnapshot, Wording
+from lore.store.history import ActionKey, Attribution, LinkSnapshot, UndoSnapshot, Wording
 from lore.store.replacements import PairState
 from lore.store.standing_instructions import RuleState
 
@@ -209,6 +210,27 @@ def reject(db: Connection, id_: str, *, origin: Origin, now: datetime) -> None:
         standing_instructions.decide(db, number, "rejected")
     if not numbers:
         hide_one(db, id_=id_, origin=origin, now=now)
+
+
+def merge(db: Connection, *, survivor: str, victim: str, now: datetime) -> None:
+    """Supersede a fragment by one that says the same; what hangs below it moves, as in a cycle."""
+    stays, goes = resolve_live(db, survivor), resolve_live(db, victim)
+    replace_one(db, old=victim, new=survivor, origin="user", now=now)
+    children = graph.children(db, goes)
+    for child in children:
+        edge = graph.find_edge(db, stays, child, "hierarchical")
+        moved = LinkSnapshot(child, "hierarchical", edge, goes)
+        history.record_action(db, "link", stays, UndoSnapshot(link=moved), now=now)
+        move(db, child, stays, now=now)
+    linked = consolidation.associated_pairs(db, [stays])
+    for one in graph.edges_among(db, [goes], ("associative",)):
+        other = one.target_n if one.source_n == goes else one.source_n
+        if other != stays and (min(other, stays), max(other, stays)) not in linked:
+            added = LinkSnapshot(other, "associative", None)
+            history.record_action(db, "link", stays, UndoSnapshot(link=added), now=now)
+            graph.put_edge(db, stays, other, "associative", now=now, weight=one.weight)
+    if children:  # its overview is made again
+        consolidation.set_overview_at(db, stays, None)
 
 
 def find_subject(db: Connection, change: Change) -> str:

@@ -176,7 +176,10 @@ class Review(MemoryPart):
 
     def _decide_merge(self, decision: ReviewDecision, survivor: str, victim: str) -> Correction:
         if decision == "approve":
-            return self._edits.supersede(victim, by=survivor)
+            now = self._database.now()
+            work = partial(change_ids.merge, survivor=survivor, victim=victim, now=now)
+            _, action = self._edits.record(work)
+            return Correction(action, "supersede", victim, survivor)
         with self._database.read() as db:
             ns = [items.resolve(db, id_, type="fragment").n for id_ in (survivor, victim)]
         return self._keep(decision, victim, KeptPair(min(ns), max(ns), "merge"))
