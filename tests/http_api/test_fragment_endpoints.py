@@ -162,7 +162,7 @@ def test_a_successor_stays_in_the_project_of_a_folder_that_is_another_now(
     served: Served, browser: Browser, tmp_path
 ):
     folder = tmp_path / "repository"
-    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "refs").mkdir(parents=True)
     remote = '[remote "origin"]\n\turl = https://example.org/one.git\n'
     (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (folder / ".git" / "config").write_text(remote)
