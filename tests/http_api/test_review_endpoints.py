@@ -87,6 +87,21 @@ def test_a_possible_rule_is_decided_and_undone(served: Served, browser: Browser,
     assert queue(served, "kind=instruction") == []
 
 
+def test_a_rule_that_was_said_often_is_decided_and_undone(served: Served, browser: Browser):
+    text = "Always use tabs for indentation in all files."
+    said = [
+        NewMessage("user", (Part("text", text),), NOON + timedelta(minutes=n), str(n))
+        for n in range(200)
+    ]
+    served.memory.capture("s", said, agent="tests", project="/code/p")
+    served.memory.database.write(lambda db: db.run("UPDATE standing SET state = 'suggested'"))
+    before = queue(served, "kind=instruction")
+    done = browser.post(f"/review/{before[0]['id']}", decision="approve")
+    assert queue(served, "kind=instruction") == []
+    browser.post("/undo", action=done["action"])
+    assert queue(served, "kind=instruction") == before
+
+
 def test_the_decision_on_a_forgotten_rule_is_not_undone_on_another(
     served: Served, browser: Browser
 ):

@@ -19,7 +19,7 @@ import orjson
 from lore.digest import undo
 from lore.digest.fragment_edits import hide_one, move, replace_one, resolve_live
 from lore.errors import InvalidInput
-from lore.records import UNASKED_TRUST, Origin
+from lore.records import MAX_ACTION_CHARS, UNASKED_TRUST, Origin
 from lore.store import (
     consolidation,
     fragments,
@@ -36,10 +36,6 @@ from lore.store.replacements import PairState
 from lore.store.standing_instructions import RuleState
 
 T = TypeVar("T")
-
-MAX_ID_CHARS = 8_000
-"""A correction changes a handful of rows; a rule that was said a hundred times is confirmed as
-often."""
 
 
 class KeptPair(NamedTuple):
@@ -81,7 +77,8 @@ def record(
         tuple((pairs[n], after) for n, after in settled.items()),
         tuple(exemptions),
     )
-    return result, encode_change(change) if any(change) else ""
+    id_ = encode_change(change) if any(change) else ""
+    return result, id_ if len(id_) <= MAX_ACTION_CHARS else ""
 
 
 def encode_change(change: Change) -> str:
@@ -92,7 +89,7 @@ def encode_change(change: Change) -> str:
 def decode_change(id_: str) -> Change:
     """Return the change that an id names; refuse an id that is none."""
     try:
-        padded = id_[:MAX_ID_CHARS] + "=" * (-len(id_) % 4)
+        padded = id_[:MAX_ACTION_CHARS] + "=" * (-len(id_) % 4)
         actions, rules, pairs, exemptions = orjson.loads(
             base64.b64decode(padded, altchars=b"-_", validate=True)
         )
