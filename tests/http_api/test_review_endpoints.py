@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -231,6 +232,28 @@ def test_changes_of_a_shared_page_are_approved_one_by_one(
     assert served.memory.knowledge.fragment(done["id"]).text == "The port is 9090"
     assert queue(served, "kind=shared") == []
     assert browser.send(f"/review/{entry['id']}", {"decision": "approve"}).status == 404
+
+
+@pytest.mark.parametrize(
+    "edit", [("8080", "9090"), ("- The port.*\n", ""), ("- The", "- Ask the owner\n- The")]
+)
+def test_a_decision_on_a_shared_page_is_undone_and_redone_as_a_whole(
+    served: Served, browser: Browser, tmp_path, edit: tuple[str, str]
+):
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    served.memory.store("The port is 8080", project=str(folder), kind="config", confidence=0.9)
+    file = folder / ".lore.md"
+    served.memory.knowledge.share(served.memory.knowledge.plan_share(str(folder), file), file)
+    file.write_text(re.sub(*edit, file.read_text()))
+    before = queue(served, "kind=shared")
+    assert len(before) == 1
+    done = browser.post(f"/review/{before[0]['id']}", decision="approve")
+    assert queue(served, "kind=shared") == []
+    browser.post("/undo", action=done["action"])
+    assert queue(served, "kind=shared") == before
+    browser.post("/redo", action=done["action"])
+    assert queue(served, "kind=shared") == []
 
 
 def test_the_queue_is_paged_while_it_is_cleared(served: Served, browser: Browser):

@@ -1,16 +1,16 @@
 """Corrections by a person: each one can be undone and redone by its id.
 
 The id of a correction holds what it changed, by number: entries of the undo log, states of
-instructions, and relations of doubtful pairs. Nothing else is stored for it. The number of a row
-is given to another one once it is gone, so each comes with the item it belongs to: the number of
-an item is never given again.
+instructions, relations of doubtful pairs, and entries of shared pages. Nothing else is stored for
+it. The number of a row is given to another one once it is gone, so each comes with the item it
+belongs to: the number of an item is never given again.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -26,12 +26,14 @@ from lore.store import (
     graph,
     history,
     items,
+    project_rows,
     replacements,
     standing_instructions,
 )
 from lore.store.consolidation import Judgement, JudgementVerb
 from lore.store.database import Connection
 from lore.store.history import ActionKey, Attribution, LinkSnapshot, UndoSnapshot, Wording
+from lore.store.project_rows import SharedRow
 from lore.store.replacements import PairState
 from lore.store.standing_instructions import RuleState
 
@@ -53,6 +55,8 @@ class Change(NamedTuple):
     rules: tuple[tuple[RuleState, RuleState], ...] = ()
     pairs: tuple[tuple[PairState, PairState], ...] = ()
     exemptions: tuple[KeptPair, ...] = ()
+    shared: tuple[tuple[SharedRow | None, SharedRow | None], ...] = ()
+    """Entries of shared pages; None where there was none, or is none."""
 
 
 def record(
@@ -64,6 +68,7 @@ def record(
     """
     last = history.newest_action(db)
     rules, pairs = standing_instructions.rule_states(db), replacements.doubtful_states(db)
+    shared = project_rows.all_shared_entries(db)
     result = work(db)
     rules_now = standing_instructions.rule_states(db)
     settled = replacements.pair_states(db, pairs.keys() - replacements.doubtful_states(db).keys())
@@ -76,9 +81,17 @@ def record(
         ),
         tuple((pairs[n], after) for n, after in settled.items()),
         tuple(exemptions),
+        _compare_shared(shared, project_rows.all_shared_entries(db)),
     )
     id_ = encode_change(change) if any(change) else ""
     return result, id_ if len(id_) <= MAX_ACTION_CHARS else ""
+
+
+def _compare_shared(
+    before: Mapping[str, SharedRow], after: Mapping[str, SharedRow]
+) -> tuple[tuple[SharedRow | None, SharedRow | None], ...]:
+    both = ((before.get(entry), after.get(entry)) for entry in sorted({*before, *after}))
+    return tuple((former, row) for former, row in both if former != row)
 
 
 def encode_change(change: Change) -> str:
@@ -90,7 +103,7 @@ def decode_change(id_: str) -> Change:
     """Return the change that an id names; refuse an id that is none."""
     try:
         padded = id_[:MAX_ACTION_CHARS] + "=" * (-len(id_) % 4)
-        actions, rules, pairs, exemptions = orjson.loads(
+        actions, rules, pairs, exemptions, shared = orjson.loads(
             base64.b64decode(padded, altchars=b"-_", validate=True)
         )
         change = Change(
@@ -98,6 +111,7 @@ def decode_change(id_: str) -> Change:
             tuple((_rule_state(before), _rule_state(after)) for before, after in rules),
             tuple((_pair_state(before), _pair_state(after)) for before, after in pairs),
             tuple(map(_kept_pair, exemptions)),
+            tuple((_shared_row(before), _shared_row(after)) for before, after in shared),
         )
     except (ValueError, TypeError, binascii.Error) as error:
         msg = "This is not the id of an action."
@@ -136,6 +150,15 @@ def _kept_pair(value: Any) -> KeptPair:
     return KeptPair(_whole(a_n), _whole(b_n), verb)
 
 
+def _shared_row(value: Any) -> SharedRow | None:
+    if value is None:
+        return None
+    entry, fragment_n, digest, left_out = value
+    if not (isinstance(entry, str) and isinstance(digest, str) and isinstance(left_out, bool)):
+        raise TypeError
+    return SharedRow(entry, _whole(fragment_n), digest, left_out)
+
+
 def keep(db: Connection, pairs: Sequence[KeptPair], *, now: datetime) -> None:
     """Keep fragments from being merged or pruned by a cycle."""
     judged = [Judgement(one.a_n, one.b_n, one.verb, "kept") for one in pairs]
@@ -144,16 +167,18 @@ def keep(db: Connection, pairs: Sequence[KeptPair], *, now: datetime) -> None:
 
 def undo_change(db: Connection, change: Change, *, now: datetime) -> None:
     """Undo a correction, unless something that it changed was changed again."""
+    ns = _own_actions(db, change)
     _set_rows(db, change, undoing=True)
     consolidation.remove_judgements(db, change.exemptions)
-    undo.undo_actions(db, _own_actions(db, change), now=now)
+    undo.undo_actions(db, ns, now=now)
 
 
 def redo_change(db: Connection, change: Change, *, now: datetime) -> None:
     """Redo a correction that was undone."""
+    ns = _own_actions(db, change)
     _set_rows(db, change, undoing=False)
     keep(db, change.exemptions, now=now)
-    undo.redo_actions(db, _own_actions(db, change), now=now)
+    undo.redo_actions(db, ns, now=now)
 
 
 def _own_actions(db: Connection, change: Change) -> list[int]:
@@ -170,8 +195,16 @@ def _set_rows(db: Connection, change: Change, *, undoing: bool) -> None:
     pairs = [pair if undoing else pair[::-1] for pair in change.pairs]
     rules_now = standing_instructions.rule_states(db)
     pairs_now = replacements.pair_states(db, [before.n for before, _ in pairs])
-    is_same = all(rules_now.get(after.n) == after for _, after in rules) and all(
-        pairs_now.get(after.n) == after for _, after in pairs
+    shared = [pair if undoing else pair[::-1] for pair in change.shared]
+    shared_now = project_rows.all_shared_entries(db) if shared else {}
+    is_same = (
+        all(rules_now.get(after.n) == after for _, after in rules)
+        and all(pairs_now.get(after.n) == after for _, after in pairs)
+        and all(
+            shared_now.get(one.entry) == after
+            for before, after in shared
+            if (one := after or before)
+        )
     )
     if not is_same:
         msg = f"This was changed since, so it cannot be {'undone' if undoing else 'redone'}."
@@ -179,6 +212,8 @@ def _set_rows(db: Connection, change: Change, *, undoing: bool) -> None:
     for before, _ in rules:
         standing_instructions.set_rule_state(db, before)
     replacements.set_pair_states(db, [before for before, _ in pairs])
+    project_rows.remove_shared_entries(db, [after.entry for _, after in shared if after])
+    project_rows.put_shared_entries(db, [before for before, _ in shared if before])
 
 
 def approve(db: Connection, id_: str, *, now: datetime) -> None:
