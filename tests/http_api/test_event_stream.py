@@ -120,6 +120,23 @@ def test_the_database_is_polled_only_while_somebody_listens(tmp_path: Path):
         asyncio.run(asyncio.wait_for(listen(memory), PATIENCE_S))
 
 
+def test_a_poller_that_ended_is_started_again_for_those_who_listen(tmp_path: Path):
+    async def listen(memory: Memory) -> None:
+        feed = ChangeFeed(memory, lambda: False, poll_s=0.01, heartbeat_s=0.02)
+        events = feed._events(_scope("read"))
+        await anext(events)
+        assert feed._poller
+        feed._poller.cancel()
+        while feed.is_polling:
+            await asyncio.sleep(0.01)
+        await anext(events)
+        assert feed.is_polling
+        await events.aclose()
+
+    with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
+        asyncio.run(asyncio.wait_for(listen(memory), PATIENCE_S))
+
+
 def test_a_stream_ends_when_the_server_stops(tmp_path: Path):
     stopping: list[bool] = []
 
@@ -154,6 +171,17 @@ def test_changes_between_two_events_come_together(tmp_path: Path):
     with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
         changed = asyncio.run(asyncio.wait_for(listen(memory), PATIENCE_S))
         assert {"actions", "fragments", "messages"} <= changed
+
+
+def test_every_undo_and_redo_is_a_change(tmp_path: Path):
+    with Memory.open(tmp_path, embedder=FakeEmbedder()) as memory:
+        ids = [memory.store(f"The port is {n}.") for n in range(2)]
+        counters, _ = memory.maintenance.find_changes(None)
+        for act in (memory.knowledge.undo, memory.knowledge.redo):
+            for id_ in ids:
+                act(id_)
+                counters, changed = memory.maintenance.find_changes(counters)
+                assert "actions" in changed
 
 
 def test_there_is_a_most_of_streams(tmp_path: Path):

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from lore.http.request_limits import Limits
 from lore.recall.graph_layout import layout
 from lore.records import RequestCost, TokenUse
+from lore.tasks import continuity_page
+from lore.tasks.continuity_page import ContinuityPage
 from tests.http_api.browser import Browser, log_in
 from tests.http_api.live_server import Served, serving
 from tests.waiting import eventually
@@ -215,6 +217,21 @@ def test_continuity_is_shown_and_not_written(served: Served, tmp_path):
     assert served.get(f"/api/v1/continuity?project={folder}").status == 200
     assert served.get("/api/v1/continuity?project=/etc").status == 404
     assert served.get("/api/v1/continuity").status == 422
+
+
+def test_the_page_of_a_folder_is_redacted_and_not_read_for_a_key(served: Served, tmp_path):
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    served.memory.store("x", project=str(tmp_path))
+    page = continuity_page.render_page(ContinuityPage({"task": ("Deploy",)}))
+    (tmp_path / "CONTINUITY.md").write_text(f"{page}\n- The token is {token}\n")
+    shown = read(served, f"/continuity?project={tmp_path}")
+    assert shown["is_written"]
+    assert token not in shown["text"]
+    key, _ = served.memory.access.create_key("reader", scopes=["read"])
+    for_key = served.get(
+        f"/api/v1/continuity?project={tmp_path}", authorization=f"Bearer {key}"
+    ).json
+    assert (for_key["text"], for_key["is_written"]) == ("", False)
 
 
 def test_strategies_are_shown_with_their_figures(served: Served):

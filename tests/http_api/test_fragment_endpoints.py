@@ -158,6 +158,24 @@ def test_a_successor_takes_the_place_of_what_it_replaces(served: Served, browser
     assert served.memory.knowledge.fragment(edit["new_id"]).deleted
 
 
+def test_a_successor_stays_in_the_project_of_a_folder_that_is_another_now(
+    served: Served, browser: Browser, tmp_path
+):
+    folder = tmp_path / "repository"
+    (folder / ".git" / "refs").mkdir(parents=True)
+    remote = '[remote "origin"]\n\turl = https://example.org/one.git\n'
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git" / "config").write_text(remote)
+    id_ = served.memory.store("The port is 8080.", project=str(folder))
+    (folder / ".git" / "config").write_text(remote.replace("one", "two"))
+    edit = browser.post(f"/fragments/{id_}/supersede", content="The port is 9090.")
+    newer = served.memory.knowledge.fragment(edit["new_id"]).fragment
+    older = served.memory.knowledge.fragment(id_).fragment
+    assert newer
+    assert older
+    assert newer.project_id == older.project_id
+
+
 def test_a_change_is_not_undone_below_a_later_one(served: Served, browser: Browser):
     id_ = served.memory.store("One")
     first = browser.post(f"/fragments/{id_}/update", content="Two")
@@ -169,6 +187,17 @@ def test_a_change_is_not_undone_below_a_later_one(served: Served, browser: Brows
     browser.post("/undo", action=first["action"])
     assert served.memory.knowledge.fragment(id_).text == "One"
     assert browser.send("/undo", {"action": first["action"]}).status == 422
+
+
+def test_the_change_of_a_forgotten_fragment_is_not_undone_on_another(
+    served: Served, browser: Browser
+):
+    forgotten = served.memory.store("The port is 8080.")
+    edit = browser.post(f"/fragments/{forgotten}/update", content="The port is 9090.")
+    served.memory.maintenance.forget(id=forgotten)
+    others = [served.memory.store(f"Other {n}") for n in range(3)]
+    assert browser.send("/undo", {"action": edit["action"]}).status == 422
+    assert not any(served.memory.knowledge.fragment(one).deleted for one in others)
 
 
 @pytest.mark.parametrize("action", ["x", "W10", "W1sxXSxbXV0", "W1stMV0sW10sW11d", "A" * 9_000])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -87,6 +88,36 @@ def test_a_possible_rule_is_decided_and_undone(served: Served, browser: Browser,
     assert queue(served, "kind=instruction") == []
 
 
+def test_a_rule_that_was_said_often_is_decided_and_undone(served: Served, browser: Browser):
+    text = "Always use tabs for indentation in all files."
+    said = [
+        NewMessage("user", (Part("text", text),), NOON + timedelta(minutes=n), str(n))
+        for n in range(200)
+    ]
+    served.memory.capture("s", said, agent="tests", project="/code/p")
+    served.memory.database.write(lambda db: db.run("UPDATE standing SET state = 'suggested'"))
+    before = queue(served, "kind=instruction")
+    done = browser.post(f"/review/{before[0]['id']}", decision="approve")
+    assert queue(served, "kind=instruction") == []
+    browser.post("/undo", action=done["action"])
+    assert queue(served, "kind=instruction") == before
+
+
+def test_the_decision_on_a_forgotten_rule_is_not_undone_on_another(
+    served: Served, browser: Browser
+):
+    suggest(served, "Always use tabs for indentation in all files.")
+    (entry,) = queue(served, "kind=instruction")
+    done = browser.post(f"/review/{entry['id']}", decision="approve")
+    served.memory.maintenance.forget(match="tabs for indentation")
+    suggest(served, "Always write dates with hyphens in all reports.")
+    (other,) = queue(served, "kind=instruction")
+    assert other["id"].rsplit(":", 1)[1] == entry["id"].rsplit(":", 1)[1]  # the number is reused
+    browser.post(f"/review/{other['id']}", decision="approve")
+    assert browser.send("/undo", {"action": done["action"]}).status == 422
+    assert queue(served, "kind=instruction") == []
+
+
 @pytest.mark.parametrize("decision", ["keep_newer", "keep_older", "both", "dismiss"])
 def test_a_conflict_is_decided_and_undone(served: Served, browser: Browser, decision: str):
     older, newer = served.memory.store("The port is 8080"), served.memory.store("The port is 9090")
@@ -140,6 +171,34 @@ def test_what_will_be_merged_is_shown_before(served: Served, browser: Browser, d
     assert [one["id"] for one in queue(served, "kind=merge")] == [entry["id"]]
 
 
+def test_a_merge_moves_what_hangs_below_and_its_undo_moves_it_back(
+    served: Served, browser: Browser
+):
+    knowledge = served.memory.knowledge
+    one = served.memory.store("The service listens on its port")
+    other = served.memory.store("The service listens on its port")
+    child = served.memory.store("Only on weekdays", parent_id=other)
+    related = served.memory.store("A proxy stands before it")
+    knowledge.link(other, related, "associative")
+    served.memory.maintenance.embed_waiting()
+
+    def state() -> tuple[object, ...]:
+        with served.memory.database.read() as db:
+            edges = db.rows("SELECT source_n, target_n, kind FROM edges ORDER BY 1, 2, 3")
+        return knowledge.fragment(child).fragment.parent_id, edges  # type: ignore[union-attr]
+
+    before = state()
+    (entry,) = queue(served, "kind=merge")
+    done = browser.post(f"/review/{entry['id']}", decision="approve")
+    merged = state()
+    assert merged[0] == one
+    assert len(merged[1]) == len(before[1]) + 2  # type: ignore[arg-type]  # supersedes, associative
+    browser.post("/undo", action=done["action"])
+    assert state() == before
+    browser.post("/redo", action=done["action"])
+    assert state() == merged
+
+
 @pytest.mark.parametrize("decision", ["keep", "delete"])
 def test_what_will_be_pruned_is_shown_before(served: Served, browser: Browser, decision: str):
     id_ = served.memory.store("It does not matter", importance=0.05)
@@ -163,10 +222,38 @@ def test_changes_of_a_shared_page_are_approved_one_by_one(
     file.write_text(file.read_text().replace("8080", "9090"))
     (entry,) = queue(served, "kind=shared")
     assert "9090" in entry["texts"][0]["text"]
+    key, _ = served.memory.access.create_key("reader", scopes=["read"])
+    for_key = served.get("/api/v1/review?kind=shared", authorization=f"Bearer {key}").json
+    assert for_key["items"] == []  # a caller with a key reads no folder
+    counts = served.get("/api/v1/review/counts", authorization=f"Bearer {key}").json["counts"]
+    assert counts["shared"] == 0
+    assert served.get("/api/v1/review/counts").json["counts"]["shared"] == 1
     done = browser.post(f"/review/{entry['id']}", decision="approve")
     assert served.memory.knowledge.fragment(done["id"]).text == "The port is 9090"
     assert queue(served, "kind=shared") == []
     assert browser.send(f"/review/{entry['id']}", {"decision": "approve"}).status == 404
+
+
+@pytest.mark.parametrize(
+    "edit", [("8080", "9090"), ("- The port.*\n", ""), ("- The", "- Ask the owner\n- The")]
+)
+def test_a_decision_on_a_shared_page_is_undone_and_redone_as_a_whole(
+    served: Served, browser: Browser, tmp_path, edit: tuple[str, str]
+):
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    served.memory.store("The port is 8080", project=str(folder), kind="config", confidence=0.9)
+    file = folder / ".lore.md"
+    served.memory.knowledge.share(served.memory.knowledge.plan_share(str(folder), file), file)
+    file.write_text(re.sub(*edit, file.read_text()))
+    before = queue(served, "kind=shared")
+    assert len(before) == 1
+    done = browser.post(f"/review/{before[0]['id']}", decision="approve")
+    assert queue(served, "kind=shared") == []
+    browser.post("/undo", action=done["action"])
+    assert queue(served, "kind=shared") == before
+    browser.post("/redo", action=done["action"])
+    assert queue(served, "kind=shared") == []
 
 
 def test_the_queue_is_paged_while_it_is_cleared(served: Served, browser: Browser):

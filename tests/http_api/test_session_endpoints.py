@@ -8,7 +8,9 @@ import pytest
 
 from lore.http.request_limits import Limits
 from lore.memory.search import Reader
+from lore.recall import turns
 from lore.records import InjectedItem, Injection, NewMessage, Part, RequestCost, TokenUse
+from lore.store import sessions
 from tests.fakes import NOON
 from tests.http_api.live_server import Served, serving
 from tests.waiting import eventually
@@ -66,6 +68,13 @@ def test_sessions_are_found_by_title_agent_project_and_time(served: Served):
     assert served.get("/api/v1/sessions?since=whenever").status == 422
 
 
+def test_a_session_is_found_by_a_name_with_capitals(served: Served):
+    served.memory.capture("Session-ABC", talk(1), agent="codex")
+    for query in ("Session-ABC", "session-abc"):
+        (found,) = served.get(f"/api/v1/sessions?query={query}").json["items"]
+        assert found["external_id"] == "Session-ABC"
+
+
 def test_a_session_has_its_totals(served: Served):
     (listed,) = served.get("/api/v1/sessions?query=ports").json["items"]
     assert (listed["messages"], listed["project"]) == (20, "shop")
@@ -89,6 +98,23 @@ def test_turns_are_paged_in_order(served: Served):
     assert [one["number"] for one in seen] == [1, 2, 3, 4, 5]
     assert [(one["first"], one["last"]) for one in seen] == [(4 * n, 4 * n + 3) for n in range(5)]
     assert [one["prompt"] for one in seen] == [f"Question {n} about the port" for n in range(5)]
+
+
+def test_turns_beyond_the_messages_of_a_page_are_on_the_next(served: Served):
+    whole = served.memory.sessions.page_of_turns("talk").items
+    for most in (1, 4, 5, 9, 12, 20):
+        seen: list[Any] = []
+        with served.memory.database.read() as db:
+            n = sessions.get_session_number(db, "talk")
+            session, after, has_more = sessions.get_session(db, n), -1, True
+            while has_more:
+                rows, has_more = turns.list_turns(
+                    db, n, session, after=after, limit=3, price=lambda _: None, max_messages=most
+                )
+                seen += [turn for _, turn in rows]
+                ((after,), _) = rows[-1]
+        assert [one.number for one in seen] == [one.number for one in whole]
+        assert [(one.first, one.last) for one in seen] == [(one.first, one.last) for one in whole]
 
 
 def test_a_turn_counts_its_calls_and_the_tokens_of_the_transcript(served: Served):

@@ -4,6 +4,7 @@ import pytest
 
 from lore.http.write_endpoints import _MAX_MESSAGES
 from tests.http_api.live_server import Served
+from tests.waiting import eventually
 
 
 def push(served: Served, session: str, *texts: str, **more: object):
@@ -40,6 +41,21 @@ def test_the_project_of_the_caller_is_searched_first(served: Served):
     assert "Nutmeg" not in texts("/code/barge", project="/code/ferry")
     asked["query"] = "who steers the barge Nutmeg?"
     assert "Nutmeg" in texts("/code/empty")
+
+
+def test_a_key_that_may_only_read_leaves_no_entry_in_the_log(served: Served):
+    key, _ = served.memory.access.create_key("reader", scopes=["read"])
+    for path in ("retrieve", "ask"):
+        body = {"query": f"Asked by a reader with {path}"}
+        reply = served.post(f"/api/v1/{path}", body, authorization=f"Bearer {key}")
+        assert reply.status == 200
+    served.post("/api/v1/retrieve", {"query": "Asked by a writer afterwards"})
+
+    def logged() -> list[str]:
+        with served.memory.database.read() as db:
+            return db.column("SELECT query FROM retrievals WHERE query LIKE 'Asked by a %'")
+
+    assert eventually(logged) == ["Asked by a writer afterwards"]
 
 
 def test_the_same_push_again_stores_nothing_twice(served: Served):

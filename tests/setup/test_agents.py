@@ -187,6 +187,17 @@ def test_opencode_gets_its_hooks_as_a_plugin_with_the_command_that_starts_lore(t
     assert not agents.has_opencode_plugin(tmp_path, ("lore", "--home", "/elsewhere"))
 
 
+def test_a_plugin_of_opencode_with_a_broken_command_has_none(tmp_path):
+    path = agents.opencode_plugin(tmp_path)
+    text = edited("opencode", tmp_path, LORE)[path]
+    start = text.index("const COMMAND = ")
+    broken = f"{text[:start]}const COMMAND = ['lore', HOME]{text[text.index(chr(10), start) :]}"
+    assert list(agents.plugin_commands(broken)) == []
+    path.parent.mkdir(parents=True)
+    path.write_text(broken)
+    assert not agents.has_opencode_plugin(tmp_path, LORE)
+
+
 def test_a_plugin_of_opencode_that_is_not_ours_stays(tmp_path):
     edit = get_agent("opencode").edits(tmp_path, LORE)[1]
     theirs = "export const Lore = async () => ({})\n"

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from lore.errors import StoreError
+from lore.errors import LoreError
 from lore.http import middleware
 from lore.http.endpoint import to_json
 from lore.memory import Memory
@@ -85,11 +85,11 @@ class ChangeFeed:
     async def _events(self, scope: Scope) -> AsyncGenerator[bytes, None]:
         subscriber = _Subscriber()
         self._subscribers.add(subscriber)
-        if not self.is_polling:
-            self._poller = asyncio.create_task(self._poll())
+        self._ensure_poller()
         try:
             yield f"retry: {_RETRY_MS}\n: connected\n\n".encode()
             while not self._stopping():
+                self._ensure_poller()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(subscriber.wake.wait(), self._heartbeat_s)
                 if self._stopping() or not await is_still_granted(scope):
@@ -97,6 +97,11 @@ class ChangeFeed:
                 yield self._next_event(subscriber)
         finally:
             self._subscribers.discard(subscriber)
+
+    def _ensure_poller(self) -> None:
+        """Start the poller unless it runs; an error may have ended it."""
+        if not self.is_polling:
+            self._poller = asyncio.create_task(self._poll())
 
     def _next_event(self, subscriber: _Subscriber) -> bytes:
         changed = tuple(sorted(subscriber.pending))
@@ -114,7 +119,7 @@ class ChangeFeed:
                 counters, changed = await to_thread.run_sync(
                     self._memory.maintenance.find_changes, counters
                 )
-            except StoreError as error:  # the next look may succeed
+            except LoreError as error:  # the next look may succeed
                 log.warning("changes not read", extra={"error": type(error).__name__})
                 changed = ()
             for one in self._subscribers if changed else ():

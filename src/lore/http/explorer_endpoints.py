@@ -167,8 +167,9 @@ def _task(memory: Memory, a: OneTask, _caller: Caller) -> TaskDetails:
     return memory.tasks.details_of_task(a.id)
 
 
-def _continuity(memory: Memory, a: OneProject, _caller: Caller) -> ContinuityText:
-    return memory.continuity.text(memory.sessions.project(a.project).path)
+def _continuity(memory: Memory, a: OneProject, caller: Caller) -> ContinuityText:
+    folder = memory.sessions.project(a.project).path
+    return memory.continuity.text(folder, reads_folder=not caller.keyed)
 
 
 def _strategies(memory: Memory, a: OfStrategies, _caller: Caller) -> StrategyOverview:

@@ -12,6 +12,7 @@ from lore.http.endpoint import Endpoint, Id, Name, Short, Text, get_endpoint
 from lore.http.read_endpoints import OfItem, Paged
 from lore.memory import Memory
 from lore.records import (
+    MAX_ACTION_CHARS,
     AccessScope,
     Correction,
     ForgetReport,
@@ -23,9 +24,6 @@ from lore.records import (
     VersionChange,
 )
 from lore.tools.tool import Arguments, Caller
-
-MAX_ACTION_CHARS = 8_000
-"""The id of an action names each row that it changed."""
 
 
 class PartsOfItem(Paged):

@@ -39,14 +39,15 @@ class Decide(Arguments):
     decision: Annotated[ReviewDecision, Field(description="One of the entry's options.")]
 
 
-def _queue(memory: Memory, a: OfReview, _caller: Caller) -> Page[ReviewItem]:
+def _queue(memory: Memory, a: OfReview, caller: Caller) -> Page[ReviewItem]:
     return memory.review.page_of_entries(
-        kind=a.kind, project=a.project, limit=a.limit, cursor=a.cursor
-    )
+        kind=a.kind, project=a.project, limit=a.limit, cursor=a.cursor,
+        reads_folders=not caller.keyed,
+    )  # fmt: skip
 
 
-def _counts(memory: Memory, a: ReviewScope, _caller: Caller) -> ReviewCounts:
-    return memory.review.counts(project=a.project)
+def _counts(memory: Memory, a: ReviewScope, caller: Caller) -> ReviewCounts:
+    return memory.review.counts(project=a.project, reads_folders=not caller.keyed)
 
 
 def _decide(memory: Memory, a: Decide, _caller: Caller) -> Correction:

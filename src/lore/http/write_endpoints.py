@@ -146,9 +146,17 @@ class Pushed:
     ids: tuple[str, ...]
 
 
+def _is_logged(caller: Caller) -> bool:
+    """Return whether a retrieval is logged.
+
+    What a person looks at in a browser is no retrieval of an agent, and a key that may not write
+    leaves no row.
+    """
+    return caller.origin != "user" and caller.may_write
+
+
 def _retrieve(memory: Memory, a: Recall, caller: Caller) -> RetrieveResult:
-    # What a person looks at in a browser is no retrieval of an agent.
-    is_logged = caller.origin != "user"
+    is_logged = _is_logged(caller)
     if a.depth is not None:
         return _search_level(memory, a, a.depth, log=is_logged)
 
@@ -202,7 +210,7 @@ def _search_level(memory: Memory, a: Recall, depth: int, *, log: bool) -> Retrie
 def _ask(memory: Memory, a: Ask, caller: Caller) -> AskResult:
     def ask(project: str) -> AskResult:
         return memory.search.ask(
-            a.query, session=a.session, project=project, log=caller.origin != "user"
+            a.query, session=a.session, project=project, log=_is_logged(caller)
         )
 
     is_limited = a.project or a.session

@@ -50,12 +50,15 @@ class Continuity(MemoryPart):
         continuity_file.write_file(place, page, derived)
         return place / continuity_page.FILE_NAME
 
-    def text(self, folder: str) -> ContinuityText:
-        """Return the page of a folder: the file, or what it would say. Nothing is written."""
+    def text(self, folder: str, *, reads_folder: bool = True) -> ContinuityText:
+        """Return the page of a folder: the file, or what it would say. Nothing is written.
+
+        The file is left alone for a caller that may be on another machine.
+        """
         with suppress(LoreError, OSError):
-            text = continuity_file.read_file(Path(folder))
+            text = continuity_file.read_file(Path(folder)) if reads_folder else None
             if text is not None:
-                return ContinuityText(folder, text, is_written=True)
+                return ContinuityText(folder, self._redactor.redact(text), is_written=True)
         with self._database.read() as db:
             page = self._build_page(db, folder, self._page_session(db, folder, ""))
         text = continuity_page.render_page(page) if page is not None else ""

@@ -11,7 +11,7 @@ from lore.digest.change_ids import KeptPair
 from lore.errors import InvalidInput
 from lore.memory.context import MemoryPart
 from lore.records import Correction, Draft, Origin
-from lore.store import fragments, graph, items, project_rows
+from lore.store import fragments, graph, items
 from lore.store.database import Connection
 from lore.validation import validate_methods
 
@@ -60,10 +60,9 @@ class Edits(MemoryPart):
             old, parent_n = fragments.get(db, n), graph.find_parent(db, n)
             is_live = parent_n is not None and not fragments.is_deleted(db, parent_n)
             parent = items.ids_of(db, [parent_n])[parent_n] if is_live and parent_n else ""
-            paths = {one.id: one.path for one in project_rows.all_projects(db).values()}
         draft = Draft(
             content, kind=old.kind, parent_id=parent, importance=old.importance, origin=origin,
-            project=paths.get(old.project_id or "", ""), payload=old.payload,
+            project=old.project_id or "", payload=old.payload,
         )  # fmt: skip
         return fragment_edits.prepare_store(self._database, draft, self._redactor)
 

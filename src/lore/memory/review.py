@@ -42,31 +42,35 @@ class Review(MemoryPart):
 
     def page_of_entries(
         self, *, kind: ReviewKind | None = None, project: str = "",
-        limit: PageSize = 50, cursor: str = "",
+        limit: PageSize = 50, cursor: str = "", reads_folders: bool = True,
     ) -> Page[ReviewItem]:  # fmt: skip
-        """Return a page of the queue: possible rules first, what will be pruned last."""
+        """Return a page of the queue: possible rules first, what will be pruned last.
+
+        Shared pages in project folders are left out for a caller that may be on another machine.
+        """
         after = context.decode_cursor(cursor, int, int, int)
         merges = self._merges.find() if kind in (None, "merge") else ()
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
             lists = (
-                (place, self._entries(db, one, project_n, merges))
+                (place, self._entries(db, one, project_n, merges, reads_folders=reads_folders))
                 for place, one in enumerate(review_queue.KINDS)
                 if kind in (None, one)
             )
             return context.page_of(review_queue.page_of(lists, after, limit), limit)
 
-    def counts(self, *, project: str = "") -> ReviewCounts:
+    def counts(self, *, project: str = "", reads_folders: bool = True) -> ReviewCounts:
         """Return how many entries of each kind wait; counted again once something changed."""
         merges = self._merges.find()
         hour = self._database.now().replace(minute=0, second=0, microsecond=0)
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
-            state = (project_n, merges, hour, change_counters.read_counters(db))
+            state = (project_n, reads_folders, merges, hour, change_counters.read_counters(db))
             known, counted = self._counted
             if known != state or counted is None:
+                entries = partial(self._entries, reads_folders=reads_folders)
                 counts = {
-                    kind: sum(1 for _ in self._entries(db, kind, project_n, merges))
+                    kind: sum(1 for _ in entries(db, kind, project_n, merges))
                     for kind in review_queue.KINDS
                 }
                 counted = ReviewCounts(counts, review_queue.MOST)
@@ -79,12 +83,16 @@ class Review(MemoryPart):
         kind: ReviewKind,
         project_n: int | None,
         merges: tuple[tuple[int, int], ...],
+        *,
+        reads_folders: bool,
     ) -> Iterable[Entry]:
         lists: dict[ReviewKind, Callable[[], Iterable[Entry]]] = {
             "instruction": lambda: review_queue.list_instructions(db, project_n),
             "conflict": lambda: review_queue.list_conflicts(db, project_n),
             "replacement": lambda: review_queue.list_replacements(db, project_n),
-            "shared": lambda: review_queue.list_shared(db, project_n, self._redactor),
+            "shared": lambda: (
+                review_queue.list_shared(db, project_n, self._redactor) if reads_folders else ()
+            ),
             "promotion": lambda: review_queue.list_promotions(db, project_n),
             "untrusted": lambda: review_queue.list_untrusted(db, project_n),
             "merge": lambda: review_queue.list_merges(db, project_n, merges),
@@ -168,7 +176,10 @@ class Review(MemoryPart):
 
     def _decide_merge(self, decision: ReviewDecision, survivor: str, victim: str) -> Correction:
         if decision == "approve":
-            return self._edits.supersede(victim, by=survivor)
+            now = self._database.now()
+            work = partial(change_ids.merge, survivor=survivor, victim=victim, now=now)
+            _, action = self._edits.record(work)
+            return Correction(action, "supersede", victim, survivor)
         with self._database.read() as db:
             ns = [items.resolve(db, id_, type="fragment").n for id_ in (survivor, victim)]
         return self._keep(decision, victim, KeptPair(min(ns), max(ns), "merge"))

@@ -333,10 +333,11 @@ class Sessions(MemoryPart):
 
         with self._database.read() as db:
             n = sessions.get_session_number(db, self._redactor.redact(session))
-            rows = turns.list_turns(
+            rows, has_more = turns.list_turns(
                 db, n, sessions.get_session(db, n), after=after, limit=limit, price=price
             )
-        return context.page_of(rows, limit)
+        cursor = context.encode_cursor(rows[-1][0]) if has_more and rows else ""
+        return Page(tuple(turn for _, turn in rows), cursor or None)
 
     def page_of_messages(
         self,

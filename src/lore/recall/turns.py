@@ -39,7 +39,8 @@ from lore.text import message_features, sentences
 FindPrice = Callable[[str], ModelPrice | None]
 
 MAX_MESSAGES = 5_000
-"""Messages of a page of turns; a turn that is longer is counted up to here."""
+"""Messages of a page of turns; a turn that is longer is counted up to here, and turns that begin
+later are on the next page."""
 
 _PROMPT_CHARS = 600
 _TITLE_CHARS = 140
@@ -62,22 +63,27 @@ class _Material:
 
 
 def list_turns(
-    db: Connection, session_n: int, session: Session, *, after: int, limit: int, price: FindPrice
-) -> list[tuple[tuple[int], Turn]]:
-    """Return the turns of a session that begin after an ordinal, each with its key."""
+    db: Connection, session_n: int, session: Session, *, after: int, limit: int, price: FindPrice,
+    max_messages: int = MAX_MESSAGES,
+) -> tuple[list[tuple[tuple[int], Turn]], bool]:  # fmt: skip
+    """Return turns of a session that begin after an ordinal, each with its key; are there more?"""
     starts = session_turns.turn_starts(db, session_n, after=after, limit=limit + 1)
     if not starts:
-        return []
+        return [], False
     end = starts[limit] - 1 if len(starts) > limit else messages.last_ordinal(db, session_n)
-    starts = starts[:limit]
     rows = session_turns.messages_between(
-        db, session_n, first=starts[0], last=end, limit=MAX_MESSAGES
+        db, session_n, first=starts[0], last=end, limit=max_messages
     )
     if not rows:
-        return []
-    is_first, is_last = after < 0, end == messages.last_ordinal(db, session_n)
-    since = session.started_at if is_first else rows[0].at
-    until = None if is_last else _time_of(db, session_n, end + 1)
+        return [], False
+    shown = _count_whole(starts[:limit], rows, max_messages)
+    has_more = shown < len(starts)
+    if has_more:
+        end = starts[shown] - 1
+        rows = [row for row in rows if row.ordinal <= end]
+    starts = starts[:shown]
+    since = session.started_at if after < 0 else rows[0].at
+    until = _time_of(db, session_n, end + 1) if has_more else None
     material = _gather(db, session_n, session, rows, since=since, until=until, price=price)
     prompts = messages.get_messages(db, [row.n for row in rows if row.ordinal in set(starts)])
     number = session_turns.count_turns(db, session_n, until=starts[0])
@@ -96,7 +102,15 @@ def list_turns(
         )
         for place, (first, last) in enumerate(zip(starts, ends, strict=True))
         if first in by_ordinal
-    ]  # fmt: skip
+    ], has_more  # fmt: skip
+
+
+def _count_whole(starts: Sequence[int], rows: Sequence[TurnMessage], max_messages: int) -> int:
+    """Return how many turns the messages hold as a whole; at least one, which may be cut."""
+    if len(rows) < max_messages:
+        return len(starts)
+    begun = sum(start <= rows[-1].ordinal for start in starts)
+    return max(1, begun - 1)
 
 
 def _time_of(db: Connection, session_n: int, ordinal: int) -> datetime | None:

@@ -127,6 +127,11 @@ class LinkedFragment:
     other: Title
 
 
+MAX_ACTION_CHARS = 1_000_000
+"""The id of an action names each row that it changed: a rule that was said a thousand times is
+confirmed as often. What changed more rows than fit here has no id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Correction:
     """What a person changed: `action` undoes it; `id` is the item, `new_id` what replaces it."""

@@ -391,10 +391,14 @@ def opencode_plugin(user_home: Path) -> Path:
 
 
 def plugin_commands(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield the command that the plugin for opencode runs."""
+    """Yield the command that the plugin for opencode runs; none if it was edited to be no list."""
     match = _COMMAND_LINE.search(text) if text.startswith(_MARK) else None
     if match:
-        yield tuple(json.loads(match[1]))
+        try:
+            words = json.loads(match[1])
+        except ValueError:
+            return
+        yield tuple(map(str, words))
 
 
 def has_opencode_plugin(user_home: Path, command: Command) -> bool:

@@ -12,7 +12,7 @@ _TABLES: dict[ChangedTable, str] = {
     "messages": "SELECT max(n) FROM messages",
     "sessions": "SELECT max(n) FROM sessions",
     "projects": "SELECT max(n) FROM projects",
-    "actions": "SELECT max(n), (SELECT max(undone) FROM actions) FROM actions",
+    "actions": "SELECT max(n), (SELECT value FROM meta WHERE key = 'undo_changes') FROM actions",
     "cycles": "SELECT n, ended_at, undone_at, length(report) FROM cycles ORDER BY n DESC LIMIT 1",
     "jobs": "SELECT count(*), max(updated_at), sum(progress) FROM jobs WHERE state <> 'done'",
     "spend": "SELECT max(n), (SELECT count(*) FROM spend_reservations) FROM spend",

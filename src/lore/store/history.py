@@ -291,9 +291,17 @@ def newest_action(db: Connection) -> int:
     return int(db.value("SELECT coalesce(max(n), 0) FROM actions"))
 
 
-def actions_after(db: Connection, n: int) -> list[int]:
-    """Return the numbers of the actions after one, in order."""
-    return db.column("SELECT n FROM actions WHERE n > :n ORDER BY n", n=n)
+class ActionKey(NamedTuple):
+    """What names an action for ever: its number alone is given again once it is gone."""
+
+    n: int
+    fragment_n: int
+
+
+def actions_after(db: Connection, n: int) -> list[ActionKey]:
+    """Return the actions after one, in order."""
+    sql = "SELECT n, fragment_n FROM actions WHERE n > :n ORDER BY n"
+    return [ActionKey(*row) for row in db.rows(sql, n=n)]
 
 
 def load_actions(db: Connection, ns: Sequence[int], *, undone: bool = False) -> list[Action]:
@@ -306,10 +314,10 @@ def load_actions(db: Connection, ns: Sequence[int], *, undone: bool = False) -> 
     return [_action(row) for row in rows]
 
 
-def fragments_of_actions(db: Connection, ns: Sequence[int]) -> list[int]:
-    """Return the fragments that actions changed."""
-    sql = f"SELECT fragment_n FROM actions WHERE {among('n', 'ns')} ORDER BY n"
-    return db.column(sql, ns=int_array(ns))
+def action_keys(db: Connection, ns: Sequence[int]) -> list[ActionKey]:
+    """Return the actions that have some numbers now."""
+    sql = f"SELECT n, fragment_n FROM actions WHERE {among('n', 'ns')} ORDER BY n"
+    return [ActionKey(*row) for row in db.rows(sql, ns=int_array(ns))]
 
 
 def has_later_action(db: Connection, action: Action, *, without: Sequence[int] = ()) -> bool:
@@ -356,8 +364,18 @@ def mark_actions_undone(db: Connection, actions: Iterable[tuple[int, UndoSnapsho
     last = int(db.value(sql, final=_FINAL))
     for place, (n, before) in enumerate(actions, last + 1):
         db.update("actions", n, before=pack_snapshot(before), undone=place)
+    _count_undo(db)
 
 
 def mark_action_redone(db: Connection, n: int) -> None:
     """Record that an action is in effect again."""
     db.update("actions", n, undone=0)
+    _count_undo(db)
+
+
+def _count_undo(db: Connection) -> None:
+    """Count an undo or a redo: no number or time in the table shows it without reading all rows."""
+    db.run(
+        "INSERT INTO meta (key, value) VALUES ('undo_changes', '1')"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+    )

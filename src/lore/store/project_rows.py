@@ -123,6 +123,12 @@ def shared_entries(db: Connection, project_n: int) -> list[SharedRow]:
     return [unpack_record(SharedRow, row) for row in db.rows(sql, n=project_n)]
 
 
+def all_shared_entries(db: Connection) -> dict[str, SharedRow]:
+    """Return the entries of all shared pages."""
+    rows = db.rows("SELECT entry, fragment_n, digest, left_out FROM shared")
+    return {row[0]: unpack_record(SharedRow, row) for row in rows}
+
+
 def shareable_fragments(db: Connection, project_n: int, *, least_confidence: float) -> list[int]:
     """Return the fragments of a project that may be shared, oldest first."""
     sql = (

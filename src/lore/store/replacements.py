@@ -218,32 +218,30 @@ def settle(db: Connection, older_n: int, newer_n: int, relation: Relation) -> bo
 
 
 class PairState(NamedTuple):
-    """The number of a link, its relation, and how certain that is."""
+    """The number of a link, its relation, how certain that is, and what it links."""
 
     n: int
     relation: Relation
     certainty: float
+    older_n: int
+    newer_n: int
 
+
+_PAIR_COLUMNS = "n, relation, certainty, older_n, newer_n"
 
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 
 def doubtful_states(db: Connection) -> dict[int, PairState]:
     """Return the links that wait for a person's decision, by number."""
-    sql = "SELECT n, relation, certainty FROM replacements WHERE relation = 'may_replace'"
+    sql = f"SELECT {_PAIR_COLUMNS} FROM replacements WHERE relation = 'may_replace'"
     return {row[0]: PairState(*row) for row in db.rows(sql)}
 
 
 def pair_states(db: Connection, ns: Collection[int]) -> dict[int, PairState]:
     """Return links by number."""
-    sql = f"SELECT n, relation, certainty FROM replacements WHERE {among('n', 'ns')}"
+    sql = f"SELECT {_PAIR_COLUMNS} FROM replacements WHERE {among('n', 'ns')}"
     return {row[0]: PairState(*row) for row in db.rows(sql, ns=int_array(sorted(ns)))}
-
-
-def newer_items(db: Connection, ns: Sequence[int]) -> list[int]:
-    """Return the newer items of links."""
-    sql = f"SELECT newer_n FROM replacements WHERE {among('n', 'ns')} ORDER BY n"
-    return db.column(sql, ns=int_array(ns))
 
 
 def set_pair_states(db: Connection, states: Sequence[PairState]) -> None:

@@ -38,7 +38,7 @@ def page_of_sessions(
         " AND (:since IS NULL OR last_message_at >= :since)"
         " AND (:agent = '' OR instr(lower(agent), :agent) > 0)"
         " AND (:query = '' OR instr(lower(title), :query) > 0 OR instr(lower(files), :query) > 0"
-        " OR instr(external_id, :query) > 0 OR instr(id, :query) = 1)"
+        " OR instr(lower(external_id), :query) > 0 OR instr(id, :query) = 1)"
         " ORDER BY last_message_at DESC, n DESC LIMIT :limit",
         at=at,
         n=n,

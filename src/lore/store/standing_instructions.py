@@ -294,10 +294,11 @@ def _set_state(db: Connection, ns: Sequence[int], state: State) -> None:
 
 
 class RuleState(NamedTuple):
-    """The number of an instruction, and its state."""
+    """The number of an instruction, its state, and the item it comes from."""
 
     n: int
     state: State
+    item_n: int
 
 
 DECIDABLE: tuple[State, ...] = ("stands", "confirmed", "suggested", "rejected")
@@ -306,14 +307,8 @@ DECIDABLE: tuple[State, ...] = ("stands", "confirmed", "suggested", "rejected")
 
 def rule_states(db: Connection) -> dict[int, RuleState]:
     """Return the states of all instructions by number, without those that only withdraw."""
-    rows = db.rows("SELECT n, state FROM standing WHERE state <> 'passing'")
-    return {n: RuleState(n, state) for n, state in rows}
-
-
-def items_of(db: Connection, ns: Sequence[int]) -> list[int]:
-    """Return the items that instructions come from."""
-    sql = f"SELECT item_n FROM standing WHERE {among('n', 'ns')} ORDER BY n"
-    return db.column(sql, ns=int_array(ns))
+    rows = db.rows("SELECT n, state, item_n FROM standing WHERE state <> 'passing'")
+    return {row[0]: RuleState(*row) for row in rows}
 
 
 def set_rule_state(db: Connection, rule: RuleState) -> None:
