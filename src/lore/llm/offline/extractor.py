@@ -300,6 +300,10 @@ def _complete(group: _Chosen) -> str:
     return "" if needs or len(text) > MAX_JOINED_CHARS else text
 
 
+SHORT_WORD = 3
+"""Characters of words such as 'now', which approvals share with reports."""
+
+
 def _symptom(messages: Sequence[MessageText], one: _Candidate, text: str) -> tuple[str, str]:
     """Return what went wrong before a fix, and the message that says so.
 
@@ -314,7 +318,8 @@ def _symptom(messages: Sequence[MessageText], one: _Candidate, text: str) -> tup
     asked = [m for m in messages if m.voice == "user" and m.ordinal < at]
     if one.spoken.is_user or not asked or len(asked[-1].text) > MAX_OWN_CHARS:
         return "", ""
-    if _telling_words(asked[-1].text) & _telling_words(text):
+    shared = _telling_words(asked[-1].text) & _telling_words(text)
+    if any(len(word) > SHORT_WORD for word in shared):
         return sentences.one_line(asked[-1].text, SYMPTOM_CHARS), asked[-1].id
     return "", ""
 
