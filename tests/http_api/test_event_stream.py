@@ -125,7 +125,8 @@ def test_a_poller_that_ended_is_started_again_for_those_who_listen(tmp_path: Pat
         feed = ChangeFeed(memory, lambda: False, poll_s=0.01, heartbeat_s=0.02)
         events = feed._events(_scope("read"))
         await anext(events)
-        assert (former := feed._poller)
+        former = feed._poller
+        assert former
         former.cancel()
         await asyncio.wait([former])
         await anext(events)
