@@ -125,10 +125,10 @@ def test_a_poller_that_ended_is_started_again_for_those_who_listen(tmp_path: Pat
         feed = ChangeFeed(memory, lambda: False, poll_s=0.01, heartbeat_s=0.02)
         events = feed._events(_scope("read"))
         await anext(events)
-        assert feed._poller
-        feed._poller.cancel()
-        while feed.is_polling:
-            await asyncio.sleep(0.01)
+        former = feed._poller
+        assert former
+        former.cancel()
+        await asyncio.wait([former])
         await anext(events)
         assert feed.is_polling
         await events.aclose()
