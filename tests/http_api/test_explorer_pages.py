@@ -18,7 +18,7 @@ from tests.http_api.live_server import Served, serving
 PAGES = [
     "/", "/search", "/search?q=port", "/ask", "/fragments/0123abcd", "/graph", "/timeline",
     "/sessions", "/sessions/0123abcd", "/messages/0123abcd", "/spend", "/review", "/tasks",
-    "/tasks/0123abcd", "/tasks/handoffs/1",
+    "/tasks/0123abcd",
 ]  # fmt: skip
 
 

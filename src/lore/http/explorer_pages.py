@@ -25,7 +25,7 @@ PAGES: Final = (
 )  # fmt: skip
 """Pages without an item. `/health` is also a public answer for programs."""
 
-ITEM_PAGES: Final = ("/fragments/{id}", "/sessions/{id}", "/messages/{id}", "/tasks/{rest:path}")
+ITEM_PAGES: Final = ("/fragments/{id}", "/sessions/{id}", "/messages/{id}", "/tasks/{id}")
 """Pages of one item."""
 
 ASSETS: Final = "/assets/"
@@ -35,7 +35,7 @@ FILES: Final = ("/icon.svg", "/LICENSES.txt")
 
 _PAGE = re.compile(
     r"/(?:|(?:search|ask|graph|timeline|sessions|spend|review|tasks|health)/?"
-    r"|(?:fragments|sessions|messages)/[^/\x00-\x20\x7f\\]+|tasks/[^\x00-\x20\x7f\\]+)"
+    r"|(?:fragments|sessions|messages|tasks)/[^/\x00-\x20\x7f\\]+)"
 )
 
 POLICY: Final = (

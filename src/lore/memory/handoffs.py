@@ -87,12 +87,6 @@ class Handoffs(MemoryPart):
                 now=self._database.now(),
             )
 
-    def own_work(self, session: str) -> OpenWork | None:
-        """Return the stored state of a session; None without one."""
-        with self._database.read() as db:
-            own = work_scope.find_family(db, self._redactor, session)
-            return open_work.find_own_work(db, own[0]) if own else None
-
     def agent_of(self, session: str) -> str:
         """Return the agent of a session; '' if it is unknown."""
         with self._database.read() as db:

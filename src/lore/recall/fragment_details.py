@@ -197,10 +197,6 @@ def forgetting_curve(db: Connection, id_: str, *, now: datetime) -> RelevanceCur
     )
 
 
-def _unread(fragment: Fragment, at: datetime) -> float:
-    return relevance(fragment.importance, 0, _days(fragment.created_at, at))
-
-
 def _days(since: datetime, at: datetime) -> float:
     return max(0.0, (at - since).total_seconds() / 86_400)
 

@@ -259,18 +259,6 @@ def _put_metric(db: Connection, row: MetricRow) -> None:
     db.insert("task_metrics", **values)
 
 
-def metrics_of_task(db: Connection, task_n: int) -> list[MetricRow]:
-    """Return the metrics of a task."""
-    sql = (
-        "SELECT task_n, session_n, project_n, kind, name, value, body, at FROM task_metrics"
-        " WHERE task_n = :n ORDER BY kind, name"
-    )
-    return [
-        MetricRow(task, session, project, kind, name, value, unpack_json(body), unpack_time(at))
-        for task, session, project, kind, name, value, body, at in db.rows(sql, n=task_n)
-    ]
-
-
 def count_finished_tasks(db: Connection, project_n: int | None, agent: str) -> int:
     """Return how many tasks an agent has ended in a project."""
     sql = (

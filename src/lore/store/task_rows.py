@@ -159,12 +159,6 @@ def page_of_tasks(
     return [((row[0], row[1]), _task(row[2:])) for row in rows]
 
 
-def tasks_of_session(db: Connection, session_n: int) -> list[tuple[int, TaskRecord]]:
-    """Return the tasks of a session in order."""
-    sql = f"SELECT t.n, {_COLUMNS} {_FROM} WHERE t.session_n = :n ORDER BY t.started_at, t.n"
-    return [(row[0], _task(row[1:])) for row in db.rows(sql, n=session_n)]
-
-
 def add_memories(
     db: Connection, task_n: int, memories: Iterable[tuple[str, str, int]], *, now: datetime
 ) -> None:

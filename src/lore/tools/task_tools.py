@@ -9,7 +9,7 @@ from pydantic import Field
 
 from lore.memory import Memory
 from lore.records import Outcome as TaskOutcome
-from lore.records import TaskMemory, TaskRecord, TaskType
+from lore.records import TaskType
 from lore.tools import tool_output
 from lore.tools.tool import (
     Arguments,
@@ -297,12 +297,6 @@ def token_economics(memory: Memory, arguments: EconomicsArguments, caller: Calle
         f" ({report.savings_vs_full_load:.0f} %)"
     )
     return Outcome(text, EconomicsResult.model_validate(report))
-
-
-def describe_task(task: TaskRecord, memories: tuple[TaskMemory, ...]) -> str:
-    """Return a task on one line."""
-    used = sum(bool(one.used) for one in memories)
-    return f"{task.state} {task.type} {task.outcome}: {task.goal} (used {used}/{len(memories)})"
 
 
 TOOLS: tuple[Tool[Any], ...] = (
