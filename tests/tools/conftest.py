@@ -13,7 +13,7 @@ from tests.homes import copy_home, make_once
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the home of `lore demo`, digested; only to be copied."""
+    """Return the home of `lore demo`, digested: a copy for the tests of one process."""
 
     def make(folder: Path) -> None:
         home = folder / "home"
@@ -21,7 +21,8 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with Memory.open(home=home, embedder=FakeEmbedder()) as memory:
             memory.digest()
 
-    return make_once(tmp_path_factory, "demo", make) / "home"
+    made = make_once(tmp_path_factory, "demo", make) / "home"
+    return copy_home(made, tmp_path_factory.mktemp("demo") / "home")
 
 
 @pytest.fixture
