@@ -42,6 +42,22 @@ CAUSE = (
 FIX = "`save()` now opens `report.csv` in binary mode, so the upload works on Windows again."
 
 
+@pytest.mark.parametrize(
+    ("request_", "is_kept"),
+    [
+        ("/review", False),
+        ("/code-review", False),
+        ("You are a senior code reviewer. Review the changes below.", False),
+        ("review PR 12", False),
+        ("Please fix the upload, then review the README", True),
+        ("The reviewer said that the upload fails", True),
+    ],
+)
+def test_what_a_code_review_reports_is_not_kept(request_: str, is_kept: bool):
+    kept = contents(("user", request_), WORK, ("assistant", f"{CAUSE} {FIX}"))
+    assert any("opened the file in text mode" in text for text in kept) == is_kept
+
+
 def test_the_weights_are_small():
     assert WEIGHTS.stat().st_size < 1_000_000
 

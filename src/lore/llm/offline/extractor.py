@@ -95,6 +95,8 @@ def extract(
     `read` is the pair model's.
     """
     messages = [one for one in exchange.messages if not goals.is_repeated(one.text)]
+    if any(sentence_rules.orders_review(one.text) for one in messages if one.voice == "user"):
+        messages = [one for one in messages if one.voice != "assistant"]
     classifier = classifier or shipped_classifier()
     usable = embed if encoder == classifier.encoder else None
     chosen = _choose(messages, classifier, usable, read)

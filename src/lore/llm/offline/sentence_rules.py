@@ -36,6 +36,11 @@ def is_asked(sentence: str) -> bool:
     return sentence.endswith("?") or bool(_re.asks.match(sentence))
 
 
+def orders_review(request: str) -> bool:
+    """Return whether a request orders a code review, such as a command or a reviewer's role."""
+    return bool(_re.reviews.match(request))
+
+
 def strip_inserted(text: str, *, is_agent: bool) -> str:
     """Return what someone wrote: without tool calls, or without text that programs inserted."""
     return (_re.call if is_agent else _re.pasted).sub("\n", text)
