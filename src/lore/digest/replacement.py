@@ -61,7 +61,7 @@ ITEM_FLOOR, FLOOR = 0.05, 0.1
 """Items, and statements, less similar than this are about different things. (Replaced ones of
 `stale-open.jsonl` have 0.28 to 0.95, unrelated ones of the same project mostly less than 0.2.)"""
 
-CERTAIN, DOUBTFUL, WORDLESS = 0.5, 0.2, 0.4
+CERTAIN, DOUBTFUL, WORDLESS = 0.4, 0.15, 0.3
 """Probability from which a statement counts as replaced, from which a pair is doubtful, and from
 which one is that has no telling word in common."""
 

@@ -68,6 +68,12 @@ class PairModel:
         """
         return self._score("statements", pairs)
 
+    def vectors(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Return the vectors of pairs, which the heads score."""
+        return self._encoder.embed([
+            f"{_side(one)} {_BETWEEN} {_side(other)}" for one, other in pairs
+        ])
+
     def close(self) -> None:
         """Unload the model."""
         self._encoder.close()
@@ -79,8 +85,7 @@ class PairModel:
         bias = np.array(self._heads[f"{head}.bias"], np.float32)
         if not pairs:
             return np.zeros((0, len(bias)), np.float32)
-        texts = [f"{_side(one)} {_BETWEEN} {_side(other)}" for one, other in pairs]
-        scores: NDArray[np.float32] = self._encoder.embed(texts) @ weight.T + bias
+        scores: NDArray[np.float32] = self.vectors(pairs) @ weight.T + bias
         return scores
 
 
