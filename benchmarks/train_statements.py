@@ -3,9 +3,11 @@
     uv run python benchmarks/train_statements.py --corpus SESSIONS --sentences FILE
     uv run python benchmarks/train_statements.py --corpus SESSIONS --readings FILE [--cache FILE]
                                                  [--write] [--without PROJECT --out FILE]
+    uv run python benchmarks/train_statements.py --corpus SESSIONS --readings FILE --judged
 
 The first command writes the sentences for `train_pairs.py --held-out`, whose readings of them (by
-models that have not seen the project) the second takes.
+models that have not seen the project) the second takes. The third prints how the classifier ranks
+the statements of `data/fragments.jsonl.gz`, of which a reader said whether memory should have them.
 
 Reads the labels of `data/statements.jsonl.gz`, and the sessions that `fetch_sessions.py` writes and
 those of the evaluation data. Each project is left out once: what is printed was not seen in
@@ -419,6 +421,42 @@ def _head_arrays(
     return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
+def report_judged(examples: Examples, corpus: Path) -> None:
+    """Print how well worth and settled tell judged statements apart, by project left out."""
+    rows = [row for row in read_lines(DATA / "fragments.jsonl.gz") if row["role"] != "tool"]
+    turns = {project: read_turns(project, corpus) for project in {row["project"] for row in rows}}
+    spoken = [_spoken(row, turns[row["project"]][row["session"]]) for row in rows]
+    with tempfile.TemporaryDirectory() as home:
+        embedder = open_embedder(load(home=Path(home)).settings).embedder
+        vectors = embedder.embed([one.text for one in spoken]).astype(np.float64)
+    plain = np.array([plain_features(one) for one in spoken])
+    kept = np.array([row["mode"] == "settled" for row in rows])
+    for use in ("person", "agent"):
+        chosen = np.array([statement_use(one, at_work=True) == use for one in spoken])
+        outputs = np.zeros((len(rows), 2 + len(KINDS)))
+        for project in sorted(turns):
+            seen = examples.projects != project
+            learned = learned_from(examples, use) & seen
+            model = train(examples, learned, "vectors", with_mode(examples, use) & seen)
+            scaled = (plain - model.mean) * model.scale
+            every = np.hstack([vectors, scaled, np.ones((len(rows), 1))]) @ model.weights
+            left_out = np.array([row["project"] == project for row in rows])
+            outputs[left_out] = every[left_out]
+        area = [_area(outputs[chosen, column], kept[chosen]) for column in (0, -1)]
+        print(
+            f"{use}: {int(chosen.sum())} judged, {kept[chosen].mean():.2f} to keep;"
+            f" area under the curve: worth {area[0]:.2f}, settled {area[1]:.2f}"
+        )
+
+
+def _area(score: Floats, truth: NDArray[np.bool_]) -> float:
+    """Return how often a true one scores above another."""
+    ranks = score.argsort().argsort()
+    right, wrong = int(truth.sum()), int((~truth).sum())
+    above = int(ranks[truth].sum()) - right * (right - 1) / 2
+    return float(above / max(1, right * wrong))
+
+
 def main() -> None:
     """Train, print the held-out figures, and write the weights if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -429,11 +467,15 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="keep the examples here, or use those here")
     parser.add_argument("--sentences", type=Path, help="only write the sentences there")
     parser.add_argument("--readings", type=Path, help="what train_pairs.py --held-out wrote")
+    parser.add_argument("--judged", action="store_true", help="only rank the judged statements")
     options = parser.parse_args()
     if options.sentences:
         write_sentences(read_labels(options.corpus), options.sentences)
         return
     examples = cached_examples(options.cache, options.corpus, options.readings)
+    if options.judged:
+        report_judged(examples, options.corpus)
+        return
     for use in USES:
         for form in FORMS:
             print(f"{use}, {form}:")

@@ -63,7 +63,8 @@ ITEM_FLOOR, FLOOR = 0.05, 0.1
 
 CERTAIN, DOUBTFUL, WORDLESS = 0.4, 0.15, 0.3
 """Probability from which a statement counts as replaced, from which a pair is doubtful, and from
-which one is that has no telling word in common."""
+which one is that has no telling word in common. (The head was trained with the pairs of real
+sessions that these let through: see `benchmarks/train_relations.py`.)"""
 
 LEAST_WORTH = 0.1
 """Probability that a replaced statement is worth remembering: 'Push succeeded.' is not. (Recorded
