@@ -174,7 +174,7 @@ def test_a_recall_in_one_session_returns_no_successor_of_another(shop: Shop) -> 
 
 
 def test_what_only_may_replace_a_hit_takes_no_place_of_another(shop: Shop) -> None:
-    shop.judge.certainty = 0.45
+    shop.judge.certainty = 0.3
     shop.say(OLD, day=1)
     (newer,) = shop.say(NEW, day=30)
     (hit,) = shop.memory.recall(OLD, project=SHOP, limit=1).hits
@@ -256,7 +256,7 @@ def test_an_assistants_word_only_puts_a_persons_in_doubt(shop: Shop) -> None:
 
 
 def test_a_person_settles_a_doubtful_pair(shop: Shop) -> None:
-    shop.judge.certainty = 0.45
+    shop.judge.certainty = 0.3
     (older,) = shop.say(OLD, day=1)
     (newer,) = shop.say(NEW, day=30)
     shop.memory.knowledge.resolve(newer, older, "keep")
@@ -266,7 +266,7 @@ def test_a_person_settles_a_doubtful_pair(shop: Shop) -> None:
 
 @pytest.mark.parametrize("settles", ["message", "fragment"])
 def test_a_decision_settles_all_that_repeats_the_older_statement(shop: Shop, settles: str) -> None:
-    shop.judge.certainty = 0.45
+    shop.judge.certainty = 0.3
     turns: list[tuple[Role, str]] = [("user", OLD), ("assistant", "Noted: Postgres 14.")]
     new = [
         NewMessage(role, (Part("text", text),), NOON + timedelta(minutes=i))
@@ -345,7 +345,7 @@ def test_a_replaced_rule_no_longer_stands(shop: Shop) -> None:
 
 
 def test_a_rule_in_doubt_stands_with_the_newer_statement_beside_it(shop: Shop) -> None:
-    shop.judge.certainty = 0.45
+    shop.judge.certainty = 0.3
     shop.judge.replaced.append(("make check", "just verify"))
     shop.say(RULE, day=1)
     shop.say(CHANGED, day=30)
@@ -521,7 +521,7 @@ def test_a_damaged_message_does_not_block_what_is_beside_and_behind_it(shop: Sho
 def test_fragments_of_replaced_messages_are_looked_up_once_for_a_batch_or_a_decision(
     shop: Shop,
 ) -> None:
-    shop.judge.certainty = 0.45
+    shop.judge.certainty = 0.3
     olds = [f"{OLD} in zone {zone}" for zone in ("north", "south")]
     messages = [shop.say(text, day=day)[0] for day, text in enumerate(olds, 1)]
     made = [
@@ -602,7 +602,7 @@ def test_a_less_trusted_or_uncertain_claim_is_doubtful_and_an_untrusted_one_noth
 
     assert relate(3, 0.95) == "replaces"
     assert relate(2, 0.95) == "may_replace"
-    assert relate(3, 0.45) == "may_replace"
+    assert relate(3, 0.3) == "may_replace"
     assert relate(3, 0.1) is None
     assert relate(1, 0.95) is None
 
@@ -776,7 +776,7 @@ def test_a_suggested_rule_that_may_be_replaced_says_so_at_a_session_start() -> N
 def test_a_topic_that_may_be_replaced_begins_with_the_newer_text_and_has_both_dates(
     shop: Shop,
 ) -> None:
-    shop.judge.certainty = 0.45
+    shop.judge.certainty = 0.3
     older = shop.memory.store(OLD, project=SHOP)
     shop.memory.maintenance.embed_waiting()
     newer = shop.memory.store(NEW, project=SHOP)

@@ -16,7 +16,7 @@ from lore.text.regex import PatternFile
 _re = PatternFile("replacement")
 
 Verdict = Literal["none", "same", "partly", "replaces"]
-_RULES_CERTAINTY = 0.4
+_RULES_CERTAINTY = 0.3
 """Certainty of what only the rules find, except a withdrawal: of five such links in recorded
 sessions four were wrong."""
 
