@@ -155,3 +155,13 @@ export function plainLine(text: string): string {
     .replace(/\*\*|`/g, "")
     .trim();
 }
+
+/** Titles and openings are cut here by the server. */
+const TITLE_CHARS = 200;
+
+/** Return the title of a session, or how it began; what was cut says so. */
+export function sessionTitle(session: { title: string; opening: string }): string {
+  const text = session.title || session.opening;
+  const line = plainLine(text);
+  return text.length >= TITLE_CHARS && line ? `${line.replace(/[\s.,;:]+$/, "")}…` : line;
+}

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import type { Api } from "../api";
 import { formatDuration, formatShort, formatUsd, plural } from "../format";
 import { useKeys } from "../keys";
-import { plainLine } from "../markup";
+import { sessionTitle } from "../markup";
 import { Icon } from "../parts/Icon";
 import { Link } from "../parts/Link";
 import { More } from "../parts/More";
@@ -31,10 +31,7 @@ export default function SessionPage({ id }: { id: string }) {
   const turns = usePages<Turn>({ path: `${path}/turns`, query: { limit: TURNS } }, (one) =>
     String(one.number),
   );
-  const title = page.data
-    ? plainLine(page.data.session.title || page.data.session.opening) ||
-      `Session with ${page.data.session.agent}`
-    : "";
+  const title = page.data ? sessionTitle(page.data.session) || `Session with ${page.data.session.agent}` : "";
   useTitle(title || "Session");
   useEffect(() => {
     if (title) rememberPage({ path: paths.session(id), title, kind: "session" });

@@ -140,7 +140,14 @@ function TurnAside({ turn }: { turn: Turn }) {
   );
 }
 
-const LAYERS = ["passed on whole", "tools folded", "turns distilled", "distillations merged", "emergency"];
+/** What the gateway does to a prompt, by layer. */
+export const LAYERS = [
+  "passed on whole",
+  "tools folded",
+  "turns distilled",
+  "distillations merged",
+  "emergency",
+];
 
 export function Layer({ layer }: { layer: number }) {
   return (
