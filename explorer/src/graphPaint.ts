@@ -1,7 +1,7 @@
 /** Draw the graph. */
 import type { Api } from "./api";
 import { radiusOf, type Presence, type Size, type View } from "./graph";
-import { plainLine } from "./markup";
+import { plainLine, shorten } from "./markup";
 
 type Graph = Api<"KnowledgeGraph">;
 type Scene = {
@@ -22,6 +22,8 @@ type Colours = Record<"paper" | "ink" | "faint" | "line" | "lineStrong" | "accen
 /** Titles of this many of the best connected fragments are always shown. */
 const LABELS = 10;
 const LABEL_CHARS = 42;
+/** Among more fragments than this no title finds an empty place; they are small. */
+const CROWD = 300;
 /** Of these the first that have room get a title. */
 const CANDIDATES = 80;
 /** From here on a fragment has the full colour. */
@@ -169,6 +171,7 @@ function paintLabels(
   const taken: [number, number, number][] = [];
   const count = scene.graph.nodes.length;
   const covers = (left: number, width: number, y: number, own: number) =>
+    count <= CROWD &&
     scene.graph.nodes.some((one, at) => {
       if (at === own || scene.presence[at] === "absent") return false;
       const [nodeX, nodeY] = place(scene, at);
@@ -187,7 +190,8 @@ function paintLabels(
       left + width < scene.size.width - 4 &&
       !covers(left, width, y, at) &&
       !taken.some(([from, to, line]) => Math.abs(line - y) < 14 && left < to && left + width > from);
-    const choices = [LABEL_CHARS, LABEL_CHARS / 2].flatMap((most) => {
+    const lengths = count > CROWD && !isFocus ? [LABEL_CHARS / 2] : [LABEL_CHARS, LABEL_CHARS / 2];
+    const choices = lengths.flatMap((most) => {
       const text = shorten(plainLine(node.title), most);
       const width = context.measureText(text).width;
       return [x + reach, x - reach - width].map((left) => ({ text, width, left }));
@@ -202,8 +206,4 @@ function paintLabels(
     context.fillStyle = isFocus ? colours.ink : colours.faint;
     context.fillText(text, left, y);
   }
-}
-
-function shorten(title: string, most: number): string {
-  return title.length > most ? `${title.slice(0, most).trimEnd()}…` : title;
 }

@@ -75,7 +75,12 @@ export default function Sessions() {
             filtered={Boolean(value("q") || value("agent") || value("project") || value("since"))}
           />
         ))}
-      <ul ref={list} className="rows" aria-label="Sessions">
+      <ul
+        ref={list}
+        className="rows"
+        aria-label="Sessions"
+        data-costs={sessions.items.some((one) => one.usd > 0) || undefined}
+      >
         {sessions.items.map((session) => (
           <SessionRow key={session.id} session={session} />
         ))}
