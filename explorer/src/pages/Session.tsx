@@ -1,7 +1,7 @@
 /** One session, turn by turn: what was said, what it cost, what memory gave and took. */
 import { useEffect, useRef, useState } from "react";
 import type { Api } from "../api";
-import { formatDuration, formatShort, formatUsd, plural } from "../format";
+import { formatCount, formatDuration, formatShort, formatUsd, plural } from "../format";
 import { useKeys } from "../keys";
 import { sessionTitle } from "../markup";
 import { Icon } from "../parts/Icon";
@@ -107,11 +107,11 @@ function Head({ data, title }: { data: SessionPageData; title: string }) {
       <dl className="figures">
         <div>
           <dt>turns</dt>
-          <dd>{data.turns}</dd>
+          <dd>{formatCount(data.turns)}</dd>
         </div>
         <div>
           <dt>messages</dt>
-          <dd>{session.messages}</dd>
+          <dd>{formatCount(session.messages)}</dd>
         </div>
         <div>
           <dt>tokens said</dt>
@@ -130,8 +130,8 @@ function Head({ data, title }: { data: SessionPageData; title: string }) {
           </div>
         )}
         <div>
-          <dt>fragments learned</dt>
-          <dd>{session.fragments}</dd>
+          <dt>{session.fragments === 1 ? "fragment learned" : "fragments learned"}</dt>
+          <dd>{formatCount(session.fragments)}</dd>
         </div>
       </dl>
     </header>

@@ -79,6 +79,7 @@ export function TurnChart({ turns, session }: { turns: Turn[]; session: string }
           </span>
         ))}
         {hasSavings && <span data-part="without">without Lore</span>}
+        {hasLayers && <span data-part="layer">layer: the darker, the more is folded</span>}
       </figcaption>
     </figure>
   );
