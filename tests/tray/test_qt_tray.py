@@ -182,19 +182,37 @@ def test_the_icon_follows_the_status_and_an_error_is_notified_with_a_next_step(
         assert "lore logs" in full
         assert "Not a database." in damaged
         assert "lore doctor" in damaged
+        write(Status(state="idle"))
+        await panel.eventually(partial(_shows, panel, Status(state="idle")))
+        lock.release()  # as if it was killed: it wrote no end
+        await panel.eventually(lambda: len(panel.notifications.texts) == 3)
+        assert "ended unexpectedly" in panel.notifications.texts[2]
 
     def write(status: Status) -> None:
         status_file.write(home, replace(status, running=True, pid=os.getpid()))
 
-    try:
-        assert use(desktop, home, script) == 0
-    finally:
-        lock.release()
+    assert use(desktop, home, script) == 0
 
 
 async def _shows(panel: Panel, status: Status) -> bool:
     sentence = view_of(replace(status, running=True)).sentence
     return (await panel.menu())[0].label == sentence
+
+
+def test_the_menu_opens_the_explorer_and_consolidates(desktop: Desktop, home: Path, tmp_path: Path):
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    browser.chmod(0o755)
+    surfing = replace(desktop, env={**desktop.env, "BROWSER": str(browser)})
+
+    async def script(panel: Panel) -> None:
+        await panel.choose("Open explorer")
+        await panel.eventually(lambda: opened.exists() and "://" in opened.read_text())
+        await panel.choose("Consolidate now")
+        await panel.eventually(lambda: panel.notifications.texts)
+        assert "cycle is done" in panel.notifications.texts[0]
+
+    assert use(surfing, home, script, "--start") == 0
 
 
 def test_what_a_command_did_is_notified(desktop: Desktop, home: Path):
