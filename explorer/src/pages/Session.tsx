@@ -48,7 +48,7 @@ export default function SessionPage({ id }: { id: string }) {
   return (
     <article className="page session">
       <Head data={page.data} title={title} />
-      <TurnChart turns={turns.items} session={id} />
+      <TurnChart turns={turns.items} session={id} count={page.data.turns} />
       {page.data.prompt && <PromptState prompt={page.data.prompt} />}
       {turns.error && <FailureNote failure={turns.error} />}
       {!turns.items.length &&

@@ -124,5 +124,6 @@ function plainValue(value: unknown): string {
   if (Array.isArray(value)) return value.map(plainValue).join(", ");
   if (typeof value === "number") return formatCount(value);
   if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "string") return value.replace(/`([^`\n]*)`/g, "$1");
   return value !== null && typeof value === "object" ? JSON.stringify(value) : String(value);
 }

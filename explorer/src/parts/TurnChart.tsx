@@ -1,6 +1,6 @@
 /** Where the money and the tokens went: for each turn its cost, its tokens and its prompt layer. */
 import type { Api } from "../api";
-import { formatShort, formatUsd } from "../format";
+import { formatCount, formatShort, formatUsd } from "../format";
 import { navigate, paths } from "../router";
 import { AxisLines, AxisValues } from "./Axis";
 import { LAYERS } from "./TurnView";
@@ -31,7 +31,10 @@ function total(turn: Turn): number {
   return PARTS.reduce((sum, [, count]) => sum + count(turn), 0);
 }
 
-export function TurnChart({ turns, session }: { turns: Turn[]; session: string }) {
+type Properties = { turns: Turn[]; session: string; count: number };
+
+/** `count` is the number of all turns; they are loaded page by page. */
+export function TurnChart({ turns, session, count }: Properties) {
   const most = Math.max(...turns.map(total), 0);
   if (!most || turns.length < 2) return null;
   const dearest = Math.max(...turns.map((turn) => Math.max(turn.usd, turn.without_usd)), 0);
@@ -80,6 +83,11 @@ export function TurnChart({ turns, session }: { turns: Turn[]; session: string }
         ))}
         {hasSavings && <span data-part="without">without Lore</span>}
         {hasLayers && <span data-part="layer">layer: the darker, the more is folded</span>}
+        {turns.length < count && (
+          <span className="push">
+            the first {formatCount(turns.length)} of {formatCount(count)} turns
+          </span>
+        )}
       </figcaption>
     </figure>
   );

@@ -162,7 +162,7 @@ export function Layer({ layer }: { layer: number }) {
         <i key={one} data-on={one <= layer || undefined} />
       ))}
       <span>
-        {layer} {LAYERS[layer]}
+        {layer} · {LAYERS[layer]}
       </span>
     </span>
   );
