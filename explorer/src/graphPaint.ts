@@ -24,6 +24,8 @@ const LABELS = 10;
 const LABEL_CHARS = 42;
 /** Among more fragments than this no title finds an empty place; they are small. */
 const CROWD = 300;
+/** A crowd on a canvas this narrow has no room for titles, except that of the chosen one. */
+const NARROW = 500;
 /** Of these the first that have room get a title. */
 const CANDIDATES = 80;
 /** From here on a fragment has the full colour. */
@@ -170,6 +172,7 @@ function paintLabels(
   context.lineJoin = "round";
   const taken: [number, number, number][] = [];
   const count = scene.graph.nodes.length;
+  const most = count > CROWD && scene.size.width < NARROW ? 0 : LABELS;
   const covers = (left: number, width: number, y: number, own: number) =>
     count <= CROWD &&
     scene.graph.nodes.some((one, at) => {
@@ -184,15 +187,15 @@ function paintLabels(
     const [x, y] = place(scene, at);
     const reach = radiusOf(node, count) + 5;
     const isFocus = at === scene.hover || at === scene.chosen;
-    if (!isFocus && taken.length >= LABELS) break;
+    if (!isFocus && taken.length >= most) break;
     const isFree = (left: number, width: number) =>
       left > 4 &&
       left + width < scene.size.width - 4 &&
       !covers(left, width, y, at) &&
       !taken.some(([from, to, line]) => Math.abs(line - y) < 14 && left < to && left + width > from);
     const lengths = count > CROWD && !isFocus ? [LABEL_CHARS / 2] : [LABEL_CHARS, LABEL_CHARS / 2];
-    const choices = lengths.flatMap((most) => {
-      const text = shorten(plainLine(node.title), most);
+    const choices = lengths.flatMap((chars) => {
+      const text = shorten(plainLine(node.title), chars);
       const width = context.measureText(text).width;
       return [x + reach, x - reach - width].map((left) => ({ text, width, left }));
     });

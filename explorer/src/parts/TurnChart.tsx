@@ -82,7 +82,7 @@ export function TurnChart({ turns, session, count }: Properties) {
           </span>
         ))}
         {hasSavings && <span data-part="without">without Lore</span>}
-        {hasLayers && <span data-part="layer">layer: the darker, the more is folded</span>}
+        {hasLayers && <span data-part="layer">layer: stronger where more is folded</span>}
         {turns.length < count && (
           <span className="push">
             the first {formatCount(turns.length)} of {formatCount(count)} turns
