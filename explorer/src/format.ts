@@ -76,7 +76,8 @@ export function formatUsd(value: number): string {
 /** Return a share as a percentage. */
 export function formatShare(value: number): string {
   const percent = value * 100;
-  return `${percent > 0 && percent < 1 ? "<1" : Math.round(percent)} %`;
+  if (percent > 0 && percent < 1) return "<1 %";
+  return `${percent <= -0.5 ? "−" : ""}${Math.abs(Math.round(percent))} %`;
 }
 
 /** Return a length of time: 45 s, 3 min, 2 h 5 min, 3 days. */

@@ -1,7 +1,7 @@
 /** Draw the graph. */
 import type { Api } from "./api";
 import { radiusOf, type Presence, type Size, type View } from "./graph";
-import { plainLine } from "./markup";
+import { plainLine, shorten } from "./markup";
 
 type Graph = Api<"KnowledgeGraph">;
 type Scene = {
@@ -22,6 +22,12 @@ type Colours = Record<"paper" | "ink" | "faint" | "line" | "lineStrong" | "accen
 /** Titles of this many of the best connected fragments are always shown. */
 const LABELS = 10;
 const LABEL_CHARS = 42;
+/** Among more fragments than this no title finds an empty place; they are small. */
+const CROWD = 300;
+/** A crowd on a canvas this narrow has no room for titles, except that of the chosen one. */
+const NARROW = 500;
+/** Of these the first that have room get a title. */
+const CANDIDATES = 80;
 /** From here on a fragment has the full colour. */
 const STRONG = 0.6;
 
@@ -147,12 +153,12 @@ function paintNodes(
   context.globalAlpha = 1;
 }
 
-/** Return the nodes whose titles are shown: the neighbours of the chosen one, or the best connected. */
+/** Return the nodes whose titles are shown where there is room: neighbours, or the best connected. */
 function namedNodes(scene: Scene, near: Set<number> | null): number[] {
   if (near) return [...near].slice(0, LABELS);
   const degree = (at: number) => scene.graph.nodes[at]?.degree ?? 0;
   const shown = scene.graph.nodes.map((_, at) => at).filter((at) => scene.presence[at] !== "absent");
-  return shown.sort((a, b) => degree(b) - degree(a)).slice(0, LABELS);
+  return shown.sort((a, b) => degree(b) - degree(a)).slice(0, CANDIDATES);
 }
 
 function paintLabels(
@@ -165,23 +171,37 @@ function paintLabels(
   context.textBaseline = "middle";
   context.lineJoin = "round";
   const taken: [number, number, number][] = [];
+  const count = scene.graph.nodes.length;
+  const most = count > CROWD && scene.size.width < NARROW ? 0 : LABELS;
+  const covers = (left: number, width: number, y: number, own: number) =>
+    count <= CROWD &&
+    scene.graph.nodes.some((one, at) => {
+      if (at === own || scene.presence[at] === "absent") return false;
+      const [nodeX, nodeY] = place(scene, at);
+      const radius = radiusOf(one, count);
+      return Math.abs(nodeY - y) < radius + 5 && nodeX + radius > left && nodeX - radius < left + width;
+    });
   for (const at of new Set(places)) {
     const node = scene.graph.nodes[at];
     if (!node || scene.presence[at] === "absent") continue;
     const [x, y] = place(scene, at);
-    const title = plainLine(node.title);
-    const most = scene.size.width < 500 ? LABEL_CHARS / 2 : LABEL_CHARS;
-    const text = title.length > most ? `${title.slice(0, most)}…` : title;
-    const width = context.measureText(text).width;
-    const right = x + radiusOf(node, scene.graph.nodes.length) + 5;
-    const left =
-      right + width > scene.size.width - 4 ? x - radiusOf(node, scene.graph.nodes.length) - 5 - width : right;
+    const reach = radiusOf(node, count) + 5;
     const isFocus = at === scene.hover || at === scene.chosen;
-    if (
-      !isFocus &&
-      taken.some(([from, to, line]) => Math.abs(line - y) < 14 && left < to && left + width > from)
-    )
-      continue;
+    if (!isFocus && taken.length >= most) break;
+    const isFree = (left: number, width: number) =>
+      left > 4 &&
+      left + width < scene.size.width - 4 &&
+      !covers(left, width, y, at) &&
+      !taken.some(([from, to, line]) => Math.abs(line - y) < 14 && left < to && left + width > from);
+    const lengths = count > CROWD && !isFocus ? [LABEL_CHARS / 2] : [LABEL_CHARS, LABEL_CHARS / 2];
+    const choices = lengths.flatMap((chars) => {
+      const text = shorten(plainLine(node.title), chars);
+      const width = context.measureText(text).width;
+      return [x + reach, x - reach - width].map((left) => ({ text, width, left }));
+    });
+    const choice = choices.find(({ left, width }) => isFree(left, width)) ?? (isFocus && choices[0]);
+    if (!choice) continue;
+    const { text, width, left } = choice;
     taken.push([left, left + width, y]);
     context.lineWidth = 4;
     context.strokeStyle = colours.paper;

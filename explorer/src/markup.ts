@@ -153,5 +153,24 @@ export function plainLine(text: string): string {
   return line
     .replace(/^[\s>#*+-]+|^\s*\d+[.)]\s+/, "")
     .replace(/\*\*|`/g, "")
+    .replace(/:\s+1\.$/, "") // the first number of a list that follows
     .trim();
+}
+
+/** Titles and openings are cut here by the server. */
+const TITLE_CHARS = 200;
+
+/** Return the title of a session, or how it began; what was cut says so. */
+export function sessionTitle(session: { title: string; opening: string }): string {
+  const text = session.title || session.opening;
+  // A pasted plan stands on one line here: its first heading says enough.
+  const [head = "", ...rest] = text.split(/\s+#{2,6}\s+/);
+  const line = plainLine(head).replace(/\s#\s+/, " ");
+  const isCut = rest.length === 0 && text.length >= TITLE_CHARS;
+  return isCut && line ? `${line.replace(/[\s.,;:]+$/, "")}…` : line;
+}
+
+/** Return a text of at most some characters; what was cut says so. */
+export function shorten(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most).trimEnd()}…` : text;
 }

@@ -23,7 +23,8 @@ LoreError                       1
 │   ├── PromptTooLong          13   the prompt exceeds the context window
 │   └── BadReply               13   the response is invalid, even after a retry
 ├── BudgetSpent                14   the daily budget is spent
-└── CycleRunning               15   another process runs a consolidation cycle
+├── CycleRunning               15   another process runs a consolidation cycle
+└── TrayUnavailable            16   a tray icon cannot be shown here
 """
 
 from __future__ import annotations
@@ -191,6 +192,12 @@ class CycleRunning(LoreError):
     """Another process runs a consolidation cycle on this memory."""
 
     exit_code = 15
+
+
+class TrayUnavailable(LoreError):
+    """Qt is not installed, or the desktop has no place for tray icons."""
+
+    exit_code = 16
 
 
 def describe_error(error: Exception) -> str:

@@ -112,7 +112,7 @@ function AnswerView({ answer }: { answer: Api<"AskResult"> }) {
   const cited = answer.citations.length ? answer.citations : answer.nearest ? [answer.nearest] : [];
   return (
     <article className="answer" aria-live="polite">
-      <Markup text={answer.text} />
+      <AnswerText answer={answer} />
       <p className="meta">
         <span className="tag" data-tone={tone}>
           {word}
@@ -136,6 +136,30 @@ function AnswerView({ answer }: { answer: Api<"AskResult"> }) {
         </section>
       )}
     </article>
+  );
+}
+
+/** A quotation of an answer that nobody wrote, with its number and what is to be said of it. */
+const QUOTATION = /“([^”]*)” \[(\d{1,3})\]([^“\n]*)/g;
+
+/** Quotations stand apart, each with a link to its source; a written answer is text. */
+function AnswerText({ answer }: { answer: Api<"AskResult"> }) {
+  const quotations = answer.written_by === "offline" ? [...answer.text.matchAll(QUOTATION)] : [];
+  if (!quotations.length) return <Markup text={answer.text} />;
+  return (
+    <div className="quotations">
+      {quotations.map(([, text, number, note], at) => (
+        <blockquote key={at} className="quotation">
+          <p dir="auto">
+            {`“${text}” `}
+            <a className="citation-mark" href={`#citation-${number}`} aria-label={`Source ${number}`}>
+              {number}
+            </a>
+          </p>
+          {note?.trim() && <p className="citation-note">{note.trim().replace(/^\((.*)\)$/, "$1")}</p>}
+        </blockquote>
+      ))}
+    </div>
   );
 }
 

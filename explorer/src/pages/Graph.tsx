@@ -121,6 +121,7 @@ function GraphView({ loaded }: { loaded: KnowledgeGraph }) {
           <span>{at >= last ? "now" : formatDay(new Date(at).toISOString())}</span>
           <span className="quiet graph-known">{formatCount(known)} known</span>
         </label>
+        <Legend graph={graph} presence={presence} byKind={values.get("colour") === "kind"} />
       </div>
       <aside className="graph-side" aria-label="Fragments">
         {node ? (
@@ -135,6 +136,31 @@ function GraphView({ loaded }: { loaded: KnowledgeGraph }) {
         )}
       </aside>
     </div>
+  );
+}
+
+type LegendProperties = { graph: KnowledgeGraph; presence: Presence[]; byKind: boolean };
+
+/** What colours, sizes and lines mean. */
+function Legend({ graph, presence, byKind }: LegendProperties) {
+  const kinds = [...new Set(graph.nodes.map((one) => one.kind))].sort();
+  const lines = new Set(graph.edges.map((one) => (one.kind === "hierarchical" ? "tree" : "related")));
+  return (
+    <p className="legend graph-legend">
+      {byKind ? (
+        kinds.map((one) => <Kind key={one} kind={one} />)
+      ) : (
+        <>
+          <span className="relevance-scale">
+            faded <i /> relevant
+          </span>
+          <span>larger: important, well connected</span>
+        </>
+      )}
+      {presence.includes("replaced") && <span data-line="replaced">replaced</span>}
+      {lines.has("tree") && <span data-line="tree">belongs under</span>}
+      {lines.has("related") && <span data-line="related">related</span>}
+    </p>
   );
 }
 

@@ -117,8 +117,12 @@ function Indexes({ indexes }: { indexes: Report["indexes"] }) {
         <thead>
           <tr>
             <th scope="col">Index</th>
-            <th scope="col">Entries</th>
-            <th scope="col">Waiting</th>
+            <th scope="col" className="amount">
+              Entries
+            </th>
+            <th scope="col" className="amount">
+              Waiting
+            </th>
             <th scope="col">Detail</th>
           </tr>
         </thead>
@@ -126,9 +130,11 @@ function Indexes({ indexes }: { indexes: Report["indexes"] }) {
           {indexes.map((one) => (
             <tr key={one.name}>
               <td>{words(one.name)}</td>
-              <td>{formatCount(one.entries)}</td>
-              <td>{one.waiting ? formatCount(one.waiting) : <span className="quiet">none</span>}</td>
-              <td className="quiet">{one.detail}</td>
+              <td className="amount">{formatCount(one.entries)}</td>
+              <td className="amount">
+                {one.waiting ? formatCount(one.waiting) : <span className="quiet">none</span>}
+              </td>
+              <td className="quiet index-detail">{one.detail}</td>
             </tr>
           ))}
         </tbody>

@@ -4,6 +4,7 @@ import type { Api } from "../api";
 import { change as sendChange } from "../corrections";
 import { formatShare } from "../format";
 import { useKeys, type Keys } from "../keys";
+import { plainLine, shorten } from "../markup";
 import { projectName, useProjects, useRefusal } from "../me";
 import { Choice } from "../parts/Chips";
 import { Kind } from "../parts/Kind";
@@ -63,7 +64,7 @@ export default function Review() {
     await sendChange(
       `/review/${encodeURIComponent(item.id)}`,
       { decision },
-      `${NAMES[decision]}: ${item.title.slice(0, 60)}`,
+      `${NAMES[decision]}: ${shorten(plainLine(item.title), 60)}`,
     );
     // From here on the queue of the server says whether it waits: it may be refused or undone.
     setTimeout(() => setDecided((now) => new Set([...now].filter((id) => id !== item.id))), SETTLE_MS);

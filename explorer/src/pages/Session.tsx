@@ -1,9 +1,9 @@
 /** One session, turn by turn: what was said, what it cost, what memory gave and took. */
 import { useEffect, useRef, useState } from "react";
 import type { Api } from "../api";
-import { formatDuration, formatShort, formatUsd, plural } from "../format";
+import { formatCount, formatDuration, formatShort, formatUsd, plural } from "../format";
 import { useKeys } from "../keys";
-import { plainLine } from "../markup";
+import { sessionTitle } from "../markup";
 import { Icon } from "../parts/Icon";
 import { Link } from "../parts/Link";
 import { More } from "../parts/More";
@@ -31,10 +31,7 @@ export default function SessionPage({ id }: { id: string }) {
   const turns = usePages<Turn>({ path: `${path}/turns`, query: { limit: TURNS } }, (one) =>
     String(one.number),
   );
-  const title = page.data
-    ? plainLine(page.data.session.title || page.data.session.opening) ||
-      `Session with ${page.data.session.agent}`
-    : "";
+  const title = page.data ? sessionTitle(page.data.session) || `Session with ${page.data.session.agent}` : "";
   useTitle(title || "Session");
   useEffect(() => {
     if (title) rememberPage({ path: paths.session(id), title, kind: "session" });
@@ -51,7 +48,7 @@ export default function SessionPage({ id }: { id: string }) {
   return (
     <article className="page session">
       <Head data={page.data} title={title} />
-      <TurnChart turns={turns.items} session={id} />
+      <TurnChart turns={turns.items} session={id} count={page.data.turns} />
       {page.data.prompt && <PromptState prompt={page.data.prompt} />}
       {turns.error && <FailureNote failure={turns.error} />}
       {!turns.items.length &&
@@ -110,11 +107,11 @@ function Head({ data, title }: { data: SessionPageData; title: string }) {
       <dl className="figures">
         <div>
           <dt>turns</dt>
-          <dd>{data.turns}</dd>
+          <dd>{formatCount(data.turns)}</dd>
         </div>
         <div>
           <dt>messages</dt>
-          <dd>{session.messages}</dd>
+          <dd>{formatCount(session.messages)}</dd>
         </div>
         <div>
           <dt>tokens said</dt>
@@ -133,8 +130,8 @@ function Head({ data, title }: { data: SessionPageData; title: string }) {
           </div>
         )}
         <div>
-          <dt>fragments learned</dt>
-          <dd>{session.fragments}</dd>
+          <dt>{session.fragments === 1 ? "fragment learned" : "fragments learned"}</dt>
+          <dd>{formatCount(session.fragments)}</dd>
         </div>
       </dl>
     </header>

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import type { Api } from "../api";
 import { formatShort, formatUsd, plural } from "../format";
 import { useRowKeys } from "../keys";
-import { plainLine } from "../markup";
+import { sessionTitle } from "../markup";
 import { projectName, useProjects } from "../me";
 import { Choice } from "../parts/Chips";
 import { Icon } from "../parts/Icon";
@@ -75,7 +75,12 @@ export default function Sessions() {
             filtered={Boolean(value("q") || value("agent") || value("project") || value("since"))}
           />
         ))}
-      <ul ref={list} className="rows" aria-label="Sessions">
+      <ul
+        ref={list}
+        className="rows"
+        aria-label="Sessions"
+        data-costs={sessions.items.some((one) => one.usd > 0) || undefined}
+      >
         {sessions.items.map((session) => (
           <SessionRow key={session.id} session={session} />
         ))}
@@ -118,7 +123,7 @@ function SessionRow({ session }: { session: Summary }) {
   return (
     <li>
       <Link row to={paths.session(session.id)} className="row session-row">
-        <span className="session-title">{plainLine(session.title || session.opening) || "Untitled"}</span>
+        <span className="session-title">{sessionTitle(session) || "Untitled"}</span>
         <span className="meta">
           <span>{session.agent}</span>
           {session.project && <span>{session.project}</span>}

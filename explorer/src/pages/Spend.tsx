@@ -80,7 +80,7 @@ function SpendView({ series }: { series: Series }) {
         </div>
         <div>
           <dt>saved</dt>
-          <dd className="saved">
+          <dd className={total.saved_usd > 0 ? "saved" : undefined}>
             {formatUsd(total.saved_usd)}
             {total.without_usd > 0 && <small> {formatShare(total.saved_usd / total.without_usd)}</small>}
           </dd>
@@ -176,11 +176,11 @@ function Groups({ series }: { series: Series }) {
             <th scope="col" className="group-bar">
               <span className="sr-only">Share</span>
             </th>
-            <th scope="col">Spent</th>
-            <th scope="col">Saved</th>
-            <th scope="col">Requests</th>
-            <th scope="col">In</th>
-            <th scope="col">Out</th>
+            {["Spent", "Saved", "Requests", "In", "Out"].map((name) => (
+              <th key={name} scope="col" className="amount">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -192,10 +192,12 @@ function Groups({ series }: { series: Series }) {
                   <i style={{ width: `${(one.usd / most) * 100}%` }} />
                 </span>
               </td>
-              <td>{formatUsd(one.usd)}</td>
-              <td className="saved">{one.saved_usd ? formatUsd(one.saved_usd) : ""}</td>
-              <td>{formatCount(one.requests)}</td>
-              <td>
+              <td className="amount">{formatUsd(one.usd)}</td>
+              <td className={one.saved_usd > 0 ? "amount saved" : "amount quiet"}>
+                {one.saved_usd ? formatUsd(one.saved_usd) : "–"}
+              </td>
+              <td className="amount">{formatCount(one.requests)}</td>
+              <td className="amount">
                 {formatShort(
                   one.tokens.fresh_tokens +
                     one.tokens.cache_read_tokens +
@@ -203,7 +205,7 @@ function Groups({ series }: { series: Series }) {
                     one.tokens.cache_write_1h_tokens,
                 )}
               </td>
-              <td>{formatShort(one.tokens.output_tokens)}</td>
+              <td className="amount">{formatShort(one.tokens.output_tokens)}</td>
             </tr>
           ))}
         </tbody>

@@ -178,7 +178,11 @@ function CycleView({ cycle, open }: { cycle: Cycle; open: boolean }) {
                   {Object.entries(phase.counts ?? {})
                     .filter(([, count]) => count)
                     .map(([name, count]) => `${count} ${words(name)}`)
-                    .join(", ") || <span className="quiet">{phase.reason || "nothing to do"}</span>}
+                    .join(", ") || (
+                    <span className="quiet">
+                      {phase.reason || (phase.state === "pending" ? "–" : "nothing to do")}
+                    </span>
+                  )}
                   <Told lines={phase.told ?? []} />
                 </td>
                 <td className="number took">{phase.seconds ? formatDuration(phase.seconds) : ""}</td>

@@ -1,6 +1,7 @@
 /** What was learned and lost on each day: bars above and below a line. */
 import type { Api } from "../api";
-import { formatDay, plural } from "../format";
+import { formatCount, formatDay, plural } from "../format";
+import { AxisDates, AxisLines, AxisValues } from "./Axis";
 
 type Day = Api<"LearnedDay">;
 
@@ -21,13 +22,15 @@ export function DayChart({ days }: { days: Day[] }) {
   const width = 100 / count;
   const bar = Math.max(width * 0.72, 0.15);
   return (
-    <figure className="day-chart">
+    <figure className="chart day-chart">
+      <AxisValues most={most} height={UP} format={formatCount} />
       <svg
         viewBox={`0 0 100 ${UP + DOWN + 2}`}
         preserveAspectRatio="none"
         role="img"
         aria-label={`Learned and lost on ${plural(sorted.length, "day")}, at most ${most} learned on one`}
       >
+        <AxisLines most={most} height={UP} />
         <line className="chart-axis" x1="0" x2="100" y1={UP + 1} y2={UP + 1} />
         {sorted.map((day) => {
           const x = ((Date.parse(day.day) - first) / 86_400_000) * width;
@@ -48,12 +51,13 @@ export function DayChart({ days }: { days: Day[] }) {
           );
         })}
       </svg>
+      <AxisDates
+        count={count}
+        label={(column) => formatDay(new Date(first + column * 86_400_000).toISOString())}
+      />
       <figcaption className="legend">
         <span data-part="learned">learned</span>
         <span data-part="lost">replaced, deleted or forgotten</span>
-        <span className="push">
-          {formatDay(sorted[0]?.day ?? "")} – {formatDay(sorted.at(-1)?.day ?? "")}
-        </span>
       </figcaption>
     </figure>
   );

@@ -13,6 +13,7 @@ type Title = Api<"Title">;
 
 /** Names of edges, as seen from their start and from their end. */
 const NAMES: Record<string, [string, string]> = {
+  associative: ["related", "related"],
   supersedes: ["replaces", "replaced by"],
   derived_from: ["derived from", "source of"],
   elaborates: ["elaborates", "elaborated by"],

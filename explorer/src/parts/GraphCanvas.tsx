@@ -3,7 +3,7 @@ import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } fr
 import type { Api } from "../api";
 import { centre, fit, nodeAt, zoom, type Presence, type Size, type View } from "../graph";
 import { paint } from "../graphPaint";
-import { useTheme } from "../theme";
+import { useShownTheme } from "../theme";
 
 type Graph = Api<"KnowledgeGraph">;
 type Properties = {
@@ -20,7 +20,7 @@ const PAN = 60;
 export function GraphCanvas({ graph, presence, colour, chosen, choose, open }: Properties) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const size = useSize(canvas);
-  const theme = useTheme();
+  useShownTheme(); // the canvas is painted anew in other colours
   const [view, setView] = useState<View>();
   const [hover, setHover] = useState(-1);
   const drag = useRef<{ x: number; y: number; moved: boolean } | undefined>(undefined);
@@ -31,12 +31,6 @@ export function GraphCanvas({ graph, presence, colour, chosen, choose, open }: P
     if (size && shown && canvas.current)
       paint(canvas.current, { graph, presence, colour, hover, chosen, size, view: shown });
   });
-  useEffect(() => {
-    const query = matchMedia("(prefers-color-scheme: dark)");
-    const repaint = () => setHover(-1);
-    query.addEventListener("change", repaint);
-    return () => query.removeEventListener("change", repaint);
-  }, [theme]);
   useEffect(() => {
     const node = graph.nodes[chosen];
     if (!node || !size) return;

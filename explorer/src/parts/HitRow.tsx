@@ -62,5 +62,6 @@ function excerpt(hit: Api<"Hit">): string {
   return hit.text
     .replace(/```\w*|\*\*|`|^#+\s/gm, "")
     .replace(/\n{2,}/g, "\n")
+    .replace(/^…+/, "…")
     .trim();
 }

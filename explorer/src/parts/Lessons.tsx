@@ -2,6 +2,7 @@
 import { useState } from "react";
 import type { Outcome } from "../api";
 import { formatShare } from "../format";
+import { plainLine } from "../markup";
 import { useQuery } from "../query";
 import { paths } from "../router";
 import { Kind } from "./Kind";
@@ -98,7 +99,7 @@ export function Skills() {
         {skills.data.data.skills.map((one) => (
           <li key={one.id}>
             <button type="button" data-row="" className="row row-button" onClick={() => setShown(one.id)}>
-              <span className="skill-name">{one.name}</span>
+              <span className="skill-name">{plainLine(one.name)}</span>
               <span className="row-title quiet">{one.description}</span>
               <span className="row-end">{formatShare(one.confidence)}</span>
             </button>

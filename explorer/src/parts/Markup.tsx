@@ -113,7 +113,10 @@ export function markPattern(marks: string[]): RegExp | null {
   const found = marks
     .filter((word) => word.length > 2)
     .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return found.length ? new RegExp(`(?<![\\p{L}\\p{N}])(${found.join("|")})`, "giu") : null;
+  // A word is marked to its end: "retry" also in "retrying".
+  return found.length
+    ? new RegExp(`(?<![\\p{L}\\p{N}])((?:${found.join("|")})[\\p{L}\\p{N}]*)`, "giu")
+    : null;
 }
 
 export function Marked({ text, pattern }: { text: string; pattern: RegExp | null }): ReactNode {

@@ -67,7 +67,7 @@ function PartView({ part, open }: { part: Part; open: boolean }) {
       <summary>
         <Icon name={part.kind === "tool_call" ? "tool" : part.kind === "reasoning" ? "spark" : "right"} />
         <span className="fold-name">{label}</span>
-        <span className="fold-line">{plainLine(part.text).slice(0, 200)}</span>
+        <span className="fold-line">{foldLine(part)}</span>
         <span className="row-end" title="Tokens, about">
           {formatShort(Math.ceil(part.text.length / 4))}
         </span>
@@ -81,4 +81,23 @@ function PartView({ part, open }: { part: Part; open: boolean }) {
       )}
     </details>
   );
+}
+
+/** Return one line of a folded part; of arguments in JSON, their values. */
+function foldLine(part: Part): string {
+  const text = part.kind === "tool_call" ? argumentValues(part.text) : part.text;
+  return plainLine(text).slice(0, 200);
+}
+
+/** A longer text is no object that is worth parsing for one line. */
+const MOST_JSON = 20_000;
+
+function argumentValues(text: string): string {
+  if (!text.startsWith("{") || text.length > MOST_JSON) return text;
+  try {
+    const values: unknown[] = Object.values(JSON.parse(text) as Record<string, unknown>);
+    return values.map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(" · ") || text;
+  } catch {
+    return text;
+  }
 }

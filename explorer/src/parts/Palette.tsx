@@ -21,7 +21,7 @@ function commands(text: string, openKeys: () => void): Command[] {
   const asked: Command[] = text.trim()
     ? [
         {
-          id: "search",
+          id: "search-text",
           name: `Search for “${text.trim()}”`,
           about: "",
           icon: "search",
@@ -29,7 +29,7 @@ function commands(text: string, openKeys: () => void): Command[] {
           run: () => navigate(withParameters("/", { q: text.trim() })),
         },
         {
-          id: "ask",
+          id: "ask-text",
           name: `Ask “${text.trim()}”`,
           about: "",
           icon: "ask",

@@ -92,6 +92,35 @@ function FragmentPreview({
   );
 }
 
+/** What the signals of a score are called; the others by their own names. */
+const SIGNALS: Record<string, string> = {
+  keyword: "keywords",
+  keyword_z: "keywords, against other hits",
+  cosine: "meaning",
+  cosine_z: "meaning, against other hits",
+  cosine_rank: "rank by meaning",
+  long_rank: "rank in long texts",
+  cosine_top: "meaning of its best passage",
+  cosine_before: "meaning of the message before",
+  cosine_beside: "meaning of its neighbours",
+  session_cosine: "meaning of its session",
+  session_best: "best of its session",
+  covered: "words of the question",
+  covered_close: "words close together",
+  covered_near: "words in its neighbours",
+  covered_before: "words in the message before",
+  covered_after: "words in the message after",
+  pairs: "pairs of words",
+  exact: "the exact phrase",
+  standing: "a standing instruction",
+  answers: "answers a question",
+  user: "said by a person",
+  tool: "output of a tool",
+  late: "how late it was said",
+  interaction: "signals together",
+  policy: "holds now, or was asked for",
+};
+
 /** The numbers behind a score, the largest first. */
 function Signals({ signals }: { signals: Api<"Signal">[] }) {
   const shown = [...signals].sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution)).slice(0, 6);
@@ -102,7 +131,7 @@ function Signals({ signals }: { signals: Api<"Signal">[] }) {
       <ul className="signals">
         {shown.map((one) => (
           <li key={one.name}>
-            <span>{words(one.name)}</span>
+            <span>{SIGNALS[one.name] ?? words(one.name)}</span>
             <span className="signal-bar" data-sign={one.contribution < 0 ? "minus" : "plus"}>
               <i style={{ width: `${(Math.abs(one.contribution) / most) * 100}%` }} />
             </span>

@@ -10,6 +10,10 @@ const WIDTH = 320;
 const HEIGHT = 120;
 const BOTTOM = 100;
 const TOP = 8;
+/** A weak fragment does not look strong. */
+const LEAST_TOP = 0.4;
+/** A label this near another one would cover it. */
+const LABEL_WIDTH = 56;
 
 export function RelevanceChart({ id }: { id: string }) {
   const curve = useQuery<Curve>({ path: `/fragments/${encodeURIComponent(id)}/relevance` });
@@ -30,7 +34,8 @@ function CurveView({ curve }: { curve: Curve }) {
   const first = times[0] ?? 0;
   const span = Math.max((times.at(-1) ?? 1) - first, 1);
   const x = (time: number) => ((time - first) / span) * WIDTH;
-  const y = (value: number) => BOTTOM - Math.min(value, 1) * (BOTTOM - TOP);
+  const most = Math.max(LEAST_TOP, ...curve.points.map((point) => point.relevance), curve.relevance) * 1.1;
+  const y = (value: number) => BOTTOM - Math.min(value / most, 1) * (BOTTOM - TOP);
   const line = (basis: string[]) =>
     curve.points
       .flatMap((point, at) =>
@@ -51,10 +56,16 @@ function CurveView({ curve }: { curve: Curve }) {
         <polyline className="chart-line" data-basis="forecast" points={line(["forecast"])} />
         <line className="chart-now" x1={now} x2={now} y1={TOP} y2={BOTTOM} />
         <circle className="chart-dot" cx={now} cy={y(curve.relevance)} r="3.5" />
-        <text x="0" y={HEIGHT - 5}>
-          {formatDay(curve.points[0]?.at ?? curve.now)}
-        </text>
-        <text x={Math.min(Math.max(now, 60), WIDTH - 70)} y={HEIGHT - 5} textAnchor="middle">
+        {now > LABEL_WIDTH && (
+          <text x="0" y={HEIGHT - 5}>
+            {formatDay(curve.points[0]?.at ?? curve.now)}
+          </text>
+        )}
+        <text
+          x={Math.min(now, WIDTH - LABEL_WIDTH - 20)}
+          y={HEIGHT - 5}
+          textAnchor={now < 12 ? "start" : "middle"}
+        >
           now
         </text>
         {last && (

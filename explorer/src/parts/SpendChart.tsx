@@ -1,6 +1,7 @@
 /** Cost over time, stacked by group, with what it would have cost without Lore above. */
 import type { Api } from "../api";
 import { formatDay, formatUsd } from "../format";
+import { AxisDates, AxisLines, AxisValues } from "./Axis";
 
 type Series = Api<"SpendSeries">;
 
@@ -21,17 +22,15 @@ export function SpendChart({ series }: { series: Series }) {
   const most = Math.max(...tops, 1e-9);
   const width = 100 / count;
   return (
-    <figure className="spend-chart">
-      <p className="chart-top">{formatUsd(most)}</p>
+    <figure className="chart spend-chart">
+      <AxisValues most={most} height={HEIGHT} format={formatUsd} />
       <svg
         viewBox={`0 0 100 ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
         aria-label={`Cost by ${series.step}, at most ${formatUsd(most)}`}
       >
-        {[0.25, 0.5, 0.75].map((line) => (
-          <line key={line} className="chart-grid" x1="0" x2="100" y1={HEIGHT * line} y2={HEIGHT * line} />
-        ))}
+        <AxisLines most={most} height={HEIGHT} />
         {[...columns].map(([at, points]) => (
           <Column
             key={at}
@@ -45,19 +44,23 @@ export function SpendChart({ series }: { series: Series }) {
         ))}
         <line className="chart-axis" x1="0" x2="100" y1={HEIGHT} y2={HEIGHT} />
       </svg>
+      <AxisDates count={count} label={(column) => labelOf((start + column) * step, series.step)} />
       <figcaption className="legend">
         {names.map((name, at) => (
           <span key={name} data-part="group" data-series={at}>
             {series.groups[at]?.label || name || "other"}
           </span>
         ))}
-        <span data-part="without">without Lore</span>
-        <span className="push">
-          {formatDay(series.since)} – {formatDay(series.until)}
-        </span>
+        {series.total.saved_usd > 0 && <span data-part="without">without Lore</span>}
       </figcaption>
     </figure>
   );
+}
+
+/** Return the day or the hour of a column. */
+function labelOf(time: number, step: Series["step"]): string {
+  const at = new Date(time);
+  return step === "hour" ? `${at.getHours()}:00` : formatDay(at.toISOString());
 }
 
 type ColumnProperties = {

@@ -91,7 +91,6 @@ function Messages({ turn, session, message }: Properties) {
 }
 
 function TurnAside({ turn }: { turn: Turn }) {
-  const given = [...turn.injected.flatMap((one) => one.items), ...turn.recalled.flatMap((one) => one.items)];
   const { tokens } = turn;
   const input =
     tokens.fresh_tokens + tokens.cache_read_tokens + tokens.cache_write_tokens + tokens.cache_write_1h_tokens;
@@ -129,18 +128,32 @@ function TurnAside({ turn }: { turn: Turn }) {
         </dl>
       )}
       {turn.logs.length > 0 && <Log turn={turn} />}
-      <Items title="Given to the agent" items={given} />
+      <Items
+        title="Given to the agent"
+        why="unasked, because it concerns the prompt"
+        items={turn.injected.flatMap((one) => one.items)}
+      />
       {turn.recalled.map((one, at) => (
-        <p key={at} className="quiet small turn-asked">
-          {one.verb} “{one.query}”, {one.items.length} found
-        </p>
+        <section key={at}>
+          <p className="quiet small turn-asked">
+            {one.verb} “{one.query}”, {one.items.length} found
+          </p>
+          <ItemList items={one.items} />
+        </section>
       ))}
       <Items title="Learned" items={turn.learned} />
     </aside>
   );
 }
 
-const LAYERS = ["passed on whole", "tools folded", "turns distilled", "distillations merged", "emergency"];
+/** What the gateway does to a prompt, by layer. */
+export const LAYERS = [
+  "passed on whole",
+  "tools folded",
+  "turns distilled",
+  "distillations merged",
+  "emergency",
+];
 
 export function Layer({ layer }: { layer: number }) {
   return (
@@ -149,7 +162,7 @@ export function Layer({ layer }: { layer: number }) {
         <i key={one} data-on={one <= layer || undefined} />
       ))}
       <span>
-        {layer} {LAYERS[layer]}
+        {layer} · {LAYERS[layer]}
       </span>
     </span>
   );
@@ -179,22 +192,37 @@ function Log({ turn }: { turn: Turn }) {
   );
 }
 
-function Items({ title, items }: { title: string; items: Api<"GivenItem">[] }) {
-  const unique = [...new Map(items.map((one) => [one.id, one])).values()];
-  if (!unique.length) return null;
+type Given = Api<"GivenItem">[];
+
+function Items({ title, why = "", items }: { title: string; why?: string; items: Given }) {
+  if (!items.length) return null;
   return (
     <section>
       <h3>{title}</h3>
-      <ul className="given">
-        {unique.map((one) => (
-          <li key={one.id}>
-            <Link to={itemPath(one)}>
-              <Kind kind={one.kind || one.type} />
-              <span>{plainLine(one.title)}</span>
-            </Link>
-          </li>
-        ))}
-      </ul>
+      {why && <p className="quiet small">{why}</p>}
+      <ItemList items={items} />
     </section>
+  );
+}
+
+/** Items with the tokens that each takes in the prompt. */
+function ItemList({ items }: { items: Given }) {
+  const unique = [...new Map(items.map((one) => [one.id, one])).values()];
+  return (
+    <ul className="given">
+      {unique.map((one) => (
+        <li key={one.id}>
+          <Link to={itemPath(one)}>
+            <Kind kind={one.kind || one.type} />
+            <span className="given-title">{plainLine(one.title)}</span>
+            {one.tokens > 0 && (
+              <span className="row-end number" title="Tokens">
+                {formatShort(one.tokens)}
+              </span>
+            )}
+          </Link>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -41,6 +41,7 @@ from lore.cli.invocation import shared_memory
 from lore.cli.output import INTERRUPTED, one_line
 from lore.cli.strategy_commands import strategy
 from lore.cli.task_commands import index, task
+from lore.cli.tray_commands import tray
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 from lore.proxy.pager import is_paged, print_paged
 
@@ -88,7 +89,7 @@ _COMMANDS = (
     digest.distill, digest.consolidate, digest.conflicts, digest.promote, task_knowledge.learnings,
     maintenance.stats, maintenance.backup, maintenance.restore, maintenance.export,
     maintenance.import_file, maintenance.embed, maintenance.doctor, demo,
-    daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser,
+    daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser, tray,
     agent.mcp, agent.hook, agent.tool, gateway, spend,
     setup_commands.setup, setup_commands.run, config, agent.statusline,
     work.continuity,

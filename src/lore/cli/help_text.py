@@ -14,7 +14,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "recall", "ask", "remember", "sessions", "read", "undo", "forget", "spend",
         "config",
     ),
-    "Agents": ("setup", "run", "capture", "up", "down", "status", "gateway", "open"),
+    "Agents": ("setup", "run", "capture", "up", "down", "status", "gateway", "open", "tray"),
     "Knowledge": (
         "search", "standing", "session", "roots", "explore", "traverse", "log", "diff",
         "timeline", "index", "why", "episode", "episodes", "update", "delete", "link", "supersede",

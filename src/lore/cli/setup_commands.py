@@ -73,7 +73,7 @@ def setup(
 
     settings = load_settings(context)
     home = settings.home
-    command = _command(home)
+    command = own_command(home)
     if not agents:
         _refuse_alone({"--undo": undo, "--gateway": gateway, "--statusline": statusline})
         _refuse_alone({"--chat": chat is not None})
@@ -145,7 +145,7 @@ def check_agents(settings: Settings) -> list[Check]:
     from lore.setup import agent_checks
 
     home = settings.home
-    command = _command(home)
+    command = own_command(home)
     return [
         agent_checks.check_memories(settings, Path.home()),
         *agent_checks.check_agents(home, command, Path.home(), _search_path()),
@@ -258,7 +258,7 @@ def _search_path() -> str:
     return os.pathsep.join(os.get_exec_path())
 
 
-def _command(home: Path) -> list[str]:
+def own_command(home: Path) -> list[str]:
     """Return the command that runs this installation, whatever environment an agent has."""
     started = Path(sys.argv[0])
     beside = Path(sys.executable).with_name("lore")
@@ -428,7 +428,7 @@ def run(
     settings = load_settings(context)
     path = os.get_exec_path()
     place = LaunchContext(Path.home(), Path.cwd())
-    words = (agent, context.args, _command(settings.home), _search_path())
+    words = (agent, context.args, own_command(settings.home), _search_path())
     start = plan_launch(*words, place)
     if gateway and settings.gateway_on:
         place = replace(place, through=_gateway_for_run(settings, agent))
