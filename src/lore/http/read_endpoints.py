@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -277,12 +277,18 @@ def _timeline(memory: Memory, a: Around, _caller: Caller) -> list[TimelineEntry]
 
 
 def _stats(memory: Memory, _a: NoArguments, _caller: Caller) -> Stats:
-    return memory.maintenance.stats()
+    stats = memory.maintenance.stats()
+    # Where the file is on a server of many memories is not its owners' business.
+    return stats if memory.context.team_desk is None else replace(stats, path="")
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of the server: its home, whether it can write, and what waits for a vector."""
+    """The state of the server: its home, whether it can write, and what waits for a vector.
+
+    `role` is `owner` on a server of many memories, where the home is not shown. `budget_pressure`
+    is the share of the daily budget that is spent or reserved, 0 to 1.
+    """
 
     version: str
     home: str
@@ -291,18 +297,22 @@ class Status:
     waiting: int
     jobs: int
     notice: str
+    role: Literal["local", "owner"] = "local"
+    budget_pressure: float = 0.0
 
 
 def _status(memory: Memory, _a: NoArguments, _caller: Caller) -> Status:
-    stats = memory.maintenance.stats()
+    stats, is_served = memory.maintenance.stats(), memory.context.team_desk is not None
     return Status(
         version=__version__,
-        home=str(memory.settings.home),
+        home="" if is_served else str(memory.settings.home),
         read_only=memory.database.read_only,
         items=stats.messages + stats.distillations + stats.fragments,
         waiting=stats.waiting,
         jobs=len(stats.jobs),
         notice=stats.notice,
+        role="owner" if is_served else "local",
+        budget_pressure=memory.budget.budget_pressure(),
     )
 
 

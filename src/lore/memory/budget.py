@@ -114,6 +114,10 @@ class Budget(MemoryPart):
         """
         return self._ledger.pressure(at_hand=at_hand)
 
+    def budget_pressure(self) -> float:
+        """Return the share of today's budget that is spent or reserved, 0 to 1; 0 without one."""
+        return _pressure(self.day_budget()) or 0.0
+
     def day_budget(self) -> DayBudget:
         """Return the state of today's budget."""
         return self._ledger.day_budget()
