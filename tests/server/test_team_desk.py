@@ -1,4 +1,4 @@
-"""Teams: publication is explicit, somebody else approves, and the rest of the world sees nothing."""
+"""Teams: publication is explicit, somebody else approves, and others see nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ def recall(served: Served, key: str, query: str = "harbor gate code") -> list[di
 
 
 def inject(served: Served, key: str) -> str:
-    hook = {"session_id": "s9", "cwd": "/code/x", "prompt": "What is the harbor gate code rotation?"}
+    hook = {
+        "session_id": "s9",
+        "cwd": "/code/x",
+        "prompt": "What is the harbor gate code rotation?",
+    }
     return served.post(f"{API_PREFIX}/hooks/UserPromptSubmit", hook, key).body.decode()
 
 
@@ -139,7 +143,9 @@ def test_publishing_again_is_the_same_publication(served: Served, team):
 
 
 def test_the_tool_publishes_too(served: Served, team):
-    id_ = served.post(f"{API_PREFIX}/tools/store", {"content": TEXT}, team["ann"]).json["data"]["id"]
+    id_ = served.post(f"{API_PREFIX}/tools/store", {"content": TEXT}, team["ann"]).json["data"][
+        "id"
+    ]
     tool = {"id": id_, "team": "harbor"}
     reply = served.post(f"{API_PREFIX}/tools/publish", tool, team["ann"])
     assert "waits for the approval" in reply.json["text"]

@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 
 from lore.daemon.log_file import LineFormatter
+from lore.gateway.request_head import Upstreams
 from lore.proxy.address import API_PREFIX
 from tests.server.attempts import ENDPOINTS, Attempt, Handles, Harvest, make_attempts
 from tests.server.served import Reply, Served, serving
+from tests.upstream import running_upstream
 
 ATTEMPTS = int(os.environ.get("LORE_ISOLATION_ATTEMPTS", "6000"))
 """A minute's worth on two cores; LORE_ISOLATION_ATTEMPTS=20000 before a release."""
@@ -55,8 +57,8 @@ def seed(served: Served, owner: str, key: str) -> None:
     project, session = f"/code/{owner}-harbor", f"{owner}-session"
     here = {"x_lore_project": project, "x_lore_session": session}
     messages = [
-        {"role": role, "text": f"harbor {canary(owner, 'said')} gate", "speaker": canary(owner, "by"),
-         "model": canary(owner, "model"), "key": f"{owner}-{i}"}
+        {"role": role, "text": f"harbor {canary(owner, 'said')} gate", "key": f"{owner}-{i}",
+         "speaker": canary(owner, "by"), "model": canary(owner, "model")}
         for i, role in enumerate(("user", "assistant") * 4)
     ]  # fmt: skip
     post("/capture", {
@@ -227,3 +229,43 @@ def _ask_for(served: Served, key: str, method: str, path: str, id_: str) -> Repl
     if path.startswith("/review"):
         body = {"decision": "approve"}
     return served.post(filled, json.loads(json.dumps(body)), key)
+
+
+def test_the_gateway_puts_nothing_of_another_owner_into_a_prompt(tmp_path: Path):
+    with (
+        running_upstream() as up,
+        serving(tmp_path, upstreams=Upstreams(up.url, up.url, up.url)) as served,
+    ):
+        keys = {owner: served.add(owner) for owner in ("ann", "ben")}
+        for owner, key in keys.items():
+            seed(served, owner, key)
+        names = ["ann-session", "/code/ann-harbor", *harvest(served, "ann", keys["ann"]).ids[:4]]
+        headers = ("x-claude-code-session-id", "x-session-id", "session-id", "thread-id",
+                   "x-lore-project", "x-lore-session", "x-parent-session-id")  # fmt: skip
+        for header in headers:
+            for name in names:
+                for path, body in _prompts(name):
+                    sent = [(header, name), ("x-lore-key", keys["ben"]), ("x-api-key", "sk-x"),
+                            ("authorization", "Bearer sk-x"),
+                            ("content-type", "application/json")]  # fmt: skip
+                    reply = served.run(served.ask("POST", path, sent, body))
+                    assert b"kanariann" not in reply.bytes, (header, path)
+        assert len(up.model_requests) >= len(headers) * len(names)
+        for request in up.requests:
+            assert b"kanariann" not in request.body
+            assert "kanariann" not in str(request.headers)
+            assert keys["ben"] not in str(request.headers)
+
+
+def _prompts(name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield requests to models that name a foreign session in their bodies, too."""
+    said = [{"role": "user", "content": "What do you know about the harbor gate?"}]
+    named = {"metadata": {"user_id": f"user_x_account_y_session_{name}"}}
+    yield (
+        "/v1/messages",
+        json.dumps({"model": "m", "max_tokens": 9, "messages": said, **named}).encode(),
+    )
+    yield (
+        "/v1/chat/completions",
+        json.dumps({"model": "m", "messages": said, "user": name}).encode(),
+    )

@@ -148,7 +148,8 @@ class OwnerPool(Generic[T]):
         until = time.monotonic() + wait_s
         while owners := self.owners():
             # One may hold a lease of another: what can be closed at once goes first.
-            if not any([self.close_owner(one, wait_s=0.0) for one in owners]):
+            closed = [self.close_owner(one, wait_s=0.0) for one in owners]
+            if not any(closed):
                 rest_s = max(0.0, until - time.monotonic())
                 return all(self.close_owner(one, wait_s=rest_s) for one in owners)
         return True
