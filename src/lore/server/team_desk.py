@@ -189,11 +189,11 @@ class OwnerTeamDesk:
 
     def _get(self, team: Team, id_: str) -> Publication:
         with self._registry.database.read() as db:
-            found = registry_rows.find_publication(db, team.id, id_)
-        if found is None:
+            publication = registry_rows.find_publication(db, team.id, id_)
+        if publication is None:
             msg = "This team has no such publication."
             raise NotFound(msg)
-        return found
+        return publication
 
     def _get_pending(self, team: Team, id_: str) -> Publication:
         publication = self._get(team, id_)
