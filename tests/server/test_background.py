@@ -125,6 +125,26 @@ def test_the_memory_of_a_removed_owner_is_deleted(served: Served, work: Backgrou
     assert served.add("ann")
 
 
+def test_what_a_removed_owner_published_goes_with_them(served: Served, work: BackgroundWork):
+    registry, keys = served.registry, served.keys
+    team = registry.add_team("harbor", quorum=1)
+    for name in ("ann", "ben"):
+        registry.add_member("harbor", name)
+    stored = served.post("/api/v1/tools/store", {"content": "The gate opens at six."}, keys["ann"])
+    path = "/api/v1/teams/harbor/publications"
+    published = served.post(path, {"id": stored.json["data"]["id"]}, keys["ann"]).json["id"]
+    served.post(f"{path}/{published}/approve", {}, keys["ben"])
+    ask = {"query": "When does the gate open?"}
+    assert len(served.post("/api/v1/retrieve", ask, keys["ben"]).json["hits"]) == 1
+    registry.remove_owner("ann")
+    assert served.post("/api/v1/retrieve", ask, keys["ben"]).json["hits"] == []
+    work.tidy()
+    with served.server.lease_team(team.id) as memory:
+        assert memory.maintenance.stats().fragments == 0
+    work.tidy()
+    assert registry.removed_owners() == []
+
+
 def test_idle_memories_are_closed(served: Served, work: BackgroundWork):
     assert len(served.server.pool) == 3
     assert served.server.pool.close_idle() == 0  # not before the setting's time

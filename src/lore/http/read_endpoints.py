@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -277,9 +277,7 @@ def _timeline(memory: Memory, a: Around, _caller: Caller) -> list[TimelineEntry]
 
 
 def _stats(memory: Memory, _a: NoArguments, _caller: Caller) -> Stats:
-    stats = memory.maintenance.stats()
-    # Where the file is on a server of many memories is not its owners' business.
-    return stats if memory.context.team_desk is None else replace(stats, path="")
+    return memory.maintenance.stats()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,16 +300,16 @@ class Status:
 
 
 def _status(memory: Memory, _a: NoArguments, _caller: Caller) -> Status:
-    stats, is_served = memory.maintenance.stats(), memory.context.team_desk is not None
+    stats = memory.maintenance.stats()
     return Status(
         version=__version__,
-        home="" if is_served else str(memory.settings.home),
+        home=memory.context.shown_home,
         read_only=memory.database.read_only,
         items=stats.messages + stats.distillations + stats.fragments,
         waiting=stats.waiting,
         jobs=len(stats.jobs),
         notice=stats.notice,
-        role="owner" if is_served else "local",
+        role="owner" if memory.context.is_served else "local",
         budget_pressure=memory.budget.budget_pressure(),
     )
 

@@ -304,6 +304,16 @@ class MemoryContext:
             return None
 
     @property
+    def is_served(self) -> bool:
+        """Return whether this is the memory of an owner on a server of many."""
+        return self.team_desk is not None
+
+    @property
+    def shown_home(self) -> str:
+        """Return the path of the home; '' on a server, where it is not the owner's business."""
+        return "" if self.is_served else str(self.settings.home)
+
+    @property
     def notice_now(self) -> str:
         """Return what is degraded, including temporary problems."""
         return " ".join(filter(None, (self.notice, self.serving.missing)))

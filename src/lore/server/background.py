@@ -21,8 +21,9 @@ from lore.daemon.periodic_tasks import (
 )
 from lore.errors import LoreError
 from lore.server.owner_pool import OwnerPool
-from lore.server.owner_service import OwnerService
+from lore.server.owner_service import TEAM_MARK, OwnerService
 from lore.server.registry import Registry
+from lore.server.team_desk import forget_publication
 from lore.settings import Settings
 from lore.store import registry_rows
 
@@ -175,11 +176,21 @@ class BackgroundWork:
         A failure is logged and tried again: it concerns one of them.
         """
         self._tidied_s = self._monotonic()
-        for step in (self._pool.close_idle, self._erase_removed, self._add_visits):
+        steps = (self._pool.close_idle, self._forget_withdrawn, self._erase_removed,
+                 self._add_visits)  # fmt: skip
+        for step in steps:
             outcome = attempt(step)
             if isinstance(outcome, Failure):
                 fields = {"error": outcome.kind, "place": outcome.place}
                 log.warning("housekeeping failed", extra=fields)
+
+    def _forget_withdrawn(self) -> None:
+        """Delete from teams' memories what was withdrawn, if that was interrupted."""
+        with self._registry.database.read() as db:
+            left = registry_rows.list_withdrawn(db)
+        for id_, team, fragment in left:
+            with self._pool.lease(f"{TEAM_MARK}{team}", is_use=False) as service:
+                forget_publication(self._registry, service.memory, id_, fragment)
 
     def _erase_removed(self) -> None:
         for owner in self._registry.removed_owners():

@@ -9,8 +9,9 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 from urllib.parse import parse_qsl
 
 from anyio import CapacityLimiter, to_thread
@@ -165,8 +166,7 @@ class Front:
         by_cookie = "cookie" in headers and not {"authorization", "x-lore-key"} & set(headers)
         wrong = auth.host_rejection_reason(headers, self._names, by_cookie=by_cookie)
         if wrong:
-            msg = "host"
-            raise self._refuse(msg, HTTPException(403, wrong))
+            self._refuse("host", 403, wrong)
         if scope["path"] == "/health" and scope["method"] in ("GET", "HEAD"):
             response = await self._health(Request(scope, receive))
             await response(scope, receive, send)
@@ -175,9 +175,8 @@ class Front:
         if caller is None:
             address = (scope.get("client") or ("",))[0]
             self._count(self._anonymous_rates, address)
-            challenge = {"www-authenticate": 'Bearer realm="lore"'}
-            msg = "key"
-            raise self._refuse(msg, HTTPException(401, _NO_KEY, challenge))
+            reason = await to_thread.run_sync(self._rejection_reason, _presented_key(headers))
+            self._refuse("key", 401, reason, {"www-authenticate": 'Bearer realm="lore"'})
         self._count(self._rates, caller.owner)
         # The app of the owner sends its own headers, and reads a scope of its own.
         scope[FORWARDED] = True
@@ -223,17 +222,24 @@ class Front:
             owner = await to_thread.run_sync(self._logins.owner_of_cookies, cookies)
         return _Caller(owner) if owner else None
 
+    def _rejection_reason(self, presented: str) -> str:
+        """Return why a request is refused; whoever has a whole key may learn that it ended."""
+        key = self._registry.identify_key(presented)
+        if key is None:
+            return _NO_KEY
+        return "This access key was revoked." if key.revoked_at else "This access key expired."
+
     def _count(self, rates: RateLimiter, caller: str) -> None:
         wait_s = rates.wait_s(caller)
         if wait_s:
             detail = "Too many requests; wait before the next one."
-            headers = {"retry-after": str(math.ceil(wait_s))}
-            msg = "rate"
-            raise self._refuse(msg, HTTPException(429, detail, headers))
+            self._refuse("rate", 429, detail, {"retry-after": str(math.ceil(wait_s))})
 
-    def _refuse(self, reason: str, error: HTTPException) -> HTTPException:
+    def _refuse(
+        self, reason: str, status: int, detail: str, headers: Mapping[str, str] | None = None
+    ) -> NoReturn:
         self._counters.refused[reason] += 1
-        return error
+        raise HTTPException(status, detail, headers)
 
 
 def _presented_key(headers: Headers) -> str:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from lore import __version__, clock, local_files
@@ -40,6 +41,9 @@ log = logging.getLogger("lore.server")
 GRACE_S = 10
 """How long requests in progress may take to finish when the server stops."""
 
+OWNER_REQUESTS = 64
+"""Requests of one owner at a time, a quarter of all: the others must get in, too."""
+
 _POLL_S = 0.5
 
 
@@ -67,9 +71,10 @@ class OwnerServer:
         opener = MemoryOpener(registry, settings, models)
         self.registry = registry
         self.logins = OwnerLogins(registry)
+        at_once = min(OWNER_REQUESTS, limits.requests_at_once)
         parts = ServiceParts(
-            registry, limits, host_names, self.lease_team, self.logins.find,
-            self._stopping.is_set, upstreams,
+            registry, replace(limits, requests_at_once=at_once), host_names, self.lease_team,
+            self.logins.find, self._stopping.is_set, upstreams,
         )  # fmt: skip
         self.pool = OwnerPool[OwnerService](
             lambda owner: OwnerService(owner, opener.open(owner), parts),

@@ -92,7 +92,7 @@ class Registry:
         owner = Owner(_hash_name(self._owner_key, name), name, self.database.now())
         if self._find_owner(owner.id) is not None:
             raise InvalidInput(f"There is an owner '{name}' already.")
-        if self.owner_folder(owner.id).exists():
+        if any(one.id == owner.id for one in self.removed_owners()):
             msg = f"The memory of a removed owner '{name}' is still being deleted."
             raise InvalidInput(msg, hint="Try again in a minute, or start 'lore serve'.")
         self.database.write(partial(registry_rows.add_owner, owner=owner))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -127,11 +127,7 @@ class OwnerTeamDesk:
         self._decide(id_, "withdrawn", fragment)
         if fragment:
             with self._teams(to.id) as memory:
-                try:
-                    memory.forget(id=fragment)
-                except NotFound:
-                    log.info("publication was forgotten before")
-            self._decide(id_, "withdrawn")
+                forget_publication(self._registry, memory, id_, fragment)
         return self._get(to, id_)
 
     def recall(self, query: str, *, limit: int) -> tuple[Hit, ...]:
@@ -218,3 +214,11 @@ class OwnerTeamDesk:
         self._registry.database.write(
             lambda db: registry_rows.decide(db, id_, state, now=now, fragment=fragment)
         )
+
+
+def forget_publication(registry: Registry, memory: Memory, id_: str, fragment: str) -> None:
+    """Delete a withdrawn publication from a team's memory, and note that it is gone."""
+    with suppress(NotFound):  # it was deleted before, and only the note is missing
+        memory.forget(id=fragment)
+    now = registry.database.now()
+    registry.database.write(lambda db: registry_rows.decide(db, id_, "withdrawn", now=now))

@@ -103,8 +103,7 @@ _PUBLICATION = (
 
 
 def add_owner(db: Connection, owner: Owner) -> None:
-    """Store an owner; one who was removed comes back with nothing."""
-    db.run("DELETE FROM owners WHERE id = :id AND removed_at IS NOT NULL", id=owner.id)
+    """Store an owner."""
     db.insert("owners", id=owner.id, name=owner.name, created_at=clock.to_us(owner.created_at))
 
 
@@ -130,16 +129,30 @@ def find_owner(db: Connection, name_or_id: str) -> Owner | None:
 
 
 def remove_owner(db: Connection, id_: str, *, now: datetime) -> None:
-    """Remove an owner, with all keys and memberships; the row stays until the folder is gone."""
+    """Remove an owner with keys and memberships, and withdraw what they published.
+
+    The row stays until the folder is deleted, and what teams have of it.
+    """
     at = clock.to_us(now)
     db.run("UPDATE owners SET removed_at = :at WHERE id = :id", at=at, id=id_)
-    for table in ("server_keys", "members", "publications", "approvals"):
-        db.run(f"DELETE FROM {table} WHERE owner_n = (SELECT n FROM owners WHERE id = :id)", id=id_)
+    own = "owner_n = (SELECT n FROM owners WHERE id = :id)"
+    for table in ("server_keys", "members", "approvals"):
+        db.run(f"DELETE FROM {table} WHERE {own}", id=id_)
+    db.run(
+        "UPDATE publications SET state = 'withdrawn', summary = '', content = '',"
+        f" decided_at = :at WHERE {own}",
+        at=at,
+        id=id_,
+    )
 
 
 def erase_owner(db: Connection, id_: str) -> None:
-    """Delete the row of a removed owner."""
-    db.run("DELETE FROM owners WHERE id = :id AND removed_at IS NOT NULL", id=id_)
+    """Delete the row of a removed owner, unless a team still has something of theirs."""
+    db.run(
+        "DELETE FROM owners WHERE id = :id AND removed_at IS NOT NULL AND n NOT IN"
+        " (SELECT owner_n FROM publications WHERE fragment_id <> '')",
+        id=id_,
+    )
 
 
 def set_worked(db: Connection, id_: str, *, now: datetime) -> None:
@@ -305,6 +318,15 @@ def owner_of_publication(db: Connection, id_: str) -> str:
     """Return the id of the owner who published something."""
     sql = "SELECT o.id FROM publications p JOIN owners o ON o.n = p.owner_n WHERE p.id = :id"
     return str(db.value(sql, id=id_) or "")
+
+
+def list_withdrawn(db: Connection) -> list[tuple[str, str, str]]:
+    """Return what is withdrawn and still in a team's memory: publication, team and fragment."""
+    rows = db.rows(
+        "SELECT p.id, t.id, p.fragment_id FROM publications p JOIN teams t ON t.n = p.team_n"
+        " WHERE p.state = 'withdrawn' AND p.fragment_id <> ''"
+    )
+    return [(str(id_), str(team), str(fragment)) for id_, team, fragment in rows]
 
 
 def publishers_of(db: Connection, team: str, fragments: Sequence[str]) -> dict[str, str]:
