@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lore.gateway.billing import BudgetGuard
 from lore.gateway.request_head import Upstreams
 from lore.proxy.address import API_PREFIX
 from tests.server.served import Reply, Served, serving
@@ -133,6 +134,16 @@ def test_the_budget_of_a_team_limits_its_key(served: Served):
     assert send(served, x_lore_key=key, x_api_key=OWN_KEY).status == 200
     listed = served.get(f"{API_PREFIX}/teams", served.keys["ann"]).json
     assert listed[0]["budget_pressure"] == 1.0
+
+
+def test_a_quota_of_the_provider_is_pressure_too(served: Served):
+    ann = served.add("ann")
+    served.get("/status", ann)
+    with served.server.pool.lease(served.registry.get_owner("ann").id) as service:
+        guard = BudgetGuard(service.memory)
+        headers = {"anthropic-ratelimit-unified-5h-utilization": "0.75"}
+        guard.pacing.note_quotas("anthropic", headers)
+    assert served.get("/status", ann).json["budget_pressure"] == 0.75
 
 
 def test_what_is_said_is_stored_for_the_owner_alone(served: Served):

@@ -72,7 +72,7 @@ def _budget_lines(memory: Memory) -> Iterator[str]:
         return
     spend_help = "What was spent today (UTC), by all processes and in the background too."
     yield from family("lore_day_spend_usd", spend_help, [({}, day.spent_usd)], kind="gauge")
-    pressure_help = "The share of today's budget that is spent or reserved, 0 to 1."
+    pressure_help = "The used share of today's budget or of a provider's quota, 0 to 1."
     pressure: Samples = [({}, memory.budget.budget_pressure())]
     yield from family("lore_budget_pressure", pressure_help, pressure, kind="gauge")
     if day.budget_usd is not None:

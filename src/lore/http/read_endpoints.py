@@ -285,7 +285,7 @@ class Status:
     """The state of the server: its home, whether it can write, and what waits for a vector.
 
     `role` is `owner` on a server of many memories, where the home is not shown. `budget_pressure`
-    is the share of the daily budget that is spent or reserved, 0 to 1.
+    is the used share of the daily budget or of a provider's quota, the higher one, 0 to 1.
     """
 
     version: str
