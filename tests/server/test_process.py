@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from lore.proxy.address import API_PREFIX
 from lore.server.home_backup import back_up
 from lore.server.registry import Registry
 from tests.cli.conftest import run_process
+from tests.waiting import eventually
 
 STORE, FRAGMENTS = f"{API_PREFIX}/tools/store", f"{API_PREFIX}/fragments?limit=500"
 
@@ -32,6 +34,7 @@ class Running:
 
     process: subprocess.Popen[str]
     port: int
+    operator: str
 
     def ask(self, method: str, path: str, key: str, tree: object = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -43,6 +46,19 @@ class Running:
             return response.status, json.loads(response.read() or b"null")
         finally:
             connection.close()
+
+    def listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=60).close()
+        except OSError:
+            return False
+        return True
+
+    def in_flight(self) -> int:
+        """Return how many requests are being answered, beside this one."""
+        status, figures = self.ask("GET", "/status", self.operator)
+        assert status == 200
+        return int(figures["in_flight"]) - 1
 
     def texts(self, key: str) -> set[str]:
         status, page = self.ask("GET", FRAGMENTS, key)
@@ -70,7 +86,9 @@ def running(data: Path, *, most_bytes: int | None = None) -> Iterator[Running]:
             line = process.stdout.readline()
             found = re.search(r":(\d+);", line)
             assert found, line
-            yield Running(process, int(found[1]))
+            with Registry.open(data, create=False) as registry:
+                operator, _ = registry.create_key("operator", scopes=("read",))
+            yield Running(process, int(found[1]), operator)
         finally:
             process.kill()
 
@@ -96,6 +114,26 @@ def test_a_stop_lets_work_finish_and_everything_is_there_again(data: Path, ann: 
         assert server.process.wait(60) == 0
     with running(data) as server:
         assert server.texts(ann) == {f"number {i}" for i in range(5)}
+
+
+def test_a_request_in_progress_finishes_before_the_server_stops(data: Path, ann: str):
+    body = json.dumps({"content": "It was half said when the server had to stop."}).encode()
+    head = (
+        f"POST {STORE} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {ann}\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    with running(data) as server:
+        assert server.ask("GET", "/status", ann)[0] == 200  # the memory is open
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
+            client.sendall(head.encode() + body[:20])
+            eventually(lambda: server.in_flight() >= 1)
+            server.process.send_signal(signal.SIGTERM)
+            eventually(lambda: not server.listens())
+            client.sendall(body[20:])
+            assert client.recv(4_096).startswith(b"HTTP/1.1 200")
+        assert server.process.wait(60) == 0
+    with running(data) as server:
+        assert server.texts(ann) == {"It was half said when the server had to stop."}
 
 
 def test_a_kill_loses_nothing_that_was_answered(data: Path, ann: str):
