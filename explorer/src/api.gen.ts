@@ -851,6 +851,29 @@ export interface components {
             prompt_tokens: number;
             whole_tokens: number;
         };
+        /** @description Knowledge that an owner gave to a team; `fragment_id` is its id in the team's memory. */
+        Publication: {
+            approvals: number;
+            content: string;
+            decided_at: string | null;
+            fragment_id: string;
+            id: string;
+            kind: string;
+            /** Format: date-time */
+            published_at: string;
+            publisher: string;
+            source_id: string;
+            /** @enum {string} */
+            state: "pending" | "approved" | "rejected" | "withdrawn";
+            summary: string;
+            team: string;
+        };
+        /** @description A publication, and whether it waits for approval. */
+        PublishResult: {
+            id: string;
+            state: string;
+            team: string;
+        };
         /** @description The ids of the stored messages, in order. */
         Pushed: {
             ids: string[];
@@ -1203,6 +1226,8 @@ export interface components {
         };
         /** @description A skill as a Markdown page. */
         SkillPageResult: {
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
             page: string;
         };
         /** @description The stored skill. */
@@ -1376,13 +1401,21 @@ export interface components {
             vectors: number;
             waiting: number;
         };
-        /** @description The state of the server: its home, whether it can write, and what waits for a vector. */
+        /**
+         * @description The state of the server: its home, whether it can write, and what waits for a vector.
+         *
+         *     `role` is `owner` on a server of many memories, where the home is not shown. `budget_pressure`
+         *     is the share of the daily budget that is spent or reserved, 0 to 1.
+         */
         Status: {
+            budget_pressure: number;
             home: string;
             items: number;
             jobs: number;
             notice: string;
             read_only: boolean;
+            /** @enum {string} */
+            role: "local" | "owner";
             version: string;
             waiting: number;
         };
@@ -1497,6 +1530,17 @@ export interface components {
             state: "open" | "done";
             /** @enum {string} */
             type: "exploration" | "implementation" | "debugging" | "review" | "refactoring";
+        };
+        /** @description A team of an owner: who is in it, what waits for approval, and today's money. */
+        TeamMembership: {
+            approved: number;
+            budget_pressure: number;
+            daily_budget: number | null;
+            members: string[];
+            name: string;
+            pending: number;
+            quorum: number;
+            spent_usd: number;
         };
         /** @description The path for one browser login, and how long it is valid. */
         Ticket: {

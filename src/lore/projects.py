@@ -15,6 +15,7 @@ from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 
+from lore import local_files
 from lore.lazy_dataclass import dataclass
 from lore.store import project_rows
 from lore.store.database import Connection
@@ -49,6 +50,8 @@ class ProjectFinder:
 
     def find_repository(self, folder: str) -> str:
         """Return a folder if it lies in a repository, else an empty text."""
+        if local_files.are_withheld():
+            return ""
         path = os.path.realpath(folder)
         above = _folders_above(path, self._homes())
         return path if any(_common_folder(Path(each)) for each in above) else ""
@@ -79,6 +82,9 @@ def find_project_number(db: Connection, project: str, place: ProjectLocation | N
 def _place_of(folder: str, homes: frozenset[str]) -> ProjectLocation | None:
     if not folder.startswith("/") or "\0" in folder:
         return None
+    if local_files.are_withheld():
+        path = posixpath.normpath(folder)
+        return None if path == "/" else ProjectLocation(path, "", Path(path).name, (), gone=True)
     path = os.path.realpath(folder)
     if path in homes:
         return None

@@ -371,6 +371,18 @@ class Settings:
     server_requests_per_minute: int = _setting(
         6_000, "Requests per minute and key; 0: unlimited.", NOT_NEGATIVE
     )
+    server_open_memories: int = _setting(
+        128, "Memories that 'lore serve' has open at a time.", Rule(least=4, most=10_000)
+    )
+    server_idle_close_s: float = _setting(
+        300.0, "Close a memory of 'lore serve' after this many idle seconds.", WITHIN_A_DAY
+    )
+    server_owner_metrics: bool = _setting(
+        default=False, doc="Metrics of 'lore serve' by owner too, each named by a hash."
+    )
+    team_quorum: int = _setting(
+        2, "Approvals that a new team needs for a publication.", Rule(least=1, most=1_000)
+    )
     gateway_on: bool = _setting(
         default=True, doc="Run the gateway: forward agents' requests to their model providers."
     )

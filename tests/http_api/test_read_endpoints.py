@@ -205,6 +205,8 @@ def test_the_status_says_what_the_server_holds(filled: Served, path: str):
         "waiting": stats.waiting,
         "jobs": len(stats.jobs),
         "notice": "",
+        "role": "local",
+        "budget_pressure": 0.0,
     }
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory import Memory
+from lore.records import Publication
 from lore.settings import Settings, load
 from lore.tools import tool_registry
 from lore.tools.tool import Caller
@@ -24,7 +25,7 @@ from lore.tools.tool_registry import (
     get_tool,
     list_tools,
 )
-from tests.fakes import FakeEmbedder
+from tests.fakes import NOON, FakeEmbedder
 from tests.house.source import modules
 
 CANONICAL = [
@@ -32,12 +33,13 @@ CANONICAL = [
     "update", "delete", "link", "supersede", "before_task", "after_task", "load", "index",
     "details", "token_economics", "handoff_write", "handoff_read", "checkpoint", "review_lessons",
     "learnings", "skills", "skill_read", "skill_write", "strategy_list", "strategy_report",
-    "strategy_use", "strategy_learn",
+    "strategy_use", "strategy_learn", "publish",
 ]  # fmt: skip
 FULL_ONLY = {
     "link", "supersede", "load", "index", "details", "token_economics", "handoff_write",
     "handoff_read", "checkpoint", "review_lessons", "learnings", "skills", "skill_read",
     "skill_write", "strategy_list", "strategy_report", "strategy_use", "strategy_learn",
+    "publish",
 }  # fmt: skip
 
 
@@ -78,7 +80,7 @@ def test_only_what_changes_nothing_calls_itself_read_only():
     assert changing == [
         "store", "update", "delete", "link", "supersede", "before_task", "after_task",
         "handoff_write", "handoff_read", "checkpoint", "skill_write", "strategy_use",
-        "strategy_learn",
+        "strategy_learn", "publish",
     ]  # fmt: skip
     assert [t.name for t in TOOLS if t.destructive] == ["update", "delete", "supersede"]
 
@@ -144,6 +146,13 @@ def test_whatever_fails_inside_is_an_error_of_ours_that_quotes_nothing(memory: M
     assert secret not in str(failed.value)
 
 
+class Desk:
+    """The teams of a server, as far as the tool needs them."""
+
+    def publish(self, id_: str, team: str) -> Publication:
+        return Publication("p1", team, "ann", id_, "pending", "fact", "", "", NOON)
+
+
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_the_data_of_a_tool_is_of_the_form_it_announces(demo: Memory, tool):
     hits = demo.search("deploy", limit=2)
@@ -178,7 +187,10 @@ def test_the_data_of_a_tool_is_of_the_form_it_announces(demo: Memory, tool):
         "strategy_report": {},
         "strategy_use": {"profiles": ["balanced"]},
         "strategy_learn": {"on": True},
+        "publish": {"id": hits[0].id, "team": "harbor"},
     }
+    if tool.name == "publish":
+        demo.context.team_desk = Desk()  # type: ignore[assignment]  # it only publishes
     if tool.name == "skill_read":
         call_tool(demo, "skill_write", examples["skill_write"], Caller())
     if tool.name == "handoff_read":

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lore import config_files
+from lore import config_files, local_files
 from lore.errors import CaptureError, InvalidInput
 from lore.records import NativeCount, Origin
 from lore.text import native_notes
@@ -85,6 +85,8 @@ class NativeFile:
 def find_files(home: Path, folders: Iterable[str]) -> list[NativeFile]:
     """Return the files of all agents in a person's home and in project folders, each once."""
     by_path: dict[str, NativeFile] = {}
+    if local_files.are_withheld():
+        return []
     listed = [folder for folder in folders if Path(folder) != home]
     for file in (
         *_own_instructions(home),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Context, Option
 
@@ -17,16 +18,18 @@ from lore.cli.output import (
     print_json,
     print_result,
 )
+from lore.cli.server_commands import Data, ServerKeyOption, make_login, open_registry
 from lore.errors import DaemonError, InvalidInput
 from lore.proxy.address import API_PREFIX
 
 if TYPE_CHECKING:
     from lore.proxy.address import Address
-    from lore.records import AccessKey
+    from lore.records import AccessKey, ServerKey
 
 _ANSWER_S = 10.0
 _OK = 200
 _DAY_S = 86_400.0
+_UNITS_S = {"d": _DAY_S, "h": 3_600.0}
 
 
 key = command_group(
@@ -35,6 +38,12 @@ key = command_group(
 
 Programs of this user on this machine need none: they read the file access.key in the home.""",
 )
+
+
+Owner = Annotated[
+    str, Option("--owner", help="On the server ('lore serve'): whose key it is.", metavar="NAME")
+]
+OfServer = Annotated[bool, Option("--server", help="Of the server ('lore serve').")]
 
 
 @key.command("create")
@@ -50,13 +59,41 @@ def create_key(
     days: Annotated[
         float | None, Option("--days", min=0, help="Lifetime in days; without it, until revoked.")
     ] = None,
+    expires: Annotated[
+        str, Option("--expires", help="Lifetime, such as 90d or 12h, instead of --days.")
+    ] = "",
+    owner: Owner = "",
+    team: Annotated[
+        str, Option("--team", help="With --owner: the key acts for this team.", metavar="TEAM")
+    ] = "",
+    operator: Annotated[
+        bool, Option("--operator", help="On the server: it reads /status and /metrics alone.")
+    ] = False,
+    data: Data = None,
     json: Json = False,
 ) -> None:
-    """Create an access key and print it. It is shown only once: Lore stores a digest of it."""
-    lasting_s = None if days is None else days * _DAY_S
-    with open_memory(context, create=True) as memory:
-        scopes = scope or ["read", "write"]
-        secret, record = memory.access.create_key(name, scopes=scopes, expires_in_s=lasting_s)  # type: ignore[arg-type]  # create_key refuses others
+    """Create an access key and print it. It is shown only once: Lore stores a digest of it.
+
+    With --owner it is a key to the memory of a person on the server.
+    """
+    lasting_s = _lifetime_s(days, expires)
+    scopes: Any = scope or ["read", "write"]  # create_key refuses what is none
+    record: AccessKey | ServerKey
+    if owner or operator:
+        if owner and operator:
+            msg = "A key has an owner, or it is the operator's."
+            raise InvalidInput(msg)
+        with open_registry(context, data) as registry:
+            secret, record = registry.create_key(
+                name, owner=owner, team=team, scopes=scopes if owner else ("read",),
+                expires_in_s=lasting_s,
+            )  # fmt: skip
+    else:
+        if team:
+            msg = "A key for a team needs --owner."
+            raise InvalidInput(msg)
+        with open_memory(context, create=True) as memory:
+            secret, record = memory.access.create_key(name, scopes=scopes, expires_in_s=lasting_s)
     if json:
         print_json({"key": secret, **plain(record)})
         return
@@ -64,35 +101,74 @@ def create_key(
     notice(f"Scopes: {', '.join(record.scopes)}. The key is not shown again.")
 
 
+def _lifetime_s(days: float | None, expires: str) -> float | None:
+    """Return a lifetime in seconds, of --days or --expires."""
+    if not expires:
+        return None if days is None else days * _DAY_S
+    number, unit = expires[:-1], expires[-1]
+    if days is not None or unit not in _UNITS_S or not number.isdecimal():
+        msg = "--expires takes a whole number with d or h, such as 90d or 12h, and no --days."
+        raise InvalidInput(msg)
+    return int(number) * _UNITS_S[unit]
+
+
 @key.command("list")
-def list_keys(context: Context, json: Json = False) -> None:
+def list_keys(
+    context: Context,
+    owner: Owner = "",
+    server: OfServer = False,
+    data: Data = None,
+    json: Json = False,
+) -> None:
     """List the access keys by prefix."""
-    with open_memory(context, or_empty=True) as memory:
-        records = memory.access.list_keys()
+    records: Sequence[AccessKey | ServerKey]
+    if owner or server or data:
+        with open_registry(context, data) as registry:
+            records = registry.list_keys(owner=owner)
+    else:
+        with open_memory(context, or_empty=True) as memory:
+            records = memory.access.list_keys()
     if json:
         print_json(records)
         return
     if not records:
         print("No access keys.")
     print_columns(
-        (record.prefix, one_line(record.name, 40), ", ".join(record.scopes), _state(record))
+        (record.prefix, one_line(record.name, 40), *_whose(record), ", ".join(record.scopes),
+         _state(record))
         for record in records
-    )
+    )  # fmt: skip
+
+
+def _whose(record: AccessKey | ServerKey) -> tuple[str, ...]:
+    """Return whose a key of the server is; nothing for a key of this memory."""
+    owner = getattr(record, "owner_name", None)
+    if owner is None:
+        return ()
+    team = getattr(record, "team_name", "")
+    return (one_line(f"{owner} for {team}" if team else owner or "operator", 40),)
 
 
 @key.command("revoke")
 def revoke_key(
     context: Context,
     name: Annotated[str, Argument(help="Name or prefix of a key.", show_default=False)],
+    server: OfServer = False,
+    data: Data = None,
     json: Json = False,
 ) -> None:
     """Revoke an access key, effective at once."""
-    with open_memory(context) as memory:
-        record = memory.access.revoke_key(name)
+    record: AccessKey | ServerKey
+    if server or data:
+        with open_registry(context, data) as registry:
+            record = registry.revoke_key(name)
+    else:
+        with open_memory(context) as memory:
+            record = memory.access.revoke_key(name)
     print_result(record, f"{record.prefix} ({record.name}) is revoked.", json=json)
 
 
-def _state(record: AccessKey) -> str:
+def _state(record: AccessKey | ServerKey) -> str:
     from lore.clock import now
 
     if record.revoked_at is not None:
@@ -120,16 +196,26 @@ def open_browser(
     print_only: Annotated[
         bool, Option("--print", help="Print the address and open nothing.")
     ] = False,
+    server: Annotated[
+        str, Option("--server", help="Open your memory on a server instead, by its address.")
+    ] = "",
+    server_key: ServerKeyOption = "",
 ) -> None:
     """Open this memory in a browser, logged in.
 
-    The address works once and for a minute.
+    The address works once and for a minute. With --server it is that of your memory on a server; it
+    takes a key with the scope admin.
     """
     import webbrowser
     from urllib.parse import quote
 
     from lore.proxy.address import find_address
 
+    if server:
+        login = make_login(server, server_key)
+        if print_only or not webbrowser.open(login):
+            print(login)
+        return
     page = _find_page(context, target.strip())
     address = find_address(str(load_settings(context).home))
     if address is None:

@@ -39,6 +39,7 @@ from lore.cli.fast_path import home_of
 from lore.cli.gateway_commands import gateway, spend
 from lore.cli.invocation import shared_memory
 from lore.cli.output import INTERRUPTED, one_line
+from lore.cli.server_commands import owner, publish, serve, team
 from lore.cli.strategy_commands import strategy
 from lore.cli.task_commands import index, task
 from lore.cli.tray_commands import tray
@@ -92,7 +93,7 @@ _COMMANDS = (
     daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser, tray,
     agent.mcp, agent.hook, agent.tool, gateway, spend,
     setup_commands.setup, setup_commands.run, config, agent.statusline,
-    work.continuity,
+    work.continuity, serve, publish,
 )  # fmt: skip
 """Every command; `help_text.GROUPS` has their order."""
 
@@ -112,7 +113,8 @@ for _command in _COMMANDS:
     app.command(_NAMES.get(_command), context_settings=_PASS_ON.get(_command))(_command)
 for _group in (maintenance.model, daemon.jobs, daemon.service, access.key, evaluate):
     app.add_typer(_group)
-for _group in (task, task_knowledge.tasks, task_knowledge.skills, work.handoff, strategy):
+for _group in (task, task_knowledge.tasks, task_knowledge.skills, work.handoff, strategy,
+               owner, team):  # fmt: skip
     app.add_typer(_group)
 
 

@@ -26,6 +26,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "jobs", "logs", "service", "model", "key", "upgrade", "mcp", "hook", "tool", "statusline",
         "help",
     ),
+    "Server": ("serve", "owner", "team", "publish"),
     "Measure": ("stats", "eval", "demo"),
 }  # fmt: skip
 """Every command once, in the order of the help."""
@@ -63,7 +64,6 @@ _MEANT = {
     "edit": ("update",),
     "history": ("log", "timeline"),
     "start": ("up",),
-    "serve": ("up",),
     "daemon": ("up", "status"),
     "stop": ("down",),
     "init": ("setup",),

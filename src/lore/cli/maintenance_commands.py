@@ -26,6 +26,7 @@ from lore.cli.output import (
     print_result,
     progress,
 )
+from lore.cli.server_commands import Data, open_registry
 from lore.errors import InvalidInput, NotFound, StoreDamaged
 
 if TYPE_CHECKING:
@@ -80,18 +81,39 @@ def backup(
             metavar="[FILE]",
         ),
     ] = None,
+    server: Annotated[
+        bool, Option("--server", help="Of the whole server ('lore serve'), to a new folder.")
+    ] = False,
+    data: Data = None,
     json: Json = False,
 ) -> None:
     """Write a consistent copy of the database.
 
-    Other processes can read and write meanwhile.
+    Other processes can read and write meanwhile. The copy of a server is a folder that
+    'lore serve --data' serves like the original.
     """
+    if server or data:
+        _back_up_server(context, file, data, json=json)
+        return
     if file == _STANDARD:
         msg = "A backup is a database file; it cannot go to standard output."
         raise InvalidInput(msg, hint="'lore export -' writes to standard output.")
     with open_memory(context) as memory:
         target = memory.maintenance.backup(file)
     print_result({"file": target}, str(target), json=json)
+
+
+def _back_up_server(context: Context, file: Path | None, data: Path | None, *, json: bool) -> None:
+    from lore.server.home_backup import back_up
+
+    if file is None or file == _STANDARD:
+        msg = "Name a new folder for the backup of a server."
+        raise InvalidInput(msg)
+    with open_registry(context, data) as registry:
+        done = back_up(registry, file.absolute())
+    size = f"{done.bytes / 1e6:,.1f} MB"
+    text = f"{done.folder}: memories of {counted(done.owners, 'owner')}, {size}"
+    print_result(done, text, json=json)
 
 
 def restore(

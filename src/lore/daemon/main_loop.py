@@ -349,7 +349,7 @@ def serve(
     opened = _open(settings)
     place: BoundSocket | None = None
     try:
-        with _signals() as wait, _take_lock(home, opened) as lock:
+        with stop_signals() as wait, _take_lock(home, opened) as lock:
             if isinstance(opened, LoreError):
                 with _open_log(home, echo=echo, may_fail=True):
                     recovered = DegradedServer(settings, opened).run(
@@ -436,7 +436,7 @@ def _open_log(home: Path, *, echo: bool, may_fail: bool = False) -> Iterator[Non
 
 
 @contextmanager
-def _signals() -> Iterator[Wait]:
+def stop_signals() -> Iterator[Wait]:
     """Yield a function that waits for a stop signal and returns whether one arrived."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lore import config_files, projects
+from lore import config_files, local_files, projects
 from lore.capture import native_files
 from lore.capture.native_files import CLAUDE_CODE, CODEX, INDEX_NAME, SHARED_MARK, is_own_file
 from lore.digest.consolidation import contradict
@@ -133,7 +133,8 @@ class SharedCopies:
         forgotten = fragments.by_number(db, item_ns).values()
         self._needles = {hard_delete.normalize_text(one) for one in (text, *map(_text, forgotten))}
         self._needles.discard("")
-        self._files = _shared_files(home) if self._needles else []
+        reads = bool(self._needles) and not local_files.are_withheld()
+        self._files = _shared_files(home) if reads else []
 
     def find_files(self) -> list[Path]:
         """Return the files that have such entries."""

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from lore import clock, config_files
+from lore import clock, config_files, local_files
 from lore.digest import fragment_edits as storing
 from lore.digest.fragment_edits import scope_key
 from lore.errors import InvalidInput, NotFound
@@ -322,7 +322,7 @@ class ForgottenEntries:
         self._pages = [
             Path(project.path, shared_page.FILE_NAME)
             for project in projects.values()
-            if project.path.startswith("/")
+            if project.path.startswith("/") and not local_files.are_withheld()
         ]
 
     def find_pages(self) -> list[Path]:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lore import clock
+from lore import clock, local_files
 from lore.digest import project_page, replacement
 from lore.digest.consolidation import merge, pairs
 from lore.digest.consolidation.prune import ANY_LIMIT, ROOT_LIMIT, UNREAD_LIMIT
@@ -339,6 +339,8 @@ def list_shared(db: Connection, project_n: int | None, redactor: Redactor) -> It
 
 def read_shared_changes(db: Connection, project: Project, redactor: Redactor) -> list[SharedChange]:
     """Return the changes on the shared page in a project's folder; none if it cannot be read."""
+    if local_files.are_withheld():
+        return []
     file = Path(project.path) / shared_page.FILE_NAME
     with suppress(OSError, InvalidInput):
         page = project_page.read_page(file, redactor) if file.is_absolute() else None

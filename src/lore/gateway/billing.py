@@ -47,6 +47,8 @@ class ThrottleDelay:
         quotas = parse_quotas(headers, self._memory.database.now())
         if quotas:
             self._quotas[provider] = quotas
+            used = [(quota.utilisation, quota.resets_at) for quota in quotas]
+            self._memory.context.gateway_stats.note_quotas(provider, used)
 
     def delay_s(
         self, provider: str, *, cache_left_s: float | None = None, free: bool = False

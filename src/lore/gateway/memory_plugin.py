@@ -67,12 +67,16 @@ class MemoryPlugin:
 
     A request has one of three outcomes: a fresh plan (`plan`), a plan from the cached state of its
     session when the deadline passed (`plan_from_cache`), or no change at all (`passthrough`).
+    `payer` is the memory whose ledger and budget pay for the requests, by default the same.
     """
 
-    def __init__(self, memory: Memory, composer: PromptComposer) -> None:
+    def __init__(
+        self, memory: Memory, composer: PromptComposer, payer: Memory | None = None
+    ) -> None:
         self._memory = memory
         self._composer = composer
-        self._budget = BudgetGuard(memory)
+        self._payer = payer or memory
+        self._budget = BudgetGuard(self._payer)
         self._parser = RequestParser(memory, composer)
         self._annotations = AnnotationCache()
         self._markers = BoundedCache[str, str](_MAX_MARKERS)
@@ -87,13 +91,14 @@ class MemoryPlugin:
             lambda _generation: memory.maintenance.clear_caches(),
         )
         self._recorder = TurnRecorder(
-            memory, composer, self._parser, self._annotations, self.invalidator, self.workers
-        )
+            memory, composer, self._parser, self._annotations, self.invalidator, self.workers,
+            self._payer,
+        )  # fmt: skip
         self._warm_up: Future[object] | None = None
 
     def warm_up(self) -> None:
         """Start to load what the first requests would have to wait for."""
-        self._memory.budget.load_prices()
+        self._payer.budget.load_prices()
         self._warm_up = self.workers.recording.submit("distillation", self._load)
         self.invalidator.start()
 
@@ -104,7 +109,7 @@ class MemoryPlugin:
 
     def _load(self) -> None:
         self._memory.prompts.warm_up()
-        self._memory.budget.load_prices(wait_s=WARM_UP_TIMEOUT_S)
+        self._payer.budget.load_prices(wait_s=WARM_UP_TIMEOUT_S)
 
     def close(self) -> None:
         """Start no more work."""
@@ -164,7 +169,7 @@ class MemoryPlugin:
             on_response = self._recorder.record_background
             return RequestPlan(
                 observer=BackgroundResponseObserver(
-                    self._memory, incoming.background_response_id, on_response
+                    self._payer, incoming.background_response_id, on_response
                 )
             )
         adapter = ADAPTERS.get(incoming.api)
@@ -189,7 +194,7 @@ class MemoryPlugin:
         body = repaired if isinstance(repaired, bytes) else None
         observe = partial(self._budget.observe, incoming, on_end=on_end, whole=remembers)
         # Without memory only the cost is settled, which waits for nothing but the price lists.
-        ends_quickly = not remembers and self._memory.budget.has_prices()
+        ends_quickly = not remembers and self._payer.budget.has_prices()
         plan = RequestPlan(body, ends_quickly=ends_quickly)
         return self._reserve(incoming, adapter, order, observe, plan, until_s=until_s)
 
@@ -231,7 +236,7 @@ class MemoryPlugin:
 
     def is_limited(self) -> bool:
         """Return whether there is a budget."""
-        return self._memory.budget.has_budget()
+        return self._payer.budget.has_budget()
 
     def _plan_auxiliary(self, parsed: ParsedRequest) -> RequestPlan:
         """Return the plan of an auxiliary request: it is paid for, and not recorded.

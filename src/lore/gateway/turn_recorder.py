@@ -97,8 +97,10 @@ class TurnRecorder:
         annotations: AnnotationCache,
         invalidator: CacheInvalidator,
         workers: Workers,
+        payer: Memory | None = None,
     ) -> None:
         self._memory = memory
+        self._payer = payer or memory
         self._composer = composer
         self._parser = parser
         self._annotations = annotations
@@ -112,7 +114,7 @@ class TurnRecorder:
     def end_turn(self, turn: Turn, ended: CompletedRequest) -> None:
         """Record the usage and the entries of a planned turn, and settle its cost."""
         plan, without, replies = turn.composed.plan, None, ended.replies
-        billing.release_unused(self._memory, ended)
+        billing.release_unused(self._payer, ended)
         client, request = turn.client, turn.parsed.request
         try:
             if replies and replies[0].usage.input_tokens:
@@ -136,7 +138,7 @@ class TurnRecorder:
             reserved = replace(hold, cost=replace(hold.cost, session=client.session))
             ended = replace(ended, reservation=replace(ended.reservation, hold=reserved))
             outcome = RequestOutcome(plan.layer, plan.busts, without=without)
-            billing.settle_request(self._memory, ended, outcome)
+            billing.settle_request(self._payer, ended, outcome)
 
     def _record(self, turn: Turn, replies: Sequence[Reply]) -> ClientSession:
         """Store the entries of a turn; return its session, which the response may name."""

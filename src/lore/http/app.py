@@ -34,6 +34,7 @@ from lore.http import (
     openapi,
     read_endpoints,
     review_endpoints,
+    team_endpoints,
     write_endpoints,
 )
 from lore.http import hooks as hooking
@@ -174,6 +175,7 @@ def endpoints_of(
         *read_endpoints.READ_ENDPOINTS,
         *fragment_endpoints.FRAGMENT_ENDPOINTS,
         *review_endpoints.REVIEW_ENDPOINTS,
+        *team_endpoints.TEAM_ENDPOINTS,
         *explorer_endpoints.EXPLORER_ENDPOINTS,
     )
 
@@ -192,19 +194,21 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
     hook_counters: HookCounters | None = None,
     failure: FailureReason | None = None,
     explorer: Path | None = None,
+    description: bytes | None = None,
 ) -> Starlette:
     """Return the app of a memory; only /health answers without authentication.
 
     `fallback` handles all paths that are not this server's own, and authenticates its callers
     itself. `about` lists facts about the serving process for the welcome page. With `failure`,
     everything but `fallback` gets an error that explains why the memory is unavailable. `explorer`
-    is the folder of the built pages, by default that of the package.
+    is the folder of the built pages, by default that of the package. `description` is that of the
+    API, if it is known already: making it takes longer than everything else.
     """
     limits = limits or Limits()
     endpoints = endpoints_of(toolbox, access.logins, stopping, hook_counters)
     feed = ChangeFeed(memory, stopping)
     files = ExplorerFiles(explorer)
-    described = orjson.dumps(openapi.describe_api(endpoints, cookie=access.logins.cookie))
+    described = description or describe_endpoints(endpoints, cookie=access.logins.cookie)
     routes: list[BaseRoute] = [
         *_page_routes(files, serve_welcome(memory, about, files)),
         Route("/health", serve_health(files), methods=["GET"]),
@@ -239,6 +243,11 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
         exception_handlers={HTTPException: _handle_http_error, Exception: _handle_any_error},
         lifespan=_lifespan([*mounts, *([fallback] if fallback is not None else [])]),
     )
+
+
+def describe_endpoints(endpoints: Sequence[Endpoint[Any]], *, cookie: str) -> bytes:
+    """Return the OpenAPI document of endpoints as JSON."""
+    return orjson.dumps(openapi.describe_api(endpoints, cookie=cookie))
 
 
 RESERVED_PATHS = ("/metrics", "/status")
@@ -325,6 +334,7 @@ def _login(logins: Logins) -> Callable[[Request], Any]:
             path="/",
             httponly=True,
             samesite="strict",
+            secure=request.headers.get("x-forwarded-proto") == "https",
         )
         return response
 

@@ -41,24 +41,39 @@ _TOKEN_BYTES = 32
 
 
 class Logins:
-    """Tickets and browser sessions of one server, held in memory as digests only."""
+    """Tickets and browser sessions of one memory, held in memory as digests only.
 
-    def __init__(self, cookie: str, clock: Callable[[], float] = time.monotonic) -> None:
+    A session ends with the key that made its ticket. `mark` begins every ticket and cookie: a
+    server of many memories finds by it whose they are.
+    """
+
+    def __init__(
+        self,
+        cookie: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        mark: str = "",
+        is_key_valid: Callable[[str], bool] = lambda _name: True,
+    ) -> None:
         self.cookie = cookie
         self._clock = clock
-        self._tickets: OrderedDict[str, float] = OrderedDict()
-        self._sessions: OrderedDict[str, float] = OrderedDict()
+        self._mark = mark
+        self._is_key_valid = is_key_valid
+        self._tickets: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        self._sessions: OrderedDict[str, tuple[float, str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def make_ticket(self) -> str:
-        """Return a new ticket for one login within a minute."""
-        return self._issue(self._tickets, TICKET_S)
+    def make_ticket(self, key_name: str = "") -> str:
+        """Return a new ticket for one login within a minute, made with a key."""
+        return self._issue(self._tickets, TICKET_S, key_name)
 
     def redeem(self, ticket: str) -> str | None:
         """Use up a ticket and return the cookie of a new session, or None if it is invalid."""
         with self._lock:
-            until = self._tickets.pop(_digest(ticket), 0.0)
-        return self._issue(self._sessions, SESSION_S) if self._clock() < until else None
+            until, key_name = self._tickets.pop(_digest(ticket), (0.0, ""))
+        if self._clock() >= until or not self._is_key_valid(key_name):
+            return None
+        return self._issue(self._sessions, SESSION_S, key_name)
 
     def find_session(self, cookies: str) -> str | None:
         """Return the name of the browser session that a cookie header belongs to."""
@@ -67,15 +82,17 @@ class Logins:
             if name == self.cookie:
                 digest = _digest(value)
                 with self._lock:
-                    until = self._sessions.get(digest, 0.0)
-                if self._clock() < until:
+                    until, key_name = self._sessions.get(digest, (0.0, ""))
+                if self._clock() < until and self._is_key_valid(key_name):
                     return f"browser-{digest[:8]}"
         return None
 
-    def _issue(self, tokens: OrderedDict[str, float], lasting_s: float) -> str:
-        value = secrets.token_urlsafe(_TOKEN_BYTES)
+    def _issue(
+        self, tokens: OrderedDict[str, tuple[float, str]], lasting_s: float, key_name: str
+    ) -> str:
+        value = self._mark + secrets.token_urlsafe(_TOKEN_BYTES)
         with self._lock:
-            tokens[_digest(value)] = self._clock() + lasting_s
+            tokens[_digest(value)] = self._clock() + lasting_s, key_name
             while len(tokens) > _MAX_LOGINS:
                 tokens.popitem(last=False)
         return value

@@ -66,7 +66,8 @@ _LOGIN_PAGE = """\
 <h1>Lore runs here</h1>
 <p>What it remembers is shown to the person it belongs to. In a terminal of theirs,</p>
 <pre>lore open</pre>
-<p>opens this page for them, logged in.</p>
+<p>opens this page for them, logged in; on a server for many people it is</p>
+<pre>lore open --server ADDRESS</pre>
 """
 """For a person who opens the address in a browser; it says no more than the JSON response."""
 

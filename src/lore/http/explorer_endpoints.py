@@ -68,7 +68,7 @@ def _me(memory: Memory, _a: NoArguments, caller: Caller) -> Me:
         origin=caller.origin,
         read_only="write" not in scopes or memory.database.read_only,
         version=__version__,
-        home=str(memory.settings.home),
+        home=memory.context.shown_home,
     )
 
 

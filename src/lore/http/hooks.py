@@ -20,6 +20,7 @@ import orjson
 from anyio import CapacityLimiter
 from pydantic import BaseModel, ConfigDict, Field
 
+from lore import local_files
 from lore.http.endpoint import Endpoint, Name, Text
 from lore.memory import Memory
 from lore.proxy.hook_client import NOTIFICATION_EVENTS
@@ -336,7 +337,7 @@ def _transcript(path: str) -> Path | None:
     The file must lie below a transcript folder, and no symlink may lead out of it.
     """
     file = Path(path)
-    if "\0" in path or not file.is_absolute():
+    if local_files.are_withheld() or "\0" in path or not file.is_absolute():
         return None
     names = (TRANSCRIPT_FOLDER, CODEX_FOLDER) if file.suffix == ".jsonl" else ()
     folder = next((above for above in file.parents if above.name in names), None)

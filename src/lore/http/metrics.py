@@ -42,22 +42,22 @@ def _render(memory: Memory) -> str:
     counted = memory.budget.spend_counters()
     degraded = sorted(memory.context.gateway_stats.degraded().items())
     lines = [
-        *_family("lore_requests_total", "Requests that were forwarded to a model.",
+        *family("lore_requests_total", "Requests that were forwarded to a model.",
                  _by_model(counted, lambda one: one.requests)),
-        *_family("lore_requests_refused_total", "Requests that the budget of the day refused.",
+        *family("lore_requests_refused_total", "Requests that the budget of the day refused.",
                  _by_model(counted, lambda one: one.refused)),
-        *_family("lore_requests_degraded_total", "Requests that went without memory, by reason.",
+        *family("lore_requests_degraded_total", "Requests that went without memory, by reason.",
                  [({"reason": reason}, count) for reason, count in degraded]),
-        *_family("lore_tokens_total", "Tokens by class, each counted once.", _tokens(counted)),
-        *_family("lore_spend_usd_total", "What requests cost in US dollars.",
+        *family("lore_tokens_total", "Tokens by class, each counted once.", _tokens(counted)),
+        *family("lore_spend_usd_total", "What requests cost in US dollars.",
                  _by_model(counted, lambda one: one.usd)),
-        *_family("lore_without_usd_total", "What they would have cost without Lore (estimated).",
+        *family("lore_without_usd_total", "What they would have cost without Lore (estimated).",
                  _by_model(counted, lambda one: one.without_usd)),
-        *_family("lore_throttle_events_total", "Requests that were delayed.",
+        *family("lore_throttle_events_total", "Requests that were delayed.",
                  _by_model(counted, lambda one: one.delayed)),
-        *_family("lore_throttle_delay_ms_total", "How long they waited in all.",
+        *family("lore_throttle_delay_ms_total", "How long they waited in all.",
                  _by_model(counted, lambda one: one.delay_ms)),
-        *_family("lore_saved_usd", "What Lore saved by its own estimate, of requests alone.",
+        *family("lore_saved_usd", "What Lore saved by its own estimate, of requests alone.",
                  _by_model(counted, lambda one: one.without_usd - one.usd), kind="gauge"),
         *_budget_lines(memory),
     ]  # fmt: skip
@@ -71,10 +71,13 @@ def _budget_lines(memory: Memory) -> Iterator[str]:
     except StoreError:
         return
     spend_help = "What was spent today (UTC), by all processes and in the background too."
-    yield from _family("lore_day_spend_usd", spend_help, [({}, day.spent_usd)], kind="gauge")
+    yield from family("lore_day_spend_usd", spend_help, [({}, day.spent_usd)], kind="gauge")
+    pressure_help = "The used share of today's budget or of a provider's quota, 0 to 1."
+    pressure: Samples = [({}, memory.budget.budget_pressure())]
+    yield from family("lore_budget_pressure", pressure_help, pressure, kind="gauge")
     if day.budget_usd is not None:
         budget_help = "What may be spent in a day."
-        yield from _family("lore_day_budget_usd", budget_help, [({}, day.budget_usd)], kind="gauge")
+        yield from family("lore_day_budget_usd", budget_help, [({}, day.budget_usd)], kind="gauge")
 
 
 def _by_model(counted: list[SpendCounter], of: Callable[[SpendCounter], float]) -> Samples:
@@ -95,7 +98,8 @@ def _tokens(counted: list[SpendCounter]) -> Samples:
             yield {"model": one.model, "class": name}, count
 
 
-def _family(name: str, help_text: str, samples: Samples, *, kind: str = "counter") -> Iterator[str]:
+def family(name: str, help_text: str, samples: Samples, *, kind: str = "counter") -> Iterator[str]:
+    """Yield the lines of one metric with its samples."""
     yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} {kind}"
     for labels, value in samples:

@@ -29,7 +29,7 @@ PUBLIC_PATHS = frozenset({"/health", "/login"})
 
 _SAFE_METHODS = ("GET", "HEAD")
 
-_FORWARDED: Final = "lore.elsewhere"
+FORWARDED: Final = "lore.elsewhere"
 """Scope key of requests that another server answers, with its own headers."""
 
 
@@ -78,7 +78,7 @@ class AuthMiddleware:
         """Pass on a request that passes the checks."""
         if scope["type"] == "http" and self._fallback is not None and self._fallback.handles(scope):
             scope[GRANT] = await self._authenticate_forwarded(scope)
-            scope[_FORWARDED] = True
+            scope[FORWARDED] = True
             await self._fallback.app(scope, receive, send)
             return
         if scope["type"] == "http":
@@ -196,7 +196,7 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.is_answered = True
-            if _FORWARDED not in self._scope:
+            if FORWARDED not in self._scope:
                 message["headers"] = [*message.get("headers", ()), *_SECURITY_HEADERS]
         await self._send(message)
 

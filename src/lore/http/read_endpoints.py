@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -282,7 +282,11 @@ def _stats(memory: Memory, _a: NoArguments, _caller: Caller) -> Stats:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of the server: its home, whether it can write, and what waits for a vector."""
+    """The state of the server: its home, whether it can write, and what waits for a vector.
+
+    `role` is `owner` on a server of many memories, where the home is not shown. `budget_pressure`
+    is the used share of the daily budget or of a provider's quota, the higher one, 0 to 1.
+    """
 
     version: str
     home: str
@@ -291,18 +295,22 @@ class Status:
     waiting: int
     jobs: int
     notice: str
+    role: Literal["local", "owner"] = "local"
+    budget_pressure: float = 0.0
 
 
 def _status(memory: Memory, _a: NoArguments, _caller: Caller) -> Status:
     stats = memory.maintenance.stats()
     return Status(
         version=__version__,
-        home=str(memory.settings.home),
+        home=memory.context.shown_home,
         read_only=memory.database.read_only,
         items=stats.messages + stats.distillations + stats.fragments,
         waiting=stats.waiting,
         jobs=len(stats.jobs),
         notice=stats.notice,
+        role="owner" if memory.context.is_served else "local",
+        budget_pressure=memory.budget.budget_pressure(),
     )
 
 

@@ -170,7 +170,14 @@ def raise_file_limit() -> int:
 class AppServer:
     """Runs an app in the calling thread until another thread stops it."""
 
-    def __init__(self, app: ASGIApp, bound: socket.socket, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        bound: socket.socket,
+        limits: Limits | None = None,
+        *,
+        grace_s: int = STOP_S,
+    ) -> None:
         self._socket = bound
         limits = limits or Limits()
         most = min(limits.connections, max(_BACKLOG, raise_file_limit() - _RESERVED_FILES))
@@ -188,7 +195,7 @@ class AppServer:
                 proxy_headers=False,
                 server_header=False,
                 timeout_keep_alive=_KEEP_ALIVE_S,
-                timeout_graceful_shutdown=STOP_S,
+                timeout_graceful_shutdown=grace_s,
                 h11_max_incomplete_event_size=MAX_HEAD_BYTES,
             )
         )

@@ -325,8 +325,9 @@ class Ticket:
 def login_endpoints(logins: Logins) -> tuple[Endpoint[NoArguments]]:
     """Return the endpoint that creates login tickets."""
 
-    def make(_memory: Memory, _nothing: NoArguments, _caller: Caller) -> Ticket:
-        return Ticket(f"/login?ticket={logins.make_ticket()}", TICKET_S)
+    def make(_memory: Memory, _nothing: NoArguments, caller: Caller) -> Ticket:
+        key_name = caller.grant.name if caller.grant is not None else ""
+        return Ticket(f"/login?ticket={logins.make_ticket(key_name)}", TICKET_S)
 
     return (
         Endpoint(

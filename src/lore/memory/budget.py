@@ -114,6 +114,14 @@ class Budget(MemoryPart):
         """
         return self._ledger.pressure(at_hand=at_hand)
 
+    def budget_pressure(self) -> float:
+        """Return the share that is used, 0 to 1: of today's budget, or of a provider's quota.
+
+        It is the higher one; 0 if there is neither.
+        """
+        quota = self._context.gateway_stats.quota_pressure(self._database.now())
+        return max(quota, _pressure(self.day_budget()) or 0.0)
+
     def day_budget(self) -> DayBudget:
         """Return the state of today's budget."""
         return self._ledger.day_budget()

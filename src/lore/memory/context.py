@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lore.digest.pair_judge import ClaimJudge
     from lore.digest.replacement import ReplacementFinder
     from lore.embed.pair_model import PairModel
+    from lore.memory.teams import TeamDesk
 
 
 log = logging.getLogger("lore.memory")
@@ -78,6 +79,8 @@ class MemoryContext:
     judge_failed: bool = False
     pair_model: PairModel | None = field(default=None, repr=False)
     pair_model_failed: bool = False
+    owns_pair_model: bool = True
+    team_desk: TeamDesk | None = field(default=None, repr=False)
     gateway_stats: GatewayStats = field(default_factory=GatewayStats, repr=False)
 
     @property
@@ -301,6 +304,16 @@ class MemoryContext:
             return None
 
     @property
+    def is_served(self) -> bool:
+        """Return whether this is the memory of an owner on a server of many."""
+        return self.team_desk is not None
+
+    @property
+    def shown_home(self) -> str:
+        """Return the path of the home; '' on a server, where it is not the owner's business."""
+        return "" if self.is_served else str(self.settings.home)
+
+    @property
     def notice_now(self) -> str:
         """Return what is degraded, including temporary problems."""
         return " ".join(filter(None, (self.notice, self.serving.missing)))
@@ -312,7 +325,7 @@ class MemoryContext:
             self.ledger.close()
         self.serving.close()
         self.embedders.close()
-        if self.pair_model is not None:
+        if self.pair_model is not None and self.owns_pair_model:
             self.pair_model.close()
         self.database.close()
         if self.ledger is not None:

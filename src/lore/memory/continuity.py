@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from lore import local_files
 from lore.capture import exclusion
 from lore.errors import LoreError, NotFound
 from lore.memory import work_scope
@@ -38,6 +39,8 @@ class Continuity(MemoryPart):
 
         It has the state of a session, or of the latest one. Lines of a person stay as they are.
         """
+        if local_files.are_withheld():
+            return None
         place = Path(folder)
         if not (force or self._is_page_on(place)) or not place.is_dir():
             return None

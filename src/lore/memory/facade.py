@@ -12,6 +12,7 @@ from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
 from lore.embed.embedders import Embedders
+from lore.embed.pair_model import PairModel
 from lore.errors import LoreError, NotFound
 from lore.memory.context import MemoryContext
 from lore.recall.sources import Sources
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from lore.memory.sessions import Sessions
     from lore.memory.strategies import Strategies
     from lore.memory.tasks import Tasks
+    from lore.memory.teams import Teams
 
 _NO_MEMORY = (
     "'lore capture --all' creates one from your agents' sessions;"
@@ -73,6 +75,7 @@ _FORMER_NAMES = {
     "handoffs": "",
     "edits": "",
     "review": "",
+    "teams": "",
 }
 """Methods of each part from when all of them were methods of `Memory`; `former=current`."""
 
@@ -98,9 +101,9 @@ class Memory:
 
     The parts are `knowledge`, `edits`, `review`, `sessions`, `search`, `digest`,
     `maintenance`, `native`, `tasks`, `handoffs`, `continuity`, `strategies`, `layout`, `access`,
-    `budget` and `prompts`. The everyday methods are attributes of `Memory` as well. Some parts can
-    be called, as `df.plot` in pandas: `memory.search("…")` searches fragments, `memory.sessions()`
-    lists sessions, `memory.digest()` digests sessions.
+    `budget`, `teams` and `prompts`. The everyday methods are attributes of `Memory` as well. Some
+    parts can be called, as `df.plot` in pandas: `memory.search("…")` searches fragments,
+    `memory.sessions()` lists sessions, `memory.digest()` digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
     """
@@ -125,6 +128,7 @@ class Memory:
             self.strategies = Strategies(context)
             self.layout = Layout(context)
             self.access = Access(context)
+            self.teams = Teams(context)
             self.budget = Budget(context)
             self.prompts = Prompts(context, self.sessions, self.digest)
             self.store = self.knowledge.store
@@ -143,6 +147,7 @@ class Memory:
         *,
         config: Settings | None = None,
         embedder: Embedder | None = None,
+        pair_model: PairModel | None = None,
         now: clock.Clock = clock.now,
         create: bool = True,
         short_lived: bool = False,
@@ -150,6 +155,7 @@ class Memory:
         """Open the memory in a home folder; create the folder if it is missing.
 
         With `short_lived` the model loads faster and embeds slower: for a process that asks once.
+        An `embedder` and a `pair_model` that are passed in stay open: several memories share them.
         """
         warning = ""
         if config is None:
@@ -185,7 +191,9 @@ class Memory:
             raise
         notices = (warning, opened.notice, serving.notice, _explain_read_only(database))
         degraded = " ".join(filter(None, notices))
-        return cls(MemoryContext(config, database, sources, redactor, embedders, degraded))
+        context = MemoryContext(config, database, sources, redactor, embedders, degraded)
+        context.pair_model, context.owns_pair_model = pair_model, pair_model is None
+        return cls(context)
 
     def close(self) -> None:
         """Finish queued work and close everything."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -125,11 +126,12 @@ class Maintenance(MemoryPart):
         self._database.close_idle_readers()
 
     def stats(self) -> Stats:
-        """Return statistics of the memory."""
+        """Return statistics of the memory; on a server, without its path."""
         with self._database.read() as db:
-            return maintenance.collect_stats(
+            stats = maintenance.collect_stats(
                 db, embedder=self._sources.embedder.identity, notice=self._context.notice_now
             )
+        return replace(stats, path="") if self._context.is_served else stats
 
     def check_money(self) -> list[Check]:
         """Check the budgets and what is spent of them."""
@@ -159,6 +161,8 @@ class Maintenance(MemoryPart):
         else:
             checks += health.check_quickly(sources, notice)
         checks += self.check_money()
+        if self._context.is_served:
+            checks = [self._without_home(check) for check in checks]
         stats, queues = self.stats(), self.queues()
         indexes = (
             IndexState("keywords", stats.messages + stats.distillations + stats.fragments, 0),
@@ -167,7 +171,7 @@ class Maintenance(MemoryPart):
         )
         return HealthReport(
             version=__version__,
-            home=str(self._settings.home),
+            home=self._context.shown_home,
             read_only=self._database.read_only,
             notice=notice,
             stats=stats,
@@ -177,6 +181,14 @@ class Maintenance(MemoryPart):
             indexes=indexes,
             checks=tuple(checks),
             checked_at=self._database.now(),
+        )
+
+    def _without_home(self, check: Check) -> Check:
+        home = str(self._settings.home)
+        return replace(
+            check,
+            detail=check.detail.replace(home, "the memory"),
+            remedy=check.remedy.replace(home, "the memory"),
         )
 
     def report_forget(

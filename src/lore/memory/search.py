@@ -145,6 +145,7 @@ class Search(MemoryPart):
         now: datetime | None = None,
         log: bool = True,
         reader: Reader | None = None,
+        with_teams: bool = True,
     ) -> Answer:
         """Answer a question from messages, distillations and fragments, best first.
 
@@ -155,6 +156,7 @@ class Search(MemoryPart):
         With `task_type`, the memories that such a task needs come first: episodes, knowledge,
         skills and warnings by the weights of its type, at most five. The answer counts in the token
         economics of `reader`, unless nothing in a project answers and all are searched next.
+        On a server, `with_teams` adds what the owner's teams have published and approved.
         """
         started = time.perf_counter()
         query = self._redact_query(query)
@@ -194,7 +196,22 @@ class Search(MemoryPart):
                 None if is_dropped else self._counter(reader, answer.tokens),
                 profile=request.recipe, tokens=answer.tokens,
             )  # fmt: skip
+        if with_teams and scope == "all" and not _is_filtered(request):
+            answer = self._add_team_hits(answer, request)
         return replace(answer, notice=notice) if notice else answer
+
+    def _add_team_hits(self, answer: Answer, request: Request) -> Answer:
+        """Return an answer with what teams have published, after the owner's own hits."""
+        desk = self._context.team_desk
+        hits = desk.recall(request.query, limit=request.limit) if desk is not None else ()
+        if not hits:
+            return answer
+        cost = sum(hit.tokens for hit in hits)
+        best = max(answer.confidence if answer.relevant else 0.0, hits[0].score)
+        return replace(
+            answer, hits=(*answer.hits, *hits), tokens=answer.tokens + cost, relevant=True,
+            confidence=best,
+        )  # fmt: skip
 
     def _put_task_hits_first(self, answer: Answer, request: Request, task_type: str) -> Answer:
         """Return an answer that begins with what a task of this type needs."""
@@ -234,6 +251,7 @@ class Search(MemoryPart):
             budget_tokens=_READ_TOKENS,
             recipe="learned",
             log=log,
+            with_teams=False,  # citations are of this memory
         )
         material = self._select_material(answer)
         sentences, writer, problem = self._write_sentences(answer.question, material)
@@ -418,6 +436,12 @@ class Search(MemoryPart):
         """Return for each id the shortest unique prefix."""
         with self._database.read() as db:
             return items.short_ids(db, ids)
+
+
+def _is_filtered(request: Request) -> bool:
+    """Return whether a question is limited to what this memory alone can have."""
+    limits = (request.agent, request.kind, request.origin, request.under, request.since)
+    return request.trusted_only or any(limits) or bool(request.until or request.why_not)
 
 
 def _line_tokens(hit: Hit) -> int:

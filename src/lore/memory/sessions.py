@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from lore import clock, projects
+from lore import clock, local_files, projects
 from lore.capture import exclusion, export_import, message_capture, quotes
 from lore.capture.message_capture import Conversation
 from lore.errors import InvalidInput, NotFound
@@ -145,6 +145,8 @@ class Sessions(MemoryPart):
         from lore.capture import transcript_capture
         from lore.capture.adapters import adapter_registry
 
+        if local_files.are_withheld():
+            return []
         after = time_spans.since(since, self._database.now()) if since else None
         return transcript_capture.find_files(
             paths, adapter_registry.ADAPTERS, Path.home(), since=after

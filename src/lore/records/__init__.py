@@ -8,6 +8,7 @@ from lore.records.knowledge import *  # noqa: F403
 from lore.records.layer_records import *  # noqa: F403
 from lore.records.maintenance import *  # noqa: F403
 from lore.records.native_records import *  # noqa: F403
+from lore.records.server_records import *  # noqa: F403
 from lore.records.sessions import *  # noqa: F403
 from lore.records.strategy_records import *  # noqa: F403
 from lore.records.task_records import *  # noqa: F403

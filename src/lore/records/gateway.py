@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from datetime import datetime
 from typing import Literal
@@ -450,6 +450,7 @@ class GatewayStats:
         self._lock = threading.Lock()
         self._requests = 0
         self._degraded: Counter[str] = Counter()
+        self._quotas: dict[str, tuple[tuple[float, datetime | None], ...]] = {}
         self.last_direct_at: datetime | None = None
         """When an agent that needs the gateway, because no relay stands before it, last asked."""
 
@@ -464,6 +465,18 @@ class GatewayStats:
     def requests(self) -> int:
         """Return the number of requests."""
         return self._requests
+
+    def note_quotas(self, provider: str, quotas: Iterable[tuple[float, datetime | None]]) -> None:
+        """Remember the used shares of a provider's quotas, and when each resets."""
+        with self._lock:
+            self._quotas[provider] = tuple(quotas)
+
+    def quota_pressure(self, now: datetime) -> float:
+        """Return the highest used share of a quota that has not been reset, 0 to 1."""
+        with self._lock:
+            known = [quota for quotas in self._quotas.values() for quota in quotas]
+        shares = [share for share, until in known if until is None or until > now]
+        return min(1.0, max((0.0, *shares)))
 
     def degraded(self) -> dict[str, int]:
         """Return how many requests went without memory, by reason."""

@@ -338,7 +338,7 @@ class Database:
         return [write for write in group if write.future.set_running_or_notify_cancel()], last
 
 
-def open_database(
+def open_database(  # noqa: PLR0913 - how a file is opened, by name
     path: Path,
     *,
     busy_timeout_s: float,
@@ -347,8 +347,9 @@ def open_database(
     full: bool = False,
     now: clock.Clock = clock.now,
     seal: Callable[[Path], None] | None = None,
+    steps: Sequence[migrations.Migration] = migrations.MIGRATIONS,
 ) -> Database:
-    """Open or create a database and migrate its schema, after a backup to `backups`.
+    """Open or create a database and migrate its schema by `steps`, after a backup to `backups`.
 
     `seal` seals that backup. A damaged file, or one on a full disk, is opened read-only so that its
     content can be saved. A file of another program or of a newer Lore is refused and not changed.
@@ -364,9 +365,9 @@ def open_database(
         if not read_only:
             sqlite.roll_back(path, busy_timeout_s)
         if read_only or _has_content(path):
-            _check_schema(path, busy_timeout_s)
+            _check_schema(path, busy_timeout_s, steps)
         if not read_only:
-            migrations.migrate(database, backups, seal=seal)
+            migrations.migrate(database, backups, steps, seal=seal)
             _warn_if_shared(path)
     except (StoreDamaged, StoreFull) as error:
         database.close()
@@ -376,8 +377,9 @@ def open_database(
         reason = "no space left" if full else "database damaged"
         log.warning("opened for reading only", extra={"reason": reason})
         return open_database(
-            path, busy_timeout_s=busy_timeout_s, backups=backups, read_only=True, full=full, now=now
-        )
+            path, busy_timeout_s=busy_timeout_s, backups=backups, read_only=True, full=full,
+            now=now, steps=steps,
+        )  # fmt: skip
     except BaseException:
         database.close()
         raise
@@ -401,11 +403,11 @@ def _refuse_lost_database(path: Path, backups: Path | None) -> None:
         raise StoreDamaged(msg, hint=hint)
 
 
-def _check_schema(path: Path, busy_timeout_s: float) -> None:
+def _check_schema(path: Path, busy_timeout_s: float, steps: Sequence[migrations.Migration]) -> None:
     """Refuse a file that this version of Lore must not change."""
     connection = sqlite.open_connection(path, busy_timeout_s=busy_timeout_s, read_only=True)
     try:
-        migrations.check(connection)
+        migrations.check(connection, steps)
     finally:
         _close_quietly(connection)
 

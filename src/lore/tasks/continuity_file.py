@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lore import config_files
+from lore import config_files, local_files
 from lore.errors import InvalidInput
 from lore.records.task_records import ContinuityEdit, OpenWork
 from lore.tasks import continuity_page
@@ -103,6 +103,8 @@ def read_file(folder: Path) -> str | None:
 
     A link, another kind of file, or one that Lore did not write is refused.
     """
+    if local_files.are_withheld():
+        return None
     path = folder / continuity_page.FILE_NAME
     if not path.exists() and not path.is_symlink():
         return None

@@ -10,6 +10,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from lore import local_files
 from lore.text.regex import compile_lazy
 
 _MOST_HEAD, _MOST_PACKED = 4_096, 16_000_000
@@ -43,7 +44,7 @@ class GitState:
 
 def read_git_state(folder: str) -> GitState:
     """Return the git state of a folder; an empty one outside of a repository."""
-    if not folder.startswith("/") or "\0" in folder:
+    if not folder.startswith("/") or "\0" in folder or local_files.are_withheld():
         return GitState()
     place = Path(os.path.realpath(folder))
     for above in (place, *place.parents):

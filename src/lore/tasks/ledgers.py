@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
+from lore import local_files
 from lore.records.task_records import AgentLedger
 from lore.tasks.git_state import GitState
 from lore.tasks.working_state import TrackedState
@@ -60,7 +61,8 @@ def is_code(file: str) -> bool:
 
 def detect_tech_stack(folder: str, files: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the technologies of a project, by files in its folder and by changed files."""
-    place = Path(folder) if folder.startswith("/") else None
+    is_local = folder.startswith("/") and not local_files.are_withheld()
+    place = Path(folder) if is_local else None
     marked = [name for file, name in _MARKERS.items() if place and (place / file).is_file()]
     used = [_SUFFIXES[suffix] for file in files if (suffix := Path(file).suffix) in _SUFFIXES]
     required = _read_libraries(place) if place else ()

@@ -18,6 +18,7 @@ from lore.tools import (
     search_tools,
     strategy_tools,
     task_tools,
+    team_tools,
     write_tools,
 )
 from lore.tools.tool import Arguments, Caller, Outcome, Tool
@@ -112,6 +113,7 @@ TOOLS: tuple[Tool[Any], ...] = (
     *handoff_tools.TOOLS,
     *lesson_tools.TOOLS,
     *strategy_tools.TOOLS,
+    *team_tools.TOOLS,
 )
 
 _BY_NAME = {tool.name: tool for tool in TOOLS}

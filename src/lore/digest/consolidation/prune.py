@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from lore import local_files
 from lore.digest.consolidation.phase import PhaseRun, label, live_fragments
 from lore.store import consolidation, fragments, graph, hard_delete, reversible_changes
 from lore.store.consolidation import ProjectFolder, PruneLimit
@@ -126,6 +127,8 @@ def check_files(db: Connection) -> FileCheck:
 
 
 def _is_local(folder: ProjectFolder) -> bool:
+    if local_files.are_withheld():
+        return False
     try:
         return folder.path.startswith("/") and any(Path(folder.path).iterdir())
     except OSError:

@@ -1,0 +1,364 @@
+"""Commands of a server for many people: serve, owner, team, publish."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, urlsplit
+
+from typer import Argument, Context, Option
+
+from lore.cli.options import Json, Yes, command_group
+from lore.cli.output import load_settings, one_line, print_columns, print_json, print_result
+from lore.errors import DaemonError, InvalidInput
+from lore.proxy.address import API_PREFIX
+
+if TYPE_CHECKING:
+    from lore.server.registry import Registry
+    from lore.settings import Settings
+
+SERVER_FOLDER = "server"
+"""The folder of a server in a home, if --data names no other."""
+
+_ANSWER_S = 30.0
+_OK = 200
+
+Data = Annotated[
+    Path | None,
+    Option("--data", help="Folder of the server (default: 'server' in the home).", metavar="DIR"),
+]
+Name = Annotated[str, Argument(help="Name of an owner.", show_default=False)]
+TeamName = Annotated[str, Argument(help="Name of a team.", show_default=False)]
+ServerUrl = Annotated[
+    str, Option("--server", help="Address of the server.", envvar="LORE_SERVER_URL")
+]
+ServerKeyOption = Annotated[
+    str,
+    Option("--key", help="Your access key; better in LORE_SERVER_KEY.", envvar="LORE_SERVER_KEY"),
+]
+
+
+def serve(
+    context: Context,
+    host: Annotated[str, Option(help="Address to listen on (setting server.host).")] = "",
+    port: Annotated[
+        int | None, Option(min=0, max=65_535, help="Port (setting server.port); 0: any free one.")
+    ] = None,
+    data: Data = None,
+    allow_host: Annotated[
+        list[str] | None, Option(help="A name by which clients call the server; several times.")
+    ] = None,
+) -> None:
+    """Serve many people, each with a memory and access keys of their own.
+
+    It speaks plain HTTP: a reverse proxy in front of it does TLS. 'lore owner add' and 'lore key
+    create NAME --owner' let people in. Ctrl-C or SIGTERM stops it: requests in progress finish.
+    """
+    from lore.server.owner_server import serve as run_server
+
+    home, settings = _load(context, data)
+    chosen = replace(
+        settings,
+        server_host=host or settings.server_host,
+        server_port=settings.server_port if port is None else port,
+    )
+
+    def tell(address: str) -> None:
+        print(f"Lore serves {address}; Ctrl-C stops it.", flush=True)
+
+    run_server(home, chosen, host_names=allow_host or (), on_ready=tell)
+
+
+def _load(context: Context, data: Path | None) -> tuple[Path, Settings]:
+    """Return the folder of the server, and its settings."""
+    from lore.settings import load
+
+    home = (data or load_settings(context).home / SERVER_FOLDER).expanduser().absolute()
+    return home, load(home=home).settings
+
+
+def open_registry(context: Context, data: Path | None, *, create: bool = False) -> Registry:
+    """Open the registry of the server in a folder."""
+    from lore.server.registry import Registry
+
+    home, _ = _load(context, data)
+    return Registry.open(home, create=create)
+
+
+owner = command_group("owner", "Add, list and remove the people who have a memory on the server.")
+
+
+@owner.command("add")
+def add_owner(context: Context, name: Name, data: Data = None, json: Json = False) -> None:
+    """Add a person; 'lore key create NAME --owner' then gives them a key."""
+    with open_registry(context, data, create=True) as registry:
+        added = registry.add_owner(name)
+    print_result(added, f"{added.name} has a memory here.", json=json)
+
+
+@owner.command("list")
+def list_owners(context: Context, data: Data = None, json: Json = False) -> None:
+    """List the people, with the folders of their memories."""
+    with open_registry(context, data) as registry:
+        owners = registry.list_owners()
+        budgets = {one.id: registry.find_budget(registry.owner_folder(one.id)) for one in owners}
+    if json:
+        print_json(owners)
+        return
+    if not owners:
+        print("No owners.")
+    print_columns(
+        (one_line(one.name, 40), f"{one.created_at:%Y-%m-%d}", _dollars(budgets[one.id]), one.id)
+        for one in owners
+    )
+
+
+def _dollars(usd: float | None) -> str:
+    return "no budget" if usd is None else f"${usd:.2f} a day"
+
+
+@owner.command("remove")
+def remove_owner(
+    context: Context, name: Name, data: Data = None, yes: Yes = False, json: Json = False
+) -> None:
+    """Remove a person and delete their memory for good; their keys stop at once."""
+    from lore.daemon.daemon_lock import find_holder
+
+    if not yes and input(f"Delete the memory of {name} for good? [y/N] ").lower() != "y":
+        print("Nothing was removed.")
+        return
+    home, _ = _load(context, data)
+    with open_registry(context, data) as registry:
+        removed = registry.remove_owner(name)
+        served = find_holder(home) is not None
+        if not served:
+            registry.erase_removed(removed)
+    when = "within a minute" if served else "now"
+    print_result(removed, f"{removed.name} is removed; the memory is deleted {when}.", json=json)
+
+
+Usd = Annotated[
+    float | None,
+    Argument(help="US dollars a day; nothing for that of the settings.", show_default=False, min=0),
+]
+
+
+@owner.command("budget")
+def set_owner_budget(context: Context, name: Name, usd: Usd = None, data: Data = None) -> None:
+    """Set what the gateway may spend for a person in a day (UTC); effective at once."""
+    with open_registry(context, data) as registry:
+        registry.set_budget(registry.owner_folder(registry.get_owner(name).id), usd)
+    print(f"{name}: {_dollars(usd)}")
+
+
+team = command_group(
+    "team",
+    """Manage teams, and what is published to them.
+
+add, list, members, join, leave, quorum, budget and provider-key work on the server's folder. The
+others ask a server for you: --server and --key, or LORE_SERVER_URL and LORE_SERVER_KEY.""",
+)
+
+
+@team.command("add")
+def add_team(
+    context: Context,
+    name: TeamName,
+    quorum: Annotated[
+        int | None, Option(min=1, help="Approvals that a publication needs (team.quorum).")
+    ] = None,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Add a team without members."""
+    _, settings = _load(context, data)
+    with open_registry(context, data, create=True) as registry:
+        added = registry.add_team(name, quorum=quorum or settings.team_quorum)
+    print_result(added, f"Team {added.name}: {added.quorum} approvals.", json=json)
+
+
+@team.command("list")
+def list_teams(context: Context, data: Data = None, json: Json = False) -> None:
+    """List the teams."""
+    with open_registry(context, data) as registry:
+        teams = registry.list_teams()
+        sizes = {one.id: len(registry.list_members(one.name)) for one in teams}
+    if json:
+        print_json(teams)
+        return
+    if not teams:
+        print("No teams.")
+    print_columns(
+        (one_line(one.name, 40), f"{sizes[one.id]} members", f"{one.quorum} approvals")
+        for one in teams
+    )
+
+
+@team.command("members")
+def list_members(context: Context, name: TeamName, data: Data = None, json: Json = False) -> None:
+    """List the members of a team."""
+    with open_registry(context, data) as registry:
+        members = registry.list_members(name)
+    print_result(members, "\n".join(members) or "No members.", json=json)
+
+
+Member = Annotated[str, Argument(help="Name of an owner.", metavar="OWNER", show_default=False)]
+
+
+@team.command("join")
+def join_team(context: Context, name: TeamName, member: Member, data: Data = None) -> None:
+    """Make an owner a member of a team."""
+    with open_registry(context, data) as registry:
+        registry.add_member(name, member)
+    print(f"{member} is in {name}.")
+
+
+@team.command("leave")
+def leave_team(context: Context, name: TeamName, member: Member, data: Data = None) -> None:
+    """End a membership; keys for the team stop at once."""
+    with open_registry(context, data) as registry:
+        registry.remove_member(name, member)
+    print(f"{member} is no longer in {name}.")
+
+
+@team.command("quorum")
+def set_quorum(
+    context: Context,
+    name: TeamName,
+    count: Annotated[int, Argument(min=1, help="Approvals.", show_default=False)],
+    data: Data = None,
+) -> None:
+    """Set how many members must approve what is published."""
+    with open_registry(context, data) as registry:
+        registry.set_quorum(name, count)
+    print(f"{name}: {count} approvals")
+
+
+@team.command("budget")
+def set_team_budget(context: Context, name: TeamName, usd: Usd = None, data: Data = None) -> None:
+    """Set what the team's provider keys may spend in a day (UTC); effective at once."""
+    with open_registry(context, data) as registry:
+        registry.set_budget(registry.team_folder(registry.get_team(name).id), usd)
+    print(f"{name}: {_dollars(usd)}")
+
+
+@team.command("provider-key")
+def set_provider_key(
+    context: Context,
+    name: TeamName,
+    provider: Annotated[str, Argument(help="anthropic, openai or gemini.", show_default=False)],
+    remove: Annotated[bool, Option("--remove", help="Remove the key.")] = False,
+    data: Data = None,
+) -> None:
+    """Store a provider key for a team, encrypted; it is read from standard input."""
+    secret = "" if remove else sys.stdin.readline().strip()
+    if not remove and not secret:
+        msg = "The key is empty."
+        raise InvalidInput(msg, hint="Pipe it in: 'lore team provider-key T anthropic < FILE'.")
+    with open_registry(context, data) as registry:
+        registry.set_provider_key(name, provider, secret)
+        left = registry.list_provider_keys(name)
+    print(f"{name}: keys for {', '.join(left) or 'no provider'}")
+
+
+Id = Annotated[str, Argument(help="Id of a publication.", metavar="ID", show_default=False)]
+
+
+def publish(
+    id: Annotated[str, Argument(help="Id of a fragment on the server.", show_default=False)],
+    to: Annotated[str, Option("--team", help="Name of a team of yours.", show_default=False)],
+    server: ServerUrl = "",
+    key: ServerKeyOption = "",
+    json: Json = False,
+) -> None:
+    """Publish a fragment to a team of a server, where somebody else has to approve it."""
+    done = _post(server, key, f"/teams/{quote(to, safe='')}/publications", {"id": id})
+    print_result(done, f"{done['id']}: {done['state']}", json=json)
+
+
+@team.command("publications")
+def list_publications(
+    name: TeamName, server: ServerUrl = "", key: ServerKeyOption = "", json: Json = False
+) -> None:
+    """List what was published to a team: pending and approved."""
+    listed = _ask(server, key, "GET", f"/teams/{quote(name, safe='')}/publications")
+    if json:
+        print_json(listed)
+        return
+    if not listed:
+        print("No publications.")
+    print_columns(
+        (one["id"], one["state"], one_line(one["publisher"], 30), one_line(one["summary"], 60))
+        for one in listed
+    )
+
+
+@team.command("approve")
+def approve(
+    name: TeamName, id: Id, server: ServerUrl = "", key: ServerKeyOption = "", json: Json = False
+) -> None:
+    """Approve what somebody else published."""
+    _act("approve", name, id, server, key, json=json)
+
+
+@team.command("reject")
+def reject(
+    name: TeamName, id: Id, server: ServerUrl = "", key: ServerKeyOption = "", json: Json = False
+) -> None:
+    """Reject what was published, with a key of the team that has the scope admin."""
+    _act("reject", name, id, server, key, json=json)
+
+
+@team.command("withdraw")
+def withdraw(
+    name: TeamName, id: Id, server: ServerUrl = "", key: ServerKeyOption = "", json: Json = False
+) -> None:
+    """Withdraw what you published; it is deleted from the team's memory."""
+    _act("withdraw", name, id, server, key, json=json)
+
+
+def _act(verb: str, name: str, id_: str, server: str, key: str, *, json: bool) -> None:
+    path = f"/teams/{quote(name, safe='')}/publications/{quote(id_, safe='')}/{verb}"
+    done = _post(server, key, path, {})
+    counted = f" ({done['approvals']} approvals)" if done["state"] == "pending" else ""
+    print_result(done, f"{done['id']}: {done['state']}{counted}", json=json)
+
+
+def _post(server: str, key: str, path: str, body: dict[str, Any]) -> Any:
+    return _ask(server, key, "POST", path, json_module.dumps(body).encode())
+
+
+def _ask(server: str, key: str, method: str, path: str, body: bytes | None = None) -> Any:
+    """Ask a server by its address; redirects are not followed, since the key would go along."""
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
+    if not server or not key:
+        msg = "The address of the server and your access key are needed."
+        raise InvalidInput(msg, hint="Set LORE_SERVER_URL and LORE_SERVER_KEY.")
+    parts = urlsplit(server if "://" in server else f"https://{server}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        msg = "The address of the server must begin with http:// or https://."
+        raise InvalidInput(msg)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+    try:
+        connection = kind(parts.hostname, parts.port, timeout=_ANSWER_S)
+        connection.request(method, f"{parts.path.rstrip('/')}{API_PREFIX}{path}", body, headers)
+        response = connection.getresponse()
+        document = json_module.loads(response.read())
+    except (OSError, HTTPException, ValueError) as error:
+        msg = f"The server does not answer: {type(error).__name__}."
+        raise DaemonError(msg, hint="Look at the address, and at 'lore serve' there.") from error
+    if response.status != _OK:
+        detail = document.get("detail", "") if isinstance(document, dict) else ""
+        raise InvalidInput(f"The server refused ({response.status}): {detail}")
+    return document
+
+
+def make_login(server: str, key: str) -> str:
+    """Return an address that logs a browser in to a server, once."""
+    ticket = _post(server, key, "/logins", {})
+    return f"{server.rstrip('/')}{ticket['path']}"

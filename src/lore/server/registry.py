@@ -1,0 +1,378 @@
+"""The registry of a server: who has a memory here, in which teams, and with which keys."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import shutil
+import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from lore import clock, config_files, settings
+from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
+from lore.memory.access import KEY_MARK
+from lore.records import ACCESS_SCOPES, AccessScope
+from lore.records.server_records import Owner, ServerKey, Team
+from lore.server.key_vault import KeyVault
+from lore.store import registry_rows
+from lore.store.database import Database, open_database
+
+REGISTRY_FILE, KEY_FILE = "server.db", "server.key"
+OWNERS_FOLDER, TEAMS_FOLDER = "owners", "teams"
+
+_KEY_BYTES = 32
+_PREFIX_BYTES, _SECRET_BYTES = 5, 32
+"""The prefix finds the row; the 256 bits after it are the secret."""
+
+_LONGEST_NAME = 100
+"""The name must fit on one line of a list."""
+
+_BUSY_S = 30.0
+
+PROVIDERS = ("anthropic", "openai", "gemini")
+"""Providers for which a team can have a key."""
+
+
+class Registry:
+    """Owners, teams, members and keys of a server, in a database of its own.
+
+    Names are for people. Folders are named by an HMAC of the name under the server's key, so that a
+    listing of the disk, a path in a log or a backup says nothing about who is served.
+    """
+
+    def __init__(self, home: Path, database: Database, key: bytes) -> None:
+        self.home = home
+        self.database = database
+        self._key = key
+        self._access_key = hmac.digest(key, b"access", "sha256")
+        self._owner_key = hmac.digest(key, b"owner", "sha256")
+        self._team_key = hmac.digest(key, b"team", "sha256")
+        self.vault = KeyVault(hmac.digest(key, b"provider keys", "sha256"))
+
+    @classmethod
+    def open(cls, home: Path, *, create: bool = True, now: clock.Clock = clock.now) -> Registry:
+        """Open the registry in a server's home; create it if it is missing."""
+        path = home / REGISTRY_FILE
+        if not create and not path.exists():
+            msg = f"There is no server in {home} yet."
+            raise NotFound(msg, hint="'lore owner add NAME' creates one; --data names its folder.")
+        key = _load_key(home, is_new=not path.exists())
+        database = open_database(
+            path, busy_timeout_s=_BUSY_S, backups=None, now=now, steps=registry_rows.MIGRATIONS
+        )
+        return cls(home, database, key)
+
+    def close(self) -> None:
+        """Finish queued writes and close the database."""
+        self.database.close()
+
+    def __enter__(self) -> Registry:
+        """Return the registry itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the registry."""
+        self.close()
+
+    def owner_folder(self, id_: str) -> Path:
+        """Return the folder of an owner's memory."""
+        return self.home / OWNERS_FOLDER / id_
+
+    def team_folder(self, id_: str) -> Path:
+        """Return the folder of a team's memory."""
+        return self.home / TEAMS_FOLDER / id_
+
+    def add_owner(self, name: str) -> Owner:
+        """Add an owner, who has an empty memory."""
+        name = _check_name(name, "An owner")
+        owner = Owner(_hash_name(self._owner_key, name), name, self.database.now())
+        if self._find_owner(owner.id) is not None:
+            raise InvalidInput(f"There is an owner '{name}' already.")
+        if any(one.id == owner.id for one in self.removed_owners()):
+            msg = f"The memory of a removed owner '{name}' is still being deleted."
+            raise InvalidInput(msg, hint="Try again in a minute, or start 'lore serve'.")
+        self.database.write(partial(registry_rows.add_owner, owner=owner))
+        return owner
+
+    def list_owners(self) -> list[Owner]:
+        """Return all owners by name."""
+        with self.database.read() as db:
+            return registry_rows.list_owners(db)
+
+    def count_owners(self) -> int:
+        """Return the number of owners."""
+        with self.database.read() as db:
+            return registry_rows.count_owners(db)
+
+    def get_owner(self, name: str) -> Owner:
+        """Return the owner of this name, or raise."""
+        owner = self._find_owner(_hash_name(self._owner_key, name))
+        if owner is None:
+            msg = f"There is no owner '{name[:60]}'."
+            raise NotFound(msg, hint="'lore owner list' shows them.")
+        return owner
+
+    def has_memory(self, id_: str) -> bool:
+        """Return whether an owner of this id is served and has stored something."""
+        return self._find_owner(id_) is not None and self.owner_folder(id_).exists()
+
+    def _find_owner(self, id_: str) -> Owner | None:
+        with self.database.read() as db:
+            return registry_rows.find_owner(db, id_)
+
+    def remove_owner(self, name: str) -> Owner:
+        """Remove an owner: keys stop at once; `erase_removed` deletes the memory."""
+        owner = self.get_owner(name)
+        now = self.database.now()
+        self.database.write(partial(registry_rows.remove_owner, id_=owner.id, now=now))
+        return owner
+
+    def removed_owners(self) -> list[Owner]:
+        """Return removed owners whose memory is not deleted yet."""
+        with self.database.read() as db:
+            return registry_rows.list_owners(db, removed=True)
+
+    def erase_removed(self, owner: Owner) -> None:
+        """Delete the memory of a removed owner, which nobody has open."""
+        folder = self.owner_folder(owner.id)
+        with suppress(FileNotFoundError):
+            try:
+                shutil.rmtree(folder)
+            except OSError as error:
+                if isinstance(error, FileNotFoundError):
+                    raise
+                msg = f"{folder} cannot be deleted: {error.strerror}."
+                raise StoreError(msg) from error
+        self.database.write(partial(registry_rows.erase_owner, id_=owner.id))
+
+    def add_team(self, name: str, *, quorum: int) -> Team:
+        """Add a team without members."""
+        name = _check_name(name, "A team")
+        _check_quorum(quorum)
+        team = Team(_hash_name(self._team_key, name), name, quorum, self.database.now())
+        if self.find_team(team.id) is not None:
+            raise InvalidInput(f"There is a team '{name}' already.")
+        self.database.write(partial(registry_rows.add_team, team=team))
+        return team
+
+    def set_quorum(self, name: str, quorum: int) -> None:
+        """Change how many members must approve what is published to a team."""
+        team = self.get_team(name)
+        _check_quorum(quorum)
+        self.database.write(partial(registry_rows.set_quorum, id_=team.id, quorum=quorum))
+
+    def set_budget(self, folder: Path, usd: float | None) -> None:
+        """Set the daily budget of an owner's or a team's folder, also in a running server.
+
+        None means that of the server's settings.
+        """
+        if usd is not None and not 0 <= usd < float("inf"):
+            msg = "A daily budget is a number of US dollars, 0 or more."
+            raise InvalidInput(msg)
+        if usd is None:
+            usd = settings.load(home=self.home).settings.daily_budget
+        settings.write_user_setting(folder, "daily_budget", None if usd is None else repr(usd))
+
+    def find_budget(self, folder: Path) -> float | None:
+        """Return the daily budget of a folder, or None if it has none of its own."""
+        own = config_files.flatten(config_files.read_toml(folder / settings.USER_FILE))
+        usd = own.get("daily_budget")
+        return float(usd) if isinstance(usd, int | float) else None
+
+    def list_teams(self, *, owner: str = "") -> list[Team]:
+        """Return all teams, or those that the owner of an id is a member of."""
+        with self.database.read() as db:
+            return registry_rows.list_teams(db, owner=owner)
+
+    def get_team(self, name: str) -> Team:
+        """Return the team of this name, or raise."""
+        team = self.find_team(_hash_name(self._team_key, name))
+        if team is None:
+            msg = f"There is no team '{name[:60]}'."
+            raise NotFound(msg, hint="'lore team list' shows them.")
+        return team
+
+    def find_team(self, id_: str) -> Team | None:
+        """Return the team of an id, or None."""
+        with self.database.read() as db:
+            return registry_rows.find_team(db, id_)
+
+    def add_member(self, team: str, owner: str) -> None:
+        """Make an owner a member of a team."""
+        ids = self.get_team(team).id, self.get_owner(owner).id
+        self.database.write(lambda db: registry_rows.add_member(db, *ids))
+
+    def remove_member(self, team: str, owner: str) -> None:
+        """End a membership; keys of the owner for this team stop at once."""
+        ids = self.get_team(team).id, self.get_owner(owner).id
+        if not self.database.write(lambda db: registry_rows.remove_member(db, *ids)):
+            raise NotFound(f"'{owner[:60]}' is no member of '{team[:60]}'.")
+
+    def list_members(self, team: str) -> list[str]:
+        """Return the names of a team's members."""
+        id_ = self.get_team(team).id
+        with self.database.read() as db:
+            return registry_rows.list_members(db, id_)
+
+    def create_key(
+        self,
+        name: str,
+        *,
+        owner: str = "",
+        team: str = "",
+        scopes: Sequence[AccessScope] = ("read", "write"),
+        expires_in_s: float | None = None,
+    ) -> tuple[str, ServerKey]:
+        """Create an access key; return it with its record. The key cannot be shown again.
+
+        Without an owner it is the operator's, who reads the figures of the server. With a team, its
+        owner acts for the team: the scope admin decides what the team publishes.
+        """
+        name = _check_name(name, "A key")
+        unknown = sorted(set(scopes) - set(ACCESS_SCOPES))
+        if unknown or not scopes:
+            msg = f"'{unknown[0]}' is no scope." if unknown else "A key needs a scope."
+            raise InvalidInput(msg, hint=f"Scopes: {', '.join(ACCESS_SCOPES)}.")
+        owner_id = self.get_owner(owner).id if owner else ""
+        team_id = self.get_team(team).id if team else ""
+        if team_id and owner not in self.list_members(team):
+            msg = f"'{owner[:60]}' is no member of '{team[:60]}'."
+            raise InvalidInput(msg, hint=f"'lore team join {team} {owner}' makes them one.")
+        now = self.database.now()
+        until = _expiry(now, expires_in_s)
+        ordered = tuple(scope for scope in ACCESS_SCOPES if scope in scopes)
+        prefix = secrets.token_hex(_PREFIX_BYTES)
+        record = ServerKey(prefix, name, ordered, now, until, None, owner_id, owner, team_id, team)
+        key = f"{KEY_MARK}{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
+        digest = self._digest(key)
+        self.database.write(partial(registry_rows.add_key, key=record, digest=digest))
+        return key, record
+
+    def list_keys(self, *, owner: str = "") -> list[ServerKey]:
+        """Return all keys, or those of an owner, expired and revoked ones too."""
+        id_ = self.get_owner(owner).id if owner else ""
+        with self.database.read() as db:
+            return registry_rows.list_keys(db, owner=id_)
+
+    def revoke_key(self, name_or_prefix: str) -> ServerKey:
+        """Revoke a key by name, by prefix or whole; it stops at once."""
+        wanted = name_or_prefix.strip()
+        if wanted.startswith(KEY_MARK):
+            wanted = wanted.removeprefix(KEY_MARK).partition("_")[0]
+        with self.database.read() as db:
+            matches = registry_rows.find_named_keys(db, wanted)
+        standing = [key for key in matches if key.revoked_at is None] or matches
+        if not standing:
+            msg = "No access key has this name or prefix."
+            raise NotFound(msg, hint="'lore key list' shows them.")
+        if len(standing) > 1:
+            msg = "Several access keys have this name."
+            raise InvalidInput(msg, hint="Give the prefix of the one you mean.")
+        prefix, now = standing[0].prefix, self.database.now()
+        self.database.write(partial(registry_rows.revoke_key, prefix=prefix, now=now))
+        with self.database.read() as db:
+            return registry_rows.find_named_keys(db, prefix)[0]
+
+    def identify_key(self, key: str) -> ServerKey | None:
+        """Return the record of an access key, even if it is expired or revoked.
+
+        Only the whole key identifies a record, so that a prefix reveals nothing.
+        """
+        mark, _, rest = key.partition("_")
+        prefix, _, secret = rest.partition("_")
+        if f"{mark}_" != KEY_MARK or not secret:
+            return None
+        with self.database.read() as db:
+            row = registry_rows.find_key(db, prefix)
+        record, digest = row or (None, "")
+        fits = hmac.compare_digest(digest, self._digest(key))
+        return record if fits else None
+
+    def find_key(self, key: str) -> ServerKey | None:
+        """Return the record of a key that is valid now, else None."""
+        record = self.identify_key(key)
+        return record if record is not None and record.is_valid(self.database.now()) else None
+
+    def is_key_valid(self, prefix: str) -> bool:
+        """Return whether the key with this prefix is valid now."""
+        with self.database.read() as db:
+            row = registry_rows.find_key(db, prefix)
+        return row is not None and row[0].is_valid(self.database.now())
+
+    def _digest(self, key: str) -> str:
+        """Return the stored digest of a key; it is useless without the server's key."""
+        return hmac.digest(self._access_key, key.encode("utf-8", "replace"), "sha256").hex()
+
+    def set_provider_key(self, team: str, provider: str, key: str) -> None:
+        """Store a provider key of a team, encrypted; an empty one removes it."""
+        id_ = self.get_team(team).id
+        if provider not in PROVIDERS:
+            raise InvalidInput(f"Providers: {', '.join(PROVIDERS)}.")
+        sealed = self.vault.seal(key, f"{id_}/{provider}") if key else ""
+        now = self.database.now()
+        self.database.write(
+            lambda db: registry_rows.set_provider_key(db, id_, provider, sealed, now=now)
+        )
+
+    def list_provider_keys(self, team: str) -> list[str]:
+        """Return the providers for which a team has a key."""
+        id_ = self.get_team(team).id
+        with self.database.read() as db:
+            return registry_rows.list_provider_keys(db, id_)
+
+    def find_provider_key(self, team_id: str, provider: str) -> str:
+        """Return the provider key of a team, or an empty text."""
+        with self.database.read() as db:
+            sealed = registry_rows.find_provider_key(db, team_id, provider)
+        return self.vault.open(sealed, f"{team_id}/{provider}") if sealed else ""
+
+
+def _load_key(home: Path, *, is_new: bool) -> bytes:
+    """Return the server's key; never a new one for an old registry, whose folders it names."""
+    path = home / KEY_FILE
+    if not is_new and not path.exists():
+        msg = f"{path} is missing: without it nobody's folder and no access key can be recognised."
+        raise StoreDamaged(msg, hint="Bring it back from a backup of the server's home.")
+    try:
+        key = config_files.ensure_key(
+            path, make=lambda: secrets.token_bytes(_KEY_BYTES), is_sound=lambda key: bool(key)
+        )
+    except OSError as error:
+        msg = f"{path} cannot be read or written: {error.strerror}."
+        raise StoreError(msg, hint="The server needs a folder of its own.") from error
+    if len(key) != _KEY_BYTES:
+        msg = f"{path} is no key of a server."
+        raise StoreDamaged(msg, hint="Bring it back from a backup of the server's home.")
+    return key
+
+
+def _hash_name(key: bytes, name: str) -> str:
+    """Return the id of a name: names that differ in case or spelling of characters are one."""
+    plain = unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
+    return hmac.digest(key, plain.encode("utf-8", "replace"), "sha256").hex()
+
+
+def _check_name(name: str, what: str) -> str:
+    name = unicodedata.normalize("NFC", " ".join(name.split()))
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        msg = f"{what} needs a name of 1 to {_LONGEST_NAME} printable characters."
+        raise InvalidInput(msg)
+    return name
+
+
+def _check_quorum(quorum: int) -> None:
+    if quorum < 1:
+        msg = "A quorum is at least 1."
+        raise InvalidInput(msg)
+
+
+def _expiry(now: datetime, lasting_s: float | None) -> datetime | None:
+    try:
+        return None if lasting_s is None else now + timedelta(seconds=lasting_s)
+    except OverflowError as error:
+        msg = "The lifetime of the key is too long."
+        raise InvalidInput(msg, hint="Leave it out for one that lasts until revoked.") from error
