@@ -283,6 +283,19 @@ def load_decision(
     return bool(ns)
 
 
+def set_state_of(db: Connection, item_n: int, digest: str, state: State | None) -> None:
+    """Set the state of an item's instruction as another machine has it; None changes nothing."""
+    ns = db.column(
+        "SELECT n FROM standing WHERE item_n = :item_n AND digest = :digest"
+        " AND state NOT IN ('passing', :state)",
+        item_n=item_n,
+        digest=digest,
+        state=state or "",
+    )
+    if state is not None:
+        _set_state(db, ns, state)
+
+
 def _set_state(db: Connection, ns: Sequence[int], state: State) -> None:
     if ns:
         db.run(

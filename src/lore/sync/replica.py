@@ -1,0 +1,492 @@
+"""A replica: the change log of one home, what it sends to others, and how it applies theirs."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from lore import clock
+from lore.capture.message_capture import prepare
+from lore.errors import InvalidInput
+from lore.lazy_dataclass import dataclass
+from lore.records import NewMessage
+from lore.redaction.redactor import Redactor, redact_tree
+from lore.store import history, sync_rows, sync_writes
+from lore.store.database import Connection, Database
+from lore.store.maintenance import get_epoch
+from lore.store.messages import PreparedMessage
+from lore.store.sync_rows import KnownRecord, StoredRecord, SyncKind
+from lore.store.sync_writes import Incoming, WriteContext
+from lore.sync import conflicts
+from lore.sync.registers import (
+    KnownRegister,
+    Register,
+    Registers,
+    digest_value,
+    known_registers,
+    merge,
+    pack_known,
+    rank,
+    stamp_changes,
+    unpack_known,
+)
+from lore.sync.wire_format import SyncRecord, pack_record, parse_record
+
+PAGE = 250
+"""Records of one exchange; all of them are applied in one transaction."""
+
+_PAGE_BYTES = 2_000_000
+"""A page ends at this size, well below the largest body that a server accepts."""
+
+_MESSAGES = 1_000
+"""Messages that are added to the change log in one transaction."""
+
+_REMOVABLE: frozenset[SyncKind] = frozenset({"version", "parent", "edge", "judgement"})
+"""Kinds whose records are removed without being forgotten."""
+
+_ABSENT = digest_value(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a batch of another machine changed here."""
+
+    received: int = 0
+    changed: int = 0
+    forgotten: int = 0
+    conflicts: int = 0
+    deleted: tuple[int, ...] = ()
+    """Numbers of the items that were deleted."""
+
+    def __add__(self, other: Applied) -> Applied:
+        """Return the sum of both."""
+        return Applied(
+            self.received + other.received,
+            self.changed + other.changed,
+            self.forgotten + other.forgotten,
+            self.conflicts + other.conflicts,
+            (*self.deleted, *other.deleted),
+        )
+
+
+class ChangePage(NamedTuple):
+    """Records that changed after a cursor, the cursor after them, and whether there are more."""
+
+    records: list[dict[str, Any]]
+    cursor: str
+    more: bool
+
+
+class Replica:
+    """The home of a database as a replica of one person's memory."""
+
+    def __init__(self, database: Database, redactor: Redactor) -> None:
+        self._database = database
+        self._redactor = redactor
+
+    @property
+    def machine(self) -> str:
+        """Return the id of this home; a copy of its database gets an id of its own."""
+        place = str(self._database.path.stat().st_ino)
+        with self._database.read() as db:
+            machine, owner = sync_rows.get_machine(db)
+        if machine and owner == place:
+            return machine
+        machine = uuid.uuid4().hex[:12]
+        self._database.write(partial(sync_rows.set_machine, machine=machine, place=place))
+        return machine
+
+    @property
+    def epoch(self) -> str:
+        """Return what changes when a backup is restored: cursors from before are void then."""
+        with self._database.read() as db:
+            return get_epoch(db)
+
+    def scan(self) -> int:
+        """Bring the change log up to date with the tables; return how many records changed."""
+        machine = self.machine
+        with self._database.read() as db:
+            upto, scanned = history.newest_change(db), sync_rows.get_scanned(db)
+            messages = sync_rows.changed_messages(db, scanned)
+        write = self._database.write
+        count = write(lambda db: self._scan_tombstones(db, scanned, machine))
+        for kind in sync_rows.MUTABLE:
+            count += write(partial(self._scan_kind, kind=kind, machine=machine))
+        for start in range(0, len(messages), _MESSAGES):
+            chunk = messages[start : start + _MESSAGES]
+            count += write(partial(self._scan_messages, ns=chunk, machine=machine))
+        write(partial(sync_rows.set_scanned, seq=upto))
+        return count
+
+    def _scan_tombstones(self, db: Connection, scanned: int, machine: str) -> int:
+        count = 0
+        for stored in list(sync_rows.read_tombstones_after(db, scanned)):
+            known = sync_rows.find_known(db, "forget", stored.key)
+            count += self._note(db, stored, known, machine)
+            sync_rows.remove_known_about(db, [stored.key])
+        return count
+
+    def _scan_kind(self, db: Connection, kind: SyncKind, machine: str) -> int:
+        known = sync_rows.all_known(db, kind)
+        pending = sync_rows.pending_keys(db, kind)
+        count, seen = 0, set()
+        for stored in list(sync_rows.read_all(db, kind)):
+            seen.add(stored.key)
+            if stored.key not in pending:
+                count += self._note(db, stored, known.get(stored.key), machine)
+        for key in known.keys() - seen - pending:
+            count += self._note_removal(db, known[key], machine)
+        return count
+
+    def _scan_messages(self, db: Connection, ns: Sequence[int], machine: str) -> int:
+        stored = list(sync_rows.read_numbers(db, "message", ns))
+        return sum(
+            self._note(db, one, sync_rows.find_known(db, "message", one.key), machine)
+            for one in stored
+        )
+
+    def _note(
+        self, db: Connection, stored: StoredRecord, former: KnownRecord | None, machine: str
+    ) -> bool:
+        """Enter a record into the change log if it changed; what leaves is redacted once more."""
+        before = unpack_known(former.state) if former else {}
+        registers = self._stamp(before, stored, machine)
+        known = known_registers(registers)
+        if known == before:
+            return False
+        if stored.kind != "forget":
+            redacted = {
+                name: self._redact(stored.kind, name, one.value)
+                for name, one in registers.items()
+                if known[name] != before.get(name)
+            }
+            changed = {n: v for n, v in redacted.items() if v != registers[n].value}
+            if changed:
+                context = self._context(self._database.now(), "")
+                new = Incoming(stored.key, stored.n, changed, stored.references)
+                sync_writes.write(db, stored.kind, new, context)
+                for name, value in changed.items():
+                    registers[name] = registers[name]._replace(value=value)
+        state = pack_known(known_registers(registers))
+        sync_rows.put_known(db, stored.kind, stored.key, n=stored.n, state=state)
+        return True
+
+    def _stamp(
+        self, before: Mapping[str, KnownRegister], stored: StoredRecord, machine: str
+    ) -> Registers:
+        now_us = clock.to_us(self._database.now())
+        return stamp_changes(before, stored.values, machine=machine, now_us=now_us)
+
+    def _note_removal(self, db: Connection, former: KnownRecord, machine: str) -> bool:
+        """Enter into the change log that a record is gone, unless it was forgotten."""
+        ids = [part for part in former.key.split("/") if len(part) == 36]
+        if history.find_tombstones(db, [*ids, former.key]):
+            sync_rows.remove_known(db, former.kind, former.key)
+            return False
+        before = unpack_known(former.state)
+        if former.kind not in _REMOVABLE or before["self"].digest == _ABSENT:
+            return False
+        now_us = clock.to_us(self._database.now())
+        registers = stamp_changes(before, {"self": (None, None)}, machine=machine, now_us=now_us)
+        state = pack_known(known_registers(registers))
+        sync_rows.put_known(db, former.kind, former.key, n=former.n, state=state)
+        return True
+
+    def _redact(self, kind: SyncKind, name: str, value: Any) -> Any:
+        """Return a value as it may be stored and sent: without secrets."""
+        if value is None or name not in _TEXT_REGISTERS.get(kind, ()):
+            return value
+        if kind == "message":
+            texts = [part["text"] for part in value["parts"]]
+            if not self._redactor.holds_secret(texts):
+                return value
+            parts = [
+                {**part, "text": self._redactor.redact(part["text"])} for part in value["parts"]
+            ]
+            return {**value, "parts": parts}
+        return redact_tree(self._redactor, value)
+
+    def changes(self, cursor: str, *, without: str = "", limit: int = PAGE) -> ChangePage:
+        """Return a page of what changed after a cursor, except what a machine itself brought."""
+        with self._database.read() as db:
+            epoch = get_epoch(db)
+            known = sync_rows.changes_after(
+                db, parse_cursor(cursor, epoch), without=without, limit=limit
+            )
+            newest = sync_rows.newest_seq(db)
+            records, last, size = [], 0, 0
+            for record, seq in self._load(db, known):
+                last = seq
+                if record is None:
+                    continue
+                packed = pack_record(record)
+                records.append(packed)
+                size += len(orjson.dumps(packed))
+                if size >= _PAGE_BYTES:
+                    break
+        more = bool(known) and (last < known[-1][1] or len(known) >= limit)
+        return ChangePage(records, f"{epoch}:{last if more else newest}", more)
+
+    def count_changes(self, cursor: str, *, without: str = "") -> int:
+        """Return how many records changed after a cursor, except those a machine brought."""
+        with self._database.read() as db:
+            seq = parse_cursor(cursor, get_epoch(db))
+            return sync_rows.count_changes_after(db, seq, without=without)
+
+    def _load(
+        self, db: Connection, known: Sequence[tuple[KnownRecord, int]]
+    ) -> Iterator[tuple[SyncRecord | None, int]]:
+        """Yield entries of the change log as records; None for what is no longer so."""
+        ns: dict[SyncKind, set[int]] = {}
+        for one, _ in known:
+            if one.n is not None:
+                ns.setdefault(one.kind, set()).add(one.n)
+        stored = {
+            (record.kind, record.key): record
+            for kind, numbers in ns.items()
+            for record in sync_rows.read_numbers(db, kind, sorted(numbers))
+        }
+        for one, seq in known:
+            yield self._load_one(db, one, stored.get((one.kind, one.key))), seq
+
+    def _load_one(
+        self, db: Connection, known: KnownRecord, stored: StoredRecord | None
+    ) -> SyncRecord | None:
+        state = unpack_known(known.state)
+        if body := sync_rows.find_pending(db, known.kind, known.key):
+            return parse_record(orjson.loads(body))
+        if known.kind == "forget":
+            stored = sync_rows.find_tombstone(db, known.key)
+        if stored is None:
+            if known.kind in _REMOVABLE and state["self"].digest == _ABSENT:
+                gone = state["self"]
+                registers = {"self": Register(gone.us, gone.machine, None, gone.past)}
+                return SyncRecord(known.kind, known.key, registers, {})
+            return None
+        registers = {
+            name: Register(state[name].us, state[name].machine, value, state[name].past)
+            for name, (value, _) in stored.values.items()
+            if name in state and state[name].digest == digest_value(value)
+        }
+        # What changed since the last scan gets its stamp, and a new number, by the next one.
+        if len(registers) < len(stored.values):
+            return None
+        return SyncRecord(known.kind, known.key, registers, stored.references)
+
+    def apply(
+        self,
+        raw: Iterable[Any],
+        *,
+        via: str,
+        finish: Callable[[Connection], object] | None = None,
+    ) -> Applied:
+        """Apply records of another machine in one transaction; `finish` is part of it.
+
+        The order of the records does not matter, nor how often they come.
+        """
+        return self._database.write(self.prepare_apply(raw, via=via, finish=finish))
+
+    def prepare_apply(
+        self,
+        raw: Iterable[Any],
+        *,
+        via: str,
+        finish: Callable[[Connection], object] | None = None,
+    ) -> Callable[[Connection], Applied]:
+        """Check records of another machine, and return the write that applies them."""
+        records = [parse_record(one) for one in raw]
+        machine = self.machine
+        return partial(self._apply_all, records=records, via=via, machine=machine, finish=finish)
+
+    def _apply_all(
+        self,
+        db: Connection,
+        records: Sequence[SyncRecord],
+        via: str,
+        machine: str,
+        finish: Callable[[Connection], object] | None,
+    ) -> Applied:
+        context = self._context(self._database.now(), via)
+        deleted = self._forget(db, records, context)
+        applied = Applied(received=len(records), deleted=tuple(deleted))
+        for record in records:
+            if record.kind != "forget":
+                applied += self._apply_one(db, record, context, machine)
+        sync_writes.mark_digested(db, sorted(context.touched), now=context.now)
+        if finish is not None:
+            finish(db)
+        return applied
+
+    def _context(self, now: Any, via: str) -> WriteContext:
+        return WriteContext(now, via, self._derive, parent_rank=_parent_rank)
+
+    def _derive(self, message: NewMessage, id_: str) -> PreparedMessage:
+        return prepare(message, id=id_, redactor=self._redactor)
+
+    def _forget(
+        self, db: Connection, records: Sequence[SyncRecord], context: WriteContext
+    ) -> list[int]:
+        tombstones = {
+            record.key: record.registers["self"].value["source"]
+            for record in records
+            if record.kind == "forget"
+        }
+        if not tombstones:
+            return []
+        deleted = sync_writes.forget(db, tombstones, now=context.now)
+        for record in records:
+            if record.kind == "forget" and not sync_rows.find_known(db, "forget", record.key):
+                state = pack_known(known_registers(record.registers))
+                sync_rows.put_known(db, "forget", record.key, n=None, state=state, via=context.via)
+                sync_rows.remove_known_about(db, [record.key])
+        return deleted
+
+    def _apply_one(
+        self, db: Connection, incoming: SyncRecord, context: WriteContext, machine: str
+    ) -> Applied:
+        kind = incoming.kind
+        values = {name: one.value for name, one in incoming.registers.items()}
+        key = sync_writes.own_key(
+            db, kind, Incoming(incoming.key, None, values, incoming.references)
+        )
+        if key != (there := incoming.key):
+            incoming = incoming._replace(key=key)
+            sync_rows.remove_pending(db, kind, there)
+        known = sync_rows.find_known(db, kind, key)
+        stored = self._find_stored(db, kind, key)
+        local = self._local_registers(db, known, stored, incoming, machine)
+        merged = merge(local, incoming.registers)
+        values = {
+            name: self._redact(kind, name, one.value)
+            for name, one in merged.items()
+            if stored is None or digest_value(local[name].value) != digest_value(one.value)
+        }
+        before = unpack_known(known.state) if known else {}
+        if stored is not None and not values:
+            sync_rows.remove_pending(db, kind, key)
+            if known_registers(merged) == before:
+                sync_rows.set_number(db, kind, key, stored.n)
+                return self._apply_waiting(db, {key, there}, context, machine)
+        is_absent = stored is None and all(value is None for value in values.values())
+        n = stored.n if stored else None
+        if values and not is_absent:
+            new = Incoming(key, n, values, incoming.references)
+            written = sync_writes.write(db, kind, new, context)
+            if written.is_forgotten:
+                sync_rows.remove_known(db, kind, key)
+                sync_rows.remove_pending(db, kind, key)
+                return Applied(forgotten=1)
+            n = written.n
+            if written.waits_for:
+                waiting = SyncRecord(kind, key, merged, incoming.references)
+                body = orjson.dumps(pack_record(waiting)).decode()
+                sync_rows.put_pending(db, kind, key, waits_for=written.waits_for, body=body)
+            else:
+                sync_rows.remove_pending(db, kind, key)
+        elif is_absent:
+            sync_rows.remove_pending(db, kind, key)
+        is_theirs = merged == incoming.registers and key == there
+        via = context.via if is_theirs else ""
+        state = pack_known(known_registers(merged))
+        if known_registers(merged) != before:
+            sync_rows.put_known(db, kind, key, n=n, state=state, via=via)
+        conflict = kind == "fragment" and conflicts.keep_loser(
+            db, key, local.get("text"), incoming.registers.get("text"), context.now
+        )
+        applied = Applied(changed=bool(values), conflicts=int(conflict))
+        return applied + self._apply_waiting(db, {key, there}, context, machine)
+
+    def _apply_waiting(
+        self, db: Connection, ids: set[str], context: WriteContext, machine: str
+    ) -> Applied:
+        applied = Applied()
+        for body in [body for id_ in sorted(ids) for body in sync_rows.pending_for(db, id_)]:
+            record = parse_record(orjson.loads(body))
+            applied += self._apply_one(db, record, context, machine)
+        return applied
+
+    def _find_stored(self, db: Connection, kind: SyncKind, key: str) -> StoredRecord | None:
+        n = sync_writes.find_row(db, kind, key)
+        if n is None:
+            return None
+        if kind == "judgement":  # it is stored under the end with the lower number here
+            ends = (sync_writes.find_row(db, "fragment", id_) for id_ in key.split("/")[:2])
+            numbers = [one for one in ends if one is not None]
+        else:
+            numbers = [n]
+        found = sync_rows.read_numbers(db, kind, numbers)
+        return next((one for one in found if one.key == key), None)
+
+    def _local_registers(
+        self,
+        db: Connection,
+        known: KnownRecord | None,
+        stored: StoredRecord | None,
+        incoming: SyncRecord,
+        machine: str,
+    ) -> Registers:
+        before = unpack_known(known.state) if known else {}
+        if stored is not None:
+            return self._stamp(before, stored, machine)
+        if body := sync_rows.find_pending(db, incoming.kind, incoming.key):
+            return dict(parse_record(orjson.loads(body)).registers)
+        own = before.get("self")
+        if incoming.kind in _REMOVABLE and own is not None:
+            if own.digest == _ABSENT:
+                return {"self": Register(own.us, own.machine, None, own.past)}
+            return self._stamp_removal(before, machine)
+        return {}
+
+    def _stamp_removal(self, before: Mapping[str, KnownRegister], machine: str) -> Registers:
+        """Return the register of a record that was removed here since the last scan."""
+        now_us = clock.to_us(self._database.now())
+        return stamp_changes(before, {"self": (None, None)}, machine=machine, now_us=now_us)
+
+    def state_hash(self) -> str:
+        """Return a hash of all that sync exchanges: equal on machines with the same state."""
+        total = 0
+        with self._database.read() as db:
+            for kind in sync_rows.KINDS:
+                for one in sync_rows.read_all(db, kind):
+                    values = {name: value for name, (value, _) in one.values.items()}
+                    line = f"{kind}\0{one.identity}\0{digest_value(values)}".encode()
+                    total += int.from_bytes(hashlib.sha256(line).digest(), "big")
+        return hashlib.sha256(str(total % 2**256).encode()).hexdigest()[:32]
+
+
+_TEXT_REGISTERS: Mapping[SyncKind, tuple[str, ...]] = {
+    "session": ("names",),
+    "message": ("self",),
+    "distillation": ("self",),
+    "fragment": ("text",),
+    "version": ("self",),
+    "edge": ("self",),
+}
+"""The registers that hold texts."""
+
+
+def parse_cursor(cursor: str, epoch: str) -> int:
+    """Return the number of a cursor; 0 if it is empty or from before a backup was restored."""
+    if not cursor:
+        return 0
+    of, _, seq = cursor.rpartition(":")
+    if not seq.isascii() or not seq.isdigit() or len(seq) > 18:
+        msg = "This is not a cursor of sync."
+        raise InvalidInput(msg, hint="Start without a cursor.")
+    return int(seq) if of == epoch else 0
+
+
+def _parent_rank(db: Connection, child: str) -> tuple[Any, ...]:
+    known = sync_rows.find_known(db, "parent", child)
+    if known is None:
+        return (0, "")
+    own = unpack_known(known.state)["self"]
+    return (own.us, own.machine)
+
+
+__all__ = ["PAGE", "Applied", "ChangePage", "Replica", "parse_cursor", "rank"]
