@@ -23,7 +23,9 @@ LoreError                       1
 │   ├── PromptTooLong          13   the prompt exceeds the context window
 │   └── BadReply               13   the response is invalid, even after a retry
 ├── BudgetSpent                14   the daily budget is spent
-└── CycleRunning               15   another process runs a consolidation cycle
+├── CycleRunning               15   another process runs a consolidation cycle
+└── SyncError                  16   the other side of a sync refuses or sends what is invalid
+    └── PeerUnreachable        17   the other side cannot be reached now; retry later
 """
 
 from __future__ import annotations
@@ -191,6 +193,18 @@ class CycleRunning(LoreError):
     """Another process runs a consolidation cycle on this memory."""
 
     exit_code = 15
+
+
+class SyncError(LoreError):
+    """The other side of a sync refuses, or a bundle is foreign, changed, cut off or of no use."""
+
+    exit_code = 16
+
+
+class PeerUnreachable(SyncError):
+    """The other side of a sync cannot be reached now; the change log keeps what waits."""
+
+    exit_code = 17
 
 
 def describe_error(error: Exception) -> str:

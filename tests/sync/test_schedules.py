@@ -24,7 +24,6 @@ from lore.store import (
     fragments,
     graph,
     hard_delete,
-    history,
     maintenance,
     reversible_changes,
     standing_instructions,
@@ -148,7 +147,12 @@ class Schedules(RuleBasedStateMachine):
         mentioned = entities.fragment_mentions(content, "a summary")
         machine.write(
             lambda db: fragments.update(
-                db, n, content=content, summary="a summary", mentioned=mentioned, now=now,
+                db,
+                n,
+                content=content,
+                summary="a summary",
+                mentioned=mentioned,
+                now=now,
                 reason="edited",
             )  # fmt: skip
         )
@@ -167,9 +171,7 @@ class Schedules(RuleBasedStateMachine):
                 machine.write(lambda db: reversible_changes.supersede(db, low, high, now=now))
             case 1:
                 note = "because"
-                machine.write(
-                    lambda db: graph.put_edge(db, a, b, "related_to", now=now, note=note)
-                )
+                machine.write(lambda db: graph.put_edge(db, a, b, "related_to", now=now, note=note))
             case 2:
                 machine.write(partial(self._move, child=a, parent=b, now=now))
             case _:

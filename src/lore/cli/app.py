@@ -40,6 +40,7 @@ from lore.cli.gateway_commands import gateway, spend
 from lore.cli.invocation import shared_memory
 from lore.cli.output import INTERRUPTED, one_line
 from lore.cli.strategy_commands import strategy
+from lore.cli.sync_commands import sync
 from lore.cli.task_commands import index, task
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
 from lore.proxy.pager import is_paged, print_paged
@@ -91,7 +92,7 @@ _COMMANDS = (
     daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser,
     agent.mcp, agent.hook, agent.tool, gateway, spend,
     setup_commands.setup, setup_commands.run, config, agent.statusline,
-    work.continuity,
+    work.continuity, sync,
 )  # fmt: skip
 """Every command; `help_text.GROUPS` has their order."""
 

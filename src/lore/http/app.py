@@ -34,6 +34,7 @@ from lore.http import (
     openapi,
     read_endpoints,
     review_endpoints,
+    sync_endpoints,
     write_endpoints,
 )
 from lore.http import hooks as hooking
@@ -174,6 +175,7 @@ def endpoints_of(
         *read_endpoints.READ_ENDPOINTS,
         *fragment_endpoints.FRAGMENT_ENDPOINTS,
         *review_endpoints.REVIEW_ENDPOINTS,
+        *sync_endpoints.SYNC_ENDPOINTS,
         *explorer_endpoints.EXPLORER_ENDPOINTS,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -23,6 +23,7 @@ from lore.memory import Memory
 from lore.memory.context import MAX_PAGE_SIZE
 from lore.records import (
     AgentLedger,
+    DayBudget,
     Distillation,
     Edge,
     EdgeKind,
@@ -46,6 +47,7 @@ from lore.records import (
     SpentToday,
     Stats,
     StoredEpisode,
+    SyncState,
     TimelineEntry,
     Title,
     Turn,
@@ -282,28 +284,45 @@ def _stats(memory: Memory, _a: NoArguments, _caller: Caller) -> Stats:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of the server: its home, whether it can write, and what waits for a vector."""
+    """The state of the server: its home, whether it can write, and what waits for a vector.
 
+    `budget_pressure` is the share of the daily budget that is spent or reserved, from 0 to 1.
+    """
+
+    role: Literal["local"]
     version: str
     home: str
     read_only: bool
     items: int
     waiting: int
     jobs: int
+    budget_pressure: float
+    sync: SyncState
     notice: str
 
 
 def _status(memory: Memory, _a: NoArguments, _caller: Caller) -> Status:
     stats = memory.maintenance.stats()
     return Status(
+        role="local",
         version=__version__,
         home=str(memory.settings.home),
         read_only=memory.database.read_only,
         items=stats.messages + stats.distillations + stats.fragments,
         waiting=stats.waiting,
         jobs=len(stats.jobs),
+        budget_pressure=_budget_pressure(memory.budget.day_budget()),
+        sync=memory.sync.state(),
         notice=stats.notice,
     )
+
+
+def _budget_pressure(day: DayBudget) -> float:
+    """Return the share of the daily budget that is gone; 0 without a budget, 1 beyond it."""
+    if day.budget_usd is None:
+        return 0.0
+    gone = day.spent_usd + day.reserved_usd
+    return round(min(1.0, gone / day.budget_usd), 4) if day.budget_usd else 1.0
 
 
 def _spend(memory: Memory, a: OfSpend, _caller: Caller) -> Spending:

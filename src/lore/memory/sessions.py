@@ -165,7 +165,9 @@ class Sessions(MemoryPart):
         for chunk in transcript_capture.read_histories(self._transcripts(paths, ""), specstory):
             name = self._redactor.redact(chunk.context.session)
             keys = [message.key for message in chunk.messages]
-            claimed += self._database.write(partial(_claim, session=name, keys=keys, now=self._database.now()))
+            claimed += self._database.write(
+                partial(_claim, session=name, keys=keys, now=self._database.now())
+            )
         return claimed
 
     def import_lines(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from lore import clock
-from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
+from lore.store import native_rows
+from lore.store.codec import pack_json, unpack_json, unpack_key, unpack_parts, unpack_role
 from lore.store.sqlite import Connection, among, id_text, int_array
 
 SyncKind = Literal[
@@ -227,6 +229,8 @@ def _read_fragments(
         fields = dict(zip(_FRAGMENT_COLUMNS, rest, strict=False))
         for name in _PACKED:
             fields[name] = unpack_json(fields[name])
+        # A note is in a file of one machine; elsewhere it is knowledge without a file.
+        fields["metadata"] = native_rows.without_note(fields["metadata"])
         places = rest[len(_FRAGMENT_COLUMNS) :]
         project, session = _project(*places[:3]), _session(places[3:])
         at = {
@@ -591,7 +595,25 @@ def put_peer(db: Connection, peer: PeerRow) -> None:
     db.upsert("sync_peers", ("machine",), **peer._asdict())
 
 
-_MACHINE, _SCANNED = "machine", "sync_scanned"
+_MACHINE, _SCANNED, _DELETED = "machine", "sync_scanned", "sync_deleted"
+
+
+def add_deleted(db: Connection, ns: Sequence[int], now: datetime) -> None:
+    """Note that items were deleted whose bytes are still in files: indexes, backups, logs."""
+    db.upsert("meta", ("key",), key=_DELETED, value=pack_json(sorted({*get_deleted(db), *ns})))
+    # Other processes clear their caches by this.
+    db.upsert("meta", ("key",), key="forgotten_at", value=str(clock.to_us(now)))
+
+
+def get_deleted(db: Connection) -> list[int]:
+    """Return the items whose bytes are still to be erased from files."""
+    packed = db.value("SELECT value FROM meta WHERE key = :key", key=_DELETED)
+    return list(unpack_json(packed or "[]"))
+
+
+def clear_deleted(db: Connection) -> None:
+    """Note that the bytes of all deleted items are erased."""
+    db.run("DELETE FROM meta WHERE key = :key", key=_DELETED)
 
 
 def get_machine(db: Connection) -> tuple[str, str]:
@@ -640,8 +662,3 @@ def changed_messages(db: Connection, seq: int) -> list[int]:
 def day_start_us(day: int) -> int:
     """Return the first moment of a day that a register of use holds."""
     return day * _DAY_US
-
-
-def now_us(now: clock.Clock) -> int:
-    """Return the present moment as it is stored."""
-    return clock.to_us(now())

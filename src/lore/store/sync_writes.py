@@ -22,6 +22,7 @@ from lore.store import (
     jobs,
     keywords,
     messages,
+    native_rows,
     project_rows,
     replacements,
     reversible_changes,
@@ -29,7 +30,7 @@ from lore.store import (
     standing_instructions,
     sync_rows,
 )
-from lore.store.codec import pack_json, pack_key, pack_parts, pack_role, unpack_key
+from lore.store.codec import pack_json, pack_key, pack_parts, pack_role, unpack_json, unpack_key
 from lore.store.consolidation import Judgement
 from lore.store.graph import EdgeState
 from lore.store.hard_delete import ForgetSelection
@@ -347,6 +348,11 @@ def _set_columns(db: Connection, n: int, values: Mapping[str, Any]) -> None:
     row: dict[str, Any] = {}
     for name, columns in FRAGMENT_REGISTERS.items():
         row |= {column: values[name][column] for column in columns if name in values}
+    if "metadata" in row:
+        own = unpack_json(db.value("SELECT metadata FROM fragments WHERE n = :n", n=n))
+        row["metadata"] = row["metadata"] | {
+            name: value for name, value in own.items() if name not in native_rows.without_note(own)
+        }
     for name in ("payload", "metadata", "source_messages"):
         if name in row:
             row[name] = pack_json(row[name])
@@ -569,7 +575,7 @@ def forget(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> l
     fresh = {id_: source for id_, source in tombstones.items() if id_ not in known}
     if not fresh:
         return []
-    selection = _select(db, fresh)
+    selection = select_forgotten(db, fresh)
     before = hard_delete.with_derived(db, hard_delete.expand_selection(db, selection))
     if selection != ForgetSelection():
         hard_delete.forget(db, selection, now=now)
@@ -582,7 +588,7 @@ def forget(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> l
     return list(before.item_ns)
 
 
-def _select(db: Connection, tombstones: Mapping[str, str]) -> ForgetSelection:
+def select_forgotten(db: Connection, tombstones: Mapping[str, str]) -> ForgetSelection:
     """Select what tombstones of another machine name, also under ids that it has only there."""
     aliases = db.column(
         f"SELECT session_n FROM aliases WHERE session_n IS NOT NULL AND {among('id', 'ids')}",

@@ -67,7 +67,11 @@ def digest_value(value: Any) -> str:
 
 def rank(name: str, register: Register) -> tuple[Any, ...]:
     """Return what orders the states of a register: the highest is the state that holds."""
-    by_stamp = (register.us, register.machine, digest_value([register.value, _pairs(register.past)]))
+    by_stamp = (
+        register.us,
+        register.machine,
+        digest_value([register.value, _pairs(register.past)]),
+    )
     if name in LARGEST_WINS:
         return (register.value or 0, *by_stamp)
     return by_stamp

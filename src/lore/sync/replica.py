@@ -318,6 +318,8 @@ class Replica:
             if record.kind != "forget":
                 applied += self._apply_one(db, record, context, machine)
         sync_writes.mark_digested(db, sorted(context.touched), now=context.now)
+        if deleted:
+            sync_rows.add_deleted(db, deleted, context.now)
         if finish is not None:
             finish(db)
         return applied
