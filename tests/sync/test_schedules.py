@@ -134,7 +134,7 @@ class Schedules(RuleBasedStateMachine):
             )
             for place in range(messages)
         ]
-        title = self.word() if session != 2 else "shared talk"
+        title = self.word()
         capture(machine.database, Conversation(name, agent="codex", title=title), new)
 
     @rule(who=laptops, place=places)
@@ -154,7 +154,7 @@ class Schedules(RuleBasedStateMachine):
                 mentioned=mentioned,
                 now=now,
                 reason="edited",
-            )  # fmt: skip
+            )
         )
 
     @rule(who=laptops, place=places, other=places)

@@ -126,8 +126,8 @@ def state_of(path: Path) -> tuple[bool, ...]:
     }
     assert "former_vectors" not in names
     last = {"m900_later" in done, "later" in names, "mood" in columns}
-    steps = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh)
-    steps = (*steps, last)
+    later = (sixth, seventh, eighth, ninth, tenth, eleventh, last)
+    steps = (first, second, third, fourth, fifth, *later)
     assert all(len(step) == 1 for step in steps), (names, done)
     return tuple(step.pop() for step in steps)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from anyio import CapacityLimiter
 from pydantic import Field
+from starlette.exceptions import HTTPException
 
 from lore.http.endpoint import Endpoint
 from lore.memory import Memory
@@ -74,7 +75,9 @@ def _changes(memory: Memory, a: OfChanges, _caller: Caller) -> Changes:
     return Changes(tuple(page.records), page.cursor, page.more)
 
 
-def _push(memory: Memory, a: PushedRecords, _caller: Caller) -> PushResult:
+def _push(memory: Memory, a: PushedRecords, caller: Caller) -> PushResult:
+    if not caller.may_write:  # a key that may only add conversations must not change or delete
+        raise HTTPException(403, "Sync also needs the scope 'write': it changes and deletes.")
     applied = memory.sync.receive(a.records, machine=a.machine)
     return PushResult(applied.received, applied.changed, applied.forgotten, applied.conflicts)
 

@@ -26,6 +26,8 @@ from lore.validation import validate_methods
 
 KEY_FILE = "sync.key"
 _KEY_BYTES = 32
+"""256 bits, as in the other keys of a home."""
+
 _CODE = "lore-pair-"
 
 Progress = Callable[[str, int], None]
@@ -229,11 +231,11 @@ def _do_nothing(_db: Connection) -> None:
 
 def _tombstones(records: Sequence[Any]) -> dict[str, str]:
     """Return the tombstones among records, which are checked when they are applied."""
-    found = {}
+    sources = {}
     for record in records:
         if isinstance(record, dict) and record.get("kind") == "forget":
             try:
-                found[str(record["key"])] = str(record["registers"]["self"][2]["source"])
+                sources[str(record["key"])] = str(record["registers"]["self"][2]["source"])
             except (KeyError, IndexError, TypeError):
                 continue
-    return found
+    return sources

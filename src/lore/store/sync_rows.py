@@ -332,16 +332,16 @@ def _read_instructions(
     states: dict[tuple[Any, ...], list[str]] = {}
     for *named, state in rows:
         states.setdefault(tuple(named), []).append(state)
-    for (n, id_, digest, at, channel, message_key, agent, name), found in states.items():
-        state = min(found, key=_STATES.index)
+    for (n, id_, digest, at, channel, message_key, agent, name), listed in states.items():
+        state = min(listed, key=_STATES.index)
         key = f"{id_}/{digest}"
-        said = id_
+        item = id_
         if channel is not None:
-            said = message_identity(session_identity(agent, name), channel, unpack_key(message_key))
+            item = message_identity(session_identity(agent, name), channel, unpack_key(message_key))
         # A confirmation of the machine itself ranks above a suggestion of the same moment.
         first = at + (state == "confirmed")
         values: Values = {"self": (state, first)}
-        yield StoredRecord("instruction", key, n, values, {}, f"{said}/{digest}")
+        yield StoredRecord("instruction", key, n, values, {}, f"{item}/{digest}")
 
 
 def _read_judgements(
@@ -455,7 +455,13 @@ def put_known(
 ) -> None:
     """Record that a record changed, by a peer or here; it gets the next number."""
     row = {"kind": kind, "key": key, "n": n, "state": state, "via": via}
-    db.upsert("sync_records", ("kind", "key"), seq=newest_seq(db) + 1, **row)
+    # Counted apart from the rows: a number of a row that was deleted must not be given again.
+    seq = db.value(
+        "INSERT INTO meta (key, value) VALUES (:name, '1') ON CONFLICT (key)"
+        " DO UPDATE SET value = CAST(meta.value AS INTEGER) + 1 RETURNING value",
+        name=_SEQ,
+    )
+    db.upsert("sync_records", ("kind", "key"), seq=int(seq), **row)
 
 
 def set_number(db: Connection, kind: SyncKind, key: str, n: int | None) -> None:
@@ -471,7 +477,7 @@ def set_number(db: Connection, kind: SyncKind, key: str, n: int | None) -> None:
 
 def newest_seq(db: Connection) -> int:
     """Return the number of the latest change."""
-    return int(db.value("SELECT coalesce(max(seq), 0) FROM sync_records"))
+    return int(db.value("SELECT value FROM meta WHERE key = :key", key=_SEQ) or 0)
 
 
 def remove_known(db: Connection, kind: SyncKind, key: str) -> None:
@@ -595,7 +601,7 @@ def put_peer(db: Connection, peer: PeerRow) -> None:
     db.upsert("sync_peers", ("machine",), **peer._asdict())
 
 
-_MACHINE, _SCANNED, _DELETED = "machine", "sync_scanned", "sync_deleted"
+_MACHINE, _SCANNED, _DELETED, _SEQ = "machine", "sync_scanned", "sync_deleted", "sync_seq"
 
 
 def add_deleted(db: Connection, ns: Sequence[int], now: datetime) -> None:

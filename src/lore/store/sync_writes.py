@@ -143,18 +143,20 @@ def _write_session(db: Connection, new: Incoming, context: WriteContext) -> Writ
     n = ensure_session(db, new.references["session"], context)
     if n is None:
         return FORGOTTEN
-    own_id, agent, name = db.rows("SELECT id, agent, external_id FROM sessions WHERE n = :n", n=n)[
-        0
-    ]
     if "place" in new.values:
         parent = new.references.get("parent")
         parent_n = ensure_session(db, parent, context) if parent else None
         project_n = ensure_project(db, new.references["session"].get("project"), context)
         db.update("sessions", n, project_n=project_n, parent_n=parent_n if parent_n != n else None)
-        db.run("UPDATE items SET project_n = :p WHERE session_n = :n AND type = 1",
-               p=project_n, n=n)  # fmt: skip
-    if "names" in new.values and own_id == new.key:
+        db.run(
+            "UPDATE items SET project_n = :project_n WHERE session_n = :n AND type <> :fragment",
+            project_n=project_n,
+            n=n,
+            fragment=items.type_number("fragment"),
+        )
+    if "names" in new.values:
         names = new.values["names"]
+        agent, name = db.rows("SELECT agent, external_id FROM sessions WHERE n = :n", n=n)[0]
         visible = forgotten_names.visible(
             db, agent, name, title=names["title"], branch=names["branch"],
             files=tuple(filter(None, names["files"].split("\n"))),
@@ -189,6 +191,8 @@ def _write_message(db: Connection, new: Incoming, context: WriteContext) -> Writ
 def own_key(db: Connection, kind: SyncKind, new: Incoming) -> str:
     """Return the key that a record has here: both machines may have captured a message."""
     id_, slash, rest = new.key.partition("/")
+    if kind == "session":
+        return _own_session_id(db, new)
     if kind not in ("message", "instruction") or items.find_number(db, id_) is not None:
         return new.key
     n = sync_rows.find_alias(db, id_)
@@ -198,6 +202,17 @@ def own_key(db: Connection, kind: SyncKind, new: Incoming) -> str:
             sync_rows.add_alias(db, id_, n)
     own = items.ids_of(db, [n]).get(n) if n is not None else None
     return new.key if own is None else f"{own}{slash}{rest}"
+
+
+def _own_session_id(db: Connection, new: Incoming) -> str:
+    n = find_session(db, new.key)
+    if n is None and not _is_forgotten(db, new.key):
+        reference = new.references["session"]
+        n = sessions.find_session(db, reference["external_id"], agent=reference["agent"])
+        if n is not None:
+            db.upsert("aliases", ("id",), id=new.key, session_n=n)
+    own = None if n is None else db.value("SELECT id FROM sessions WHERE n = :n", n=n)
+    return new.key if own is None else str(own)
 
 
 def _find_same_message(db: Connection, new: Incoming) -> int | None:
@@ -484,10 +499,10 @@ def _write_edge(db: Connection, new: Incoming, _context: WriteContext) -> Writte
         graph.remove_edge(db, source, target, kind)  # type: ignore[arg-type]  # its form was checked
         return Written(source)
     former = graph.find_edge(db, source, target, kind)  # type: ignore[arg-type]
-    kept = former or EdgeState(new.references["weight"], "")
+    own = former or EdgeState(new.references.get("weight", 1.0), "")
     row = {"source_n": source, "target_n": target, "kind": kind, "note": value["note"]}
     db.upsert(
-        "edges", ("source_n", "target_n", "kind"), weight=value.get("weight", kept.weight),
+        "edges", ("source_n", "target_n", "kind"), weight=value.get("weight", own.weight),
         created_at=value["created_at"], **row,
     )  # fmt: skip
     return Written(source)
@@ -586,6 +601,12 @@ def forget(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> l
         hard_delete.forget(db, inside, now=now)
         before = ForgetSelection((*before.item_ns, *inside.item_ns))
     return list(before.item_ns)
+
+
+def add_source(db: Connection, id_: str, source: str) -> bool:
+    """Store the source digest of a tombstone that has a lesser one; return whether it had."""
+    sql = "UPDATE tombstones SET source = :source WHERE id = :id AND source < :source"
+    return bool(db.run(sql, id=id_, source=source))
 
 
 def select_forgotten(db: Connection, tombstones: Mapping[str, str]) -> ForgetSelection:

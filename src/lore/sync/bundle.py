@@ -17,7 +17,6 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from lore import __version__
 from lore.capture.export_import import Sealer
 from lore.errors import StoreError, SyncError
 from lore.sync.replica import PAGE, Replica
@@ -50,8 +49,8 @@ def write_bundle(replica: Replica, target: Path, *, key: bytes) -> int:
 
 
 def _write(replica: Replica, stream: BinaryIO, sealer: Sealer) -> int:
-    header = {_HEADER: FORMAT, "version": __version__, "machine": replica.machine,
-              "epoch": replica.epoch, "home": sealer.home}  # fmt: skip
+    own = {"machine": replica.machine, "epoch": replica.epoch, "home": sealer.home}
+    header = {_HEADER: FORMAT, **own}
     count, cursor, more = 0, "", True
     with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, compresslevel=6) as packed:
         _write_line(packed, header, sealer)

@@ -59,7 +59,7 @@ def _add_rival(db: Connection, n: int, id_: str, lost: Register, now: datetime) 
     rival = rival_id(id_, text["content"], text["summary"], lost.us)
     if items.find_number(db, rival) is not None or history.find_tombstones(db, [rival]):
         return
-    project_n, session_n = db.rows("SELECT project_n, session_n FROM items WHERE n = :n", n=n)[0]
+    item = items.resolve(db, id_)
     rival_n = fragments.add(
         db,
         NewFragment(
@@ -71,8 +71,8 @@ def _add_rival(db: Connection, n: int, id_: str, lost: Register, now: datetime) 
             payload=text["payload"],
             origin=text["origin"],
             trust=text["trust"],
-            project_n=project_n,
-            session_n=session_n,
+            project_n=item.project_n,
+            session_n=item.session_n,
             source_messages=(id_,),  # it is forgotten with the fragment that it is a text of
             mentions=tuple(entities.fragment_mentions(text["content"], text["summary"])),
             metadata={"conflict_of": id_},

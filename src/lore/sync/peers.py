@@ -31,7 +31,7 @@ _MOST_GREETING_LINES = 200
 
 _LONGEST_LINE = 64_000_000
 
-_OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 200, 401, 403, 404
+_OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TOO_LARGE = 200, 401, 403, 404, 413
 
 
 class Peer(Protocol):
@@ -175,12 +175,16 @@ class HttpPeer:
         if code == _NOT_FOUND:
             msg = f"{self.name} is no server of Lore, or an older one that cannot sync."
             raise SyncError(msg, hint="Is the address right? 'lore upgrade' there prints how.")
+        if code == _TOO_LARGE:
+            msg = f"A record is larger than {self.name} accepts."
+            raise SyncError(msg, hint="Raise the setting server.max_body_bytes there.")
         msg = f"{self.name} answered {code}. {detail}".strip()
         raise (PeerUnreachable if code >= 500 or code == 429 else SyncError)(msg)
 
 
 _NEW_KEY = (
-    "There: 'lore key create NAME --scope read --scope push'. Here: 'lore config sync.api_key KEY'."
+    "There: 'lore key create NAME --scope read --scope write --scope push'."
+    " Here: 'lore config sync.api_key KEY'."
 )
 _OFFLINE = "Nothing is lost: the next sync sends what waits."
 

@@ -24,6 +24,7 @@ from lore.store.sync_rows import KnownRecord, StoredRecord, SyncKind
 from lore.store.sync_writes import Incoming, WriteContext
 from lore.sync import conflicts
 from lore.sync.registers import (
+    LARGEST_WINS,
     KnownRegister,
     Register,
     Registers,
@@ -43,8 +44,8 @@ PAGE = 250
 _PAGE_BYTES = 2_000_000
 """A page ends at this size, well below the largest body that a server accepts."""
 
-_MESSAGES = 1_000
-"""Messages that are added to the change log in one transaction."""
+_CHUNK = 500
+"""Records that are entered into the change log in one transaction: others want to write, too."""
 
 _REMOVABLE: frozenset[SyncKind] = frozenset({"version", "parent", "edge", "judgement"})
 """Kinds whose records are removed without being forgotten."""
@@ -116,10 +117,10 @@ class Replica:
         write = self._database.write
         count = write(lambda db: self._scan_tombstones(db, scanned, machine))
         for kind in sync_rows.MUTABLE:
-            count += write(partial(self._scan_kind, kind=kind, machine=machine))
-        for start in range(0, len(messages), _MESSAGES):
-            chunk = messages[start : start + _MESSAGES]
-            count += write(partial(self._scan_messages, ns=chunk, machine=machine))
+            count += self._scan_kind(kind, machine)
+        for start in range(0, len(messages), _CHUNK):
+            chunk = messages[start : start + _CHUNK]
+            count += write(partial(self._note_all, kind="message", ns=chunk, machine=machine))
         write(partial(sync_rows.set_scanned, seq=upto))
         return count
 
@@ -131,24 +132,54 @@ class Replica:
             sync_rows.remove_known_about(db, [stored.key])
         return count
 
-    def _scan_kind(self, db: Connection, kind: SyncKind, machine: str) -> int:
-        known = sync_rows.all_known(db, kind)
-        pending = sync_rows.pending_keys(db, kind)
-        count, seen = 0, set()
-        for stored in list(sync_rows.read_all(db, kind)):
-            seen.add(stored.key)
-            if stored.key not in pending:
-                count += self._note(db, stored, known.get(stored.key), machine)
-        for key in known.keys() - seen - pending:
-            count += self._note_removal(db, known[key], machine)
+    def _scan_kind(self, kind: SyncKind, machine: str) -> int:
+        """Compare all records of a kind with the change log, and write only where they differ."""
+        with self._database.read() as db:
+            changed, removed = self._find_changed(db, kind, machine)
+        count = 0
+        for start in range(0, len(changed), _CHUNK):
+            chunk = changed[start : start + _CHUNK]
+            write = partial(self._note_all, kind=kind, ns=chunk, machine=machine)
+            count += self._database.write(write)
+        if removed:
+            count += self._database.write(
+                partial(self._note_removals, kind=kind, keys=removed, machine=machine)
+            )
         return count
 
-    def _scan_messages(self, db: Connection, ns: Sequence[int], machine: str) -> int:
-        stored = list(sync_rows.read_numbers(db, "message", ns))
+    def _find_changed(
+        self, db: Connection, kind: SyncKind, machine: str
+    ) -> tuple[list[int], list[str]]:
+        """Return the numbers of records that changed, and the keys of those that are gone."""
+        known, pending = sync_rows.all_known(db, kind), sync_rows.pending_keys(db, kind)
+        changed: dict[int, None] = {}
+        seen = set()
+        for stored in sync_rows.read_all(db, kind):
+            seen.add(stored.key)
+            former = known.get(stored.key)
+            before = unpack_known(former.state) if former else {}
+            is_known = known_registers(self._stamp(before, stored, machine)) == before
+            if stored.n is not None and stored.key not in pending and not is_known:
+                changed[stored.n] = None
+        return list(changed), sorted(known.keys() - seen - pending)
+
+    def _note_all(self, db: Connection, kind: SyncKind, ns: Sequence[int], machine: str) -> int:
+        pending = sync_rows.pending_keys(db, kind)
         return sum(
-            self._note(db, one, sync_rows.find_known(db, "message", one.key), machine)
-            for one in stored
+            self._note(db, one, sync_rows.find_known(db, kind, one.key), machine)
+            for one in list(sync_rows.read_numbers(db, kind, ns))
+            if one.key not in pending
         )
+
+    def _note_removals(
+        self, db: Connection, kind: SyncKind, keys: Sequence[str], machine: str
+    ) -> int:
+        count = 0
+        for key in keys:
+            known = sync_rows.find_known(db, kind, key)
+            if known is not None and self._find_stored(db, kind, key) is None:
+                count += self._note_removal(db, known, machine)
+        return count
 
     def _note(
         self, db: Connection, stored: StoredRecord, former: KnownRecord | None, machine: str
@@ -342,11 +373,18 @@ class Replica:
             return []
         deleted = sync_writes.forget(db, tombstones, now=context.now)
         for record in records:
-            if record.kind == "forget" and not sync_rows.find_known(db, "forget", record.key):
-                state = pack_known(known_registers(record.registers))
-                sync_rows.put_known(db, "forget", record.key, n=None, state=state, via=context.via)
-                sync_rows.remove_known_about(db, [record.key])
+            if record.kind == "forget":
+                self._note_tombstone(db, record, context.via)
         return deleted
+
+    def _note_tombstone(self, db: Connection, record: SyncRecord, via: str) -> None:
+        """Enter a tombstone of another machine into the change log, with what recognizes it."""
+        source = record.registers["self"].value["source"]
+        is_better = sync_writes.add_source(db, record.key, source)
+        if is_better or not sync_rows.find_known(db, "forget", record.key):
+            state = pack_known(known_registers(record.registers))
+            sync_rows.put_known(db, "forget", record.key, n=None, state=state, via=via)
+            sync_rows.remove_known_about(db, [record.key])
 
     def _apply_one(
         self, db: Connection, incoming: SyncRecord, context: WriteContext, machine: str
@@ -421,8 +459,8 @@ class Replica:
             numbers = [one for one in ends if one is not None]
         else:
             numbers = [n]
-        found = sync_rows.read_numbers(db, kind, numbers)
-        return next((one for one in found if one.key == key), None)
+        records = sync_rows.read_numbers(db, kind, numbers)
+        return next((one for one in records if one.key == key), None)
 
     def _local_registers(
         self,
@@ -434,7 +472,12 @@ class Replica:
     ) -> Registers:
         before = unpack_known(known.state) if known else {}
         if stored is not None:
-            return self._stamp(before, stored, machine)
+            local = self._stamp(before, stored, machine)
+            if not before:  # what both derived alike is no change of this machine
+                for name, theirs in incoming.registers.items():
+                    if digest_value(theirs.value) == digest_value(local[name].value):
+                        local[name] = theirs
+            return local
         if body := sync_rows.find_pending(db, incoming.kind, incoming.key):
             return dict(parse_record(orjson.loads(body)).registers)
         own = before.get("self")
@@ -450,12 +493,19 @@ class Replica:
         return stamp_changes(before, {"self": (None, None)}, machine=machine, now_us=now_us)
 
     def state_hash(self) -> str:
-        """Return a hash of all that sync exchanges: equal on machines with the same state."""
+        """Return a hash of all that sync exchanges: equal on machines with the same state.
+
+        When something was last used is left out: looking at it must not change the hash.
+        """
         total = 0
         with self._database.read() as db:
             for kind in sync_rows.KINDS:
                 for one in sync_rows.read_all(db, kind):
-                    values = {name: value for name, (value, _) in one.values.items()}
+                    values = {
+                        name: value
+                        for name, (value, _) in one.values.items()
+                        if name not in LARGEST_WINS
+                    }
                     line = f"{kind}\0{one.identity}\0{digest_value(values)}".encode()
                     total += int.from_bytes(hashlib.sha256(line).digest(), "big")
         return hashlib.sha256(str(total % 2**256).encode()).hexdigest()[:32]

@@ -201,7 +201,6 @@ _REQUIRED = {
     "session": {"session"},
     "message": {"session", "ordinal"},
     "distillation": {"session"},
-    "edge": {"weight"},
 }
 
 
