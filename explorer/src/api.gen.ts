@@ -101,6 +101,14 @@ export interface components {
             at: string;
             changed: ("messages" | "sessions" | "projects" | "distillations" | "fragments" | "actions" | "cycles" | "jobs" | "spend" | "review" | "tasks" | "handoffs")[];
         };
+        /** @description What changed after a cursor, the cursor after that, and whether there is more. */
+        Changes: {
+            cursor: string;
+            more: boolean;
+            records: {
+                [key: string]: unknown;
+            }[];
+        };
         /** @description The result of one check of doctor. */
         Check: {
             detail: string;
@@ -851,6 +859,13 @@ export interface components {
             prompt_tokens: number;
             whole_tokens: number;
         };
+        /** @description How many records arrived, how many changed something, and how many had been forgotten. */
+        PushResult: {
+            changed: number;
+            conflicts: number;
+            forgotten: number;
+            received: number;
+        };
         /** @description The ids of the stored messages, in order. */
         Pushed: {
             ids: string[];
@@ -1203,6 +1218,8 @@ export interface components {
         };
         /** @description A skill as a Markdown page. */
         SkillPageResult: {
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
             page: string;
         };
         /** @description The stored skill. */
@@ -1376,13 +1393,21 @@ export interface components {
             vectors: number;
             waiting: number;
         };
-        /** @description The state of the server: its home, whether it can write, and what waits for a vector. */
+        /**
+         * @description The state of the server: its home, whether it can write, and what waits for a vector.
+         *
+         *     `budget_pressure` is the share of the daily budget that is spent or reserved, from 0 to 1.
+         */
         Status: {
+            budget_pressure: number;
             home: string;
             items: number;
             jobs: number;
             notice: string;
             read_only: boolean;
+            /** @constant */
+            role: "local";
+            sync: components["schemas"]["SyncState"];
             version: string;
             waiting: number;
         };
@@ -1443,6 +1468,39 @@ export interface components {
         SupersedeResult: {
             new: string;
             old: string;
+        };
+        /** @description What a home says of itself at the start of a sync; the hash of its state on request. */
+        SyncIdentity: {
+            epoch: string;
+            format: number;
+            machine: string;
+            state_hash: string;
+            version: string;
+        };
+        /**
+         * @description Another home that this one was synced with; `waiting` changes were not sent to it yet.
+         *
+         *     `state_hash` is that of its state after the last sync.
+         */
+        SyncPeer: {
+            machine: string;
+            name: string;
+            problem: string;
+            state_hash: string;
+            synced_at: string | null;
+            waiting: number;
+        };
+        /**
+         * @description The identity of this home, where it syncs by itself, and its peers, the latest first.
+         *
+         *     `unresolved` records wait for others that did not arrive yet.
+         */
+        SyncState: {
+            interval_s: number;
+            machine: string;
+            peers: components["schemas"]["SyncPeer"][];
+            target: string;
+            unresolved: number;
         };
         /** @description A request of a person in a session; `first` to `last` are message ordinals. */
         Task: {
