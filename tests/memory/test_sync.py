@@ -114,7 +114,7 @@ def test_the_daemon_syncs_only_where_both_target_and_interval_are_set() -> None:
     chosen = replace(Settings(), sync_target="laptop:", sync_interval_s=300.0)
     assert [task.name for task in periodic_tasks(chosen)][-1] == "sync"
     for less in ({"sync_target": ""}, {"sync_interval_s": 0.0}):
-        tasks = periodic_tasks(replace(chosen, **less))  # type: ignore[arg-type]
+        tasks = periodic_tasks(replace(chosen, **less))
         assert "sync" not in [task.name for task in tasks]
 
 

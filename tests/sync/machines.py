@@ -13,7 +13,8 @@ from typing import Any
 from lore.redaction.redactor import Redactor
 from lore.store import sync_rows
 from lore.store.database import Connection, Database, open_database
-from lore.sync.replica import Applied, ChangePage, Replica
+from lore.sync.batch import Applied
+from lore.sync.replica import ChangePage, Replica
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RAM = Path("/dev/shm") if Path("/dev/shm").is_dir() else None

@@ -18,9 +18,10 @@ from lore.store import hard_delete, history, maintenance, sync_rows, sync_writes
 from lore.store.database import Connection
 from lore.store.hard_delete import ForgetSelection
 from lore.sync import bundle, peers
+from lore.sync.batch import Applied
 from lore.sync.exchange import Exchange, note_problem
 from lore.sync.peers import PeerOptions
-from lore.sync.replica import Applied, ChangePage, Replica
+from lore.sync.replica import ChangePage, Replica
 from lore.sync.wire_format import FORMAT
 from lore.validation import validate_methods
 

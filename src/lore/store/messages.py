@@ -300,13 +300,6 @@ def _add_instructions(
         standing_instructions.add(db, n, project_n, text, at, state, confirms=confirms)
 
 
-def add_instructions(db: Connection, n: int, message: PreparedMessage) -> None:
-    """Store the instructions of a message whose text was replaced."""
-    project_n = db.number("SELECT project_n FROM items WHERE n = :n", n=n)
-    at = clock.to_us(message.new.created_at)
-    _add_instructions(db, n, project_n, at, message.standing)
-
-
 def restore_instructions(
     db: Connection,
     ns: Sequence[int],

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from lore import clock
 from lore.store import native_rows
 from lore.store.codec import pack_json, unpack_json, unpack_key, unpack_parts, unpack_role
-from lore.store.sqlite import Connection, among, id_text, int_array
+from lore.store.sqlite import Connection, Row, among, id_text, int_array
 
 SyncKind = Literal[
     "session", "message", "distillation", "fragment", "version", "parent", "edge", "instruction",
@@ -316,31 +316,40 @@ def _read_edges(
         yield StoredRecord("edge", key, n, {"self": (value, at)}, {"weight": weight}, key)
 
 
-_STATES = ("rejected", "confirmed", "stands", "suggested")
+_STATES = ("rejected", "suggested", "confirmed", "stands", "passing")
+
+_FIRST_RANKS = {"confirmed": 1, "suggested": 2}
+"""Of states that two machines derived of the same words, the more careful one is the later one."""
 
 
 def _read_instructions(
     db: Connection, condition: str, params: Mapping[str, Any]
 ) -> Iterator[StoredRecord]:
+    """Yield the states of instructions, and the rules that messages state.
+
+    Those of messages travel, since the machine that captured a message judged them in their
+    context. Those of fragments are derived on each machine.
+    """
     rows = db.rows(
-        f"SELECT s.item_n, {id_text('i.id')}, s.digest, s.created_at, m.channel, m.key, q.agent,"
-        " q.external_id, s.state FROM standing s JOIN items i ON i.n = s.item_n"
+        f"SELECT s.item_n, {id_text('i.id')}, s.digest, m.channel, m.key, q.agent, q.external_id,"
+        " s.state, s.text, s.created_at FROM standing s JOIN items i ON i.n = s.item_n"
         " LEFT JOIN messages m ON m.n = s.item_n LEFT JOIN sessions q ON q.n = m.session_n"
-        f" WHERE s.state <> 'passing' AND {condition} ORDER BY s.item_n, s.digest, s.n",
+        f" WHERE (s.state <> 'passing' OR m.n IS NOT NULL) AND {condition}"
+        " ORDER BY s.item_n, s.digest, s.n",
         **params,
     )
-    states: dict[tuple[Any, ...], list[str]] = {}
-    for *named, state in rows:
-        states.setdefault(tuple(named), []).append(state)
-    for (n, id_, digest, at, channel, message_key, agent, name), listed in states.items():
-        state = min(listed, key=_STATES.index)
-        key = f"{id_}/{digest}"
-        item = id_
+    listed: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        listed.setdefault(tuple(row[:7]), []).append(row[7:])
+    for (n, id_, digest, channel, message_key, agent, name), rules in listed.items():
+        state, text, at = min(rules, key=lambda rule: _STATES.index(rule[0]))
+        first = at + _FIRST_RANKS.get(state, 0)
+        item, rule = id_, None
         if channel is not None:
             item = message_identity(session_identity(agent, name), channel, unpack_key(message_key))
-        # A confirmation of the machine itself ranks above a suggestion of the same moment.
-        first = at + (state == "confirmed")
-        values: Values = {"self": (state, first)}
+            rule = {"text": text, "created_at": at}
+        values: Values = {"self": (state, first), "rule": (rule, at)}
+        key = f"{id_}/{digest}"
         yield StoredRecord("instruction", key, n, values, {}, f"{item}/{digest}")
 
 

@@ -172,7 +172,8 @@ def _write_message(db: Connection, new: Incoming, context: WriteContext) -> Writ
     session_n = ensure_session(db, reference, context)
     if session_n is None:
         return FORGOTTEN
-    prepared = context.derive(_new_message(value), new.key)
+    # Its rules come as records of their own: here they would be judged out of context.
+    prepared = context.derive(_new_message(value), new.key)._replace(standing=())
     channel = CHANNELS[value["channel"]]
     if new.n is not None:
         _update_message(db, new.n, session_n, prepared, new.references["ordinal"])
@@ -262,8 +263,6 @@ def _update_message(
         db.update("items", n, tokens=prepared.tokens)
         db.run("DELETE FROM vectors WHERE n = :n", n=n)
         db.run("UPDATE items SET embedder_n = NULL WHERE n = :n AND embedder_n > 0", n=n)
-        standing_instructions.remove(db, [n])
-        messages.add_instructions(db, n, prepared)
     usage = pack_json(new.usage) if new.usage else ""
     names = {"origin": new.origin, "speaker": new.speaker, "model": new.model}
     db.update("messages", n, role=pack_role(new.role), usage=usage, **names)
@@ -510,12 +509,17 @@ def _write_edge(db: Connection, new: Incoming, _context: WriteContext) -> Writte
 
 def _write_instruction(db: Connection, new: Incoming, _context: WriteContext) -> Written:
     id_, _, digest = new.key.partition("/")
-    n = items.find_number(db, id_)
+    n = find_row(db, "instruction", id_)
     if n is None:
         return Written(waits_for=id_)
-    state = new.values["self"]
-    standing_instructions.set_state_of(db, n, digest, state)
+    standing_instructions.put_state(
+        db, n, digest, new.values.get("self"), new.values.get("rule"), is_gone=_is_gone(new.values)
+    )
     return Written(n)
+
+
+def _is_gone(values: Mapping[str, Any]) -> bool:
+    return "self" in values and values["self"] is None
 
 
 def _write_judgement(db: Connection, new: Incoming, _context: WriteContext) -> Written:

@@ -12,8 +12,9 @@ from lore.records import SyncIdentity
 from lore.store import sync_rows
 from lore.store.database import Connection, Database
 from lore.store.sync_rows import PeerRow
+from lore.sync.batch import Applied
 from lore.sync.peers import Peer
-from lore.sync.replica import Applied, ChangePage, Replica
+from lore.sync.replica import ChangePage, Replica
 
 _MOST_ROUNDS = 8
 """What one side deletes or merges because of the other goes back in the next round; two are usual,

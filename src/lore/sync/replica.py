@@ -11,18 +11,24 @@ from typing import Any, NamedTuple
 import orjson
 
 from lore import clock
-from lore.capture.message_capture import prepare
 from lore.errors import InvalidInput
-from lore.lazy_dataclass import dataclass
-from lore.records import NewMessage
-from lore.redaction.redactor import Redactor, redact_tree
+from lore.redaction.redactor import Redactor
 from lore.store import history, sync_rows, sync_writes
 from lore.store.database import Connection, Database
 from lore.store.maintenance import get_epoch
-from lore.store.messages import PreparedMessage
 from lore.store.sync_rows import KnownRecord, StoredRecord, SyncKind
-from lore.store.sync_writes import Incoming, WriteContext
-from lore.sync import conflicts
+from lore.store.sync_writes import Incoming
+from lore.sync.batch import (
+    ABSENT,
+    REMOVABLE,
+    Applied,
+    Batch,
+    find_stored,
+    is_absent,
+    make_context,
+    redact_value,
+    stamp_removal,
+)
 from lore.sync.registers import (
     LARGEST_WINS,
     KnownRegister,
@@ -30,9 +36,7 @@ from lore.sync.registers import (
     Registers,
     digest_value,
     known_registers,
-    merge,
     pack_known,
-    rank,
     stamp_changes,
     unpack_known,
 )
@@ -46,33 +50,6 @@ _PAGE_BYTES = 2_000_000
 
 _CHUNK = 500
 """Records that are entered into the change log in one transaction: others want to write, too."""
-
-_REMOVABLE: frozenset[SyncKind] = frozenset({"version", "parent", "edge", "judgement"})
-"""Kinds whose records are removed without being forgotten."""
-
-_ABSENT = digest_value(None)
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What a batch of another machine changed here."""
-
-    received: int = 0
-    changed: int = 0
-    forgotten: int = 0
-    conflicts: int = 0
-    deleted: tuple[int, ...] = ()
-    """Numbers of the items that were deleted."""
-
-    def __add__(self, other: Applied) -> Applied:
-        """Return the sum of both."""
-        return Applied(
-            self.received + other.received,
-            self.changed + other.changed,
-            self.forgotten + other.forgotten,
-            self.conflicts + other.conflicts,
-            (*self.deleted, *other.deleted),
-        )
 
 
 class ChangePage(NamedTuple):
@@ -177,7 +154,7 @@ class Replica:
         count = 0
         for key in keys:
             known = sync_rows.find_known(db, kind, key)
-            if known is not None and self._find_stored(db, kind, key) is None:
+            if known is not None and find_stored(db, kind, key) is None:
                 count += self._note_removal(db, known, machine)
         return count
 
@@ -192,13 +169,13 @@ class Replica:
             return False
         if stored.kind != "forget":
             redacted = {
-                name: self._redact(stored.kind, name, one.value)
+                name: redact_value(self._redactor, stored.kind, name, one.value)
                 for name, one in registers.items()
                 if known[name] != before.get(name)
             }
             changed = {n: v for n, v in redacted.items() if v != registers[n].value}
             if changed:
-                context = self._context(self._database.now(), "")
+                context = make_context(self._redactor, "", self._database.now())
                 new = Incoming(stored.key, stored.n, changed, stored.references)
                 sync_writes.write(db, stored.kind, new, context)
                 for name, value in changed.items():
@@ -220,27 +197,15 @@ class Replica:
             sync_rows.remove_known(db, former.kind, former.key)
             return False
         before = unpack_known(former.state)
-        if former.kind not in _REMOVABLE or before["self"].digest == _ABSENT:
+        if former.kind not in REMOVABLE or is_absent(before):
             return False
+        if former.kind == "instruction" and before["rule"].digest == ABSENT:
+            return False  # it is derived of a fragment, which says itself whether it holds
         now_us = clock.to_us(self._database.now())
-        registers = stamp_changes(before, {"self": (None, None)}, machine=machine, now_us=now_us)
+        registers = stamp_removal(before, machine=machine, now_us=now_us)
         state = pack_known(known_registers(registers))
         sync_rows.put_known(db, former.kind, former.key, n=former.n, state=state)
         return True
-
-    def _redact(self, kind: SyncKind, name: str, value: Any) -> Any:
-        """Return a value as it may be stored and sent: without secrets."""
-        if value is None or name not in _TEXT_REGISTERS.get(kind, ()):
-            return value
-        if kind == "message":
-            texts = [part["text"] for part in value["parts"]]
-            if not self._redactor.holds_secret(texts):
-                return value
-            parts = [
-                {**part, "text": self._redactor.redact(part["text"])} for part in value["parts"]
-            ]
-            return {**value, "parts": parts}
-        return redact_tree(self._redactor, value)
 
     def changes(self, cursor: str, *, without: str = "", limit: int = PAGE) -> ChangePage:
         """Return a page of what changed after a cursor, except what a machine itself brought."""
@@ -294,10 +259,9 @@ class Replica:
         if known.kind == "forget":
             stored = sync_rows.find_tombstone(db, known.key)
         if stored is None:
-            if known.kind in _REMOVABLE and state["self"].digest == _ABSENT:
-                gone = state["self"]
-                registers = {"self": Register(gone.us, gone.machine, None, gone.past)}
-                return SyncRecord(known.kind, known.key, registers, {})
+            if known.kind in REMOVABLE and is_absent(state):
+                gone = {name: Register(o.us, o.machine, None, o.past) for name, o in state.items()}
+                return SyncRecord(known.kind, known.key, gone, {})
             return None
         registers = {
             name: Register(state[name].us, state[name].machine, value, state[name].past)
@@ -332,165 +296,14 @@ class Replica:
         """Check records of another machine, and return the write that applies them."""
         records = [parse_record(one) for one in raw]
         machine = self.machine
-        return partial(self._apply_all, records=records, via=via, machine=machine, finish=finish)
 
-    def _apply_all(
-        self,
-        db: Connection,
-        records: Sequence[SyncRecord],
-        via: str,
-        machine: str,
-        finish: Callable[[Connection], object] | None,
-    ) -> Applied:
-        context = self._context(self._database.now(), via)
-        deleted = self._forget(db, records, context)
-        applied = Applied(received=len(records), deleted=tuple(deleted))
-        for record in records:
-            if record.kind != "forget":
-                applied += self._apply_one(db, record, context, machine)
-        sync_writes.mark_digested(db, sorted(context.touched), now=context.now)
-        if deleted:
-            sync_rows.add_deleted(db, deleted, context.now)
-        if finish is not None:
-            finish(db)
-        return applied
+        def write(db: Connection) -> Applied:
+            applied = Batch(db, self._redactor, machine, via, self._database.now()).apply(records)
+            if finish is not None:
+                finish(db)
+            return applied
 
-    def _context(self, now: Any, via: str) -> WriteContext:
-        return WriteContext(now, via, self._derive, parent_rank=_parent_rank)
-
-    def _derive(self, message: NewMessage, id_: str) -> PreparedMessage:
-        return prepare(message, id=id_, redactor=self._redactor)
-
-    def _forget(
-        self, db: Connection, records: Sequence[SyncRecord], context: WriteContext
-    ) -> list[int]:
-        tombstones = {
-            record.key: record.registers["self"].value["source"]
-            for record in records
-            if record.kind == "forget"
-        }
-        if not tombstones:
-            return []
-        deleted = sync_writes.forget(db, tombstones, now=context.now)
-        for record in records:
-            if record.kind == "forget":
-                self._note_tombstone(db, record, context.via)
-        return deleted
-
-    def _note_tombstone(self, db: Connection, record: SyncRecord, via: str) -> None:
-        """Enter a tombstone of another machine into the change log, with what recognizes it."""
-        source = record.registers["self"].value["source"]
-        is_better = sync_writes.add_source(db, record.key, source)
-        if is_better or not sync_rows.find_known(db, "forget", record.key):
-            state = pack_known(known_registers(record.registers))
-            sync_rows.put_known(db, "forget", record.key, n=None, state=state, via=via)
-            sync_rows.remove_known_about(db, [record.key])
-
-    def _apply_one(
-        self, db: Connection, incoming: SyncRecord, context: WriteContext, machine: str
-    ) -> Applied:
-        kind = incoming.kind
-        values = {name: one.value for name, one in incoming.registers.items()}
-        key = sync_writes.own_key(
-            db, kind, Incoming(incoming.key, None, values, incoming.references)
-        )
-        if key != (there := incoming.key):
-            incoming = incoming._replace(key=key)
-            sync_rows.remove_pending(db, kind, there)
-        known = sync_rows.find_known(db, kind, key)
-        stored = self._find_stored(db, kind, key)
-        local = self._local_registers(db, known, stored, incoming, machine)
-        merged = merge(local, incoming.registers)
-        values = {
-            name: self._redact(kind, name, one.value)
-            for name, one in merged.items()
-            if stored is None or digest_value(local[name].value) != digest_value(one.value)
-        }
-        before = unpack_known(known.state) if known else {}
-        if stored is not None and not values:
-            sync_rows.remove_pending(db, kind, key)
-            if known_registers(merged) == before:
-                sync_rows.set_number(db, kind, key, stored.n)
-                return self._apply_waiting(db, {key, there}, context, machine)
-        is_absent = stored is None and all(value is None for value in values.values())
-        n = stored.n if stored else None
-        if values and not is_absent:
-            new = Incoming(key, n, values, incoming.references)
-            written = sync_writes.write(db, kind, new, context)
-            if written.is_forgotten:
-                sync_rows.remove_known(db, kind, key)
-                sync_rows.remove_pending(db, kind, key)
-                return Applied(forgotten=1)
-            n = written.n
-            if written.waits_for:
-                waiting = SyncRecord(kind, key, merged, incoming.references)
-                body = orjson.dumps(pack_record(waiting)).decode()
-                sync_rows.put_pending(db, kind, key, waits_for=written.waits_for, body=body)
-            else:
-                sync_rows.remove_pending(db, kind, key)
-        elif is_absent:
-            sync_rows.remove_pending(db, kind, key)
-        is_theirs = merged == incoming.registers and key == there
-        via = context.via if is_theirs else ""
-        state = pack_known(known_registers(merged))
-        if known_registers(merged) != before:
-            sync_rows.put_known(db, kind, key, n=n, state=state, via=via)
-        conflict = kind == "fragment" and conflicts.keep_loser(
-            db, key, local.get("text"), incoming.registers.get("text"), context.now
-        )
-        applied = Applied(changed=bool(values), conflicts=int(conflict))
-        return applied + self._apply_waiting(db, {key, there}, context, machine)
-
-    def _apply_waiting(
-        self, db: Connection, ids: set[str], context: WriteContext, machine: str
-    ) -> Applied:
-        applied = Applied()
-        for body in [body for id_ in sorted(ids) for body in sync_rows.pending_for(db, id_)]:
-            record = parse_record(orjson.loads(body))
-            applied += self._apply_one(db, record, context, machine)
-        return applied
-
-    def _find_stored(self, db: Connection, kind: SyncKind, key: str) -> StoredRecord | None:
-        n = sync_writes.find_row(db, kind, key)
-        if n is None:
-            return None
-        if kind == "judgement":  # it is stored under the end with the lower number here
-            ends = (sync_writes.find_row(db, "fragment", id_) for id_ in key.split("/")[:2])
-            numbers = [one for one in ends if one is not None]
-        else:
-            numbers = [n]
-        records = sync_rows.read_numbers(db, kind, numbers)
-        return next((one for one in records if one.key == key), None)
-
-    def _local_registers(
-        self,
-        db: Connection,
-        known: KnownRecord | None,
-        stored: StoredRecord | None,
-        incoming: SyncRecord,
-        machine: str,
-    ) -> Registers:
-        before = unpack_known(known.state) if known else {}
-        if stored is not None:
-            local = self._stamp(before, stored, machine)
-            if not before:  # what both derived alike is no change of this machine
-                for name, theirs in incoming.registers.items():
-                    if digest_value(theirs.value) == digest_value(local[name].value):
-                        local[name] = theirs
-            return local
-        if body := sync_rows.find_pending(db, incoming.kind, incoming.key):
-            return dict(parse_record(orjson.loads(body)).registers)
-        own = before.get("self")
-        if incoming.kind in _REMOVABLE and own is not None:
-            if own.digest == _ABSENT:
-                return {"self": Register(own.us, own.machine, None, own.past)}
-            return self._stamp_removal(before, machine)
-        return {}
-
-    def _stamp_removal(self, before: Mapping[str, KnownRegister], machine: str) -> Registers:
-        """Return the register of a record that was removed here since the last scan."""
-        now_us = clock.to_us(self._database.now())
-        return stamp_changes(before, {"self": (None, None)}, machine=machine, now_us=now_us)
+        return write
 
     def state_hash(self) -> str:
         """Return a hash of all that sync exchanges: equal on machines with the same state.
@@ -511,17 +324,6 @@ class Replica:
         return hashlib.sha256(str(total % 2**256).encode()).hexdigest()[:32]
 
 
-_TEXT_REGISTERS: Mapping[SyncKind, tuple[str, ...]] = {
-    "session": ("names",),
-    "message": ("self",),
-    "distillation": ("self",),
-    "fragment": ("text",),
-    "version": ("self",),
-    "edge": ("self",),
-}
-"""The registers that hold texts."""
-
-
 def parse_cursor(cursor: str, epoch: str) -> int:
     """Return the number of a cursor; 0 if it is empty or from before a backup was restored."""
     if not cursor:
@@ -531,14 +333,3 @@ def parse_cursor(cursor: str, epoch: str) -> int:
         msg = "This is not a cursor of sync."
         raise InvalidInput(msg, hint="Start without a cursor.")
     return int(seq) if of == epoch else 0
-
-
-def _parent_rank(db: Connection, child: str) -> tuple[Any, ...]:
-    known = sync_rows.find_known(db, "parent", child)
-    if known is None:
-        return (0, "")
-    own = unpack_known(known.state)["self"]
-    return (own.us, own.machine)
-
-
-__all__ = ["PAGE", "Applied", "ChangePage", "Replica", "parse_cursor", "rank"]

@@ -138,6 +138,8 @@ def _is_weighted(value: Any) -> bool:
     return _fields("edge", *names)(value)
 
 
+_STATES = ("stands", "suggested", "confirmed", "rejected", "passing")
+
 _moment = FIELD_VALIDATORS["message"]["created_at"]
 _maybe_text = _maybe(_is_text)
 _maybe_id = _maybe(_is_id)
@@ -178,7 +180,8 @@ _REGISTERS: Mapping[str, Mapping[str, Validator]] = {
     "parent": {"self": _maybe_id},
     "edge": {"self": _maybe(_is_weighted)},
     "instruction": {
-        "self": lambda value: value in (None, "stands", "suggested", "confirmed", "rejected")
+        "self": lambda value: value is None or value in _STATES,
+        "rule": _maybe(_fields("message", "created_at", text=_is_text)),
     },
     "judgement": {
         "self": _maybe(_fields("judgement", "verdict", "at", a_text=_is_text, b_text=_is_text))
