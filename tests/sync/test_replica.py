@@ -445,3 +445,16 @@ def number_of_rule(machine: Machine) -> int:
 
 def number_of_item(db: Connection) -> int:
     return int(db.value("SELECT min(item_n) FROM standing"))
+
+
+def test_a_session_that_goes_on_here_is_digested_here_from_then_on(pair) -> None:
+    one, other = pair
+    say(one, "Where does staging run?")
+    settle(one, other)
+    say(other, "Where does staging run?", "On port 6543.")
+    settle(one, other)
+    with other.database.read() as db:
+        later = other.now() + timedelta(days=1)
+        assert distillations.sessions_to_curate(db, idle_since=later, turns=1) != []
+        (session_n,) = db.column("SELECT n FROM sessions")
+        assert distillations.curated_up_to(db, session_n) == 0

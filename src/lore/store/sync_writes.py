@@ -36,7 +36,7 @@ from lore.store.graph import EdgeState
 from lore.store.hard_delete import ForgetSelection
 from lore.store.messages import PreparedMessage
 from lore.store.project_rows import ProjectLocation
-from lore.store.sqlite import Connection, among, text_array
+from lore.store.sqlite import Connection, among, id_text, text_array
 from lore.store.sync_rows import FRAGMENT_REGISTERS, SyncKind, text_digest
 from lore.text import entities, tokens
 
@@ -576,16 +576,28 @@ def find_row(db: Connection, kind: SyncKind, key: str) -> int | None:
 
 
 def mark_digested(db: Connection, session_ns: Sequence[int], *, now: datetime) -> None:
-    """Record that nothing is to be digested here in sessions of other machines."""
+    """Record that nothing is to be digested here in sessions of other machines.
+
+    A session that went on here is digested here from then on.
+    """
     for n in session_ns:
         extent = distillations.get_extent(db, n)
-        if extent.last < 0:
+        if extent.last < 0 or _has_own_messages(db, n):
             continue
         distillations.mark_curated(db, n, extent.last, now=now)
         distillations.mark_distilled(db, n, extent, now=now)
         id_ = str(db.value("SELECT id FROM sessions WHERE n = :n", n=n))
         job = jobs.ensure(db, _JOB_EPISODE, id_, total=extent.last + 1, now=now)
         jobs.finish(db, job.id, now=now)
+
+
+def _has_own_messages(db: Connection, session_n: int) -> bool:
+    sql = (
+        "SELECT 1 FROM messages m JOIN items i ON i.n = m.n WHERE m.session_n = :n"
+        " AND NOT EXISTS (SELECT 1 FROM sync_records r WHERE r.kind = 'message'"
+        f" AND r.key = {id_text('i.id')} AND r.via <> '') LIMIT 1"
+    )
+    return db.find(sql, n=session_n) is not None
 
 
 def forget(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[int]:
