@@ -83,7 +83,7 @@ def fill(laptop: Laptop) -> None:
             for place, text in enumerate(texts)
         ]
         memory.capture("a-long-talk", new, agent="codex", title="A long talk")
-        memory.remember("The staging database listens on port 6543.")
+        memory.remember("The staging database is called zebrafish.")
 
 
 def test_two_laptops_by_ssh_survive_kills_of_either_side(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_two_laptops_by_ssh_survive_kills_of_either_side(tmp_path: Path) -> None
     again = one.sync("laptop:", **reach)
     assert (again["sent"], again["received"], again["changed"]) == (0, 0, 0)
     assert "Tuesdays" in one.do("recall", "when do deploys go out")
-    assert "6543" in other.do("recall", "staging database port")
+    assert "zebrafish" in other.do("recall", "name of the staging database")
     assert one.hash() == other.hash()
     state = json.loads(one.do("sync", "--status", "--json"))
     assert [peer["problem"] for peer in state["peers"]] == [""]
@@ -152,5 +152,5 @@ def test_two_laptops_meet_at_a_server_that_is_killed(tmp_path: Path) -> None:
         other.sync(**access)
         assert one.sync(**access)["forgotten"] >= 2
         for laptop in (one, other, hub):
-            assert b"6543" not in laptop.files()
+            assert b"zebrafish" not in laptop.files()
             assert b"Step 77 went" not in laptop.files()

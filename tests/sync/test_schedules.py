@@ -194,9 +194,14 @@ class Schedules(RuleBasedStateMachine):
         machine = self.machines[who]
         with machine.database.read() as db:
             rows = db.rows("SELECT source_n, target_n, kind FROM edges ORDER BY 1, 2, 3")
-        if rows:
-            edge = rows[place % len(rows)]
-            machine.write(lambda db: graph.remove_edge(db, *edge))
+        if not rows:
+            return
+        source, target, kind = rows[place % len(rows)]
+        now = machine.now()
+        if kind == "hierarchical":
+            machine.write(lambda db: reversible_changes.reparent(db, target, None, now=now))
+        else:
+            machine.write(lambda db: graph.remove_edge(db, source, target, kind))
 
     @rule(who=laptops, place=places)
     def delete_or_restore(self, who: int, place: int) -> None:

@@ -197,6 +197,8 @@ class Batch:
         key = sync_writes.own_key(self._db, incoming.kind, new)
         if key != incoming.key:
             sync_rows.remove_pending(self._db, incoming.kind, incoming.key)
+            if incoming.kind == "instruction":  # it waited for its message under that key
+                sync_rows.remove_known(self._db, incoming.kind, incoming.key)
         return key
 
     def _write(
