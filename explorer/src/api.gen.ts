@@ -101,6 +101,14 @@ export interface components {
             at: string;
             changed: ("messages" | "sessions" | "projects" | "distillations" | "fragments" | "actions" | "cycles" | "jobs" | "spend" | "review" | "tasks" | "handoffs")[];
         };
+        /** @description What changed after a cursor, the cursor after that, and whether there is more. */
+        Changes: {
+            cursor: string;
+            more: boolean;
+            records: {
+                [key: string]: unknown;
+            }[];
+        };
         /** @description The result of one check of doctor. */
         Check: {
             detail: string;
@@ -873,6 +881,12 @@ export interface components {
             id: string;
             state: string;
             team: string;
+        /** @description How many records arrived, how many changed something, and how many had been forgotten. */
+        PushResult: {
+            changed: number;
+            conflicts: number;
+            forgotten: number;
+            received: number;
         };
         /** @description The ids of the stored messages, in order. */
         Pushed: {
@@ -1406,6 +1420,7 @@ export interface components {
          *
          *     `role` is `owner` on a server of many memories, where the home is not shown. `budget_pressure`
          *     is the share of the daily budget that is spent or reserved, 0 to 1.
+         *     `budget_pressure` is the share of the daily budget that is spent or reserved, from 0 to 1.
          */
         Status: {
             budget_pressure: number;
@@ -1416,6 +1431,9 @@ export interface components {
             read_only: boolean;
             /** @enum {string} */
             role: "local" | "owner";
+            /** @constant */
+            role: "local";
+            sync: components["schemas"]["SyncState"];
             version: string;
             waiting: number;
         };
@@ -1476,6 +1494,39 @@ export interface components {
         SupersedeResult: {
             new: string;
             old: string;
+        };
+        /** @description What a home says of itself at the start of a sync; the hash of its state on request. */
+        SyncIdentity: {
+            epoch: string;
+            format: number;
+            machine: string;
+            state_hash: string;
+            version: string;
+        };
+        /**
+         * @description Another home that this one was synced with; `waiting` changes were not sent to it yet.
+         *
+         *     `state_hash` is that of its state after the last sync.
+         */
+        SyncPeer: {
+            machine: string;
+            name: string;
+            problem: string;
+            state_hash: string;
+            synced_at: string | null;
+            waiting: number;
+        };
+        /**
+         * @description The identity of this home, where it syncs by itself, and its peers, the latest first.
+         *
+         *     `unresolved` records wait for others that did not arrive yet.
+         */
+        SyncState: {
+            interval_s: number;
+            machine: string;
+            peers: components["schemas"]["SyncPeer"][];
+            target: string;
+            unresolved: number;
         };
         /** @description A request of a person in a session; `first` to `last` are message ordinals. */
         Task: {

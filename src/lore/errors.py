@@ -24,7 +24,9 @@ LoreError                       1
 │   └── BadReply               13   the response is invalid, even after a retry
 ├── BudgetSpent                14   the daily budget is spent
 ├── CycleRunning               15   another process runs a consolidation cycle
-└── TrayUnavailable            16   a tray icon cannot be shown here
+├── TrayUnavailable            16   a tray icon cannot be shown here
+└── SyncError                  17   the other side of a sync refuses or sends what is invalid
+    └── PeerUnreachable        18   the other side cannot be reached now; retry later
 """
 
 from __future__ import annotations
@@ -198,6 +200,18 @@ class TrayUnavailable(LoreError):
     """Qt is not installed, or the desktop has no place for tray icons."""
 
     exit_code = 16
+
+
+class SyncError(LoreError):
+    """The other side of a sync refuses, or a bundle is foreign, changed, cut off or of no use."""
+
+    exit_code = 17
+
+
+class PeerUnreachable(SyncError):
+    """The other side of a sync cannot be reached now; the change log keeps what waits."""
+
+    exit_code = 18
 
 
 def describe_error(error: Exception) -> str:

@@ -383,6 +383,18 @@ class Settings:
     team_quorum: int = _setting(
         2, "Approvals that a new team needs for a publication.", Rule(least=1, most=1_000)
     )
+    sync_target: str = _setting(
+        "", "Where 'lore sync' goes by itself: an http(s) address, or 'HOST:' for ssh."
+    )
+    sync_api_key: str = _setting("", "Access key for the server that is synced with.")
+    sync_interval_s: float = _setting(
+        0.0, "Seconds between syncs by the daemon; 0: only 'lore sync' does it.", WITHIN_A_DAY
+    )
+    sync_ssh: str = _setting("ssh", "Command that reaches the other machine, with its options.")
+    sync_remote: str = _setting("lore", "Command of Lore on the other machine, for sync by ssh.")
+    sync_insecure: bool = _setting(
+        default=False, doc="Allow sync over http, unencrypted, with another machine."
+    )
     gateway_on: bool = _setting(
         default=True, doc="Run the gateway: forward agents' requests to their model providers."
     )

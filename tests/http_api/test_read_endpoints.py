@@ -198,15 +198,16 @@ def test_the_status_says_what_the_server_holds(filled: Served, path: str):
     assert reply.status == 200
     stats = filled.memory.maintenance.stats()
     assert reply.json == {
+        "role": "local",
         "version": __version__,
         "home": str(filled.memory.settings.home),
         "read_only": False,
         "items": stats.messages + stats.distillations + stats.fragments,
         "waiting": stats.waiting,
         "jobs": len(stats.jobs),
-        "notice": "",
-        "role": "local",
         "budget_pressure": 0.0,
+        "sync": {"machine": "", "target": "", "interval_s": 0.0, "unresolved": 0, "peers": []},
+        "notice": "",
     }
 
 

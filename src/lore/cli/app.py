@@ -41,6 +41,7 @@ from lore.cli.invocation import shared_memory
 from lore.cli.output import INTERRUPTED, one_line
 from lore.cli.server_commands import owner, publish, serve, team
 from lore.cli.strategy_commands import strategy
+from lore.cli.sync_commands import sync
 from lore.cli.task_commands import index, task
 from lore.cli.tray_commands import tray
 from lore.errors import InvalidInput, LoreError, StoreFull, StoreReadOnly
@@ -93,7 +94,7 @@ _COMMANDS = (
     daemon.up, daemon.down, daemon.status, daemon.logs, access.open_browser, tray,
     agent.mcp, agent.hook, agent.tool, gateway, spend,
     setup_commands.setup, setup_commands.run, config, agent.statusline,
-    work.continuity, serve, publish,
+    work.continuity, sync, serve, publish,
 )  # fmt: skip
 """Every command; `help_text.GROUPS` has their order."""
 

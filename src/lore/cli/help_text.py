@@ -22,9 +22,9 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Tasks": ("task", "tasks", "learnings", "skills", "handoff", "continuity", "strategy"),
     "Upkeep": (
-        "doctor", "backup", "restore", "export", "import", "embed", "distill", "consolidate",
-        "jobs", "logs", "service", "model", "key", "upgrade", "mcp", "hook", "tool", "statusline",
-        "help",
+        "doctor", "backup", "restore", "export", "import", "sync", "embed", "distill",
+        "consolidate", "jobs", "logs", "service", "model", "key", "upgrade", "mcp", "hook", "tool",
+        "statusline", "help",
     ),
     "Server": ("serve", "owner", "team", "publish"),
     "Measure": ("stats", "eval", "demo"),
@@ -79,7 +79,8 @@ _MEANT = {
     "ui": ("open",),
     "web": ("open",),
     "browse": ("open", "explore"),
-    "sync": ("capture", "share"),
+    "push": ("sync", "share"),
+    "pull": ("sync", "capture"),
     "version": ("--version",),
 }
 """Words that people try, and what they may mean."""

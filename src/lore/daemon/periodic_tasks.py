@@ -105,6 +105,9 @@ _CYCLE_LOOK_S = 60.0
 _UPKEEP_S = 3600.0
 """How often to check whether the daily maintenance and learning ran; the database stores when."""
 
+_SYNC_LEAST_S = 10.0
+"""Each sync compares all knowledge with the change log."""
+
 _EMBED_SLICE_S = 1.0
 """Between slices the daemon checks whether it has to stop."""
 
@@ -221,7 +224,7 @@ def periodic_tasks(
     poll_s, board = settings.capture_poll_interval_s, board or ProgressBoard()
     embed_all = partial(embed, progress=partial(board.report, "embed"))
     run_cycle = partial(consolidate, progress=partial(board.report, "consolidate"))
-    return (
+    tasks = (
         PeriodicTask("capture", "capturing", poll_s, capture, "capture"),
         PeriodicTask("notes", "capturing", poll_s, capture_notes, "capture"),
         PeriodicTask("embed", "embedding", _LOOK_S, embed_all, "embed"),
@@ -233,6 +236,10 @@ def periodic_tasks(
         PeriodicTask("upkeep", "tidying", _UPKEEP_S, run_maintenance),
         PeriodicTask("strategies", "learning", _UPKEEP_S, learn_strategies),
     )
+    if not settings.sync_target or not settings.sync_interval_s:
+        return tasks
+    every_s = max(settings.sync_interval_s, _SYNC_LEAST_S)
+    return (*tasks, PeriodicTask("sync", "syncing", every_s, sync, "sync"))
 
 
 def capture(memory: Memory, stopping: Stopping) -> TaskResult:
@@ -325,6 +332,12 @@ def consolidate(
         log.info("another process runs a cycle")
         return TaskResult()
     return TaskResult({"cycles": 1} if report.ended_at else {})
+
+
+def sync(memory: Memory, _stopping: Stopping) -> TaskResult:
+    """Exchange changes with the home that the settings name; offline, it is tried less often."""
+    result = memory.sync()
+    return TaskResult({"records sent": result.sent, "records received": result.changed})
 
 
 def run_maintenance(memory: Memory, _stopping: Stopping) -> TaskResult:

@@ -34,6 +34,7 @@ from lore.http import (
     openapi,
     read_endpoints,
     review_endpoints,
+    sync_endpoints,
     team_endpoints,
     write_endpoints,
 )
@@ -175,6 +176,7 @@ def endpoints_of(
         *read_endpoints.READ_ENDPOINTS,
         *fragment_endpoints.FRAGMENT_ENDPOINTS,
         *review_endpoints.REVIEW_ENDPOINTS,
+        *sync_endpoints.SYNC_ENDPOINTS,
         *team_endpoints.TEAM_ENDPOINTS,
         *explorer_endpoints.EXPLORER_ENDPOINTS,
     )

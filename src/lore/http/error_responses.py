@@ -24,6 +24,7 @@ from lore.errors import (
     StoreBusy,
     StoreFull,
     StoreReadOnly,
+    SyncError,
 )
 
 PROBLEM_JSON = "application/problem+json"
@@ -40,6 +41,7 @@ STATUS_CODES: dict[type[LoreError], int] = {
     ProviderError: 502,
     RateLimited: 503,
     BudgetSpent: 503,
+    SyncError: 502,
 }
 """An error class that is not here has the status of its nearest base class."""
 

@@ -46,6 +46,7 @@ from lore.records import (
     SpentToday,
     Stats,
     StoredEpisode,
+    SyncState,
     TimelineEntry,
     Title,
     Turn,
@@ -288,29 +289,31 @@ class Status:
     is the used share of the daily budget or of a provider's quota, the higher one, 0 to 1.
     """
 
+    role: Literal["local", "owner"]
     version: str
     home: str
     read_only: bool
     items: int
     waiting: int
     jobs: int
+    budget_pressure: float
+    sync: SyncState
     notice: str
-    role: Literal["local", "owner"] = "local"
-    budget_pressure: float = 0.0
 
 
 def _status(memory: Memory, _a: NoArguments, _caller: Caller) -> Status:
     stats = memory.maintenance.stats()
     return Status(
+        role="owner" if memory.context.is_served else "local",
         version=__version__,
         home=memory.context.shown_home,
         read_only=memory.database.read_only,
         items=stats.messages + stats.distillations + stats.fragments,
         waiting=stats.waiting,
         jobs=len(stats.jobs),
-        notice=stats.notice,
-        role="owner" if memory.context.is_served else "local",
         budget_pressure=memory.budget.budget_pressure(),
+        sync=memory.sync.state(),
+        notice=stats.notice,
     )
 
 

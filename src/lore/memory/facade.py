@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lore.memory.search import Search
     from lore.memory.sessions import Sessions
     from lore.memory.strategies import Strategies
+    from lore.memory.sync import Sync
     from lore.memory.tasks import Tasks
     from lore.memory.teams import Teams
 
@@ -70,6 +71,7 @@ _FORMER_NAMES = {
     " page_of_messages page_of_projects page_of_sessions projects",
     "layout": "",
     "strategies": "",
+    "sync": "",
     "tasks": "",
     "continuity": "",
     "handoffs": "",
@@ -101,8 +103,8 @@ class Memory:
 
     The parts are `knowledge`, `edits`, `review`, `sessions`, `search`, `digest`,
     `maintenance`, `native`, `tasks`, `handoffs`, `continuity`, `strategies`, `layout`, `access`,
-    `budget`, `teams` and `prompts`. The everyday methods are attributes of `Memory` as well. Some
-    parts can be called, as `df.plot` in pandas: `memory.search("…")` searches fragments,
+    `budget`, `sync`, `teams` and `prompts`. The everyday methods are attributes of `Memory` too.
+    Some parts can be called, as `df.plot` in pandas: `memory.search("…")` searches fragments,
     `memory.sessions()` lists sessions, `memory.digest()` digests sessions.
 
     A part is imported at its first use: a command needs one or two of them.
@@ -126,6 +128,7 @@ class Memory:
             self.handoffs = Handoffs(context)
             self.continuity = Continuity(context)
             self.strategies = Strategies(context)
+            self.sync = Sync(context)
             self.layout = Layout(context)
             self.access = Access(context)
             self.teams = Teams(context)

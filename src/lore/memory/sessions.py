@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -41,6 +42,7 @@ from lore.records import (
 from lore.redaction.redactor import home_key
 from lore.store import (
     distillations,
+    history,
     items,
     message_dedup,
     pages,
@@ -59,11 +61,12 @@ if TYPE_CHECKING:
     from lore.capture.transcript_capture import TranscriptFile
 
 
-def _claim(db: Connection, session: str, keys: Sequence[str]) -> int:
+def _claim(db: Connection, session: str, keys: Sequence[str], now: datetime) -> int:
     n = sessions.find_session(db, session, agent="specstory")
     if n is None:
         return 0
     ns = message_store.claim(db, n, message_dedup.find_seen(db, n, "file", keys).values())
+    history.log_change(db, "change", ns, now)
     message_store.restore_instructions(db, ns, partial(quotes.typed_instructions, db))
     replacements.queue(db, ns)  # as a repository's words they could replace nothing
     return len(ns)
@@ -164,7 +167,9 @@ class Sessions(MemoryPart):
         for chunk in transcript_capture.read_histories(self._transcripts(paths, ""), specstory):
             name = self._redactor.redact(chunk.context.session)
             keys = [message.key for message in chunk.messages]
-            claimed += self._database.write(partial(_claim, session=name, keys=keys))
+            claimed += self._database.write(
+                partial(_claim, session=name, keys=keys, now=self._database.now())
+            )
         return claimed
 
     def import_lines(

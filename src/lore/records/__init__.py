@@ -11,4 +11,5 @@ from lore.records.native_records import *  # noqa: F403
 from lore.records.server_records import *  # noqa: F403
 from lore.records.sessions import *  # noqa: F403
 from lore.records.strategy_records import *  # noqa: F403
+from lore.records.sync_records import *  # noqa: F403
 from lore.records.task_records import *  # noqa: F403

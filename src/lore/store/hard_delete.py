@@ -28,6 +28,7 @@ from lore.store import (
     replacements,
     reversible_changes,
     sessions,
+    sync_rows,
     task_tables,
     watermarks,
 )
@@ -255,6 +256,7 @@ def forget(
             f"DELETE FROM receipts WHERE {among('result', 'results')}",
             results=text_array([f'"{id_}"' for id_ in ids]),
         )
+    sync_rows.remove_known_about(db, ids)
     history.add_tombstones(db, ids, now, sources=sources)
     history.add_tombstones(db, list(elsewhere), now, sources=elsewhere)
     return ids
@@ -520,6 +522,7 @@ _TEXT_COLUMNS = (
     ("jobs", ("n",), "subject"),
     ("staged_turns", ("n",), "body"),
     ("session_states", ("session_n", "name"), "value"),
+    ("sync_pending", ("kind", "key"), "body"),
 )
 """Tables whose rows are deleted when they contain the text, with their keys."""
 

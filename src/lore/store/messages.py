@@ -123,6 +123,40 @@ def add_messages(
     return ids
 
 
+def insert_at(
+    db: Connection,
+    session_n: int,
+    message: PreparedMessage,
+    *,
+    ordinal: int,
+    channel: Channel,
+    now: datetime,
+) -> int:
+    """Store a message of another machine at its place in the session; return its number.
+
+    If that is taken, because both machines went on with the session, it goes to the end.
+    """
+    project_n = db.number("SELECT project_n FROM sessions WHERE n = :n", n=session_n)
+    place = _Place(session_n, project_n, free_ordinal(db, session_n, ordinal), channel)
+    moments = [clock.to_us(message.new.created_at)]
+    ns = _insert(db, place, [message], moments)
+    keywords.add_messages(db, _index(db, place, ns, [message], moments))
+    history.log_change(db, "add", ns, now)
+    db.run(
+        "UPDATE sessions SET last_message_at = :at WHERE n = :n AND last_message_at < :at",
+        at=moments[0],
+        n=session_n,
+    )
+    return ns[0]
+
+
+def free_ordinal(db: Connection, session_n: int, ordinal: int) -> int:
+    """Return an ordinal if no message of a session has it, else the one after the last."""
+    sql = "SELECT 1 FROM messages WHERE session_n = :n AND ordinal = :ordinal"
+    taken = db.find(sql, n=session_n, ordinal=ordinal) is not None
+    return last_ordinal(db, session_n) + 1 if taken else ordinal
+
+
 _CLOCK_ERROR_US = 86_400_000_000
 """A day: clocks are minutes off, and a time without its zone at most 14 hours."""
 

@@ -153,6 +153,12 @@ def m010_task_memory(db: Connection) -> None:
     task_tables.create(db)
 
 
+def m011_sync(db: Connection) -> None:
+    """Create the change log of sync, the records that wait for others, and the peers."""
+    for statement in _SYNC.split(";\n"):
+        db.rows(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_initial,
     m002_requests,
@@ -164,6 +170,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m008_states_of_instructions,
     m009_replacements,
     m010_task_memory,
+    m011_sync,
 )
 
 
@@ -619,3 +626,33 @@ CREATE TABLE replacements (
 CREATE INDEX replacements_newer ON replacements (newer_n);
 CREATE TABLE replacement_queue (
     n INTEGER PRIMARY KEY REFERENCES items (n) ON DELETE CASCADE)"""
+
+_SYNC = """\
+CREATE TABLE sync_records (
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    n INTEGER,
+    seq INTEGER NOT NULL,
+    via TEXT NOT NULL,
+    state TEXT NOT NULL,
+    PRIMARY KEY (kind, key));
+CREATE INDEX sync_records_seq ON sync_records (seq);
+CREATE TABLE sync_pending (
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    waits_for TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (kind, key));
+CREATE INDEX sync_pending_waits ON sync_pending (waits_for);
+CREATE TABLE sync_peers (
+    machine TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    epoch TEXT NOT NULL,
+    pulled TEXT NOT NULL,
+    pushed TEXT NOT NULL,
+    synced_at INTEGER,
+    state_hash TEXT NOT NULL,
+    problem TEXT NOT NULL)"""
+"""`sync_records` is the change log: each record once, by the number of its last change. It holds
+stamps and digests of values, which are in their own tables. `via` is the peer that the last change
+came from."""

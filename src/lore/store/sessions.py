@@ -206,6 +206,7 @@ def recent_sessions(
 
 SessionStateName = Literal[
     "layer_floor", "calibration", "working", "other_project", "distilled", "digested",
+    "machine",
 ]  # fmt: skip
 
 

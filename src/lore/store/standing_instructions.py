@@ -283,6 +283,41 @@ def load_decision(
     return bool(ns)
 
 
+def put_state(
+    db: Connection,
+    item_n: int,
+    digest: str,
+    state: State | None,
+    rule: Mapping[str, Any] | None,
+    *,
+    is_gone: bool,
+) -> None:
+    """Store the state of an item's instruction as another machine has it, and its text if given.
+
+    None for either leaves it as it is. One that is gone there is removed, if it is of a message.
+    """
+    same = "FROM standing WHERE item_n = :item_n AND digest = :digest"
+    ns = db.column(f"SELECT n {same}", item_n=item_n, digest=digest)
+    is_message = db.find("SELECT 1 FROM messages WHERE n = :n", n=item_n) is not None
+    if is_gone and is_message:
+        db.run(f"DELETE {same}", item_n=item_n, digest=digest)
+        replacements.count_change(db)
+    elif not ns and rule is not None and state is not None and is_message:
+        project_n = db.number("SELECT project_n FROM items WHERE n = :n", n=item_n)
+        withdraws = int(instructions.find_withdrawal(rule["text"]) is not None)
+        db.insert(
+            "standing", item_n=item_n, project_n=project_n, digest=digest, withdraws=withdraws,
+            state=state, **rule,
+        )  # fmt: skip
+        replacements.count_change(db)
+    elif ns:
+        for n in ns:
+            if rule is not None:
+                db.update("standing", n, **rule)
+        if state is not None:
+            _set_state(db, ns, state)
+
+
 def _set_state(db: Connection, ns: Sequence[int], state: State) -> None:
     if ns:
         db.run(

@@ -1,0 +1,242 @@
+"""Sync: exchange changes with another home of the same person, by address, ssh or file."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from lore import __version__, clock, config_files
+from lore.errors import InvalidInput, SyncError
+from lore.memory.context import MemoryPart
+from lore.records import SyncIdentity, SyncPeer, SyncResult, SyncState
+from lore.redaction.redactor import home_key
+from lore.store import hard_delete, history, maintenance, sync_rows, sync_writes
+from lore.store.database import Connection
+from lore.store.hard_delete import ForgetSelection
+from lore.sync import bundle, peers
+from lore.sync.batch import Applied
+from lore.sync.exchange import Exchange, note_problem
+from lore.sync.peers import PeerOptions
+from lore.sync.replica import ChangePage, Replica
+from lore.sync.wire_format import FORMAT
+from lore.validation import validate_methods
+
+KEY_FILE = "sync.key"
+_KEY_BYTES = 32
+"""256 bits, as in the other keys of a home."""
+
+_CODE = "lore-pair-"
+
+Progress = Callable[[str, int], None]
+
+
+def _ignore_progress(_part: str, _done: int) -> None:
+    pass
+
+
+@validate_methods
+class Sync(MemoryPart):
+    """Exchange changes with another home of the same person."""
+
+    def __call__(
+        self, target: str = "", *, dry_run: bool = False, progress: Progress = _ignore_progress
+    ) -> SyncResult:
+        """Exchange all changes with a home: an http(s) address, or 'HOST:' for ssh.
+
+        Without a target it is that of the setting `sync.target`.
+        """
+        target = target.strip() or self._settings.sync_target
+        if not target:
+            msg = "There is nothing to sync with: no target is given, and none is set."
+            raise InvalidInput(msg, hint="'lore config sync.target URL' sets one.")
+        replica = self._replica
+        try:
+            with peers.open_peer(target, self._options) as peer:
+                exchange = Exchange(self._database, replica, peer, self._receive, progress)
+                if dry_run:
+                    sent, received = exchange.count()
+                    return SyncResult(
+                        peer.name, sent, received, 0, 0, 0, replica.state_hash(),
+                        exchange.peer_hash, dry_run=True,
+                    )  # fmt: skip
+                exchange.run()
+        except SyncError as error:
+            if not dry_run and not self._database.read_only:
+                note_problem(self._database, target, str(error))
+            raise
+        self._finish_forgets()
+        return self._result(peer.name, exchange.sent, exchange.applied, exchange.peer_hash)
+
+    def write_bundle(self, target: Path) -> SyncResult:
+        """Write all that sync exchanges to a file."""
+        replica = self._replica
+        replica.scan()
+        sent = bundle.write_bundle(replica, target, key=self._key())
+        return self._result(str(target), sent, Applied(), "")
+
+    def read_bundle(
+        self, source: Path, *, trust: bool = False, progress: Progress = _ignore_progress
+    ) -> SyncResult:
+        """Apply a bundle; one that was sealed with another key is refused without `trust`."""
+        replica, applied = self._replica, Applied()
+        replica.scan()
+        with bundle.open_bundle(source, key=self._key(), trust=trust) as opened:
+            for block in opened.blocks():
+                page = ChangePage(block, "", more=False)
+                applied += self._receive(page, _do_nothing, opened.machine)
+                progress("receiving", applied.received)
+        replica.scan()
+        self._finish_forgets()
+        return self._result(str(source), 0, applied, "")
+
+    def serve_pipes(self, requests: BinaryIO, responses: BinaryIO) -> None:
+        """Answer the requests of another home, which come through a pipe."""
+        peers.serve_pipes(self, requests, responses)
+        self._finish_forgets()
+
+    def describe(self, *, state_hash: bool = False) -> SyncIdentity:
+        """Return who this home is, after looking for its changes."""
+        replica = self._replica
+        replica.scan()
+        hashed = replica.state_hash() if state_hash else ""
+        return SyncIdentity(replica.machine, replica.epoch, FORMAT, __version__, hashed)
+
+    def changes(self, cursor: str = "", *, machine: str = "") -> ChangePage:
+        """Return a page of what changed after a cursor, except what a machine itself brought."""
+        return self._replica.changes(cursor, without=machine)
+
+    def receive(self, records: Sequence[Any], *, machine: str) -> Applied:
+        """Apply records of another machine."""
+        page = ChangePage(list(records), "", more=False)
+        applied = self._receive(page, _do_nothing, machine)
+        self._finish_forgets()
+        return applied
+
+    def state_hash(self) -> str:
+        """Return the hash of all that sync exchanges."""
+        return self._replica.state_hash()
+
+    def state(self) -> SyncState:
+        """Return the identity of this home, its target and its peers."""
+        replica = self._replica
+        with self._database.read() as db:
+            rows, unresolved = sync_rows.all_peers(db), sync_rows.count_pending(db)
+            machine, _ = sync_rows.get_machine(db)
+        return SyncState(
+            machine,
+            self._settings.sync_target,
+            self._settings.sync_interval_s,
+            unresolved,
+            tuple(
+                SyncPeer(
+                    row.machine,
+                    row.name,
+                    None if row.synced_at is None else clock.from_us(row.synced_at),
+                    replica.count_changes(row.pushed, without=row.machine),
+                    row.state_hash,
+                    row.problem,
+                )
+                for row in rows
+            ),
+        )
+
+    def pairing_code(self) -> str:
+        """Return the code by which another home of this person shares the key of bundles."""
+        return _CODE + base64.b32encode(self._key()).decode().rstrip("=").lower()
+
+    def join(self, code: str) -> None:
+        """Use the key of another home for bundles from now on."""
+        digits = code.strip().removeprefix(_CODE).upper()
+        try:
+            key = base64.b32decode(digits + "=" * (-len(digits) % 8))
+        except binascii.Error:
+            key = b""
+        if len(key) != _KEY_BYTES or not code.strip().startswith(_CODE):
+            msg = "This is not a pairing code."
+            raise InvalidInput(msg, hint="'lore sync --pair' on the other machine shows it.")
+        config_files.make_private_folder(self._settings.home)
+        config_files.replace_file(self._settings.home / KEY_FILE, key)
+
+    @property
+    def _replica(self) -> Replica:
+        return Replica(self._database, self._redactor)
+
+    @property
+    def _options(self) -> PeerOptions:
+        settings = self._settings
+        return PeerOptions(
+            settings.sync_api_key, settings.sync_ssh, settings.sync_remote, settings.sync_insecure
+        )
+
+    def _key(self) -> bytes:
+        return config_files.ensure_key(
+            self._settings.home / KEY_FILE,
+            make=lambda: secrets.token_bytes(_KEY_BYTES),
+            is_sound=lambda key: len(key) == _KEY_BYTES,
+        )
+
+    def _result(self, peer: str, sent: int, applied: Applied, peer_hash: str) -> SyncResult:
+        return SyncResult(
+            peer, sent, applied.received, applied.changed, applied.forgotten + len(applied.deleted),
+            applied.conflicts, self._replica.state_hash(), peer_hash,
+        )  # fmt: skip
+
+    def _receive(
+        self, page: ChangePage, finish: Callable[[Connection], object], via: str
+    ) -> Applied:
+        """Apply a page, and erase what it forgets from all files of this machine."""
+        from lore.digest import native_share, project_page
+
+        tombstones = _tombstones(page.records)
+        selected: ForgetSelection | None = None
+        if tombstones:
+            with self._database.read() as db:
+                known = history.find_tombstones(db, list(tombstones))
+                fresh = {i: s for i, s in tombstones.items() if i not in known}
+                selected = hard_delete.with_derived(
+                    db, hard_delete.expand_selection(db, sync_writes.select_forgotten(db, fresh))
+                )
+                entries = project_page.ForgottenEntries(db, selected.item_ns, "")
+                copies = native_share.SharedCopies(db, Path.home(), selected.item_ns, "")
+        applied = self._replica.apply(page.records, via=via, finish=finish)
+        if applied.changed:
+            self._sources.drop_hidden()
+        if selected is not None and selected.item_ns:
+            entries.remove()
+            copies.remove()
+            self._finish_forgets()
+        return applied
+
+    def _finish_forgets(self) -> None:
+        """Erase the bytes of what other machines forgot, also after a kill in between."""
+        with self._database.read() as db:
+            deleted = sync_rows.get_deleted(db)
+        if not deleted:
+            return
+        maintenance.forget_everywhere(
+            self._database, ForgetSelection(), "", self._settings.backups,
+            key=home_key(self._settings, "backup"),
+        )  # fmt: skip
+        self._sources.forget_vectors(deleted)
+        self._sources.clear_caches()
+        self._database.write(sync_rows.clear_deleted)
+
+
+def _do_nothing(_db: Connection) -> None:
+    pass
+
+
+def _tombstones(records: Sequence[Any]) -> dict[str, str]:
+    """Return the tombstones among records, which are checked when they are applied."""
+    sources = {}
+    for record in records:
+        if isinstance(record, dict) and record.get("kind") == "forget":
+            try:
+                sources[str(record["key"])] = str(record["registers"]["self"][2]["source"])
+            except (KeyError, IndexError, TypeError):
+                continue
+    return sources

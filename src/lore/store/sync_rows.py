@@ -1,0 +1,679 @@
+"""What sync exchanges, read from the tables: records in parts that change on their own.
+
+References name what they mean on every machine: a project by its remote or path, a session by its
+agent and the agent's own name for it. Each record carries what is needed to create these.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from lore import clock
+from lore.store import native_rows
+from lore.store.codec import pack_json, unpack_json, unpack_key, unpack_parts, unpack_role
+from lore.store.sqlite import Connection, Row, among, id_text, int_array
+
+SyncKind = Literal[
+    "session", "message", "distillation", "fragment", "version", "parent", "edge", "instruction",
+    "judgement", "forget",
+]  # fmt: skip
+
+Values = dict[str, tuple[Any, int | None]]
+"""The values of a record's registers, each with the time of its change if that is stored."""
+
+_DAY_US = 86_400_000_000
+
+_PAGE = 500
+
+
+class StoredRecord(NamedTuple):
+    """A record as it is stored: its key, its number, its values, and what it refers to.
+
+    `identity` is the same on all machines; the key may not be, for what two of them captured.
+    """
+
+    kind: SyncKind
+    key: str
+    n: int | None
+    values: Values
+    references: Mapping[str, Any]
+    identity: str
+
+
+class SessionReference(NamedTuple):
+    """What finds or creates a session on another machine."""
+
+    id: str
+    agent: str
+    external_id: str
+    started_at: int
+    project: Mapping[str, str] | None
+
+
+def text_digest(content: str, summary: str) -> str:
+    """Return what names a wording of a fragment."""
+    return _digest("\0".join((content, summary)))
+
+
+def project_identity(remote: str, path: str) -> str:
+    """Return what names a project on every machine: its remote, or its path without one."""
+    return _digest(f"remote\0{remote}" if remote else f"path\0{path}")
+
+
+def session_identity(agent: str, external_id: str) -> str:
+    """Return what names a session on every machine."""
+    return _digest(f"session\0{agent}\0{external_id}")
+
+
+def message_identity(session: str | None, channel: int, key: str) -> str:
+    """Return what names a message on every machine that captured it."""
+    return _digest(f"{session}\0{channel}\0{key}")
+
+
+def _digest(text: str) -> str:
+    encoded = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=12).hexdigest()
+
+
+_PROJECT = "p.path, p.remote, p.name"
+_SESSION = f"s.id, s.agent, s.external_id, s.started_at, {_PROJECT}"
+_SESSION_FROM = "LEFT JOIN projects p ON p.n = s.project_n"
+
+
+def _project(path: str | None, remote: str, name: str) -> dict[str, str] | None:
+    return None if path is None else {"path": path, "remote": remote, "name": name}
+
+
+def _project_key(project: Mapping[str, str] | None) -> str | None:
+    return None if project is None else project_identity(project["remote"], project["path"])
+
+
+def _session(row: Sequence[Any]) -> SessionReference | None:
+    if row[0] is None:
+        return None
+    return SessionReference(row[0], row[1], row[2], row[3], _project(*row[4:7]))
+
+
+def _session_key(session: SessionReference | None) -> str | None:
+    return None if session is None else session_identity(session.agent, session.external_id)
+
+
+def _references(**named: Any) -> dict[str, Any]:
+    return {
+        name: one._asdict() if isinstance(one, SessionReference) else one
+        for name, one in named.items()
+        if one is not None
+    }
+
+
+Read = Callable[[Connection, str, Mapping[str, Any]], Iterator[StoredRecord]]
+"""Yields the records that meet an SQL condition with its parameters."""
+
+
+def _read_sessions(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    rows = db.rows(
+        f"SELECT s.n, s.title, s.files, s.branch, s.last_message_at, {_SESSION},"
+        " q.id, q.agent, q.external_id, q.started_at, NULL, '', ''"
+        f" FROM sessions s {_SESSION_FROM} LEFT JOIN sessions q ON q.n = s.parent_n"
+        f" WHERE {condition} ORDER BY s.n",
+        **params,
+    )
+    for n, title, files, branch, last_at, *rest in rows:
+        own, parent = _session(rest[:7]), _session(rest[7:])
+        assert own is not None
+        names = {"title": title, "files": files, "branch": branch}
+        place = {"project": _project_key(own.project), "parent": _session_key(parent)}
+        yield StoredRecord(
+            "session",
+            own.id,
+            n,
+            {"names": (names, last_at), "place": (place, own.started_at)},
+            _references(session=own, parent=parent),
+            session_identity(own.agent, own.external_id),
+        )
+
+
+def _read_messages(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    sql = (
+        f"SELECT m.n, {id_text('i.id')}, m.ordinal, m.channel, m.key, m.role, m.speaker, m.parts,"
+        f" m.origin, m.model, m.usage, i.created_at, {_SESSION} FROM messages m"
+        f" JOIN items i ON i.n = m.n JOIN sessions s ON s.n = m.session_n {_SESSION_FROM}"
+        f" WHERE {condition} AND m.n > :after ORDER BY m.n LIMIT {_PAGE}"
+    )
+    after = 0
+    while rows := db.rows(sql, after=after, **params):
+        yield from map(_message, rows)
+        after = rows[-1][0]
+
+
+def _message(row: Sequence[Any]) -> StoredRecord:
+    n, id_, ordinal, channel, key, role, speaker, parts, origin, model, usage, at, *rest = row
+    session = _session(rest)
+    value = {
+        "session": _session_key(session),
+        "channel": channel,
+        "key": unpack_key(key),
+        "role": unpack_role(role),
+        "speaker": speaker,
+        "parts": [_part(part) for part in unpack_parts(parts)],
+        "origin": origin,
+        "model": model,
+        "usage": unpack_json(usage) if usage else {},
+        "created_at": at,
+    }
+    identity = message_identity(value["session"], channel, value["key"])
+    references = _references(session=session) | {"ordinal": ordinal}
+    return StoredRecord("message", id_, n, {"self": (value, at)}, references, identity)
+
+
+def _part(part: Any) -> dict[str, Any]:
+    fields = {name: getattr(part, name) for name in ("name", "call_id", "origin", "failed")}
+    filled = {name: value for name, value in fields.items() if value}
+    return {"kind": part.kind, "text": part.text, **filled}
+
+
+def _read_distillations(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    rows = db.rows(
+        f"SELECT d.n, {id_text('i.id')}, d.generation, d.text, d.from_message, d.to_message,"
+        f" d.source_tokens, d.sources, d.archived, i.created_at, {_SESSION} FROM distillations d"
+        f" JOIN items i ON i.n = d.n JOIN sessions s ON s.n = d.session_n {_SESSION_FROM}"
+        f" WHERE {condition} ORDER BY d.n",
+        **params,
+    )
+    for n, id_, generation, text, first, last, tokens, sources, archived, at, *rest in rows:
+        session = _session(rest)
+        value = {
+            "session": _session_key(session),
+            "generation": generation,
+            "text": text,
+            "from_message": first,
+            "to_message": last,
+            "source_tokens": tokens,
+            "sources": unpack_json(sources),
+            "created_at": at,
+        }
+        values: Values = {"self": (value, at), "archived": (bool(archived), at)}
+        yield StoredRecord("distillation", id_, n, values, _references(session=session), id_)
+
+
+_FRAGMENT_TEXT = ("content", "summary", "kind", "payload", "origin", "trust", "metadata")
+_EVIDENCE = ("confidence", "importance", "source_messages", "updated_at")
+_VALIDITY = ("superseded_by", "valid_from", "valid_to")
+_SHOWN = ("deleted_at", "archived_at")
+_FRAGMENT_COLUMNS = (*_FRAGMENT_TEXT, *_EVIDENCE, *_VALIDITY, *_SHOWN)
+_PACKED = ("payload", "metadata", "source_messages")
+
+
+def _read_fragments(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    columns = ", ".join(f"f.{name}" for name in _FRAGMENT_COLUMNS)
+    rows = db.rows(
+        f"SELECT f.n, {id_text('i.id')}, i.created_at, f.last_accessed, {columns},"
+        " o.path, o.remote, o.name, s.id, s.agent, s.external_id, s.started_at,"
+        f" {_PROJECT} FROM fragments f JOIN items i ON i.n = f.n"
+        " LEFT JOIN projects o ON o.n = i.project_n LEFT JOIN sessions s ON s.n = i.session_n"
+        f" {_SESSION_FROM} WHERE {condition} ORDER BY f.n",
+        **params,
+    )
+    for n, id_, created_at, accessed, *rest in rows:
+        fields = dict(zip(_FRAGMENT_COLUMNS, rest, strict=False))
+        for name in _PACKED:
+            fields[name] = unpack_json(fields[name])
+        # A note is in a file of one machine; elsewhere it is knowledge without a file.
+        fields["metadata"] = native_rows.without_note(fields["metadata"])
+        places = rest[len(_FRAGMENT_COLUMNS) :]
+        project, session = _project(*places[:3]), _session(places[3:])
+        at = {
+            "text": fields["updated_at"],
+            "evidence": fields["updated_at"],
+            "validity": fields["valid_to"] or created_at,
+            "shown": fields["deleted_at"] or fields["archived_at"] or created_at,
+        }
+        values: Values = {
+            name: ({column: fields[column] for column in columns}, at[name])
+            for name, columns in FRAGMENT_REGISTERS.items()
+        }
+        values["self"] = ({"created_at": created_at}, created_at)
+        place = {"project": _project_key(project), "session": _session_key(session)}
+        values["place"] = (place, created_at)
+        values["use"] = ((accessed or 0) // _DAY_US, accessed or created_at)
+        references = _references(project=project, session=session)
+        yield StoredRecord("fragment", id_, n, values, references, id_)
+
+
+FRAGMENT_REGISTERS: Mapping[str, tuple[str, ...]] = {
+    "text": _FRAGMENT_TEXT,
+    "evidence": _EVIDENCE,
+    "validity": _VALIDITY,
+    "shown": _SHOWN,
+}
+"""The registers of a fragment that are columns. Text and whose words it is change together: one
+machine's words must not get another's origin."""
+
+
+def _read_versions(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    rows = db.rows(
+        f"SELECT v.fragment_n, {id_text('i.id')}, v.content, v.summary, v.changed_at, v.reason"
+        " FROM fragment_versions v JOIN items i ON i.n = v.fragment_n"
+        f" WHERE {condition} ORDER BY v.fragment_n, v.version",
+        **params,
+    )
+    seen = set()
+    for n, id_, content, summary, changed_at, reason in rows:
+        key = f"{id_}/{text_digest(content, summary)}"
+        if key in seen:  # a text that was restored and replaced again
+            continue
+        seen.add(key)
+        value = {
+            "content": content, "summary": summary, "changed_at": changed_at, "reason": reason,
+        }  # fmt: skip
+        yield StoredRecord("version", key, n, {"self": (value, changed_at)}, {}, key)
+
+
+def _read_parents(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    rows = db.rows(
+        f"SELECT e.target_n, {id_text('b.id')}, {id_text('a.id')}, e.created_at FROM edges e"
+        " JOIN items a ON a.n = e.source_n JOIN items b ON b.n = e.target_n"
+        f" WHERE e.kind = 'hierarchical' AND {condition} ORDER BY e.target_n, e.source_n",
+        **params,
+    )
+    seen = set()
+    for n, child, parent, at in rows:
+        if child not in seen:
+            seen.add(child)
+            yield StoredRecord("parent", child, n, {"self": (parent, at)}, {}, child)
+
+
+def _read_edges(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    rows = db.rows(
+        f"SELECT e.source_n, {id_text('a.id')}, {id_text('b.id')}, e.kind, e.weight, e.note,"
+        " e.created_at FROM edges e JOIN items a ON a.n = e.source_n"
+        " JOIN items b ON b.n = e.target_n"
+        f" WHERE e.kind <> 'hierarchical' AND {condition} ORDER BY e.source_n, e.target_n, e.kind",
+        **params,
+    )
+    for n, source, target, kind, weight, note, at in rows:
+        key = f"{source}/{target}/{kind}"
+        value = {"note": note, "created_at": at}
+        if kind != "associative":  # its weight decays on each machine
+            value["weight"] = weight
+        yield StoredRecord("edge", key, n, {"self": (value, at)}, {"weight": weight}, key)
+
+
+_STATES = ("rejected", "suggested", "confirmed", "stands", "passing")
+
+_FIRST_RANKS = {"confirmed": 1, "suggested": 2}
+"""Of states that two machines derived of the same words, the more careful one is the later one."""
+
+
+def _read_instructions(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    """Yield the states of instructions, and the rules that messages state.
+
+    Those of messages travel, since the machine that captured a message judged them in their
+    context. Those of fragments are derived on each machine.
+    """
+    rows = db.rows(
+        f"SELECT s.item_n, {id_text('i.id')}, s.digest, m.channel, m.key, q.agent, q.external_id,"
+        " s.state, s.text, s.created_at FROM standing s JOIN items i ON i.n = s.item_n"
+        " LEFT JOIN messages m ON m.n = s.item_n LEFT JOIN sessions q ON q.n = m.session_n"
+        f" WHERE (s.state <> 'passing' OR m.n IS NOT NULL) AND {condition}"
+        " ORDER BY s.item_n, s.digest, s.n",
+        **params,
+    )
+    listed: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        listed.setdefault(tuple(row[:7]), []).append(row[7:])
+    for (n, id_, digest, channel, message_key, agent, name), rules in listed.items():
+        state, text, at = min(rules, key=lambda rule: _STATES.index(rule[0]))
+        first = at + _FIRST_RANKS.get(state, 0)
+        item, rule = id_, None
+        if channel is not None:
+            item = message_identity(session_identity(agent, name), channel, unpack_key(message_key))
+            rule = {"text": text, "created_at": at}
+        values: Values = {"self": (state, first), "rule": (rule, at)}
+        key = f"{id_}/{digest}"
+        yield StoredRecord("instruction", key, n, values, {}, f"{item}/{digest}")
+
+
+def _read_judgements(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    """Yield the decisions on pairs that are about the present texts."""
+    rows = db.rows(
+        f"SELECT j.a_n, {id_text('a.id')}, {id_text('b.id')}, j.verb, j.verdict, j.a_version,"
+        " j.b_version, j.at, f.version, f.content, f.summary, g.version, g.content, g.summary"
+        " FROM judgements j JOIN items a ON a.n = j.a_n JOIN items b ON b.n = j.b_n"
+        " JOIN fragments f ON f.n = j.a_n JOIN fragments g ON g.n = j.b_n"
+        f" WHERE j.verb <> 'ask' AND j.a_version IN (0, f.version)"
+        f" AND j.b_version IN (0, g.version) AND {condition} ORDER BY j.a_n, j.b_n, j.verb",
+        **params,
+    )
+    for n, a, b, verb, verdict, a_version, b_version, at, _, *texts in rows:
+        first = text_digest(texts[0], texts[1]) if a_version else ""
+        second = text_digest(texts[3], texts[4]) if b_version else ""
+        ends = [(a, first), (b, second)]
+        if verb != "reflect":  # the first of a pair is the one with the lower number here
+            ends.sort()
+        key = "/".join((ends[0][0], ends[1][0], verb))
+        value = {"verdict": verdict, "a_text": ends[0][1], "b_text": ends[1][1], "at": at}
+        yield StoredRecord("judgement", key, n, {"self": (value, at)}, {}, key)
+
+
+def _read_tombstones(
+    db: Connection, condition: str, params: Mapping[str, Any]
+) -> Iterator[StoredRecord]:
+    sql = f"SELECT id, at, source FROM tombstones t WHERE {condition} ORDER BY seq"
+    for id_, at, source in db.rows(sql, **params):
+        yield StoredRecord("forget", id_, None, {"self": ({"source": source}, at)}, {}, id_)
+
+
+class _Kind(NamedTuple):
+    """How records of a kind are read: all of them, and those of one number."""
+
+    read: Read
+    number: str
+
+
+_KINDS: Mapping[SyncKind, _Kind] = {
+    "forget": _Kind(_read_tombstones, ""),
+    "session": _Kind(_read_sessions, "s.n"),
+    "message": _Kind(_read_messages, "m.n"),
+    "distillation": _Kind(_read_distillations, "d.n"),
+    "fragment": _Kind(_read_fragments, "f.n"),
+    "version": _Kind(_read_versions, "v.fragment_n"),
+    "parent": _Kind(_read_parents, "e.target_n"),
+    "edge": _Kind(_read_edges, "e.source_n"),
+    "instruction": _Kind(_read_instructions, "s.item_n"),
+    "judgement": _Kind(_read_judgements, "j.a_n"),
+}
+
+KINDS: tuple[SyncKind, ...] = tuple(_KINDS)
+"""In an order in which most records find what they refer to."""
+
+MUTABLE: tuple[SyncKind, ...] = tuple(k for k in KINDS if k not in ("message", "forget"))
+"""Kinds of which all records are compared with the change log."""
+
+
+def read_all(db: Connection, kind: SyncKind) -> Iterator[StoredRecord]:
+    """Yield all records of a kind."""
+    return _KINDS[kind].read(db, "1 = 1", {})
+
+
+def read_numbers(db: Connection, kind: SyncKind, ns: Sequence[int]) -> Iterator[StoredRecord]:
+    """Yield the records of a kind that belong to some numbers."""
+    if not len(ns):
+        return iter(())
+    return _KINDS[kind].read(db, among(_KINDS[kind].number, "ns"), {"ns": int_array(ns)})
+
+
+def read_tombstones_after(db: Connection, seq: int) -> Iterator[StoredRecord]:
+    """Yield the tombstones after a change number."""
+    return _read_tombstones(db, "t.seq > :seq", {"seq": seq})
+
+
+def find_tombstone(db: Connection, id_: str) -> StoredRecord | None:
+    """Return the tombstone with an id, or None."""
+    return next(_read_tombstones(db, "t.id = :id", {"id": id_}), None)
+
+
+class KnownRecord(NamedTuple):
+    """An entry of the change log."""
+
+    kind: SyncKind
+    key: str
+    n: int | None
+    seq: int
+    state: str
+
+
+_KNOWN = "SELECT kind, key, n, seq, state FROM sync_records"
+
+
+def all_known(db: Connection, kind: SyncKind) -> dict[str, KnownRecord]:
+    """Return the entries of a kind by key."""
+    rows = db.rows(f"{_KNOWN} WHERE kind = :kind", kind=kind)
+    return {row[1]: KnownRecord(*row) for row in rows}
+
+
+def find_known(db: Connection, kind: SyncKind, key: str) -> KnownRecord | None:
+    """Return the entry of a record, or None."""
+    row = db.find(f"{_KNOWN} WHERE kind = :kind AND key = :key", kind=kind, key=key)
+    return None if row is None else KnownRecord(*row)
+
+
+def put_known(
+    db: Connection, kind: SyncKind, key: str, *, n: int | None, state: str, via: str = ""
+) -> None:
+    """Record that a record changed, by a peer or here; it gets the next number."""
+    row = {"kind": kind, "key": key, "n": n, "state": state, "via": via}
+    # Counted apart from the rows: a number of a row that was deleted must not be given again.
+    seq = db.value(
+        "INSERT INTO meta (key, value) VALUES (:name, '1') ON CONFLICT (key)"
+        " DO UPDATE SET value = CAST(meta.value AS INTEGER) + 1 RETURNING value",
+        name=_SEQ,
+    )
+    db.upsert("sync_records", ("kind", "key"), seq=int(seq), **row)
+
+
+def set_number(db: Connection, kind: SyncKind, key: str, n: int | None) -> None:
+    """Store the row of a record that has waited for another."""
+    db.run(
+        "UPDATE sync_records SET n = :n WHERE kind = :kind AND key = :key"
+        " AND n IS DISTINCT FROM :n",
+        n=n,
+        kind=kind,
+        key=key,
+    )
+
+
+def newest_seq(db: Connection) -> int:
+    """Return the number of the latest change."""
+    return int(db.value("SELECT value FROM meta WHERE key = :key", key=_SEQ) or 0)
+
+
+def remove_known(db: Connection, kind: SyncKind, key: str) -> None:
+    """Drop an entry."""
+    db.run("DELETE FROM sync_records WHERE kind = :kind AND key = :key", kind=kind, key=key)
+
+
+def remove_known_about(db: Connection, ids: Sequence[str]) -> None:
+    """Drop the entries and the waiting records of what was forgotten.
+
+    Entries of edges to it are dropped when the change log is compared with the edges.
+    """
+    for id_ in ids:
+        for kind in KINDS:
+            if kind != "forget":
+                db.run(
+                    "DELETE FROM sync_records WHERE kind = :kind"
+                    " AND (key = :id OR (key > :low AND key < :high))",
+                    kind=kind,
+                    id=id_,
+                    low=f"{id_}/",
+                    high=f"{id_}0",
+                )
+        db.run(
+            "DELETE FROM sync_pending WHERE waits_for = :id OR key = :id OR key LIKE :first"
+            " OR key LIKE :inside",
+            id=id_,
+            first=f"{id_}/%",
+            inside=f"%/{id_}/%",
+        )
+
+
+def changes_after(
+    db: Connection, seq: int, *, without: str, limit: int
+) -> list[tuple[KnownRecord, int]]:
+    """Return entries after a number in order, except those that a peer brought, with their seq."""
+    rows = db.rows(
+        f"{_KNOWN} WHERE seq > :seq AND (:without = '' OR via <> :without)"
+        " ORDER BY seq LIMIT :limit",
+        seq=seq,
+        without=without,
+        limit=limit,
+    )
+    return [(KnownRecord(*row), row[3]) for row in rows]
+
+
+def count_changes_after(db: Connection, seq: int, *, without: str) -> int:
+    """Return how many entries there are after a number, except those that a peer brought."""
+    return int(
+        db.value(
+            "SELECT count(*) FROM sync_records WHERE seq > :seq"
+            " AND (:without = '' OR via <> :without)",
+            seq=seq,
+            without=without,
+        )
+    )
+
+
+def put_pending(db: Connection, kind: SyncKind, key: str, *, waits_for: str, body: str) -> None:
+    """Store a record until that arrives which it needs."""
+    row = {"kind": kind, "key": key, "waits_for": waits_for, "body": body}
+    db.upsert("sync_pending", ("kind", "key"), **row)
+
+
+def remove_pending(db: Connection, kind: SyncKind, key: str) -> None:
+    """Drop a waiting record."""
+    db.run("DELETE FROM sync_pending WHERE kind = :kind AND key = :key", kind=kind, key=key)
+
+
+def find_pending(db: Connection, kind: SyncKind, key: str) -> str | None:
+    """Return a waiting record, or None."""
+    sql = "SELECT body FROM sync_pending WHERE kind = :kind AND key = :key"
+    body = db.value(sql, kind=kind, key=key)
+    return None if body is None else str(body)
+
+
+def pending_for(db: Connection, id_: str) -> list[str]:
+    """Return the records that wait for an id."""
+    sql = "SELECT body FROM sync_pending WHERE waits_for = :id ORDER BY kind, key"
+    return db.column(sql, id=id_)
+
+
+def pending_keys(db: Connection, kind: SyncKind) -> set[str]:
+    """Return the keys of the waiting records of a kind."""
+    return set(db.column("SELECT key FROM sync_pending WHERE kind = :kind", kind=kind))
+
+
+def count_pending(db: Connection) -> int:
+    """Return how many records wait for others."""
+    return int(db.value("SELECT count(*) FROM sync_pending"))
+
+
+class PeerRow(NamedTuple):
+    """How far this home and another one know each other's changes."""
+
+    machine: str
+    name: str = ""
+    epoch: str = ""
+    pulled: str = ""
+    pushed: str = ""
+    synced_at: int | None = None
+    state_hash: str = ""
+    problem: str = ""
+
+
+def get_peer(db: Connection, machine: str) -> PeerRow:
+    """Return what is known of a peer; an empty row if that is nothing."""
+    sql = f"SELECT {', '.join(PeerRow._fields)} FROM sync_peers WHERE machine = :machine"
+    row = db.find(sql, machine=machine)
+    return PeerRow(machine) if row is None else PeerRow(*row)
+
+
+def all_peers(db: Connection) -> list[PeerRow]:
+    """Return all peers, the one that was synced last first."""
+    sql = f"SELECT {', '.join(PeerRow._fields)} FROM sync_peers ORDER BY synced_at DESC, machine"
+    return [PeerRow(*row) for row in db.rows(sql)]
+
+
+def put_peer(db: Connection, peer: PeerRow) -> None:
+    """Store what is known of a peer."""
+    db.upsert("sync_peers", ("machine",), **peer._asdict())
+
+
+_MACHINE, _SCANNED, _DELETED, _SEQ = "machine", "sync_scanned", "sync_deleted", "sync_seq"
+
+
+def add_deleted(db: Connection, ns: Sequence[int], now: datetime) -> None:
+    """Note that items were deleted whose bytes are still in files: indexes, backups, logs."""
+    db.upsert("meta", ("key",), key=_DELETED, value=pack_json(sorted({*get_deleted(db), *ns})))
+    # Other processes clear their caches by this.
+    db.upsert("meta", ("key",), key="forgotten_at", value=str(clock.to_us(now)))
+
+
+def get_deleted(db: Connection) -> list[int]:
+    """Return the items whose bytes are still to be erased from files."""
+    packed = db.value("SELECT value FROM meta WHERE key = :key", key=_DELETED)
+    return list(unpack_json(packed or "[]"))
+
+
+def clear_deleted(db: Connection) -> None:
+    """Note that the bytes of all deleted items are erased."""
+    db.run("DELETE FROM meta WHERE key = :key", key=_DELETED)
+
+
+def get_machine(db: Connection) -> tuple[str, str]:
+    """Return the machine id of this database and the place of the file that got it, or ''."""
+    value = db.value("SELECT value FROM meta WHERE key = :key", key=_MACHINE) or ""
+    machine, _, place = str(value).partition(" ")
+    return machine, place
+
+
+def set_machine(db: Connection, machine: str, place: str) -> None:
+    """Store the machine id."""
+    db.upsert("meta", ("key",), key=_MACHINE, value=f"{machine} {place}")
+
+
+def get_scanned(db: Connection) -> int:
+    """Return up to which change of items the change log of sync is complete."""
+    return int(db.value("SELECT value FROM meta WHERE key = :key", key=_SCANNED) or 0)
+
+
+def set_scanned(db: Connection, seq: int) -> None:
+    """Store up to which change of items the change log of sync is complete."""
+    db.upsert("meta", ("key",), key=_SCANNED, value=str(seq))
+
+
+def add_alias(db: Connection, id_: str, n: int) -> None:
+    """Record the id that a message captured here has on another machine."""
+    row = {"kind": "message", "key": id_, "n": n, "seq": 0, "via": "", "state": "{}"}
+    db.insert_unless_exists("sync_records", **row)
+
+
+def find_alias(db: Connection, id_: str) -> int | None:
+    """Return the number of the message that has an id on another machine only."""
+    sql = "SELECT n FROM sync_records WHERE kind = 'message' AND key = :id AND state = '{}'"
+    return db.number(sql, id=id_)
+
+
+def changed_messages(db: Connection, seq: int) -> list[int]:
+    """Return the messages that were added or changed after a change of items."""
+    return db.column(
+        "SELECT DISTINCT m.n FROM changes c JOIN messages m ON m.n BETWEEN c.first_n AND c.last_n"
+        " WHERE c.seq > :seq AND c.action <> 'forget' ORDER BY m.n",
+        seq=seq,
+    )
+
+
+def day_start_us(day: int) -> int:
+    """Return the first moment of a day that a register of use holds."""
+    return day * _DAY_US

@@ -1,0 +1,665 @@
+"""Write what another machine changed into the tables, and forget what it forgot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from lore import clock
+from lore.lazy_dataclass import dataclass
+from lore.records import CHANNELS, Distillation, NewMessage, Part
+from lore.store import (
+    consolidation,
+    distillations,
+    forgotten_names,
+    fragments,
+    graph,
+    hard_delete,
+    history,
+    items,
+    jobs,
+    keywords,
+    messages,
+    native_rows,
+    project_rows,
+    replacements,
+    reversible_changes,
+    sessions,
+    standing_instructions,
+    sync_rows,
+)
+from lore.store.codec import pack_json, pack_key, pack_parts, pack_role, unpack_json, unpack_key
+from lore.store.consolidation import Judgement
+from lore.store.graph import EdgeState
+from lore.store.hard_delete import ForgetSelection
+from lore.store.messages import PreparedMessage
+from lore.store.project_rows import ProjectLocation
+from lore.store.sqlite import Connection, among, id_text, text_array
+from lore.store.sync_rows import FRAGMENT_REGISTERS, SyncKind, text_digest
+from lore.text import entities, tokens
+
+_JOB_EPISODE = "episode"
+
+
+class Written(NamedTuple):
+    """The result of a write: the number of the row, what it waits for, or that it was forgotten."""
+
+    n: int | None = None
+    waits_for: str = ""
+    is_forgotten: bool = False
+
+
+FORGOTTEN = Written(is_forgotten=True)
+
+
+class Incoming(NamedTuple):
+    """A record to be written: the values that change, and all it refers to.
+
+    `n` is its row if it exists here; then values hold only the registers that changed.
+    """
+
+    key: str
+    n: int | None
+    values: Mapping[str, Any]
+    references: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class WriteContext:
+    """What all writes of a batch share; `touched` collects the sessions of other machines."""
+
+    now: datetime
+    via: str
+    derive: Callable[[NewMessage, str], PreparedMessage]
+    touched: set[int] = field(default_factory=set)
+    parent_rank: Callable[[Connection, str], Any] = lambda _db, _child: None
+    """Orders the children of a cycle: the lowest one becomes a root."""
+
+
+def _is_forgotten(db: Connection, id_: str) -> bool:
+    return bool(history.find_tombstones(db, [id_]))
+
+
+def ensure_session(
+    db: Connection, reference: Mapping[str, Any], context: WriteContext
+) -> int | None:
+    """Return the number of a session, created if it is new; None if it was forgotten."""
+    id_ = reference["id"]
+    if _is_forgotten(db, id_):
+        return None
+    n = find_session(db, id_)
+    if n is None:
+        n = sessions.find_session(db, reference["external_id"], agent=reference["agent"])
+        if n is not None:
+            db.upsert("aliases", ("id",), id=id_, session_n=n)
+    if n is None:
+        n = _add_session(db, reference, context)
+    if sessions.find_session_state(db, n, "machine") is not None:
+        context.touched.add(n)
+    return n
+
+
+def find_session(db: Connection, id_: str) -> int | None:
+    """Return the number of a session by its id, or by an id that it has elsewhere."""
+    return db.number("SELECT n FROM sessions WHERE id = :id", id=id_) or db.number(
+        "SELECT session_n FROM aliases WHERE id = :id AND session_n IS NOT NULL", id=id_
+    )
+
+
+def _add_session(db: Connection, reference: Mapping[str, Any], context: WriteContext) -> int:
+    agent, name = forgotten_names.stored_name(db, reference["agent"], reference["external_id"])
+    n = db.insert_numbered(
+        "sessions",
+        id=reference["id"],
+        external_id=name,
+        project_n=ensure_project(db, reference.get("project"), context),
+        agent=agent,
+        title="",
+        files="",
+        branch="",
+        started_at=reference["started_at"],
+        last_message_at=reference["started_at"],
+        state="idle",
+    )
+    # The machine on which a conversation took place digests it, and the results arrive here.
+    sessions.put_session_state(db, n, "machine", context.via, now=context.now)
+    return n
+
+
+def ensure_project(
+    db: Connection, project: Mapping[str, str] | None, context: WriteContext
+) -> int | None:
+    """Return the number of a project, created if it is new."""
+    if project is None:
+        return None
+    # The folder is one of another machine: it must not get the alias of a folder here.
+    place = ProjectLocation(project["path"], project["remote"], project["name"], gone=True)
+    return project_rows.ensure_project_at(db, place, now=context.now)
+
+
+def _write_session(db: Connection, new: Incoming, context: WriteContext) -> Written:
+    n = ensure_session(db, new.references["session"], context)
+    if n is None:
+        return FORGOTTEN
+    if "place" in new.values:
+        parent = new.references.get("parent")
+        parent_n = ensure_session(db, parent, context) if parent else None
+        project_n = ensure_project(db, new.references["session"].get("project"), context)
+        db.update("sessions", n, project_n=project_n, parent_n=parent_n if parent_n != n else None)
+        db.run(
+            "UPDATE items SET project_n = :project_n WHERE session_n = :n AND type <> :fragment",
+            project_n=project_n,
+            n=n,
+            fragment=items.type_number("fragment"),
+        )
+    if "names" in new.values:
+        names = new.values["names"]
+        agent, name = db.rows("SELECT agent, external_id FROM sessions WHERE n = :n", n=n)[0]
+        visible = forgotten_names.visible(
+            db, agent, name, title=names["title"], branch=names["branch"],
+            files=tuple(filter(None, names["files"].split("\n"))),
+        )  # fmt: skip
+        listed = "\n".join(visible.files)
+        db.update("sessions", n, title=visible.title, branch=visible.branch, files=listed)
+        keywords.index_session(db, n)
+    return Written(n)
+
+
+def _write_message(db: Connection, new: Incoming, context: WriteContext) -> Written:
+    value, reference = new.values["self"], new.references["session"]
+    session_n = ensure_session(db, reference, context)
+    if session_n is None:
+        return FORGOTTEN
+    # Its rules come as records of their own: here they would be judged out of context.
+    prepared = context.derive(_new_message(value), new.key)._replace(standing=())
+    channel = CHANNELS[value["channel"]]
+    if new.n is not None:
+        _update_message(db, new.n, session_n, prepared, new.references["ordinal"])
+        return Written(new.n)
+    place = (reference["agent"], reference["external_id"])
+    if messages.find_forgotten(db, place, channel, [prepared]):
+        history.add_tombstones(db, [new.key], context.now)
+        return FORGOTTEN
+    n = messages.insert_at(
+        db, session_n, prepared, ordinal=new.references["ordinal"], channel=channel,
+        now=context.now,
+    )  # fmt: skip
+    return Written(n)
+
+
+def own_key(db: Connection, kind: SyncKind, new: Incoming) -> str:
+    """Return the key that a record has here: both machines may have captured a message."""
+    id_, slash, rest = new.key.partition("/")
+    if kind == "session":
+        return _own_session_id(db, new)
+    if kind not in ("message", "instruction") or items.find_number(db, id_) is not None:
+        return new.key
+    n = sync_rows.find_alias(db, id_)
+    if n is None and kind == "message" and not _is_forgotten(db, id_):
+        n = _find_same_message(db, new)
+        if n is not None:
+            sync_rows.add_alias(db, id_, n)
+    own = items.ids_of(db, [n]).get(n) if n is not None else None
+    return new.key if own is None else f"{own}{slash}{rest}"
+
+
+def _own_session_id(db: Connection, new: Incoming) -> str:
+    n = find_session(db, new.key)
+    if n is None and not _is_forgotten(db, new.key):
+        reference = new.references["session"]
+        n = sessions.find_session(db, reference["external_id"], agent=reference["agent"])
+        if n is not None:
+            db.upsert("aliases", ("id",), id=new.key, session_n=n)
+    own = None if n is None else db.value("SELECT id FROM sessions WHERE n = :n", n=n)
+    return new.key if own is None else str(own)
+
+
+def _find_same_message(db: Connection, new: Incoming) -> int | None:
+    reference, value = new.references["session"], new.values["self"]
+    session_n = find_session(db, reference["id"]) or sessions.find_session(
+        db, reference["external_id"], agent=reference["agent"]
+    )
+    return db.number(
+        "SELECT n FROM messages WHERE session_n = :session_n AND channel = :channel AND key = :key",
+        session_n=session_n,
+        channel=value["channel"],
+        key=pack_key(value["key"]),
+    )
+
+
+def _new_message(value: Mapping[str, Any]) -> NewMessage:
+    return NewMessage(
+        role=value["role"],
+        parts=tuple(Part(**part) for part in value["parts"]),
+        created_at=clock.from_us(value["created_at"]),
+        key=value["key"],
+        speaker=value["speaker"],
+        origin=value["origin"],
+        model=value["model"],
+        usage=value["usage"],
+    )
+
+
+def _update_message(
+    db: Connection, n: int, session_n: int, prepared: PreparedMessage, ordinal: int
+) -> None:
+    """Replace a message that was moved to another session, claimed, or redacted elsewhere."""
+    new = prepared.new
+    former = db.value("SELECT session_n FROM messages WHERE n = :n", n=n)
+    if former != session_n:
+        place = messages.free_ordinal(db, session_n, ordinal)
+        db.update("messages", n, session_n=session_n, ordinal=place)
+        db.run(
+            "UPDATE items SET session_n = :session_n, project_n = (SELECT project_n FROM sessions"
+            " WHERE n = :session_n) WHERE n = :n",
+            session_n=session_n,
+            n=n,
+        )
+    packed = pack_parts(new.parts)
+    if packed != db.value("SELECT parts FROM messages WHERE n = :n", n=n):
+        db.update("messages", n, parts=packed)
+        db.update("items", n, tokens=prepared.tokens)
+        db.run("DELETE FROM vectors WHERE n = :n", n=n)
+        db.run("UPDATE items SET embedder_n = NULL WHERE n = :n AND embedder_n > 0", n=n)
+    usage = pack_json(new.usage) if new.usage else ""
+    names = {"origin": new.origin, "speaker": new.speaker, "model": new.model}
+    db.update("messages", n, role=pack_role(new.role), usage=usage, **names)
+    db.update("items", n, created_at=clock.to_us(new.created_at))
+    keywords.index_messages(db, [n])
+
+
+def _write_distillation(db: Connection, new: Incoming, context: WriteContext) -> Written:
+    if new.n is not None:
+        if "archived" in new.values:
+            distillations.archive_distillations(db, [new.n], archived=new.values["archived"])
+        return Written(new.n)
+    value = new.values["self"]
+    session_n = ensure_session(db, new.references["session"], context)
+    ends = (value["from_message"], value["to_message"])
+    if session_n is None or history.find_tombstones(db, ends):
+        history.add_tombstones(db, [new.key], context.now)
+        return FORGOTTEN
+    session_id = new.references["session"]["id"]
+    names = ("generation", "text", "from_message", "to_message", "source_tokens")
+    record = Distillation(
+        id=new.key,
+        session_id=session_id,
+        tokens=0,
+        archived=new.values["archived"],
+        created_at=clock.from_us(value["created_at"]),
+        sources=tuple(tuple(ordinals) for ordinals in value["sources"]),
+        **{name: value[name] for name in names},
+    )
+    return Written(distillations.add_distillation(db, session_n, record, now=context.now))
+
+
+def _write_fragment(db: Connection, new: Incoming, context: WriteContext) -> Written:
+    evidence = new.values.get("evidence")
+    if evidence and history.find_tombstones(db, evidence["source_messages"]):
+        # It was derived from what was forgotten here: it goes on all machines.
+        hard_delete.apply_tombstones(db, {new.key: ""}, now=context.now)
+        return FORGOTTEN
+    n = new.n if new.n is not None else _add_fragment(db, new, context)
+    _set_columns(db, n, new.values)
+    if "place" in new.values and new.n is not None:
+        project_n, session_n = _place(db, new, context)
+        db.update("items", n, project_n=project_n, session_n=session_n)
+    if "use" in new.values:
+        at = sync_rows.day_start_us(new.values["use"])
+        db.run(
+            "UPDATE fragments SET last_accessed = :at WHERE n = :n AND :at > 0"
+            " AND coalesce(last_accessed, 0) < :at",
+            at=at,
+            n=n,
+        )
+        db.run(
+            "UPDATE fragments SET last_reinforced = :at WHERE n = :n AND last_reinforced < :at",
+            at=at,
+            n=n,
+        )
+    if "text" in new.values and new.n is not None:
+        _index_text(db, n, new.values["text"])
+    fragments.reindex(db, n)
+    history.log_change(db, "change", [n], context.now)
+    return Written(n)
+
+
+def _place(db: Connection, new: Incoming, context: WriteContext) -> tuple[int | None, int | None]:
+    session = new.references.get("session")
+    session_n = ensure_session(db, session, context) if session else None
+    return ensure_project(db, new.references.get("project"), context), session_n
+
+
+def _add_fragment(db: Connection, new: Incoming, context: WriteContext) -> int:
+    text, evidence = new.values["text"], new.values["evidence"]
+    project_n, session_n = _place(db, new, context)
+    return fragments.add(
+        db,
+        fragments.NewFragment(
+            id=new.key,
+            content=text["content"],
+            summary=text["summary"],
+            kind=text["kind"],
+            created_at=clock.from_us(new.values["self"]["created_at"]),
+            payload=text["payload"],
+            importance=evidence["importance"],
+            confidence=evidence["confidence"],
+            origin=text["origin"],
+            trust=text["trust"],
+            project_n=project_n,
+            session_n=session_n,
+            source_messages=tuple(evidence["source_messages"]),
+            mentions=tuple(entities.fragment_mentions(text["content"], text["summary"])),
+            metadata=text["metadata"],
+        ),
+        now=context.now,
+    )
+
+
+def _set_columns(db: Connection, n: int, values: Mapping[str, Any]) -> None:
+    row: dict[str, Any] = {}
+    for name, columns in FRAGMENT_REGISTERS.items():
+        row |= {column: values[name][column] for column in columns if name in values}
+    if "metadata" in row:
+        own = unpack_json(db.value("SELECT metadata FROM fragments WHERE n = :n", n=n))
+        row["metadata"] = row["metadata"] | {
+            name: value for name, value in own.items() if name not in native_rows.without_note(own)
+        }
+    for name in ("payload", "metadata", "source_messages"):
+        if name in row:
+            row[name] = pack_json(row[name])
+    former = row.get("superseded_by")
+    if former and _is_forgotten(db, former):
+        row |= {"superseded_by": None, "valid_to": None}
+    if row:
+        db.update("fragments", n, **row)
+
+
+def _index_text(db: Connection, n: int, text: Mapping[str, Any]) -> None:
+    content, summary = text["content"], text["summary"]
+    mentioned = entities.fragment_mentions(content, summary)
+    db.run("UPDATE fragments SET version = version + 1 WHERE n = :n", n=n)
+    db.update("items", n, tokens=tokens.count(content), embedder_n=None)
+    db.run("DELETE FROM vectors WHERE n = :n", n=n)
+    replacements.remove(db, [n])
+    keywords.add_fragment(db, n, summary, content, text["kind"])
+    graph.remove_mentions(db, [n])
+    graph.add_mentions(db, n, mentioned)
+    graph.link_titles(db, n, content, mentioned)
+
+
+def _write_version(db: Connection, new: Incoming, _context: WriteContext) -> Written:
+    id_, _, digest = new.key.partition("/")
+    n = items.find_number(db, id_)
+    if n is None:
+        return Written(waits_for=id_)
+    if new.values["self"] is None:
+        for version in _versions_with(db, n, digest):
+            sql = "DELETE FROM fragment_versions WHERE fragment_n = :n AND version = :version"
+            db.run(sql, n=n, version=version)
+    else:
+        put_version(db, n, **new.values["self"])
+    return Written(n)
+
+
+def put_version(
+    db: Connection, n: int, *, content: str, summary: str, changed_at: int, reason: str
+) -> None:
+    """Store a former text of a fragment; a text is stored once."""
+    same = _versions_with(db, n, text_digest(content, summary))
+    if same:
+        db.run(
+            "UPDATE fragment_versions SET changed_at = :changed_at, reason = :reason"
+            " WHERE fragment_n = :n AND version = :version",
+            n=n,
+            version=same[0],
+            changed_at=changed_at,
+            reason=reason,
+        )
+        return
+    db.insert(
+        "fragment_versions", fragment_n=n, version=_free_version(db, n), content=content,
+        summary=summary, changed_at=changed_at, reason=reason,
+    )  # fmt: skip
+
+
+def _versions_with(db: Connection, n: int, digest: str) -> list[int]:
+    rows = db.rows(
+        "SELECT version, content, summary FROM fragment_versions WHERE fragment_n = :n"
+        " ORDER BY version",
+        n=n,
+    )
+    return [version for version, *text in rows if text_digest(*text) == digest]
+
+
+def _free_version(db: Connection, n: int) -> int:
+    """Return the number of a fragment's present version, which gets the next one."""
+    present = int(db.value("SELECT version FROM fragments WHERE n = :n", n=n))
+    db.update("fragments", n, version=present + 1)
+    for end in "ab":
+        db.run(
+            f"UPDATE judgements SET {end}_version = :to WHERE {end}_n = :n"
+            f" AND {end}_version = :present",
+            to=present + 1,
+            n=n,
+            present=present,
+        )
+    return present
+
+
+def _write_parent(db: Connection, new: Incoming, context: WriteContext) -> Written:
+    child = items.find_number(db, new.key)
+    parent_id = new.values["self"]
+    if child is None:
+        return Written(waits_for=new.key)
+    if parent_id is not None and _is_forgotten(db, parent_id):
+        parent_id = None
+    parent = None if parent_id is None else items.find_number(db, parent_id)
+    if parent_id is not None and parent is None:
+        return Written(waits_for=parent_id)
+    if parent is not None and child in (parent, *graph.ancestors(db, parent)):
+        child, parent = _lowest_of_cycle(db, child, parent, context)
+    reversible_changes.reparent(db, child, parent, now=context.now)
+    return Written(child)
+
+
+def _lowest_of_cycle(
+    db: Connection, child: int, parent: int, context: WriteContext
+) -> tuple[int, int | None]:
+    """Return which fragment gets which parent, so that no fragment is below itself.
+
+    Two machines moved fragments below each other. The one that was moved first becomes a root.
+    """
+    if child == parent:
+        return child, None
+    above = [parent, *reversed(graph.ancestors(db, parent))]
+    inside = [child, *above[: above.index(child)]]
+    ids = items.ids_of(db, inside)
+    lowest = min(inside, key=lambda n: (context.parent_rank(db, ids[n]), ids[n]))
+    if lowest == child:
+        return child, None
+    reversible_changes.reparent(db, lowest, None, now=context.now)
+    return child, parent
+
+
+def _write_edge(db: Connection, new: Incoming, _context: WriteContext) -> Written:
+    source_id, target_id, kind = new.key.split("/")
+    ends = [items.find_number(db, id_) for id_ in (source_id, target_id)]
+    if history.find_tombstones(db, (source_id, target_id)):
+        return FORGOTTEN
+    for n, id_ in zip(ends, (source_id, target_id), strict=True):
+        if n is None:
+            return Written(waits_for=id_)
+    source, target = (n or 0 for n in ends)
+    value = new.values["self"]
+    if value is None:
+        graph.remove_edge(db, source, target, kind)  # type: ignore[arg-type]  # its form was checked
+        return Written(source)
+    former = graph.find_edge(db, source, target, kind)  # type: ignore[arg-type]
+    own = former or EdgeState(new.references.get("weight", 1.0), "")
+    row = {"source_n": source, "target_n": target, "kind": kind, "note": value["note"]}
+    db.upsert(
+        "edges", ("source_n", "target_n", "kind"), weight=value.get("weight", own.weight),
+        created_at=value["created_at"], **row,
+    )  # fmt: skip
+    return Written(source)
+
+
+def _write_instruction(db: Connection, new: Incoming, _context: WriteContext) -> Written:
+    id_, _, digest = new.key.partition("/")
+    n = find_row(db, "instruction", id_)
+    if n is None:
+        return Written(waits_for=id_)
+    standing_instructions.put_state(
+        db, n, digest, new.values.get("self"), new.values.get("rule"), is_gone=_is_gone(new.values)
+    )
+    return Written(n)
+
+
+def _is_gone(values: Mapping[str, Any]) -> bool:
+    return "self" in values and values["self"] is None
+
+
+def _write_judgement(db: Connection, new: Incoming, _context: WriteContext) -> Written:
+    first, second, verb = new.key.split("/")
+    value = new.values["self"]
+    ends = []
+    for id_, name in ((first, "a_text"), (second, "b_text")):
+        n = items.find_number(db, id_)
+        if n is None:
+            return Written(waits_for=id_)
+        version = 0
+        if value is not None and value[name]:
+            fragment = fragments.get(db, n)
+            if text_digest(fragment.content, fragment.summary) != value[name]:
+                return Written(waits_for=id_)
+            version = fragment.version
+        ends.append((n, version))
+    if verb != "reflect":
+        ends.sort()
+    (a_n, a_version), (b_n, b_version) = ends
+    if value is None:
+        consolidation.remove_judgements(db, [(a_n, b_n, verb)])  # type: ignore[list-item]
+    else:
+        judged = Judgement(a_n, b_n, verb, value["verdict"], a_version, b_version)  # type: ignore[arg-type]
+        consolidation.put_judgements(db, [judged], now=clock.from_us(value["at"]))
+    return Written(a_n)
+
+
+_WRITERS: Mapping[SyncKind, Callable[[Connection, Incoming, WriteContext], Written]] = {
+    "session": _write_session,
+    "message": _write_message,
+    "distillation": _write_distillation,
+    "fragment": _write_fragment,
+    "version": _write_version,
+    "parent": _write_parent,
+    "edge": _write_edge,
+    "instruction": _write_instruction,
+    "judgement": _write_judgement,
+}
+
+
+def write(db: Connection, kind: SyncKind, new: Incoming, context: WriteContext) -> Written:
+    """Write a record, unless it was forgotten or has to wait for another."""
+    owner = new.key.partition("/")[0]
+    if _is_forgotten(db, owner):
+        return FORGOTTEN
+    return _WRITERS[kind](db, new, context)
+
+
+def find_row(db: Connection, kind: SyncKind, key: str) -> int | None:
+    """Return the number of the row by which a record is read, or None."""
+    owner = key.partition("/")[0]
+    return find_session(db, owner) if kind == "session" else items.find_number(db, owner)
+
+
+def mark_digested(db: Connection, session_ns: Sequence[int], *, now: datetime) -> None:
+    """Record that nothing is to be digested here in sessions of other machines.
+
+    A session that went on here is digested here from then on.
+    """
+    for n in session_ns:
+        extent = distillations.get_extent(db, n)
+        if extent.last < 0 or _has_own_messages(db, n):
+            continue
+        distillations.mark_curated(db, n, extent.last, now=now)
+        distillations.mark_distilled(db, n, extent, now=now)
+        id_ = str(db.value("SELECT id FROM sessions WHERE n = :n", n=n))
+        job = jobs.ensure(db, _JOB_EPISODE, id_, total=extent.last + 1, now=now)
+        jobs.finish(db, job.id, now=now)
+
+
+def _has_own_messages(db: Connection, session_n: int) -> bool:
+    sql = (
+        "SELECT 1 FROM messages m JOIN items i ON i.n = m.n WHERE m.session_n = :n"
+        " AND NOT EXISTS (SELECT 1 FROM sync_records r WHERE r.kind = 'message'"
+        f" AND r.key = {id_text('i.id')} AND r.via <> '') LIMIT 1"
+    )
+    return db.find(sql, n=session_n) is not None
+
+
+def forget(db: Connection, tombstones: Mapping[str, str], *, now: datetime) -> list[int]:
+    """Forget what another machine forgot; return the numbers of the items that were deleted."""
+    known = history.find_tombstones(db, list(tombstones))
+    fresh = {id_: source for id_, source in tombstones.items() if id_ not in known}
+    if not fresh:
+        return []
+    selection = select_forgotten(db, fresh)
+    before = hard_delete.with_derived(db, hard_delete.expand_selection(db, selection))
+    if selection != ForgetSelection():
+        hard_delete.forget(db, selection, now=now)
+    hard_delete.apply_tombstones(db, fresh, now=now)
+    projects = _forgotten_projects(db) if forgotten_names.has_any(fresh) else ()
+    if projects:
+        inside = hard_delete.expand_selection(db, ForgetSelection(project_ns=projects))
+        hard_delete.forget(db, inside, now=now)
+        before = ForgetSelection((*before.item_ns, *inside.item_ns))
+    return list(before.item_ns)
+
+
+def add_source(db: Connection, id_: str, source: str) -> bool:
+    """Store the source digest of a tombstone that has a lesser one; return whether it had."""
+    sql = "UPDATE tombstones SET source = :source WHERE id = :id AND source < :source"
+    return bool(db.run(sql, id=id_, source=source))
+
+
+def select_forgotten(db: Connection, tombstones: Mapping[str, str]) -> ForgetSelection:
+    """Select what tombstones of another machine name, also under ids that it has only there."""
+    aliases = db.column(
+        f"SELECT session_n FROM aliases WHERE session_n IS NOT NULL AND {among('id', 'ids')}",
+        ids=text_array(list(tombstones)),
+    )
+    own = (find_row(db, "session", id_) for id_ in tombstones)
+    session_ns = {*aliases, *(n for n in own if n is not None)}
+    item_ns = {items.find_number(db, id_) for id_ in tombstones if "/" not in id_} - {None}
+    copies = db.column(
+        f"SELECT n FROM sync_records WHERE kind = 'message' AND {among('key', 'ids')}",
+        ids=text_array(list(tombstones)),
+    )
+    sources = {source for id_, source in tombstones.items() if source and "/" not in id_}
+    if sources:
+        item_ns |= _messages_by_source(db, sources)
+    present = {n for n in (*item_ns, *copies) if n is not None}
+    return ForgetSelection(tuple(sorted(present)), tuple(sorted(session_ns)))
+
+
+def _messages_by_source(db: Connection, sources: set[str]) -> set[int | None]:
+    """Return the messages that were captured here as well, under other ids."""
+    rows = db.rows(
+        "SELECT m.n, s.agent, s.external_id, m.key FROM messages m"
+        " JOIN sessions s ON s.n = m.session_n"
+    )
+    return {
+        n
+        for n, agent, name, key in rows
+        if history.source_digest(agent, name, unpack_key(key)) in sources
+    }
+
+
+def _forgotten_projects(db: Connection) -> tuple[int, ...]:
+    """Return the projects here whose path or remote was forgotten on another machine."""
+    projects = db.rows("SELECT n, path, remote FROM projects")
+    gone = forgotten_names.find(db, {name for _, *names in projects for name in names if name})
+    return tuple(n for n, *names in projects if gone.intersection(names))

@@ -1,0 +1,1 @@
+"""Sync: two homes of one person exchange what changed, and come to the same state."""

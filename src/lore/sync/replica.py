@@ -1,0 +1,335 @@
+"""A replica: the change log of one home, what it sends to others, and how it applies theirs."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from lore import clock
+from lore.errors import InvalidInput
+from lore.redaction.redactor import Redactor
+from lore.store import history, sync_rows, sync_writes
+from lore.store.database import Connection, Database
+from lore.store.maintenance import get_epoch
+from lore.store.sync_rows import KnownRecord, StoredRecord, SyncKind
+from lore.store.sync_writes import Incoming
+from lore.sync.batch import (
+    ABSENT,
+    REMOVABLE,
+    Applied,
+    Batch,
+    find_stored,
+    is_absent,
+    make_context,
+    redact_value,
+    stamp_removal,
+)
+from lore.sync.registers import (
+    LARGEST_WINS,
+    KnownRegister,
+    Register,
+    Registers,
+    digest_value,
+    known_registers,
+    pack_known,
+    stamp_changes,
+    unpack_known,
+)
+from lore.sync.wire_format import SyncRecord, pack_record, parse_record
+
+PAGE = 250
+"""Records of one exchange; all of them are applied in one transaction."""
+
+_PAGE_BYTES = 2_000_000
+"""A page ends at this size, well below the largest body that a server accepts."""
+
+_CHUNK = 500
+"""Records that are entered into the change log in one transaction: others want to write, too."""
+
+
+class ChangePage(NamedTuple):
+    """Records that changed after a cursor, the cursor after them, and whether there are more."""
+
+    records: list[dict[str, Any]]
+    cursor: str
+    more: bool
+
+
+class Replica:
+    """The home of a database as a replica of one person's memory."""
+
+    def __init__(self, database: Database, redactor: Redactor) -> None:
+        self._database = database
+        self._redactor = redactor
+
+    @property
+    def machine(self) -> str:
+        """Return the id of this home; a copy of its database gets an id of its own."""
+        place = str(self._database.path.stat().st_ino)
+        with self._database.read() as db:
+            machine, owner = sync_rows.get_machine(db)
+        if machine and owner == place:
+            return machine
+        machine = uuid.uuid4().hex[:12]
+        self._database.write(partial(sync_rows.set_machine, machine=machine, place=place))
+        return machine
+
+    @property
+    def epoch(self) -> str:
+        """Return what changes when a backup is restored: cursors from before are void then."""
+        with self._database.read() as db:
+            return get_epoch(db)
+
+    def scan(self) -> int:
+        """Bring the change log up to date with the tables; return how many records changed."""
+        machine = self.machine
+        with self._database.read() as db:
+            upto, scanned = history.newest_change(db), sync_rows.get_scanned(db)
+            messages = sync_rows.changed_messages(db, scanned)
+        write = self._database.write
+        count = write(lambda db: self._scan_tombstones(db, scanned, machine))
+        for kind in sync_rows.MUTABLE:
+            count += self._scan_kind(kind, machine)
+        for start in range(0, len(messages), _CHUNK):
+            chunk = messages[start : start + _CHUNK]
+            count += write(partial(self._note_all, kind="message", ns=chunk, machine=machine))
+        write(partial(sync_rows.set_scanned, seq=upto))
+        return count
+
+    def _scan_tombstones(self, db: Connection, scanned: int, machine: str) -> int:
+        count = 0
+        for stored in list(sync_rows.read_tombstones_after(db, scanned)):
+            known = sync_rows.find_known(db, "forget", stored.key)
+            count += self._note(db, stored, known, machine)
+            sync_rows.remove_known_about(db, [stored.key])
+        return count
+
+    def _scan_kind(self, kind: SyncKind, machine: str) -> int:
+        """Compare all records of a kind with the change log, and write only where they differ."""
+        with self._database.read() as db:
+            changed, removed = self._find_changed(db, kind, machine)
+        count = 0
+        for start in range(0, len(changed), _CHUNK):
+            chunk = changed[start : start + _CHUNK]
+            write = partial(self._note_all, kind=kind, ns=chunk, machine=machine)
+            count += self._database.write(write)
+        if removed:
+            count += self._database.write(
+                partial(self._note_removals, kind=kind, keys=removed, machine=machine)
+            )
+        return count
+
+    def _find_changed(
+        self, db: Connection, kind: SyncKind, machine: str
+    ) -> tuple[list[int], list[str]]:
+        """Return the numbers of records that changed, and the keys of those that are gone."""
+        known, pending = sync_rows.all_known(db, kind), sync_rows.pending_keys(db, kind)
+        changed: dict[int, None] = {}
+        seen = set()
+        for stored in sync_rows.read_all(db, kind):
+            seen.add(stored.key)
+            former = known.get(stored.key)
+            before = unpack_known(former.state) if former else {}
+            is_known = known_registers(self._stamp(before, stored, machine)) == before
+            if stored.n is not None and stored.key not in pending and not is_known:
+                changed[stored.n] = None
+        return list(changed), sorted(known.keys() - seen - pending)
+
+    def _note_all(self, db: Connection, kind: SyncKind, ns: Sequence[int], machine: str) -> int:
+        pending = sync_rows.pending_keys(db, kind)
+        return sum(
+            self._note(db, one, sync_rows.find_known(db, kind, one.key), machine)
+            for one in list(sync_rows.read_numbers(db, kind, ns))
+            if one.key not in pending
+        )
+
+    def _note_removals(
+        self, db: Connection, kind: SyncKind, keys: Sequence[str], machine: str
+    ) -> int:
+        count = 0
+        for key in keys:
+            known = sync_rows.find_known(db, kind, key)
+            if known is not None and find_stored(db, kind, key) is None:
+                count += self._note_removal(db, known, machine)
+        return count
+
+    def _note(
+        self, db: Connection, stored: StoredRecord, former: KnownRecord | None, machine: str
+    ) -> bool:
+        """Enter a record into the change log if it changed; what leaves is redacted once more."""
+        before = unpack_known(former.state) if former else {}
+        registers = self._stamp(before, stored, machine)
+        known = known_registers(registers)
+        if known == before:
+            return False
+        if stored.kind != "forget":
+            redacted = {
+                name: redact_value(self._redactor, stored.kind, name, one.value)
+                for name, one in registers.items()
+                if known[name] != before.get(name)
+            }
+            changed = {n: v for n, v in redacted.items() if v != registers[n].value}
+            if changed:
+                context = make_context(self._redactor, "", self._database.now())
+                new = Incoming(stored.key, stored.n, changed, stored.references)
+                sync_writes.write(db, stored.kind, new, context)
+                for name, value in changed.items():
+                    registers[name] = registers[name]._replace(value=value)
+        state = pack_known(known_registers(registers))
+        sync_rows.put_known(db, stored.kind, stored.key, n=stored.n, state=state)
+        return True
+
+    def _stamp(
+        self, before: Mapping[str, KnownRegister], stored: StoredRecord, machine: str
+    ) -> Registers:
+        now_us = clock.to_us(self._database.now())
+        return stamp_changes(before, stored.values, machine=machine, now_us=now_us)
+
+    def _note_removal(self, db: Connection, former: KnownRecord, machine: str) -> bool:
+        """Enter into the change log that a record is gone, unless it was forgotten."""
+        ids = [part for part in former.key.split("/") if len(part) == 36]
+        if history.find_tombstones(db, [*ids, former.key]):
+            sync_rows.remove_known(db, former.kind, former.key)
+            return False
+        before = unpack_known(former.state)
+        if former.kind not in REMOVABLE or is_absent(before):
+            return False
+        if former.kind == "instruction" and before["rule"].digest == ABSENT:
+            return False  # it is derived of a fragment, which says itself whether it holds
+        now_us = clock.to_us(self._database.now())
+        registers = stamp_removal(before, machine=machine, now_us=now_us)
+        state = pack_known(known_registers(registers))
+        sync_rows.put_known(db, former.kind, former.key, n=former.n, state=state)
+        return True
+
+    def changes(self, cursor: str, *, without: str = "", limit: int = PAGE) -> ChangePage:
+        """Return a page of what changed after a cursor, except what a machine itself brought."""
+        with self._database.read() as db:
+            epoch = get_epoch(db)
+            known = sync_rows.changes_after(
+                db, parse_cursor(cursor, epoch), without=without, limit=limit
+            )
+            newest = sync_rows.newest_seq(db)
+            records, last, size = [], 0, 0
+            for record, seq in self._load(db, known):
+                last = seq
+                if record is None:
+                    continue
+                packed = pack_record(record)
+                records.append(packed)
+                size += len(orjson.dumps(packed))
+                if size >= _PAGE_BYTES:
+                    break
+        more = bool(known) and (last < known[-1][1] or len(known) >= limit)
+        return ChangePage(records, f"{epoch}:{last if more else newest}", more)
+
+    def count_changes(self, cursor: str, *, without: str = "") -> int:
+        """Return how many records changed after a cursor, except those a machine brought."""
+        with self._database.read() as db:
+            seq = parse_cursor(cursor, get_epoch(db))
+            return sync_rows.count_changes_after(db, seq, without=without)
+
+    def _load(
+        self, db: Connection, known: Sequence[tuple[KnownRecord, int]]
+    ) -> Iterator[tuple[SyncRecord | None, int]]:
+        """Yield entries of the change log as records; None for what is no longer so."""
+        ns: dict[SyncKind, set[int]] = {}
+        for one, _ in known:
+            if one.n is not None:
+                ns.setdefault(one.kind, set()).add(one.n)
+        stored = {
+            (record.kind, record.key): record
+            for kind, numbers in ns.items()
+            for record in sync_rows.read_numbers(db, kind, sorted(numbers))
+        }
+        for one, seq in known:
+            yield self._load_one(db, one, stored.get((one.kind, one.key))), seq
+
+    def _load_one(
+        self, db: Connection, known: KnownRecord, stored: StoredRecord | None
+    ) -> SyncRecord | None:
+        state = unpack_known(known.state)
+        if body := sync_rows.find_pending(db, known.kind, known.key):
+            return parse_record(orjson.loads(body))
+        if known.kind == "forget":
+            stored = sync_rows.find_tombstone(db, known.key)
+        if stored is None:
+            if known.kind in REMOVABLE and is_absent(state):
+                gone = {name: Register(o.us, o.machine, None, o.past) for name, o in state.items()}
+                return SyncRecord(known.kind, known.key, gone, {})
+            return None
+        registers = {
+            name: Register(state[name].us, state[name].machine, value, state[name].past)
+            for name, (value, _) in stored.values.items()
+            if name in state and state[name].digest == digest_value(value)
+        }
+        # What changed since the last scan gets its stamp, and a new number, by the next one.
+        if len(registers) < len(stored.values):
+            return None
+        return SyncRecord(known.kind, known.key, registers, stored.references)
+
+    def apply(
+        self,
+        raw: Iterable[Any],
+        *,
+        via: str,
+        finish: Callable[[Connection], object] | None = None,
+    ) -> Applied:
+        """Apply records of another machine in one transaction; `finish` is part of it.
+
+        The order of the records does not matter, nor how often they come.
+        """
+        return self._database.write(self.prepare_apply(raw, via=via, finish=finish))
+
+    def prepare_apply(
+        self,
+        raw: Iterable[Any],
+        *,
+        via: str,
+        finish: Callable[[Connection], object] | None = None,
+    ) -> Callable[[Connection], Applied]:
+        """Check records of another machine, and return the write that applies them."""
+        records = [parse_record(one) for one in raw]
+        machine = self.machine
+
+        def write(db: Connection) -> Applied:
+            applied = Batch(db, self._redactor, machine, via, self._database.now()).apply(records)
+            if finish is not None:
+                finish(db)
+            return applied
+
+        return write
+
+    def state_hash(self) -> str:
+        """Return a hash of all that sync exchanges: equal on machines with the same state.
+
+        When something was last used is left out: looking at it must not change the hash.
+        """
+        total = 0
+        with self._database.read() as db:
+            for kind in sync_rows.KINDS:
+                for one in sync_rows.read_all(db, kind):
+                    values = {
+                        name: value
+                        for name, (value, _) in one.values.items()
+                        if name not in LARGEST_WINS
+                    }
+                    line = f"{kind}\0{one.identity}\0{digest_value(values)}".encode()
+                    total += int.from_bytes(hashlib.sha256(line).digest(), "big")
+        return hashlib.sha256(str(total % 2**256).encode()).hexdigest()[:32]
+
+
+def parse_cursor(cursor: str, epoch: str) -> int:
+    """Return the number of a cursor; 0 if it is empty or from before a backup was restored."""
+    if not cursor:
+        return 0
+    of, _, seq = cursor.rpartition(":")
+    if not seq.isascii() or not seq.isdigit() or len(seq) > 18:
+        msg = "This is not a cursor of sync."
+        raise InvalidInput(msg, hint="Start without a cursor.")
+    return int(seq) if of == epoch else 0

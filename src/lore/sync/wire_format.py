@@ -1,0 +1,213 @@
+"""The wire format: a record as it travels, and the checks before it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from lore.capture.export_import import FIELD_VALIDATORS, Validator
+from lore.errors import InvalidInput
+from lore.records import EDGE_KINDS
+from lore.store.sync_rows import KINDS, SyncKind
+from lore.sync.registers import MOST_PAST, Registers, from_wire, to_wire
+
+FORMAT = 1
+"""The version of the format; another one is refused."""
+
+_LONGEST_KEY = 400
+_LATEST_US = 253_402_300_799_999_999
+_UUID_CHARS = 36
+_HEX = frozenset("0123456789abcdef-")
+
+
+class SyncRecord(NamedTuple):
+    """A record with its registers, and what finds or creates what it refers to."""
+
+    kind: SyncKind
+    key: str
+    registers: Registers
+    references: Mapping[str, Any]
+
+
+def pack_record(record: SyncRecord) -> dict[str, Any]:
+    """Return a record as JSON values."""
+    packed = {"kind": record.kind, "key": record.key, "registers": to_wire(record.registers)}
+    return {**packed, "references": record.references} if record.references else packed
+
+
+def parse_record(raw: Any) -> SyncRecord:
+    """Return a record of another machine; raise `InvalidInput` if anything is wrong with it."""
+    if not isinstance(raw, dict) or raw.get("kind") not in KINDS:
+        msg = "A record is of no kind that this version of Lore knows."
+        raise InvalidInput(msg, hint="Upgrade the older one of the two.")
+    kind, key, registers = raw["kind"], raw.get("key"), raw.get("registers")
+    if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY or not _KEYS[kind](key):
+        raise _invalid(kind, "key")
+    names = _REGISTERS[kind]
+    if not isinstance(registers, dict) or set(registers) != set(names):
+        raise _invalid(kind, "registers")
+    for name, check in names.items():
+        if not _is_register(registers[name], check):
+            raise _invalid(kind, name)
+    references = raw.get("references", {})
+    if not isinstance(references, dict) or not _are_references(kind, references):
+        raise _invalid(kind, "references")
+    return SyncRecord(kind, key, from_wire(registers), references)
+
+
+def _invalid(kind: str, what: str) -> InvalidInput:
+    return InvalidInput(f"A record of kind '{kind}' has an invalid '{what}'.")
+
+
+def _is_us(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LATEST_US
+
+
+def _is_machine(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 64
+
+
+def _is_stamp(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and _is_us(value[0]) and _is_machine(value[1])
+
+
+def _is_register(value: Any, check: Validator) -> bool:
+    if not isinstance(value, list) or len(value) not in (3, 4):
+        return False
+    past = value[3] if len(value) == 4 else []
+    is_past = isinstance(past, list) and len(past) <= MOST_PAST and all(map(_is_stamp, past))
+    return _is_stamp(value[:2]) and is_past and check(value[2])
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == _UUID_CHARS and _HEX.issuperset(value)
+
+
+def _is_composite(parts: int, *lasts: str) -> Callable[[str], bool]:
+    def check(key: str) -> bool:
+        ids, last = key.split("/")[:-1], key.split("/")[-1]
+        return len(ids) == parts - 1 and all(map(_is_id, ids)) and (not lasts or last in lasts)
+
+    return check
+
+
+_KEYS: Mapping[str, Callable[[str], bool]] = {
+    "forget": lambda _key: True,
+    "session": lambda _key: True,
+    "message": _is_id,
+    "distillation": _is_id,
+    "fragment": _is_id,
+    "version": _is_composite(2),
+    "parent": _is_id,
+    "edge": _is_composite(3, *(kind for kind in EDGE_KINDS if kind != "hierarchical")),
+    "instruction": _is_composite(2),
+    "judgement": _is_composite(3, "merge", "judge", "reflect", "prune"),
+}
+
+
+def _fields(record: str, *names: str, **more: Validator) -> Validator:
+    """Return the check of a value that has exactly these fields, as an export has them."""
+    checks = {name: FIELD_VALIDATORS[record][name] for name in names} | more
+
+    def check(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and set(value) == set(checks)
+            and all(test(value[name]) for name, test in checks.items())
+        )
+
+    return check
+
+
+def _maybe(test: Validator) -> Validator:
+    return lambda value: value is None or test(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_day(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 4_000_000
+
+
+def _is_weighted(value: Any) -> bool:
+    has_weight = isinstance(value, dict) and "weight" in value
+    names = ("note", "created_at", *(("weight",) if has_weight else ()))
+    return _fields("edge", *names)(value)
+
+
+_STATES = ("stands", "suggested", "confirmed", "rejected", "passing")
+
+_moment = FIELD_VALIDATORS["message"]["created_at"]
+_maybe_text = _maybe(_is_text)
+_maybe_id = _maybe(_is_id)
+
+_REGISTERS: Mapping[str, Mapping[str, Validator]] = {
+    "forget": {"self": _fields("tombstone", "source")},
+    "session": {
+        "names": _fields("session", "title", "files", "branch"),
+        "place": _fields("session", project=_maybe_text, parent=_maybe_text),
+    },
+    "message": {
+        "self": _fields(
+            "message", "channel", "key", "role", "speaker", "parts", "origin", "model", "usage",
+            "created_at", session=_is_text,
+        )
+    },
+    "distillation": {
+        "self": _fields(
+            "distillation", "generation", "text", "from_message", "to_message", "source_tokens",
+            "sources", "created_at", session=_is_text,
+        ),
+        "archived": lambda value: isinstance(value, bool),
+    },
+    "fragment": {
+        "self": _fields("fragment", "created_at"),
+        "text": _fields(
+            "fragment", "content", "summary", "kind", "payload", "origin", "trust", "metadata"
+        ),
+        "evidence": _fields(
+            "fragment", "confidence", "importance", "source_messages", "updated_at"
+        ),
+        "validity": _fields("fragment", "valid_from", "valid_to", superseded_by=_maybe_id),
+        "shown": _fields("fragment", "deleted_at", archived_at=_maybe(_moment)),
+        "place": _fields("fragment", project=_maybe_text, session=_maybe_text),
+        "use": _is_day,
+    },
+    "version": {"self": _maybe(_fields("version", "content", "summary", "changed_at", "reason"))},
+    "parent": {"self": _maybe_id},
+    "edge": {"self": _maybe(_is_weighted)},
+    "instruction": {
+        "self": lambda value: value is None or value in _STATES,
+        "rule": _maybe(_fields("message", "created_at", text=_is_text)),
+    },
+    "judgement": {
+        "self": _maybe(_fields("judgement", "verdict", "at", a_text=_is_text, b_text=_is_text))
+    },
+}  # fmt: skip
+"""The registers of each kind, and the check of each value."""
+
+_is_project = _fields("project", "path", "remote", "name")
+_is_session = _fields(
+    "session", "id", "external_id", "agent", "started_at", project=_maybe(_is_project)
+)
+_REFERENCES: Mapping[str, Validator] = {
+    "session": _is_session,
+    "parent": _is_session,
+    "project": _is_project,
+    "ordinal": FIELD_VALIDATORS["message"]["ordinal"],
+    "weight": FIELD_VALIDATORS["edge"]["weight"],
+}
+_REQUIRED = {
+    "session": {"session"},
+    "message": {"session", "ordinal"},
+    "distillation": {"session"},
+}
+
+
+def _are_references(kind: str, references: Mapping[str, Any]) -> bool:
+    if not _REQUIRED.get(kind, set()) <= set(references) <= set(_REFERENCES):
+        return False
+    return all(_REFERENCES[name](value) for name, value in references.items())

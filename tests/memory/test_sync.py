@@ -1,0 +1,125 @@
+"""Sync as a part of a memory: pairing, bundles, its state, and the daemon's task."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lore.daemon.periodic_tasks import periodic_tasks
+from lore.errors import InvalidInput, PeerUnreachable, SyncError
+from lore.memory import Memory
+from lore.settings import Settings
+from tests.store.samples import open_memory
+
+Pair = tuple[Memory, Memory]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    with open_memory(tmp_path / "one") as one, open_memory(tmp_path / "other") as other:
+        yield one, other
+
+
+def test_a_bundle_of_a_paired_machine_is_believed(pair: Pair, tmp_path: Path) -> None:
+    one, other = pair
+    one.remember("Staging runs on port 6543.")
+    assert one.sync.write_bundle(tmp_path / "bundle").sent == 1
+    with pytest.raises(SyncError, match="another key"):
+        other.sync.read_bundle(tmp_path / "bundle")
+    other.sync.join(one.sync.pairing_code())
+    assert other.sync.read_bundle(tmp_path / "bundle").changed == 1
+    assert other.sync.state_hash() == one.sync.state_hash()
+
+
+def test_a_bundle_is_taken_once_on_trust(pair: Pair, tmp_path: Path) -> None:
+    one, other = pair
+    one.remember("Staging runs on port 6543.")
+    one.sync.write_bundle(tmp_path / "bundle")
+    assert other.sync.read_bundle(tmp_path / "bundle", trust=True).changed == 1
+    with pytest.raises(SyncError):
+        other.sync.read_bundle(tmp_path / "bundle")
+
+
+def test_a_changed_bundle_is_refused(pair: Pair, tmp_path: Path) -> None:
+    one, _ = pair
+    one.remember("Staging runs on port 6543.")
+    one.sync.write_bundle(tmp_path / "bundle")
+    text = gzip.decompress((tmp_path / "bundle").read_bytes())
+    (tmp_path / "changed").write_bytes(gzip.compress(text.replace(b"6543", b"6544")))
+    with pytest.raises(SyncError, match="changed after it was sealed"):
+        one.sync.read_bundle(tmp_path / "changed")
+
+
+@pytest.mark.parametrize("length", [0, 1, 30, 100, 300])
+def test_a_bundle_without_its_end_is_refused(pair: Pair, tmp_path: Path, length: int) -> None:
+    one, _ = pair
+    one.remember("Staging runs on port 6543.")
+    one.sync.write_bundle(tmp_path / "bundle")
+    (tmp_path / "cut").write_bytes((tmp_path / "bundle").read_bytes()[:length])
+    with pytest.raises(SyncError):
+        one.sync.read_bundle(tmp_path / "cut")
+
+
+def test_a_bundle_of_another_format_is_refused(pair: Pair, tmp_path: Path) -> None:
+    one, _ = pair
+    (tmp_path / "later").write_bytes(gzip.compress(b'{"lore_sync":2}\n'))
+    with pytest.raises(SyncError, match="format 2"):
+        one.sync.read_bundle(tmp_path / "later")
+
+
+@pytest.mark.parametrize("code", ["", "lore-pair-", "lore-pair-aaaa", "hello", "lore-pair-1!"])
+def test_what_is_no_pairing_code_is_refused(pair: Pair, code: str) -> None:
+    with pytest.raises(InvalidInput, match="pairing code"):
+        pair[0].sync.join(code)
+
+
+@pytest.mark.parametrize("target", ["", "laptop", "-oProxyCommand=x:", "ssh://", "a b:", "ftp://x"])
+def test_what_is_no_target_is_refused(pair: Pair, target: str) -> None:
+    with pytest.raises(InvalidInput):
+        pair[0].sync(target)
+
+
+def test_a_server_beyond_this_machine_is_not_reached_unencrypted(pair: Pair) -> None:
+    with pytest.raises(SyncError, match="not encrypted"):
+        pair[0].sync("http://192.0.2.7")
+
+
+def test_a_server_that_is_off_is_unreachable(tmp_path: Path) -> None:
+    config = replace(Settings(home=tmp_path, embed_provider="none"), sync_api_key="lore_x_y")
+    with Memory.open(config=config) as memory, pytest.raises(PeerUnreachable):
+        memory.sync("http://127.0.0.1:9")
+
+
+def test_a_forgotten_fragment_leaves_no_bytes_on_the_other_machine(
+    pair: Pair, tmp_path: Path
+) -> None:
+    one, other = pair
+    stored = one.remember("The plan is zebrafish.")
+    one.sync.write_bundle(tmp_path / "before")
+    other.sync.read_bundle(tmp_path / "before", trust=True)
+    other.maintenance.backup()
+    one.forget(id=stored.id)
+    one.sync.write_bundle(tmp_path / "after")
+    assert other.sync.read_bundle(tmp_path / "after", trust=True).forgotten == 1
+    assert other.sync.read_bundle(tmp_path / "before", trust=True).changed == 0
+    files = [file for file in (tmp_path / "other").rglob("*") if file.is_file()]
+    assert [file.name for file in files if b"zebrafish" in file.read_bytes()] == []
+
+
+def test_the_daemon_syncs_only_where_both_target_and_interval_are_set() -> None:
+    chosen = replace(Settings(), sync_target="laptop:", sync_interval_s=300.0)
+    assert [task.name for task in periodic_tasks(chosen)][-1] == "sync"
+    for less in ({"sync_target": ""}, {"sync_interval_s": 0.0}):
+        tasks = periodic_tasks(replace(chosen, **less))
+        assert "sync" not in [task.name for task in tasks]
+
+
+def test_the_state_names_this_machine_and_no_peer_at_first(pair: Pair) -> None:
+    one, _ = pair
+    assert (one.sync.state().machine, one.sync.state().peers) == ("", ())
+    machine = one.sync.describe().machine
+    assert one.sync.state().machine == machine
