@@ -33,7 +33,7 @@ def test_teams_have_members_and_a_quorum(people: Lore):
     assert "2 members  2 approvals" in people("team", "list").works().out
     people("team", "quorum", "harbor", "1").works()
     people("team", "leave", "harbor", "ben").works()
-    assert "1 members  1 approvals" in people("team", "list").works().out
+    assert "1 member  1 approval" in people("team", "list").works().out
 
 
 def test_the_setting_names_the_quorum_of_new_teams(people: Lore):

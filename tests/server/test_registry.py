@@ -77,8 +77,8 @@ def test_a_key_for_a_team_needs_a_member(registry: Registry):
     with pytest.raises(InvalidInput):
         registry.create_key("k", owner="ann", team="harbor")
     registry.add_member("harbor", "ann")
-    key, record = registry.create_key("k", owner="ann", team="harbor", scopes=("admin",))
-    assert record.team_name == "harbor"
+    key, record = registry.create_key("k", owner="ANN", team="Harbor", scopes=("admin",))
+    assert (record.owner_name, record.team_name) == ("ann", "harbor")
     registry.remove_member("harbor", "ann")
     assert registry.find_key(key) is None
 

@@ -12,7 +12,14 @@ from urllib.parse import quote, urlsplit
 from typer import Argument, Context, Option
 
 from lore.cli.options import Json, Yes, command_group
-from lore.cli.output import load_settings, one_line, print_columns, print_json, print_result
+from lore.cli.output import (
+    counted,
+    load_settings,
+    one_line,
+    print_columns,
+    print_json,
+    print_result,
+)
 from lore.errors import DaemonError, InvalidInput
 from lore.proxy.address import API_PREFIX
 
@@ -177,7 +184,7 @@ def add_team(
     _, settings = _load(context, data)
     with open_registry(context, data, create=True) as registry:
         added = registry.add_team(name, quorum=quorum or settings.team_quorum)
-    print_result(added, f"Team {added.name}: {added.quorum} approvals.", json=json)
+    print_result(added, f"Team {added.name}: {counted(added.quorum, 'approval')}.", json=json)
 
 
 @team.command("list")
@@ -192,7 +199,7 @@ def list_teams(context: Context, data: Data = None, json: Json = False) -> None:
     if not teams:
         print("No teams.")
     print_columns(
-        (one_line(one.name, 40), f"{sizes[one.id]} members", f"{one.quorum} approvals")
+        (one_line(one.name, 40), counted(sizes[one.id], "member"), counted(one.quorum, "approval"))
         for one in teams
     )
 
@@ -234,7 +241,7 @@ def set_quorum(
     """Set how many members must approve what is published."""
     with open_registry(context, data) as registry:
         registry.set_quorum(name, count)
-    print(f"{name}: {count} approvals")
+    print(f"{name}: {counted(count, 'approval')}")
 
 
 @team.command("budget")
@@ -323,8 +330,8 @@ def withdraw(
 def _act(verb: str, name: str, id_: str, server: str, key: str, *, json: bool) -> None:
     path = f"/teams/{quote(name, safe='')}/publications/{quote(id_, safe='')}/{verb}"
     done = _post(server, key, path, {})
-    counted = f" ({done['approvals']} approvals)" if done["state"] == "pending" else ""
-    print_result(done, f"{done['id']}: {done['state']}{counted}", json=json)
+    so_far = f" ({counted(done['approvals'], 'approval')})" if done["state"] == "pending" else ""
+    print_result(done, f"{done['id']}: {done['state']}{so_far}", json=json)
 
 
 def _post(server: str, key: str, path: str, body: dict[str, Any]) -> Any:

@@ -237,16 +237,20 @@ class Registry:
         if unknown or not scopes:
             msg = f"'{unknown[0]}' is no scope." if unknown else "A key needs a scope."
             raise InvalidInput(msg, hint=f"Scopes: {', '.join(ACCESS_SCOPES)}.")
-        owner_id = self.get_owner(owner).id if owner else ""
-        team_id = self.get_team(team).id if team else ""
-        if team_id and owner not in self.list_members(team):
+        person = self.get_owner(owner) if owner else None
+        group = self.get_team(team) if team else None
+        if group is not None and (person is None or person.name not in self.list_members(team)):
             msg = f"'{owner[:60]}' is no member of '{team[:60]}'."
             raise InvalidInput(msg, hint=f"'lore team join {team} {owner}' makes them one.")
         now = self.database.now()
         until = _expiry(now, expires_in_s)
         ordered = tuple(scope for scope in ACCESS_SCOPES if scope in scopes)
         prefix = secrets.token_hex(_PREFIX_BYTES)
-        record = ServerKey(prefix, name, ordered, now, until, None, owner_id, owner, team_id, team)
+        record = ServerKey(
+            prefix, name, ordered, now, until,
+            owner=person.id if person else "", owner_name=person.name if person else "",
+            team=group.id if group else "", team_name=group.name if group else "",
+        )  # fmt: skip
         key = f"{KEY_MARK}{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
         digest = self._digest(key)
         self.database.write(partial(registry_rows.add_key, key=record, digest=digest))
