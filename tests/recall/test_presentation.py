@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from lore.memory import Memory
 from lore.records import NewMessage, Part
+from lore.store.sqlite import SqliteConnection
 from tests.fakes import NOON
 from tests.recall.talk import say
 
@@ -124,6 +125,7 @@ def count_statements(memory: Memory, limit: int) -> int:
         return True
 
     with memory.database.read() as db:
+        assert isinstance(db, SqliteConnection)
         db.raw.exec_trace = trace
         hits = memory.recall("harbour", limit=limit, log=False).hits
         db.raw.exec_trace = None

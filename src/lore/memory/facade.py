@@ -19,7 +19,7 @@ from lore.records import Check
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, home_key, open_redactor
 from lore.settings import Settings
 from lore.store import backup_seals, maintenance
-from lore.store.database import Database, open_database
+from lore.store.database import Database, open_database, open_on_server
 from lore.validation import validate_arguments, validate_methods
 
 if TYPE_CHECKING:
@@ -159,16 +159,10 @@ class Memory:
             tightened = f"{config.home} was open to other users of this machine; it is private now."
             warning = f"{warning} {tightened}".strip()
         path = config.database
-        if not create and not path.exists():
+        if not create and not config.store_url and not path.exists():
             msg = f"There is no memory at {path} yet."
             raise NotFound(msg, hint=_NO_MEMORY)
-        database = open_database(
-            path,
-            busy_timeout_s=config.store_busy_timeout_s,
-            backups=config.backups,
-            now=now,
-            seal=lambda copy: backup_seals.seal(copy, home_key(config, "backup")),
-        )
+        database = _open_database(config, now)
         try:
             redactor = open_redactor(config)
             opened = (
@@ -239,6 +233,25 @@ class Memory:
                     shared = (self.sessions, self.digest) if name == "prompts" else ()
                     setattr(self, name, part(self.context, *shared))
                 return vars(self)[name]
+
+
+def _open_database(config: Settings, now: clock.Clock) -> Database:
+    """Open the database of a home, or its owner's memory on a server."""
+    if config.store_url:
+        return open_on_server(
+            config.store_url,
+            config.store_owner,
+            config.database,
+            busy_timeout_s=config.store_busy_timeout_s,
+            now=now,
+        )
+    return open_database(
+        config.database,
+        busy_timeout_s=config.store_busy_timeout_s,
+        backups=config.backups,
+        now=now,
+        seal=lambda copy: backup_seals.seal(copy, home_key(config, "backup")),
+    )
 
 
 def _explain_read_only(database: Database) -> str:

@@ -11,9 +11,7 @@ from lore import clock
 from lore.records import TRUST, Distillation, Origin
 from lore.store import history, items, keywords, sessions
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record
-from lore.store.fragments import LIVING_FRAGMENT
-from lore.store.items import MESSAGE_RANGE, NewItem
-from lore.store.sqlite import (
+from lore.store.connection import (
     Connection,
     Row,
     among,
@@ -23,6 +21,8 @@ from lore.store.sqlite import (
     json_list_overlaps,
     text_array,
 )
+from lore.store.fragments import LIVING_FRAGMENT
+from lore.store.items import MESSAGE_RANGE, NewItem
 from lore.text import tokens
 
 if TYPE_CHECKING:

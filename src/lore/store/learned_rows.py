@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lore.records import LearnedVerb
+from lore.store.connection import Connection
 from lore.store.pages import BEFORE_NEWEST
-from lore.store.sqlite import Connection
 
 DAY_US = 86_400_000_000
 

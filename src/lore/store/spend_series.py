@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from lore import clock
 from lore.records import SeriesGroup, SeriesStep
+from lore.store.connection import Connection, json_field
 from lore.store.spend import ESTIMATED, REQUEST, UNPRICED
-from lore.store.sqlite import Connection, json_field
 
 STEP_US: dict[SeriesStep, int] = {"hour": 3_600_000_000, "day": 86_400_000_000}
 

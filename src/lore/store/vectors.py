@@ -13,8 +13,8 @@ from lore.index.quantization import SCALE_BYTES, pack_rows, unpack_rows
 from lore.index.vector_index import VectorIndex, VectorRow
 from lore.store import database, replacements
 from lore.store.codec import unpack_parts
+from lore.store.connection import Connection, among, int_array
 from lore.store.items import NEVER_EMBEDDED
-from lore.store.sqlite import Connection, among, int_array, next_number
 from lore.text import passages
 from lore.text.message_features import spoken_text
 
@@ -292,4 +292,4 @@ def items_without_vectors(db: Connection, embedder_n: int | None, ns: Sequence[i
 
 def newest_seq(db: Connection) -> int:
     """Return the highest change number that a vector ever had, also one that was deleted."""
-    return next_number(db, "vectors") - 1
+    return db.next_number("vectors") - 1
