@@ -64,14 +64,19 @@ def run_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+_OPENS = {"tmp_path", "new_home", "database", "db", "memory", "home"}
+"""Fixtures of tests that open a memory."""
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that opens a memory on both engines, unless it is marked for one."""
-    if "engine" not in metafunc.fixturenames:
+    """Run a test that opens a memory on both engines, unless it is of one."""
+    opens = _OPENS & set(metafunc.fixturenames)
+    if "engine" not in metafunc.fixturenames or not opens:
         return
-    opens = {"tmp_path", "database", "db", "memory", "home"} & set(metafunc.fixturenames)
+    folder = metafunc.definition.path.parent.name
     only = metafunc.definition.get_closest_marker("only_sqlite")
-    engines = ENGINES if opens and not only else ("sqlite",)
-    metafunc.parametrize("engine", engines, indirect=True)
+    named = (folder,) if folder in ENGINES else ENGINES
+    metafunc.parametrize("engine", ("sqlite",) if only else named, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -82,9 +87,14 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The name of the engine that memories of this test are on."""
     name: str = getattr(request, "param", "sqlite")
-    url = request.getfixturevalue("postgres_url") if name == "postgres" else ""
+    if name == "sqlite":
+        yield name
+        return
+    url = request.getfixturevalue("postgres_url")
+    monkeypatch.setenv("LORE_STORE_URL", url)
+    monkeypatch.setenv("LORE_STORE_OWNER", str(request.getfixturevalue("tmp_path")))
     with on_engine(url):
         yield name

@@ -187,6 +187,9 @@ class Connection(ABC):
     def close(self) -> None:
         """Close the connection."""
 
+    def index_vectors(self, stored: Sequence[Row]) -> None:  # noqa: B027 - most need nothing
+        """Index new vectors, each an item, an embedder and a blob, if the engine does so itself."""
+
     @abstractmethod
     def next_number(self, table: str) -> int:
         """Return the number of the next row of an AUTOINCREMENT table, as of this transaction."""
@@ -298,3 +301,8 @@ def json_field(column: str, name: str) -> str:
 def json_number(column: str, name: str) -> str:
     """Return the SQL for a whole number in a column with a JSON object."""
     return f"CAST({json_field(column, name)} AS INTEGER)"
+
+
+def count_if(condition: str) -> str:
+    """Return the SQL for the number of rows that meet a condition."""
+    return f"count(CASE WHEN {condition} THEN 1 END)"

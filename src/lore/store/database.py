@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lore import clock
 from lore.errors import InvalidInput, StoreDamaged, StoreError, StoreFull, StoreReadOnly
+from lore.index.vector_index import VectorIndex
 from lore.lazy_dataclass import dataclass
 from lore.store import files, migrations, sqlite
 from lore.store.codec import pack_json, unpack_json
@@ -23,6 +24,8 @@ from lore.store.sqlite.database_file import external_columns, external_rows, ope
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from lore.index.nearest_items import NearestItems
 
 
 @dataclass(slots=True)
@@ -256,6 +259,18 @@ class Database:
             connection.begin_write()
             work(connection)
             connection.rows("COMMIT")
+
+    def open_index(self, folder: Path, *, identity: str, dimension: int) -> NearestItems:
+        """Open the index of the vectors of an embedder; of a SQLite database it is a file."""
+        with self.read() as db:
+            epoch = str(find_meta(db, "epoch"))
+        return VectorIndex.open(
+            folder,
+            identity=identity,
+            dimension=dimension,
+            epoch=epoch,
+            writable=not self.read_only,
+        )
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file."""

@@ -75,7 +75,7 @@ def notes_of_file(
         ns=int_array(known.by_file.get(file, ())),
         last_n=known.last_n,
         file=file,
-        has_peers=int(has_peers),
+        has_peers=has_peers,
     )
     return [
         NoteRow(n, content, unpack_json(payload), unpack_json(metadata), bool(deleted), bool(gone))

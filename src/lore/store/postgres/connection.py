@@ -31,11 +31,11 @@ from lore.errors import (
     StoreReadOnly,
 )
 from lore.store.connection import BoundArray, Connection, FullText, Row
-from lore.store.postgres import full_text
+from lore.store.postgres import full_text, vector_rows
 from lore.store.postgres.dialect import parameter_names, split_insert, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 SCHEMA = "lore"
@@ -289,7 +289,7 @@ class PostgresConnection(Connection):
             else:
                 before, row_sql, after = insert
                 rows = ", ".join(self._mogrify(row_sql, row) for row in batch)
-                whole = f"{before.replace('%%', '%')}{rows}{after.replace('%%', '%')}"
+                whole = f"{before}{rows}{after.replace('%%', '%')}"
             self._execute_alone(whole)
 
     def _mogrify(self, sql: str, params: Mapping[str, Any]) -> str:
@@ -349,6 +349,10 @@ class PostgresConnection(Connection):
             self.pool.give_back(self.raw)
         else:
             self.raw.close()
+
+    def index_vectors(self, stored: Sequence[Row]) -> None:
+        """Add a row for each passage of new vectors."""
+        vector_rows.add(self, stored)
 
     def next_number(self, table: str) -> int:
         """Return the number of the next row of a table whose numbers are not used again."""

@@ -11,11 +11,13 @@ from lore.errors import InvalidInput
 from lore.store.database import Database
 from lore.store.postgres import schema
 from lore.store.postgres.connection import Pool, PostgresConnection, owner_of
+from lore.store.postgres.vector_rows import PostgresVectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from lore.index.nearest_items import NearestItems
     from lore.store.connection import Connection
 
 
@@ -50,6 +52,11 @@ class PostgresDatabase(Database):
             pool=self._pool,
             busy_timeout_s=self._busy_timeout_s,
         )
+
+    def open_index(self, folder: Path, *, identity: str, dimension: int) -> NearestItems:
+        """Return the index of the vectors of an embedder, which is in the database."""
+        del folder
+        return PostgresVectorIndex(self, identity, dimension)
 
     def checkpoint(self) -> None:
         """Do nothing: the server moves its own log."""

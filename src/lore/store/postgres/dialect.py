@@ -71,10 +71,10 @@ def split_insert(sql: str) -> tuple[str, str, str] | None:
     match = re.fullmatch(
         r"(\s*INSERT INTO \w+ \((?:[^()]*, )?n\b[^()]*\) VALUES )"
         r"(\((?:[^()]|\([^()]*\))*\))((?: ON CONFLICT.*)?)",
-        translate(sql),
+        sql,
         re.DOTALL,
     )
-    return None if match is None else (match[1], match[2], match[3])
+    return None if match is None else (match[1], translate(match[2]), translate(match[3]))
 
 
 _TYPES = {

@@ -19,6 +19,7 @@ from lore.store.postgres.connection import (
     translate_error,
 )
 from lore.store.postgres.dialect import OWNER, protect
+from lore.store.postgres.vector_rows import MOST_GRAPH_DIMENSIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,6 +184,36 @@ RETURN CASE WHEN numnode(query) = 1
     WHEN words @@ query THEN 1 ELSE 0 END;
 """
 
+_VECTORS = f"""
+CREATE TABLE IF NOT EXISTS vector_rows (
+    {OWNER}, n BIGINT NOT NULL, embedder_n BIGINT NOT NULL, part INTEGER NOT NULL,
+    dimension INTEGER NOT NULL, project_n BIGINT NOT NULL, type BIGINT NOT NULL,
+    created_at BIGINT NOT NULL, in_graph BOOLEAN NOT NULL DEFAULT false,
+    embedding halfvec NOT NULL, PRIMARY KEY (owner, embedder_n, n, part),
+    FOREIGN KEY (owner, n, embedder_n) REFERENCES vectors (owner, n, embedder_n)
+        ON DELETE CASCADE);
+{protect("vector_rows")};
+CREATE INDEX IF NOT EXISTS vector_rows_outside ON vector_rows (owner, embedder_n)
+    WHERE NOT in_graph;
+
+CREATE OR REPLACE FUNCTION ensure_graph(dimension integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, public, pg_temp AS $$
+DECLARE
+    name text := 'vector_rows_graph_' || dimension;
+BEGIN
+    IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+    IF dimension NOT BETWEEN 1 AND 64000 THEN RAISE 'no such dimension'; END IF;
+    EXECUTE format(CASE WHEN dimension <= {MOST_GRAPH_DIMENSIONS}
+        THEN 'CREATE INDEX %1$I ON vector_rows USING hnsw'
+            ' ((embedding::halfvec(%2$s)) halfvec_ip_ops) WHERE in_graph AND dimension = %2$s'
+        ELSE 'CREATE INDEX %1$I ON vector_rows USING hnsw'
+            ' ((binary_quantize(embedding)::bit(%2$s)) bit_hamming_ops)'
+            ' WHERE in_graph AND dimension = %2$s' END, name, dimension);
+END $$;
+REVOKE EXECUTE ON FUNCTION ensure_graph FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ensure_graph TO {APPLICATION_ROLE};
+"""
+
 _TRIGGERS = "".join(
     f"CREATE OR REPLACE TRIGGER note_used_numbers AFTER DELETE ON {table}"
     " REFERENCING OLD TABLE AS gone FOR EACH STATEMENT"
@@ -244,6 +275,7 @@ def _create(raw: psycopg.Connection[Any], path: Path) -> None:
     raw.execute(_FUNCTIONS)
     db = PostgresConnection(raw, path, _NOBODY)
     migrations.apply_all(db, migrations.MIGRATIONS, clock.now)
+    raw.execute(_VECTORS)
     raw.execute(_TRIGGERS)
     raw.execute(_GRANTS)
     raw.execute(f"INSERT INTO revisions VALUES ({_REVISION}) ON CONFLICT DO NOTHING")
