@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.store.sqlite import SqliteConnection
@@ -133,6 +135,7 @@ def count_statements(memory: Memory, limit: int) -> int:
     return len(statements)
 
 
+@pytest.mark.only_sqlite("traces of statements")
 def test_more_hits_take_no_more_statements(memory: Memory):
     say(memory, "s", *(f"The harbour has wall {i}, made of {i * 7} stones." for i in range(12)))
     memory.recall("harbour")

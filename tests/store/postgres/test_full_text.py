@@ -15,6 +15,7 @@ from lore.store.postgres.database import PostgresDatabase
 from tests.store.samples import at_noon
 
 WORDS = "harbour ferry harbours noon tide Größe café timetable port_5433 run running runs".split()
+PHRASES = ('"port_5433"', '"ferry noon"')
 
 
 def fill(db: Connection) -> None:
@@ -45,8 +46,8 @@ def test_scores_are_those_of_sqlite(query: str, database: PostgresDatabase, tmp_
                 )
     expected, scores = (dict(hits) for hits in found)
     assert scores.keys() == expected.keys()
-    if " OR " in query or ("_" not in query and " " not in query):
-        assert scores == pytest.approx(expected, rel=1e-6)
+    # A phrase counts once in each column, however often it is there.
+    assert scores == pytest.approx(expected, rel=0.5 if query in PHRASES else 1e-6)
 
 
 def test_counts_and_phrases_are_those_of_the_index(database: PostgresDatabase) -> None:

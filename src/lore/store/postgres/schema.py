@@ -33,6 +33,9 @@ _LOCK = 0x6C6F7265
 _REVISION = 1
 """The revision of the functions below; they are created again when it changes."""
 
+_K1, _B = 1.2, 0.75
+"""The constants of BM25 that FTS5 has."""
+
 _PI2_6 = 1.64493406685
 _MAX_COUNT = 64
 
@@ -155,18 +158,28 @@ BEGIN
         FROM word_totals t WHERE t.owner = current_owner() AND t.name = of_table;
     IF coalesce(entries, 0) <= 0 THEN RETURN; END IF;
     FOR i IN 1 .. cardinality(queries) LOOP
-        uses := '0';
+        uses := '0::float8';
         FOR c IN 1 .. cardinality(weights) LOOP
+            IF numnode(queries[i]) > 1 THEN -- a phrase counts once in each column
+                uses := uses || format(' + %s::float8 * (words @@ %L::tsquery)::integer',
+                    weights[c], regexp_replace(queries[i]::text, '''( |$)',
+                        ''':' || substr('ABC', c, 1) || '\\1', 'g'));
+                CONTINUE;
+            END IF;
             IF c < cardinality(weights) AND weights[c] = weights[c + 1] THEN CONTINUE; END IF;
             -- Uses up to this column count with its weight, less that of the next.
-            uses := uses || format(' + %s * count_uses(%L, words, ($1)[%s])',
+            uses := uses || format(' + %s::float8 * count_uses(%L, words, ($1)[%s])',
                 weights[c] - coalesce(weights[c + 1], 0), labels[c], i);
         END LOOP;
-        uses_of[i] := format('%s AS f%s', uses, i);
-        rarity_of[i] := format('greatest(1e-6, ln(greatest(1e-9, ($3 - count(*) FILTER'
-            ' (WHERE f%1$s > 0) + 0.5) / (count(*) FILTER (WHERE f%1$s > 0) + 0.5)))) AS r%1$s', i);
+        -- Most rows have few of the words, and to see that costs less than to count them.
+        uses_of[i] := format(
+            'CASE WHEN words @@ ($1)[%2$s] THEN %1$s ELSE 0 END AS f%2$s', uses, i);
+        rarity_of[i] := format('greatest(1e-6::float8, ln(greatest(1e-9::float8,'
+            ' ($3 - count(*) FILTER (WHERE f%1$s > 0) + 0.5)'
+            ' / (count(*) FILTER (WHERE f%1$s > 0) + 0.5)))) AS r%1$s', i);
         score_of[i] := format(
-            'r%1$s * f%1$s * 2.2 / (f%1$s + 1.2 * (0.25 + 0.75 * length / $4))', i);
+            'r%1$s * f%1$s * {_K1 + 1}::float8 / (f%1$s + {_K1}::float8'
+            ' * ({1 - _B}::float8 + {_B}::float8 * length / $4))', i);
     END LOOP;
     RETURN QUERY EXECUTE format(
         'WITH hits AS MATERIALIZED (SELECT n, length, %s FROM %I WHERE owner = $2 AND words @@ $5),'
@@ -179,9 +192,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION count_uses(labels real[], words tsvector, query tsquery) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN numnode(query) = 1
-    THEN width_bucket(ts_rank(labels, words, query)::float8, ARRAY[{_count_bounds()}]::float8[])
-    WHEN words @@ query THEN 1 ELSE 0 END;
+RETURN width_bucket(
+    ts_rank(labels, words, query)::float8, ARRAY[{_count_bounds()}]::float8[]);
 """
 
 _VECTORS = f"""
