@@ -12,7 +12,7 @@ from lore.capture import embedding_queue
 from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
 from lore.embed.embedders import Embedders
-from lore.errors import LoreError, NotFound
+from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory.context import MemoryContext
 from lore.recall.sources import Sources
 from lore.records import Check
@@ -269,6 +269,9 @@ def restore_backup(source: Path, *, home: Path | None = None, trust: bool = Fals
     A backup that this home did not seal is refused without `trust`.
     """
     config = settings.load(home=home).settings
+    if config.store_url:
+        msg = "A memory on PostgreSQL is restored by the tools of the server."
+        raise InvalidInput(msg, hint="Use pg_restore, or 'lore import' for an export.")
     key = home_key(config, "backup")
     return maintenance.restore(config.database, source, config.backups, key=key, trust=trust)
 

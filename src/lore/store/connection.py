@@ -210,6 +210,11 @@ class Connection(ABC):
     def size(self) -> int:
         """Return the size of the memory in bytes."""
 
+    @property
+    def place(self) -> str:
+        """Where the memory is, as people see it."""
+        return str(self.path)
+
     @abstractmethod
     def journal_mode(self) -> str:
         """Return how the engine keeps its journal."""

@@ -484,7 +484,7 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
     sizes = {table: int(db.value(f"SELECT count(*) FROM {table}")) for table in tables}
     standing = db.value("SELECT count(*) FROM standing WHERE state IN ('stands', 'confirmed')")
     return Stats(
-        path=str(db.path),
+        path=db.place,
         bytes=db.size(),
         messages=counts["message"],
         distillations=counts["distillation"],

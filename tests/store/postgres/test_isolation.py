@@ -34,7 +34,7 @@ def test_every_table_with_rows_of_owners_forces_row_level_security(
     ).fetchall()
     open_tables = {name for name, is_forced in rows if not is_forced}
     assert len(rows) > 40
-    assert open_tables == {"migrations", "revisions"}
+    assert open_tables == {"migrations", "revisions", "owners"}
 
 
 def test_every_index_and_key_of_owned_rows_begins_with_the_owner(
@@ -42,21 +42,22 @@ def test_every_index_and_key_of_owned_rows_begins_with_the_owner(
 ) -> None:
     rows = admin.execute(
         "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'lore'"
-        " AND tablename NOT IN ('migrations', 'revisions')"
+        " AND tablename NOT IN ('migrations', 'revisions', 'owners')"
     ).fetchall()
     others = [name for _, name, sql in rows if "(owner" not in sql and "USING btree" in sql]
     assert others == []
 
 
 def test_the_application_role_is_bounded(admin: Any, database: PostgresDatabase) -> None:
-    row = admin.execute(
-        "SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = 'lore_app'"
-    ).fetchone()
+    roles = admin.execute(
+        "SELECT DISTINCT rolsuper, rolbypassrls FROM pg_roles"
+        " WHERE rolname IN ('lore_app', 'lore_owner')"
+    ).fetchall()
     owners = admin.execute(
         "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'lore'"
     ).fetchall()
-    assert row == (False, False)
-    assert ("lore_app",) not in owners
+    assert roles == [(False, False)]
+    assert owners == [("lore_owner",)]
     with database.read() as db:
         assert db.value("SELECT current_user") == "lore_app"
 

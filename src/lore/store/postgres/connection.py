@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import threading
 import uuid
 from contextlib import suppress
@@ -160,6 +161,7 @@ class Pool:
 
     url: str
     _idle: list[psycopg.Connection[Any]] = field(default_factory=list)
+    _users: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _process: int = field(default_factory=os.getpid)
 
@@ -171,11 +173,12 @@ class Pool:
                     self._idle, self._process = [], os.getpid()
                 raw = self._idle.pop() if self._idle else None
             if raw is None:
-                return self._connect()
+                return self.connect()
             if not raw.closed and _answers(raw):
                 return raw
 
-    def _connect(self) -> psycopg.Connection[Any]:
+    def connect(self) -> psycopg.Connection[Any]:
+        """Open a new connection as the application role."""
         raw = connect(self.url)
         try:
             raw.execute(f"SET ROLE {APPLICATION_ROLE}")
@@ -194,15 +197,22 @@ class Pool:
             raw.close()
             return
         with self._lock:
-            if self._process == os.getpid() and len(self._idle) < _MAX_IDLE:
+            is_used = self._users > 0 and self._process == os.getpid()
+            if is_used and len(self._idle) < _MAX_IDLE:
                 self._idle.append(raw)
                 return
         raw.close()
 
-    def close(self) -> None:
-        """Close the idle connections."""
+    def join(self) -> None:
+        """Count one more memory that uses the pool."""
         with self._lock:
-            idle, self._idle = self._idle, []
+            self._users += 1
+
+    def leave(self) -> None:
+        """Count one memory less; with the last one, close the idle connections."""
+        with self._lock:
+            self._users -= 1
+            idle, self._idle = (self._idle, []) if self._users <= 0 else ([], self._idle)
         for raw in idle:
             raw.close()
 
@@ -229,7 +239,7 @@ def _require_bounded_role(raw: psycopg.Connection[Any]) -> None:
 class PostgresConnection(Connection):
     """One connection for one owner; every method translates PostgreSQL's errors into Lore's."""
 
-    __slots__ = ("_busy_timeout_s", "_is_closed", "owner", "pool", "raw")
+    __slots__ = ("_busy_timeout_s", "_defines", "_is_closed", "owner", "pool", "raw")
 
     words: ClassVar[FullText] = full_text
 
@@ -242,6 +252,7 @@ class PostgresConnection(Connection):
         pool: Pool | None = None,
         read_only: bool = False,
         busy_timeout_s: float = 5.0,
+        defines: bool = True,
     ) -> None:
         super().__init__(path, read_only=read_only)
         self.raw = raw
@@ -249,9 +260,10 @@ class PostgresConnection(Connection):
         self.pool = pool
         self._busy_timeout_s = busy_timeout_s
         self._is_closed = False
+        self._defines = defines
 
     def _begin_read(self) -> None:
-        self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + self._own())
+        self._begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + self._own())
 
     def begin_write(self) -> None:
         """Begin a write transaction: wait for the owner's lock now, not at the first write.
@@ -259,16 +271,31 @@ class PostgresConnection(Connection):
         An owner's writers wait for each other, as in SQLite, and no one else's.
         """
         key = int.from_bytes(self.owner.bytes[:8], "big", signed=True)
-        self._execute(
+        self._begin(
             f"BEGIN{self._own()}; SET LOCAL lock_timeout = {int(self._busy_timeout_s * 1000)};"
             f" SELECT pg_advisory_xact_lock({key})"
         )
+
+    def _begin(self, sql: str) -> None:
+        """Begin a transaction, with a new connection if the server has closed this one."""
+        try:
+            self._execute(sql)
+        except StoreBusy:
+            self._execute("ROLLBACK")
+            raise
+        except StoreError:
+            if self.pool is None or not self.raw.closed:
+                raise
+            self.raw = self.pool.connect()
+            self._execute(sql)
 
     def _own(self) -> str:
         return f"; SET LOCAL lore.owner = '{self.owner}'"
 
     def rows(self, sql: str, /, **params: Any) -> list[Row]:
         """Run a statement and return all its rows."""
+        if not self._defines and _DEFINITION.match(sql):
+            return []
         cursor = self._run(sql, params)
         return [] if cursor.description is None else cursor.fetchall()
 
@@ -387,6 +414,11 @@ class PostgresConnection(Connection):
         """Return how the server keeps its journal: always as a write-ahead log."""
         return "wal"
 
+    @property
+    def place(self) -> str:
+        """The database and its server, as people see them."""
+        return f"PostgreSQL, database {self.raw.info.dbname} on {self.raw.info.host}"
+
     def integrity_problems(self) -> list[str]:
         """Return nothing: the server checks its own files."""
         return []
@@ -399,6 +431,9 @@ class PostgresConnection(Connection):
         if isinstance(error, psycopg.Error):
             return translate_error(error)
         return InvalidInput(f"A value cannot be stored: {error}")
+
+
+_DEFINITION = re.compile(r"\s*(?:CREATE|ALTER|DROP|SELECT create_word_table)\b")
 
 
 def _storable(params: Mapping[str, Any]) -> Mapping[str, Any]:

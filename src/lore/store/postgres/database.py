@@ -41,6 +41,8 @@ class PostgresDatabase(Database):
         super().__init__(path, busy_timeout_s=busy_timeout_s, now=now)
         self._pool = pool
         self.owner = owner
+        self._has_left = False
+        pool.join()
 
     def connect(self, cache_kib: int = 0) -> Connection:
         """Take a connection of the pool; closing it gives it back."""
@@ -57,6 +59,13 @@ class PostgresDatabase(Database):
         """Return the index of the vectors of an embedder, which is in the database."""
         del folder
         return PostgresVectorIndex(self, identity, dimension)
+
+    def close(self) -> None:
+        """Finish queued writes; the last memory of a pool closes its connections."""
+        super().close()
+        if not self._has_left:
+            self._has_left = True
+            self._pool.leave()
 
     def checkpoint(self) -> None:
         """Do nothing: the server moves its own log."""
@@ -94,4 +103,5 @@ def open_postgres(
 
 
 def _ensure_epoch(db: Connection) -> None:
+    db.rows("SELECT register_owner()")
     db.insert_unless_exists("meta", key="epoch", value=uuid.uuid4().hex)

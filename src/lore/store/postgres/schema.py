@@ -22,10 +22,14 @@ from lore.store.postgres.dialect import OWNER, protect
 from lore.store.postgres.vector_rows import MOST_GRAPH_DIMENSIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _NOBODY = UUID(int=0)
 """The owner of what migrations write; nobody's memory has it."""
+
+_OWNER_ROLE = "lore_owner"
+"""The role that owns the tables: policies hold for it too, also while it changes the schema."""
 
 _LOCK = 0x6C6F7265
 """The lock under which one process changes the schema."""
@@ -87,6 +91,13 @@ CREATE TABLE IF NOT EXISTS word_totals (
     {OWNER}, name TEXT NOT NULL, entries BIGINT NOT NULL, length BIGINT NOT NULL,
     PRIMARY KEY (owner, name));
 {protect("word_totals")};
+
+CREATE TABLE IF NOT EXISTS owners (owner UUID PRIMARY KEY);
+
+CREATE OR REPLACE FUNCTION register_owner() RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+    INSERT INTO owners VALUES (current_owner()) ON CONFLICT DO NOTHING
+$$;
 
 CREATE OR REPLACE FUNCTION use_number(of_table text, number bigint) RETURNS void
 LANGUAGE sql AS $$
@@ -238,12 +249,15 @@ GRANT USAGE ON SCHEMA {SCHEMA} TO {APPLICATION_ROLE};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA} TO {APPLICATION_ROLE};
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {APPLICATION_ROLE};
 REVOKE INSERT, UPDATE, DELETE ON migrations, revisions FROM {APPLICATION_ROLE};
+REVOKE ALL ON owners FROM {APPLICATION_ROLE};
 REVOKE EXECUTE ON FUNCTION search_words, match_words FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION search_words, match_words TO {APPLICATION_ROLE};
 """
 
 
-def prepare(url: str, path: Path) -> None:
+def prepare(
+    url: str, path: Path, steps: Sequence[migrations.Migration] = migrations.MIGRATIONS
+) -> None:
     """Create or migrate the schema with the role of the URL, unless it is up to date.
 
     Refuse a schema of a newer Lore, and one that is out of date if the role may not change it.
@@ -251,12 +265,12 @@ def prepare(url: str, path: Path) -> None:
     raw = connect(url)
     try:
         applied, revision = _state(raw)
-        unknown = applied - {step.__name__ for step in migrations.MIGRATIONS}
+        unknown = applied - {step.__name__ for step in steps}
         if unknown or revision > _REVISION:
             msg = "The database was written by a newer Lore."
             raise SchemaTooNew(msg, hint="Upgrade this Lore; nothing was changed.")
-        if len(applied) < len(migrations.MIGRATIONS) or revision < _REVISION:
-            _create(raw, path)
+        if len(applied) < len(steps) or revision < _REVISION:
+            _create(raw, path, steps)
     except psycopg.Error as error:
         raise translate_error(error) from error
     finally:
@@ -273,25 +287,46 @@ def _state(raw: psycopg.Connection[Any]) -> tuple[set[str], int]:
     return applied, (newest[0] or 0) if newest else 0
 
 
-def _create(raw: psycopg.Connection[Any], path: Path) -> None:
+def _create(
+    raw: psycopg.Connection[Any], path: Path, steps: Sequence[migrations.Migration]
+) -> None:
     """Create what is missing in one transaction, while other processes wait."""
     _require_version(raw)
     raw.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})")
-    _ensure_role(raw)
+    raw.execute("SET LOCAL client_min_messages = warning")
+    for role in (_OWNER_ROLE, APPLICATION_ROLE):
+        _ensure_role(raw, role)
     raw.execute(
-        f"CREATE SCHEMA IF NOT EXISTS {SCHEMA};"
-        f" CREATE TABLE IF NOT EXISTS revisions (n INTEGER PRIMARY KEY);"
-        f" SET LOCAL lore.owner = '{_NOBODY}'; SET LOCAL client_min_messages = warning;"
-        " CREATE EXTENSION IF NOT EXISTS vector"
+        "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;"
+        f" CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {_OWNER_ROLE};"
+        f" SET LOCAL ROLE {_OWNER_ROLE}; SET LOCAL lore.owner = '{_NOBODY}';"
+        " CREATE TABLE IF NOT EXISTS revisions (n INTEGER PRIMARY KEY)"
     )
     raw.execute(_FUNCTIONS)
     db = PostgresConnection(raw, path, _NOBODY)
-    migrations.apply_all(db, migrations.MIGRATIONS, clock.now)
+    applied = set(db.column("SELECT name FROM migrations")) if db.has_table("migrations") else set()
+    migrations.apply_all(db, steps, clock.now)
+    for (owner,) in raw.execute("SELECT owner FROM owners").fetchall():
+        _change_rows(raw, path, owner, [step for step in steps if step.__name__ not in applied])
+    raw.execute(f"SET LOCAL lore.owner = '{_NOBODY}'")
     raw.execute(_VECTORS)
     raw.execute(_TRIGGERS)
     raw.execute(_GRANTS)
     raw.execute(f"INSERT INTO revisions VALUES ({_REVISION}) ON CONFLICT DO NOTHING")
     raw.execute("COMMIT")
+
+
+def _change_rows(
+    raw: psycopg.Connection[Any],
+    path: Path,
+    owner: UUID,
+    steps: Sequence[migrations.Migration],
+) -> None:
+    """Apply what migrations do to the rows of an owner; their definitions are there."""
+    raw.execute(f"SET LOCAL lore.owner = '{owner}'")
+    db = PostgresConnection(raw, path, owner, defines=False)
+    for step in steps:
+        step(db)
 
 
 _OLDEST_SERVER = 150_000
@@ -304,9 +339,9 @@ def _require_version(raw: psycopg.Connection[Any]) -> None:
         raise StoreError(msg, hint="Lore needs PostgreSQL 15 or newer, with pgvector.")
 
 
-def _ensure_role(raw: psycopg.Connection[Any]) -> None:
-    """Create the application role, and let the role of the URL change to it."""
-    known = raw.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{APPLICATION_ROLE}'").fetchone()
+def _ensure_role(raw: psycopg.Connection[Any], role: str) -> None:
+    """Create a role, and let the role of the URL change to it."""
+    known = raw.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'").fetchone()
     if known is None:
-        raw.execute(f"CREATE ROLE {APPLICATION_ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS")
-        raw.execute(f"GRANT {APPLICATION_ROLE} TO CURRENT_USER")
+        raw.execute(f"CREATE ROLE {role} NOLOGIN NOSUPERUSER NOBYPASSRLS")
+        raw.execute(f"GRANT {role} TO CURRENT_USER")
