@@ -3,7 +3,7 @@ from __future__ import annotations
 from lore import clock
 from lore.store import candidate_rows
 from lore.store.candidate_rows import Retrieval
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 from lore.store.items import type_number
 from tests.store.samples import NOON, add_fragment, add_messages, minutes, new_session
 

@@ -23,7 +23,7 @@ from lore.store import (
     standing_instructions,
 )
 from lore.store.candidate_rows import Retrieval
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 from lore.store.hard_delete import ForgetSelection
 from tests.store.samples import (
     NOON,

@@ -4,8 +4,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lore.store import graph
-from lore.store.connection import Connection
 from lore.store.database import Database
+from lore.store.engine import Connection
 from lore.text.entities import Mention
 from tests.store.samples import NOON, add_fragment, numbered_id
 

@@ -7,7 +7,7 @@ import pytest
 
 from lore import clock
 from lore.store import history
-from lore.store.connection import Connection, id_text
+from lore.store.engine import Connection, id_text
 from lore.store.graph import EdgeState
 from lore.store.history import (
     EMPTY_SNAPSHOT,

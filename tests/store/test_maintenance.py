@@ -14,8 +14,8 @@ from lore.errors import InvalidInput, NotFound, SchemaTooNew, StoreDamaged
 from lore.memory import Memory
 from lore.relevance import relevance
 from lore.store import distillations, jobs, keywords, maintenance, sessions, sqlite, vectors
-from lore.store.connection import Connection
 from lore.store.database import Database, open_database
+from lore.store.engine import Connection
 from lore.store.hard_delete import ForgetSelection
 from tests.store.samples import (
     NOON,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lore.capture.message_capture import prepare
 from lore.records import Channel, NewMessage, Part
 from lore.store import hard_delete, history, message_dedup, messages
-from lore.store.connection import Connection
 from lore.store.database import Database
+from lore.store.engine import Connection
 from lore.store.hard_delete import ForgetSelection
 from tests.store.samples import NOON, add_messages, new_session, open_at
 

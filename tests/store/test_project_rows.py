@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from lore.store import project_rows
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 from lore.store.project_rows import ProjectLocation
 from tests.store.samples import NOON
 

@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 
 from lore.store import consolidation, fragments, graph, history, project_rows, reversible_changes
-from lore.store.connection import Connection
 from lore.store.consolidation import Step, StepVerb
+from lore.store.engine import Connection
 from lore.store.graph import EdgeRow
 from tests.store.samples import NOON, Cycle, add_fragment, minutes, numbered_id
 

@@ -86,10 +86,7 @@ class RetrievalTask:
 def open_scratch_memory(
     embedder: Embedder, now: clock.Clock = clock.now, *, store: str = ""
 ) -> Iterator[Memory]:
-    """Open a fresh memory in a temporary home, or on the PostgreSQL database `store`.
-
-    It is never the memory of the person who evaluates, wherever that is.
-    """
+    """Open a memory that is nobody's, in a temporary home or on the PostgreSQL database `store`."""
     with tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch:
         loaded = settings.load(home=Path(scratch), project_dir=Path.cwd()).settings
         config = replace(loaded, store_url=store, store_owner=scratch)

@@ -24,7 +24,7 @@ from lore.store.codec import (
     unpack_text,
     unpack_time,
 )
-from lore.store.connection import Connection, among, id_blob, int_array
+from lore.store.engine import Connection, among, id_blob, int_array
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.items import type_number
 from lore.text.message_features import FROM_USER

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lore.records import ITEM_TYPES, ChangedTable
 from lore.store import items
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 
 _TABLES: dict[ChangedTable, str] = {
     "messages": "SELECT max(n) FROM messages",

@@ -18,7 +18,7 @@ from lore.index.vector_index import VectorIndex
 from lore.lazy_dataclass import dataclass
 from lore.store import files, migrations, sqlite
 from lore.store.codec import pack_json, unpack_json
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 from lore.store.sqlite.database_file import external_columns, external_rows, open_external
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ def open_on_server(
         msg = "A memory on PostgreSQL needs the name of its owner."
         raise InvalidInput(msg, hint="Set 'store.owner' (LORE_STORE_OWNER).")
     try:
-        from lore.store.postgres.database import open_postgres  # an extra, and a slow import
+        from lore.store.postgres.server_database import open_postgres  # an extra, and a slow import
     except ModuleNotFoundError as error:
         msg = "A memory on PostgreSQL needs the package psycopg."
         raise StoreError(msg, hint="Install agent-lore[postgres].") from error

@@ -11,7 +11,7 @@ from lore import clock
 from lore.records import TRUST, Distillation, Origin
 from lore.store import history, items, keywords, sessions
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record
-from lore.store.connection import (
+from lore.store.engine import (
     Connection,
     Row,
     among,

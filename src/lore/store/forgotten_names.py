@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from lore.store import history
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 
 NameKind = Literal["title", "branch", "session", "file"]
 

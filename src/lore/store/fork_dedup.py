@@ -19,7 +19,7 @@ from lore import clock
 from lore.records import Part
 from lore.store import history, message_dedup
 from lore.store.codec import pack_key, unpack_key, unpack_parts
-from lore.store.connection import Connection, Row, among, id_text, int_array
+from lore.store.engine import Connection, Row, among, id_text, int_array
 from lore.store.messages import PreparedMessage
 
 _HEAD_MESSAGES = 4

@@ -11,7 +11,7 @@ from lore import clock
 from lore.lazy_dataclass import dataclass
 from lore.records import EdgeKind, FragmentKind, Origin
 from lore.store.codec import pack_json, pack_key, unpack_json, unpack_key, unpack_record
-from lore.store.connection import Connection, Row, among, int_array, text_array
+from lore.store.engine import Connection, Row, among, int_array, text_array
 from lore.store.graph import EdgeState
 
 ChangeAction = Literal["add", "change", "delete", "forget"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lore.records import LearnedVerb
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 from lore.store.pages import BEFORE_NEWEST
 
 DAY_US = 86_400_000_000

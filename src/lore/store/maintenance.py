@@ -37,8 +37,8 @@ from lore.store import (
     sqlite,
     vectors,
 )
-from lore.store.connection import Connection, id_blob
 from lore.store.database import Database, find_meta, open_database, set_meta
+from lore.store.engine import Connection, id_blob
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.hard_delete import ForgetSelection
 from lore.text import entities

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
 from lore.store import keywords, sqlite, standing_instructions, task_tables
-from lore.store.connection import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
+from lore.store.engine import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
 from lore.store.files import make_folder
 from lore.text import instructions
 

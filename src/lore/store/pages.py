@@ -12,7 +12,7 @@ from typing import Any
 from lore.records import Edge, Project, Spend
 from lore.store import items
 from lore.store.codec import unpack_record
-from lore.store.connection import Connection, Row, id_text
+from lore.store.engine import Connection, Row, id_text
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.spend import ENTRY_COLUMNS, ENTRY_TABLES, unpack_entry
 

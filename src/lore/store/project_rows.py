@@ -13,7 +13,7 @@ from lore.lazy_dataclass import dataclass
 from lore.records import UNASKED_TRUST, Project
 from lore.store import forgotten_names
 from lore.store.codec import unpack_record
-from lore.store.connection import Connection, among, int_array
+from lore.store.engine import Connection, among, int_array
 from lore.store.fragments import VISIBLE_FRAGMENT
 
 _HIDDEN_NAME = "(forgotten)"

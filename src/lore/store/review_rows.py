@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lore.records import UNASKED_TRUST
 from lore.store import items
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 from lore.store.fragments import LIVING_FRAGMENT
 
 _UNTRUSTED = (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lore import clock
 from lore.records import SeriesGroup, SeriesStep
-from lore.store.connection import Connection, count_if, json_field, json_number
+from lore.store.engine import Connection, count_if, json_field, json_number
 from lore.store.spend import ESTIMATED, REQUEST, UNPRICED
 
 STEP_US: dict[SeriesStep, int] = {"hour": 3_600_000_000, "day": 86_400_000_000}

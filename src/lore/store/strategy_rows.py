@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from lore import clock
 from lore.store.codec import pack_json, unpack_json
-from lore.store.connection import Connection, id_text
 from lore.store.distillations import SESSION_EPISODE
+from lore.store.engine import Connection, id_text
 
 
 class ProfileRow(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lore.store.postgres.database import PostgresDatabase
+from lore.store.postgres.server_database import PostgresDatabase
 from tests import engines
 from tests.store.samples import open_at
 

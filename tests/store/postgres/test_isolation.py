@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from lore.errors import StoreError
-from lore.store.connection import Connection
-from lore.store.postgres.connection import Pool, owner_of
-from lore.store.postgres.database import PostgresDatabase
+from lore.store.engine import Connection
+from lore.store.postgres.owner_connection import Pool, owner_of
+from lore.store.postgres.server_database import PostgresDatabase
 from tests import engines
 from tests.store.samples import add_fragment, open_at
 
@@ -136,7 +136,7 @@ def test_a_role_that_bypasses_row_level_security_is_refused(
 def test_a_role_that_may_not_create_tables_can_use_them(
     database: PostgresDatabase, admin: Any, tmp_path: Path
 ) -> None:
-    from lore.store.postgres.database import open_postgres
+    from lore.store.postgres.server_database import open_postgres
 
     admin.execute("DROP ROLE IF EXISTS service; CREATE ROLE service LOGIN IN ROLE lore_app")
     url = engines.current_url().replace("//postgres:", "//service:")

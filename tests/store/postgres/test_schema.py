@@ -10,9 +10,9 @@ import pytest
 
 from lore.errors import SchemaTooNew, StoreBusy, StoreError
 from lore.store import migrations
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 from lore.store.postgres import schema
-from lore.store.postgres.database import PostgresDatabase, open_postgres
+from lore.store.postgres.server_database import PostgresDatabase, open_postgres
 from tests import engines
 from tests.store.samples import add_fragment, open_at
 
@@ -51,7 +51,7 @@ def test_a_later_migration_changes_the_rows_of_every_owner(url: str, tmp_path: P
 
 
 def open_without_check(url: str, name: str, path: Path) -> PostgresDatabase:
-    from lore.store.postgres.connection import Pool, owner_of
+    from lore.store.postgres.owner_connection import Pool, owner_of
 
     return PostgresDatabase(Pool(url), owner_of(name), path, busy_timeout_s=5)
 

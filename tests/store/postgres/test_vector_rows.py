@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from lore.index.quantization import pack_rows, unit_rows
 from lore.index.vector_index import VectorFilter
 from lore.store import vectors
-from lore.store.connection import Connection
+from lore.store.engine import Connection
 from lore.store.postgres import vector_rows
-from lore.store.postgres.database import PostgresDatabase
+from lore.store.postgres.server_database import PostgresDatabase
 from lore.store.postgres.vector_rows import PostgresVectorIndex
 from tests.store.samples import add_fragment
 

@@ -11,14 +11,14 @@ import psycopg
 from lore import clock
 from lore.errors import SchemaTooNew, StoreError
 from lore.store import migrations
-from lore.store.postgres.connection import (
+from lore.store.postgres.dialect import OWNER, protect
+from lore.store.postgres.owner_connection import (
     APPLICATION_ROLE,
     SCHEMA,
     PostgresConnection,
     connect,
     translate_error,
 )
-from lore.store.postgres.dialect import OWNER, protect
 from lore.store.postgres.vector_rows import MOST_GRAPH_DIMENSIONS
 
 if TYPE_CHECKING:
@@ -296,9 +296,10 @@ def _create(
     raw.execute("SET LOCAL client_min_messages = warning")
     for role in (_OWNER_ROLE, APPLICATION_ROLE):
         _ensure_role(raw, role)
+    raw.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+    _require_extension(raw)
     raw.execute(
-        "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;"
-        f" CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {_OWNER_ROLE};"
+        f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {_OWNER_ROLE};"
         f" SET LOCAL ROLE {_OWNER_ROLE}; SET LOCAL lore.owner = '{_NOBODY}';"
         " CREATE TABLE IF NOT EXISTS revisions (n INTEGER PRIMARY KEY)"
     )
@@ -331,6 +332,20 @@ def _change_rows(
 
 _OLDEST_SERVER = 150_000
 """PostgreSQL 15 is the first that empties one column of a foreign key of two."""
+
+
+_OLDEST_PGVECTOR = (0, 8)
+"""pgvector 0.8 is the first that continues a search of its graph until enough rows pass."""
+
+
+def _require_extension(raw: psycopg.Connection[Any]) -> None:
+    row = raw.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    version = str(row[0]) if row else "0.0"
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_PGVECTOR:
+        msg = f"pgvector {version} is too old."
+        raise StoreError(
+            msg, hint="Lore needs pgvector 0.8 or newer: ALTER EXTENSION vector UPDATE;"
+        )
 
 
 def _require_version(raw: psycopg.Connection[Any]) -> None:

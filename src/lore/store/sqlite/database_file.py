@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from lore.errors import StoreBusy, StoreError
-from lore.store.connection import Connection, Row
+from lore.store.engine import Connection, Row
 from lore.store.files import make_private, sync_folder
 from lore.store.sqlite.connection import (
     RETRY_DELAY_S,

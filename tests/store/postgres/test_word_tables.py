@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lore.store import keywords
-from lore.store.connection import Connection
 from lore.store.database import open_database
-from lore.store.postgres.database import PostgresDatabase
+from lore.store.engine import Connection
+from lore.store.postgres.server_database import PostgresDatabase
 from tests.store.samples import at_noon
 
 WORDS = "harbour ferry harbours noon tide Größe café timetable port_5433 run running runs".split()

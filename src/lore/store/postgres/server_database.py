@@ -10,7 +10,7 @@ from lore import clock
 from lore.errors import InvalidInput
 from lore.store.database import Database
 from lore.store.postgres import schema
-from lore.store.postgres.connection import Pool, PostgresConnection, owner_of
+from lore.store.postgres.owner_connection import Pool, PostgresConnection, owner_of
 from lore.store.postgres.vector_rows import PostgresVectorIndex
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lore.index.nearest_items import NearestItems
-    from lore.store.connection import Connection
+    from lore.store.engine import Connection
 
 
 class PostgresDatabase(Database):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from lore.store.connection import among, int_array
+from lore.store.engine import among, int_array
 from lore.store.sqlite.full_text import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lore.store.connection import Connection
+    from lore.store.engine import Connection
 
 PREFIX_SIGN = "\x01"
 """Stands for the owner's letters before each word, which the database fills in."""
@@ -74,9 +74,9 @@ def _vector(texts: Sequence[str]) -> tuple[str, int]:
             count += 1
             position += 1
             if count <= _MAX_WORDS:
-                held = places.setdefault(word, [])
-                if len(held) < _MAX_POSITIONS:
-                    held.append(f"{min(position, _MAX_POSITION)}{label}")
+                places_of_word = places.setdefault(word, [])
+                if len(places_of_word) < _MAX_POSITIONS:
+                    places_of_word.append(f"{min(position, _MAX_POSITION)}{label}")
         position += 1  # a phrase does not cross columns
     return " ".join(f"{_lexeme(word)}:{','.join(at)}" for word, at in places.items()), count
 
@@ -120,10 +120,10 @@ def search(
         bounds.append(f"NOT EXISTS ({unless.format(n=f'{table}.n')})")
     where = f" WHERE {' AND '.join(bounds)}" if bounds else ""
     named = {f"phrase_{i}": phrase for i, phrase in enumerate(dict.fromkeys(phrases))}
-    given = ", ".join(f":{name}" for name in named)
+    phrase_list = ", ".join(f":{name}" for name in named)
     weight_list = ", ".join(f"{weight:g}" for weight in weights)
     rows = db.rows(
-        f"SELECT n, score FROM search_words('{table}', ARRAY[{given}],"
+        f"SELECT n, score FROM search_words('{table}', ARRAY[{phrase_list}],"
         f" ARRAY[{weight_list}]::float8[]) AS {table} (n, score){where}"
         " ORDER BY score DESC, n LIMIT :limit",
         limit=limit,

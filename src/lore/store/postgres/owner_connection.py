@@ -31,8 +31,8 @@ from lore.errors import (
     StoreFull,
     StoreReadOnly,
 )
-from lore.store.connection import BoundArray, Connection, FullText, Row
-from lore.store.postgres import full_text, vector_rows
+from lore.store.engine import BoundArray, Connection, FullText, Row
+from lore.store.postgres import vector_rows, word_tables
 from lore.store.postgres.dialect import parameter_names, split_insert, translate
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class PostgresConnection(Connection):
 
     __slots__ = ("_busy_timeout_s", "_defines", "_is_closed", "owner", "pool", "raw")
 
-    words: ClassVar[FullText] = full_text
+    words: ClassVar[FullText] = word_tables
 
     def __init__(
         self,
