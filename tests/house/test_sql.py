@@ -8,7 +8,7 @@ from tests.house.source import PACKAGE, Module, modules
 
 STORE = PACKAGE / "store"
 SQLITE = STORE / "sqlite"
-ENGINES = (SQLITE, STORE / "postgres", STORE / "engine.py")
+ENGINES = (SQLITE, STORE / "postgres", STORE / "sql_connection.py")
 """What knows an engine: a folder for each, and the fragments of SQL that they spell apart."""
 
 SQL = re.compile(

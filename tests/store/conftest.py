@@ -8,7 +8,7 @@ import pytest
 from lore.memory import Memory
 from lore.store import consolidation
 from lore.store.database import Database
-from lore.store.engine import Connection
+from lore.store.sql_connection import Connection
 from tests.engines import engine as engine
 from tests.engines import postgres_url as postgres_url
 from tests.engines import pytest_generate_tests as pytest_generate_tests

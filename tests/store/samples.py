@@ -28,7 +28,7 @@ from lore.store import (
 )
 from lore.store.consolidation import StepRecorder
 from lore.store.database import Database, open_database, open_on_server
-from lore.store.engine import Connection
+from lore.store.sql_connection import Connection
 from tests import engines
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from lore import clock
 from lore.store import candidate_rows
 from lore.store.candidate_rows import Retrieval
-from lore.store.engine import Connection
 from lore.store.items import type_number
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_fragment, add_messages, minutes, new_session
 
 MESSAGE, FRAGMENT = type_number("message"), type_number("fragment")

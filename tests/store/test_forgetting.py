@@ -23,8 +23,8 @@ from lore.store import (
     standing_instructions,
 )
 from lore.store.candidate_rows import Retrieval
-from lore.store.engine import Connection
 from lore.store.hard_delete import ForgetSelection
+from lore.store.sql_connection import Connection
 from tests.store.samples import (
     NOON,
     add_fragment,

@@ -7,7 +7,6 @@ import pytest
 
 from lore import clock
 from lore.store import history
-from lore.store.engine import Connection, id_text
 from lore.store.graph import EdgeState
 from lore.store.history import (
     EMPTY_SNAPSHOT,
@@ -19,6 +18,7 @@ from lore.store.history import (
     pack_snapshot,
     unpack_snapshot,
 )
+from lore.store.sql_connection import Connection, id_text
 from lore.store.sqlite import SqliteConnection
 from tests.store.samples import NOON, add_fragment, minutes, numbered_id
 

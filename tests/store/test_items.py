@@ -11,7 +11,7 @@ from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES
 from lore.store import items
-from lore.store.engine import Connection, id_blob
+from lore.store.sql_connection import Connection, id_blob
 from lore.store.sqlite import SqliteConnection
 from tests.store.samples import NOON, add_fragment, add_messages, new_session, numbered_id
 

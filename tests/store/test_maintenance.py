@@ -15,8 +15,8 @@ from lore.memory import Memory
 from lore.relevance import relevance
 from lore.store import distillations, jobs, keywords, maintenance, sessions, sqlite, vectors
 from lore.store.database import Database, open_database
-from lore.store.engine import Connection
 from lore.store.hard_delete import ForgetSelection
+from lore.store.sql_connection import Connection
 from tests.store.samples import (
     NOON,
     add_fragment,

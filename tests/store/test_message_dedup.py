@@ -11,8 +11,8 @@ from lore.capture.message_capture import prepare
 from lore.records import Channel, NewMessage, Part
 from lore.store import hard_delete, history, message_dedup, messages
 from lore.store.database import Database
-from lore.store.engine import Connection
 from lore.store.hard_delete import ForgetSelection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_messages, new_session, open_at
 
 

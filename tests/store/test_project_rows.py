@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from lore.store import project_rows
-from lore.store.engine import Connection
 from lore.store.project_rows import ProjectLocation
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON
 
 

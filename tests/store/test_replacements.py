@@ -11,9 +11,9 @@ import pytest
 from lore.errors import StoreError
 from lore.store import dialogue_state, fragments, hard_delete, items, replacements
 from lore.store.database import Database
-from lore.store.engine import Connection
 from lore.store.hard_delete import ForgetSelection
 from lore.store.replacements import Replacement
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_fragment
 
 

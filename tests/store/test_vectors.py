@@ -7,7 +7,7 @@ import pytest
 
 from lore.index.vector_index import VectorIndex, VectorRow
 from lore.store import distillations, fragments, vectors
-from lore.store.engine import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import (
     NOON,
     HashEmbedder,

@@ -24,9 +24,9 @@ from lore.store.codec import (
     unpack_text,
     unpack_time,
 )
-from lore.store.engine import Connection, among, id_blob, int_array
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.items import type_number
+from lore.store.sql_connection import Connection, among, id_blob, int_array
 from lore.text.message_features import FROM_USER
 
 Numbers = NDArray[np.int64]

@@ -17,9 +17,9 @@ from lore.index.quantization import SCALE_BYTES, unpack_rows
 from lore.records import TRUST, CycleReport, FragmentKind, PhaseReport
 from lore.store import database, items, vectors
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time, unpack_time
-from lore.store.engine import Connection, Row, among, int_array
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.native_rows import IN_ITS_FILE
+from lore.store.sql_connection import Connection, Row, among, int_array
 from lore.text import words
 
 UNDO_PERIOD = timedelta(hours=24)

@@ -18,7 +18,7 @@ from lore.index.vector_index import VectorIndex
 from lore.lazy_dataclass import dataclass
 from lore.store import files, migrations, sqlite
 from lore.store.codec import pack_json, unpack_json
-from lore.store.engine import Connection
+from lore.store.sql_connection import Connection
 from lore.store.sqlite.database_file import external_columns, external_rows, open_external
 
 if TYPE_CHECKING:

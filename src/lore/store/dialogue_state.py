@@ -16,8 +16,8 @@ from lore import clock
 from lore.records import NewMessage
 from lore.store import database, fragments, replacements
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time
-from lore.store.engine import Connection, Row
 from lore.store.messages import PreparedMessage
+from lore.store.sql_connection import Connection, Row
 from lore.text import memory_tags
 from lore.text.message_features import text_fingerprint
 

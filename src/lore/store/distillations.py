@@ -11,7 +11,9 @@ from lore import clock
 from lore.records import TRUST, Distillation, Origin
 from lore.store import history, items, keywords, sessions
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record
-from lore.store.engine import (
+from lore.store.fragments import LIVING_FRAGMENT
+from lore.store.items import MESSAGE_RANGE, NewItem
+from lore.store.sql_connection import (
     Connection,
     Row,
     among,
@@ -21,8 +23,6 @@ from lore.store.engine import (
     json_list_overlaps,
     text_array,
 )
-from lore.store.fragments import LIVING_FRAGMENT
-from lore.store.items import MESSAGE_RANGE, NewItem
 from lore.text import tokens
 
 if TYPE_CHECKING:

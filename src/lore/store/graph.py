@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lore import clock
 from lore.records import Edge, EdgeKind
 from lore.store.codec import unpack_record
-from lore.store.engine import (
+from lore.store.sql_connection import (
     Connection,
     Row,
     among,

@@ -11,8 +11,8 @@ from lore import clock
 from lore.lazy_dataclass import dataclass
 from lore.records import EdgeKind, FragmentKind, Origin
 from lore.store.codec import pack_json, pack_key, unpack_json, unpack_key, unpack_record
-from lore.store.engine import Connection, Row, among, int_array, text_array
 from lore.store.graph import EdgeState
+from lore.store.sql_connection import Connection, Row, among, int_array, text_array
 
 ChangeAction = Literal["add", "change", "delete", "forget"]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType, Origin
-from lore.store.engine import Connection, Row, among, id_blob, id_text, int_array
+from lore.store.sql_connection import Connection, Row, among, id_blob, id_text, int_array
 
 NEVER_EMBEDDED = 0
 """`embedder_n` of an item that never gets a vector; NULL means that it is pending."""

@@ -14,7 +14,7 @@ from lore.errors import StoreError
 from lore.records import UNASKED_TRUST, ItemType, Role
 from lore.store import items
 from lore.store.codec import TRUSTED_SQL, pack_role, unpack_parts, unpack_role
-from lore.store.engine import Connection, Row, among, bound_values, int_array
+from lore.store.sql_connection import Connection, Row, among, bound_values, int_array
 from lore.store.sqlite.full_text import stem as stem
 from lore.text import message_features, words
 

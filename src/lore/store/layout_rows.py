@@ -10,7 +10,7 @@ from lore import clock
 from lore.records import Fragment, FragmentKind
 from lore.store import forgotten_names, forgotten_texts, fragments, history, task_tables
 from lore.store.codec import pack_json
-from lore.store.engine import Connection, json_field, json_number
+from lore.store.sql_connection import Connection, json_field, json_number
 
 LAYOUT = "layout"
 """The name under which a fragment's metadata says where in a layout it comes from."""

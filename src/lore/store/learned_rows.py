@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lore.records import LearnedVerb
-from lore.store.engine import Connection
 from lore.store.pages import BEFORE_NEWEST
+from lore.store.sql_connection import Connection
 
 DAY_US = 86_400_000_000
 

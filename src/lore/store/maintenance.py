@@ -38,9 +38,9 @@ from lore.store import (
     vectors,
 )
 from lore.store.database import Database, find_meta, open_database, set_meta
-from lore.store.engine import Connection, id_blob
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.hard_delete import ForgetSelection
+from lore.store.sql_connection import Connection, id_blob
 from lore.text import entities
 
 if TYPE_CHECKING:

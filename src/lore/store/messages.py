@@ -38,8 +38,8 @@ from lore.store.codec import (
     unpack_role,
     unpack_time,
 )
-from lore.store.engine import Connection, Row, among, id_text, int_array
 from lore.store.items import MESSAGE_RANGE, NewItem
+from lore.store.sql_connection import Connection, Row, among, id_text, int_array
 from lore.text.instructions import TypedInstruction
 from lore.text.message_features import lowest_origin
 

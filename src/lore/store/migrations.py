@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
 from lore.store import keywords, sqlite, standing_instructions, task_tables
-from lore.store.engine import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
 from lore.store.files import make_folder
+from lore.store.sql_connection import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
 from lore.text import instructions
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lore import clock
 from lore.store import fragments, history, items
 from lore.store.codec import pack_json, unpack_json
-from lore.store.engine import Connection, among, id_text, int_array, json_field
+from lore.store.sql_connection import Connection, among, id_text, int_array, json_field
 from lore.text import words
 
 FILE, DIGEST, RETIRED = "native_file", "native_digest", "native_retired"

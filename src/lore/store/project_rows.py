@@ -13,8 +13,8 @@ from lore.lazy_dataclass import dataclass
 from lore.records import UNASKED_TRUST, Project
 from lore.store import forgotten_names
 from lore.store.codec import unpack_record
-from lore.store.engine import Connection, among, int_array
 from lore.store.fragments import VISIBLE_FRAGMENT
+from lore.store.sql_connection import Connection, among, int_array
 
 _HIDDEN_NAME = "(forgotten)"
 

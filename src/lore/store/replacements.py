@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, get_args
 
 from lore.store import items
 from lore.store.codec import unpack_json
-from lore.store.engine import (
+from lore.store.sql_connection import (
     Connection,
     among,
     id_text,

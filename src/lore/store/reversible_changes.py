@@ -14,9 +14,9 @@ from lore.relevance import USED_DAYS, relevance
 from lore.store import consolidation, fragments, graph, history, items, keywords
 from lore.store.codec import pack_json
 from lore.store.consolidation import Step, StepRecorder, StepVerb, ignore_step
-from lore.store.engine import Connection, among, int_array
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.graph import EdgeRow
+from lore.store.sql_connection import Connection, among, int_array
 from lore.text import entities
 
 

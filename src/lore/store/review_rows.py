@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lore.records import UNASKED_TRUST
 from lore.store import items
-from lore.store.engine import Connection
 from lore.store.fragments import LIVING_FRAGMENT
+from lore.store.sql_connection import Connection
 
 _UNTRUSTED = (
     f"FROM fragments f JOIN items i ON i.n = f.n WHERE f.trust < {UNASKED_TRUST}"

@@ -10,9 +10,9 @@ from lore import clock
 from lore.records import Spend
 from lore.store import dialogue_state, items, messages
 from lore.store.codec import has_part_kind, pack_role, unpack_json, unpack_time
-from lore.store.engine import Connection, Row, among, count_if, id_text, int_array
 from lore.store.pages import BEFORE_NEWEST
 from lore.store.spend import ENTRY_COLUMNS, ENTRY_TABLES, unpack_entry
+from lore.store.sql_connection import Connection, Row, among, count_if, id_text, int_array
 from lore.text.message_features import EMPTY, text_fingerprint
 
 _MESSAGE, _FRAGMENT = items.type_number("message"), items.type_number("fragment")

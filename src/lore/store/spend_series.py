@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from lore import clock
 from lore.records import SeriesGroup, SeriesStep
-from lore.store.engine import Connection, count_if, json_field, json_number
 from lore.store.spend import ESTIMATED, REQUEST, UNPRICED
+from lore.store.sql_connection import Connection, count_if, json_field, json_number
 
 STEP_US: dict[SeriesStep, int] = {"hour": 3_600_000_000, "day": 86_400_000_000}
 

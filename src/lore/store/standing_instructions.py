@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from lore.records import TRUST, InstructionState, Origin
 from lore.store import items, replacements
 from lore.store.codec import unpack_json
-from lore.store.engine import Connection, Row, among, int_array, json_field
+from lore.store.sql_connection import Connection, Row, among, int_array, json_field
 from lore.text import instructions, words
 from lore.text.instructions import RuleContent
 

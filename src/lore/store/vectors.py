@@ -14,8 +14,8 @@ from lore.index.quantization import SCALE_BYTES, pack_rows, unpack_rows
 from lore.index.vector_index import VectorRow
 from lore.store import database, replacements
 from lore.store.codec import unpack_parts
-from lore.store.engine import Connection, among, int_array
 from lore.store.items import NEVER_EMBEDDED
+from lore.store.sql_connection import Connection, among, int_array
 from lore.text import passages
 from lore.text.message_features import spoken_text
 

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from lore.errors import StoreError
-from lore.store.engine import Connection
 from lore.store.postgres.owner_connection import Pool, owner_of
 from lore.store.postgres.server_database import PostgresDatabase
+from lore.store.sql_connection import Connection
 from tests import engines
 from tests.store.samples import add_fragment, open_at
 

@@ -10,9 +10,9 @@ import pytest
 
 from lore.errors import SchemaTooNew, StoreBusy, StoreError
 from lore.store import migrations
-from lore.store.engine import Connection
 from lore.store.postgres import schema
 from lore.store.postgres.server_database import PostgresDatabase, open_postgres
+from lore.store.sql_connection import Connection
 from tests import engines
 from tests.store.samples import add_fragment, open_at
 

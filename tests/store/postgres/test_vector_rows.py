@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from lore.index.quantization import pack_rows, unit_rows
 from lore.index.vector_index import VectorFilter
 from lore.store import vectors
-from lore.store.engine import Connection
 from lore.store.postgres import vector_rows
 from lore.store.postgres.server_database import PostgresDatabase
 from lore.store.postgres.vector_rows import PostgresVectorIndex
+from lore.store.sql_connection import Connection
 from tests.store.samples import add_fragment
 
 ITEMS = 300

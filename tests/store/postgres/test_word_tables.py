@@ -10,8 +10,8 @@ import pytest
 
 from lore.store import keywords
 from lore.store.database import open_database
-from lore.store.engine import Connection
 from lore.store.postgres.server_database import PostgresDatabase
+from lore.store.sql_connection import Connection
 from tests.store.samples import at_noon
 
 WORDS = "harbour ferry harbours noon tide Größe café timetable port_5433 run running runs".split()

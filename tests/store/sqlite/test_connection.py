@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lore.errors import InvalidInput, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreReadOnly
 from lore.store import sqlite
 from lore.store.database import Database
-from lore.store.engine import Connection, among, id_blob, id_text, int_array, text_array
+from lore.store.sql_connection import Connection, among, id_blob, id_text, int_array, text_array
 from lore.store.sqlite.connection import open_connection, translate_error
 
 

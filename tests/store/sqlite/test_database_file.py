@@ -12,7 +12,7 @@ import pytest
 from lore.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from lore.store import database, keywords, sqlite
 from lore.store.database import Database
-from lore.store.engine import Connection
+from lore.store.sql_connection import Connection
 from lore.store.sqlite import database_file
 from tests.store.samples import add_fragment
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore.store.engine import Connection
+from lore.store.sql_connection import Connection
 from lore.store.sqlite import full_text
 
 

@@ -31,9 +31,9 @@ from lore.errors import (
     StoreFull,
     StoreReadOnly,
 )
-from lore.store.engine import BoundArray, Connection, FullText, Row
 from lore.store.postgres import vector_rows, word_tables
 from lore.store.postgres.dialect import parameter_names, split_insert, translate
+from lore.store.sql_connection import BoundArray, Connection, FullText, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -343,9 +343,7 @@ def _require_extension(raw: psycopg.Connection[Any]) -> None:
     version = str(row[0]) if row else "0.0"
     if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_PGVECTOR:
         msg = f"pgvector {version} is too old."
-        raise StoreError(
-            msg, hint="Lore needs pgvector 0.8 or newer: ALTER EXTENSION vector UPDATE;"
-        )
+        raise StoreError(msg, hint="Lore needs 0.8 or newer: ALTER EXTENSION vector UPDATE;")
 
 
 def _require_version(raw: psycopg.Connection[Any]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lore.index.nearest_items import NearestItems
-    from lore.store.engine import Connection
+    from lore.store.sql_connection import Connection
 
 
 class PostgresDatabase(Database):

@@ -12,7 +12,7 @@ import numpy as np
 
 from lore.index.quantization import SCALE_BYTES, unit_rows, unpack_rows
 from lore.index.vector_index import MOST_PASSAGES, PASSAGES
-from lore.store.engine import among, int_array, text_array
+from lore.store.sql_connection import among, int_array, text_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from lore.index.quantization import Float32s, Int64s
     from lore.index.vector_index import VectorFilter, VectorRow
-    from lore.store.engine import Connection, Row
     from lore.store.postgres.server_database import PostgresDatabase
+    from lore.store.sql_connection import Connection, Row
 
 EXACT_ROWS = 20_000
 """Up to this many rows are scanned: 10,000 of 256 dimensions take about as long as the graph."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from lore.store.engine import among, int_array
+from lore.store.sql_connection import among, int_array
 from lore.store.sqlite.full_text import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lore.store.engine import Connection
+    from lore.store.sql_connection import Connection
 
 PREFIX_SIGN = "\x01"
 """Stands for the owner's letters before each word, which the database fills in."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import apsw
 
 from lore.errors import InvalidInput, LoreError, StoreBusy, StoreDamaged, StoreError, StoreReadOnly
-from lore.store.engine import BoundArray, Connection, FullText, Row
 from lore.store.files import FULL_DISK, disk_full_error, has_space, make_private, shared_file_system
+from lore.store.sql_connection import BoundArray, Connection, FullText, Row
 from lore.store.sqlite import full_text
 
 if TYPE_CHECKING:

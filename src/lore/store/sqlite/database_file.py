@@ -13,8 +13,8 @@ from typing import Any
 import apsw
 
 from lore.errors import StoreBusy, StoreError
-from lore.store.engine import Connection, Row
 from lore.store.files import make_private, sync_folder
+from lore.store.sql_connection import Connection, Row
 from lore.store.sqlite.connection import (
     RETRY_DELAY_S,
     SqliteConnection,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import apsw
 
-from lore.store.engine import among, int_array
+from lore.store.sql_connection import among, int_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lore.store.engine import Connection
+    from lore.store.sql_connection import Connection
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 """Folds accents and English endings; words of other languages stay as they are."""
