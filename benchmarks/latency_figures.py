@@ -31,6 +31,7 @@ from lore.index.quantization import unpack_rows
 from lore.memory import Memory
 from lore.recall import candidates
 from lore.recall.question import parse
+from lore.store.sqlite import SqliteConnection
 from lore.text import words
 
 WARM_UP = 20
@@ -126,6 +127,7 @@ def measure(place: Place) -> Figures:
 def statement_times(memory: Memory, questions: Sequence[str]) -> Figures:
     """Return what the statements of a recall cost; those with MATCH are the keyword arm."""
     with memory.database.read() as db:
+        assert isinstance(db, SqliteConnection)
         raw = db.raw
     by_kind: dict[str, list[float]] = defaultdict(list)
     for question in questions:

@@ -334,6 +334,12 @@ class Settings:
     tasks_continuity_folders: tuple[str, ...] = _setting(
         (), "Globs of folders in which CONTINUITY.md is written, if not in all."
     )
+    store_url: str = _setting(
+        "", "Address of a PostgreSQL database (postgresql://…); empty: a SQLite file in the home."
+    )
+    store_owner: str = _setting(
+        "", "Whose memory it is on a PostgreSQL database; nobody else's can be read."
+    )
     store_busy_timeout_s: float = _setting(
         60.0, "Seconds to wait for the write lock of another process.", WITHIN_A_DAY
     )
@@ -436,7 +442,8 @@ class Settings:
     @property
     def database(self) -> Path:
         """Return the path of the database file."""
-        return self.home / _expanded(self.db_path) if self.db_path else self.home / "memory.db"
+        usual = "server.db" if self.store_url else "memory.db"
+        return self.home / _expanded(self.db_path) if self.db_path else self.home / usual
 
     @property
     def models(self) -> Path:
@@ -470,7 +477,7 @@ class SettingValue:
     @property
     def secret(self) -> bool:
         """Return whether the value must not be shown."""
-        return self.key.endswith("api_key")
+        return self.key.endswith(("api_key", "store.url"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -755,7 +762,7 @@ def _pick(name: str, sources: tuple[Mapping[str, Any], ...]) -> tuple[Value, str
 
 def _convert(name: str, raw: object, where: str) -> Value:
     kind = _kinds()[name]
-    shown = "the given value" if name.endswith("api_key") else f"'{str(raw)[:60]}'"
+    shown = "the given value" if name.endswith(("api_key", "store_url")) else f"'{str(raw)[:60]}'"
     try:
         value = parse_value(kind, raw)
     except (TypeError, ValueError) as error:

@@ -8,6 +8,8 @@ from tests.house.source import PACKAGE, Module, modules
 
 STORE = PACKAGE / "store"
 SQLITE = STORE / "sqlite"
+ENGINES = (SQLITE, STORE / "postgres", STORE / "sql_connection.py")
+"""What knows an engine: a folder for each, and the fragments of SQL that they spell apart."""
 
 SQL = re.compile(
     r"\bSELECT\b.+\bFROM\b|\bINSERT INTO\b|\bUPDATE \w+ SET\b|\bDELETE FROM\b"
@@ -44,9 +46,11 @@ def outside_store() -> list[Module]:
     ]
 
 
-def beside_sqlite() -> list[Module]:
+def beside_engines() -> list[Module]:
     return [
-        m for m in modules() if m.path.is_relative_to(STORE) and not m.path.is_relative_to(SQLITE)
+        m
+        for m in modules()
+        if m.path.is_relative_to(STORE) and not any(map(m.path.is_relative_to, ENGINES))
     ]
 
 
@@ -79,20 +83,20 @@ def test_no_sql_is_outside_the_store():
 
 
 def test_sql_of_sqlite_alone_is_in_its_folder():
-    assert not matches(beside_sqlite(), ONLY_SQLITE)
+    assert not matches(beside_engines(), ONLY_SQLITE)
 
 
 def test_item_ids_are_read_and_compared_in_their_stored_form():
-    assert not matches(beside_sqlite(), PLAIN_ID), "id_text() reads it, id_of() compares with it"
+    assert not matches(beside_engines(), PLAIN_ID), "id_text() reads it, id_of() compares with it"
 
 
-def test_only_the_sqlite_folder_uses_raw_connections():
-    for module in beside_sqlite():
+def test_only_the_folders_of_engines_use_raw_connections():
+    for module in beside_engines():
         nodes = list(ast.walk(module.tree))
         attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         assert "raw" not in attributes, module.name
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
-        assert not {"apsw", "sqlite3"} & names, module.name
+        assert not {"apsw", "sqlite3", "psycopg"} & names, module.name
 
 
 def test_the_patterns_match_what_they_look_for():

@@ -68,6 +68,7 @@ def test_valid_key_is_revoked_among_same_names(memory: Memory):
         memory.access.revoke_key("ci")
 
 
+@pytest.mark.only_sqlite("two homes, whose memories are one on a server")
 def test_key_of_another_home_is_invalid(memory: Memory, tmp_path: Path):
     key, _ = memory.access.create_key("ci")
     memory.database.checkpoint()

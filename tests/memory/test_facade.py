@@ -26,6 +26,7 @@ def test_the_library_works_as_the_readme_says(tmp_path: Path):
     assert hits[0].why
 
 
+@pytest.mark.only_sqlite("a home without a database")
 def test_missing_home_is_not_created_for_reading(tmp_path: Path):
     with pytest.raises(NotFound, match="no memory"):
         Memory.open(home=tmp_path / "none", embedder=NoEmbedder(), create=False)
@@ -46,6 +47,7 @@ def test_embedder_of_the_caller_stays_open(tmp_path: Path):
     assert not embedder.closed
 
 
+@pytest.mark.only_sqlite("a home without a database")
 def test_doctor_runs_all_checks(tmp_path: Path):
     checks = {check.name: check for check in examine(home=tmp_path / "none")}
     assert checks["database"].state == "degraded"

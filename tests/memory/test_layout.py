@@ -156,6 +156,7 @@ def test_one_word_takes_only_its_entries_from_a_file(memory: Memory, tmp_path: P
     assert json.loads(written[files["timeline"]]) == timeline | {"events": [{"what": "emu"}]}
 
 
+@pytest.mark.only_sqlite("two homes, whose memories are one on a server")
 def test_memories_that_were_never_imported_are_exported_and_come_back(
     memory: Memory, tmp_path: Path
 ) -> None:
@@ -256,6 +257,7 @@ def test_its_own_export_changes_nothing_in_a_memory(memory: Memory, tmp_path: Pa
     assert json.loads(_read(project)["memory/index.json"])["total_memories"] == 8
 
 
+@pytest.mark.only_sqlite("two homes, whose memories are one on a server")
 def test_summaries_of_an_import_follow_the_work_after_it(memory: Memory, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
@@ -279,6 +281,7 @@ def test_summaries_of_an_import_follow_the_work_after_it(memory: Memory, tmp_pat
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(layouts.plain_layouts)
+@pytest.mark.only_sqlite("two homes, whose memories are one on a server")
 def test_any_layout_comes_back_through_a_memory(tmp_path: Path, files: dict[str, bytes]) -> None:
     for name in ("home", "project", "copy"):
         shutil.rmtree(tmp_path / name, ignore_errors=True)

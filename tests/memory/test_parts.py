@@ -97,6 +97,7 @@ def test_unknown_phase_is_refused(memory: Memory):
         memory.digest.consolidate(phases=["nonsense"])
 
 
+@pytest.mark.only_sqlite("copies of a file")
 def test_backup_and_restore_bring_everything_back(tmp_path: Path):
     home = tmp_path / "home"
     with Memory.open(home=home, embedder=FakeEmbedder()) as memory:
@@ -109,6 +110,7 @@ def test_backup_and_restore_bring_everything_back(tmp_path: Path):
         assert [hit.id for hit in memory.search("tea lamp")] == [kept]
 
 
+@pytest.mark.only_sqlite("copies of a file")
 def test_restore_does_not_bring_back_forgotten_data(tmp_path: Path):
     home = tmp_path / "home"
     with Memory.open(home=home, embedder=FakeEmbedder()) as memory:

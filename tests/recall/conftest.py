@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from lore.memory import Memory
+from tests.engines import engine as engine
+from tests.engines import postgres_url as postgres_url
+from tests.engines import pytest_generate_tests as pytest_generate_tests
 from tests.fakes import FakeEmbedder, FixedClock
 
 
@@ -16,7 +19,7 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def memory(new_home: Path, clock: FixedClock) -> Iterator[Memory]:
+def memory(new_home: Path, engine: str, clock: FixedClock) -> Iterator[Memory]:
     """A fresh memory with a fake embedder."""
     with Memory.open(home=new_home, embedder=FakeEmbedder(), now=clock) as opened:
         yield opened

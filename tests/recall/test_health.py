@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from lore import settings
 from lore.memory import Memory, restore_backup
 from lore.recall import health
@@ -30,6 +32,7 @@ def test_missing_keyword_rows_are_reported_and_fixed(memory: Memory):
     assert memory.recall("boat").hits[0].id == id_
 
 
+@pytest.mark.only_sqlite("the file of vectors")
 def test_missing_vectors_are_reported_and_fixed(memory: Memory):
     say(memory, "s", "one boat", "two lamps")
     memory.maintenance.embed_waiting()
@@ -84,6 +87,7 @@ def test_copies_outside_the_backups_are_reported(tmp_path: Path):
     assert "backups/export.jsonl, old.db may still hold" in checks["files"].detail
 
 
+@pytest.mark.only_sqlite("copies of a file")
 def test_forget_reaches_all_copies_that_lore_makes(tmp_path: Path):
     config = settings.load({}, home=tmp_path / "home").settings
     with Memory.open(config=config, embedder=FakeEmbedder()) as memory:

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from lore.memory import Memory
 from lore.records import NewMessage, Part
+from lore.store.sqlite import SqliteConnection
 from tests.fakes import NOON
 from tests.recall.talk import say
 
@@ -124,6 +127,7 @@ def count_statements(memory: Memory, limit: int) -> int:
         return True
 
     with memory.database.read() as db:
+        assert isinstance(db, SqliteConnection)
         db.raw.exec_trace = trace
         hits = memory.recall("harbour", limit=limit, log=False).hits
         db.raw.exec_trace = None
@@ -131,6 +135,7 @@ def count_statements(memory: Memory, limit: int) -> int:
     return len(statements)
 
 
+@pytest.mark.only_sqlite("traces of statements")
 def test_more_hits_take_no_more_statements(memory: Memory):
     say(memory, "s", *(f"The harbour has wall {i}, made of {i * 7} stones." for i in range(12)))
     memory.recall("harbour")

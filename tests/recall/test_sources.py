@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def test_forget_clears_cached_texts(tmp_path: Path):
     assert embedder.asked.count("when does the harbour open?") == 2
 
 
+@pytest.mark.only_sqlite("the file of vectors")
 def test_missing_vector_index_is_rebuilt(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         ids = say(memory, "s", "one boat", "two lamps", "three doors")
@@ -51,6 +53,7 @@ def test_missing_vector_index_is_rebuilt(tmp_path: Path):
         assert len(memory.sources.vector_index()) == 3
 
 
+@pytest.mark.only_sqlite("the file of vectors")
 def test_damaged_vector_index_is_rebuilt(tmp_path: Path):
     with Memory.open(home=tmp_path, embedder=FakeEmbedder()) as memory:
         say(memory, "s", "one boat", "two lamps", "three doors")
@@ -85,6 +88,7 @@ def test_cosines_of_items_without_a_vector_are_zero(memory: Memory):
     assert found[1:].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.only_sqlite("the file of vectors")
 def test_symlinked_vector_index_is_not_followed(tmp_path: Path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 
 from lore.memory import Memory
-from lore.store import consolidation, sqlite
+from lore.store import consolidation
 from lore.store.database import Database
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
+from tests.engines import engine as engine
+from tests.engines import postgres_url as postgres_url
+from tests.engines import pytest_generate_tests as pytest_generate_tests
 from tests.store.samples import NOON, Cycle, open_at, open_memory
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path: Path, engine: str) -> Iterator[Database]:
     """A fresh database."""
     opened = open_at(tmp_path)
     yield opened
@@ -23,7 +26,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 @pytest.fixture
 def db(database: Database) -> Iterator[Connection]:
     """A connection to a fresh database, each statement of which commits."""
-    connection = sqlite.open_connection(database.path, busy_timeout_s=5, read_only=False)
+    connection = database.connect()
     yield connection
     connection.close()
 
@@ -35,7 +38,7 @@ def cycle(db: Connection) -> Cycle:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
+def memory(tmp_path: Path, engine: str) -> Iterator[Memory]:
     """A fresh memory without an embedder."""
     with open_memory(tmp_path) as opened:
         yield opened

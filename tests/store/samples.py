@@ -27,8 +27,9 @@ from lore.store import (
     sqlite,
 )
 from lore.store.consolidation import StepRecorder
-from lore.store.database import Database, open_database
-from lore.store.sqlite import Connection
+from lore.store.database import Database, open_database, open_on_server
+from lore.store.sql_connection import Connection
+from tests import engines
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -109,6 +110,10 @@ def new_distillation(i: int, text: str, first: str = "", last: str = "") -> Dist
 
 
 def open_at(home: Path, *, busy_timeout_s: float = 30) -> Database:
+    if url := engines.current_url():
+        return open_on_server(
+            url, str(home), home / "server.db", busy_timeout_s=busy_timeout_s, now=at_noon
+        )
     return open_database(
         home / "memory.db",
         busy_timeout_s=busy_timeout_s,
@@ -119,7 +124,8 @@ def open_at(home: Path, *, busy_timeout_s: float = 30) -> Database:
 
 def open_memory(home: Path, embedder: object | None = None) -> Memory:
     chosen = embedder or NoEmbedder()
-    return Memory.open(config=Settings(home=home), embedder=chosen, now=at_noon)  # type: ignore[arg-type]
+    config = Settings(home=home, store_url=engines.current_url(), store_owner=str(home))
+    return Memory.open(config=config, embedder=chosen, now=at_noon)  # type: ignore[arg-type]
 
 
 class HashEmbedder:

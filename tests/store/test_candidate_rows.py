@@ -4,7 +4,7 @@ from lore import clock
 from lore.store import candidate_rows
 from lore.store.candidate_rows import Retrieval
 from lore.store.items import type_number
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_fragment, add_messages, minutes, new_session
 
 MESSAGE, FRAGMENT = type_number("message"), type_number("fragment")

@@ -11,7 +11,7 @@ from lore import clock
 from lore.errors import StoreDamaged
 from lore.records import ORIGINS, PART_KINDS, ROLES, Job, Part, PartKind, Role
 from lore.store import codec
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from lore.text.message_features import part_origin
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

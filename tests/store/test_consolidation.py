@@ -7,7 +7,7 @@ import pytest
 from lore.records import PhaseReport
 from lore.store import consolidation, fragments, project_rows, sessions
 from lore.store.consolidation import Judgement, Step
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, Cycle, add_fragment, minutes, new_session, numbered_id
 
 

@@ -10,6 +10,7 @@ import pytest
 from lore.errors import InvalidInput, NotFound, StoreError, StoreReadOnly
 from lore.store import sqlite
 from lore.store.database import Connection, Database, find_meta, open_database, set_meta
+from lore.store.sqlite import SqliteConnection
 from tests.store.samples import add_fragment, open_at
 from tests.waiting import PATIENCE_S
 
@@ -204,12 +205,14 @@ def test_a_closed_database_raises(database: Database) -> None:
         db.rows("SELECT 1")
 
 
+@pytest.mark.only_sqlite("a file")
 def test_a_closed_database_leaves_no_wal_file(tmp_path: Path, database: Database) -> None:
     database.write(put_meta("a", "1"))
     database.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.db"]
 
 
+@pytest.mark.only_sqlite("a file")
 def test_a_database_opened_for_reading_refuses_writes(tmp_path: Path, database: Database) -> None:
     database.write(lambda db: add_fragment(db, 1))
     reader = open_database(database.path, busy_timeout_s=1, backups=None, read_only=True)
@@ -295,9 +298,11 @@ def test_a_writer_sees_its_own_changes(database: Database) -> None:
     assert database.write(change) == ["blue", "red"]
 
 
+@pytest.mark.only_sqlite("a page cache")
 def test_the_page_cache_of_a_connection_can_be_freed(database: Database) -> None:
     with database.read() as db:
         count(db)
+    assert isinstance(db, SqliteConnection)
     used = db.raw.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0]
     db.release_memory()
     assert db.raw.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0] < used

@@ -6,7 +6,7 @@ from datetime import timedelta
 from lore.capture.message_capture import Conversation, capture
 from lore.records import NewMessage, Part
 from lore.store import distillations, items, keywords, sessions
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_messages, new_distillation, new_session, numbered_id
 
 

@@ -24,7 +24,7 @@ from lore.store import (
     spend,
     watermarks,
 )
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, new_message, new_session, open_memory
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(

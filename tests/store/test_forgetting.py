@@ -24,7 +24,7 @@ from lore.store import (
 )
 from lore.store.candidate_rows import Retrieval
 from lore.store.hard_delete import ForgetSelection
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import (
     NOON,
     add_fragment,
@@ -109,6 +109,7 @@ def test_a_fragment_superseded_by_a_forgotten_one_is_live_again(db: Connection) 
     assert maintenance.check_integrity(db) == []
 
 
+@pytest.mark.only_sqlite("the vocabulary of FTS5")
 def test_forgetting_removes_only_the_words_of_the_message(db: Connection) -> None:
     session_n = new_session(db)
     ids = add_messages(db, session_n, "before", "okapi", "after")

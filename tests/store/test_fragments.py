@@ -11,7 +11,7 @@ from lore.memory import Memory
 from lore.records import NewMessage, Part
 from lore.relevance import VISIBLE, relevance
 from lore.store import fragments, graph, keywords, vectors
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from lore.text import entities
 from tests.fakes import NOON as CLOCK_NOON
 from tests.fakes import FixedClock

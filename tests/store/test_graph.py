@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lore.store import graph
 from lore.store.database import Database
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from lore.text.entities import Mention
 from tests.store.samples import NOON, add_fragment, numbered_id
 

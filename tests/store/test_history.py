@@ -18,7 +18,8 @@ from lore.store.history import (
     pack_snapshot,
     unpack_snapshot,
 )
-from lore.store.sqlite import Connection, id_text
+from lore.store.sql_connection import Connection, id_text
+from lore.store.sqlite import SqliteConnection
 from tests.store.samples import NOON, add_fragment, minutes, numbered_id
 
 SAID = UndoSnapshot(wording=Wording("x", "x"))
@@ -42,6 +43,7 @@ def test_the_last_action_that_was_not_undone_is_found(db: Connection) -> None:
     assert history.find_last_action(db, fragment_n=b) is None
 
 
+@pytest.mark.only_sqlite("traces of statements")
 def test_many_actions_are_marked_as_undone_without_reading_the_log_for_each(db: Connection) -> None:
     ns = [add_fragment(db, i) for i in range(1, 21)]
     history.record_actions(db, [("store", n, EMPTY_SNAPSHOT) for n in ns], now=NOON)
@@ -54,6 +56,7 @@ def test_many_actions_are_marked_as_undone_without_reading_the_log_for_each(db: 
         queries.append(sql)
         return True
 
+    assert isinstance(db, SqliteConnection)
     db.raw.exec_trace = trace
     history.mark_actions_undone(db, [(one.n, one.before) for one in actions])
     db.raw.exec_trace = None

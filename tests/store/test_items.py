@@ -11,7 +11,8 @@ from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES
 from lore.store import items
-from lore.store.sqlite import Connection, id_blob
+from lore.store.sql_connection import Connection, id_blob
+from lore.store.sqlite import SqliteConnection
 from tests.store.samples import NOON, add_fragment, add_messages, new_session, numbered_id
 
 
@@ -57,7 +58,7 @@ def test_a_short_id_is_unique(moments: list[int]) -> None:
 
 
 def items_in_memory(ids: list[str]) -> Connection:
-    connection = Connection(apsw.Connection(":memory:"), Path("memory"), read_only=False)
+    connection = SqliteConnection(apsw.Connection(":memory:"), Path("memory"), read_only=False)
     connection.rows("CREATE TABLE items (n INTEGER PRIMARY KEY, id BLOB UNIQUE)")
     connection.run_many(
         f"INSERT INTO items (id) VALUES ({id_blob(':id')})", [{"id": id_} for id_ in ids]

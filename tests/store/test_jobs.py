@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from lore.store import jobs
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, minutes
 
 

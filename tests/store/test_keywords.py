@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from lore.store import keywords, messages, sessions
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import add_fragment, add_messages, new_session
 
 

@@ -12,7 +12,7 @@ from lore.records import Channel, NewMessage, Part
 from lore.store import hard_delete, history, message_dedup, messages
 from lore.store.database import Database
 from lore.store.hard_delete import ForgetSelection
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_messages, new_session, open_at
 
 

@@ -8,7 +8,7 @@ from lore.capture.message_capture import prepare
 from lore.records import NewMessage, Origin, Part, Role
 from lore.store import distillations, history, items, messages, standing_instructions
 from lore.store.database import Database
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import (
     NOON,
     add_fragment,

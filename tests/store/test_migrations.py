@@ -32,6 +32,8 @@ from tests.store.samples import (
     open_at,
 )
 
+pytestmark = pytest.mark.only_sqlite("files of former versions, copied before they are migrated")
+
 
 def m900_adds_a_table(db: Connection) -> None:
     db.rows("CREATE TABLE later (n INTEGER PRIMARY KEY)")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from lore.store import project_rows
 from lore.store.project_rows import ProjectLocation
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON
 
 

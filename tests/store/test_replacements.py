@@ -13,7 +13,7 @@ from lore.store import dialogue_state, fragments, hard_delete, items, replacemen
 from lore.store.database import Database
 from lore.store.hard_delete import ForgetSelection
 from lore.store.replacements import Replacement
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_fragment
 
 

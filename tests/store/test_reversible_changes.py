@@ -9,7 +9,7 @@ import pytest
 from lore.store import consolidation, fragments, graph, history, project_rows, reversible_changes
 from lore.store.consolidation import Step, StepVerb
 from lore.store.graph import EdgeRow
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, Cycle, add_fragment, minutes, numbered_id
 
 

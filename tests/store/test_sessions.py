@@ -4,7 +4,7 @@ import pytest
 
 from lore.errors import InvalidInput, NotFound
 from lore.store import keywords, project_rows, sessions
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, add_messages, new_session
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from lore.records import Spend
 from lore.store import spend
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, minutes, new_session, newest_spend
 
 

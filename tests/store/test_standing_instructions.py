@@ -4,7 +4,7 @@ import sys
 from types import FrameType
 
 from lore.store import items, project_rows, standing_instructions
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from lore.text import instructions
 from tests.store.samples import NOON, add_fragment, add_messages, new_session
 

@@ -11,7 +11,7 @@ from lore import clock
 from lore.capture import export_import
 from lore.memory import Memory
 from lore.store import dump, items, project_rows, sessions, task_tables
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import NOON, empty_log, new_message, open_memory
 
 AT = clock.to_us(NOON)

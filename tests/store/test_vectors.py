@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from lore.index.vector_index import VectorIndex, VectorRow
 from lore.store import distillations, fragments, vectors
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import (
     NOON,
     HashEmbedder,
@@ -134,7 +135,7 @@ def test_vectors_of_another_embedder_and_damaged_ones_are_not_loaded(
     assert vectors.load_passages(db, new, np.array([item]), 64) == {}
     embed(db, new)
     assert vectors.load_passages(db, new, np.array([item]), 64).keys() == {item}
-    db.run("UPDATE vectors SET vector = x'0000' WHERE n = :n", n=item)
+    db.run("UPDATE vectors SET vector = :damaged WHERE n = :n", damaged=bytes(2), n=item)
     assert vectors.load_passages(db, new, np.array([item]), 64) == {}
     index = VectorIndex.open(tmp_path / "v", identity="new", dimension=64, epoch="e")
     assert vectors.update_index(db, index, new, 64) == 0
@@ -211,6 +212,10 @@ def test_vectors_of_the_next_embedder_do_not_enter_the_index(
     assert vectors.update_index(db, index, old, 64) == 1
     assert vectors.update_index(db, index, old, 64) == 0
     assert len(index) == 1
+
+
+@pytest.mark.only_sqlite("its query plan")
+def test_the_vectors_of_an_embedder_are_read_by_their_index(db: Connection) -> None:
     plan = db.rows(
         "EXPLAIN QUERY PLAN SELECT v.seq FROM vectors v JOIN items i ON i.n = v.n"
         " WHERE v.seq > 5 AND v.embedder_n = 1 ORDER BY v.seq LIMIT 9"

@@ -5,7 +5,7 @@ import pytest
 from lore.errors import InvalidInput, NotFound
 from lore.memory import Memory
 from lore.store import items, task_memories
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.fakes import FixedClock
 from tests.tasks.sessions import do_task, edited, ran, stored
 

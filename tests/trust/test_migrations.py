@@ -14,6 +14,7 @@ import pytest
 
 from lore.store import migrations, sqlite
 from lore.store.database import Connection, Database
+from lore.store.sqlite import SqliteConnection
 from tests.store.samples import add_fragment, at_noon, open_at
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,7 @@ def dying(step: migrations.Migration, statement: int) -> migrations.Migration:
                 os._exit(9)
             return True
 
+        assert isinstance(db, SqliteConnection)
         db.raw.exec_trace = trace
         step(db)
 

@@ -12,7 +12,7 @@ import pytest
 from lore.errors import LoreError
 from lore.store import database, maintenance, sqlite
 from lore.store.database import QueuedWrite
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from tests.store.samples import (
     add_fragment,
     add_messages,

@@ -12,7 +12,7 @@ import numpy as np
 from lore.embed import Embedder, OpenedEmbedder
 from lore.embed.embedders import Embedders
 from lore.errors import LoreError
-from lore.index.vector_index import VectorIndex
+from lore.index.nearest_items import NearestItems
 from lore.records import Job
 from lore.store import fragments, jobs, vectors
 from lore.store.database import Connection, Database
@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 def embed_waiting(
     database: Database,
     embedder: Embedder,
-    index: VectorIndex | None,
+    index: NearestItems | None,
     *,
     following: bool = False,
     within_s: float | None = None,

@@ -27,6 +27,9 @@ def retrieval(
         bool, Option("--baselines", help="Score BM25, cosine, RRF and peers too.")
     ] = False,
     cache: Cache = None,
+    store: Annotated[
+        str, Option(help="Address of a PostgreSQL database to fill; without one, SQLite files.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Score recall on LoCoMo, BEAM, coding sessions, multi-hop and long sessions."""
@@ -40,6 +43,7 @@ def retrieval(
             recipe=recipe,
             baselines=baselines,
             cache=cache,
+            store=store,
             report=report,
         )
     print_result(result.as_json(), result.as_table(), json=json)

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
-from lore import clock
+from lore import clock, settings
 from lore.embed import Embedder
 from lore.errors import EvaluationError
 from lore.memory import Memory
@@ -83,13 +83,15 @@ class RetrievalTask:
 
 
 @contextmanager
-def open_scratch_memory(embedder: Embedder, now: clock.Clock = clock.now) -> Iterator[Memory]:
-    """Open a fresh memory in a temporary home."""
-    with (
-        tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch,
-        Memory.open(home=scratch, embedder=embedder, now=now) as memory,
-    ):
-        yield memory
+def open_scratch_memory(
+    embedder: Embedder, now: clock.Clock = clock.now, *, store: str = ""
+) -> Iterator[Memory]:
+    """Open a memory that is nobody's, in a temporary home or on the PostgreSQL database `store`."""
+    with tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch:
+        loaded = settings.load(home=Path(scratch), project_dir=Path.cwd()).settings
+        config = replace(loaded, store_url=store, store_owner=scratch)
+        with Memory.open(config=config, embedder=embedder, now=now) as memory:
+            yield memory
 
 
 def read_folder(

@@ -489,7 +489,7 @@ def score_sets(recipe: str, notice: str, sets: Mapping[str, SetOutcomes]) -> Res
     )
 
 
-def run(
+def run(  # noqa: PLR0913 - one for each option of the command
     data: Path,
     *,
     corpus: Path | None = None,
@@ -497,6 +497,7 @@ def run(
     recipe: str = "learned",
     baselines: bool = False,
     cache: Path | None = None,
+    store: str = "",
     report: Report | None = None,
 ) -> Result:
     """Evaluate every file in a folder whose name is known, or those whose names start with sets."""
@@ -508,7 +509,7 @@ def run(
         for stem, tasks in files.items():
             own: list[QueryOutcome] = []
             for trial in tasks:
-                own += run_task(trial, embedder, recipe)
+                own += run_task(trial, embedder, recipe, store=store)
                 done += len(trial.queries)
                 if report:
                     report(done, total)
@@ -532,9 +533,11 @@ def read_known_files(
     return files
 
 
-def run_task(trial: RetrievalTask, embedder: DiskCachedEmbedder, recipe: str) -> list[QueryOutcome]:
+def run_task(
+    trial: RetrievalTask, embedder: DiskCachedEmbedder, recipe: str, *, store: str = ""
+) -> list[QueryOutcome]:
     """Fill a fresh memory with the documents of a task, and run all queries."""
-    with open_scratch_memory(embedder) as memory:
+    with open_scratch_memory(embedder, store=store) as memory:
         units = trial.fill(memory)
         memory.maintenance.embed_waiting()
         embedder.embed([ask.text for ask in trial.queries], query=True)

@@ -13,14 +13,14 @@ from lore.embed import Embedder, open_embedder
 from lore.embed.embedder import NoEmbedder, OpenedEmbedder
 from lore.embed.embedders import Embedders
 from lore.embed.pair_model import PairModel
-from lore.errors import LoreError, NotFound
+from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory.context import MemoryContext
 from lore.recall.sources import Sources
 from lore.records import Check
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, home_key, open_redactor
 from lore.settings import Settings
 from lore.store import backup_seals, maintenance
-from lore.store.database import Database, open_database
+from lore.store.database import Database, open_database, open_on_server
 from lore.validation import validate_arguments, validate_methods
 
 if TYPE_CHECKING:
@@ -168,16 +168,10 @@ class Memory:
             tightened = f"{config.home} was open to other users of this machine; it is private now."
             warning = f"{warning} {tightened}".strip()
         path = config.database
-        if not create and not path.exists():
+        if not create and not config.store_url and not path.exists():
             msg = f"There is no memory at {path} yet."
             raise NotFound(msg, hint=_NO_MEMORY)
-        database = open_database(
-            path,
-            busy_timeout_s=config.store_busy_timeout_s,
-            backups=config.backups,
-            now=now,
-            seal=lambda copy: backup_seals.seal(copy, home_key(config, "backup")),
-        )
+        database = _open_database(config, now)
         try:
             redactor = open_redactor(config)
             opened = (
@@ -252,6 +246,25 @@ class Memory:
                 return vars(self)[name]
 
 
+def _open_database(config: Settings, now: clock.Clock) -> Database:
+    """Open the database of a home, or its owner's memory on a server."""
+    if config.store_url:
+        return open_on_server(
+            config.store_url,
+            config.store_owner,
+            config.database,
+            busy_timeout_s=config.store_busy_timeout_s,
+            now=now,
+        )
+    return open_database(
+        config.database,
+        busy_timeout_s=config.store_busy_timeout_s,
+        backups=config.backups,
+        now=now,
+        seal=lambda copy: backup_seals.seal(copy, home_key(config, "backup")),
+    )
+
+
 def _explain_read_only(database: Database) -> str:
     if database.full:
         return "The disk is full: the memory is open for reading only."
@@ -267,6 +280,9 @@ def restore_backup(source: Path, *, home: Path | None = None, trust: bool = Fals
     A backup that this home did not seal is refused without `trust`.
     """
     config = settings.load(home=home).settings
+    if config.store_url:
+        msg = "A memory on PostgreSQL is restored by the tools of the server."
+        raise InvalidInput(msg, hint="Use pg_restore, or 'lore import' for an export.")
     key = home_key(config, "backup")
     return maintenance.restore(config.database, source, config.backups, key=key, trust=trust)
 

@@ -127,7 +127,8 @@ def _check_writing(sources: Sources) -> Check:
         return Check(
             "database", "degraded", "open for reading only", "Check owner and permissions."
         )
-    return Check("database", "ok", str(sources.database.path))
+    with sources.database.read() as db:
+        return Check("database", "ok", db.place)
 
 
 def _check_keywords(sources: Sources, *, fix: bool) -> Check:

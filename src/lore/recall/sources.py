@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from lore.embed import Embedder
 from lore.errors import EmbedderError
-from lore.index.vector_index import VectorFilter, VectorIndex
+from lore.index.nearest_items import NearestItems
+from lore.index.vector_index import VectorFilter
 from lore.settings import Settings
 from lore.store import candidate_rows, items, keywords, maintenance, vectors
 from lore.store.candidate_rows import Retrieval
@@ -126,7 +127,7 @@ class Sources:
         self.database = database
         self.embedder = embedder
         self.settings = settings
-        self._index: VectorIndex | None = None
+        self._index: NearestItems | None = None
         self._embedder_n: int | None = None
         self._epoch = ""
         self._uses: dict[str, tuple[int, int]] = {}
@@ -150,7 +151,7 @@ class Sources:
         """Return the weights of the columns of the fragment words."""
         return tuple(float(weight) for weight in self.settings.search_fts_weights.split(","))
 
-    def vector_index(self) -> VectorIndex:
+    def vector_index(self) -> NearestItems:
         """Return the vector index; it is opened at the first call and again after a restore."""
         with self.database.read() as db:
             epoch = maintenance.get_epoch(db)
@@ -161,12 +162,10 @@ class Sources:
             if self._index is None:
                 self._epoch = epoch
                 self._drop_link()
-                self._index = VectorIndex.open(
+                self._index = self.database.open_index(
                     self.index_folder,
                     identity=self.embedder.identity,
                     dimension=self.embedder.dimension,
-                    epoch=epoch,
-                    writable=not self.database.read_only,
                 )
             return self._index
 

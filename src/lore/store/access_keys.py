@@ -7,7 +7,7 @@ from datetime import datetime
 from lore import clock
 from lore.records import AccessKey
 from lore.store.codec import unpack_record
-from lore.store.sqlite import Connection, Row
+from lore.store.sql_connection import Connection, Row
 
 _COLUMNS = "prefix, name, scopes, created_at, expires_at, revoked_at"
 

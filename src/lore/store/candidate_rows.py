@@ -26,7 +26,7 @@ from lore.store.codec import (
 )
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.items import type_number
-from lore.store.sqlite import Connection, among, full_text, id_blob, int_array
+from lore.store.sql_connection import Connection, among, id_blob, int_array
 from lore.text.message_features import FROM_USER
 
 Numbers = NDArray[np.int64]
@@ -329,8 +329,8 @@ def session_term_scores(
         for table in _SESSION_TABLES[counted]:
             for session_n, count in db.rows(
                 "SELECT i.session_n, count(*) FROM items i"
-                f" JOIN ({full_text.match_query(table, 'term')}) w ON w.n = i.n GROUP BY 1",
-                term=full_text.phrase_query(term, column="text"),
+                f" JOIN ({db.words.match_query(table, 'term')}) w ON w.n = i.n GROUP BY 1",
+                term=db.words.phrase_query(term, column="text"),
             ):
                 if session_n in sizes:
                     counts[session_n] += count

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lore.records import ITEM_TYPES, ChangedTable
 from lore.store import items
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 
 _TABLES: dict[ChangedTable, str] = {
     "messages": "SELECT max(n) FROM messages",

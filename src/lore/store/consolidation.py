@@ -19,7 +19,7 @@ from lore.store import database, items, vectors
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time, unpack_time
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.native_rows import IN_ITS_FILE
-from lore.store.sqlite import Connection, Row, among, full_text, int_array
+from lore.store.sql_connection import Connection, Row, among, int_array
 from lore.text import words
 
 UNDO_PERIOD = timedelta(hours=24)
@@ -606,9 +606,9 @@ def fragments_naming(db: Connection, project_n: int, file: str) -> list[FileMent
         return []
     rows = db.rows(
         "SELECT f.n, i.project_n, f.content FROM"
-        f" ({full_text.match_query('fragment_words', 'name')} LIMIT :most) w"
+        f" ({db.words.match_query('fragment_words', 'name')} LIMIT :most) w"
         " JOIN fragments f ON f.n = w.n JOIN items i ON i.n = f.n WHERE i.project_n = :project_n",
-        name=full_text.phrase_query(name, column="content"),
+        name=db.words.phrase_query(name, column="content"),
         project_n=project_n,
         most=_MAX_NAMING,
     )

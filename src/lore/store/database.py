@@ -13,16 +13,19 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lore import clock
-from lore.errors import StoreDamaged, StoreError, StoreFull, StoreReadOnly
+from lore.errors import InvalidInput, StoreDamaged, StoreError, StoreFull, StoreReadOnly
+from lore.index.vector_index import VectorIndex
 from lore.lazy_dataclass import dataclass
 from lore.store import files, migrations, sqlite
 from lore.store.codec import pack_json, unpack_json
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from lore.store.sqlite.database_file import external_columns, external_rows, open_external
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from lore.index.nearest_items import NearestItems
 
 
 @dataclass(slots=True)
@@ -132,7 +135,10 @@ log = logging.getLogger("lore.store")
 
 
 class Database:
-    """One open database file, safe for many threads and beside other processes."""
+    """One open database, safe for many threads and beside other processes; here a SQLite file."""
+
+    keeps_connections = True
+    """Whether idle connections are kept here; an engine with a pool has its own."""
 
     def __init__(
         self,
@@ -179,13 +185,14 @@ class Database:
             self._require_open()
             if self._idle:
                 return self._idle.pop()
-        return self._connect()
+        return self.connect()
 
     def _release_reader(self, connection: Connection) -> None:
         with suppress(StoreError):
             connection.end_snapshot()
             with self._lock:
-                if not self._closed and len(self._idle) < _MAX_IDLE_READERS:
+                is_full = len(self._idle) >= _MAX_IDLE_READERS
+                if self.keeps_connections and not self._closed and not is_full:
                     self._idle.append(connection)
                     return
         _close_quietly(connection)
@@ -253,6 +260,18 @@ class Database:
             work(connection)
             connection.rows("COMMIT")
 
+    def open_index(self, folder: Path, *, identity: str, dimension: int) -> NearestItems:
+        """Open the index of the vectors of an embedder; of a SQLite database it is a file."""
+        with self.read() as db:
+            epoch = str(find_meta(db, "epoch"))
+        return VectorIndex.open(
+            folder,
+            identity=identity,
+            dimension=dimension,
+            epoch=epoch,
+            writable=not self.read_only,
+        )
+
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file."""
         with self._separate_connection() as connection:
@@ -283,7 +302,8 @@ class Database:
         for connection in idle:
             _close_quietly(connection)
 
-    def _connect(self, cache_kib: int = sqlite.READER_KIB) -> Connection:
+    def connect(self, cache_kib: int = sqlite.READER_KIB) -> Connection:
+        """Open a connection of the caller's own."""
         return sqlite.open_connection(
             self.path,
             busy_timeout_s=self._busy_timeout_s,
@@ -293,7 +313,7 @@ class Database:
 
     @contextmanager
     def _separate_connection(self) -> Iterator[Connection]:
-        connection = self._connect()
+        connection = self.connect()
         try:
             yield connection
         finally:
@@ -307,10 +327,13 @@ class Database:
             group, last = self._next_group()
             if group:
                 try:
-                    connection = connection or self._connect(sqlite.WRITER_KIB)
+                    connection = connection or self.connect(sqlite.WRITER_KIB)
                     run_group(connection, group, self.now)
                 except BaseException as error:  # noqa: BLE001 - callers wait for each of these
                     fail_group(group, error)
+                    _close_quietly(connection)
+                    connection = None
+                if not self.keeps_connections:
                     _close_quietly(connection)
                     connection = None
                 for write in group:
@@ -336,6 +359,25 @@ class Database:
                 self._wakes_writer.clear()
             last = self._closed and not self._queue
         return [write for write in group if write.future.set_running_or_notify_cancel()], last
+
+
+def open_on_server(
+    url: str, owner: str, path: Path, *, busy_timeout_s: float, now: clock.Clock = clock.now
+) -> Database:
+    """Open the memory of an owner on a PostgreSQL server; `path` is where its local files are."""
+    if not url.startswith(("postgresql://", "postgres://")):
+        msg = "'store.url' must begin with postgresql://."
+        raise InvalidInput(msg, hint="Leave it empty to keep the memory in a SQLite file.")
+    if not owner:
+        msg = "A memory on PostgreSQL needs the name of its owner."
+        raise InvalidInput(msg, hint="Set 'store.owner' (LORE_STORE_OWNER).")
+    try:
+        from lore.store.postgres.server_database import open_postgres  # an extra, and a slow import
+    except ModuleNotFoundError as error:
+        msg = "A memory on PostgreSQL needs the package psycopg."
+        raise StoreError(msg, hint="Install agent-lore[postgres].") from error
+    files.make_folder(path.parent)
+    return open_postgres(url, owner, path, busy_timeout_s=busy_timeout_s, now=now)
 
 
 def open_database(  # noqa: PLR0913 - how a file is opened, by name

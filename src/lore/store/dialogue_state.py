@@ -17,7 +17,7 @@ from lore.records import NewMessage
 from lore.store import database, fragments, replacements
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time
 from lore.store.messages import PreparedMessage
-from lore.store.sqlite import Connection, Row
+from lore.store.sql_connection import Connection, Row
 from lore.text import memory_tags
 from lore.text.message_features import text_fingerprint
 
@@ -271,12 +271,12 @@ def find_outdated_injections(db: Connection, session: str) -> OutdatedInjections
         session=name,
     )
     pending = db.rows(
-        "SELECT i.item_n, f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL"
+        "SELECT DISTINCT i.item_n, f.deleted_at IS NOT NULL OR f.superseded_by IS NOT NULL"
         " FROM injections i JOIN fragments f ON f.n = i.item_n"
         " WHERE i.session = :session AND NOT EXISTS (SELECT 1 FROM injections t"
         " WHERE t.session = i.session"
         f" AND t.item_n = i.item_n AND t.digest = {GONE_DIGEST})"
-        " GROUP BY i.item_n ORDER BY i.item_n",
+        " ORDER BY i.item_n",
         session=name,
     )
     extents = replacements.extents(db, [n for n, is_gone in pending if not is_gone])

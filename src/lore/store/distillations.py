@@ -13,7 +13,7 @@ from lore.store import history, items, keywords, sessions
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_record
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.items import MESSAGE_RANGE, NewItem
-from lore.store.sqlite import (
+from lore.store.sql_connection import (
     Connection,
     Row,
     among,

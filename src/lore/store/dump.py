@@ -28,7 +28,7 @@ from lore.store import (
     watermarks,
 )
 from lore.store.codec import unpack_json, unpack_key, unpack_parts, unpack_role
-from lore.store.sqlite import Connection, id_text
+from lore.store.sql_connection import Connection, id_text
 from lore.text.entities import Mention
 
 Line = dict[str, Any]

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from lore.store import history
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 
 NameKind = Literal["title", "branch", "session", "file"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from lore.store import history
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from lore.store.task_texts import IsForgotten, cut_texts
 
 _TEXT = "text/"

@@ -20,7 +20,7 @@ from lore.records import Part
 from lore.store import history, message_dedup
 from lore.store.codec import pack_key, unpack_key, unpack_parts
 from lore.store.messages import PreparedMessage
-from lore.store.sqlite import Connection, Row, among, id_text, int_array
+from lore.store.sql_connection import Connection, Row, among, id_text, int_array
 
 _HEAD_MESSAGES = 4
 """This many messages at the head of a session are looked up in other sessions;

@@ -22,7 +22,7 @@ from lore.relevance import (
 from lore.store import graph, history, items, keywords, replacements, standing_instructions
 from lore.store.codec import pack_json, unpack_json, unpack_record
 from lore.store.items import NewItem
-from lore.store.sqlite import Connection, Row, among, id_text, int_array, json_field
+from lore.store.sql_connection import Connection, Row, among, id_text, int_array, json_field
 from lore.text import instructions, tokens, words
 from lore.text.entities import Mention
 

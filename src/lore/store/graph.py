@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from lore import clock
 from lore.records import Edge, EdgeKind
 from lore.store.codec import unpack_record
-from lore.store.sqlite import (
+from lore.store.sql_connection import (
     Connection,
     Row,
     among,
     bound_values,
-    full_text,
     id_text,
     int_array,
     text_array,
@@ -123,7 +122,7 @@ def find_parent(db: Connection, n: int) -> int | None:
 def subtree(db: Connection, n: int, *, max_depth: int = _MAX_DEPTH) -> list[tuple[int, int]]:
     """Return a fragment and its descendants, each with its distance from the top."""
     sql = (
-        "WITH RECURSIVE below (n, distance) AS (SELECT :n, 0 UNION"
+        "WITH RECURSIVE below (n, distance) AS (SELECT CAST(:n AS INTEGER), 0 UNION"
         " SELECT e.target_n, b.distance + 1 FROM below b JOIN edges e ON e.source_n = b.n"
         " JOIN fragments f ON f.n = e.target_n"
         " WHERE e.kind = 'hierarchical' AND b.distance < :max_depth AND f.deleted_at IS NULL)"
@@ -202,10 +201,10 @@ def link_titles(db: Connection, item_n: int, content: str, mentions: Sequence[Me
 
 def _link_older_fragments(db: Connection, item_n: int, title: str) -> None:
     rows = db.rows(
-        f"SELECT w.n FROM ({full_text.match_query('fragment_words', 'phrase')}) w WHERE w.n < :n"
+        f"SELECT w.n FROM ({db.words.match_query('fragment_words', 'phrase')}) w WHERE w.n < :n"
         " AND w.n NOT IN (SELECT m.item_n FROM mentions m JOIN entities e"
         " ON e.n = m.entity_n WHERE e.name = :title) LIMIT :most",
-        phrase=full_text.phrase_query(title, column="content"),
+        phrase=db.words.phrase_query(title, column="content"),
         title=title,
         n=item_n,
         most=_MAX_LINKED,

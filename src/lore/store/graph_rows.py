@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lore.records import EdgeKind, FragmentKind, Origin
 from lore.store import items
-from lore.store.sqlite import Connection, among, id_text, int_array
+from lore.store.sql_connection import Connection, among, id_text, int_array
 
 _SHOWN = "f.deleted_at IS NULL AND f.kind <> 'episode'"
 _AT = "(:at IS NULL OR i.created_at <= :at)"

@@ -10,7 +10,7 @@ from lore import clock
 from lore.errors import InvalidInput, NotFound
 from lore.store import forgotten_texts, history
 from lore.store.codec import pack_json, unpack_json, unpack_optional_time, unpack_time
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 from lore.store.task_texts import cut_texts
 
 

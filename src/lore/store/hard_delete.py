@@ -42,7 +42,7 @@ from lore.store.codec import (
 )
 from lore.store.forgotten_names import SessionName
 from lore.store.items import MESSAGE_RANGE
-from lore.store.sqlite import Connection, among, id_text, int_array, text_array
+from lore.store.sql_connection import Connection, among, id_text, int_array, text_array
 from lore.store.task_texts import IsForgotten
 from lore.text.words import find_quoting
 

@@ -12,7 +12,7 @@ from lore.lazy_dataclass import dataclass
 from lore.records import EdgeKind, FragmentKind, Origin
 from lore.store.codec import pack_json, pack_key, unpack_json, unpack_key, unpack_record
 from lore.store.graph import EdgeState
-from lore.store.sqlite import Connection, Row, among, int_array, text_array
+from lore.store.sql_connection import Connection, Row, among, int_array, text_array
 
 ChangeAction = Literal["add", "change", "delete", "forget"]
 
@@ -377,5 +377,5 @@ def _count_undo(db: Connection) -> None:
     """Count an undo or a redo: no number or time in the table shows it without reading all rows."""
     db.run(
         "INSERT INTO meta (key, value) VALUES ('undo_changes', '1')"
-        " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(meta.value AS INTEGER) + 1"
     )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lore import clock
 from lore.errors import AmbiguousId, InvalidInput, NotFound, StoreDamaged
 from lore.records import ITEM_TYPES, ItemType, Origin
-from lore.store.sqlite import Connection, Row, among, id_blob, id_text, int_array, next_number
+from lore.store.sql_connection import Connection, Row, among, id_blob, id_text, int_array
 
 NEVER_EMBEDDED = 0
 """`embedder_n` of an item that never gets a vector; NULL means that it is pending."""
@@ -138,7 +138,7 @@ def add(db: Connection, item: NewItem) -> int:
 
 def add_all(db: Connection, new: Sequence[NewItem]) -> list[int]:
     """Add items to the catalogue and return their consecutive numbers."""
-    first = next_number(db, "items")
+    first = db.next_number("items")
     ns = list(range(first, first + len(new)))
     db.run_many(
         f"INSERT INTO items (n, {', '.join(_COLUMNS)}) VALUES (:n, {_VALUES})",

@@ -10,7 +10,7 @@ from lore import clock
 from lore.errors import NotFound
 from lore.records import Job
 from lore.store.codec import unpack_record
-from lore.store.sqlite import Connection, among, text_array
+from lore.store.sql_connection import Connection, among, text_array
 
 MAX_ATTEMPTS = 5
 """A job that failed this often is parked: visible, but not retried."""

@@ -14,7 +14,8 @@ from lore.errors import StoreError
 from lore.records import UNASKED_TRUST, ItemType, Role
 from lore.store import items
 from lore.store.codec import TRUSTED_SQL, pack_role, unpack_parts, unpack_role
-from lore.store.sqlite import Connection, Row, among, bound_values, full_text, int_array
+from lore.store.sql_connection import Connection, Row, among, bound_values, int_array
+from lore.store.sqlite.full_text import stem as stem
 from lore.text import message_features, words
 
 _TABLES = {
@@ -43,13 +44,11 @@ score for itself.
 _MAX_TITLES = 50
 """At most this many sessions are matched by title."""
 
-stem = full_text.stem
-
 
 def create(db: Connection) -> None:
     """Create the empty index."""
     for table, columns in _TABLES.items():
-        full_text.create(db, table, columns)
+        db.words.create(db, table, columns)
 
 
 def index_messages(db: Connection, ns: Sequence[int]) -> None:
@@ -102,7 +101,7 @@ def add_messages(db: Connection, new: Sequence[NewMessageText]) -> None:
 
 
 def _add(db: Connection, table: str, rows: Sequence[Row]) -> None:
-    full_text.add(db, table, _TABLES[table], rows)
+    db.words.add(db, table, _TABLES[table], rows)
 
 
 _UNSPOKEN: tuple[Role, ...] = ("tool", "system")
@@ -119,14 +118,14 @@ _DAY_US = 86_400_000_000
 
 def add_distillation(db: Connection, n: int, text: str) -> None:
     """Index a distillation."""
-    full_text.remove(db, "log_words", [n])
+    db.words.remove(db, "log_words", [n])
     _add(db, "log_words", [(n, words.searchable_form(text))])
 
 
 def add_fragment(db: Connection, n: int, summary: str, content: str, kind: str) -> None:
     """Index a fragment, replacing its former entry."""
     texts = words.searchable_form(summary), words.searchable_form(content)
-    full_text.remove(db, "fragment_words", [n])
+    db.words.remove(db, "fragment_words", [n])
     _add(db, "fragment_words", [(n, *texts, kind.replace("_", " "))])
 
 
@@ -141,16 +140,18 @@ def index_session(db: Connection, n: int, *, is_new: bool = False) -> None:
 
 def remove_session(db: Connection, n: int) -> None:
     """Remove a session from the index."""
-    full_text.remove(db, "session_words", [n])
+    db.words.remove(db, "session_words", [n])
 
 
-count_rows = full_text.count_rows
+def count_rows(db: Connection, table: str, word: str) -> int:
+    """Return how many rows of a table contain a word, in any inflection."""
+    return db.words.count_rows(db, table, word)
 
 
 def remove(db: Connection, ns: Sequence[int], *, type: ItemType) -> None:
     """Remove items from the index."""
     for table in _TABLES_OF[type]:
-        full_text.remove(db, table, ns)
+        db.words.remove(db, table, ns)
 
 
 _TABLES_OF: dict[ItemType, tuple[str, ...]] = {
@@ -192,7 +193,7 @@ def search(
         only = bound_values("ns")
     else:
         only = "SELECT n FROM items WHERE session_n = :session_n" if session_n is not None else ""
-    hits = full_text.search(
+    hits = db.words.search(
         db,
         table,
         query,
@@ -225,7 +226,7 @@ def _add_context_scores(
         return hits
     own, scores = dict(hits), dict(hits)
     titles = dict(
-        full_text.search(db, "session_words", query, limit=_MAX_TITLES, weights=(1.0, 0.0))
+        db.words.search(db, "session_words", query, limit=_MAX_TITLES, weights=(1.0, 0.0))
     )
     rows = db.rows(
         "SELECT m.n, m.session_n, o.n, o.ordinal - m.ordinal FROM messages m JOIN messages o"
@@ -261,27 +262,27 @@ def _exclusion_query(table: str, within: SearchScope) -> str:
 
 def count_at_most(db: Connection, table: str, word: str, most: int) -> int:
     """Count the rows that contain a word, up to `most`."""
-    matches = f"{full_text.match_query(table, 'word')} LIMIT :most"
+    matches = f"{db.words.match_query(table, 'word')} LIMIT :most"
     sql = f"SELECT count(*) FROM ({matches}) AS counted"
-    return int(db.value(sql, word=full_text.phrase_query(word), most=most))
+    return int(db.value(sql, word=db.words.phrase_query(word), most=most))
 
 
 def count_indexed(db: Connection) -> int:
     """Return how many entries the index has."""
-    queries = (f"SELECT count(*) FROM ({full_text.all_rows_query(t)}) AS held" for t in _TABLES)
+    queries = (f"SELECT count(*) FROM ({db.words.all_rows_query(t)}) AS held" for t in _TABLES)
     return sum(int(db.value(query)) for query in queries)
 
 
 def optimize(db: Connection) -> None:
     """Merge the index segments, so that nothing of removed items is left."""
     for table in _TABLES:
-        full_text.run_command(db, table, "optimize")
+        db.words.run_command(db, table, "optimize")
 
 
 def clear(db: Connection) -> None:
     """Delete all entries."""
     for table in _TABLES:
-        full_text.run_command(db, table, "delete-all")
+        db.words.run_command(db, table, "delete-all")
 
 
 def find_damage(db: Connection) -> list[str]:
@@ -289,7 +290,7 @@ def find_damage(db: Connection) -> list[str]:
     problems = []
     for table in _TABLES:
         try:
-            full_text.run_command(db, table, "integrity-check")
+            db.words.run_command(db, table, "integrity-check")
         except StoreError as error:
             problems.append(f"{table}: {error}")
     return problems

@@ -10,7 +10,7 @@ from lore import clock
 from lore.records import Fragment, FragmentKind
 from lore.store import forgotten_names, forgotten_texts, fragments, history, task_tables
 from lore.store.codec import pack_json
-from lore.store.sqlite import Connection, json_field
+from lore.store.sql_connection import Connection, json_field, json_number
 
 LAYOUT = "layout"
 """The name under which a fragment's metadata says where in a layout it comes from."""
@@ -75,9 +75,9 @@ def remove_import(db: Connection, now: datetime) -> None:
     """Delete the files, handoffs and ledgers that were new at an import, and not changed since."""
     us = clock.to_us(now)
     db.run("DELETE FROM layout_files WHERE at = :at", at=us)
-    is_imported = f"{json_field('body', f'{LAYOUT}.imported_at')} = :at"
+    is_imported = f"{json_number('body', f'{LAYOUT}.imported_at')} = :at"
     db.run(f"DELETE FROM handoffs WHERE {is_imported}", at=us)
-    is_same = f"updated_at = {json_field('body', f'{LAYOUT}.at')}"
+    is_same = f"updated_at = {json_number('body', f'{LAYOUT}.at')}"
     db.run(f"DELETE FROM agent_ledgers WHERE {is_imported} AND {is_same}", at=us)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lore.records import LearnedVerb
 from lore.store.pages import BEFORE_NEWEST
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 
 DAY_US = 86_400_000_000
 

@@ -40,7 +40,7 @@ from lore.store import (
 from lore.store.database import Database, find_meta, open_database, set_meta
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.hard_delete import ForgetSelection
-from lore.store.sqlite import Connection, full_text, id_blob
+from lore.store.sql_connection import Connection, id_blob
 from lore.text import entities
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 def check_integrity(db: Connection) -> list[str]:
     """Return the damage of the file, and orphaned rows of tables."""
-    problems = sqlite.integrity_problems(db.path)
+    problems = db.integrity_problems()
     try:
         counts = [(what, db.value(f"SELECT count(*) FROM {query}")) for what, query in _ORPHANS]
     except StoreDamaged as error:
@@ -91,14 +91,14 @@ def _disagreements(db: Connection) -> list[str]:
     missing = sum(
         db.value(
             f"SELECT count(*) FROM {table} t WHERE {condition} t.n NOT IN ("
-            + " UNION ALL ".join(full_text.all_rows_query(index) for index in indexes)
+            + " UNION ALL ".join(db.words.all_rows_query(index) for index in indexes)
             + ")"
         )
         for table, condition, indexes in _INDEXED
     )
     stray = sum(
         db.value(
-            f"SELECT count(*) FROM ({full_text.all_rows_query(index)}) w"
+            f"SELECT count(*) FROM ({db.words.all_rows_query(index)}) w"
             f" WHERE w.n NOT IN (SELECT n FROM {table})"
         )
         for index, table in _INDEXES.items()
@@ -484,8 +484,8 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
     sizes = {table: int(db.value(f"SELECT count(*) FROM {table}")) for table in tables}
     standing = db.value("SELECT count(*) FROM standing WHERE state IN ('stands', 'confirmed')")
     return Stats(
-        path=str(db.path),
-        bytes=sqlite.database_size(db),
+        path=db.place,
+        bytes=db.size(),
         messages=counts["message"],
         distillations=counts["distillation"],
         fragments=counts["fragment"],
@@ -495,7 +495,7 @@ def collect_stats(db: Connection, *, embedder: str, notice: str) -> Stats:
         waiting=vectors.count_pending(db),
         tokens=int(db.value("SELECT coalesce(sum(tokens), 0) FROM items")),
         embedder=embedder,
-        journal=sqlite.journal_mode(db),
+        journal=db.journal_mode(),
         projects=tuple(
             (project.path, per_project.get(n, 0))
             for n, project in project_rows.all_projects(db).items()

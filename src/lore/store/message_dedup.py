@@ -18,7 +18,7 @@ from typing import Any
 from lore.records import CHANNELS, Channel
 from lore.store import history
 from lore.store.codec import pack_key, unpack_key
-from lore.store.sqlite import Connection, among, id_text, int_array
+from lore.store.sql_connection import Connection, among, id_text, int_array
 
 
 def channel_number(channel: Channel) -> int:

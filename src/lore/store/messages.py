@@ -39,7 +39,7 @@ from lore.store.codec import (
     unpack_time,
 )
 from lore.store.items import MESSAGE_RANGE, NewItem
-from lore.store.sqlite import Connection, Row, among, id_text, int_array
+from lore.store.sql_connection import Connection, Row, among, id_text, int_array
 from lore.text.instructions import TypedInstruction
 from lore.text.message_features import lowest_origin
 

@@ -11,7 +11,7 @@ from lore import clock
 from lore.errors import SchemaTooNew, StoreDamaged
 from lore.store import keywords, sqlite, standing_instructions, task_tables
 from lore.store.files import make_folder
-from lore.store.sqlite import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
+from lore.store.sql_connection import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
 from lore.text import instructions
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def m006_quantized_vectors(db: Connection) -> None:
 
 def m007_vectors_of_two_embedders(db: Connection) -> None:
     """Let an item have vectors of two embedders, and queue those of the next one."""
-    next_seq = sqlite.next_number(db, "vectors")
+    next_seq = db.next_number("vectors")
     for statement in _VECTORS_OF_TWO_EMBEDDERS.split(";\n"):
         db.rows(statement)
     # In parts: SQLite holds the pages that one statement changes in memory.
@@ -113,7 +113,7 @@ def m007_vectors_of_two_embedders(db: Connection) -> None:
         db.insert_many("vectors", columns.split(", "), moved)
     db.rows("DROP TABLE former_vectors")
     # A change number is never used twice: the vector index relies on it.
-    sqlite.set_next_number(db, "vectors", next_seq)
+    db.set_next_number("vectors", next_seq)
 
 
 _MOVED_ROWS = 1_024
@@ -192,14 +192,14 @@ def migrate(
     # A new database needs one transaction: nothing in it is worth a commit of its own.
     groups = [[step] for step in missing] if applied else [missing]
     for group in groups if missing else ():
-        database.write_alone(partial(_apply_all, steps=group, now=database.now))
+        database.write_alone(partial(apply_all, steps=group, now=database.now))
     return [step.__name__ for step in missing]
 
 
 def check(db: Connection, steps: Sequence[Migration] = MIGRATIONS) -> set[str]:
     """Return the names of the applied migrations; refuse a schema newer than this program."""
-    if not sqlite.has_table(db, "migrations"):
-        if not sqlite.is_empty_database(db):
+    if not db.has_table("migrations"):
+        if not db.is_empty_database():
             msg = f"{db.path} is a database of another program."
             raise StoreDamaged(msg, hint="Set LORE_DB_PATH to another file.")
         return set()
@@ -227,7 +227,8 @@ def find_foreign_schema(db: Connection, steps: Sequence[Migration] = MIGRATIONS)
     return sorted(f"{kind} {name!r}" for kind, name in names)
 
 
-def _apply_all(db: Connection, steps: Sequence[Migration], now: clock.Clock) -> None:
+def apply_all(db: Connection, steps: Sequence[Migration], now: clock.Clock) -> None:
+    """Apply the migrations that are missing, within the transaction of the caller."""
     for step in steps:
         _apply(db, step, now)
 

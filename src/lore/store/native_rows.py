@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lore import clock
 from lore.store import fragments, history, items
 from lore.store.codec import pack_json, unpack_json
-from lore.store.sqlite import Connection, among, id_text, int_array, json_field
+from lore.store.sql_connection import Connection, among, id_text, int_array, json_field
 from lore.text import words
 
 FILE, DIGEST, RETIRED = "native_file", "native_digest", "native_retired"
@@ -75,7 +75,7 @@ def notes_of_file(
         ns=int_array(known.by_file.get(file, ())),
         last_n=known.last_n,
         file=file,
-        has_peers=int(has_peers),
+        has_peers=has_peers,
     )
     return [
         NoteRow(n, content, unpack_json(payload), unpack_json(metadata), bool(deleted), bool(gone))

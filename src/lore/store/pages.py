@@ -14,7 +14,7 @@ from lore.store import items
 from lore.store.codec import unpack_record
 from lore.store.fragments import LIVING_FRAGMENT, VISIBLE_FRAGMENT
 from lore.store.spend import ENTRY_COLUMNS, ENTRY_TABLES, unpack_entry
-from lore.store.sqlite import Connection, Row, id_text
+from lore.store.sql_connection import Connection, Row, id_text
 
 BEFORE_NEWEST = 2**62
 """A key before every number and time, where the newest come first."""

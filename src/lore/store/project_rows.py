@@ -14,7 +14,7 @@ from lore.records import UNASKED_TRUST, Project
 from lore.store import forgotten_names
 from lore.store.codec import unpack_record
 from lore.store.fragments import VISIBLE_FRAGMENT
-from lore.store.sqlite import Connection, among, int_array
+from lore.store.sql_connection import Connection, among, int_array
 
 _HIDDEN_NAME = "(forgotten)"
 
@@ -99,7 +99,7 @@ def _set_aliases(db: Connection, n: int, place: ProjectLocation) -> None:
         elif not place.gone and path not in forgotten:
             db.run(
                 "INSERT INTO aliases (id, project_n) VALUES (:path, :n) ON CONFLICT (id)"
-                " DO UPDATE SET project_n = excluded.project_n WHERE project_n <> :n",
+                " DO UPDATE SET project_n = excluded.project_n WHERE aliases.project_n <> :n",
                 path=path,
                 n=n,
             )

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, get_args
 
 from lore.store import items
 from lore.store.codec import unpack_json
-from lore.store.sqlite import (
+from lore.store.sql_connection import (
     Connection,
     among,
     id_text,
@@ -142,7 +142,7 @@ def count_change(db: Connection) -> None:
     """
     db.run(
         "INSERT INTO meta (key, value) VALUES ('standing_changes', '1')"
-        " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(meta.value AS INTEGER) + 1"
     )
 
 

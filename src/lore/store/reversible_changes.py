@@ -16,7 +16,7 @@ from lore.store.codec import pack_json
 from lore.store.consolidation import Step, StepRecorder, StepVerb, ignore_step
 from lore.store.fragments import LIVING_FRAGMENT
 from lore.store.graph import EdgeRow
-from lore.store.sqlite import Connection, among, int_array
+from lore.store.sql_connection import Connection, among, int_array
 from lore.text import entities
 
 
@@ -111,7 +111,8 @@ def set_depths(
 ) -> None:
     """Set the depth of a fragment, and the depths of its descendants accordingly."""
     sql = (
-        "WITH RECURSIVE below (n, depth) AS (SELECT :top, :depth UNION"
+        "WITH RECURSIVE below (n, depth) AS"
+        " (SELECT CAST(:top AS INTEGER), CAST(:depth AS INTEGER) UNION"
         " SELECT e.target_n, b.depth + 1 FROM below b JOIN edges e ON e.source_n = b.n"
         " WHERE e.kind = 'hierarchical' AND b.depth < 64)"
         " SELECT b.n, b.depth, f.depth FROM below b JOIN fragments f ON f.n = b.n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lore.records import UNASKED_TRUST
 from lore.store import items
 from lore.store.fragments import LIVING_FRAGMENT
-from lore.store.sqlite import Connection
+from lore.store.sql_connection import Connection
 
 _UNTRUSTED = (
     f"FROM fragments f JOIN items i ON i.n = f.n WHERE f.trust < {UNASKED_TRUST}"

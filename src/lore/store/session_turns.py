@@ -12,7 +12,7 @@ from lore.store import dialogue_state, items, messages
 from lore.store.codec import has_part_kind, pack_role, unpack_json, unpack_time
 from lore.store.pages import BEFORE_NEWEST
 from lore.store.spend import ENTRY_COLUMNS, ENTRY_TABLES, unpack_entry
-from lore.store.sqlite import Connection, Row, among, id_text, int_array
+from lore.store.sql_connection import Connection, Row, among, count_if, id_text, int_array
 from lore.text.message_features import EMPTY, text_fingerprint
 
 _MESSAGE, _FRAGMENT = items.type_number("message"), items.type_number("fragment")
@@ -66,8 +66,9 @@ def session_figures(db: Connection, ns: Sequence[int]) -> dict[int, SessionFigur
     stored = {
         row[0]: row[1:]
         for row in db.rows(
-            f"SELECT session_n, sum(type = {_MESSAGE}),"
-            f" sum(CASE WHEN type = {_MESSAGE} THEN tokens ELSE 0 END), sum(type = {_FRAGMENT})"
+            f"SELECT session_n, {count_if(f'type = {_MESSAGE}')},"
+            f" sum(CASE WHEN type = {_MESSAGE} THEN tokens ELSE 0 END),"
+            f" {count_if(f'type = {_FRAGMENT}')}"
             f" FROM items WHERE {among('session_n', 'ns')} GROUP BY session_n",
             ns=int_array(ns),
         )

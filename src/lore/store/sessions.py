@@ -11,7 +11,7 @@ from lore.errors import InvalidInput, NotFound
 from lore.records import Session
 from lore.store import forgotten_names, keywords
 from lore.store.codec import pack_json, pack_role, unpack_json, unpack_number, unpack_record
-from lore.store.sqlite import Connection, among, int_array, text_array
+from lore.store.sql_connection import Connection, among, int_array, text_array
 
 _SESSION = (
     "s.id, s.external_id, p.id, s.agent, s.title, s.branch, parent.id,"

@@ -11,7 +11,7 @@ from lore import clock
 from lore.lazy_dataclass import dataclass
 from lore.records import Spend
 from lore.store.codec import unpack_json, unpack_time
-from lore.store.sqlite import Connection, Row
+from lore.store.sql_connection import Connection, Row
 
 UNPRICED = "unpriced"
 """Key in the usage of an entry whose price is unknown."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lore import clock
 from lore.records import SeriesGroup, SeriesStep
 from lore.store.spend import ESTIMATED, REQUEST, UNPRICED
-from lore.store.sqlite import Connection, json_field
+from lore.store.sql_connection import Connection, count_if, json_field, json_number
 
 STEP_US: dict[SeriesStep, int] = {"hour": 3_600_000_000, "day": 86_400_000_000}
 
@@ -52,17 +52,18 @@ def sum_spend(
     """Return the spend of each step of time and group, in order; `step` counts from 1970."""
 
     def tokens(name: str) -> str:
-        return f"sum(coalesce({json_field('e.usage', name)}, 0))"
+        return f"sum(coalesce({json_number('e.usage', name)}, 0))"
 
     def has(name: str) -> str:
-        return f"sum({json_field('e.usage', name)} IS NOT NULL)"
+        return count_if(f"{json_field('e.usage', name)} IS NOT NULL")
 
     is_request = f"e.purpose LIKE '{REQUEST}:%'"
     rows = db.rows(
-        f"SELECT e.at / :width, {_GROUPS[group]} AS name, sum({is_request}),"
-        f" sum(NOT {is_request}), {tokens('input')}, {tokens('cache_read')},"
+        f"SELECT e.at / :width, {_GROUPS[group]} AS name, {count_if(is_request)},"
+        f" {count_if(f'NOT {is_request}')}, {tokens('input')}, {tokens('cache_read')},"
         f" {tokens('cache_write')}, {tokens('cache_write_1h')}, {tokens('output')}, sum(e.usd),"
-        f" sum(e.without_usd), sum(e.busts), sum(e.delay_ms > 0), sum(e.delay_ms),"
+        f" sum(e.without_usd), sum(e.busts), {count_if('e.delay_ms > 0')},"
+        " sum(e.delay_ms),"
         f" {has(UNPRICED)}, {has(ESTIMATED)} FROM spend e"
         " WHERE e.at >= :since AND e.at < :until"
         " AND (:project_n IS NULL OR e.project_n = :project_n) GROUP BY 1, 2 ORDER BY 1, 2",

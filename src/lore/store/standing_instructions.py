@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from lore.records import TRUST, InstructionState, Origin
 from lore.store import items, replacements
 from lore.store.codec import unpack_json
-from lore.store.sqlite import Connection, Row, among, int_array, json_field
+from lore.store.sql_connection import Connection, Row, among, int_array, json_field
 from lore.text import instructions, words
 from lore.text.instructions import RuleContent
 
@@ -577,7 +577,7 @@ def _newest(db: Connection, project_n: int | None, *, everywhere: bool) -> list[
         f" OR {newer} = CASE WHEN :everywhere THEN {_SCOPE} ELSE :scope END))"
         " ORDER BY s.created_at DESC, s.n DESC LIMIT :limit",
         scope=project_n or items.NO_PROJECT,
-        everywhere=int(everywhere),
+        everywhere=everywhere,
         limit=_MAX_READ,
     )
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lore import clock
 from lore.store.codec import pack_json, unpack_json
 from lore.store.distillations import SESSION_EPISODE
-from lore.store.sqlite import Connection, id_text
+from lore.store.sql_connection import Connection, id_text
 
 
 class ProfileRow(NamedTuple):

@@ -11,7 +11,7 @@ from lore.records import Fragment, FragmentKind
 from lore.store import fragments, history, items
 from lore.store.codec import pack_json, unpack_json
 from lore.store.fragments import LIVING_FRAGMENT
-from lore.store.sqlite import Connection, among, int_array, json_field, text_array
+from lore.store.sql_connection import Connection, among, int_array, json_field, text_array
 
 LESSON_KINDS: tuple[FragmentKind, ...] = ("pattern", "anti_pattern", "skill")
 KEY = "task_key"

@@ -11,7 +11,7 @@ from lore.errors import AmbiguousId, NotFound
 from lore.records import Outcome, RetrievalRecord, TaskMemory, TaskRecord
 from lore.store import fragments, items, task_memories
 from lore.store.codec import pack_json, unpack_json, unpack_record
-from lore.store.sqlite import Connection, Row, id_text
+from lore.store.sql_connection import Connection, Row, id_text
 
 _COLUMNS = (
     "t.id, t.goal, t.phase, t.action, t.type, t.state, t.started_at, t.ended_at, t.outcome,"

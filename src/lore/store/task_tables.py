@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lore.store import forgotten_texts
-from lore.store.sqlite import ROW_NUMBER, Connection, among, id_text, int_array, text_array
+from lore.store.sql_connection import ROW_NUMBER, Connection, among, id_text, int_array, text_array
 from lore.store.task_texts import IsForgotten, cut_texts, read_texts
 from lore.text.words import find_quoting
 

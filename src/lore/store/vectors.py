@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lore.index.nearest_items import NearestItems
 from lore.index.quantization import SCALE_BYTES, pack_rows, unpack_rows
-from lore.index.vector_index import VectorIndex, VectorRow
+from lore.index.vector_index import VectorRow
 from lore.store import database, replacements
 from lore.store.codec import unpack_parts
 from lore.store.items import NEVER_EMBEDDED
-from lore.store.sqlite import Connection, among, int_array, next_number
+from lore.store.sql_connection import Connection, among, int_array
 from lore.text import passages
 from lore.text.message_features import spoken_text
 
@@ -202,6 +203,7 @@ def put(db: Connection, embedder_n: int, ns: Sequence[int], matrices: Iterable[M
         [row[:2] for row in stored],
     )
     db.insert_many("vectors", ("n", "embedder_n", "vector"), stored)
+    db.index_vectors(stored)
     following = find_next_identity(db)
     if following is not None and find_embedder(db, following) == embedder_n:
         db.run_many("DELETE FROM next_vectors_queue WHERE n = :n", [(n,) for n in ns])
@@ -220,6 +222,7 @@ def renumber(db: Connection, n: int) -> None:
     """Give an item's vectors new change numbers, as if they had been stored just now."""
     rows = db.rows("DELETE FROM vectors WHERE n = :n RETURNING n, embedder_n, vector", n=n)
     db.insert_many("vectors", ("n", "embedder_n", "vector"), rows)
+    db.index_vectors(rows)
 
 
 def load(db: Connection, embedder_n: int | None, ns: NDArray[np.int64], dimension: int) -> Matrix:
@@ -258,7 +261,7 @@ def load_passages(
     }
 
 
-def update_index(db: Connection, index: VectorIndex, embedder_n: int, dimension: int) -> int:
+def update_index(db: Connection, index: NearestItems, embedder_n: int, dimension: int) -> int:
     """Append new vectors to the index; return how many were added."""
     added = 0
     newest = newest_seq(db)
@@ -292,4 +295,4 @@ def items_without_vectors(db: Connection, embedder_n: int | None, ns: Sequence[i
 
 def newest_seq(db: Connection) -> int:
     """Return the highest change number that a vector ever had, also one that was deleted."""
-    return next_number(db, "vectors") - 1
+    return db.next_number("vectors") - 1

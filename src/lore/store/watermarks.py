@@ -8,7 +8,7 @@ from lore import clock
 from lore.records import Watermark
 from lore.store import database, forgotten_names
 from lore.store.codec import unpack_record
-from lore.store.sqlite import Connection, among, int_array
+from lore.store.sql_connection import Connection, among, int_array
 
 FIELDS = (
     "file", "size", "modified_ns", "position", "fingerprint", "context", "problem", "updated_at",

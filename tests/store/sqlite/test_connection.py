@@ -13,18 +13,8 @@ from hypothesis import strategies as st
 from lore.errors import InvalidInput, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreReadOnly
 from lore.store import sqlite
 from lore.store.database import Database
-from lore.store.sqlite import Connection
-from lore.store.sqlite.connection import (
-    among,
-    has_table,
-    id_blob,
-    id_text,
-    int_array,
-    is_empty_database,
-    open_connection,
-    text_array,
-    translate_error,
-)
+from lore.store.sql_connection import Connection, among, id_blob, id_text, int_array, text_array
+from lore.store.sqlite.connection import open_connection, translate_error
 
 
 @pytest.mark.parametrize(
@@ -122,12 +112,11 @@ def test_an_io_error_without_space_is_a_full_disk(tmp_path: Path, number: int) -
 
 @given(st.lists(st.integers(0, 2**62), max_size=20))
 def test_numbers_bind_as_a_list_even_when_there_are_none(values: list[int]) -> None:
-    raw = apsw.Connection(":memory:")
-    raw.execute("CREATE TABLE t (n)")
-    raw.executemany("INSERT INTO t VALUES (?)", [(n,) for n in {*values, 5}])
-    sql = f"SELECT n FROM t WHERE {among('n', 'ns')}"
-    found = {row[0] for row in raw.execute(sql, {"ns": int_array(values)})}
-    assert found == set(values)
+    with sqlite.open_scratch() as db:
+        db.rows("CREATE TABLE t (n)")
+        db.run_many("INSERT INTO t VALUES (:n)", [(n,) for n in {*values, 5}])
+        found = db.column(f"SELECT n FROM t WHERE {among('n', 'ns')}", ns=int_array(values))
+    assert set(found) == set(values)
 
 
 def test_texts_bind_as_a_list(db: Connection) -> None:
@@ -139,9 +128,9 @@ def test_texts_bind_as_a_list(db: Connection) -> None:
 
 
 def test_has_table_finds_a_table_by_name(db: Connection) -> None:
-    assert has_table(db, "items")
-    assert not has_table(db, "unheard_of")
-    assert not is_empty_database(db)
+    assert db.has_table("items")
+    assert not db.has_table("unheard_of")
+    assert not db.is_empty_database()
 
 
 @given(st.uuids())

@@ -12,7 +12,8 @@ import pytest
 from lore.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from lore.store import database, keywords, sqlite
 from lore.store.database import Database
-from lore.store.sqlite import Connection, database_file
+from lore.store.sql_connection import Connection
+from lore.store.sqlite import database_file
 from tests.store.samples import add_fragment
 
 
@@ -63,8 +64,8 @@ def test_a_checkpoint_under_a_reader_fails(database: Database) -> None:
 
 def test_a_database_reports_its_size_and_journal_mode(db: Connection) -> None:
     sqlite.checkpoint(db)
-    assert sqlite.database_size(db) == db.path.stat().st_size
-    assert sqlite.journal_mode(db) == "wal"
+    assert db.size() == db.path.stat().st_size
+    assert db.journal_mode() == "wal"
 
 
 @pytest.fixture

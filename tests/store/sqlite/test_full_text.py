@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from lore.store.sqlite import Connection, full_text
+from lore.store.sql_connection import Connection
+from lore.store.sqlite import full_text
 
 
 @pytest.mark.parametrize(("word", "kept"), [("running", "run"), ("Éclair", "eclair"), ("", "")])

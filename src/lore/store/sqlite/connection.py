@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
-import numpy as np
 
 from lore.errors import InvalidInput, LoreError, StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from lore.store.files import FULL_DISK, disk_full_error, has_space, make_private, shared_file_system
+from lore.store.sql_connection import BoundArray, Connection, FullText, Row
+from lore.store.sqlite import full_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
-
-    from numpy.typing import NDArray
-
-T = TypeVar("T")
 
 
 def translate_error(error: apsw.Error, path: Path, number: int = 0) -> StoreError:
@@ -101,8 +97,6 @@ _TRANSLATIONS = (
 )
 
 
-Row = tuple[Any, ...]
-
 OLDEST_LIBRARY = (3, 51, 3)
 """Older SQLite can corrupt a WAL file that several connections write and checkpoint."""
 
@@ -135,36 +129,20 @@ _UNSTORABLE = (UnicodeError, OverflowError)
 """Errors of apsw for lone surrogates, integers beyond 64 bits, and undecodable text."""
 
 
-class Connection:
-    """One connection; every method translates SQLite's errors into Lore's."""
+class SqliteConnection(Connection):
+    """One connection to a SQLite file; every method translates SQLite's errors into Lore's."""
 
-    __slots__ = ("_snapshot", "path", "raw", "read_only")
+    __slots__ = ("raw",)
+
+    words: ClassVar[FullText] = full_text
 
     def __init__(self, raw: apsw.Connection, path: Path, *, read_only: bool) -> None:
+        super().__init__(path, read_only=read_only)
         self.raw = raw
-        self.path = path
-        self.read_only = read_only
-        self._snapshot: dict[Hashable, Any] | None = None
+        raw.convert_binding = _bind_array
 
-    def begin_snapshot(self) -> None:
-        """Begin a read transaction: until `end_snapshot`, everything read is of one moment."""
+    def _begin_read(self) -> None:
         self.rows("BEGIN")
-        self._snapshot = {}
-
-    def end_snapshot(self) -> None:
-        """End a read transaction, unless SQLite ended it, and forget what `once` computed."""
-        self._snapshot = None
-        if self.in_transaction:
-            self.rows("COMMIT")
-
-    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return a value that is computed once in a snapshot, and at each call outside of one."""
-        if self._snapshot is None:
-            return compute()
-        if key not in self._snapshot:
-            self._snapshot[key] = compute()
-        value: T = self._snapshot[key]
-        return value
 
     def rows(self, sql: str, /, **params: Any) -> list[Row]:
         """Run a statement and return all its rows."""
@@ -173,55 +151,10 @@ class Connection:
         except (apsw.Error, *_UNSTORABLE) as error:
             raise self._translated(error) from error
 
-    def find(self, sql: str, /, **params: Any) -> Row | None:
-        """Run a statement and return its first row, or None."""
-        rows = self.rows(sql, **params)
-        return rows[0] if rows else None
-
-    def value(self, sql: str, /, **params: Any) -> Any:
-        """Run a statement and return the first value of its first row, or None."""
-        row = self.find(sql, **params)
-        return row[0] if row else None
-
-    def number(self, sql: str, /, **params: Any) -> int | None:
-        """Run a statement and return the first value of its first row as a number, or None."""
-        value = self.value(sql, **params)
-        return None if value is None else int(value)
-
-    def column(self, sql: str, /, **params: Any) -> list[Any]:
-        """Run a statement and return the first value of each of its rows."""
-        return [row[0] for row in self.rows(sql, **params)]
-
     def run(self, sql: str, /, **params: Any) -> int:
         """Run a statement and return how many rows it changed."""
         self.rows(sql, **params)
         return self.raw.changes()
-
-    def insert(self, table: str, /, **values: Any) -> None:
-        """Insert a row."""
-        self.rows(_insert_sql(table, tuple(values)), **values)
-
-    def insert_unless_exists(self, table: str, /, **values: Any) -> bool:
-        """Insert a row unless one with the same key exists; return whether it is new."""
-        sql = _insert_sql(table, tuple(values))
-        return bool(self.run(f"{sql} ON CONFLICT DO NOTHING", **values))
-
-    def insert_numbered(self, table: str, /, **values: Any) -> int:
-        """Insert a row and return its number `n`."""
-        return int(self.value(f"{_insert_sql(table, tuple(values))} RETURNING n", **values))
-
-    def insert_many(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Insert rows of values, each in the order of the columns."""
-        self.run_many(_insert_sql(table, tuple(columns)), rows)
-
-    def upsert(self, table: str, key: Sequence[str], /, **values: Any) -> None:
-        """Insert a row, or replace all values of the row with the same key."""
-        self.run(_upsert_sql(table, tuple(key), tuple(values)), **values)
-
-    def update(self, table: str, n: int, /, **values: Any) -> int:
-        """Set values of the row with a number; return how many rows that were."""
-        assignments = ", ".join(f"{name} = :{name}" for name in values)
-        return self.run(f"UPDATE {table} SET {assignments} WHERE n = :n", n=n, **values)
 
     def run_many(self, sql: str, values: Iterable[Mapping[str, Any] | Row]) -> None:
         """Run a statement once for each set of values, given by name or in order of the names."""
@@ -250,6 +183,36 @@ class Connection:
         except apsw.Error as error:
             raise translate_error(error, self.path) from error
 
+    def next_number(self, table: str) -> int:
+        """Return the number of the next row of an AUTOINCREMENT table, as of this transaction."""
+        last = self.value("SELECT seq FROM sqlite_sequence WHERE name = :table", table=table)
+        return int(last or 0) + 1
+
+    def set_next_number(self, table: str, number: int) -> None:
+        """Set the number of the next row of an AUTOINCREMENT table."""
+        self.run("DELETE FROM sqlite_sequence WHERE name = :table", table=table)
+        self.insert("sqlite_sequence", name=table, seq=number - 1)
+
+    def has_table(self, name: str) -> bool:
+        """Return whether the database has a table of this name."""
+        return self.find("SELECT 1 FROM sqlite_schema WHERE name = :name", name=name) is not None
+
+    def is_empty_database(self) -> bool:
+        """Return whether the database has no tables."""
+        return self.find("SELECT 1 FROM sqlite_schema LIMIT 1") is None
+
+    def size(self) -> int:
+        """Return the size of the database in bytes."""
+        return int(self.value("PRAGMA page_count")) * int(self.value("PRAGMA page_size"))
+
+    def journal_mode(self) -> str:
+        """Return the journal mode of the database."""
+        return str(self.value("PRAGMA journal_mode"))
+
+    def integrity_problems(self) -> list[str]:
+        """Return what SQLite's integrity check of the file reports, at most 20 lines."""
+        return integrity_problems(self.path)
+
     def _translated(self, error: Exception) -> LoreError:
         if isinstance(error, UnicodeDecodeError):
             return damaged_error(error, self.path, 0)
@@ -259,17 +222,12 @@ class Connection:
         return translate_error(error, self.path, 0 if closed else self.raw.system_errno)
 
 
-@cache
-def _insert_sql(table: str, names: tuple[str, ...]) -> str:
-    values = ", ".join(f":{name}" for name in names)
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})"
-
-
-@cache
-def _upsert_sql(table: str, key: tuple[str, ...], names: tuple[str, ...]) -> str:
-    renewed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
-    conflict = f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {renewed}"
-    return f"{_insert_sql(table, names)} {conflict}"
+def _bind_array(_cursor: apsw.Cursor, _place: int, value: Any) -> Any:
+    """Bind an array of numbers or texts, the only values that SQLite does not know itself."""
+    if isinstance(value, BoundArray):
+        return apsw.carray(value.values)
+    msg = f"a {type(value).__name__} cannot be bound"
+    raise TypeError(msg)
 
 
 def check_library(version: str = apsw.sqlite_lib_version()) -> None:
@@ -292,7 +250,7 @@ def open_connection(
     read_only: bool,
     vfs: str = "",
     cache_kib: int = READER_KIB,
-) -> Connection:
+) -> SqliteConnection:
     """Open a database file with the settings that Lore relies on.
 
     A named VFS has no shared memory, so its connection locks the file exclusively.
@@ -317,7 +275,7 @@ def open_connection(
             number = raw.system_errno
             raw.close(force=True)
         raise translate_error(error, path, number) from error
-    return Connection(raw, path, read_only=read_only)
+    return SqliteConnection(raw, path, read_only=read_only)
 
 
 _PRAGMAS = (
@@ -442,79 +400,21 @@ def _set_journal(raw: apsw.Connection, path: Path, busy_timeout_s: float) -> Non
     raw.execute("PRAGMA synchronous = FULL").fetchall()
 
 
-ROW_NUMBER = "INTEGER PRIMARY KEY"
-"""The type of a column that numbers its rows."""
-
-AUTOINCREMENT = "INTEGER PRIMARY KEY AUTOINCREMENT"
-"""The type of a column that numbers its rows and never reuses a number."""
-
-ID = "BLOB"
-"""The type of a column that stores an id of 36 characters in 16 bytes."""
-
-_NO_ROW = (-1,)
-"""Matches no row: rows count from 1, and SQLite does not bind an empty array."""
+_CHECK_TIMEOUT_S = 10.0
 
 
-def bound_values(name: str) -> str:
-    """Return the query for the values bound to `name`."""
-    return f"SELECT value FROM carray(:{name})"
+def integrity_problems(path: Path) -> list[str]:
+    """Return what SQLite's integrity check reports, at most 20 lines.
 
-
-def among(column: str, name: str) -> str:
-    """Return the condition that a column is one of the values bound to `name`."""
-    return f"{column} IN ({bound_values(name)})"
-
-
-def json_list_overlaps(column: str, name: str) -> str:
-    """Return the condition that a JSON list contains one of the texts bound to `name`."""
-    one_of = among("held.value", name)
-    return f"EXISTS (SELECT 1 FROM json_each({column}) AS held WHERE {one_of})"
-
-
-def int_array(values: Sequence[int] | NDArray[np.int64]) -> Any:
-    """Return numbers as an array to bind for `among`; an empty one matches no row."""
-    return apsw.carray(np.ascontiguousarray(values if len(values) else _NO_ROW, dtype=np.int64))
-
-
-def text_array(values: Sequence[str]) -> Any:
-    """Return texts as an array to bind for `among`; it must not be empty."""
-    return apsw.carray(tuple(values))
-
-
-def id_blob(text: str) -> str:
-    """Return the SQL for the stored form of an id, from an expression for its text."""
-    return f"unhex({text}, '-')"
-
-
-def id_text(column: str) -> str:
-    """Return the SQL for the text of an id, from its column; NULL stays NULL."""
-    pieces = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
-    text = " || '-' || ".join(f"substr(hex({column}), {at}, {size})" for at, size in pieces)
-    return f"CASE WHEN {column} IS NOT NULL THEN lower({text}) END"
-
-
-def json_field(column: str, name: str) -> str:
-    """Return the SQL for one field of a column with a JSON object."""
-    return f"json_extract({column}, '$.{name}')"
-
-
-def next_number(db: Connection, table: str) -> int:
-    """Return the number of the next row of an AUTOINCREMENT table, as of this transaction."""
-    last = db.value("SELECT seq FROM sqlite_sequence WHERE name = :table", table=table)
-    return int(last or 0) + 1
-
-
-def set_next_number(db: Connection, table: str, number: int) -> None:
-    """Set the number of the next row of an AUTOINCREMENT table."""
-    db.run("DELETE FROM sqlite_sequence WHERE name = :table", table=table)
-    db.insert("sqlite_sequence", name=table, seq=number - 1)
-
-
-def has_table(db: Connection, name: str) -> bool:
-    """Return whether the database has a table of this name."""
-    return db.find("SELECT 1 FROM sqlite_schema WHERE name = :name", name=name) is not None
-
-
-def is_empty_database(db: Connection) -> bool:
-    """Return whether the database has no tables."""
-    return db.find("SELECT 1 FROM sqlite_schema LIMIT 1") is None
+    It uses a new connection: one that has searched before checks the keyword index against cached
+    pages and reports damage where others have written since.
+    """
+    try:
+        with closing(open_connection(path, busy_timeout_s=_CHECK_TIMEOUT_S, read_only=True)) as db:
+            lines = [str(row[0]) for row in db.rows("PRAGMA integrity_check(20)")]
+            orphans = db.rows("PRAGMA foreign_key_check")
+    except StoreDamaged as error:
+        return [str(error)]
+    return [line for line in lines if line != "ok"] + [
+        f"{row[0]}: row {row[1]} refers to a missing {row[2]}" for row in orphans[:20]
+    ]

@@ -12,12 +12,12 @@ from typing import Any
 
 import apsw
 
-from lore.errors import StoreBusy, StoreDamaged, StoreError
+from lore.errors import StoreBusy, StoreError
 from lore.store.files import make_private, sync_folder
+from lore.store.sql_connection import Connection, Row
 from lore.store.sqlite.connection import (
     RETRY_DELAY_S,
-    Connection,
-    Row,
+    SqliteConnection,
     open_connection,
     translate_error,
 )
@@ -43,7 +43,7 @@ def copy_database(
     try:
         make_private(part)
         with closing(apsw.Connection(str(part))) as copy:
-            _copy_pages(source.raw, copy)
+            _copy_pages(_raw(source), copy)
             copy.execute("PRAGMA journal_mode = delete").fetchall()
         if finish:
             finish(part)
@@ -58,6 +58,13 @@ def copy_database(
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def _raw(db: Connection) -> apsw.Connection:
+    if isinstance(db, SqliteConnection):
+        return db.raw
+    msg = f"{db.path} is not a SQLite file."
+    raise StoreError(msg)
 
 
 def write_offline(path: Path, sql: str, **params: Any) -> None:
@@ -83,7 +90,7 @@ def schema_objects(db: Connection) -> dict[tuple[str, str], str]:
 def open_scratch() -> Iterator[Connection]:
     """Open an empty database in memory."""
     with closing(apsw.Connection(":memory:")) as raw:
-        yield Connection(raw, Path(":memory:"), read_only=False)
+        yield SqliteConnection(raw, Path(":memory:"), read_only=False)
 
 
 def _copy_pages(source: apsw.Connection, target: apsw.Connection) -> None:
@@ -141,7 +148,7 @@ def _try_swap(
 ) -> bool:
     """Try once; return False if something was written after the former content was copied."""
     before = _data_version(watch)
-    copy_database(Connection(watch, target, read_only=False), saved)
+    copy_database(SqliteConnection(watch, target, read_only=False), saved)
     with goal.backup("main", origin, "main") as backup:
         backup.step(1)
         if _data_version(watch) != before:
@@ -177,22 +184,10 @@ def _is_running(process: int) -> bool:
 _CHECKPOINT_TIMEOUT_S = 15.0
 """Forgetting waits this long for readers and other checkpoints to finish."""
 
-_CHECK_TIMEOUT_S = 10.0
-
 
 def companion_files(path: Path) -> list[Path]:
     """Return the files that SQLite keeps beside a database while it is in use."""
     return [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
-
-
-def database_size(db: Connection) -> int:
-    """Return the size of the database in bytes."""
-    return int(db.value("PRAGMA page_count")) * int(db.value("PRAGMA page_size"))
-
-
-def journal_mode(db: Connection) -> str:
-    """Return the journal mode of the database."""
-    return str(db.value("PRAGMA journal_mode"))
 
 
 def checkpoint(connection: Connection, *, patience_s: float = _CHECKPOINT_TIMEOUT_S) -> None:
@@ -217,23 +212,6 @@ def erase_traces(connection: Connection) -> None:
     connection.rows("PRAGMA temp_store = FILE")
     connection.rows("VACUUM")
     checkpoint(connection)
-
-
-def integrity_problems(path: Path) -> list[str]:
-    """Return what SQLite's integrity check reports, at most 20 lines.
-
-    It uses a new connection: one that has searched before checks the keyword index against cached
-    pages and reports damage where others have written since.
-    """
-    try:
-        with closing(open_connection(path, busy_timeout_s=_CHECK_TIMEOUT_S, read_only=True)) as db:
-            lines = [str(row[0]) for row in db.rows("PRAGMA integrity_check(20)")]
-            orphans = db.rows("PRAGMA foreign_key_check")
-    except StoreDamaged as error:
-        return [str(error)]
-    return [line for line in lines if line != "ok"] + [
-        f"{row[0]}: row {row[1]} refers to a missing {row[2]}" for row in orphans[:20]
-    ]
 
 
 _EXTERNAL_TIMEOUT_S = 2.0

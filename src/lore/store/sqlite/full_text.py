@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import apsw
 
-from lore.store.sqlite.connection import among, int_array
+from lore.store.sql_connection import among, int_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lore.store.sqlite.connection import Connection
+    from lore.store.sql_connection import Connection
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 """Folds accents and English endings; words of other languages stay as they are."""
@@ -102,6 +102,18 @@ def count_rows(db: Connection, table: str, word: str) -> int:
 def _tokenizer() -> apsw.FTS5Tokenizer:
     name, *options = TOKENIZER.split()
     return apsw.Connection(":memory:").fts5_tokenizer(name, options)
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of a text in order, as the tables store them."""
+    words: list[str] = _tokenizer()(  # type: ignore[assignment]  # with these flags, words
+        text.encode(errors="replace"),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    return words
 
 
 @lru_cache(maxsize=20_000)

@@ -1,0 +1,58 @@
+"""What recall asks of a vector index, whichever engine has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from lore.index.quantization import Float32s, Int64s
+    from lore.index.vector_index import VectorFilter, VectorRow
+
+
+class NearestItems(Protocol):
+    """Finds the items whose vectors are most similar to a query."""
+
+    @property
+    def last_seq(self) -> int:
+        """The highest change number of the vectors that it has."""
+
+    def __len__(self) -> int: ...
+
+    def numbers(self) -> Int64s:
+        """Return the numbers of the items that have a vector here."""
+
+    def append(
+        self,
+        rows: Sequence[VectorRow],
+        vectors: NDArray[np.floating],
+        *,
+        after_seq: int | None = None,
+    ) -> None:
+        """Add vectors, replacing those of the same items."""
+
+    def remove(self, ns: Iterable[int], *, through_seq: int = 0) -> None:
+        """Erase the vectors of items."""
+
+    def clear(self) -> None:
+        """Start again with no rows."""
+
+    def search(
+        self, query: Float32s, k: int, *, where: VectorFilter | None = None
+    ) -> tuple[Int64s, Float32s]:
+        """Return the numbers and cosines of the k nearest items, best first."""
+
+    def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:
+        """Return the cosine of each item's best passage; 0 for an item without a vector."""
+
+    def release_pages(self) -> None:
+        """Free memory unless something was read since the last call."""
+
+    def check(self) -> list[str]:
+        """Return the damage found."""
+
+    def close(self) -> None:
+        """Close the index."""

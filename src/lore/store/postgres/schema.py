@@ -1,0 +1,360 @@
+"""The schema on PostgreSQL: roles, functions, word tables, and the migrations of the store."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import psycopg
+
+from lore import clock
+from lore.errors import SchemaTooNew, StoreError
+from lore.store import migrations
+from lore.store.postgres.dialect import OWNER, protect
+from lore.store.postgres.owner_connection import (
+    APPLICATION_ROLE,
+    SCHEMA,
+    PostgresConnection,
+    connect,
+    translate_error,
+)
+from lore.store.postgres.vector_rows import MOST_GRAPH_DIMENSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_NOBODY = UUID(int=0)
+"""The owner of what migrations write; nobody's memory has it."""
+
+_OWNER_ROLE = "lore_owner"
+"""The role that owns the tables: policies hold for it too, also while it changes the schema."""
+
+_LOCK = 0x6C6F7265
+"""The lock under which one process changes the schema."""
+
+_REVISION = 1
+"""The revision of the functions below; they are created again when it changes."""
+
+_K1, _B = 1.2, 0.75
+"""The constants of BM25 that FTS5 has."""
+
+_PI2_6 = 1.64493406685
+_MAX_COUNT = 64
+
+
+def _count_bounds() -> str:
+    """Return the bounds of `ts_rank` between one use of a word and the next.
+
+    For one word and weights of 0 and 1, `ts_rank` is the sum of 1/i² for its uses i, over π²/6.
+    """
+    sums = [0.0]
+    for i in range(1, _MAX_COUNT + 1):
+        sums.append(sums[-1] + 1 / (i * i))
+    return ",".join(f"{(low + high) / 2 / _PI2_6:.9f}" for low, high in pairwise(sums))
+
+
+_FUNCTIONS = f"""
+CREATE OR REPLACE FUNCTION current_owner() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
+RETURN nullif(current_setting('lore.owner', true), '')::uuid;
+
+CREATE OR REPLACE FUNCTION instr(whole text, part text) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN strpos(whole, part);
+
+CREATE OR REPLACE FUNCTION small_exp(x float8) RETURNS float8
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN exp(greatest(x, -300::float8));
+
+CREATE OR REPLACE FUNCTION unhex(digits text, ignored text) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN length(replace(digits, ignored, '')) % 2 = 0
+    AND replace(digits, ignored, '') ~ '^[0-9a-fA-F]*$'
+    THEN decode(replace(digits, ignored, ''), 'hex') END;
+
+CREATE OR REPLACE FUNCTION hex(bytes bytea) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN upper(encode(bytes, 'hex'));
+
+CREATE OR REPLACE FUNCTION json_extract(document text, path text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN document = '' THEN NULL
+    ELSE document::json #>> string_to_array(substr(path, 3), '.') END;
+
+CREATE OR REPLACE FUNCTION json_each(document text) RETURNS TABLE (value text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT json_array_elements_text(nullif(document, '')::json) $$;
+
+CREATE TABLE IF NOT EXISTS used_numbers (
+    {OWNER}, name TEXT NOT NULL, last BIGINT NOT NULL, PRIMARY KEY (owner, name));
+{protect("used_numbers")};
+
+CREATE TABLE IF NOT EXISTS word_totals (
+    {OWNER}, name TEXT NOT NULL, entries BIGINT NOT NULL, length BIGINT NOT NULL,
+    PRIMARY KEY (owner, name));
+{protect("word_totals")};
+
+CREATE TABLE IF NOT EXISTS owners (owner UUID PRIMARY KEY);
+
+CREATE OR REPLACE FUNCTION register_owner() RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+    INSERT INTO owners VALUES (current_owner()) ON CONFLICT DO NOTHING
+$$;
+
+CREATE OR REPLACE FUNCTION use_number(of_table text, number bigint) RETURNS void
+LANGUAGE sql AS $$
+    INSERT INTO used_numbers (name, last) VALUES (of_table, number)
+    ON CONFLICT (owner, name) DO UPDATE SET last = greatest(used_numbers.last, excluded.last)
+$$;
+
+CREATE OR REPLACE FUNCTION next_number(of_table text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    place text := CASE WHEN of_table IN ('vectors', 'changes') THEN 'seq' ELSE 'n' END;
+    highest bigint;
+BEGIN
+    EXECUTE format('SELECT max(%I) FROM %I', place, of_table) INTO highest;
+    RETURN 1 + greatest(highest, (SELECT last FROM used_numbers WHERE name = of_table), 0);
+END $$;
+
+CREATE OR REPLACE FUNCTION note_used_numbers() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    highest bigint;
+BEGIN
+    EXECUTE format('SELECT max(%I) FROM gone', TG_ARGV[0]) INTO highest;
+    IF highest IS NOT NULL THEN
+        PERFORM use_number(TG_TABLE_NAME::text, highest);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION owned_words(words text) RETURNS tsvector
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN replace(words, chr(1), left(current_owner()::text, 6))::tsvector;
+
+CREATE OR REPLACE FUNCTION owned_query(words text) RETURNS tsquery
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN replace(words, chr(1), left(current_owner()::text, 6))::tsquery;
+
+CREATE OR REPLACE FUNCTION create_word_table(name text, columns text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TABLE %I ({OWNER}, n BIGINT NOT NULL, words TSVECTOR NOT NULL,'
+        ' length BIGINT NOT NULL, PRIMARY KEY (owner, n))', name);
+    EXECUTE format('CREATE INDEX %I ON %I USING gin (words)', name || '_words', name);
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN words SET STORAGE MAIN', name);
+    EXECUTE replace('{protect("%")}', '%', name);
+    -- A condition on words may only use the index where no policy must be checked before it, so
+    -- the functions that search run with the role of the table's owner, and check it themselves.
+    EXECUTE format('CREATE POLICY search ON %I FOR SELECT TO %I USING (true)', name, current_user);
+END $$;
+
+CREATE OR REPLACE FUNCTION match_words(of_table text, words text) RETURNS TABLE (n bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+BEGIN
+    IF of_table !~ '^[a-z_]+_words$' THEN RAISE 'no word table'; END IF;
+    RETURN QUERY EXECUTE format(
+        'SELECT n FROM %I WHERE owner = $1 AND words @@ $2', of_table)
+        USING current_owner(), owned_query(words);
+END $$;
+
+CREATE OR REPLACE FUNCTION search_words(of_table text, phrases text[], weights float8[])
+RETURNS TABLE (n bigint, score float8)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+DECLARE
+    queries tsquery[] := ARRAY(SELECT owned_query(one) FROM unnest(phrases) AS one);
+    labels text[] := ARRAY['{{0,0,0,1}}', '{{0,0,1,1}}', '{{0,1,1,1}}'];
+    uses text; uses_of text[]; rarity_of text[]; score_of text[];
+    entries float8; average float8;
+BEGIN
+    IF of_table !~ '^[a-z_]+_words$' THEN RAISE 'no word table'; END IF;
+    SELECT t.entries, t.length::float8 / greatest(t.entries, 1) INTO entries, average
+        FROM word_totals t WHERE t.owner = current_owner() AND t.name = of_table;
+    IF coalesce(entries, 0) <= 0 THEN RETURN; END IF;
+    FOR i IN 1 .. cardinality(queries) LOOP
+        uses := '0::float8';
+        FOR c IN 1 .. cardinality(weights) LOOP
+            IF numnode(queries[i]) > 1 THEN -- a phrase counts once in each column
+                uses := uses || format(' + %s::float8 * (words @@ %L::tsquery)::integer',
+                    weights[c], regexp_replace(queries[i]::text, '''( |$)',
+                        ''':' || substr('ABC', c, 1) || '\\1', 'g'));
+                CONTINUE;
+            END IF;
+            IF c < cardinality(weights) AND weights[c] = weights[c + 1] THEN CONTINUE; END IF;
+            -- Uses up to this column count with its weight, less that of the next.
+            uses := uses || format(' + %s::float8 * count_uses(%L, words, ($1)[%s])',
+                weights[c] - coalesce(weights[c + 1], 0), labels[c], i);
+        END LOOP;
+        -- Most rows have few of the words, and to see that costs less than to count them.
+        uses_of[i] := format(
+            'CASE WHEN words @@ ($1)[%2$s] THEN %1$s ELSE 0 END AS f%2$s', uses, i);
+        rarity_of[i] := format('greatest(1e-6::float8, ln(greatest(1e-9::float8,'
+            ' ($3 - count(*) FILTER (WHERE f%1$s > 0) + 0.5)'
+            ' / (count(*) FILTER (WHERE f%1$s > 0) + 0.5)))) AS r%1$s', i);
+        score_of[i] := format(
+            'r%1$s * f%1$s * {_K1 + 1}::float8 / (f%1$s + {_K1}::float8'
+            ' * ({1 - _B}::float8 + {_B}::float8 * length / $4))', i);
+    END LOOP;
+    RETURN QUERY EXECUTE format(
+        'WITH hits AS MATERIALIZED (SELECT n, length, %s FROM %I WHERE owner = $2 AND words @@ $5),'
+        ' rarities AS (SELECT %s FROM hits) SELECT n, (%s)::float8 FROM hits, rarities',
+        array_to_string(uses_of, ', '), of_table, array_to_string(rarity_of, ', '),
+        array_to_string(score_of, ' + '))
+        USING queries, current_owner(), entries, greatest(average, 1e-9),
+            owned_query('(' || array_to_string(phrases, ') | (') || ')');
+END $$;
+
+CREATE OR REPLACE FUNCTION count_uses(labels real[], words tsvector, query tsquery) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN width_bucket(
+    ts_rank(labels, words, query)::float8, ARRAY[{_count_bounds()}]::float8[]);
+"""
+
+_VECTORS = f"""
+CREATE TABLE IF NOT EXISTS vector_rows (
+    {OWNER}, n BIGINT NOT NULL, embedder_n BIGINT NOT NULL, part INTEGER NOT NULL,
+    dimension INTEGER NOT NULL, project_n BIGINT NOT NULL, type BIGINT NOT NULL,
+    created_at BIGINT NOT NULL, in_graph BOOLEAN NOT NULL DEFAULT false,
+    embedding halfvec NOT NULL, PRIMARY KEY (owner, embedder_n, n, part),
+    FOREIGN KEY (owner, n, embedder_n) REFERENCES vectors (owner, n, embedder_n)
+        ON DELETE CASCADE);
+{protect("vector_rows")};
+CREATE INDEX IF NOT EXISTS vector_rows_outside ON vector_rows (owner, embedder_n)
+    WHERE NOT in_graph;
+
+CREATE OR REPLACE FUNCTION ensure_graph(dimension integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, public, pg_temp AS $$
+DECLARE
+    name text := 'vector_rows_graph_' || dimension;
+BEGIN
+    IF to_regclass(name) IS NOT NULL THEN RETURN; END IF;
+    IF dimension NOT BETWEEN 1 AND 64000 THEN RAISE 'no such dimension'; END IF;
+    EXECUTE format(CASE WHEN dimension <= {MOST_GRAPH_DIMENSIONS}
+        THEN 'CREATE INDEX %1$I ON vector_rows USING hnsw'
+            ' ((embedding::halfvec(%2$s)) halfvec_ip_ops) WHERE in_graph AND dimension = %2$s'
+        ELSE 'CREATE INDEX %1$I ON vector_rows USING hnsw'
+            ' ((binary_quantize(embedding)::bit(%2$s)) bit_hamming_ops)'
+            ' WHERE in_graph AND dimension = %2$s' END, name, dimension);
+END $$;
+REVOKE EXECUTE ON FUNCTION ensure_graph FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ensure_graph TO {APPLICATION_ROLE};
+"""
+
+_TRIGGERS = "".join(
+    f"CREATE OR REPLACE TRIGGER note_used_numbers AFTER DELETE ON {table}"
+    " REFERENCING OLD TABLE AS gone FOR EACH STATEMENT"
+    f" EXECUTE FUNCTION note_used_numbers('{place}');\n"
+    for table, place in (("items", "n"), ("vectors", "seq"), ("changes", "seq"))
+)
+
+_GRANTS = f"""
+GRANT USAGE ON SCHEMA {SCHEMA} TO {APPLICATION_ROLE};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA} TO {APPLICATION_ROLE};
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {APPLICATION_ROLE};
+REVOKE INSERT, UPDATE, DELETE ON migrations, revisions FROM {APPLICATION_ROLE};
+REVOKE ALL ON owners FROM {APPLICATION_ROLE};
+REVOKE EXECUTE ON FUNCTION search_words, match_words FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION search_words, match_words TO {APPLICATION_ROLE};
+"""
+
+
+def prepare(
+    url: str, path: Path, steps: Sequence[migrations.Migration] = migrations.MIGRATIONS
+) -> None:
+    """Create or migrate the schema with the role of the URL, unless it is up to date.
+
+    Refuse a schema of a newer Lore, and one that is out of date if the role may not change it.
+    """
+    raw = connect(url)
+    try:
+        applied, revision = _state(raw)
+        unknown = applied - {step.__name__ for step in steps}
+        if unknown or revision > _REVISION:
+            msg = "The database was written by a newer Lore."
+            raise SchemaTooNew(msg, hint="Upgrade this Lore; nothing was changed.")
+        if len(applied) < len(steps) or revision < _REVISION:
+            _create(raw, path, steps)
+    except psycopg.Error as error:
+        raise translate_error(error) from error
+    finally:
+        raw.close()
+
+
+def _state(raw: psycopg.Connection[Any]) -> tuple[set[str], int]:
+    """Return the applied migrations and the revision of the functions."""
+    row = raw.execute(f"SELECT to_regclass('{SCHEMA}.revisions')").fetchone()
+    if row is None or row[0] is None:
+        return set(), 0
+    applied = {name for (name,) in raw.execute("SELECT name FROM migrations").fetchall()}
+    newest = raw.execute("SELECT max(n) FROM revisions").fetchone()
+    return applied, (newest[0] or 0) if newest else 0
+
+
+def _create(
+    raw: psycopg.Connection[Any], path: Path, steps: Sequence[migrations.Migration]
+) -> None:
+    """Create what is missing in one transaction, while other processes wait."""
+    _require_version(raw)
+    raw.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})")
+    raw.execute("SET LOCAL client_min_messages = warning")
+    for role in (_OWNER_ROLE, APPLICATION_ROLE):
+        _ensure_role(raw, role)
+    raw.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+    _require_extension(raw)
+    raw.execute(
+        f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {_OWNER_ROLE};"
+        f" SET LOCAL ROLE {_OWNER_ROLE}; SET LOCAL lore.owner = '{_NOBODY}';"
+        " CREATE TABLE IF NOT EXISTS revisions (n INTEGER PRIMARY KEY)"
+    )
+    raw.execute(_FUNCTIONS)
+    db = PostgresConnection(raw, path, _NOBODY)
+    applied = set(db.column("SELECT name FROM migrations")) if db.has_table("migrations") else set()
+    migrations.apply_all(db, steps, clock.now)
+    for (owner,) in raw.execute("SELECT owner FROM owners").fetchall():
+        _change_rows(raw, path, owner, [step for step in steps if step.__name__ not in applied])
+    raw.execute(f"SET LOCAL lore.owner = '{_NOBODY}'")
+    raw.execute(_VECTORS)
+    raw.execute(_TRIGGERS)
+    raw.execute(_GRANTS)
+    raw.execute(f"INSERT INTO revisions VALUES ({_REVISION}) ON CONFLICT DO NOTHING")
+    raw.execute("COMMIT")
+
+
+def _change_rows(
+    raw: psycopg.Connection[Any],
+    path: Path,
+    owner: UUID,
+    steps: Sequence[migrations.Migration],
+) -> None:
+    """Apply what migrations do to the rows of an owner; their definitions are there."""
+    raw.execute(f"SET LOCAL lore.owner = '{owner}'")
+    db = PostgresConnection(raw, path, owner, defines=False)
+    for step in steps:
+        step(db)
+
+
+_OLDEST_SERVER = 150_000
+"""PostgreSQL 15 is the first that empties one column of a foreign key of two."""
+
+
+_OLDEST_PGVECTOR = (0, 8)
+"""pgvector 0.8 is the first that continues a search of its graph until enough rows pass."""
+
+
+def _require_extension(raw: psycopg.Connection[Any]) -> None:
+    row = raw.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    version = str(row[0]) if row else "0.0"
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_PGVECTOR:
+        msg = f"pgvector {version} is too old."
+        raise StoreError(msg, hint="Lore needs 0.8 or newer: ALTER EXTENSION vector UPDATE;")
+
+
+def _require_version(raw: psycopg.Connection[Any]) -> None:
+    if raw.info.server_version < _OLDEST_SERVER:
+        msg = f"PostgreSQL {raw.info.server_version // 10_000} is too old."
+        raise StoreError(msg, hint="Lore needs PostgreSQL 15 or newer, with pgvector.")
+
+
+def _ensure_role(raw: psycopg.Connection[Any], role: str) -> None:
+    """Create a role, and let the role of the URL change to it."""
+    known = raw.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'").fetchone()
+    if known is None:
+        raw.execute(f"CREATE ROLE {role} NOLOGIN NOSUPERUSER NOBYPASSRLS")
+        raw.execute(f"GRANT {role} TO CURRENT_USER")

@@ -1,0 +1,266 @@
+"""Vectors on PostgreSQL: a row of pgvector's `halfvec` for each passage of an item.
+
+The rows of an owner with few of them are scanned, which is exact. Those of others are in a graph
+(HNSW) that holds no rows of small owners, so that these neither pay for it nor dilute it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lore.index.quantization import SCALE_BYTES, unit_rows, unpack_rows
+from lore.index.vector_index import MOST_PASSAGES, PASSAGES
+from lore.store.sql_connection import among, int_array, text_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from lore.index.quantization import Float32s, Int64s
+    from lore.index.vector_index import VectorFilter, VectorRow
+    from lore.store.postgres.server_database import PostgresDatabase
+    from lore.store.sql_connection import Connection, Row
+
+EXACT_ROWS = 20_000
+"""Up to this many rows are scanned: 10,000 of 256 dimensions take about as long as the graph."""
+
+MOST_GRAPH_DIMENSIONS = 4_000
+"""pgvector's graph of `halfvec` takes no more; beyond, it is of sign bits, and rescored."""
+
+_GRAPH_STEP = 1_000
+"""Rows that a write moves into the graph, which takes some milliseconds each."""
+
+_SIGN_CANDIDATES = 8
+"""Candidates by sign bits for each item that is wanted, before they are rescored."""
+
+_NEWEST = 2**62
+
+
+def add(db: Connection, stored: Sequence[Row], exact_rows: int = EXACT_ROWS) -> None:
+    """Add the passages of stored vectors, each an item, an embedder and a blob."""
+    for embedder_n in sorted({row[1] for row in stored}):
+        sql = "SELECT dimension FROM embedders WHERE n = :n"
+        dimension = db.number(sql, n=embedder_n) or 0
+        size = dimension + SCALE_BYTES
+        blobs = [(n, b) for n, of, b in stored if of == embedder_n and not len(b) % size]
+        _add(db, embedder_n, dimension, blobs)
+        _extend_graph(db, embedder_n, dimension, exact_rows)
+
+
+def _add(
+    db: Connection, embedder_n: int, dimension: int, blobs: Sequence[tuple[int, bytes]]
+) -> None:
+    ns, parts, texts = [], [], []
+    for n, blob in blobs:
+        for part, row in enumerate(unit_rows(unpack_rows(blob, dimension)) if blob else ()):
+            ns.append(n)
+            parts.append(part)
+            texts.append(vector_text(row))
+    if not ns:
+        return
+    db.run(
+        "INSERT INTO vector_rows (n, embedder_n, part, dimension, project_n, type, created_at,"
+        " embedding) SELECT i.n, :embedder_n, new.part, :dimension, coalesce(i.project_n, 0),"
+        " i.type, i.created_at, new.embedding::halfvec"
+        " FROM unnest(:ns, :parts, :texts) AS new (n, part, embedding)"
+        " JOIN items i ON i.n = new.n",
+        embedder_n=embedder_n,
+        dimension=dimension,
+        ns=int_array(ns),
+        parts=int_array(parts),
+        texts=text_array(texts),
+    )
+
+
+def vector_text(vector: Float32s) -> str:
+    """Return a vector as pgvector reads it, at the precision of `halfvec`."""
+    return f"[{','.join([f'{x:.5g}' for x in vector.tolist()])}]"
+
+
+def _extend_graph(db: Connection, embedder_n: int, dimension: int, exact_rows: int) -> None:
+    """Move some rows of an owner with many into the graph."""
+    count = db.value(
+        "SELECT count(*) FROM"
+        " (SELECT 1 FROM vector_rows WHERE embedder_n = :n LIMIT :most) AS counted",
+        n=embedder_n,
+        most=exact_rows + 1,
+    )
+    if int(count) <= exact_rows:
+        return
+    db.rows("SELECT ensure_graph(:dimension)", dimension=dimension)
+    db.run(
+        "UPDATE vector_rows SET in_graph = true WHERE (embedder_n, n, part) IN"
+        " (SELECT embedder_n, n, part FROM vector_rows"
+        " WHERE embedder_n = :n AND NOT in_graph LIMIT :most)",
+        n=embedder_n,
+        most=_GRAPH_STEP,
+    )
+
+
+class PostgresVectorIndex:
+    """Finds the items whose vectors are most similar to a query, in the owner's rows."""
+
+    def __init__(self, database: PostgresDatabase, identity: str, dimension: int) -> None:
+        self._database = database
+        self._identity = identity
+        self._dimension = dimension
+        self.exact_rows = EXACT_ROWS
+
+    @property
+    def last_seq(self) -> int:
+        """The highest change number: a row is added with its vector."""
+        return _NEWEST
+
+    def __len__(self) -> int:
+        with self._database.read() as db:
+            return int(db.value(f"SELECT count(*) FROM vector_rows WHERE {_OWN}", **self._own(db)))
+
+    def numbers(self) -> Int64s:
+        """Return the numbers of the items that have a vector."""
+        with self._database.read() as db:
+            sql = f"SELECT DISTINCT n FROM vector_rows WHERE {_OWN} ORDER BY n"
+            return np.array(db.column(sql, **self._own(db)), np.int64)
+
+    def append(
+        self,
+        rows: Sequence[VectorRow],
+        vectors: NDArray[np.floating],
+        *,
+        after_seq: int | None = None,
+    ) -> None:
+        """Do nothing: a row is added with its vector."""
+
+    def remove(self, ns: Iterable[int], *, through_seq: int = 0) -> None:
+        """Do nothing: a row is deleted with its vector."""
+
+    def clear(self) -> None:
+        """Do nothing: a row is added and deleted with its vector."""
+
+    def release_pages(self) -> None:
+        """Do nothing: the server caches the pages."""
+
+    def check(self) -> list[str]:
+        """Return nothing: the server checks its own files."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing: connections belong to the pool."""
+
+    def search(
+        self, query: Float32s, k: int, *, where: VectorFilter | None = None
+    ) -> tuple[Int64s, Float32s]:
+        """Return the numbers and cosines of the k nearest items, best first."""
+        with self._database.read() as db:
+            params: dict[str, object] = {**self._own(db), "query": vector_text(unit_rows(query)[0])}
+            bounds, more = _bounds(where)
+            params |= more
+            if not self._uses_graph(db, params["embedder_n"]):
+                return _items(db.rows(_EXACT.format(bounds=bounds), **params, k=k))
+            ns, scores = self._search_graph(db, bounds, params, k, PASSAGES * k)
+            if len(ns) < k:  # a few long texts took most of the rows
+                ns, scores = self._search_graph(db, bounds, params, k, MOST_PASSAGES * k)
+            return ns, scores
+
+    def _search_graph(
+        self, db: Connection, bounds: str, params: dict[str, object], k: int, rows: int
+    ) -> tuple[Int64s, Float32s]:
+        is_narrow = self._dimension <= MOST_GRAPH_DIMENSIONS
+        sql = (_BY_VECTOR if is_narrow else _BY_SIGNS).format(bounds=bounds, d=self._dimension)
+        nearest = rows if is_narrow else _SIGN_CANDIDATES * rows
+        db.rows(_GRAPH_SEARCH)
+        try:
+            return _items(db.rows(sql, **params, rows=nearest, k=k))
+        finally:
+            db.rows("SET LOCAL enable_sort = on")
+
+    def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:
+        """Return the cosine of each item's best passage; 0 for an item without a vector."""
+        with self._database.read() as db:
+            rows = db.rows(
+                "SELECT n, max(-(embedding <#> :query::halfvec)) FROM vector_rows"
+                f" WHERE {_OWN} AND {among('n', 'ns')} GROUP BY n",
+                query=vector_text(unit_rows(query)[0]),
+                ns=int_array(ns),
+                **self._own(db),
+            )
+        by_n: dict[int, float] = dict(rows)
+        return np.array([by_n.get(n, 0.0) for n in ns.tolist()], np.float64)
+
+    def _own(self, db: Connection) -> dict[str, int | None]:
+        def find() -> int | None:
+            sql = "SELECT n FROM embedders WHERE identity = :identity"
+            return db.number(sql, identity=self._identity)
+
+        return {"embedder_n": db.once(("embedder", self._identity), find)}
+
+    def _uses_graph(self, db: Connection, embedder_n: object) -> bool:
+        """Return whether all rows are in the graph; those of small owners never are."""
+        sql = f"SELECT 1 FROM vector_rows WHERE {_OWN} AND NOT in_graph LIMIT 1"
+        return db.find(sql, embedder_n=embedder_n) is None
+
+
+_OWN = "embedder_n = :embedder_n"
+
+_EXACT = (
+    "SELECT n, max(-(embedding <#> :query::halfvec)) AS score FROM vector_rows"
+    f" WHERE {_OWN}{{bounds}} GROUP BY n ORDER BY score DESC, n LIMIT :k"
+)
+
+_BY_VECTOR = (
+    "SELECT n, max(-distance) AS score FROM (SELECT n,"
+    " embedding::halfvec({d}) <#> :query::halfvec({d}) AS distance FROM vector_rows"
+    f" WHERE {_OWN} AND in_graph AND dimension = {{d}}{{bounds}}"
+    " ORDER BY distance LIMIT :rows) AS nearest GROUP BY n ORDER BY score DESC, n LIMIT :k"
+)
+
+_BY_SIGNS = (
+    "SELECT n, max(-(embedding <#> :query::halfvec)) AS score FROM (SELECT n, embedding"
+    f" FROM vector_rows WHERE {_OWN} AND in_graph AND dimension = {{d}}{{bounds}}"
+    " ORDER BY binary_quantize(embedding)::bit({d})"
+    " <~> binary_quantize(:query::halfvec)::bit({d}) LIMIT :rows) AS nearest"
+    " GROUP BY n ORDER BY score DESC, n LIMIT :k"
+)
+
+_GRAPH_SEARCH = (
+    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = 200;"
+    " SET LOCAL hnsw.max_scan_tuples = 200000; SET LOCAL enable_sort = off"
+)
+"""Without sorting, the order of the rows can only come from the graph."""
+
+
+def _bounds(where: VectorFilter | None) -> tuple[str, dict[str, object]]:
+    """Return the conditions of a filter and their parameters."""
+    if where is None:
+        return "", {}
+    bounds: list[str] = []
+    params: dict[str, object] = {}
+    if where.projects is not None:
+        of_projects = among("project_n", "projects")
+        params["projects"] = int_array(where.projects)
+        if where.beside is not None:
+            of_projects = f"({of_projects} OR {among('n', 'beside')})"
+            params["beside"] = int_array(where.beside)
+        bounds.append(of_projects)
+    if where.types is not None:
+        bounds.append(among("type", "types"))
+        params["types"] = int_array(where.types)
+    if where.ns is not None:
+        bounds.append(among("n", "ns"))
+        params["ns"] = int_array(where.ns)
+    if where.since_us is not None:
+        bounds.append("created_at >= :since_us")
+        params["since_us"] = where.since_us
+    if where.until_us is not None:
+        bounds.append("created_at < :until_us")
+        params["until_us"] = where.until_us
+    return "".join(f" AND {bound}" for bound in bounds), params
+
+
+def _items(rows: Sequence[Row]) -> tuple[Int64s, Float32s]:
+    return (
+        np.array([row[0] for row in rows], np.int64),
+        np.array([row[1] for row in rows], np.float32),
+    )

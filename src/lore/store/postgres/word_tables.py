@@ -1,0 +1,176 @@
+"""Full-text search: word tables with the words that SQLite's tokenizer finds, and BM25 scores.
+
+A word is stored with a few letters of its owner, so that the index holds a list of rows for each
+owner's word, not one for all owners. The functions of `schema.py` add them and search.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+from lore.store.sql_connection import among, int_array
+from lore.store.sqlite.full_text import tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lore.store.sql_connection import Connection
+
+PREFIX_SIGN = "\x01"
+"""Stands for the owner's letters before each word, which the database fills in."""
+
+_LABELS = "ABC"
+"""The weights that stand for the first, second and third column."""
+
+_MAX_POSITION = 16_383
+_MAX_WORDS = 60_000
+"""Words of a row; more would pass PostgreSQL's limit of one megabyte."""
+
+_MAX_WORD_BYTES = 120
+_MAX_POSITIONS = 64
+"""Uses of a word in a row; BM25 hardly tells more of them apart."""
+
+_PHRASE = re.compile(r'(?:\{(\w+)\} : )?"([^"]*)"')
+
+
+def create(db: Connection, table: str, columns: Sequence[str]) -> None:
+    """Create an empty table."""
+    db.rows(f"SELECT create_word_table('{table}', '{{{','.join(columns)}}}')")
+
+
+def add(
+    db: Connection, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
+) -> None:
+    """Add new rows, each with its number and the texts of the columns in order."""
+    del columns
+    vectors = [(n, *_vector(texts)) for n, *texts in rows]
+    if not vectors:
+        return
+    db.run_many(
+        f"INSERT INTO {table} (n, words, length) VALUES (:n, owned_words(:words), :length)",
+        vectors,
+    )
+    _count(db, table, len(vectors), sum(length for _, _, length in vectors))
+
+
+def _count(db: Connection, table: str, rows: int, length: int) -> None:
+    db.run(
+        "INSERT INTO word_totals (name, entries, length) VALUES (:name, :entries, :length)"
+        " ON CONFLICT (name) DO UPDATE SET entries = word_totals.entries + excluded.entries,"
+        " length = word_totals.length + excluded.length",
+        name=table,
+        entries=rows,
+        length=length,
+    )
+
+
+def _vector(texts: Sequence[str]) -> tuple[str, int]:
+    """Return the words of a row with their places, and how many there are."""
+    places: dict[str, list[str]] = {}
+    position = count = 0
+    for label, text in zip(_LABELS, texts, strict=False):
+        for word in tokens(text):
+            count += 1
+            position += 1
+            if count <= _MAX_WORDS:
+                places_of_word = places.setdefault(word, [])
+                if len(places_of_word) < _MAX_POSITIONS:
+                    places_of_word.append(f"{min(position, _MAX_POSITION)}{label}")
+        position += 1  # a phrase does not cross columns
+    return " ".join(f"{_lexeme(word)}:{','.join(at)}" for word, at in places.items()), count
+
+
+def _lexeme(word: str) -> str:
+    cut = word.encode()[:_MAX_WORD_BYTES].decode(errors="ignore")
+    quoted = cut.replace("\\", "\\\\").replace("'", "''")
+    return f"'{PREFIX_SIGN}{quoted}'"
+
+
+def remove(db: Connection, table: str, ns: Sequence[int]) -> None:
+    """Delete rows; missing ones are ignored."""
+    lengths = db.column(
+        f"DELETE FROM {table} WHERE {among('n', 'ns')} RETURNING length", ns=int_array(ns)
+    )
+    if lengths:
+        _count(db, table, -len(lengths), -sum(lengths))
+
+
+def search(
+    db: Connection,
+    table: str,
+    query: str,
+    *,
+    limit: int,
+    weights: Sequence[float],
+    only: str = "",
+    unless: str = "",
+    **params: Any,
+) -> list[tuple[int, float]]:
+    """Return the best rows for a query with BM25 scores, best first.
+
+    `only` is a query for the rows that may be found; `unless` is one that yields something for an
+    excluded row `{n}`; `params` are their parameters.
+    """
+    phrases = [phrase for phrase in map(_phrase, _PHRASE.finditer(query)) if phrase]
+    if not phrases:
+        return []
+    bounds = [f"{table}.n IN ({only})"] if only else []
+    if unless:
+        bounds.append(f"NOT EXISTS ({unless.format(n=f'{table}.n')})")
+    where = f" WHERE {' AND '.join(bounds)}" if bounds else ""
+    named = {f"phrase_{i}": phrase for i, phrase in enumerate(dict.fromkeys(phrases))}
+    phrase_list = ", ".join(f":{name}" for name in named)
+    weight_list = ", ".join(f"{weight:g}" for weight in weights)
+    rows = db.rows(
+        f"SELECT n, score FROM search_words('{table}', ARRAY[{phrase_list}],"
+        f" ARRAY[{weight_list}]::float8[]) AS {table} (n, score){where}"
+        " ORDER BY score DESC, n LIMIT :limit",
+        limit=limit,
+        **named,
+        **params,
+    )
+    return [(n, score) for n, score in rows]
+
+
+def _phrase(match: re.Match[str]) -> str:
+    return _phrase_of(match[2], "")
+
+
+def _phrase_of(text: str, label: str) -> str:
+    suffix = f":{label}" if label else ""
+    return " <-> ".join(f"{_lexeme(word)}{suffix}" for word in tokens(text))
+
+
+def match_query(table: str, name: str) -> str:
+    """Return the query for the numbers `n` of the rows that match a query bound to `name`."""
+    return f"SELECT n FROM match_words('{table}', :{name}) AS matched (n)"
+
+
+def phrase_query(words: str, column: str = "") -> str:
+    """Return the query for a phrase, in any column or in one."""
+    return _phrase_of(words, _COLUMN_LABELS[column] if column else "")
+
+
+_COLUMN_LABELS = {"text": "A", "summary": "A", "title": "A", "content": "B"}
+"""The labels of the columns that are searched on their own."""
+
+
+def all_rows_query(table: str) -> str:
+    """Return the query for the numbers `n` of all rows of a table."""
+    return f"SELECT n FROM {table}"
+
+
+def count_rows(db: Connection, table: str, word: str) -> int:
+    """Return how many rows contain a word, in any inflection."""
+    sql = f"SELECT count(*) FROM ({match_query(table, 'word')}) AS counted"
+    return int(db.value(sql, word=phrase_query(word)))
+
+
+def run_command(
+    db: Connection, table: str, command: Literal["optimize", "delete-all", "integrity-check"]
+) -> None:
+    """Delete all rows, or check the totals; the server merges its index itself."""
+    if command == "delete-all":
+        db.run(f"DELETE FROM {table}")
+        db.run("DELETE FROM word_totals WHERE name = :name", name=table)
