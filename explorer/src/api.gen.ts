@@ -143,6 +143,8 @@ export interface components {
             short_id: string;
             text: string;
             title: string;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
         };
         /** @description The page of a project that has the state of its work; empty if nothing is known yet. */
         ContinuityText: {
@@ -1203,6 +1205,8 @@ export interface components {
         };
         /** @description A skill as a Markdown page. */
         SkillPageResult: {
+            /** @enum {string} */
+            origin: "user" | "assistant" | "tool" | "web" | "repo" | "peer";
             page: string;
         };
         /** @description The stored skill. */
