@@ -1,7 +1,7 @@
 /** The shell: rail, page, palette, help, toasts. */
 import { lazy, Suspense, useEffect, useRef, useState, type ComponentType } from "react";
 import { useKeys, type Keys } from "./keys";
-import { useLiveUpdates } from "./live";
+import { useLiveState, useLiveUpdates, type LiveState } from "./live";
 import { ENTRIES } from "./navigation";
 import { ErrorBoundary } from "./parts/ErrorBoundary";
 import { KeyHelp } from "./parts/KeyHelp";
@@ -82,6 +82,7 @@ export function App() {
       </a>
       <Rail route={route} openPalette={() => setOverlay("palette")} openKeys={() => setOverlay("keys")} />
       <main id="main" ref={main} tabIndex={-1} className="main">
+        <Absence />
         <ErrorBoundary key={path}>
           <Suspense fallback={<Skeleton />}>
             <PageView route={route} />
@@ -93,6 +94,21 @@ export function App() {
       <Toasts />
     </div>
   );
+}
+
+const ABSENCES: Partial<Record<LiveState, string>> = {
+  offline: "The server does not respond. This page goes on by itself when it is back.",
+  loggedOut: "This browser is logged out. Run 'lore open' to log in again.",
+};
+
+/** Say why the page does not follow the memory. */
+function Absence() {
+  const text = ABSENCES[useLiveState()];
+  return text ? (
+    <p className="notice" role="alert">
+      {text}
+    </p>
+  ) : null;
 }
 
 /** Focus the question of the page, or go to Search, which focuses its own. */

@@ -151,6 +151,8 @@ export interface components {
             short_id: string;
             text: string;
             title: string;
+            /** @enum {string} */
+            type: "message" | "distillation" | "fragment";
         };
         /** @description The page of a project that has the state of its work; empty if nothing is known yet. */
         ContinuityText: {

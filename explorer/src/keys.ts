@@ -42,6 +42,7 @@ function onKey(event: KeyboardEvent): void {
       return;
     }
   }
+  if (name === "Escape" && typing) (event.target as HTMLElement).blur();
   if (name === "g" && !typing) {
     prefix = "g";
     prefixAt = event.timeStamp;

@@ -1,8 +1,9 @@
 /** Server-sent events: the page follows the memory. */
 import { useEffect, useSyncExternalStore } from "react";
+import { Failure, send } from "./api";
 import { refreshAll } from "./query";
 
-export type LiveState = "connecting" | "live" | "offline";
+export type LiveState = "connecting" | "live" | "offline" | "loggedOut";
 
 let state: LiveState = "connecting";
 const listeners = new Set<() => void>();
@@ -15,10 +16,20 @@ const RETRY_MS = 3000;
 
 function setState(next: LiveState): void {
   if (state === next) return;
-  const returns = state === "offline" && next === "live";
+  const returns = state !== "connecting" && next === "live";
   state = next;
   for (const listener of listeners) listener();
   if (returns) refreshAll();
+}
+
+/** Find out why the server refuses its events; a browser is not told the status. */
+async function whyRefused(): Promise<LiveState> {
+  try {
+    await send({ path: "/me" });
+  } catch (error) {
+    if (error instanceof Failure && error.status === 401) return "loggedOut";
+  }
+  return "offline";
 }
 
 /** Follow the events of the server while the page is shown. */
@@ -41,9 +52,10 @@ export function useLiveUpdates(): void {
         settle = setTimeout(refresh, SETTLE_MS);
       });
       source.onerror = () => {
-        setState("offline");
         // The browser itself tries again only if the connection broke, not if it was refused.
-        if (source?.readyState === EventSource.CLOSED) retry = setTimeout(connect, RETRY_MS);
+        if (source?.readyState !== EventSource.CLOSED) return setState("offline");
+        void whyRefused().then(setState);
+        retry = setTimeout(connect, RETRY_MS);
       };
     }
     connect();

@@ -14,6 +14,7 @@ import pytest
 
 from lore.daemon import daemon_lock
 from lore.errors import DaemonError, InvalidInput, NotFound
+from lore.http import explorer_build
 from lore.proxy.address import SERVER_FILE, find_address
 from tests.cli.conftest import Lore, run_process
 
@@ -100,6 +101,12 @@ def test_a_browser_is_logged_in_and_a_key_is_revoked_while_the_daemon_runs(up: P
     logged = run_process("logs", home=up).works().out
     assert key not in logged
     assert path not in logged
+
+
+def test_open_says_how_to_build_pages_that_are_not_built(up: Path, tmp_path: Path):
+    told = run_process("open", "--print", home=up).works().err
+    assert ("python explorer/build.py" in told) is not explorer_build.is_built()
+    assert not explorer_build.is_built(tmp_path)
 
 
 def test_open_leads_to_a_page_or_an_item(up: Path):

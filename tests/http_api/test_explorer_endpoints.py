@@ -273,3 +273,24 @@ def test_forgetting_needs_an_admin(served: Served):
         tree = {"id": id_, "digest": "x"} if path == "/forget" else {"id": id_}
         refused = served.post(f"/api/v1{path}", tree, authorization=f"Bearer {key}")
         assert refused.status == 403
+
+
+def test_work_of_all_projects_is_listed_unless_one_is_named(served: Served):
+    for project in ("/code/p", "/code/q"):
+        served.memory.store("x", project=project)
+        served.memory.handoffs.write(
+            what_was_done=f"Work in {project}", from_agent="codex", project=project,
+            reads_folder=False,
+        )  # fmt: skip
+        served.memory.handoffs.checkpoint(agent="codex", project=project, reads_folder=False)
+    assert len(read(served, "/handoffs")) == len(read(served, "/ledgers")) == 2
+    (one,) = read(served, "/handoffs?project=/code/q")
+    assert one["what_was_done"] == "Work in /code/q"
+    assert len(read(served, "/ledgers?project=/code/q")) == 1
+    assert read(served, "/work") == []
+
+
+def test_a_cited_passage_says_what_it_is(served: Served):
+    id_ = served.memory.store("The lighthouse keeper is called Ida")
+    reply = served.post("/api/v1/ask", {"query": "What is the lighthouse keeper called?"})
+    assert [(one["id"], one["type"]) for one in reply.json["citations"]] == [(id_, "fragment")]

@@ -41,7 +41,27 @@ def test_a_session_ends_after_a_day():
     assert logins.find_session(f"c={cookie}") is None
 
 
-@pytest.mark.parametrize("cookies", ["", "c=", "c", "c=wrong", ";;;", "d=x", "=" * 50])
+def test_a_session_outlives_the_server_but_not_its_secret():
+    cookie = f"c={(logins := Logins('c', secret='one')).redeem(logins.make_ticket())}"
+    assert logins.find_session(cookie) == Logins("c", secret="one").find_session(cookie)
+    assert Logins("c", secret="one").find_session(cookie)
+    assert Logins("c", secret="two").find_session(cookie) is None
+    assert Logins("d", secret="one").find_session(cookie.replace("c=", "d=", 1)) is None
+    assert Logins("c").find_session(cookie) is None
+
+
+def test_nobody_prolongs_a_session():
+    ticks = Ticks()
+    logins = Logins("c", ticks)
+    until, nonce, signature = str(logins.redeem(logins.make_ticket())).split(".")
+    later = int(until) + 60
+    for forged in (f"{later}.{nonce}.{signature}", f"{until}.{nonce}.", f"{until}.x.{signature}"):
+        assert logins.find_session(f"c={forged}") is None
+
+
+@pytest.mark.parametrize(
+    "cookies", ["", "c=", "c", "c=wrong", "c=1.2.3", "c=é.ü.ß", ";;;", "d=x", "=" * 50]
+)
 def test_what_is_no_cookie_of_ours_is_no_session(cookies: str):
     logins = Logins("c")
     logins.redeem(logins.make_ticket())

@@ -10,7 +10,7 @@ import { Markup } from "../parts/Markup";
 import { Empty, FailureNote, Skeleton } from "../parts/states";
 import { Time } from "../parts/Time";
 import { useQuery } from "../query";
-import { paths, useParameters, withParameters } from "../router";
+import { itemPath, useParameters, withParameters } from "../router";
 import "../styles/ask.css";
 import { useTitle } from "../title";
 
@@ -168,7 +168,7 @@ function CitationRow({ citation }: { citation: Api<"Citation"> }) {
     <li id={`citation-${citation.number}`}>
       <Link
         row
-        to={paths.message(citation.id)}
+        to={itemPath(citation)}
         className="citation"
         data-outdated={citation.is_outdated || undefined}
       >

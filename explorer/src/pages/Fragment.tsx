@@ -121,6 +121,9 @@ function Breadcrumb({ reading }: { reading: Reading }) {
   );
 }
 
+/** Agents get what is trusted less only if they ask for it; the review queue has it, too. */
+const UNASKED_TRUST = 2;
+
 const HOW: Record<string, string> = { partly: "Partly replaced by", may_replace: "May be replaced by" };
 
 function Notices({ reading, fragment }: { reading: Reading; fragment: Fragment }) {
@@ -143,7 +146,7 @@ function Notices({ reading, fragment }: { reading: Reading; fragment: Fragment }
           </span>
         </p>
       )}
-      {fragment.trust <= 0 && (
+      {fragment.trust < UNASKED_TRUST && (
         <p className="notice">
           <Icon name="warning" />
           Not trusted: it is from {fragment.origin}. No agent gets it unasked until you approve it.

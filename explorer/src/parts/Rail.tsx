@@ -77,7 +77,12 @@ export function Rail({
   );
 }
 
-const LIVE_TEXT = { live: "Live", connecting: "Connecting…", offline: "Server away" };
+const LIVE_TEXT = {
+  live: "Live",
+  connecting: "Connecting…",
+  offline: "Server away",
+  loggedOut: "Logged out",
+};
 
 function RailFoot({ openKeys }: { openKeys: () => void }) {
   const live = useLiveState();

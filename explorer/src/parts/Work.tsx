@@ -159,7 +159,7 @@ export function Ledgers({ project }: { project: string }) {
       {(items) => (
         <ul className="cards">
           {items.map((one) => (
-            <li key={one.agent_id}>
+            <li key={one.agent_id + one.last_checkpoint}>
               <p className="meta">
                 <strong>{one.agent_id}</strong>
                 <Time at={one.last_checkpoint} />

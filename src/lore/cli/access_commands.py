@@ -209,6 +209,7 @@ def open_browser(
     import webbrowser
     from urllib.parse import quote
 
+    from lore.http import explorer_build
     from lore.proxy.address import find_address
 
     if server:
@@ -224,6 +225,8 @@ def open_browser(
     url = f"{address.url}{_ticket_path(address)}"
     if page:
         url += f"&next={quote(page, safe='')}"
+    if not explorer_build.is_built():
+        notice(explorer_build.NOT_BUILT)
     if print_only or not webbrowser.open(url):
         print(url)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lore.gateway.memory_plugin import MemoryPlugin
     from lore.http.app import MountedApp
-    from lore.http.auth import Authenticator, Logins
+    from lore.http.auth import Authenticator
     from lore.http.middleware import FailureReason
     from lore.http.server import AppServer
     from lore.mcp.transports import McpApps
@@ -146,7 +146,7 @@ class HttpServer:
 
     def _app(self, bound: socket.socket) -> ASGIApp:
         from lore.http.app import make_app
-        from lore.http.auth import Logins, allowed_host_names
+        from lore.http.auth import allowed_host_names
         from lore.http.request_limits import Limits
         from lore.http.write_endpoints import Toolbox
         from lore.tools import tool_registry
@@ -161,7 +161,7 @@ class HttpServer:
         host, port = bound.getsockname()[:2]
         return make_app(
             memory,
-            self._access(Logins(f"lore_{port}")),
+            self._access(f"lore_{port}"),
             Toolbox(tool_registry.TOOLS, tool_registry.call_tool),
             host_names=allowed_host_names(
                 host, (settings.server_host, *settings.server_allowed_hosts)
@@ -175,19 +175,19 @@ class HttpServer:
             failure=self._shut,
         )
 
-    def _access(self, logins: Logins) -> Authenticator:
+    def _access(self, cookie: str) -> Authenticator:
         """Return the access check; without a memory only the key of the home is accepted."""
-        from lore.http.auth import Authenticator, ensure_local_key
+        from lore.http.auth import Authenticator, Logins, ensure_local_key
         from lore.http.middleware import reject_stored_keys
 
-        home = self._settings.home
-        if self._shut is None:
-            return Authenticator(ensure_local_key(home), self._memory.access.identify_key, logins)
         try:
-            key = ensure_local_key(home)
+            key = ensure_local_key(self._settings.home)
         except OSError:
+            if self._shut is None:
+                raise
             key = secrets.token_urlsafe()  # a key that nobody has
-        return Authenticator(key, reject_stored_keys, logins)
+        find_key = self._memory.access.identify_key if self._shut is None else reject_stored_keys
+        return Authenticator(key, find_key, Logins(cookie, secret=key))
 
     def _announce(self, listening: ServerAddress, *, was_free: bool) -> None:
         try:

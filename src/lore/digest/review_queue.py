@@ -161,11 +161,16 @@ def list_replacements(db: Connection, project_n: int | None) -> Iterator[Entry]:
         )  # fmt: skip
 
 
-def list_untrusted(db: Connection, project_n: int | None) -> Iterator[Entry]:
+def find_untrusted(
+    db: Connection, project_n: int | None, *, after: Key | None = None, limit: int = MOST
+) -> list[int]:
+    """Return the numbers of fragments of sources that are not trusted, the newest first."""
+    before = -after[0] if after else pages.BEFORE_NEWEST
+    return review_rows.untrusted_fragments(db, project_n=project_n, before=before, limit=limit)
+
+
+def list_untrusted(db: Connection, ns: Sequence[int]) -> Iterator[Entry]:
     """Yield fragments of sources that are not trusted."""
-    ns = review_rows.untrusted_fragments(
-        db, project_n=project_n, before=pages.BEFORE_NEWEST, limit=MOST
-    )
     by_n = fragments.by_number(db, ns)
     for n in ns:
         one = by_n[n]
@@ -191,13 +196,25 @@ _SOURCES = {
 }
 
 
-def list_prunable(db: Connection, project_n: int | None, *, now: datetime) -> Iterator[Entry]:
-    """Yield fragments that the next cycle hides because they faded."""
+def find_prunable(
+    db: Connection,
+    project_n: int | None,
+    *,
+    now: datetime,
+    after: Key | None = None,
+    limit: int = MOST,
+) -> list[int]:
+    """Return the numbers of fragments that the next cycle hides because they faded."""
     ns = consolidation.prunable_fragments(
         db, unread=UNREAD_LIMIT, any_=ANY_LIMIT, root=ROOT_LIMIT, now=now
     )
     scopes = items.scopes_of(db, ns) if project_n is not None else {}
     ns = [n for n in ns if project_n is None or scopes.get(n) == project_n][:MOST]
+    return sorted(n for n in ns if after is None or n > after[0])[:limit]
+
+
+def list_prunable(db: Connection, ns: Sequence[int]) -> Iterator[Entry]:
+    """Yield fragments that the next cycle hides because they faded."""
     by_n = fragments.by_number(db, ns)
     for n in (n for n in ns if n in by_n):
         one = by_n[n]
@@ -244,9 +261,9 @@ class MergeFinder:
             since = consolidation.get_progress(db, merge.MERGE_MARK)
             exemptions = consolidation.count_judgements(db, "merge")
             state = MergeState(since, vectors.newest_seq(db), exemptions)
+            if embedding is None or since >= state.newest:
+                return ()
             roots = consolidation.count_roots(db) if state != self._state else 0
-        if embedding is None or since >= state.newest:
-            return ()
         if state == self._state or not self._lock.acquire(blocking=False):
             return self._pairs
         compare = partial(self._compare, embedding, state)

@@ -27,6 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from lore import __version__
 from lore.http import (
     error_responses,
+    explorer_build,
     explorer_endpoints,
     explorer_pages,
     fragment_endpoints,
@@ -71,12 +72,6 @@ _STAT_LABELS = {
 }
 
 
-_NOT_BUILT = (
-    "The explorer is not part of this installation: 'python explorer/build.py' in a checkout of"
-    " Lore builds it."
-)
-
-
 def serve_welcome(
     memory: Memory, about: Callable[[], InfoRows], files: ExplorerFiles
 ) -> Callable[[Request], Any]:
@@ -92,7 +87,7 @@ def serve_welcome(
         middleware.require_scope(request.scope, "read")
         stats, rows = await to_thread.run_sync(lambda: (memory.maintenance.stats(), tuple(about())))
         address = f"{request.url.scheme}://{request.url.netloc}"
-        hint = "" if files.is_built else _NOT_BUILT
+        hint = "" if files.is_built else explorer_build.NOT_BUILT
         stats = replace(stats, notice=" ".join(filter(None, (stats.notice, hint))))
         return HTMLResponse(_render_page(template, style, stats, rows, address), headers=headers)
 

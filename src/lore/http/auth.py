@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import secrets
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -33,39 +32,51 @@ TICKET_S = 60.0
 SESSION_S = 24 * 3600.0
 """A working day; 'lore open' starts another session."""
 
-_MAX_LOGINS = 100
-"""Maximum number of tickets and of sessions; the oldest is dropped."""
+_MAX_TICKETS = 100
+"""Maximum number of tickets; the oldest is dropped."""
 
 _TOKEN_BYTES = 32
 """256 bits, as in access keys."""
 
 
-class Logins:
-    """Tickets and browser sessions of one memory, held in memory as digests only.
+def _now_s() -> float:
+    return clock.now().timestamp()
 
-    A session ends with the key that made its ticket. `mark` begins every ticket and cookie: a
-    server of many memories finds by it whose they are.
+
+class Logins:
+    """Tickets and browser sessions of one memory.
+
+    Tickets are held in memory, as digests. Sessions are signed with a secret, so that a browser
+    stays logged in while the server restarts; without one they end with the server. A session ends
+    with the key that made its ticket. `mark` begins every ticket and cookie: a server of many
+    memories finds by it whose they are.
     """
 
     def __init__(
         self,
         cookie: str,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = _now_s,
         *,
+        secret: str = "",
         mark: str = "",
         is_key_valid: Callable[[str], bool] = lambda _name: True,
     ) -> None:
         self.cookie = cookie
         self._clock = clock
+        self._key = f"browser session {cookie} {secret or secrets.token_urlsafe(_TOKEN_BYTES)}"
         self._mark = mark
         self._is_key_valid = is_key_valid
         self._tickets: OrderedDict[str, tuple[float, str]] = OrderedDict()
-        self._sessions: OrderedDict[str, tuple[float, str]] = OrderedDict()
         self._lock = threading.Lock()
 
     def make_ticket(self, key_name: str = "") -> str:
         """Return a new ticket for one login within a minute, made with a key."""
-        return self._issue(self._tickets, TICKET_S, key_name)
+        value = self._mark + secrets.token_urlsafe(_TOKEN_BYTES)
+        with self._lock:
+            self._tickets[_digest(value)] = self._clock() + TICKET_S, key_name
+            while len(self._tickets) > _MAX_TICKETS:
+                self._tickets.popitem(last=False)
+        return value
 
     def redeem(self, ticket: str) -> str | None:
         """Use up a ticket and return the cookie of a new session, or None if it is invalid."""
@@ -73,33 +84,31 @@ class Logins:
             until, key_name = self._tickets.pop(_digest(ticket), (0.0, ""))
         if self._clock() >= until or not self._is_key_valid(key_name):
             return None
-        return self._issue(self._sessions, SESSION_S, key_name)
+        ends, nonce = f"{self._clock() + SESSION_S:.0f}", secrets.token_urlsafe(_TOKEN_BYTES)
+        session = f"{self._mark}{ends}.{key_name.encode().hex()}.{nonce}"
+        return f"{session}.{self._sign(session)}"
 
     def find_session(self, cookies: str) -> str | None:
         """Return the name of the browser session that a cookie header belongs to."""
         for pair in cookies.split(";"):
             name, _, value = pair.strip().partition("=")
-            if name == self.cookie:
-                digest = _digest(value)
-                with self._lock:
-                    until, key_name = self._sessions.get(digest, (0.0, ""))
-                if self._clock() < until and self._is_key_valid(key_name):
-                    return f"browser-{digest[:8]}"
+            session, _, signature = value.rpartition(".")
+            if name != self.cookie or not hmac.compare_digest(
+                signature.encode("utf-8", "replace"), self._sign(session).encode()
+            ):
+                continue
+            ends, key_name, _ = session.removeprefix(self._mark).split(".")
+            if self._clock() < float(ends) and self._is_key_valid(bytes.fromhex(key_name).decode()):
+                return f"browser-{_digest(session)[:8]}"
         return None
 
-    def _issue(
-        self, tokens: OrderedDict[str, tuple[float, str]], lasting_s: float, key_name: str
-    ) -> str:
-        value = self._mark + secrets.token_urlsafe(_TOKEN_BYTES)
-        with self._lock:
-            tokens[_digest(value)] = self._clock() + lasting_s, key_name
-            while len(tokens) > _MAX_LOGINS:
-                tokens.popitem(last=False)
-        return value
+    def _sign(self, session: str) -> str:
+        message = session.encode("utf-8", "replace")
+        return hmac.new(self._key.encode(), message, hashlib.sha256).hexdigest()
 
 
 def _digest(value: str) -> str:
-    """Return the digest that is stored; looking it up has no timing side channel."""
+    """Return the digest of a token; looking it up has no timing side channel."""
     return hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
 
 

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from lore import __version__
-from lore.http import middleware
+from lore.http import explorer_build, middleware
 
 PAGES: Final = (
     "/", "/search", "/ask", "/graph", "/timeline", "/sessions", "/spend", "/review", "/tasks",
@@ -102,15 +101,14 @@ class ExplorerFiles:
     """The built files of the explorer; a new build is noticed by its HTML file."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        own = Path(str(resources.files("lore"))) / "data" / "explorer"
-        self._folder = folder if folder is not None else own
+        self._folder = folder if folder is not None else explorer_build.FOLDER
         self._built = 0
         self._files: dict[str, _File] = {}
 
     @property
     def is_built(self) -> bool:
         """Return whether there are pages to serve."""
-        return (self._folder / "index.html").is_file()
+        return explorer_build.is_built(self._folder)
 
     def find(self, name: str) -> _File | None:
         """Return a file by its path below the folder; only files that were built are found."""

@@ -153,14 +153,14 @@ class OfSpend(Paged):
 
 
 class OfWork(Arguments):
-    """Work of one project, or of none."""
+    """Work of one project, or of all."""
 
     project: InProject = ""
     limit: Limit = 50
 
 
 class OfHandoffs(OfWork):
-    """Handoffs of one project."""
+    """Handoffs of one project, or of all."""
 
     to_agent: Annotated[Name, Field(description="Those for an agent, or for any.")] = ""
     unread: Annotated[bool, Field(description="Only those that nobody took over.")] = False
@@ -214,17 +214,21 @@ def _state(memory: Memory, a: OneSession, _caller: Caller) -> WorkingState:
 
 
 def _open_work(memory: Memory, a: OfWork, _caller: Caller) -> list[OpenWork]:
-    return memory.handoffs.open_work(project=a.project)[: a.limit]
+    return memory.handoffs.open_work(project=a.project, all_projects=not a.project)[: a.limit]
 
 
 def _handoffs(memory: Memory, a: OfHandoffs, _caller: Caller) -> list[Handoff]:
     return memory.handoffs.recent(
-        project=a.project, to_agent=a.to_agent, unread=a.unread, limit=a.limit
+        project=a.project,
+        to_agent=a.to_agent,
+        unread=a.unread,
+        limit=a.limit,
+        all_projects=not a.project,
     )
 
 
 def _ledgers(memory: Memory, a: OfWork, _caller: Caller) -> list[AgentLedger]:
-    return memory.handoffs.ledgers(project=a.project, limit=a.limit)
+    return memory.handoffs.ledgers(project=a.project, limit=a.limit, all_projects=not a.project)
 
 
 def _metrics(memory: Memory, a: OfWork, _caller: Caller) -> MetricsSummary:
@@ -363,15 +367,15 @@ READ_ENDPOINTS: tuple[Endpoint[Any], ...] = (
         result=WorkingState,
     ),
     get_endpoint(
-        "/work", "Work that the latest sessions of a project left open.", OfWork, _open_work,
+        "/work", "Work that the latest sessions of each project left open.", OfWork, _open_work,
         result=list[OpenWork],
     ),
     get_endpoint(
-        "/handoffs", "Handoffs of a project, the latest first.", OfHandoffs, _handoffs,
+        "/handoffs", "Handoffs, the latest first.", OfHandoffs, _handoffs,
         result=list[Handoff],
     ),
     get_endpoint(
-        "/ledgers", "Checkpoints of a project's agents, the latest first.", OfWork, _ledgers,
+        "/ledgers", "Checkpoints of agents, the latest first.", OfWork, _ledgers,
         result=list[AgentLedger],
     ),
     get_endpoint(

@@ -18,7 +18,7 @@ from lore.records.task_records import (
     OpenWork,
     WorkingState,
 )
-from lore.store import dialogue_state, fragments, handoff_rows, items, sessions
+from lore.store import dialogue_state, fragments, handoff_rows, items, project_rows, sessions
 from lore.store.database import Connection
 from lore.store.handoff_rows import FinishedTask, HandoffRow, MetricRow
 from lore.tasks import (
@@ -76,16 +76,22 @@ class Handoffs(MemoryPart):
             session_work.update_state(self._database, n, self._sources.embedder)
         return len(stale)
 
-    def open_work(self, *, project: str = "", session: str = "") -> list[OpenWork]:
+    def open_work(
+        self, *, project: str = "", session: str = "", all_projects: bool = False
+    ) -> list[OpenWork]:
         """Return what the latest sessions of a project left open, without a session itself."""
+        now = self._database.now()
         with self._database.read() as db:
             without = work_scope.find_family(db, self._redactor, session)
-            return open_work.find_open_work(
-                db,
-                work_scope.find_project(db, self._redactor, project),
-                without=without,
-                now=self._database.now(),
-            )
+            numbers = [work_scope.find_project(db, self._redactor, project)]
+            if all_projects:
+                numbers = [None, *project_rows.all_projects(db)]
+            work = [
+                one
+                for number in numbers
+                for one in open_work.find_open_work(db, number, without=without, now=now)
+            ]
+        return sorted(work, key=lambda one: one.at, reverse=True)
 
     def agent_of(self, session: str) -> str:
         """Return the agent of a session; '' if it is unknown."""
@@ -132,11 +138,16 @@ class Handoffs(MemoryPart):
 
         return self._database.write(work)
 
-    def ledgers(self, *, project: str = "", limit: Count = 50) -> list[AgentLedger]:
+    def ledgers(
+        self, *, project: str = "", limit: Count = 50, all_projects: bool = False
+    ) -> list[AgentLedger]:
         """Return the ledgers of a project's agents, the latest first."""
         with self._database.read() as db:
             rows = handoff_rows.ledgers(
-                db, work_scope.find_project(db, self._redactor, project), limit=limit
+                db,
+                work_scope.find_project(db, self._redactor, project),
+                limit=limit,
+                all_projects=all_projects,
             )
         return [_parse_ledger(row) for row in rows]
 
@@ -232,7 +243,13 @@ class Handoffs(MemoryPart):
         return rows[0]
 
     def recent(
-        self, *, project: str = "", to_agent: str = "", unread: bool = False, limit: Count = 20
+        self,
+        *,
+        project: str = "",
+        to_agent: str = "",
+        unread: bool = False,
+        limit: Count = 20,
+        all_projects: bool = False,
     ) -> list[Handoff]:
         """Return the handoffs of a project, the latest first."""
         with self._database.read() as db:
@@ -242,6 +259,7 @@ class Handoffs(MemoryPart):
                 to_agent=self._name(to_agent, "to_agent"),
                 unread=unread,
                 limit=limit,
+                all_projects=all_projects,
             )
             return [open_work.load_handoff(db, row) for row in rows]
 

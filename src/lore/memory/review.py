@@ -53,10 +53,17 @@ class Review(MemoryPart):
         with self._database.read() as db:
             project_n = self._find_project_n(db, project)
             lists = (
-                (place, self._entries(db, one, project_n, merges, reads_folders=reads_folders))
+                (
+                    place,
+                    self._entries(
+                        db, one, project_n, merges, reads_folders=reads_folders,
+                        after=(after[1], after[2]) if after and after[0] == place else None,
+                        limit=limit,
+                    ),
+                )
                 for place, one in enumerate(review_queue.KINDS)
                 if kind in (None, one)
-            )
+            )  # fmt: skip
             return context.page_of(review_queue.page_of(lists, after, limit), limit)
 
     def counts(self, *, project: str = "", reads_folders: bool = True) -> ReviewCounts:
@@ -68,11 +75,8 @@ class Review(MemoryPart):
             state = (project_n, reads_folders, merges, hour, change_counters.read_counters(db))
             known, counted = self._counted
             if known != state or counted is None:
-                entries = partial(self._entries, reads_folders=reads_folders)
-                counts = {
-                    kind: sum(1 for _ in entries(db, kind, project_n, merges))
-                    for kind in review_queue.KINDS
-                }
+                count = partial(self._count, reads_folders=reads_folders)
+                counts = {kind: count(db, kind, project_n, merges) for kind in review_queue.KINDS}
                 counted = ReviewCounts(counts, review_queue.MOST)
                 self._counted = state, counted
         return counted
@@ -85,7 +89,11 @@ class Review(MemoryPart):
         merges: tuple[tuple[int, int], ...],
         *,
         reads_folders: bool,
+        after: review_queue.Key | None = None,
+        limit: int = review_queue.MOST,
     ) -> Iterable[Entry]:
+        """Return entries of a kind; of long lists only as many as a page needs."""
+        now = self._database.now()
         lists: dict[ReviewKind, Callable[[], Iterable[Entry]]] = {
             "instruction": lambda: review_queue.list_instructions(db, project_n),
             "conflict": lambda: review_queue.list_conflicts(db, project_n),
@@ -94,11 +102,33 @@ class Review(MemoryPart):
                 review_queue.list_shared(db, project_n, self._redactor) if reads_folders else ()
             ),
             "promotion": lambda: review_queue.list_promotions(db, project_n),
-            "untrusted": lambda: review_queue.list_untrusted(db, project_n),
+            "untrusted": lambda: review_queue.list_untrusted(
+                db, review_queue.find_untrusted(db, project_n, after=after, limit=limit)
+            ),
             "merge": lambda: review_queue.list_merges(db, project_n, merges),
-            "prune": lambda: review_queue.list_prunable(db, project_n, now=self._database.now()),
+            "prune": lambda: review_queue.list_prunable(
+                db, review_queue.find_prunable(db, project_n, now=now, after=after, limit=limit)
+            ),
         }
         return lists[kind]()
+
+    def _count(
+        self,
+        db: Connection,
+        kind: ReviewKind,
+        project_n: int | None,
+        merges: tuple[tuple[int, int], ...],
+        *,
+        reads_folders: bool,
+    ) -> int:
+        """Count the entries of a kind; of long lists without reading their texts."""
+        if kind == "untrusted":
+            return len(review_queue.find_untrusted(db, project_n))
+        if kind == "prune":
+            return len(review_queue.find_prunable(db, project_n, now=self._database.now()))
+        return sum(
+            1 for _ in self._entries(db, kind, project_n, merges, reads_folders=reads_folders)
+        )
 
     def decide(self, id: str, decision: ReviewDecision) -> Correction:
         """Decide an entry of the queue as a person; the correction that is returned undoes it."""

@@ -170,6 +170,7 @@ def _cite(db: Connection, hits: Sequence[Hit]) -> list[Citation]:
             hit.session_id,
             hit.is_outdated,
             note=hit.note,
+            type=hit.type,
         )
         for number, hit in enumerate(hits, 1)
     ]

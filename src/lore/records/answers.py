@@ -194,6 +194,7 @@ class Citation:
     is_outdated: bool = False
     replaced_by: int | None = None
     note: str = ""
+    type: ItemType = "message"
 
 
 @dataclass(frozen=True, slots=True)

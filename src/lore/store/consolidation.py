@@ -519,6 +519,8 @@ def prunable_fragments(
     """
     return db.column(
         "SELECT f.n FROM fragments f JOIN items i ON i.n = f.n WHERE f.deleted_at IS NULL"
+        # Implied by the rest; without it, the item of every fragment is read.
+        " AND f.relevance < :highest"
         " AND ((f.depth > 0 AND f.relevance < :unread AND f.access_count = 0"
         " AND i.created_at < :unread_before AND coalesce(f.last_accessed, 0) < :unread_before)"
         " OR (f.depth > 0 AND f.relevance < :any AND i.created_at < :any_before"
@@ -529,6 +531,7 @@ def prunable_fragments(
         " AND f.n NOT IN (SELECT source_n FROM edges WHERE kind = 'supersedes')"
         " AND f.n NOT IN (SELECT a_n FROM judgements WHERE verb = 'prune')"
         f" AND NOT ({IN_ITS_FILE}) ORDER BY f.depth DESC, f.n",
+        highest=max(unread.relevance, any_.relevance, root.relevance),
         unread=unread.relevance,
         unread_before=clock.to_us(now - unread.age),
         any=any_.relevance,

@@ -106,13 +106,16 @@ def find_ledger(db: Connection, project_n: int | None, agent: str) -> LedgerRow 
     return LedgerRow(row[0], unpack_json(row[1]), unpack_time(row[2])) if row else None
 
 
-def ledgers(db: Connection, project_n: int | None, *, limit: int) -> list[LedgerRow]:
+def ledgers(
+    db: Connection, project_n: int | None, *, limit: int, all_projects: bool = False
+) -> list[LedgerRow]:
     """Return the ledgers of a project, the latest first."""
     sql = (
-        "SELECT agent, body, updated_at FROM agent_ledgers WHERE project_n IS :project_n"
+        "SELECT agent, body, updated_at FROM agent_ledgers"
+        " WHERE :everywhere OR project_n IS :project_n"
         " ORDER BY updated_at DESC, n DESC LIMIT :limit"
     )
-    rows = db.rows(sql, project_n=project_n, limit=limit)
+    rows = db.rows(sql, project_n=project_n, everywhere=all_projects, limit=limit)
     return [LedgerRow(row[0], unpack_json(row[1]), unpack_time(row[2])) for row in rows]
 
 
@@ -155,13 +158,14 @@ def handoffs(
     unread: bool = False,
     since: datetime | None = None,
     limit: int = 20,
+    all_projects: bool = False,
 ) -> list[HandoffRow]:
     """Return handoffs of a project, the latest first.
 
     `to_agent` also gets those that are for any agent.
     """
     sql = (
-        f"SELECT {_HANDOFF} FROM handoffs WHERE project_n IS :project_n"
+        f"SELECT {_HANDOFF} FROM handoffs WHERE (:everywhere OR project_n IS :project_n)"
         " AND (:to = '' OR to_agent = :to OR to_agent = '')"
         " AND (NOT :unread OR read_at IS NULL) AND created_at >= :since"
         " ORDER BY created_at DESC, n DESC LIMIT :limit"
@@ -169,6 +173,7 @@ def handoffs(
     rows = db.rows(
         sql,
         project_n=project_n,
+        everywhere=all_projects,
         to=to_agent,
         unread=unread,
         since=clock.to_us(since) if since else 0,

@@ -9,7 +9,7 @@ from lore import clock
 from lore.records.server_records import Owner, Publication, PublicationState, ServerKey, Team
 from lore.store.codec import unpack_record
 from lore.store.migrations import Migration
-from lore.store.sqlite import ROW_NUMBER, Connection, Row
+from lore.store.sql_connection import ROW_NUMBER, Connection, Row
 
 _TABLES = f"""
 CREATE TABLE owners (

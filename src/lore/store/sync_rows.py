@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from lore import clock
 from lore.store import native_rows
 from lore.store.codec import pack_json, unpack_json, unpack_key, unpack_parts, unpack_role
-from lore.store.sqlite import Connection, Row, among, id_text, int_array
+from lore.store.sql_connection import Connection, Row, among, id_text, int_array
 
 SyncKind = Literal[
     "session", "message", "distillation", "fragment", "version", "parent", "edge", "instruction",

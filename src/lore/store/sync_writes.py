@@ -36,7 +36,7 @@ from lore.store.graph import EdgeState
 from lore.store.hard_delete import ForgetSelection
 from lore.store.messages import PreparedMessage
 from lore.store.project_rows import ProjectLocation
-from lore.store.sqlite import Connection, among, id_text, text_array
+from lore.store.sql_connection import Connection, among, id_text, text_array
 from lore.store.sync_rows import FRAGMENT_REGISTERS, SyncKind, text_digest
 from lore.text import entities, tokens
 
