@@ -22,7 +22,7 @@ contracts:
 
 # pin all dependencies anew, with hashes and without naming a host
 lock:
-    uv pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --no-header --all-extras --group dev --group model --group clients --group browser --group browser --upgrade -o requirements.lock
+    uv pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --no-header --all-extras --group dev --group model --group clients --group browser --upgrade -o requirements.lock
     uv run python -m tests.house.lock --write
 
 # pages under docs/reference that are made from the code

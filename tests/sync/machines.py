@@ -13,6 +13,7 @@ from typing import Any
 from lore.redaction.redactor import Redactor
 from lore.store import sync_rows
 from lore.store.database import Connection, Database, open_database
+from lore.store.sqlite import SqliteConnection
 from lore.sync.batch import Applied
 from lore.sync.replica import ChangePage, Replica
 
@@ -77,6 +78,7 @@ class Machine:
                     raise Killed
                 return True
 
+            assert isinstance(db, SqliteConnection)
             db.raw.exec_trace = trace
             try:
                 return apply(db)
