@@ -23,8 +23,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Tasks": ("task", "tasks", "learnings", "skills", "handoff", "continuity", "strategy"),
     "Upkeep": (
         "doctor", "backup", "restore", "export", "import", "embed", "distill", "consolidate",
-        "jobs", "logs", "service", "model", "key", "serve", "owner", "team", "publish", "upgrade", "mcp", "hook", "tool", "statusline",
-        "help",
+        "jobs", "logs", "service", "model", "key", "serve", "owner", "team", "publish",
+        "upgrade", "mcp", "hook", "tool", "statusline", "help",
     ),
     "Measure": ("stats", "eval", "demo"),
 }  # fmt: skip
