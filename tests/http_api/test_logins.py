@@ -53,9 +53,14 @@ def test_a_session_outlives_the_server_but_not_its_secret():
 def test_nobody_prolongs_a_session():
     ticks = Ticks()
     logins = Logins("c", ticks)
-    until, nonce, signature = str(logins.redeem(logins.make_ticket())).split(".")
+    until, key, nonce, signature = str(logins.redeem(logins.make_ticket())).split(".")
     later = int(until) + 60
-    for forged in (f"{later}.{nonce}.{signature}", f"{until}.{nonce}.", f"{until}.x.{signature}"):
+    for forged in (
+        f"{later}.{key}.{nonce}.{signature}",
+        f"{until}.{key}.{nonce}.",
+        f"{until}.{key}.x.{signature}",
+        f"{until}.61.{nonce}.{signature}",
+    ):
         assert logins.find_session(f"c={forged}") is None
 
 

@@ -23,10 +23,9 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Tasks": ("task", "tasks", "learnings", "skills", "handoff", "continuity", "strategy"),
     "Upkeep": (
         "doctor", "backup", "restore", "export", "import", "sync", "embed", "distill",
-        "consolidate", "jobs", "logs", "service", "model", "key", "upgrade", "mcp", "hook", "tool",
-        "statusline", "help",
+        "consolidate", "jobs", "logs", "service", "model", "key", "serve", "owner", "team",
+        "publish", "upgrade", "mcp", "hook", "tool", "statusline", "help",
     ),
-    "Server": ("serve", "owner", "team", "publish"),
     "Measure": ("stats", "eval", "demo"),
 }  # fmt: skip
 """Every command once, in the order of the help."""
