@@ -61,7 +61,8 @@ def draw_texts(count: int, words: int, seed: int) -> list[str]:
     """Return texts whose words are as frequent as those of a language."""
     chance = random.Random(seed)
     weights = [1 / (rank + 10) for rank in range(WORDS)]
-    vocabulary = [f"{chance.choice('bdfgklmnprst')}{rank:x}o" for rank in range(WORDS)]
+    syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+    vocabulary = ["".join(chance.choices(syllables, k=3)) for _ in range(WORDS)]
     return [" ".join(chance.choices(vocabulary, weights, k=words)) for _ in range(count)]
 
 

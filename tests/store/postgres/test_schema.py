@@ -12,7 +12,7 @@ from lore.errors import SchemaTooNew, StoreBusy, StoreError
 from lore.store import migrations
 from lore.store.postgres import schema
 from lore.store.postgres.server_database import PostgresDatabase, open_postgres
-from lore.store.sql_connection import Connection
+from lore.store.sql_connection import Connection, among, text_array
 from tests import engines
 from tests.store.samples import add_fragment, open_at
 
@@ -99,3 +99,11 @@ def test_a_connection_that_the_server_closed_is_replaced(
     )
     with database.read() as db:
         assert db.value("SELECT 1") == 1
+
+
+def test_texts_of_any_kind_bind_as_a_list(database: PostgresDatabase) -> None:
+    names = ["it's", 'a"b', "c\\d", "e,f{}", "%s", ":name", "", "ümlaut"]
+    database.write(lambda db: db.insert_many("speakers", ("name",), [(name,) for name in names]))
+    with database.read() as db:
+        sql = f"SELECT name FROM speakers WHERE {among('name', 'names')}"
+        assert set(db.column(sql, names=text_array(names))) == set(names)

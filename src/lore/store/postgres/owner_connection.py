@@ -105,7 +105,6 @@ class _ArrayDumper(Dumper):
     def quote(self, obj: BoundArray) -> Buffer:
         kind = b"bigint[]" if isinstance(obj.values, np.ndarray) else b"text[]"
         literal = bytes(self.dump(obj)).replace(b"'", b"''")
-        # E'' because a backslash escapes a quotation mark of an element.
         return b"'" + literal + b"'::" + kind
 
 
