@@ -71,6 +71,13 @@ def test_a_bundle_of_another_format_is_refused(pair: Pair, tmp_path: Path) -> No
         one.sync.read_bundle(tmp_path / "later")
 
 
+def test_a_bundle_does_not_replace_the_memory_itself(pair: Pair) -> None:
+    one, _ = pair
+    for name in ("memory.db", "memory.db-wal", "other.db"):
+        with pytest.raises(InvalidInput, match="memory itself"):
+            one.sync.write_bundle(one.settings.home / name)
+
+
 @pytest.mark.parametrize("code", ["", "lore-pair-", "lore-pair-aaaa", "hello", "lore-pair-1!"])
 def test_what_is_no_pairing_code_is_refused(pair: Pair, code: str) -> None:
     with pytest.raises(InvalidInput, match="pairing code"):

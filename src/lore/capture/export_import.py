@@ -327,7 +327,7 @@ Line = dict[str, Any]
 def export(database: Database, target: Path | BinaryIO, *, key: bytes) -> int:
     """Write everything to a file or stream, sealed, and return the number of records."""
     if isinstance(target, Path):
-        _refuse_own_file(database, target)
+        refuse_own_file(database, target)
         part = target.with_name(f"{target.name}.part-{os.getpid()}")
         try:
             with part.open("wb") as stream:
@@ -345,7 +345,7 @@ def export(database: Database, target: Path | BinaryIO, *, key: bytes) -> int:
     return _write(database, target, Sealer(key))
 
 
-def _refuse_own_file(database: Database, target: Path) -> None:
+def refuse_own_file(database: Database, target: Path) -> None:
     """Refuse to overwrite the database, its log, its index or a backup."""
     own = database.path.resolve()
     path = target.resolve()

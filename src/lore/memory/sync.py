@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from lore import __version__, clock, config_files
+from lore.capture.export_import import refuse_own_file
 from lore.errors import InvalidInput, SyncError
 from lore.memory.context import MemoryPart
 from lore.records import SyncIdentity, SyncPeer, SyncResult, SyncState
@@ -73,6 +74,7 @@ class Sync(MemoryPart):
 
     def write_bundle(self, target: Path) -> SyncResult:
         """Write all that sync exchanges to a file."""
+        refuse_own_file(self._database, target)
         replica = self._replica
         replica.scan()
         sent = bundle.write_bundle(replica, target, key=self._key())

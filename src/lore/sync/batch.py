@@ -176,6 +176,8 @@ class Batch:
         if written.is_forgotten:
             sync_rows.remove_known(db, kind, key)
             return Applied(forgotten=1)
+        if written.waits_for:  # it enters the change log, and goes on to others, once it is written
+            return Applied()
         before = unpack_known(known.state) if known else {}
         if known_registers(merged) != before:
             is_theirs = merged == incoming.registers and key == there

@@ -113,6 +113,8 @@ class Bundle:
             self._sealer.add(raw)
             if isinstance(line, dict) and _END in line:
                 ended = line[_END] == count + len(block)
+            elif len(block) >= PAGE:
+                raise _changed(count)
             else:
                 block.append(line)
         if block:

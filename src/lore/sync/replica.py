@@ -254,8 +254,8 @@ class Replica:
         self, db: Connection, known: KnownRecord, stored: StoredRecord | None
     ) -> SyncRecord | None:
         state = unpack_known(known.state)
-        if body := sync_rows.find_pending(db, known.kind, known.key):
-            return parse_record(orjson.loads(body))
+        if sync_rows.find_pending(db, known.kind, known.key):
+            return None  # its new state waits for another record
         if known.kind == "forget":
             stored = sync_rows.find_tombstone(db, known.key)
         if stored is None:
