@@ -883,6 +883,7 @@ export interface components {
             id: string;
             state: string;
             team: string;
+        };
         /** @description How many records arrived, how many changed something, and how many had been forgotten. */
         PushResult: {
             changed: number;
@@ -1421,8 +1422,7 @@ export interface components {
          * @description The state of the server: its home, whether it can write, and what waits for a vector.
          *
          *     `role` is `owner` on a server of many memories, where the home is not shown. `budget_pressure`
-         *     is the share of the daily budget that is spent or reserved, 0 to 1.
-         *     `budget_pressure` is the share of the daily budget that is spent or reserved, from 0 to 1.
+         *     is the used share of the daily budget or of a provider's quota, the higher one, 0 to 1.
          */
         Status: {
             budget_pressure: number;
@@ -1433,8 +1433,6 @@ export interface components {
             read_only: boolean;
             /** @enum {string} */
             role: "local" | "owner";
-            /** @constant */
-            role: "local";
             sync: components["schemas"]["SyncState"];
             version: string;
             waiting: number;

@@ -113,12 +113,12 @@ def test_a_file_takes_everything_to_a_paired_machine_and_refuses_others(tmp_path
     one.do("sync", "--to", str(bundle))
     assert bundle.stat().st_mode & 0o077 == 0
     foreign = other.run("sync", "--from", str(bundle))
-    assert (foreign.returncode, "another key" in foreign.stderr) == (16, True)
+    assert (foreign.returncode, "another key" in foreign.stderr) == (17, True)
     other.do("sync", "--join", one.do("sync", "--pair").strip())
     cut_off = tmp_path / "cut-off"
     cut_off.write_bytes(bundle.read_bytes()[:-40])
     half = other.run("sync", "--from", str(cut_off))
-    assert (half.returncode, "cut off" in half.stderr) == (16, True)
+    assert (half.returncode, "cut off" in half.stderr) == (17, True)
     assert other.sync("--from", str(bundle))["state_hash"] == one.hash()
     assert other.sync("--from", str(bundle))["changed"] == 0
     text = tmp_path / "text"
@@ -139,11 +139,11 @@ def test_two_laptops_meet_at_a_server_that_is_killed(tmp_path: Path) -> None:
         os.kill(server.pid, signal.SIGKILL)
         server.wait()
         offline = other.run("sync", **access)
-        assert (offline.returncode, "cannot be reached" in offline.stderr) == (17, True)
+        assert (offline.returncode, "cannot be reached" in offline.stderr) == (18, True)
     with hub.serve() as (address, _):
         access["LORE_SYNC_TARGET"] = address.url
         wrong = other.run("sync", **access | {"LORE_SYNC_API_KEY": "lore_a_b"})
-        assert (wrong.returncode, "access key" in wrong.stderr) == (16, True)
+        assert (wrong.returncode, "access key" in wrong.stderr) == (17, True)
         result = other.sync(**access)
         assert result["state_hash"] == result["peer_hash"] == one.hash()
         hit = json.loads(other.do("search", "staging", "--json"))[0]["id"]
