@@ -70,6 +70,8 @@ def test_sync_says_why_it_is_not_available():
     assert entry(view_of(RUNNING), "sync") == Entry(
         "Sync (no target is set)", "sync", is_enabled=False
     )
+    assert entry(view_of(RUNNING, can_sync=True), "sync") == Entry("Sync now", "sync")
+    assert view_of(RUNNING, in_progress="sync", can_sync=True).state == "syncing"
 
 
 def test_every_enabled_entry_has_something_to_do():

@@ -39,7 +39,8 @@ def tray(
 
     It needs the extra 'tray'. Exit code 16 means that the extra or a place for the icon is missing.
     """
-    home = load_settings(context).home
+    settings = load_settings(context)
+    home = settings.home
     if autostart is not None:
         _set_autostart(home, on=autostart == "on", dry_run=dry_run)
         return
@@ -52,7 +53,8 @@ def tray(
     _load_qt()
     from lore.tray.qt_tray import serve
 
-    serve(home, platform=_platform(), wait_s=wait, start=start)
+    can_sync = bool(settings.sync_target)
+    serve(home, platform=_platform(), wait_s=wait, start=start, can_sync=can_sync)
 
 
 def _load_qt() -> None:

@@ -85,9 +85,17 @@ class TrayIcon(QObject):
     ended = Signal(str, object)
     """A command has ended: its action and its result, from another thread."""
 
-    def __init__(self, home: Path, run: Run = run_command, opener: OpenFile = open_file) -> None:
+    def __init__(
+        self,
+        home: Path,
+        run: Run = run_command,
+        opener: OpenFile = open_file,
+        *,
+        can_sync: bool = False,
+    ) -> None:
         super().__init__()
         self._home = home
+        self._can_sync = can_sync
         self._run = run
         self._open_file = opener
         self._in_progress: Action | None = None
@@ -111,7 +119,7 @@ class TrayIcon(QObject):
     def refresh(self) -> None:
         """Read the status, and show what has changed."""
         status = status_file.read(self._home)
-        view = view_of(status, self._in_progress, self._failure)
+        view = view_of(status, self._in_progress, self._failure, can_sync=self._can_sync)
         before, self._view = self._view, view
         if view == before:
             return
@@ -219,22 +227,30 @@ def _render(state: State, size: int) -> QImage:
     return image
 
 
-def serve(home: Path, *, platform: str = "", wait_s: float = 0.0, start: bool = False) -> None:
+def serve(
+    home: Path,
+    *,
+    platform: str = "",
+    wait_s: float = 0.0,
+    start: bool = False,
+    can_sync: bool = False,
+) -> None:
     """Show the icon until the user quits; raise if the desktop has no place for it.
 
     `platform` lists what Qt tries, in order.
     """
+    words = ["lore", *(["-platform", platform] if platform else [])]
     with _only_icon(home):
-        _serve(home, ["lore", *(["-platform", platform] if platform else [])], wait_s, start=start)
+        _serve(home, words, wait_s, start=start, can_sync=can_sync)
 
 
-def _serve(home: Path, words: list[str], wait_s: float, *, start: bool) -> None:
+def _serve(home: Path, words: list[str], wait_s: float, *, start: bool, can_sync: bool) -> None:
     app = QApplication(words)
     app.setApplicationName("lore")
     app.setApplicationDisplayName("Lore")
     app.setQuitOnLastWindowClosed(False)
     _wait_for_host(app, wait_s)
-    tray = TrayIcon(home)
+    tray = TrayIcon(home, can_sync=can_sync)
     tray.show()
     if start and not status_file.read(home).running:
         tray.perform("start")

@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[Action, Sequence[str]]] = {
     "stop": ("down",),
     "capture": ("capture", "--all"),
     "consolidate": ("consolidate",),
+    "sync": ("sync",),
     "explore": ("open",),
 }
 """The command of `lore` behind each entry; the others need none."""
@@ -39,6 +40,7 @@ _IN_PROGRESS: Final[Mapping[Action, tuple[State, str]]] = {
     "stop": ("idle", "Lore is stopping."),
     "capture": ("capturing", "Lore captures the conversations of your agents."),
     "consolidate": ("consolidating", "Lore consolidates what it knows."),
+    "sync": ("syncing", "Lore syncs with your other machine."),
 }
 """What is shown while a command of the menu runs."""
 
@@ -88,14 +90,22 @@ class CommandResult:
 
 
 def view_of(
-    status: Status, in_progress: Action | None = None, failure: Problem | None = None
+    status: Status,
+    in_progress: Action | None = None,
+    failure: Problem | None = None,
+    *,
+    can_sync: bool = False,
 ) -> View:
-    """Return what to show for a status, while a command runs or after one failed."""
+    """Return what to show for a status, while a command runs or after one failed.
+
+    `can_sync` says whether the settings name a machine to sync with.
+    """
     problem = failure or _find_problem(status)
     state, sentence = _describe(status, problem)
     if in_progress is not None and in_progress in _IN_PROGRESS:
         state, sentence = _IN_PROGRESS[in_progress]
-    return View(state, sentence, _menu(status, sentence, in_progress), problem)
+    menu = _menu(status, sentence, in_progress, can_sync=can_sync)
+    return View(state, sentence, menu, problem)
 
 
 def _find_problem(status: Status) -> Problem | None:
@@ -142,9 +152,12 @@ def _describe_work(state: State, tasks: Sequence[TaskStatus]) -> str:
     return f"{sentence}."
 
 
-def _menu(status: Status, sentence: str, in_progress: Action | None) -> tuple[Entry, ...]:
+def _menu(
+    status: Status, sentence: str, in_progress: Action | None, *, can_sync: bool
+) -> tuple[Entry, ...]:
     is_free = in_progress is None
     toggle = Entry("Stop Lore", "stop") if status.running else Entry("Start Lore", "start")
+    sync = "Sync now" if can_sync else f"Sync ({NO_SYNC_TARGET})"
     explorer = "Open explorer" if status.running else "Open explorer (start Lore first)"
     return (
         Entry(sentence, None, is_enabled=False),
@@ -152,7 +165,7 @@ def _menu(status: Status, sentence: str, in_progress: Action | None) -> tuple[En
         Entry(toggle.label, toggle.action, is_enabled=is_free),
         Entry("Capture now", "capture", is_enabled=is_free),
         Entry("Consolidate now", "consolidate", is_enabled=is_free),
-        Entry(f"Sync ({NO_SYNC_TARGET})", "sync", is_enabled=False),
+        Entry(sync, "sync", is_enabled=is_free and can_sync),
         SEPARATOR,
         Entry(explorer, "explore", is_enabled=is_free and bool(status.server)),
         Entry("Show log", "logs"),
