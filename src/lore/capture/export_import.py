@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
@@ -21,7 +20,7 @@ import orjson
 
 from lore import clock
 from lore.capture.message_capture import prepare
-from lore.errors import InvalidInput, StoreError
+from lore.errors import InvalidInput
 from lore.records import (
     CHANNELS,
     EDGE_KINDS,
@@ -36,7 +35,7 @@ from lore.records import (
     Part,
 )
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, Redactor, redact_tree
-from lore.store import dump, fragments, history, messages, native_rows
+from lore.store import dump, files, fragments, history, messages, native_rows
 from lore.store.database import Connection, Database
 from lore.text import entities
 
@@ -328,20 +327,7 @@ def export(database: Database, target: Path | BinaryIO, *, key: bytes) -> int:
     """Write everything to a file or stream, sealed, and return the number of records."""
     if isinstance(target, Path):
         refuse_own_file(database, target)
-        part = target.with_name(f"{target.name}.part-{os.getpid()}")
-        try:
-            with part.open("wb") as stream:
-                part.chmod(0o600)
-                count = _write(database, stream, Sealer(key))
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(target)
-        except OSError as error:
-            msg = f"{target} could not be written: {error.strerror}."
-            raise StoreError(msg) from error
-        finally:
-            part.unlink(missing_ok=True)
-        return count
+        return files.write_whole(target, lambda stream: _write(database, stream, Sealer(key)))
     return _write(database, target, Sealer(key))
 
 

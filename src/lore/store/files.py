@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from lore.errors import StoreError, StoreFull, StoreReadOnly
 
@@ -51,6 +53,24 @@ def make_folder(folder: Path) -> None:
             raise StoreError(msg, hint="Set LORE_HOME to another folder.")
     except OSError as error:
         raise _creation_error(error, folder) from error
+
+
+def write_whole(target: Path, write: Callable[[BinaryIO], int]) -> int:
+    """Write a private file whole, in place of what stood there; return what `write` returns."""
+    part = target.with_name(f"{target.name}.part-{os.getpid()}")
+    try:
+        with part.open("wb") as stream:
+            part.chmod(0o600)
+            count = write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(target)
+    except OSError as error:
+        msg = f"{target} could not be written: {error.strerror}."
+        raise StoreError(msg) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return count
 
 
 def sync_folder(folder: Path) -> None:

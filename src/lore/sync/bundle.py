@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,8 @@ from typing import Any, BinaryIO
 import orjson
 
 from lore.capture.export_import import Sealer
-from lore.errors import StoreError, SyncError
+from lore.errors import SyncError
+from lore.store import files
 from lore.sync.replica import PAGE, Replica
 from lore.sync.wire_format import FORMAT
 
@@ -32,20 +32,7 @@ _NO_BUNDLE = "'lore sync --to FILE' writes one."
 
 def write_bundle(replica: Replica, target: Path, *, key: bytes) -> int:
     """Write all records to a file and return how many; what stood there is replaced at the end."""
-    part = target.with_name(f"{target.name}.part-{os.getpid()}")
-    try:
-        with part.open("xb") as stream:
-            part.chmod(0o600)
-            count = _write(replica, stream, Sealer(key))
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(target)
-    except OSError as error:
-        msg = f"{target} could not be written: {error.strerror}."
-        raise StoreError(msg) from error
-    finally:
-        part.unlink(missing_ok=True)
-    return count
+    return files.write_whole(target, lambda stream: _write(replica, stream, Sealer(key)))
 
 
 def _write(replica: Replica, stream: BinaryIO, sealer: Sealer) -> int:
