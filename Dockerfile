@@ -5,7 +5,7 @@ FROM python:3.13-slim AS build
 RUN pip install --no-cache-dir uv==0.9.*
 WORKDIR /src
 COPY . .
-RUN uv build --wheel --out-dir /wheels
+RUN LORE_REQUIRE_EXPLORER=1 uv build --wheel --out-dir /wheels
 
 FROM python:3.13-slim
 COPY --from=build /usr/local/bin/uv /usr/local/bin/uv

@@ -4,7 +4,8 @@
 
 `train_pairs.py` trains the whole model, mostly on invented pairs, of which a third replace
 something; of near pairs of real sessions hardly any do. Here only the head `relations` is trained
-on, from its weights in `pairs.json`, so that the other heads and what was trained on them stay as
+on, from what `train_pairs.py` made of it (`data/relations-head.json`: replace it when that
+script has trained anew), so that the other heads and what was trained on them stay as
 they are. Needs no GPU: two minutes on one core. Prints how many pairs of real sessions are called a
 change, each project by a head that was trained without it, before and after; and what two authors
 whose pairs nothing was trained on get. `--write` trains on all projects and writes the head.
@@ -27,6 +28,7 @@ from lore.embed.models import DATA
 from lore.settings import load
 
 PAIRS = Path(__file__).parent / "data" / "pairs.jsonl.gz"
+START = PAIRS.with_name("relations-head.json")
 HEADS = DATA / "pairs.json"
 APART = ("j", "k")
 """Authors that no model is trained on: see the card of the data."""
@@ -35,7 +37,7 @@ STEPS, BATCH, REAL_BATCH, STRANGERS, RATE = 800, 27, 21, 6, 3e-3
 """Steps; invented pairs, real pairs and pairs of unrelated statements in each; learning rate."""
 
 SMOOTHING = 0.05
-THRESHOLDS = (0.2, 0.4, 0.5, 0.7)
+THRESHOLDS = (0.15, 0.2, 0.3, 0.4, 0.5, 0.7)
 Floats = NDArray[np.float64]
 
 
@@ -61,8 +63,8 @@ def _with_constant(vectors: NDArray[np.float32]) -> Floats:
 
 
 def read_head() -> Floats:
-    """Return the weights of the head, the constant last."""
-    heads = json.loads(HEADS.read_bytes())["heads"]
+    """Return the weights that `train_pairs.py` gave the head, the constant last."""
+    heads = json.loads(START.read_bytes())["heads"]
     bias = np.array(heads["relations.bias"])[:, None]
     return np.hstack([np.array(heads["relations.weight"]), bias])
 

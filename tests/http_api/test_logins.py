@@ -50,6 +50,16 @@ def test_a_session_outlives_the_server_but_not_its_secret():
     assert Logins("c").find_session(cookie) is None
 
 
+def test_a_session_ends_with_the_key_that_made_its_ticket():
+    valid = {"abc"}
+    logins = Logins("c", is_key_valid=lambda name: name in valid)
+    cookie = f"c={logins.redeem(logins.make_ticket('abc'))}"
+    assert logins.find_session(cookie)
+    assert logins.redeem(logins.make_ticket("other")) is None
+    valid.clear()
+    assert logins.find_session(cookie) is None
+
+
 def test_nobody_prolongs_a_session():
     ticks = Ticks()
     logins = Logins("c", ticks)

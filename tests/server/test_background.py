@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lore.daemon.periodic_tasks import PeriodicTask, TaskResult
-from lore.errors import StoreError
+from lore.errors import NotFound, StoreError
 from lore.memory import Memory
 from lore.server.background import ACTIVE_S, BackgroundWork
-from lore.settings import load
+from lore.server.owner_service import MemoryOpener, SharedModels
+from lore.settings import Settings, load
+from tests.fakes import FakeEmbedder
 from tests.server.served import Served, serving
 
 
@@ -143,6 +146,36 @@ def test_what_a_removed_owner_published_goes_with_them(served: Served, work: Bac
         assert memory.maintenance.stats().fragments == 0
     work.tidy()
     assert registry.removed_owners() == []
+
+
+def test_the_operators_store_and_sync_target_are_nobodys(tmp_path: Path):
+    def choose(settings: Settings) -> Settings:
+        return replace(
+            settings, store_url="postgresql://nowhere.invalid/x", store_owner="operator",
+            sync_target="hub:", sync_api_key="k", sync_interval_s=300.0,
+        )  # fmt: skip
+
+    with serving(tmp_path, change=choose) as running:
+        ann, ben = running.add("ann"), running.add("ben")
+        text = {"content": "The gate opens at six."}
+        assert running.post("/api/v1/tools/store", text, ann).status == 200
+        ask = {"query": "When does the gate open?"}
+        assert len(running.post("/api/v1/retrieve", ask, ann).json["hits"]) == 1
+        assert running.post("/api/v1/retrieve", ask, ben).json["hits"] == []
+        assert running.get("/api/v1/status", ann).json["sync"]["target"] == ""
+        settings = choose(load({}, home=tmp_path).settings)
+        work = BackgroundWork(running.registry, running.server.pool, settings)
+        assert "sync" not in {task.name for task in work.tasks}
+
+
+def test_a_request_in_flight_brings_no_removed_owner_back(served: Served):
+    id_ = served.registry.get_owner("ann").id
+    served.registry.remove_owner("ann")
+    opener = MemoryOpener(
+        served.registry, load({}, home=served.home).settings, SharedModels(FakeEmbedder(), None)
+    )
+    with pytest.raises(NotFound):
+        opener.open(id_)
 
 
 def test_idle_memories_are_closed(served: Served, work: BackgroundWork):

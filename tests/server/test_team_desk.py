@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lore.proxy.address import API_PREFIX
+from lore.store import registry_rows
 from tests.server.served import ALL, Reply, Served
 
 TEXT = "The harbor gate code rotates on Mondays."
@@ -170,3 +171,21 @@ def test_a_local_memory_has_no_teams(tmp_path):
         assert memory.teams.memberships() == []
         with pytest.raises(InvalidInput):
             memory.teams.publish("x", "harbor")
+
+
+def test_only_what_is_pending_is_approved(served: Served, team):
+    published = publish(served, team["ann"])["id"]
+    assert act(served, team["ann"], "withdraw", published).json["state"] == "withdrawn"
+    database = served.registry.database
+    is_decided = database.write(
+        lambda db: registry_rows.decide(db, published, "approved", now=database.now())
+    )
+    assert not is_decided
+    assert served.get(f"{PATH}?state=approved", team["ben"]).json == []
+
+
+def test_approvals_of_former_members_do_not_count(served: Served, team):
+    published = publish(served, team["ann"])["id"]
+    act(served, team["ben"], "approve", published)
+    served.registry.remove_member("harbor", "ben")
+    assert act(served, team["cy"], "approve", published).json["state"] == "pending"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lore import clock
 from lore.capture.message_capture import Conversation, capture
 from lore.digest.consolidation import contradict
-from lore.errors import InvalidInput
+from lore.errors import SyncError
 from lore.records import FragmentKind, NewMessage, Part
 from lore.redaction.redactor import Redactor
 from lore.store import (
@@ -344,7 +344,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_what_is_no_record_is_refused(raw: object) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(SyncError):
         parse_record(raw)
 
 
@@ -364,7 +364,7 @@ def test_a_record_with_anything_wrong_in_it_is_refused_or_harmless(data: st.Data
     }
     try:
         parse_record(record)
-    except InvalidInput:
+    except SyncError:
         return
     assert kind in ("forget", "session", "parent", "instruction")
 
@@ -374,7 +374,7 @@ def test_a_damaged_record_stores_nothing_of_its_batch(pair) -> None:
     remember(one, "One.")
     one.replica.scan()
     (record,) = one.replica.changes("").records
-    with pytest.raises(InvalidInput, match="fragment"):
+    with pytest.raises(SyncError, match="fragment"):
         other.replica.apply([record, record | {"key": "nobody"}], via="aa")
     assert other.state() == {}
 

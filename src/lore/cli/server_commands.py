@@ -67,6 +67,9 @@ def serve(
     from lore.server.owner_server import serve as run_server
 
     home, settings = _load(context, data)
+    if settings.store_url:
+        msg = "'lore serve' keeps memories in files; 'store.url' is for a memory of your own."
+        raise InvalidInput(msg, hint="Unset it (LORE_STORE_URL) where the server runs.")
     chosen = replace(
         settings,
         server_host=host or settings.server_host,

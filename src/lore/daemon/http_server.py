@@ -179,6 +179,7 @@ class HttpServer:
         """Return the access check; without a memory only the key of the home is accepted."""
         from lore.http.auth import Authenticator, Logins, ensure_local_key
         from lore.http.middleware import reject_stored_keys
+        from lore.tools.tool import LOCAL
 
         try:
             key = ensure_local_key(self._settings.home)
@@ -186,8 +187,13 @@ class HttpServer:
             if self._shut is None:
                 raise
             key = secrets.token_urlsafe()  # a key that nobody has
-        find_key = self._memory.access.identify_key if self._shut is None else reject_stored_keys
-        return Authenticator(key, find_key, Logins(cookie, secret=key))
+        if self._shut is not None:
+            return Authenticator(key, reject_stored_keys, Logins(cookie, secret=key))
+        access = self._memory.access
+        logins = Logins(
+            cookie, secret=key, is_key_valid=lambda name: name == LOCAL or access.is_key_valid(name)
+        )
+        return Authenticator(key, access.identify_key, logins)
 
     def _announce(self, listening: ServerAddress, *, was_free: bool) -> None:
         try:

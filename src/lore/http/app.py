@@ -171,7 +171,7 @@ def endpoints_of(
         *read_endpoints.READ_ENDPOINTS,
         *fragment_endpoints.FRAGMENT_ENDPOINTS,
         *review_endpoints.REVIEW_ENDPOINTS,
-        *sync_endpoints.SYNC_ENDPOINTS,
+        *sync_endpoints.sync_endpoints(),
         *team_endpoints.TEAM_ENDPOINTS,
         *explorer_endpoints.EXPLORER_ENDPOINTS,
     )
@@ -319,6 +319,8 @@ _NO_STORE = {"cache-control": "no-store"}
 
 def _login(logins: Logins) -> Callable[[Request], Any]:
     async def serve(request: Request) -> Response:
+        if request.headers.get("sec-fetch-site") == "cross-site":
+            raise HTTPException(403, "A page of another site cannot log a browser in.")
         cookie = logins.redeem(request.query_params.get("ticket", ""))
         if cookie is None:
             raise HTTPException(401, "This login ticket is used or expired; run 'lore open' again.")

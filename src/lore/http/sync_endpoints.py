@@ -9,6 +9,7 @@ from anyio import CapacityLimiter
 from pydantic import Field
 from starlette.exceptions import HTTPException
 
+from lore.errors import InvalidInput, SyncError
 from lore.http.endpoint import Endpoint
 from lore.memory import Memory
 from lore.records import SyncIdentity
@@ -78,21 +79,26 @@ def _changes(memory: Memory, a: OfChanges, _caller: Caller) -> Changes:
 def _push(memory: Memory, a: PushedRecords, caller: Caller) -> PushResult:
     if not caller.may_write:  # a key that may only add conversations must not change or delete
         raise HTTPException(403, "Sync also needs the scope 'write': it changes and deletes.")
-    applied = memory.sync.receive(a.records, machine=a.machine)
+    try:
+        applied = memory.sync.receive(a.records, machine=a.machine)
+    except SyncError as error:  # here it is the caller's mistake
+        raise InvalidInput(str(error)) from error
     return PushResult(applied.received, applied.changed, applied.forgotten, applied.conflicts)
 
 
-SYNC_ENDPOINTS: tuple[Endpoint[Any], ...] = (
-    Endpoint(
-        "GET", "/sync", "Who this home is, once its changes are in its change log.", "push",
-        OfIdentity, _identify, SyncIdentity, tags=("sync",), limiter=CapacityLimiter(_WRITERS),
-    ),
-    Endpoint(
-        "GET", "/changes", "What changed after a cursor, for another home of this person.", "read",
-        OfChanges, _changes, Changes, tags=("sync",),
-    ),
-    Endpoint(
-        "POST", "/push", "Apply what another home of this person changed.", "push",
-        PushedRecords, _push, PushResult, tags=("sync",), limiter=CapacityLimiter(_WRITERS),
-    ),
-)  # fmt: skip
+def sync_endpoints() -> tuple[Endpoint[Any], ...]:
+    """Return the endpoints, with limits of their own: one app must not wait for another's sync."""
+    return (
+        Endpoint(
+            "GET", "/sync", "Who this home is, once its changes are in its change log.", "push",
+            OfIdentity, _identify, SyncIdentity, tags=("sync",), limiter=CapacityLimiter(_WRITERS),
+        ),
+        Endpoint(
+            "GET", "/changes", "What changed after a cursor, for another home of this person.",
+            "read", OfChanges, _changes, Changes, tags=("sync",),
+        ),
+        Endpoint(
+            "POST", "/push", "Apply what another home of this person changed.", "push",
+            PushedRecords, _push, PushResult, tags=("sync",), limiter=CapacityLimiter(_WRITERS),
+        ),
+    )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol
 
 from anyio import CapacityLimiter
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
 
 from lore import clock
 from lore.errors import InvalidInput
@@ -326,6 +327,8 @@ def login_endpoints(logins: Logins) -> tuple[Endpoint[NoArguments]]:
     """Return the endpoint that creates login tickets."""
 
     def make(_memory: Memory, _nothing: NoArguments, caller: Caller) -> Ticket:
+        if caller.grant is not None and caller.grant.browser:
+            raise HTTPException(403, "A browser's login makes no other; run 'lore open'.")
         key_name = caller.grant.name if caller.grant is not None else ""
         return Ticket(f"/login?ticket={logins.make_ticket(key_name)}", TICKET_S)
 

@@ -112,6 +112,12 @@ class Access(MemoryPart):
         fits = hmac.compare_digest(digest, self._digest(key))
         return record if fits else None
 
+    def is_key_valid(self, name: str) -> bool:
+        """Return whether the access key with this prefix is valid now."""
+        with self._database.read() as db:
+            row = access_keys.find(db, name)
+        return row is not None and row[0].is_valid(self._database.now())
+
     def _digest(self, key: str) -> str:
         """Return the stored digest of a key; it is useless without the home's secret."""
         secret = home_key(self._settings, "access")

@@ -29,8 +29,8 @@ from lore.store import registry_rows
 
 log = logging.getLogger("lore.server")
 
-_LOCAL_TASKS = ("capture", "notes")
-"""They read files of a person's machine, of which a server has none."""
+_LOCAL_TASKS = ("capture", "notes", "sync")
+"""They read files of a person's machine, of which a server has none, or go to another one of it."""
 
 ACTIVE_S = 7_200.0
 """An owner stays in the round this long after a request: sessions are digested when they are
@@ -73,7 +73,7 @@ class BackgroundWork:
     ) -> None:
         self._registry, self._pool = registry, pool
         chosen = periodic_tasks(settings) if tasks is None else tasks
-        self._tasks = [task for task in chosen if task.name not in _LOCAL_TASKS]
+        self.tasks = [task for task in chosen if task.name not in _LOCAL_TASKS]
         self._monotonic = monotonic
         self._owners: OrderedDict[str, _Round] = OrderedDict()
         self._lock = threading.Lock()
@@ -105,7 +105,7 @@ class BackgroundWork:
         now_s = self._monotonic()
         entry = self._owners.get(owner)
         if entry is None:
-            self._owners[owner] = _Round(Schedule.of(self._tasks, now_s), now_s, is_visit)
+            self._owners[owner] = _Round(Schedule.of(self.tasks, now_s), now_s, is_visit)
         elif not is_visit:
             entry.active_s, entry.is_visit = now_s, False
 
@@ -155,7 +155,7 @@ class BackgroundWork:
 
     def _leave_if_quiet(self, owner: str, entry: _Round) -> None:
         """Take an owner out of the round, once nothing is left to do and no request comes."""
-        is_through = len(entry.ran) == len(self._tasks)
+        is_through = len(entry.ran) == len(self.tasks)
         is_quiet = entry.is_visit or self._monotonic() - entry.active_s >= ACTIVE_S
         if not (is_through and is_quiet):
             return

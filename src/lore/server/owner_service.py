@@ -75,12 +75,20 @@ class MemoryOpener:
         """Open the memory of an owner's id, or of a team's id after `TEAM_MARK`."""
         is_team = name.startswith(TEAM_MARK)
         id_ = name.removeprefix(TEAM_MARK)
+        if not is_team:
+            self._registry.check_owner(id_)  # a request in flight must not bring a removed one back
         folder = self._registry.team_folder(id_) if is_team else self._registry.owner_folder(id_)
         budget = self._registry.find_budget(folder)
         config = replace(
             self._settings,
             home=folder,
             db_path="",
+            # These are the operator's own: one for all would mix the memories of everybody.
+            store_url="",
+            store_owner="",
+            sync_target="",
+            sync_api_key="",
+            sync_interval_s=0.0,
             daily_budget=self._settings.daily_budget if budget is None else budget,
             tasks_continuity=False,
             tasks_continuity_folders=(),

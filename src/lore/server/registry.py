@@ -116,6 +116,12 @@ class Registry:
             raise NotFound(msg, hint="'lore owner list' shows them.")
         return owner
 
+    def check_owner(self, id_: str) -> None:
+        """Raise if there is no owner of this id, or no longer."""
+        if self._find_owner(id_) is None:
+            msg = "There is no such owner."
+            raise NotFound(msg)
+
     def has_memory(self, id_: str) -> bool:
         """Return whether an owner of this id is served and has stored something."""
         return self._find_owner(id_) is not None and self.owner_folder(id_).exists()

@@ -100,7 +100,9 @@ class OwnerTeamDesk:
                 origin="peer",
                 key=f"publication {id_}",
             )
-        self._decide(id_, "approved", fragment)
+            if not self._decide(id_, "approved", fragment):  # it was withdrawn meanwhile
+                with suppress(NotFound):
+                    memory.forget(id=fragment)
         return self._get(to, id_)
 
     def reject(self, team: str, id_: str, key: str) -> Publication:
@@ -209,9 +211,9 @@ class OwnerTeamDesk:
             and "admin" in row[0].scopes
         )
 
-    def _decide(self, id_: str, state: PublicationState, fragment: str = "") -> None:
+    def _decide(self, id_: str, state: PublicationState, fragment: str = "") -> bool:
         now = self._registry.database.now()
-        self._registry.database.write(
+        return self._registry.database.write(
             lambda db: registry_rows.decide(db, id_, state, now=now, fragment=fragment)
         )
 

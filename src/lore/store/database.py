@@ -164,6 +164,11 @@ class Database:
         self._closed = False
         self._process = os.getpid()
 
+    @property
+    def place(self) -> str:
+        """Return what tells this database from a copy of it elsewhere."""
+        return str(self.path.stat().st_ino)
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Yield a connection of this thread; everything read inside sees one snapshot."""

@@ -96,7 +96,8 @@ _KEY_TABLES = (
 )
 _PUBLICATION = (
     "SELECT p.id, t.name, o.name, p.source_id, p.state, p.kind, p.summary, p.content,"
-    " p.published_at, (SELECT count(*) FROM approvals a WHERE a.publication_n = p.n),"
+    " p.published_at, (SELECT count(*) FROM approvals a JOIN members m ON m.owner_n = a.owner_n"
+    " AND m.team_n = p.team_n WHERE a.publication_n = p.n),"
     " p.decided_at, p.fragment_id FROM publications p JOIN teams t ON t.n = p.team_n"
     " JOIN owners o ON o.n = p.owner_n"
 )
@@ -352,15 +353,20 @@ def approve(db: Connection, publication: str, owner: str, *, now: datetime) -> N
 
 def decide(
     db: Connection, publication: str, state: PublicationState, *, now: datetime, fragment: str = ""
-) -> None:
-    """Set the state of a publication; of what is rejected or withdrawn, the text goes."""
+) -> bool:
+    """Set the state of a publication; of what is rejected or withdrawn, the text goes.
+
+    Only a pending one is approved or rejected: return whether it still was.
+    """
     keeps = state in ("pending", "approved")
     text = "" if keeps else ", summary = '', content = ''"
-    db.run(
+    only = "" if state == "withdrawn" else " AND state = 'pending'"
+    rows = db.rows(
         f"UPDATE publications SET state = :state, decided_at = :at, fragment_id = :fragment{text}"
-        " WHERE id = :id",
+        f" WHERE id = :id{only} RETURNING n",
         state=state, at=clock.to_us(now), fragment=fragment, id=publication,
     )  # fmt: skip
+    return bool(list(rows))
 
 
 def set_provider_key(

@@ -499,7 +499,8 @@ def remove_known_about(db: Connection, ids: Sequence[str]) -> None:
 
     Entries of edges to it are dropped when the change log is compared with the edges.
     """
-    if db.find("SELECT 1 FROM sync_records LIMIT 1") is None:
+    used = "SELECT 1 FROM sync_records UNION ALL SELECT 1 FROM sync_pending LIMIT 1"
+    if db.find(used) is None:
         return  # this home was never synced
     for id_ in ids:
         for kind in KINDS:

@@ -186,8 +186,12 @@ class Batch:
             sync_rows.put_known(db, kind, key, n=written.n, state=state, via=via)
         else:
             sync_rows.set_number(db, kind, key, written.n)
+        theirs = incoming.registers.get("text")
+        if theirs is not None and kind == "fragment":
+            clean = redact_value(self._redactor, kind, "text", theirs.value)
+            theirs = theirs._replace(value=clean)
         conflict = kind == "fragment" and conflicts.keep_loser(
-            db, key, local.get("text"), incoming.registers.get("text"), self._context.now
+            db, key, local.get("text"), theirs, self._context.now
         )
         applied = Applied(changed=int(bool(values)), conflicts=int(conflict))
         return applied + self._apply_waiting({key, there})
@@ -218,7 +222,11 @@ class Batch:
             new = Incoming(key, written.n, values, incoming.references)
             written = sync_writes.write(self._db, kind, new, self._context)
         if written.waits_for:
-            waiting = SyncRecord(kind, key, merged, incoming.references)
+            clean = {
+                name: one._replace(value=redact_value(self._redactor, kind, name, one.value))
+                for name, one in merged.items()
+            }
+            waiting = SyncRecord(kind, key, clean, incoming.references)
             body = orjson.dumps(pack_record(waiting)).decode()
             sync_rows.put_pending(self._db, kind, key, waits_for=written.waits_for, body=body)
         else:

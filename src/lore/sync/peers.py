@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import IO, Any, NoReturn, Protocol
 from urllib.parse import quote, urlsplit
 
@@ -24,6 +25,9 @@ from lore.sync.wire_format import FORMAT
 
 _HTTP_S = 120.0
 """A page of records is applied within seconds; the first look at a large home takes longer."""
+
+_SSH_ALIVE = ("-o", "ServerAliveInterval=15")
+"""A connection that is dead ends within a minute."""
 
 _HELLO = "lore_sync"
 _MOST_GREETING_LINES = 200
@@ -192,7 +196,8 @@ _OFFLINE = "Nothing is lost: the next sync sends what waits."
 @contextmanager
 def _open_ssh(target: str, options: PeerOptions) -> Iterator[PipePeer]:
     host, port = _split_host(target)
-    command = [*shlex.split(options.ssh), *(("-p", port) if port else ()), "--", host,
+    alive = _SSH_ALIVE if Path(shlex.split(options.ssh)[0]).name == "ssh" else ()
+    command = [*shlex.split(options.ssh), *alive, *(("-p", port) if port else ()), "--", host,
                f"{options.remote} sync --stdio"]  # fmt: skip
     with tempfile.TemporaryFile() as complaints:
         try:

@@ -70,7 +70,7 @@ class Replica:
     @property
     def machine(self) -> str:
         """Return the id of this home; a copy of its database gets an id of its own."""
-        place = str(self._database.path.stat().st_ino)
+        place = self._database.place
         with self._database.read() as db:
             machine, owner = sync_rows.get_machine(db)
         if machine and owner == place:

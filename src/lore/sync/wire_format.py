@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from lore.capture.export_import import FIELD_VALIDATORS, Validator
-from lore.errors import InvalidInput
+from lore.errors import SyncError
 from lore.records import EDGE_KINDS
 from lore.store.sync_rows import KINDS, SyncKind
 from lore.sync.registers import MOST_PAST, Registers, from_wire, to_wire
@@ -36,10 +36,10 @@ def pack_record(record: SyncRecord) -> dict[str, Any]:
 
 
 def parse_record(raw: Any) -> SyncRecord:
-    """Return a record of another machine; raise `InvalidInput` if anything is wrong with it."""
+    """Return a record of another machine; raise `SyncError` if anything is wrong with it."""
     if not isinstance(raw, dict) or raw.get("kind") not in KINDS:
         msg = "A record is of no kind that this version of Lore knows."
-        raise InvalidInput(msg, hint="Upgrade the older one of the two.")
+        raise SyncError(msg, hint="Upgrade the older one of the two.")
     kind, key, registers = raw["kind"], raw.get("key"), raw.get("registers")
     if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY or not _KEYS[kind](key):
         raise _invalid(kind, "key")
@@ -55,8 +55,8 @@ def parse_record(raw: Any) -> SyncRecord:
     return SyncRecord(kind, key, from_wire(registers), references)
 
 
-def _invalid(kind: str, what: str) -> InvalidInput:
-    return InvalidInput(f"A record of kind '{kind}' has an invalid '{what}'.")
+def _invalid(kind: str, what: str) -> SyncError:
+    return SyncError(f"A record of kind '{kind}' has an invalid '{what}'.")
 
 
 def _is_us(value: Any) -> bool:

@@ -44,6 +44,11 @@ class PostgresDatabase(Database):
         self._has_left = False
         pool.join()
 
+    @property
+    def place(self) -> str:
+        """Return whose rows these are; a copy of the whole server counts as the same."""
+        return self.owner.hex
+
     def connect(self, cache_kib: int = 0) -> Connection:
         """Take a connection of the pool; closing it gives it back."""
         del cache_kib
