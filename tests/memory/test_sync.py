@@ -71,6 +71,7 @@ def test_a_bundle_of_another_format_is_refused(pair: Pair, tmp_path: Path) -> No
         one.sync.read_bundle(tmp_path / "later")
 
 
+@pytest.mark.only_sqlite("a memory that is a file")
 def test_a_bundle_does_not_replace_the_memory_itself(pair: Pair) -> None:
     one, _ = pair
     for name in ("memory.db", "memory.db-wal", "other.db"):
@@ -101,6 +102,7 @@ def test_a_server_that_is_off_is_unreachable(tmp_path: Path) -> None:
         memory.sync("http://127.0.0.1:9")
 
 
+@pytest.mark.only_sqlite("bytes in the files of a home")
 def test_a_forgotten_fragment_leaves_no_bytes_on_the_other_machine(
     pair: Pair, tmp_path: Path
 ) -> None:
