@@ -103,6 +103,9 @@ def test_there_is_a_page_for_every_agent():
         "native-memories",
         "other-memories",
         "same-mistake",
+        "sync",
+        "team-server",
+        "tray",
         "uninstall",
     }
 

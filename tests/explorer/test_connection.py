@@ -83,7 +83,7 @@ def test_a_page_that_is_logged_out_says_so_and_goes_on_after_a_login(own_visitor
     expect(page.get_by_role("status").filter(has_text="Logged out")).to_be_visible()
     fresh = page.context.new_page()
     fresh.goto(f"{site.url}/sessions")
-    expect(fresh.get_by_text("lore open")).to_be_visible()
+    expect(fresh.get_by_text("lore open", exact=True)).to_be_visible()
     fresh.goto(site.login_url("/sessions"))
     settle(fresh)
     expect(page.get_by_role("status").filter(has_text="Live")).to_be_visible()
