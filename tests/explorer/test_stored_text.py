@@ -58,8 +58,8 @@ def scroll_to_end(page: Page) -> None:
     more = page.get_by_role("button", name=re.compile("^Show more|more lines$|^[0-9]+ more"))
     waits = page.get_by_text("Loading more…")
     while more.or_(waits).count():  # asked at once: one becomes the other
-        if more.count():
-            more.first.evaluate("(button) => button.click()")
+        for button in more.element_handles()[:1]:  # it does not wait for one that has gone
+            button.evaluate("(button) => button.click()")
         page.evaluate("() => window.scrollTo(0, document.body.scrollHeight)")
         expect(waits).to_have_count(0)
     settle(page)
