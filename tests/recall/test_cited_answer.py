@@ -11,7 +11,15 @@ import pytest
 
 from lore.errors import BudgetSpent, LoreError, ProviderUnavailable
 from lore.memory import Memory
-from lore.recall.cited_answer import MAX_QUOTED, NOTHING, QUOTED_MARGIN, select_quotable
+from lore.recall.cited_answer import (
+    MAX_QUOTED,
+    NOTHING,
+    QUOTED_MARGIN,
+    UNCLEAR,
+    Material,
+    compose,
+    select_quotable,
+)
 from lore.records import OUT_OF_DATE, Draft, Hit
 from lore.settings import Settings, load
 from tests.fakes import NOON, FakeEmbedder, FixedClock
@@ -54,6 +62,18 @@ def test_the_best_passage_is_quoted_with_its_source(talked: Memory):
     assert cited.id.startswith(cited.short_id)
     assert result.strength in ("strong", "likely", "weak")
     assert (result.written_by, result.notice, result.nearest) == ("offline", "", None)
+
+
+def test_a_weak_answer_says_so_and_is_short(talked: Memory):
+    long = "The harbour opens at nine. " * 40 + "Deploys go by the blue script. " + "Rain. " * 200
+    material = Material((hit(long, 1.0),), (hit(long, 1.0),), "weak")
+    with talked.context.database.read() as db:
+        result = compose(db, "how do deploys go?", material, None)
+    first, quoted = result.text.split("\n", 1)
+    assert first == UNCLEAR
+    assert "blue script" in quoted
+    assert len(quoted) < len(long) / 4
+    assert result.strength == "weak"
 
 
 def test_an_unanswered_question_is_refused_with_the_nearest_passage(talked: Memory):

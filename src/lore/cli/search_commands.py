@@ -28,7 +28,7 @@ from lore.cli.output import (
 from lore.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from lore.memory import Memory
     from lore.records import (
@@ -451,8 +451,7 @@ def print_answer(
         print(f"{bold(f'{place}. {_heading(hit)}')}  {dim(short[hit.id])}")
         if hit.question:
             print(f"   {dim(f'asked: {one_line(hit.question, 200)}')}")
-        text, _ = _beginning(hit.text, most_lines)
-        print(indented(text))
+        print(indented(cut_lines(hit.text, most_lines, answer.question)))
         _print_reason(hit)
         if explain:
             _print_signals(hit.signals)
@@ -478,18 +477,31 @@ def _print_reason(hit: Hit) -> None:
     print(f"   {dim(one_line(hit.why, 300))}")
 
 
-def _beginning(text: str, most_lines: int | None) -> tuple[str, bool]:
-    """Return the first lines of a text, and whether it has more."""
-    lines, room = text.strip().split("\n"), most_lines or 0
-    if most_lines is None:
-        return text, False
-    for place, line in enumerate(lines):
-        rows = max(1, -(-len(line) // _LINE_CHARS))
-        if rows > room:
-            rest = line[: room * _LINE_CHARS].rstrip()
-            return "\n".join([*lines[:place], f"{rest}…"]), True
-        room -= rows
-    return text, False
+def cut_lines(text: str, most_lines: int | None, question: str) -> str:
+    """Return the lines of a text that have most of a question's words, as many as have room."""
+    lines = [line for line in text.strip().split("\n") if line.strip()]
+    rows = [max(1, -(-len(line) // _LINE_CHARS)) for line in lines]
+    if most_lines is None or sum(rows) <= most_lines:
+        return text
+    from lore.text import words
+
+    asked = {words.stem(word) for word in words.split(question) if word not in words.STOP_WORDS}
+    said = [asked & {words.stem(word) for word in words.split(line)} for line in lines]
+    spans = [_span_from(start, rows, most_lines) for start in range(len(lines))]
+    start, end = max(spans, key=lambda span: (len(set().union(*said[slice(*span)])), -span[0]))
+    shown = "\n".join(lines[start:end])
+    cut = shown[: most_lines * _LINE_CHARS].rstrip()
+    ends_early = end < len(lines) or len(cut) < len(shown)
+    return f"{'…' if start else ''}{cut}{'…' if ends_early else ''}"
+
+
+def _span_from(start: int, rows: Sequence[int], most: int) -> tuple[int, int]:
+    """Return the lines from one on that have room, at least that one."""
+    end, room = start + 1, most - rows[start]
+    while end < len(rows) and rows[end] <= room:
+        room -= rows[end]
+        end += 1
+    return start, end
 
 
 def _heading(hit: Hit) -> str:

@@ -12,7 +12,7 @@ from lore.records import Answer, AskResult, Citation, CitedSentence, Hit
 from lore.records.kinds import Strength
 from lore.store import items, messages, project_rows, sessions
 from lore.store.database import Connection
-from lore.text import goals, message_features
+from lore.text import goals, message_features, tokens, words
 
 MAX_QUOTED = 3
 """Passages that an answer quotes: more would be a list of hits, as `recall` returns."""
@@ -26,6 +26,12 @@ QUOTED_SHARE = 0.08
 average, as many as by the margin of scores."""
 
 NOTHING = "Nothing in memory answers this."
+
+UNCLEAR = "Memory has no clear answer. Nearest:"
+"""Begins a weak answer."""
+
+UNCLEAR_TOKENS = 60
+"""What a passage is cut to in a weak answer: enough to see whether to read on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +75,24 @@ def compose(
         nearest = _cite(db, material.hits[:1])
         return AskResult(question, NOTHING, nearest=nearest[0] if nearest else None)
     if sentences is None:
-        citations = _cite(db, material.quoted)
-        text = "\n".join(_quote(citation) for citation in citations)
+        quoted, lead = material.quoted, []
+        if material.strength == "weak":
+            quoted, lead = _cut(question, quoted), [UNCLEAR]
+        citations = _cite(db, quoted)
+        text = "\n".join([*lead, *(_quote(citation) for citation in citations)])
     else:
         places = list(dict.fromkeys(place for one in sentences for place in one.places))
         citations = _cite(db, [material.hits[place] for place in places])
         text = " ".join(_with_marks(one, places) for one in sentences)
     return AskResult(question, text, tuple(citations), material.strength)
+
+
+def _cut(question: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return hits with what is around the words of a question, in one line."""
+    terms = [word for word in words.split(question) if word not in words.STOP_WORDS]
+    lines = [" ".join(hit.text.split()) for hit in hits]
+    cut = [tokens.clip_around(line, UNCLEAR_TOKENS, terms) for line in lines]
+    return tuple(replace(hit, text=text) for hit, text in zip(hits, cut, strict=True))
 
 
 def select_quotable(hits: Sequence[Hit]) -> list[Hit]:
