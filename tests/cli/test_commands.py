@@ -416,6 +416,15 @@ def test_a_suggested_rule_is_decided_on_by_its_id(lore: Lore):
     assert text in lore("standing", "--rejected").works().out
 
 
+def test_remember_keeps_a_lasting_rule_as_one(lore: Lore):
+    lore("remember", "From now on we always use UTC").works()
+    lore("remember", "The API listens on 8080").works()
+    assert "always use UTC" in (standing := lore("standing").works().out)
+    assert "8080" not in standing
+    refused = lore("remember", "Never commit to main", "--kind", "rule").fails_with(2)
+    assert "preference" in refused.err
+
+
 def test_remember_says_that_a_secret_was_redacted(lore: Lore):
     secret = "ghp_u8A56hF99p0NDXCCvOYRUGDWwgtaEVPXgquP"
     stored = lore("remember", f"The token of the harbour is {secret}").works()

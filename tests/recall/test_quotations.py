@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -83,6 +84,13 @@ def test_an_echo_of_the_question_comes_after_a_proper_message(echo: Hit):
     proper = hit("It speaks Modbus on 502, as the manual says.", 0.9)
     judged = judge_hits(FakeReader(), ASKED, [echo, proper])
     assert [one.hit for one in judged] == [proper, echo]
+
+
+def test_an_episode_that_only_has_the_question_as_its_goal_is_an_echo():
+    goal = replace(hit(f"Goal: {ASKED}"), type="fragment", kind="episode", role="")
+    told = replace(goal, text=f"Goal: {ASKED}. It speaks Modbus on 502, says the manual.")
+    assert quotations.is_echo(goal, ASKED)
+    assert not quotations.is_echo(told, ASKED)
 
 
 def test_a_statement_of_the_person_is_no_echo():

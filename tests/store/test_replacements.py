@@ -31,6 +31,15 @@ def test_the_last_of_a_chain_holds(db: Connection) -> None:
     assert found[a].at == 200
 
 
+def test_a_doubtful_link_does_not_go_on_a_certain_one(db: Connection) -> None:
+    a, b, c = (add_fragment(db, place) for place in (1, 2, 3))
+    doubt = link(b, c, older_text="port is 81", newer_text="we print at noon", at=200)
+    replacements.record(db, [], [link(a, b), doubt._replace(relation="may_replace")])
+    found = replacements.successors(db, [a, b])
+    assert (found[a].text, found[a].relation) == ("port is 81", "replaces")
+    assert (found[b].text, found[b].relation) == ("we print at noon", "may_replace")
+
+
 def test_an_item_is_replaced_as_a_whole_once_all_its_statements_are(db: Connection) -> None:
     a, b = add_fragment(db, 1), add_fragment(db, 2)
     replacements.record(db, [], [link(a, b, statements=2)])

@@ -75,9 +75,11 @@ def remember(
     kind: Annotated[
         str,
         Option(
-            help="fact, decision, preference, pattern, …", autocompletion=names_of("FRAGMENT_KINDS")
+            help="fact, decision, preference, pattern, … (default: preference for a lasting rule,"
+            " else fact).",
+            autocompletion=names_of("FRAGMENT_KINDS"),
         ),
-    ] = "fact",
+    ] = "",
     parent: Annotated[str, Option(help="Id of the fragment it belongs under.")] = "",
     importance: Annotated[float, Option(help="How much it matters, 0 to 1.")] = 0.5,
     origin: Annotated[
@@ -105,11 +107,12 @@ def remember(
         raise InvalidInput(msg)
     if not everywhere and not project:
         project = current_repository()
+    content = read_text(text)
     with open_memory(context, create=True, asks_once=True) as memory:
         result = memory.remember(
-            read_text(text),
+            content,
             summary=summary,
-            kind=cast("FragmentKind", kind),
+            kind=cast("FragmentKind", kind or _kind_of(content)),
             parent_id=parent,
             importance=importance,
             origin=cast("Origin", origin),
@@ -132,6 +135,13 @@ def remember(
         notice(f"A secret in the text was redacted: 'lore read {result.id}' shows what is stored.")
     if result.outcome == "stored":
         notice(_where(project))
+
+
+def _kind_of(content: str) -> FragmentKind:
+    """Return the kind of what a person wants remembered: a lasting rule is a preference."""
+    from lore.text.instructions import judge_sentence
+
+    return "preference" if judge_sentence(content) == "stands" else "fact"
 
 
 def _where(project: str) -> str:

@@ -201,7 +201,8 @@ def _check_draft(draft: Draft) -> str:
         raise InvalidInput(msg, hint="Bring a conversation or document in as messages instead.")
     if draft.kind not in FRAGMENT_KINDS:
         msg = f"'{draft.kind}' is not a kind of fragment."
-        raise InvalidInput(msg, hint=f"Kinds: {', '.join(FRAGMENT_KINDS)}.")
+        hint = f"Kinds: {', '.join(FRAGMENT_KINDS)}. A lasting rule is a preference."
+        raise InvalidInput(msg, hint=hint)
     check_origin(draft.origin)
     if not (0 <= draft.importance <= 1 and 0 <= draft.confidence <= 1):
         msg = "Importance and confidence must be between 0 and 1."

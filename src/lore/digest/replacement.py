@@ -46,7 +46,7 @@ from lore.records import (
 from lore.store import fragments, items, messages, replacements, vectors
 from lore.store.database import Connection, Database
 from lore.store.replacements import Relation, Replacement
-from lore.text import entities, words
+from lore.text import entities, instructions, words
 
 log = logging.getLogger("lore.digest.replacement")
 
@@ -386,7 +386,8 @@ def _side(pair: Pair) -> tuple[int, str, int]:
 
 
 def _shared_words(pair: Pair) -> frozenset[str]:
-    return _telling_words(pair.older.text) & _telling_words(pair.newer.whole)
+    older, newer = (instructions.content_words(t) for t in (pair.older.text, pair.newer.whole))
+    return older & newer
 
 
 def _in_order(one: Claim, other: Claim) -> Pair:

@@ -160,7 +160,12 @@ def is_prompt(hit: Hit) -> bool:
 
 
 def is_echo(hit: Hit, question: str) -> bool:
-    """Return whether a hit only asks, or says hardly more than the question itself."""
+    """Return whether a hit only asks, or says hardly more than the question itself.
+
+    The episode of a session that asked has the question as its goal.
+    """
+    if hit.kind == "episode":
+        return _restates(hit, question)
     if hit.type != "message":
         return False
     parts = sentences.split_sentences(hit.text.strip(" …\n"))

@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lore import clock
 from lore.errors import InvalidInput
@@ -17,7 +18,7 @@ from lore.recall.outdated import outdated_shares
 from lore.recall.question import Question, in_first_person
 from lore.recall.sources import Numbers, Sources
 from lore.recall.sources import Scores as Vector
-from lore.store import messages
+from lore.store import fragments, messages
 from lore.store.candidate_rows import CandidateRows
 from lore.store.database import Connection
 from lore.text import words
@@ -28,8 +29,8 @@ SAME_SESSION = 1.5
 """Bonus for messages of the session that asks."""
 
 KNOWLEDGE = 2.0
-"""Bonus for fragments: they were worth storing, and rank before raw text that says the same. (The
-model was trained on messages, whose surroundings speak for them.)"""
+"""Bonus for fragments other than episodes: they were worth storing, and rank before raw text that
+says the same. (The model was trained on messages, whose surroundings speak for them.)"""
 
 
 BRIEF = 0.7
@@ -193,7 +194,7 @@ def apply_policy(
     if outdated is not None:
         ranked = replace(ranked, features={**ranked.features, "replaced": outdated})
     scale = 1.0 if ranked.recipe == "learned" else float(ranked.scores.std() or 0.0)
-    bonus = KNOWLEDGE * ranked.pool.is_type("fragment").astype(float)
+    bonus = KNOWLEDGE * _find_knowledge(db, ranked).astype(float)
     if session_n is not None:
         bonus += SAME_SESSION * (rows.sessions == session_n)
     if outdated is not None:
@@ -208,6 +209,14 @@ def apply_policy(
         if not (is_people and (question.months or question.years)):
             bonus += IN_TIME * ranked.features["in_time"]
     return replace(ranked, scores=ranked.scores + scale * bonus, bonus=scale * bonus)
+
+
+def _find_knowledge(db: Connection, ranked: Ranked) -> NDArray[np.bool_]:
+    """Return which candidates are knowledge; an episode tells what a session was about."""
+    is_fragment = ranked.pool.is_type("fragment")
+    ns = ranked.pool.ns[is_fragment]
+    episodes = fragments.episodes_among(db, ns) if len(ns) else []
+    return is_fragment & ~np.isin(ranked.pool.ns, episodes)
 
 
 def select_relevant(ranked: Ranked) -> np.ndarray:

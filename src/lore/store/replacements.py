@@ -288,13 +288,17 @@ def holding(db: Connection, ns: Sequence[int]) -> list[int]:
 
 
 def follow(db: Connection, link: Replacement) -> Replacement:
-    """Return the last link of the chain that begins with a link."""
+    """Return the last link of the chain that begins with a link.
+
+    What may have replaced a successor says nothing about what that one certainly replaced.
+    """
     for _ in range(_MOST_STEPS):
         link = _with_superseding(db, link)
         further = [
             one
             for one in links_of(db, [link.newer_n]).get(link.newer_n, ())
             if one.at > link.at and is_same_statement(one.older_text, link.newer_text)
+            if link.relation == "may_replace" or one.relation != "may_replace"
         ]
         if not further:
             break

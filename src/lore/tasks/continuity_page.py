@@ -41,7 +41,7 @@ HEAD = """# Continuity
 
 <!-- Written by Lore after every turn (setting tasks.continuity). Edit it as you like: Lore keeps
 your lines, and 'lore continuity --read' shows them and asks before any of it is used.
-Ids in brackets: 'lore read ID' or recall(id) gives the memory itself. -->
+Ids in brackets: 'lore read ID' or recall(query=ID) gives the memory itself. -->
 """
 
 _ENTRY = compile_lazy(r"^\s*(?:[-*+]|\d{1,3}[.)]) +(?:\[[ xX]\] +)*(?P<text>.*\S)\s*$")

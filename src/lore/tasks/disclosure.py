@@ -156,7 +156,7 @@ def format_index(index: MemoryIndex, short: Mapping[str, str] | None = None) -> 
         return ""
     head = (
         f"Memory: {index.total_topics} topics, {index.total_memories} memories,"
-        f" {round_tokens(index.total_tokens)} tokens. load(query) reads what a question needs."
+        f" {round_tokens(index.total_tokens)} tokens. recall(query) reads what a question needs."
     )
     return "\n".join((head, *(format_topic(topic, short) for topic in index.topics)))
 

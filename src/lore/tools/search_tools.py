@@ -238,7 +238,7 @@ _HEADING_TOKENS = 24
 _STANDING_SHARE = 6
 """Standing instructions get at most this share of a recall's budget."""
 
-_QUOTED = f"{tool_output.QUOTED} recall(id) gives one whole."
+_QUOTED = f"{tool_output.QUOTED} recall(query=ID) gives one whole."
 _ID = re.compile(r"\[?([0-9a-f]{8}-[0-9a-f-]{2,27})\]?")
 """An id, whole or shortened, with or without the brackets that it has in a prompt."""
 
