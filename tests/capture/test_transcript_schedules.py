@@ -34,7 +34,7 @@ from lore.store import messages, sessions
 from lore.store.database import Database, open_database
 from tests.transcripts import find_tiny, line
 
-SCHEDULES = int(os.environ.get("LORE_TEST_SCHEDULES", "800"))
+SCHEDULES = int(os.environ.get("LORE_TEST_SCHEDULES", "320"))
 """All different: a shard has a seed of its own, or all would try the same ones."""
 
 SHARDS = 4

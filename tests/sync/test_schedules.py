@@ -38,7 +38,7 @@ from tests.sync.machines import Machine
 
 SEARCHES = os.environ.get("HYPOTHESIS_PROFILE") == "search"
 SHARDS = 4
-SCHEDULES = int(os.environ.get("LORE_TEST_SCHEDULES", "500" if SEARCHES else "75"))
+SCHEDULES = int(os.environ.get("LORE_TEST_SCHEDULES", "500" if SEARCHES else "30"))
 """Of each shard."""
 
 PHASES = (Phase.generate, Phase.shrink) if SEARCHES else (Phase.generate,)

@@ -26,7 +26,7 @@ def memory(new_home: Path) -> Iterator[Memory]:
 def told_unasked(memory: Memory) -> str:
     """Return all that hooks would put into prompts, as if everything were relevant enough."""
     texts = [memory.prompts.begin_session("new", budget_tokens=100_000).text]
-    for place, prompt in enumerate((*QUESTIONS, *ORDERS, *PAYLOADS[::37])):
+    for place, prompt in enumerate((*QUESTIONS, *ORDERS, *PAYLOADS[::91])):
         given = memory.prompts.for_prompt(
             f"How do we deploy? {prompt}",
             session=f"p{place}",

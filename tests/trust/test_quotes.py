@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,13 @@ def injected(memory: Memory) -> str:
     return (believed(memory) + asked.text).lower()
 
 
-@pytest.mark.parametrize("apart", [False, True], ids=["at once", "one by one"])
-@pytest.mark.parametrize("repeated", REPEATED)
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    ("source", "repeated", "apart"),
+    [
+        (source, repeated, place % 2 == 0)
+        for place, (source, repeated) in enumerate(product(SOURCES, REPEATED))
+    ],
+)
 def test_repeated_text_is_not_injected_as_the_assistants(
     memory: Memory, source: str, repeated: str, apart: bool
 ):
