@@ -56,9 +56,6 @@ MOST_CONNECTIONS = 32
 _WRITERS_SHARE = 4
 """One of this many connections is for writers alone: readers may wait for a write."""
 
-_TAKE_TIMEOUT_S = 10.0
-"""How long to wait for a connection of a pool that has them all in use."""
-
 _STATEMENTS_AT_ONCE = 500
 """Statements, or rows of an INSERT, that are sent together."""
 
@@ -186,6 +183,8 @@ class Pool:
 
     url: str
     most: int = MOST_CONNECTIONS
+    wait_s: float = 10.0
+    """How long to wait for a connection if all are in use."""
     is_prepared: bool = False
     """Whether the schema was created or found up to date by this process."""
     _idle: list[psycopg.Connection[Any]] = field(default_factory=list)
@@ -203,7 +202,7 @@ class Pool:
             if self._process != os.getpid():
                 self._idle, self._in_use, self._process = [], 0, os.getpid()
             most = self.most if writes else self.most - max(1, self.most // _WRITERS_SHARE)
-            if not self._lock.wait_for(lambda: self._in_use < most, _TAKE_TIMEOUT_S):
+            if not self._lock.wait_for(lambda: self._in_use < most, self.wait_s):
                 msg = "All connections to the database are in use."
                 raise StoreBusy(msg, hint="Try again; 'store.connections' is how many there are.")
             self._in_use += 1
