@@ -179,9 +179,8 @@ def test_a_request_in_flight_brings_no_removed_owner_back(served: Served):
     id_ = served.registry.get_owner("ann").id
     served.registry.remove_owner("ann")
     opener = MemoryOpener(
-        served.registry, load({}, home=served.home).settings, SharedModels(FakeEmbedder(), None),
-        served.store,
-    )  # fmt: skip
+        served.registry, load({}, home=served.home).settings, SharedModels(FakeEmbedder(), None)
+    )
     with pytest.raises(NotFound):
         opener.open(id_)
 

@@ -65,7 +65,7 @@ class OwnerServer:
         self._files.enter_context(local_files.withhold())
         self._stopping = threading.Event()
         limits = limits or Limits.from_settings(settings)
-        opener = MemoryOpener(registry, settings, models, store)
+        opener = MemoryOpener(registry, settings, models)
         self.registry = registry
         self.logins = OwnerLogins(registry)
         at_once = min(OWNER_REQUESTS, limits.requests_at_once)

@@ -64,13 +64,11 @@ class SharedModels:
 class MemoryOpener:
     """Opens the memory of an owner or a team, wherever the server's memories are."""
 
-    def __init__(
-        self, registry: Registry, settings: Settings, models: SharedModels, store: MemoryStore
-    ) -> None:
+    def __init__(self, registry: Registry, settings: Settings, models: SharedModels) -> None:
         self._registry = registry
         self._settings = settings
         self._models = models
-        self._store = store
+        self._store = MemoryStore(registry, settings)
 
     def open(self, name: str) -> Memory:
         """Open the memory of an owner's id, or of a team's id after `TEAM_MARK`."""
