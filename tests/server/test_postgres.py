@@ -248,8 +248,15 @@ def test_memories_are_served_from_where_they_are_alone(
     ):
         with pytest.raises(kind), serving(home, url=url):
             pass
-    with serving(rows, url=postgres_url) as served:
-        assert served.registry.list_owners()
+    with Registry.open(rows) as registry:
+        removed, store = registry.remove_owner("ann"), MemoryStore(registry, settings_of(elsewhere))
+        for work in (
+            lambda: store.erase_owner(removed),
+            lambda: back_up(registry, tmp_path / "x", store),
+        ):
+            with pytest.raises(StoreDamaged):
+                work()
+        assert [one.id for one in registry.removed_owners()] == [removed.id]
     admin.execute("DROP DATABASE elsewhere WITH (FORCE)")
 
 

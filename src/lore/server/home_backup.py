@@ -57,7 +57,7 @@ def back_up(registry: Registry, target: Path, store: MemoryStore | None = None) 
     where the memories are, if not in files.
     """
     if store is not None:
-        store.check()
+        store.verify()
     if target.exists() and any(target.iterdir()):
         msg = f"{target} is not empty."
         raise InvalidInput(msg, hint="Name a folder that does not exist yet.")

@@ -43,25 +43,28 @@ class MemoryStore:
         self.url = settings.store_url
 
     def claim(self) -> None:
-        """Refuse to serve from another place than the one the memories are in.
+        """Refuse another place than the one the memories are in; mark a database that is new.
 
         Everybody would find an empty memory there, and two places would then have a part each.
         """
-        self.check()
-        if not self.url:
-            return
-        self._registry.ensure_rows_name()
-        with self.open_rows("server", "") as database:
-            with database.read() as db:
-                is_marked = find_meta(db, _MARK) is not None
-            if not is_marked and self._registry.has_rows:
-                msg = "The database of 'store.url' has no rows of this server."
-                hint = "Is it the right database? 'lore restore' brings the rows of a backup back."
-                raise StoreDamaged(msg, hint=hint)
-            if not is_marked:
+        self.verify()
+        if self.url and not self._registry.has_rows:
+            self._registry.ensure_rows_name()
+            with self.open_rows("server", "") as database:
                 database.write(lambda db: set_meta(db, _MARK, "1"))
-        if not self._registry.has_rows:
             self._registry.note_rows()
+
+    def verify(self) -> None:
+        """Refuse another place than the one the memories are in, also another database."""
+        self.check()
+        if not self._registry.has_rows:
+            return
+        with self.open_rows("server", "") as database, database.read() as db:
+            is_marked = find_meta(db, _MARK) is not None
+        if not is_marked:
+            msg = "The database of 'store.url' has no rows of this server."
+            hint = "Is it the right database? 'lore restore' brings the rows of a backup back."
+            raise StoreDamaged(msg, hint=hint)
 
     def check(self) -> None:
         """Refuse settings that name another kind of place than the one the memories are in."""
@@ -120,7 +123,7 @@ class MemoryStore:
         self._registry.erase_team(team)
 
     def _erase_rows(self, kind: MemoryKind, id_: str) -> None:
-        self.check()
+        self.verify()  # else the registry would forget whose rows another database has
         if self.url:
             with self.open_rows(kind, id_) as database:
                 database.erase_rows()
