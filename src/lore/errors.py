@@ -10,7 +10,8 @@ LoreError                       1
 │   ├── StoreFull               5   no disk space left; reads still work
 │   ├── StoreReadOnly           6   no permission to write the database
 │   ├── StoreDamaged            7   the file is not a sound database
-│   └── SchemaTooNew            8   written by a newer Lore
+│   ├── SchemaTooNew            8   written by a newer Lore
+│   └── StoreUnreachable       19   the database server cannot be reached now; retry later
 ├── EmbedderError               9   the configured embedder does not work
 │   └── WeightsRejected         9   a model file fails its SHA-256
 ├── EvaluationError            10   evaluation data cannot be read
@@ -113,6 +114,12 @@ class SchemaTooNew(StoreError):
     """The database was written by a newer program."""
 
     exit_code = 8
+
+
+class StoreUnreachable(StoreError):
+    """The database server cannot be reached now; nothing that was stored is lost."""
+
+    exit_code = 19
 
 
 class EmbedderError(LoreError):

@@ -340,6 +340,11 @@ class Settings:
     store_owner: str = _setting(
         "", "Whose memory it is on a PostgreSQL database; nobody else's can be read."
     )
+    store_connections: int = _setting(
+        32,
+        "Connections of a process to a PostgreSQL database, all owners together.",
+        Rule(least=4, most=10_000),
+    )
     store_busy_timeout_s: float = _setting(
         60.0, "Seconds to wait for the write lock of another process.", WITHIN_A_DAY
     )
@@ -441,8 +446,8 @@ class Settings:
 
     @property
     def database(self) -> Path:
-        """Return the path of the database file."""
-        usual = "server.db" if self.store_url else "memory.db"
+        """Return the path of the database file; on PostgreSQL, the name of local files beside."""
+        usual = "postgres" if self.store_url else "memory.db"
         return self.home / _expanded(self.db_path) if self.db_path else self.home / usual
 
     @property

@@ -63,6 +63,7 @@ def test_keys_of_the_server_are_apart_from_those_of_the_memory(people: Lore):
         (("owner", "add", "ann"), 2),
         (("owner", "budget", "nobody", "1"), 3),
         (("owner", "remove", "nobody", "--yes"), 3),
+        (("team", "remove", "nobody", "--yes"), 3),
         (("team", "join", "nowhere", "ann"), 3),
         (("team", "join", "harbor", "nobody"), 3),
         (("team", "add", "harbor"), 2),
@@ -98,4 +99,7 @@ def test_a_provider_key_is_read_from_standard_input(people: Lore):
 def test_removing_asks_first(people: Lore):
     assert "Nothing was removed" in people("owner", "remove", "ann", stdin=b"n\n").works().out
     assert "deleted now" in people("owner", "remove", "ann", stdin=b"y\n").works().out
+    assert "Nothing was removed" in people("team", "remove", "harbor", stdin=b"n\n").works().out
+    assert "deleted now" in people("team", "remove", "harbor", stdin=b"y\n").works().out
+    assert people("team", "members", "harbor").code == 3
     assert "ann" not in people("owner", "list").works().out

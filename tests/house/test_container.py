@@ -72,6 +72,20 @@ def test_the_compose_file_gives_the_server_its_data_and_nothing_else():
     assert server["read_only"]
     assert server["cap_drop"] == ["ALL"]
     assert server["volumes"] == ["data:/data"]
-    assert set(COMPOSE["volumes"]) == {"data"}
+    assert set(COMPOSE["volumes"]) == {"data", "database"}
     assert "privileged" not in server
-    assert "environment" not in server
+    assert set(server["environment"]) == {"LORE_STORE_URL"}
+
+
+def test_the_compose_file_has_a_database_that_only_the_server_reaches():
+    server, database = (COMPOSE["services"][name] for name in ("lore", "database"))
+    assert re.fullmatch(r"pgvector/pgvector:[\d.]+-pg\d+", database["image"])
+    assert "ports" not in database
+    assert server["depends_on"]["database"]["condition"] == "service_healthy"
+    password = database["environment"]["POSTGRES_PASSWORD"]
+    assert re.fullmatch(r"\$\{\w+:\?[^}]+\}", password)  # no default: the file ends without one
+    own = {"user": database["environment"]["POSTGRES_USER"], "password": password,
+           "host": "database", "dbname": database["environment"]["POSTGRES_DB"]}  # fmt: skip
+    url = "postgresql://{user}:{password}@{host}/{dbname}".format(**own)
+    assert server["environment"]["LORE_STORE_URL"] == url
+    assert "[server,postgres]" in " ".join(values("RUN"))

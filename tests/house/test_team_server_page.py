@@ -1,4 +1,4 @@
-"""The page of the team server: its commands run as they stand there, before a real server."""
+"""The page of the team server: its commands run as they stand there, on a real database."""
 
 import json
 import re
@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from tests.cli.conftest import Outcome, run_process
+from tests.engines import postgres_url as postgres_url
 from tests.house.source import ROOT
 from tests.server.test_process import STORE, running
 
@@ -16,18 +17,19 @@ BLOCKS = [
 ]
 
 
-def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path):
-    people, sharing, upkeep = BLOCKS
+def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, postgres_url: str):
+    people, sharing, upkeep, (restore,) = BLOCKS
 
     def run(command: str, **env: str) -> Outcome:
-        environ = {"HOME": str(tmp_path), "LORE_HOME": str(tmp_path / "home"), **env}
+        environ = {"HOME": str(tmp_path), "LORE_HOME": str(tmp_path / "home"),
+                   "LORE_STORE_URL": postgres_url, **env}  # fmt: skip
         return run_process(*shlex.split(command), env=environ, cwd=tmp_path)
 
     done = [run(command) for command in people]
     assert [one.err for one in done if one.code] == []
     ann, ben, _operator = (one.out.strip() for one in done if one.out.startswith("lore_"))
     assert "ann-laptop" in done[-1].out
-    with running(tmp_path / "data") as server:
+    with running(tmp_path / "data", url=postgres_url) as server:
         address = {"LORE_SERVER_URL": f"http://127.0.0.1:{server.port}"}
         status, stored = server.ask("POST", STORE, ann, {"content": "The gate opens at six."})
         assert status == 200
@@ -46,6 +48,8 @@ def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path):
         assert run(backup).code == 0
     for command in rest:
         assert run(command).code == 0
-    with running(tmp_path / "backup") as server:
+    restored = run(restore)
+    assert restored.code == 0, restored.err
+    with running(tmp_path / "restored", url=postgres_url) as server:
         assert server.texts(ann) == {"The gate opens at six."}
         assert server.ask("GET", "/status", ben)[0] == 200  # removed after the backup was made

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.served import Served, serving
+from tests.engines import postgres_url as postgres_url
+from tests.server.served import Served, database_of, serving
 
 
 @pytest.fixture
-def served(tmp_path):
-    with serving(tmp_path / "server") as running:
+def served(request: pytest.FixtureRequest, tmp_path):
+    """A server; on PostgreSQL for tests that `on_both_engines` marks."""
+    with serving(tmp_path / "server", url=database_of(request)) as running:
         yield running
 
 

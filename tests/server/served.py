@@ -11,17 +11,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from lore.gateway.request_head import Upstreams
 from lore.http.auth import allowed_host_names
 from lore.http.request_limits import Limits
 from lore.records import AccessScope
+from lore.server.memory_store import MemoryStore
 from lore.server.owner_server import OwnerServer
 from lore.server.owner_service import SharedModels
 from lore.server.registry import Registry
 from lore.settings import Settings, load
+from tests.engines import ENGINES
 from tests.fakes import FakeEmbedder
 
 T = TypeVar("T")
+
+on_both_engines = pytest.mark.parametrize("served", ENGINES, indirect=True)
+"""Runs a test on a server with files, and on one with rows of PostgreSQL."""
+
+
+def database_of(request: pytest.FixtureRequest) -> str:
+    """Return the database of the engine that a fixture was asked for; '' for files."""
+    is_postgres = getattr(request, "param", "sqlite") == "postgres"
+    return str(request.getfixturevalue("postgres_url")) if is_postgres else ""
+
 
 UNBOUNDED = Limits(requests_per_minute=0, anonymous_per_minute=0)
 ALL: tuple[AccessScope, ...] = ("read", "write", "push", "admin")
@@ -55,6 +69,7 @@ class Served:
 
     server: OwnerServer
     registry: Registry
+    store: MemoryStore
     home: Path
     loop: asyncio.AbstractEventLoop
     keys: dict[str, str] = field(default_factory=dict)
@@ -150,12 +165,18 @@ def serving(
     change: Callable[[Settings], Settings] = lambda settings: settings,
     upstreams: Upstreams | None = None,
     names: Sequence[str] = (HOST,),
+    url: str = "",
 ) -> Iterator[Served]:
-    """Serve a new home until the block ends, without background work."""
+    """Serve a new home until the block ends, without background work.
+
+    `url` is the database of its memories; they are in files without it.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    settings = change(replace(load({}, home=home).settings, gateway_on=upstreams is not None))
+    settings = change(
+        replace(load({}, home=home).settings, gateway_on=upstreams is not None, store_url=url)
+    )
     models = SharedModels(FakeEmbedder(), None)
     with Registry.open(home) as registry:
         server = OwnerServer(
@@ -163,7 +184,7 @@ def serving(
             limits=limits, upstreams=upstreams, tasks=(),
         )  # fmt: skip
         try:
-            yield Served(server, registry, home, loop)
+            yield Served(server, registry, MemoryStore(registry, settings), home, loop)
         finally:
             assert server.close()
             loop.call_soon_threadsafe(loop.stop)

@@ -15,7 +15,7 @@ from lore.server.background import ACTIVE_S, BackgroundWork
 from lore.server.owner_service import MemoryOpener, SharedModels
 from lore.settings import Settings, load
 from tests.fakes import FakeEmbedder
-from tests.server.served import Served, serving
+from tests.server.served import Served, database_of, on_both_engines, serving
 
 
 class Seconds:
@@ -47,8 +47,8 @@ class Log:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    with serving(tmp_path) as running:
+def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path, url=database_of(request)) as running:
         for name in ("ann", "ben", "cy"):
             running.get("/status", running.add(name))
         yield running
@@ -69,7 +69,7 @@ def work(served: Served, log: Log, seconds: Seconds) -> BackgroundWork:
     task = PeriodicTask("digest", "digesting", 10.0, log.run)
     local = PeriodicTask("capture", "capturing", 1.0, log.run)
     made = BackgroundWork(
-        served.registry, served.server.pool, load({}, home=served.home).settings,
+        served.registry, served.server.pool, served.store, load({}, home=served.home).settings,
         tasks=(local, task), monotonic=seconds,
     )  # fmt: skip
     for name in ("ann", "ben", "cy"):
@@ -107,8 +107,9 @@ def test_owners_without_requests_are_visited(served: Served, log: Log, seconds: 
     task = PeriodicTask("digest", "digesting", 10.0, log.run)
     settings = load({}, home=served.home).settings
     work = BackgroundWork(
-        served.registry, served.server.pool, settings, tasks=(task,), monotonic=seconds
-    )
+        served.registry, served.server.pool, served.store, settings, tasks=(task,),
+        monotonic=seconds,
+    )  # fmt: skip
     work.tidy()
     work.work_once()
     assert sorted(log.seen) == ["ann", "ben", "cy"]
@@ -128,6 +129,7 @@ def test_the_memory_of_a_removed_owner_is_deleted(served: Served, work: Backgrou
     assert served.add("ann")
 
 
+@on_both_engines
 def test_what_a_removed_owner_published_goes_with_them(served: Served, work: BackgroundWork):
     registry, keys = served.registry, served.keys
     team = registry.add_team("harbor", quorum=1)
@@ -148,14 +150,19 @@ def test_what_a_removed_owner_published_goes_with_them(served: Served, work: Bac
     assert registry.removed_owners() == []
 
 
-def test_the_operators_store_and_sync_target_are_nobodys(tmp_path: Path):
+@pytest.mark.parametrize("url", ["", "postgres"])
+def test_the_operators_store_and_sync_target_are_nobodys(
+    tmp_path: Path, url: str, request: pytest.FixtureRequest
+):
+    url = request.getfixturevalue("postgres_url") if url else ""
+
     def choose(settings: Settings) -> Settings:
         return replace(
-            settings, store_url="postgresql://nowhere.invalid/x", store_owner="operator",
-            sync_target="hub:", sync_api_key="k", sync_interval_s=300.0,
+            settings, store_owner="operator", sync_target="hub:", sync_api_key="k",
+            sync_interval_s=300.0,
         )  # fmt: skip
 
-    with serving(tmp_path, change=choose) as running:
+    with serving(tmp_path, change=choose, url=url) as running:
         ann, ben = running.add("ann"), running.add("ben")
         text = {"content": "The gate opens at six."}
         assert running.post("/api/v1/tools/store", text, ann).status == 200
@@ -164,7 +171,7 @@ def test_the_operators_store_and_sync_target_are_nobodys(tmp_path: Path):
         assert running.post("/api/v1/retrieve", ask, ben).json["hits"] == []
         assert running.get("/api/v1/status", ann).json["sync"]["target"] == ""
         settings = choose(load({}, home=tmp_path).settings)
-        work = BackgroundWork(running.registry, running.server.pool, settings)
+        work = BackgroundWork(running.registry, running.server.pool, running.store, settings)
         assert "sync" not in {task.name for task in work.tasks}
 
 

@@ -15,7 +15,7 @@ from lore.http.request_limits import Limits
 from lore.http.write_endpoints import Toolbox
 from lore.proxy.address import API_PREFIX
 from lore.tools import tool_registry
-from tests.server.served import HOST, Served, serving
+from tests.server.served import HOST, Served, on_both_engines, serving
 
 STORE = f"{API_PREFIX}/tools/store"
 
@@ -44,6 +44,7 @@ def routes(served: Served, owner: str) -> list[tuple[str, str]]:
         return listed
 
 
+@on_both_engines
 def test_each_owner_finds_their_own_and_nothing_else(served: Served, ann: str, ben: str):
     remember(served, ann, "The harbor gate opens at six.")
     remember(served, ben, "The lighthouse keeper is called Ida.")
@@ -79,6 +80,7 @@ def test_every_tool_is_a_route_and_a_tool_of_mcp_behind_the_key(served: Served, 
     assert all(endpoint.scope for endpoint in endpoints)
 
 
+@on_both_engines
 def test_mcp_over_http_answers_from_the_memory_of_the_key(served: Served, ann: str, ben: str):
     remember(served, ann, "The harbor gate opens at six.")
 

@@ -12,7 +12,7 @@ import pytest
 from lore.gateway.billing import BudgetGuard
 from lore.gateway.request_head import Upstreams
 from lore.proxy.address import API_PREFIX
-from tests.server.served import Reply, Served, serving
+from tests.server.served import Reply, Served, database_of, on_both_engines, serving
 from tests.upstream import running_upstream
 from tests.upstream.server import Upstream
 from tests.waiting import eventually
@@ -29,13 +29,14 @@ def up() -> Iterator[Upstream]:
 
 
 @pytest.fixture
-def served(tmp_path: Path, up: Upstream) -> Iterator[Served]:
+def served(request: pytest.FixtureRequest, tmp_path: Path, up: Upstream) -> Iterator[Served]:
     upstreams = Upstreams(up.url, up.url, up.url)
 
     def dear(settings):
         return replace(settings, prices=PRICES)
 
-    with serving(tmp_path / "server", upstreams=upstreams, change=dear) as running:
+    url = database_of(request)
+    with serving(tmp_path / "server", upstreams=upstreams, change=dear, url=url) as running:
         yield running
 
 
@@ -109,6 +110,7 @@ def test_who_pays_is_charged(served: Served):
     assert spent_usd(served, f"team:{team.id}") == charged
 
 
+@on_both_engines
 def test_budgets_are_of_owners_and_teams_and_change_at_once(served: Served, up: Upstream):
     ann, ben = served.add("ann"), served.add("ben")
     assert send(served, x_lore_key=ann, x_api_key=OWN_KEY).status == 200
@@ -146,6 +148,7 @@ def test_a_quota_of_the_provider_is_pressure_too(served: Served):
     assert served.get("/status", ann).json["budget_pressure"] == 0.75
 
 
+@on_both_engines
 def test_what_is_said_is_stored_for_the_owner_alone(served: Served):
     ann, ben = served.add("ann"), served.add("ben")
     send(served, "The harbor gate opens at six.", x_lore_key=ann, x_api_key=OWN_KEY,

@@ -67,8 +67,8 @@ class Running:
 
 
 @contextmanager
-def running(data: Path, *, most_bytes: int | None = None) -> Iterator[Running]:
-    """Run 'lore serve' on a folder; with `most_bytes` no file of it may grow larger."""
+def running(data: Path, *, most_bytes: int | None = None, url: str = "") -> Iterator[Running]:
+    """Run 'lore serve' on a folder, or on a database; no file of it may outgrow `most_bytes`."""
 
     def limit() -> None:
         if most_bytes is not None:
@@ -76,7 +76,8 @@ def running(data: Path, *, most_bytes: int | None = None) -> Iterator[Running]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 
     command = [sys.executable, "-m", "lore.cli", "serve", "--port", "0", "--data", str(data)]
-    environ = {**os.environ, "LORE_EMBED_PROVIDER": "none", "LORE_HOME": str(data.parent / "none")}
+    environ = {**os.environ, "LORE_EMBED_PROVIDER": "none", "LORE_HOME": str(data.parent / "none"),
+               "LORE_STORE_URL": url}  # fmt: skip
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environ,
         preexec_fn=limit,

@@ -8,7 +8,7 @@ import pytest
 
 from lore.proxy.address import API_PREFIX
 from lore.store import registry_rows
-from tests.server.served import ALL, Reply, Served
+from tests.server.served import ALL, Reply, Served, on_both_engines
 
 TEXT = "The harbor gate code rotates on Mondays."
 PATH = f"{API_PREFIX}/teams/harbor/publications"
@@ -48,6 +48,7 @@ def inject(served: Served, key: str) -> str:
     return served.post(f"{API_PREFIX}/hooks/UserPromptSubmit", hook, key).body.decode()
 
 
+@on_both_engines
 def test_a_publication_is_shown_to_members_once_a_quorum_approved_it(served: Served, team):
     published = publish(served, team["ann"])
     assert (published["state"], published["publisher"]) == ("pending", "ann")
@@ -100,6 +101,7 @@ def test_nobody_approves_what_they_published(served: Served, team):
     assert recall(served, team["ben"]) == []
 
 
+@on_both_engines
 def test_who_published_withdraws_and_it_is_gone(served: Served, team):
     served.registry.set_quorum("harbor", 1)
     published = publish(served, team["ann"])

@@ -112,7 +112,7 @@ def new_distillation(i: int, text: str, first: str = "", last: str = "") -> Dist
 def open_at(home: Path, *, busy_timeout_s: float = 30) -> Database:
     if url := engines.current_url():
         return open_on_server(
-            url, str(home), home / "server.db", busy_timeout_s=busy_timeout_s, now=at_noon
+            url, str(home), home / "postgres", busy_timeout_s=busy_timeout_s, now=at_noon
         )
     return open_database(
         home / "memory.db",

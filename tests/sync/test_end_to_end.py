@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from lore.proxy.address import Address, find_address
-from lore.records import NewMessage, Part
+from lore.records import AccessScope, NewMessage, Part
+from lore.server.registry import Registry
+from tests.engines import postgres_url as postgres_url
 from tests.fakes import NOON
+from tests.server.test_process import running
 from tests.store.samples import open_memory
 from tests.waiting import eventually
 
@@ -154,3 +157,28 @@ def test_two_laptops_meet_at_a_server_that_is_killed(tmp_path: Path) -> None:
         for laptop in (one, other, hub):
             assert b"zebrafish" not in laptop.files()
             assert b"Step 77 went" not in laptop.files()
+
+
+def test_two_laptops_meet_at_a_team_server_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
+    one, other, data = Laptop(tmp_path, "one"), Laptop(tmp_path, "other"), tmp_path / "server"
+    keys = {}
+    with Registry.open(data) as registry:
+        for name in ("ann", "ben"):
+            registry.add_owner(name)
+            scopes: tuple[AccessScope, ...] = ("read", "write", "push")
+            keys[name], _ = registry.create_key("laptops", owner=name, scopes=scopes)
+    with open_memory(one.home) as memory:
+        id_ = memory.remember("The staging database is called zebrafish.").id
+        memory.remember("Deploys go out on Tuesdays only.")
+    with running(data, url=postgres_url) as server:
+        access = {"LORE_SYNC_API_KEY": keys["ann"],
+                  "LORE_SYNC_TARGET": f"http://127.0.0.1:{server.port}"}  # fmt: skip
+        first, second = one.sync(**access), other.sync(**access)
+        assert first["sent"] >= 2
+        assert first["state_hash"] == second["state_hash"] == second["peer_hash"]
+        other.do("forget", id_, "--yes")
+        other.sync(**access)
+        assert one.sync(**access)["forgotten"] == 1
+        assert server.texts(keys["ann"]) == {"Deploys go out on Tuesdays only."}
+        assert server.texts(keys["ben"]) == set()
+    assert b"zebrafish" not in one.files()

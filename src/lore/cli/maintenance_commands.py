@@ -26,7 +26,7 @@ from lore.cli.output import (
     print_result,
     progress,
 )
-from lore.cli.server_commands import Data, open_registry
+from lore.cli.server_commands import Data, load_server, open_registry, open_store
 from lore.errors import InvalidInput, NotFound, StoreDamaged
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def backup(
     """Write a consistent copy of the database.
 
     Other processes can read and write meanwhile. The copy of a server is a folder that
-    'lore serve --data' serves like the original.
+    'lore serve --data' serves like the original; with its memories on PostgreSQL, one that
+    'lore restore --data' makes a server of.
     """
     if server or data:
         _back_up_server(context, file, data, json=json)
@@ -110,7 +111,7 @@ def _back_up_server(context: Context, file: Path | None, data: Path | None, *, j
         msg = "Name a new folder for the backup of a server."
         raise InvalidInput(msg)
     with open_registry(context, data) as registry:
-        done = back_up(registry, file.absolute())
+        done = back_up(registry, file.absolute(), open_store(context, data, registry))
     size = f"{done.bytes / 1e6:,.1f} MB"
     text = f"{done.folder}: memories of {counted(done.owners, 'owner')}, {size}"
     print_result(done, text, json=json)
@@ -122,15 +123,20 @@ def restore(
     trust: Annotated[
         bool, Option("--trust", help="It is mine, although this memory did not seal it.")
     ] = False,
+    data: Data = None,
     json: Json = False,
 ) -> None:
     """Replace the database by a backup.
 
     The former database is kept, and what was forgotten stays forgotten. A backup that this memory
-    did not seal is refused without --trust.
+    did not seal is refused without --trust. With --data, make a new folder of a server from the
+    backup of one on PostgreSQL, and load its rows into the database of 'store.url'.
     """
     from lore.memory import restore_backup
 
+    if data is not None:
+        _restore_server(context, file, data, json=json)
+        return
     former = restore_backup(file, home=context.obj, trust=trust)
     if json:
         print_json({"restored": file, "former": former})
@@ -138,6 +144,17 @@ def restore(
     print(clean(f"Restored {file}."))
     if former:
         print(clean(f"The former database is {former}."))
+
+
+def _restore_server(context: Context, file: Path, data: Path, *, json: bool) -> None:
+    from lore.server.home_backup import restore as restore_server
+
+    home, settings = load_server(context, data)
+    if not settings.store_url:  # what the server had in its own config.toml
+        _, settings = load_server(context, file)
+    done = restore_server(file.absolute(), home, settings)
+    text = f"{done.folder}: memories of {counted(done.owners, 'owner')}"
+    print_result(done, text, json=json)
 
 
 def export(

@@ -24,6 +24,9 @@ from lore.errors import DaemonError, InvalidInput
 from lore.proxy.address import API_PREFIX
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lore.server.memory_store import MemoryStore
     from lore.server.registry import Registry
     from lore.settings import Settings
 
@@ -66,10 +69,7 @@ def serve(
     """
     from lore.server.owner_server import serve as run_server
 
-    home, settings = _load(context, data)
-    if settings.store_url:
-        msg = "'lore serve' keeps memories in files; 'store.url' is for a memory of your own."
-        raise InvalidInput(msg, hint="Unset it (LORE_STORE_URL) where the server runs.")
+    home, settings = load_server(context, data)
     chosen = replace(
         settings,
         server_host=host or settings.server_host,
@@ -82,7 +82,7 @@ def serve(
     run_server(home, chosen, host_names=allow_host or (), on_ready=tell)
 
 
-def _load(context: Context, data: Path | None) -> tuple[Path, Settings]:
+def load_server(context: Context, data: Path | None) -> tuple[Path, Settings]:
     """Return the folder of the server, and its settings."""
     from lore.settings import load
 
@@ -94,8 +94,16 @@ def open_registry(context: Context, data: Path | None, *, create: bool = False) 
     """Open the registry of the server in a folder."""
     from lore.server.registry import Registry
 
-    home, _ = _load(context, data)
+    home, _ = load_server(context, data)
     return Registry.open(home, create=create)
+
+
+def open_store(context: Context, data: Path | None, registry: Registry) -> MemoryStore:
+    """Return the memories of a server by its settings."""
+    from lore.server.memory_store import MemoryStore
+
+    _, settings = load_server(context, data)
+    return MemoryStore(registry, settings)
 
 
 owner = command_group("owner", "Add, list and remove the people who have a memory on the server.")
@@ -135,19 +143,25 @@ def remove_owner(
     context: Context, name: Name, data: Data = None, yes: Yes = False, json: Json = False
 ) -> None:
     """Remove a person and delete their memory for good; their keys stop at once."""
-    from lore.daemon.daemon_lock import find_holder
-
     if not yes and input(f"Delete the memory of {name} for good? [y/N] ").lower() != "y":
         print("Nothing was removed.")
         return
-    home, _ = _load(context, data)
     with open_registry(context, data) as registry:
+        store = open_store(context, data, registry)
+        store.check()
         removed = registry.remove_owner(name)
-        served = find_holder(home) is not None
-        if not served:
-            registry.erase_removed(removed)
-    when = "within a minute" if served else "now"
+        when = _erase(registry, lambda: store.erase_owner(removed))
     print_result(removed, f"{removed.name} is removed; the memory is deleted {when}.", json=json)
+
+
+def _erase(registry: Registry, erase: Callable[[], None]) -> str:
+    """Delete a removed memory, unless a running server does; return when it is deleted."""
+    from lore.daemon.daemon_lock import find_holder
+
+    if find_holder(registry.home) is not None:
+        return "within a minute"
+    erase()
+    return "now"
 
 
 Usd = Annotated[
@@ -168,8 +182,9 @@ team = command_group(
     "team",
     """Manage teams, and what is published to them.
 
-add, list, members, join, leave, quorum, budget and provider-key work on the server's folder. The
-others ask a server for you: --server and --key, or LORE_SERVER_URL and LORE_SERVER_KEY.""",
+add, remove, list, members, join, leave, quorum, budget and provider-key work on the server's
+folder. The others ask a server for you: --server and --key, or LORE_SERVER_URL and
+LORE_SERVER_KEY.""",
 )
 
 
@@ -184,10 +199,26 @@ def add_team(
     json: Json = False,
 ) -> None:
     """Add a team without members."""
-    _, settings = _load(context, data)
+    _, settings = load_server(context, data)
     with open_registry(context, data, create=True) as registry:
         added = registry.add_team(name, quorum=quorum or settings.team_quorum)
     print_result(added, f"Team {added.name}: {counted(added.quorum, 'approval')}.", json=json)
+
+
+@team.command("remove")
+def remove_team(
+    context: Context, name: TeamName, data: Data = None, yes: Yes = False, json: Json = False
+) -> None:
+    """Remove a team and delete its memory for good; its keys stop at once."""
+    if not yes and input(f"Delete the memory of team {name} for good? [y/N] ").lower() != "y":
+        print("Nothing was removed.")
+        return
+    with open_registry(context, data) as registry:
+        store = open_store(context, data, registry)
+        store.check()
+        removed = registry.remove_team(name)
+        when = _erase(registry, lambda: store.erase_team(removed))
+    print_result(removed, f"{removed.name} is removed; its memory is deleted {when}.", json=json)
 
 
 @team.command("list")

@@ -24,6 +24,7 @@ from lore.errors import (
     StoreBusy,
     StoreFull,
     StoreReadOnly,
+    StoreUnreachable,
     SyncError,
 )
 
@@ -36,6 +37,7 @@ STATUS_CODES: dict[type[LoreError], int] = {
     NotFound: 404,
     StoreBusy: 503,
     StoreReadOnly: 503,
+    StoreUnreachable: 503,
     StoreFull: 507,
     EmbedderError: 503,
     ProviderError: 502,
@@ -44,6 +46,9 @@ STATUS_CODES: dict[type[LoreError], int] = {
     SyncError: 502,
 }
 """An error class that is not here has the status of its nearest base class."""
+
+_RETRY_AFTER_S: dict[type[LoreError], int] = {StoreBusy: 1, StoreUnreachable: 5}
+"""When to try again: locks are short, and a database server takes seconds to start."""
 
 
 def status_code(kind: type[LoreError]) -> int:
@@ -54,8 +59,11 @@ def status_code(kind: type[LoreError]) -> int:
 def lore_error_response(error: LoreError) -> Response:
     """Return the response for one of Lore's errors."""
     headers = {}
-    if isinstance(error, RateLimited) and error.retry_after_s:
-        headers["retry-after"] = str(math.ceil(error.retry_after_s))
+    wait_s: float = _RETRY_AFTER_S.get(type(error), 0)
+    if isinstance(error, RateLimited):
+        wait_s = error.retry_after_s
+    if wait_s:
+        headers["retry-after"] = str(math.ceil(wait_s))
     status = status_code(type(error))
     return problem_response(
         status, type(error).__name__, str(error), hint=error.hint, headers=headers

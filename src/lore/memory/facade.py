@@ -255,6 +255,7 @@ def _open_database(config: Settings, now: clock.Clock) -> Database:
             config.database,
             busy_timeout_s=config.store_busy_timeout_s,
             now=now,
+            connections=config.store_connections,
         )
     return open_database(
         config.database,

@@ -20,8 +20,9 @@ from lore.daemon.periodic_tasks import (
     periodic_tasks,
 )
 from lore.errors import LoreError
+from lore.server.memory_store import TEAM_MARK, MemoryStore
 from lore.server.owner_pool import OwnerPool
-from lore.server.owner_service import TEAM_MARK, OwnerService
+from lore.server.owner_service import OwnerService
 from lore.server.registry import Registry
 from lore.server.team_desk import forget_publication
 from lore.settings import Settings
@@ -66,12 +67,13 @@ class BackgroundWork:
         self,
         registry: Registry,
         pool: OwnerPool[OwnerService],
+        store: MemoryStore,
         settings: Settings,
         *,
         tasks: Sequence[PeriodicTask] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._registry, self._pool = registry, pool
+        self._registry, self._pool, self._store = registry, pool, store
         chosen = periodic_tasks(settings) if tasks is None else tasks
         self.tasks = [task for task in chosen if task.name not in _LOCAL_TASKS]
         self._monotonic = monotonic
@@ -171,7 +173,7 @@ class BackgroundWork:
             log.warning("visit not noted", extra={"error": outcome.kind})
 
     def tidy(self) -> None:
-        """Close idle memories, delete those of removed owners, and visit owners without requests.
+        """Close idle memories, delete removed ones, and visit owners without requests.
 
         A failure is logged and tried again: it concerns one of them.
         """
@@ -193,15 +195,21 @@ class BackgroundWork:
                 forget_publication(self._registry, service.memory, id_, fragment)
 
     def _erase_removed(self) -> None:
+        """Delete the memories of removed owners and teams, also if a crash interrupted that."""
         for owner in self._registry.removed_owners():
             with self._lock:
                 self._owners.pop(owner.id, None)
-            try:
-                if self._pool.close_owner(owner.id, wait_s=0.0):
-                    self._registry.erase_removed(owner)
-                    log.info("removed owner erased")
-            except LoreError as error:
-                log.warning("owner not erased", extra={"error": type(error).__name__})
+            self._erase(owner.id, partial(self._store.erase_owner, owner))
+        for team in self._registry.removed_teams():
+            self._erase(f"{TEAM_MARK}{team.id}", partial(self._store.erase_team, team))
+
+    def _erase(self, name: str, erase: Callable[[], None]) -> None:
+        try:
+            if self._pool.close_owner(name, wait_s=0.0):
+                erase()
+                log.info("removed memory erased")
+        except LoreError as error:
+            log.warning("removed memory not erased", extra={"error": type(error).__name__})
 
     def _add_visits(self) -> None:
         before = self._registry.database.now() - VISIT_EVERY

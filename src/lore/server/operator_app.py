@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lore import __version__
+from lore.errors import StoreError
 from lore.http import error_responses
 from lore.http.endpoint import etag_response, to_json
 from lore.http.metrics import MEDIA_TYPE, family
@@ -23,6 +25,8 @@ from lore.server.front import FrontCounters
 from lore.server.owner_pool import OwnerPool
 from lore.server.owner_service import OwnerService
 from lore.server.registry import Registry
+
+log = logging.getLogger("lore.server")
 
 _SHOWN_HASH = 12
 """Characters of an owner's id in a metric: enough to tell owners apart."""
@@ -75,6 +79,8 @@ class OperatorDesk:
                 continue
             try:
                 yield owner, service.memory.budget.budget_pressure()
+            except StoreError as error:  # the other figures are as good without it
+                log.warning("budget not read", extra={"error": type(error).__name__})
             finally:
                 self.pool.release(owner)
 

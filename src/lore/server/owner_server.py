@@ -24,15 +24,10 @@ from lore.http.server import AppServer, bind
 from lore.memory import Memory
 from lore.server.background import BackgroundWork
 from lore.server.front import Front, FrontCounters, OwnerLogins
+from lore.server.memory_store import TEAM_MARK, MemoryStore
 from lore.server.operator_app import OperatorDesk, make_operator_app
 from lore.server.owner_pool import WAIT_S, OwnerPool
-from lore.server.owner_service import (
-    TEAM_MARK,
-    MemoryOpener,
-    OwnerService,
-    ServiceParts,
-    SharedModels,
-)
+from lore.server.owner_service import MemoryOpener, OwnerService, ServiceParts, SharedModels
 from lore.server.registry import Registry
 from lore.settings import Settings
 
@@ -64,6 +59,8 @@ class OwnerServer:
         upstreams: Upstreams | None = None,
         tasks: Sequence[PeriodicTask] | None = None,
     ) -> None:
+        store = MemoryStore(registry, settings)
+        store.claim()
         self._files = ExitStack()
         self._files.enter_context(local_files.withhold())
         self._stopping = threading.Event()
@@ -82,7 +79,7 @@ class OwnerServer:
             most=settings.server_open_memories,
             idle_s=settings.server_idle_close_s,
         )
-        self.background = BackgroundWork(registry, self.pool, settings, tasks=tasks)
+        self.background = BackgroundWork(registry, self.pool, store, settings, tasks=tasks)
         self.counters = FrontCounters()
         desk = OperatorDesk(
             registry, self.pool, self.background, self.counters, settings.server_owner_metrics

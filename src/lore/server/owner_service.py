@@ -36,6 +36,7 @@ from lore.http.write_endpoints import Toolbox
 from lore.mcp.server import make_server
 from lore.memory import Memory
 from lore.records import AccessKey
+from lore.server.memory_store import TEAM_MARK, MemoryStore
 from lore.server.registry import Registry
 from lore.server.team_desk import OwnerTeamDesk, TeamMemories
 from lore.settings import Settings
@@ -46,9 +47,6 @@ log = logging.getLogger("lore.server")
 
 TEAM: Final = "lore.team"
 """The key in the ASGI scope of the team that a request's access key is for; '' for none."""
-
-TEAM_MARK: Final = "team:"
-"""Begins the name of a team in the pool; owners have none."""
 
 _START_S, _STOP_S = 20.0, 10.0
 
@@ -64,28 +62,24 @@ class SharedModels:
 
 
 class MemoryOpener:
-    """Opens the memory of an owner or a team: the one place that knows where memories are."""
+    """Opens the memory of an owner or a team, wherever the server's memories are."""
 
     def __init__(self, registry: Registry, settings: Settings, models: SharedModels) -> None:
         self._registry = registry
         self._settings = settings
         self._models = models
+        self._store = MemoryStore(registry, settings)
 
     def open(self, name: str) -> Memory:
         """Open the memory of an owner's id, or of a team's id after `TEAM_MARK`."""
-        is_team = name.startswith(TEAM_MARK)
-        id_ = name.removeprefix(TEAM_MARK)
-        if not is_team:
-            self._registry.check_owner(id_)  # a request in flight must not bring a removed one back
-        folder = self._registry.team_folder(id_) if is_team else self._registry.owner_folder(id_)
-        budget = self._registry.find_budget(folder)
+        place = self._store.find(name)
+        budget = self._registry.find_budget(place.folder)
         config = replace(
             self._settings,
-            home=folder,
+            home=place.folder,
             db_path="",
+            store_owner=place.rows_name,
             # These are the operator's own: one for all would mix the memories of everybody.
-            store_url="",
-            store_owner="",
             sync_target="",
             sync_api_key="",
             sync_interval_s=0.0,

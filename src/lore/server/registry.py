@@ -7,10 +7,10 @@ import secrets
 import shutil
 import unicodedata
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from lore import clock, config_files, settings
 from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
@@ -19,7 +19,7 @@ from lore.records import ACCESS_SCOPES, AccessScope
 from lore.records.server_records import Owner, ServerKey, Team
 from lore.server.key_vault import KeyVault
 from lore.store import registry_rows
-from lore.store.database import Database, open_database
+from lore.store.database import Connection, Database, open_database
 
 REGISTRY_FILE, KEY_FILE = "server.db", "server.key"
 OWNERS_FOLDER, TEAMS_FOLDER = "owners", "teams"
@@ -27,6 +27,14 @@ OWNERS_FOLDER, TEAMS_FOLDER = "owners", "teams"
 _KEY_BYTES = 32
 _PREFIX_BYTES, _SECRET_BYTES = 5, 32
 """The prefix finds the row; the 256 bits after it are the secret."""
+
+_SALT_BYTES = 16
+
+MemoryKind = Literal["owner", "team", "server"]
+"""Whose rows are in a database: those of an owner, of a team, or the server's own mark."""
+
+_ROWS_SALT, _HAS_ROWS, _BACKUP = "rows_salt", "has_rows", "backup"
+"""What the server notes about itself: if it has rows in a database, and if it is a backup."""
 
 _LONGEST_NAME = 100
 """The name must fit on one line of a list."""
@@ -51,6 +59,7 @@ class Registry:
         self._access_key = hmac.digest(key, b"access", "sha256")
         self._owner_key = hmac.digest(key, b"owner", "sha256")
         self._team_key = hmac.digest(key, b"team", "sha256")
+        self._rows_key = hmac.digest(key, b"rows", "sha256")
         self.vault = KeyVault(hmac.digest(key, b"provider keys", "sha256"))
 
     @classmethod
@@ -95,7 +104,8 @@ class Registry:
         if any(one.id == owner.id for one in self.removed_owners()):
             msg = f"The memory of a removed owner '{name}' is still being deleted."
             raise InvalidInput(msg, hint="Try again in a minute, or start 'lore serve'.")
-        self.database.write(partial(registry_rows.add_owner, owner=owner))
+        salt = secrets.token_hex(_SALT_BYTES)
+        self.database.write(partial(registry_rows.add_owner, owner=owner, salt=salt))
         return owner
 
     def list_owners(self) -> list[Owner]:
@@ -143,17 +153,70 @@ class Registry:
             return registry_rows.list_owners(db, removed=True)
 
     def erase_removed(self, owner: Owner) -> None:
-        """Delete the memory of a removed owner, which nobody has open."""
-        folder = self.owner_folder(owner.id)
-        with suppress(FileNotFoundError):
-            try:
-                shutil.rmtree(folder)
-            except OSError as error:
-                if isinstance(error, FileNotFoundError):
-                    raise
-                msg = f"{folder} cannot be deleted: {error.strerror}."
-                raise StoreError(msg) from error
+        """Delete the folder of a removed owner, which nobody has open, and the owner's row."""
+        _delete_folder(self.owner_folder(owner.id))
         self.database.write(partial(registry_rows.erase_owner, id_=owner.id))
+
+    def rows_name(self, kind: MemoryKind, id_: str) -> str:
+        """Return the name under which a memory's rows are stored in a database of many.
+
+        Nobody can choose or compute it: it depends on the server's key, on the kind and the id,
+        and on a salt that whoever comes back under the same name does not get again.
+        """
+        with self.database.read() as db:
+            salt = (
+                registry_rows.find_state(db, _ROWS_SALT)
+                if kind == "server"
+                else registry_rows.find_salt(db, "owners" if kind == "owner" else "teams", id_)
+            )
+        if not salt:
+            msg = f"There is no such {kind}."
+            raise NotFound(msg)
+        return hmac.digest(self._rows_key, f"{kind}/{id_}/{salt}".encode(), "sha256").hex()
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the memories of this server are rows of a database, not files."""
+        with self.database.read() as db:
+            return bool(registry_rows.find_state(db, _HAS_ROWS))
+
+    @property
+    def is_backup(self) -> bool:
+        """Whether this is the registry of a backup, whose memories must be restored first."""
+        with self.database.read() as db:
+            return bool(registry_rows.find_state(db, _BACKUP))
+
+    def ensure_rows_name(self) -> None:
+        """Give the server a name for its own rows, unless it has one."""
+
+        def ensure(db: Connection) -> None:
+            if not registry_rows.find_state(db, _ROWS_SALT):
+                registry_rows.set_state(db, _ROWS_SALT, secrets.token_hex(_SALT_BYTES))
+
+        self.database.write(ensure)
+
+    def note_rows(self) -> None:
+        """Note that the memories of this server are rows of a database, which has its mark."""
+        self.database.write(lambda db: registry_rows.set_state(db, _HAS_ROWS, "1"))
+
+    def mark_backup(self) -> None:
+        """Note that this is the registry of a backup."""
+        self.database.write(lambda db: registry_rows.set_state(db, _BACKUP, "1"))
+
+    def renew_rows(self) -> None:
+        """Give all memories names that no rows have: those of a backup are loaded under them."""
+        owners, teams = self.list_owners(), self.list_teams()
+
+        def renew(db: Connection) -> None:
+            for one in owners:
+                registry_rows.set_salt(db, "owners", one.id, secrets.token_hex(_SALT_BYTES))
+            for team in teams:
+                registry_rows.set_salt(db, "teams", team.id, secrets.token_hex(_SALT_BYTES))
+            registry_rows.set_state(db, _ROWS_SALT, secrets.token_hex(_SALT_BYTES))
+            registry_rows.set_state(db, _HAS_ROWS, "")
+            registry_rows.set_state(db, _BACKUP, "")
+
+        self.database.write(renew)
 
     def add_team(self, name: str, *, quorum: int) -> Team:
         """Add a team without members."""
@@ -162,8 +225,29 @@ class Registry:
         team = Team(_hash_name(self._team_key, name), name, quorum, self.database.now())
         if self.find_team(team.id) is not None:
             raise InvalidInput(f"There is a team '{name}' already.")
-        self.database.write(partial(registry_rows.add_team, team=team))
+        if any(one.id == team.id for one in self.removed_teams()):
+            msg = f"The memory of a removed team '{name}' is still being deleted."
+            raise InvalidInput(msg, hint="Try again in a minute, or start 'lore serve'.")
+        salt = secrets.token_hex(_SALT_BYTES)
+        self.database.write(partial(registry_rows.add_team, team=team, salt=salt))
         return team
+
+    def remove_team(self, name: str) -> Team:
+        """Remove a team: keys and membership end at once; `erase_team` deletes the memory."""
+        team = self.get_team(name)
+        now = self.database.now()
+        self.database.write(partial(registry_rows.remove_team, id_=team.id, now=now))
+        return team
+
+    def removed_teams(self) -> list[Team]:
+        """Return removed teams whose memory is not deleted yet."""
+        with self.database.read() as db:
+            return registry_rows.list_removed_teams(db)
+
+    def erase_team(self, team: Team) -> None:
+        """Delete the folder of a removed team, which nobody has open, and its row."""
+        _delete_folder(self.team_folder(team.id))
+        self.database.write(partial(registry_rows.erase_team, id_=team.id))
 
     def set_quorum(self, name: str, quorum: int) -> None:
         """Change how many members must approve what is published to a team."""
@@ -339,6 +423,16 @@ class Registry:
         with self.database.read() as db:
             sealed = registry_rows.find_provider_key(db, team_id, provider)
         return self.vault.open(sealed, f"{team_id}/{provider}") if sealed else ""
+
+
+def _delete_folder(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        msg = f"{folder} cannot be deleted: {error.strerror}."
+        raise StoreError(msg) from error
 
 
 def _load_key(home: Path, *, is_new: bool) -> bytes:

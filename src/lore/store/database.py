@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lore.index.nearest_items import NearestItems
+    from lore.store.postgres.server_database import PostgresDatabase
 
 
 @dataclass(slots=True)
@@ -367,9 +368,19 @@ class Database:
 
 
 def open_on_server(
-    url: str, owner: str, path: Path, *, busy_timeout_s: float, now: clock.Clock = clock.now
-) -> Database:
-    """Open the memory of an owner on a PostgreSQL server; `path` is where its local files are."""
+    url: str,
+    owner: str,
+    path: Path,
+    *,
+    busy_timeout_s: float,
+    now: clock.Clock = clock.now,
+    connections: int = 32,
+    create: bool = True,
+) -> PostgresDatabase:
+    """Open the memory of an owner on a PostgreSQL server; `path` is where its local files are.
+
+    Without `create`, an owner who has no rows gets none, and no folder is made.
+    """
     if not url.startswith(("postgresql://", "postgres://")):
         msg = "'store.url' must begin with postgresql://."
         raise InvalidInput(msg, hint="Leave it empty to keep the memory in a SQLite file.")
@@ -381,8 +392,12 @@ def open_on_server(
     except ModuleNotFoundError as error:
         msg = "A memory on PostgreSQL needs the package psycopg."
         raise StoreError(msg, hint="Install agent-lore[postgres].") from error
-    files.make_folder(path.parent)
-    return open_postgres(url, owner, path, busy_timeout_s=busy_timeout_s, now=now)
+    if create:
+        files.make_folder(path.parent)
+    return open_postgres(
+        url, owner, path, busy_timeout_s=busy_timeout_s, now=now, connections=connections,
+        create=create,
+    )  # fmt: skip
 
 
 def open_database(  # noqa: PLR0913 - how a file is opened, by name

@@ -34,12 +34,12 @@ def _from(verb: LearnedVerb) -> str:
     _, joined, condition = _EVENTS[verb]
     # The order of tables lets SQLite read items by time, or fragments by their partial indexes.
     tables = (
-        "items i CROSS JOIN fragments f ON f.n = i.n"
+        "items i CROSS JOIN fragments f WHERE f.n = i.n AND"
         if verb == "learned"
-        else f"fragments f{joined} JOIN items i ON i.n = f.n"
+        else f"fragments f{joined} JOIN items i ON i.n = f.n WHERE"
     )
     own = "(:project_n IS NULL OR i.project_n = :project_n)"
-    return f"FROM {tables} WHERE {condition} AND {own}"
+    return f"FROM {tables} {condition} AND {own}"
 
 
 def page_of_events(

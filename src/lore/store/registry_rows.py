@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 
 from lore import clock
 from lore.records.server_records import Owner, Publication, PublicationState, ServerKey, Team
@@ -82,7 +83,16 @@ def r001_registry(db: Connection) -> None:
             db.rows(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (r001_registry,)
+def r002_rows(db: Connection) -> None:
+    """Give each owner and team a salt for the name of its rows, and let teams be removed."""
+    for table in ("owners", "teams"):
+        db.rows(f"ALTER TABLE {table} ADD COLUMN salt TEXT NOT NULL DEFAULT ''")
+        db.run(f"UPDATE {table} SET salt = lower(hex(randomblob(16)))")
+    db.rows("ALTER TABLE teams ADD COLUMN removed_at INTEGER")
+    db.rows("CREATE TABLE server_state (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+
+
+MIGRATIONS: tuple[Migration, ...] = (r001_registry, r002_rows)
 """The migrations of the registry's own file."""
 
 _OWNER = "id, name, created_at, removed_at"
@@ -103,9 +113,32 @@ _PUBLICATION = (
 )
 
 
-def add_owner(db: Connection, owner: Owner) -> None:
+def add_owner(db: Connection, owner: Owner, *, salt: str) -> None:
     """Store an owner."""
-    db.insert("owners", id=owner.id, name=owner.name, created_at=clock.to_us(owner.created_at))
+    db.insert(
+        "owners", id=owner.id, name=owner.name, created_at=clock.to_us(owner.created_at), salt=salt
+    )
+
+
+def find_salt(db: Connection, table: Literal["owners", "teams"], id_: str) -> str | None:
+    """Return the salt of an owner or a team, also of a removed one, or None."""
+    salt = db.value(f"SELECT salt FROM {table} WHERE id = :id", id=id_)
+    return None if salt is None else str(salt)
+
+
+def set_salt(db: Connection, table: Literal["owners", "teams"], id_: str, salt: str) -> None:
+    """Give an owner or a team another salt."""
+    db.run(f"UPDATE {table} SET salt = :salt WHERE id = :id", salt=salt, id=id_)
+
+
+def find_state(db: Connection, key: str) -> str:
+    """Return what the server noted about itself under a key, or an empty text."""
+    return str(db.value("SELECT value FROM server_state WHERE key = :key", key=key) or "")
+
+
+def set_state(db: Connection, key: str, value: str) -> None:
+    """Note something about the server itself."""
+    db.upsert("server_state", ("key",), key=key, value=value)
 
 
 def list_owners(db: Connection, *, removed: bool = False) -> list[Owner]:
@@ -171,12 +204,30 @@ def least_worked(db: Connection, *, before: datetime, limit: int) -> list[str]:
     )
 
 
-def add_team(db: Connection, team: Team) -> None:
+def add_team(db: Connection, team: Team, *, salt: str) -> None:
     """Store a team."""
     db.insert(
         "teams", id=team.id, name=team.name, quorum=team.quorum,
-        created_at=clock.to_us(team.created_at),
+        created_at=clock.to_us(team.created_at), salt=salt,
     )  # fmt: skip
+
+
+def remove_team(db: Connection, id_: str, *, now: datetime) -> None:
+    """Remove a team with keys, members and publications; the row stays until its memory is gone."""
+    db.run("UPDATE teams SET removed_at = :at WHERE id = :id", at=clock.to_us(now), id=id_)
+    for table in ("server_keys", "members", "publications", "provider_keys"):
+        db.run(f"DELETE FROM {table} WHERE team_n = (SELECT n FROM teams WHERE id = :id)", id=id_)
+
+
+def list_removed_teams(db: Connection) -> list[Team]:
+    """Return the teams that were removed and may have a memory left."""
+    rows = db.rows(f"SELECT {_TEAM} FROM teams WHERE removed_at IS NOT NULL ORDER BY name")
+    return [unpack_record(Team, row) for row in rows]
+
+
+def erase_team(db: Connection, id_: str) -> None:
+    """Delete the row of a removed team."""
+    db.run("DELETE FROM teams WHERE id = :id AND removed_at IS NOT NULL", id=id_)
 
 
 def set_quorum(db: Connection, id_: str, quorum: int) -> None:
@@ -186,14 +237,18 @@ def set_quorum(db: Connection, id_: str, quorum: int) -> None:
 
 def list_teams(db: Connection, *, owner: str = "") -> list[Team]:
     """Return all teams by name, or those that an owner is a member of."""
-    sql = f"SELECT {_TEAM} FROM teams WHERE :owner = '' OR n IN (SELECT m.team_n FROM members m"
-    sql += " JOIN owners o ON o.n = m.owner_n WHERE o.id = :owner AND o.removed_at IS NULL)"
+    sql = f"SELECT {_TEAM} FROM teams WHERE removed_at IS NULL AND (:owner = '' OR n IN"
+    sql += " (SELECT m.team_n FROM members m JOIN owners o ON o.n = m.owner_n"
+    sql += " WHERE o.id = :owner AND o.removed_at IS NULL))"
     return [unpack_record(Team, row) for row in db.rows(f"{sql} ORDER BY name", owner=owner)]
 
 
 def find_team(db: Connection, name_or_id: str) -> Team | None:
     """Return the team of this name or id, or None."""
-    row = db.find(f"SELECT {_TEAM} FROM teams WHERE name = :w OR id = :w", w=name_or_id)
+    row = db.find(
+        f"SELECT {_TEAM} FROM teams WHERE (name = :w OR id = :w) AND removed_at IS NULL",
+        w=name_or_id,
+    )
     return None if row is None else unpack_record(Team, row)
 
 

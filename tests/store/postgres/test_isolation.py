@@ -140,7 +140,7 @@ def test_a_role_that_may_not_create_tables_can_use_them(
 
     admin.execute("DROP ROLE IF EXISTS service; CREATE ROLE service LOGIN IN ROLE lore_app")
     url = engines.current_url().replace("//postgres:", "//service:")
-    opened = open_postgres(url, "service", tmp_path / "server.db", busy_timeout_s=5)
+    opened = open_postgres(url, "service", tmp_path / "postgres", busy_timeout_s=5)
     opened.write(lambda db: add_fragment(db, 1))
     with opened.read() as db:
         assert db.value("SELECT session_user") == "service"

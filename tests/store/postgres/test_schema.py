@@ -35,7 +35,7 @@ def url(engine: str, tmp_path: Path, admin: Any) -> Iterator[str]:
 
 
 def test_a_later_migration_changes_the_rows_of_every_owner(url: str, tmp_path: Path) -> None:
-    path = tmp_path / "server.db"
+    path = tmp_path / "postgres"
     for name in ("ada", "bob"):
         database = open_postgres(url, name, path, busy_timeout_s=5)
         database.write(lambda db: add_fragment(db, 1, "a plain fact"))
@@ -62,7 +62,7 @@ def test_a_role_that_may_not_create_tables_is_refused_before_they_exist(
     admin.execute("DROP ROLE IF EXISTS visitor; CREATE ROLE visitor LOGIN")
     foreign = url.replace("//postgres:", "//visitor:")
     with pytest.raises(StoreError):
-        open_postgres(foreign, "ada", tmp_path / "server.db", busy_timeout_s=5)
+        open_postgres(foreign, "ada", tmp_path / "postgres", busy_timeout_s=5)
 
 
 def test_an_owner_waits_for_another_writer_until_the_timeout(tmp_path: Path, engine: str) -> None:

@@ -30,6 +30,7 @@ from lore.errors import (
     StoreError,
     StoreFull,
     StoreReadOnly,
+    StoreUnreachable,
 )
 from lore.store.postgres import vector_rows, word_tables
 from lore.store.postgres.dialect import parameter_names, split_insert, translate
@@ -49,6 +50,12 @@ _CONNECT_TIMEOUT_S = 10
 _MAX_IDLE = 8
 """At most this many idle connections of a process are kept, whatever the number of owners."""
 
+MOST_CONNECTIONS = 32
+"""Connections of a process to one database, if the setting says nothing else."""
+
+_WRITERS_SHARE = 4
+"""One of this many connections is for writers alone: readers may wait for a write."""
+
 _STATEMENTS_AT_ONCE = 500
 """Statements, or rows of an INSERT, that are sent together."""
 
@@ -64,7 +71,8 @@ def owner_of(name: str) -> uuid.UUID:
 
 def translate_error(error: psycopg.Error) -> StoreError:
     """Translate an error of PostgreSQL into one of Lore; the only place that does so."""
-    if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled | errors.DeadlockDetected):
+    busy = errors.LockNotAvailable | errors.QueryCanceled | errors.DeadlockDetected
+    if isinstance(error, busy | errors.SerializationFailure):
         return StoreBusy(
             "Timed out: another process has been writing to this memory for too long.",
             hint="Try again; the setting 'store.busy_timeout_s' is the timeout.",
@@ -81,16 +89,23 @@ def translate_error(error: psycopg.Error) -> StoreError:
             "The database has no tables of Lore.",
             hint="Open the memory once with a role that may create them.",
         )
-    if error.sqlstate is None or isinstance(error, psycopg.OperationalError):
-        return StoreError(
-            f"The database server cannot be reached: {_first_line(error)}",
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return StoreUnreachable(
+            f"The database server cannot be reached: {_reason(error)}",
             hint="Check 'store.url', and whether the server runs.",
         )
-    return StoreError(f"PostgreSQL reported an error: {error.diag.message_primary}")
+    return StoreError(
+        f"PostgreSQL reported an error: {error.diag.message_primary or _first_line(error)}"
+    )
 
 
 def _first_line(error: psycopg.Error) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _reason(error: psycopg.Error) -> str:
+    """Return why a connection failed, without the address: callers of a server may read it."""
+    return _first_line(error).rpartition(" failed: ")[2].removeprefix("FATAL:").strip()
 
 
 class _ArrayDumper(Dumper):
@@ -145,6 +160,11 @@ def connect(url: str) -> psycopg.Connection[Any]:
             connect_timeout=_CONNECT_TIMEOUT_S,
             cursor_factory=psycopg.ClientCursor,
             application_name="lore",
+            # A server that vanished without a word is noticed within a minute.
+            keepalives_idle=30,
+            keepalives_interval=10,
+            keepalives_count=3,
+            tcp_user_timeout=30_000,
         )
         _register(raw)
         # Statements are short: compiling one takes longer than running it.
@@ -156,25 +176,53 @@ def connect(url: str) -> psycopg.Connection[Any]:
 
 @dataclass(slots=True)
 class Pool:
-    """The idle connections of this process to one database; owners share them."""
+    """The connections of this process to one database; owners share them.
+
+    At most `most` are in use; whoever wants another waits for one that is given back.
+    """
 
     url: str
+    most: int = MOST_CONNECTIONS
+    wait_s: float = 10.0
+    """How long to wait for a connection if all are in use."""
+    is_prepared: bool = False
+    """Whether the schema was created or found up to date by this process."""
     _idle: list[psycopg.Connection[Any]] = field(default_factory=list)
+    _in_use: int = 0
     _users: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Condition = field(default_factory=threading.Condition)
     _process: int = field(default_factory=os.getpid)
 
-    def take(self) -> psycopg.Connection[Any]:
-        """Return an idle connection or a new one, as the application role."""
+    def take(self, *, writes: bool = False) -> psycopg.Connection[Any]:
+        """Return an idle connection or a new one, as the application role; give it back after use.
+
+        Some connections are for those who write.
+        """
+        with self._lock:
+            if self._process != os.getpid():
+                self._idle, self._in_use, self._process = [], 0, os.getpid()
+            most = self.most if writes else self.most - max(1, self.most // _WRITERS_SHARE)
+            if not self._lock.wait_for(lambda: self._in_use < most, self.wait_s):
+                msg = "All connections to the database are in use."
+                raise StoreBusy(msg, hint="Try again; 'store.connections' is how many there are.")
+            self._in_use += 1
+        try:
+            return self._find_idle() or self.connect()
+        except BaseException:
+            self._end_use()
+            raise
+
+    def _find_idle(self) -> psycopg.Connection[Any] | None:
         while True:
             with self._lock:
-                if self._process != os.getpid():
-                    self._idle, self._process = [], os.getpid()
                 raw = self._idle.pop() if self._idle else None
-            if raw is None:
-                return self.connect()
-            if not raw.closed and _answers(raw):
+            if raw is None or (not raw.closed and _answers(raw)):
                 return raw
+
+    def _end_use(self) -> None:
+        with self._lock:
+            self._in_use -= 1
+            self._lock.notify_all()
 
     def connect(self) -> psycopg.Connection[Any]:
         """Open a new connection as the application role."""
@@ -191,7 +239,8 @@ class Pool:
         return raw
 
     def give_back(self, raw: psycopg.Connection[Any]) -> None:
-        """Keep a connection for the next transaction of any owner."""
+        """End the use of a connection, and keep it for the next transaction of any owner."""
+        self._end_use()
         if raw.closed or raw.info.transaction_status != TransactionStatus.IDLE:
             raw.close()
             return

@@ -34,7 +34,7 @@ _OWNER_ROLE = "lore_owner"
 _LOCK = 0x6C6F7265
 """The lock under which one process changes the schema."""
 
-_REVISION = 1
+_REVISION = 2
 """The revision of the functions below; they are created again when it changes."""
 
 _K1, _B = 1.2, 0.75
@@ -97,6 +97,11 @@ CREATE TABLE IF NOT EXISTS owners (owner UUID PRIMARY KEY);
 CREATE OR REPLACE FUNCTION register_owner() RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
     INSERT INTO owners VALUES (current_owner()) ON CONFLICT DO NOTHING
+$$;
+
+CREATE OR REPLACE FUNCTION unregister_owner() RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+    DELETE FROM owners WHERE owner = current_owner()
 $$;
 
 CREATE OR REPLACE FUNCTION use_number(of_table text, number bigint) RETURNS void
@@ -237,6 +242,21 @@ REVOKE EXECUTE ON FUNCTION ensure_graph FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ensure_graph TO {APPLICATION_ROLE};
 """
 
+_SEQUENCES = f"""
+CREATE OR REPLACE FUNCTION skip_used_numbers() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+DECLARE
+    name text; of_table text; highest bigint;
+BEGIN
+    FOREACH of_table IN ARRAY ARRAY['changes', 'vectors'] LOOP
+        name := pg_get_serial_sequence(of_table, 'seq');
+        EXECUTE format('SELECT greatest((SELECT max(seq) FROM %I WHERE owner = current_owner()),'
+            ' (SELECT last_value FROM %s))', of_table, name) INTO highest;
+        PERFORM setval(name, highest);
+    END LOOP;
+END $$;
+"""
+
 _TRIGGERS = "".join(
     f"CREATE OR REPLACE TRIGGER note_used_numbers AFTER DELETE ON {table}"
     " REFERENCING OLD TABLE AS gone FOR EACH STATEMENT"
@@ -253,6 +273,15 @@ REVOKE ALL ON owners FROM {APPLICATION_ROLE};
 REVOKE EXECUTE ON FUNCTION search_words, match_words FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION search_words, match_words TO {APPLICATION_ROLE};
 """
+
+
+def is_current(raw: psycopg.Connection[Any]) -> bool:
+    """Return whether the schema is that of this Lore, by a connection of any role."""
+    try:
+        applied, revision = _state(raw)
+    except psycopg.Error as error:
+        raise translate_error(error) from error
+    return revision == _REVISION and applied == {step.__name__ for step in migrations.MIGRATIONS}
 
 
 def prepare(
@@ -311,6 +340,7 @@ def _create(
         _change_rows(raw, path, owner, [step for step in steps if step.__name__ not in applied])
     raw.execute(f"SET LOCAL lore.owner = '{_NOBODY}'")
     raw.execute(_VECTORS)
+    raw.execute(_SEQUENCES)
     raw.execute(_TRIGGERS)
     raw.execute(_GRANTS)
     raw.execute(f"INSERT INTO revisions VALUES ({_REVISION}) ON CONFLICT DO NOTHING")

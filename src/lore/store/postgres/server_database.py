@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
 from lore import clock
 from lore.errors import InvalidInput
 from lore.store.database import Database
-from lore.store.postgres import schema
-from lore.store.postgres.owner_connection import Pool, PostgresConnection, owner_of
+from lore.store.postgres import owner_rows, schema
+from lore.store.postgres.owner_connection import (
+    MOST_CONNECTIONS,
+    Pool,
+    PostgresConnection,
+    owner_of,
+)
 from lore.store.postgres.vector_rows import PostgresVectorIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from lore.index.nearest_items import NearestItems
@@ -49,11 +56,11 @@ class PostgresDatabase(Database):
         """Return whose rows these are; a copy of the whole server counts as the same."""
         return self.owner.hex
 
-    def connect(self, cache_kib: int = 0) -> Connection:
+    def connect(self, cache_kib: int = 0) -> PostgresConnection:
         """Take a connection of the pool; closing it gives it back."""
         del cache_kib
         return PostgresConnection(
-            self._pool.take(),
+            self._pool.take(writes=threading.current_thread() is self._writer),
             self.path,
             self.owner,
             pool=self._pool,
@@ -71,6 +78,33 @@ class PostgresDatabase(Database):
         if not self._has_left:
             self._has_left = True
             self._pool.leave()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[PostgresConnection]:
+        """Yield a connection in a write transaction of its own, which the block's end commits."""
+        connection = self.connect()
+        try:
+            connection.begin_write()
+            yield connection
+            connection.rows("COMMIT")
+        finally:
+            connection.close()
+
+    def erase_rows(self) -> None:
+        """Delete every row of the owner in all tables, or none."""
+        with self._transaction() as db:
+            owner_rows.erase(db)
+
+    def dump_rows(self) -> Iterator[bytes]:
+        """Yield every row of the owner as a line of JSON, all of one moment."""
+        with self.read() as db:
+            assert isinstance(db, PostgresConnection)
+            yield from owner_rows.dump(db)
+
+    def load_rows(self, lines: Iterable[bytes]) -> int:
+        """Insert dumped rows as those of the owner, all or none; return how many."""
+        with self._transaction() as db:
+            return owner_rows.load(db, lines)
 
     def checkpoint(self) -> None:
         """Do nothing: the server moves its own log."""
@@ -92,19 +126,43 @@ def _pool(url: str) -> Pool:
 
 
 def open_postgres(
-    url: str, owner: str, path: Path, *, busy_timeout_s: float, now: clock.Clock = clock.now
+    url: str,
+    owner: str,
+    path: Path,
+    *,
+    busy_timeout_s: float,
+    now: clock.Clock = clock.now,
+    connections: int = MOST_CONNECTIONS,
+    create: bool = True,
 ) -> PostgresDatabase:
-    """Open the memory of an owner; create or migrate the schema if the role may do so."""
-    schema.prepare(url, path)
-    database = PostgresDatabase(
-        _pool(url), owner_of(owner), path, busy_timeout_s=busy_timeout_s, now=now
-    )
+    """Open the memory of an owner; create or migrate the schema if the role may do so.
+
+    Without `create`, an owner who has no rows gets none.
+    """
+    pool = _pool(url)
+    pool.most = connections
+    _prepare(pool, path)
+    database = PostgresDatabase(pool, owner_of(owner), path, busy_timeout_s=busy_timeout_s, now=now)
     try:
-        database.write(_ensure_epoch)
+        if create:
+            database.write(_ensure_epoch)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _prepare(pool: Pool, path: Path) -> None:
+    """Create or migrate the schema; once that is done, look with a connection of the pool."""
+    if pool.is_prepared:
+        raw = pool.take()
+        try:
+            if schema.is_current(raw):
+                return
+        finally:
+            pool.give_back(raw)
+    schema.prepare(pool.url, path)
+    pool.is_prepared = True
 
 
 def _ensure_epoch(db: Connection) -> None:
