@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lore import __version__, clock, config_files
+from lore import __version__, clock, config_files, telemetry
 from lore.capture.export_import import refuse_own_file
 from lore.errors import InvalidInput, SyncError
 from lore.memory.context import MemoryPart
@@ -56,7 +56,7 @@ class Sync(MemoryPart):
             raise InvalidInput(msg, hint="'lore config sync.target URL' sets one.")
         replica = self._replica
         try:
-            with peers.open_peer(target, self._options) as peer:
+            with telemetry.span("sync") as span, peers.open_peer(target, self._options) as peer:
                 exchange = Exchange(self._database, replica, peer, self._receive, progress)
                 if dry_run:
                     sent, received = exchange.count()
@@ -65,6 +65,8 @@ class Sync(MemoryPart):
                         exchange.peer_hash, dry_run=True,
                     )  # fmt: skip
                 exchange.run()
+                span.set("lore.sent", exchange.sent)
+                span.set("lore.received", exchange.applied.received)
         except SyncError as error:
             if not dry_run and not self._database.read_only:
                 note_problem(self._database, target, str(error))

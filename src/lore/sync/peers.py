@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 import httpx2
 import orjson
 
+from lore import telemetry
 from lore.errors import InvalidInput, LoreError, PeerUnreachable, SyncError
 from lore.lazy_dataclass import dataclass
 from lore.llm.http_client import open_client
@@ -149,6 +150,7 @@ class HttpPeer:
     def _send(self, method: str, path: str, body: Any = None) -> Any:
         content = None if body is None else orjson.dumps(body)
         headers = self._headers | ({"content-type": "application/json"} if content else {})
+        headers |= telemetry.trace_headers()
         try:
             response = self._client.request(
                 method, f"{self.name}{API_PREFIX}{path}", content=content, headers=headers
