@@ -247,7 +247,8 @@ def test_the_names_of_attributes_are_those_of_the_semantic_conventions() -> None
     known = {value for module in modules for value in vars(module).values()
              if isinstance(value, str)}  # fmt: skip
     ours = {value for name, value in vars(telemetry).items() if name.isupper()
-            and isinstance(value, str) and value.startswith(("gen_ai.", "http.", "error."))}  # fmt: skip
+            and isinstance(value, str)
+            and value.startswith(("gen_ai.", "http.", "error."))}  # fmt: skip
     assert len(ours) == 15
     assert ours <= known
 
