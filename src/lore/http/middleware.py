@@ -183,7 +183,7 @@ class TraceMiddleware:
 def _status_of(error: HTTPException | LoreError) -> int:
     if isinstance(error, HTTPException):
         return error.status_code
-    return error_responses.lore_error_response(error).status_code
+    return error_responses.status_code(type(error))
 
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")

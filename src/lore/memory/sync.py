@@ -23,7 +23,7 @@ from lore.sync.batch import Applied
 from lore.sync.exchange import Exchange, note_problem
 from lore.sync.peers import PeerOptions
 from lore.sync.replica import ChangePage, Replica
-from lore.sync.wire_format import FORMAT
+from lore.sync.wire_format import FORMAT, OLDEST_FORMAT
 from lore.validation import validate_methods
 
 KEY_FILE = "sync.key"
@@ -107,7 +107,9 @@ class Sync(MemoryPart):
         replica = self._replica
         replica.scan()
         hashed = replica.state_hash() if state_hash else ""
-        return SyncIdentity(replica.machine, replica.epoch, FORMAT, __version__, hashed)
+        return SyncIdentity(
+            replica.machine, replica.epoch, FORMAT, __version__, hashed, OLDEST_FORMAT
+        )
 
     def changes(self, cursor: str = "", *, machine: str = "") -> ChangePage:
         """Return a page of what changed after a cursor, except what a machine itself brought."""
