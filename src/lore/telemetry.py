@@ -36,7 +36,6 @@ OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 CACHE_READ_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
 CACHE_WRITE_TOKENS: Final = "gen_ai.usage.cache_creation.input_tokens"
 FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
-FIRST_CHUNK_S: Final = "gen_ai.response.time_to_first_chunk"
 DIMENSIONS: Final = "gen_ai.embeddings.dimension.count"
 TOOL: Final = "gen_ai.tool.name"
 METHOD: Final = "http.request.method"
@@ -259,8 +258,8 @@ def trace_id() -> str:
         return ""
     from opentelemetry import trace
 
-    found = trace.get_current_span().get_span_context()
-    return trace.format_trace_id(found.trace_id) if found.is_valid else ""
+    context = trace.get_current_span().get_span_context()
+    return trace.format_trace_id(context.trace_id) if context.is_valid else ""
 
 
 def trace_headers() -> dict[str, str]:

@@ -30,7 +30,12 @@ def say(line: object) -> None:
 def main(path: str, *on_server: str) -> None:
     database = open_it(Path(path), *on_server)
     stopping = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), stopping.set()), daemon=True).start()
+
+    def wait_for_end() -> None:
+        sys.stdin.read()
+        stopping.set()
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
     n = 0
     try:
         while not stopping.is_set():
