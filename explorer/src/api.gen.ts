@@ -1495,11 +1495,16 @@ export interface components {
             new: string;
             old: string;
         };
-        /** @description What a home says of itself at the start of a sync; the hash of its state on request. */
+        /**
+         * @description What a home says of itself at the start of a sync; the hash of its state on request.
+         *
+         *     It speaks all formats from `oldest_format` to `format`.
+         */
         SyncIdentity: {
             epoch: string;
             format: number;
             machine: string;
+            oldest_format: number;
             state_hash: string;
             version: string;
         };

@@ -67,6 +67,7 @@ SEGMENT = Rule(least=1_024, most=16_384)
 PORT = Rule(least=0, most=65_535)
 BODY = Rule(least=1_000, most=1_000_000_000)
 ADDRESS = Rule(pattern=r"https?://[^\s?#]+", form="an address that begins with http")
+MAYBE_ADDRESS = Rule(pattern=rf"(?:{ADDRESS.pattern})?", form=ADDRESS.form)
 PRECISIONS = Rule(choices=("float32", "int8"))
 PATTERNS = Rule(form="a list of re2 patterns")
 
@@ -406,6 +407,11 @@ class Settings:
     sync_insecure: bool = _setting(
         default=False, doc="Allow sync over http, unencrypted, with another machine."
     )
+    telemetry_endpoint: str = _setting(
+        "",
+        "Address of an OpenTelemetry collector (OTLP over HTTP) that gets traces; empty: none.",
+        MAYBE_ADDRESS,
+    )
     gateway_on: bool = _setting(
         default=True, doc="Run the gateway: forward agents' requests to their model providers."
     )
@@ -492,6 +498,11 @@ class Loaded:
     settings: Settings
     values: tuple[SettingValue, ...]
     warning: str = ""
+
+
+def telemetry_variables() -> dict[str, str]:
+    """Return the environment variables of OpenTelemetry."""
+    return {name: value for name, value in os.environ.items() if name.startswith("OTEL_")}
 
 
 def key_of(name: str) -> str:

@@ -186,7 +186,7 @@ def test_an_unsound_backup_is_refused(tmp_path: Path, database: Database) -> Non
         maintenance.restore(path, tmp_path / "text.db", backups)
     newer = maintenance.backup(database, tmp_path / "newer.db")
     raw = apsw.Connection(str(newer))
-    raw.execute("INSERT INTO migrations VALUES ('m999_future', 0)")
+    raw.execute("INSERT INTO migrations VALUES ('m999_future', 0); PRAGMA user_version = 999")
     raw.close()
     with pytest.raises(SchemaTooNew):
         maintenance.restore(path, newer, backups)
@@ -207,7 +207,7 @@ def test_a_backup_that_cannot_be_cleaned_is_removed(tmp_path: Path, database: Da
     good = maintenance.backup(database, backups / "good.db")
     newer = maintenance.backup(database, backups / "before-newer.db")
     raw = apsw.Connection(str(newer))
-    raw.execute("INSERT INTO migrations VALUES ('m999_future', 0)")
+    raw.execute("INSERT INTO migrations VALUES ('m999_future', 0); PRAGMA user_version = 999")
     raw.close()
     foreign = backups / "notes.db"
     foreign.write_bytes(b"of another program")

@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import groupby, islice
 from typing import NamedTuple, Self
 
-from lore import projects
+from lore import projects, telemetry
 from lore.capture import quotes
 from lore.capture.adapter_protocol import TYPED_STATE, Context
 from lore.capture.exclusion import covers_folder
@@ -487,8 +487,13 @@ class BatchWriter:
             keywords.add_messages(db, unindexed)
             return added
 
-        for pending, count in zip(writes, self._database.write(write_all), strict=True):
-            pending.on_written(count)
+        count = sum(pending.batch.messages for pending in writes)
+        attributes: dict[str, telemetry.Value] = {"lore.messages": count, "lore.channel": "file"}
+        with telemetry.span("capture", attributes) as span:
+            added = self._database.write(write_all)
+            span.set("lore.stored", sum(new or 0 for new in added))
+        for pending, new in zip(writes, added, strict=True):
+            pending.on_written(new)
 
     def _is_full(self, writes: Sequence[PendingWrite]) -> bool:
         return (

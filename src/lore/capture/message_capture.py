@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, TypeVar
 
-from lore import clock, projects
+from lore import clock, projects, telemetry
 from lore.capture import quotes
 from lore.capture.adapter_protocol import Context
 from lore.capture.adapters import injected_text
@@ -109,6 +109,20 @@ def capture_into(
     """Store messages as `capture` does, in a conversation whose fields are redacted."""
     if not new:
         return []
+    attributes = {"lore.messages": len(new), "lore.channel": conversation.channel}
+    with telemetry.span("capture", attributes) as span:
+        ids = _capture(database, conversation, new, redactor, repeated)
+        span.set("lore.stored", len(ids))
+    return ids
+
+
+def _capture(
+    database: Database,
+    conversation: Conversation,
+    new: Sequence[NewMessage],
+    redactor: Redactor,
+    repeated: int,
+) -> list[str]:
     for message in new:
         check_message(message)
     if conversation.channel == "push":

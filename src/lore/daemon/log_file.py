@@ -18,6 +18,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
+from lore import telemetry
 from lore.config_files import read_small_file
 from lore.errors import error_location
 
@@ -41,7 +42,9 @@ class LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of an event; for events of libraries, only where they come from."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"{at} {record.levelname.lower():<7} {_format_message(record)}"
+        trace = telemetry.trace_id() if is_own(record) else ""
+        field = f" trace_id={trace}" if trace else ""
+        return f"{at} {record.levelname.lower():<7} {_format_message(record)}{field}"
 
 
 def is_own(record: logging.LogRecord) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from lore import __version__, clock
+from lore import __version__, clock, telemetry
 from lore.daemon import daemon_lock, log_file, server_address, status_file
 from lore.daemon.daemon_lock import DaemonLock
 from lore.daemon.degraded_mode import DegradedServer, open_error, open_writable
@@ -35,7 +35,7 @@ from lore.daemon.status_file import Status, TaskStatus
 from lore.errors import LoreError
 from lore.http.hooks import HookCounters
 from lore.memory import Memory
-from lore.settings import Settings
+from lore.settings import Settings, telemetry_variables
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """Numbers of these parameters in glibc's malloc.h."""
@@ -358,7 +358,13 @@ def serve(
                 if recovered is None:
                     return True
                 (opened, place), on_ready = recovered, lambda _notice: None
-            with _named_lock(lock, home) as file_lock, _open_log(home, echo=echo):
+            with (
+                _named_lock(lock, home) as file_lock,
+                _open_log(home, echo=echo),
+                telemetry.recording(
+                    settings.telemetry_endpoint, telemetry_variables(), version=__version__, log=log
+                ),
+            ):
                 board = ProgressBoard()
                 chosen = periodic_tasks(settings, board=board) if tasks is None else tasks
                 daemon = Daemon(opened, chosen, home, board=board)

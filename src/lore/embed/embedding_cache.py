@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from lore import telemetry
 from lore.embed.embedder import Embedder
 from lore.text import message_features
 
@@ -49,7 +50,7 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return one row of length 1 for each text, in their order."""
         if query or not texts:
-            return self._inner.embed(texts, query=query)
+            return self._compute(texts, query=query)
         digest_of = {text: message_features.text_fingerprint(text) for text in texts}
         with self._lock:
             rows = {
@@ -59,7 +60,7 @@ class CachedEmbedder:
             }
         missing = [text for text in digest_of if text not in rows]
         if missing:
-            rows |= dict(zip(missing, self._inner.embed(missing), strict=True))
+            rows |= dict(zip(missing, self._compute(missing), strict=True))
         with self._lock:
             for text, digest in digest_of.items():
                 self._cache[digest] = rows[text]
@@ -67,6 +68,17 @@ class CachedEmbedder:
             while len(self._cache) > self._most:
                 self._cache.popitem(last=False)
         return np.stack([rows[text] for text in texts])
+
+    def _compute(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        attributes: dict[str, telemetry.Value] = {
+            telemetry.OPERATION: "embeddings",
+            telemetry.MODEL: self.name,
+            telemetry.DIMENSIONS: self.dimension,
+            "lore.texts": len(texts),
+            "lore.query": query,
+        }
+        with telemetry.span(telemetry.model_span("embeddings", self.name), attributes):
+            return self._inner.embed(texts, query=query)
 
     def close(self) -> None:
         """Close the wrapped embedder."""

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
+from lore import telemetry
 from lore.errors import InvalidInput, ProviderError
 from lore.gateway import connection_owner, http_body, request_head, upstream
 from lore.gateway.observer import SafeObserver
@@ -90,6 +91,15 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         head = RequestHead.of(scope)
+        if not telemetry.is_on():
+            await self._answer(scope, head, receive, send)
+            return
+        attributes = {telemetry.METHOD: head.method, "lore.api": head.api or "other"}
+        name = f"gateway {head.api or 'other'}"
+        with telemetry.span(name, attributes, kind="server", headers=head.headers) as span:
+            await self._answer(scope, head, receive, telemetry.watch_status(send, span))
+
+    async def _answer(self, scope: Scope, head: RequestHead, receive: Receive, send: Send) -> None:
         try:
             refusal = await self._refusal(scope, head)
             if refusal is not None:
@@ -181,6 +191,9 @@ class Gateway:
         if plan.delay_s:
             await asyncio.sleep(plan.delay_s)
         is_changed = plan.body is not None
+        call = plan.call
+        if call is not None:
+            call.begin()
         ask = partial(self._ask, head, plan, is_changed=True)
         try:
             response = await self._ask(
@@ -190,6 +203,8 @@ class Gateway:
                 is_complete = await self._stream(response, plan, observer, send, ask)
             finally:
                 response.close()
+                if call is not None:
+                    call.finish(response.status)
             observer.end("complete" if is_complete else "failed")
         except ProviderError as error:
             observer.end("failed")

@@ -24,6 +24,7 @@ from lore.gateway.plugin_protocol import (
     error_response,
 )
 from lore.gateway.request_head import path_label
+from lore.gateway.upstream_call import UpstreamCall
 from lore.gateway.usage import (
     RequestUsage,
     UpstreamResponse,
@@ -168,6 +169,8 @@ class BillingObserver:
     """Called once upstream has accepted the prompt."""
     whole: bool = True
     """If not, parse only the usage of the response."""
+    call: UpstreamCall | None = None
+    """What the span of the request to upstream is made of, if spans are recorded."""
     _answers: list[ResponseBuffer] = field(default_factory=list)
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -184,14 +187,14 @@ class BillingObserver:
     def end(self, outcome: Outcome) -> None:
         """Parse the buffered responses, and call `on_end`."""
         try:
-            self.on_end(self._ended(outcome, whole=self.whole))
+            self.on_end(self._reported(self._ended(outcome, whole=self.whole)))
         finally:
             self._close()
 
     def settle(self, outcome: Outcome) -> None:
         """Parse the usage, and settle it."""
         try:
-            self.on_settle(self._ended(outcome, whole=False))
+            self.on_settle(self._reported(self._ended(outcome, whole=False)))
         finally:
             self._close()
 
@@ -200,6 +203,12 @@ class BillingObserver:
         if self.reservation.follow_up is not None:
             usage = self._ended("complete", whole=False).usage
             self.reservation.follow_up.reserve(usage, len(body) - first_bytes)
+
+    def _reported(self, ended: CompletedRequest) -> CompletedRequest:
+        if self.call is not None:
+            reasons = [one.stop_reason for one in ended.replies if one.stop_reason]
+            self.call.report(ended.usage.use, reasons, ended.outcome, len(ended.replies))
+        return ended
 
     def _close(self) -> None:
         if self.reservation.follow_up is not None:

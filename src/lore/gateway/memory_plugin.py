@@ -8,6 +8,7 @@ from concurrent.futures import Future, wait
 from dataclasses import replace
 from functools import partial
 
+from lore import telemetry
 from lore.budget import estimate
 from lore.budget.estimate import CostEstimate
 from lore.context import layers
@@ -42,6 +43,7 @@ from lore.gateway.session.prompt_composer import PromptComposer
 from lore.gateway.session.session_state import ComposedPrompt
 from lore.gateway.tool_loop import MemorySearch, ToolLoop
 from lore.gateway.turn_recorder import BackgroundResponseObserver, Turn, TurnRecorder
+from lore.gateway.upstream_call import UpstreamCall
 from lore.gateway.workers import Failure, Workers, attempt, log
 from lore.memory import Memory
 from lore.records import ClientSession, Injection
@@ -120,6 +122,10 @@ class MemoryPlugin:
         """Return a fresh plan of a request."""
         if not self._memory.settings.gateway_memory:
             return self.passthrough(incoming)
+        with telemetry.span("plan"):
+            return self._plan(incoming)
+
+    def _plan(self, incoming: ClientRequest) -> RequestPlan:
         parsed = self._parser.parse(incoming)
         if parsed is None:
             return RequestPlan()
@@ -321,7 +327,12 @@ class MemoryPlugin:
                     )
                 delay = (("x-lore-delay-s", f"{delay_s:.1f}"),) if delay_s else ()
                 headers = (*plan.headers, *delay)
-                return replace(plan, headers=headers, delay_s=delay_s, observer=observer)
+                if telemetry.is_on():
+                    provider = PROVIDERS[incoming.api]
+                    observer.call = UpstreamCall(incoming.api, provider, order, dict(plan.headers))
+                return replace(
+                    plan, headers=headers, delay_s=delay_s, observer=observer, call=observer.call
+                )
         except BudgetSpent as error:
             return self._budget.refuse(incoming, error)
 

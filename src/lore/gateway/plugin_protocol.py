@@ -40,6 +40,7 @@ from typing import Literal, Protocol
 import orjson
 
 from lore.gateway import http_body
+from lore.gateway.upstream_call import UpstreamCall
 from lore.gateway.workers import Workers
 
 ApiName = Literal["anthropic", "chat", "responses", "gemini", ""]
@@ -157,6 +158,8 @@ class RequestPlan:
     interceptor: ResponseInterceptor | None = None
     answer: LocalResponse | None = None
     command: Command | None = None
+    call: UpstreamCall | None = None
+    """What the span of the request to upstream is made of, if spans are recorded."""
     has_state: bool = True
     """Whether this process has the state of the session; a plan from cached state has nothing to
     say without."""

@@ -21,6 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from lore import telemetry
 from lore.errors import error_location
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ class WorkerPool:
             if self._is_closed:
                 msg = "The pool is closed."
                 raise RuntimeError(msg)
-            self._queues[kind].append((future, work))
+            self._queues[kind].append((future, telemetry.in_current_trace(work)))
             if self._free[kind]:
                 self._free[kind] -= 1
                 self._threads.submit(self._work_off, kind)

@@ -52,6 +52,7 @@ from lore.http.middleware import (
     ErrorMiddleware,
     FailureReason,
     FallbackApp,
+    TraceMiddleware,
 )
 from lore.http.request_limits import BodyLimit, ConcurrencyLimit, Limits, RateLimiter
 from lore.http.write_endpoints import Toolbox
@@ -234,6 +235,7 @@ def make_app(  # noqa: PLR0913 - all that one app serves and how
                 if fallback is not None
                 else None,
             ),
+            Middleware(TraceMiddleware),
             *([Middleware(DisabledMemoryMiddleware, failure=failure)] if failure else []),
             Middleware(BodyLimit, limits=limits),
         ],

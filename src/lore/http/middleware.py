@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from lore import telemetry
 from lore.errors import LoreError, error_location
 from lore.http import auth, error_responses
 from lore.http.auth import Authenticator
@@ -146,6 +147,46 @@ def require_scope(scope: Scope, *needed: AccessScope) -> Grant:
     if grant is None or not grant.allows(*needed):
         raise HTTPException(403, f"This access key lacks a scope: it needs {' and '.join(needed)}.")
     return grant
+
+
+class TraceMiddleware:
+    """Records a span of each request that was let in, named by its route and never by its path."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request within a span, in the trace that its header names."""
+        if scope["type"] != "http" or not telemetry.is_on():
+            await self._app(scope, receive, send)
+            return
+        method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
+        attributes = {telemetry.METHOD: method}
+        headers = Headers(scope=scope)
+        refusal: HTTPException | LoreError | None = None
+        with telemetry.span(method, attributes, kind="server", headers=headers) as span:
+            try:
+                await self._app(scope, receive, telemetry.watch_status(send, span))
+            except (HTTPException, LoreError) as error:  # the outermost middleware answers it
+                refusal = error
+                span.set(telemetry.ERROR, type(error).__name__)
+                span.set_status(_status_of(error))
+            finally:
+                route = getattr(scope.get("route"), "path", "")
+                if route:
+                    span.rename(f"{method} {route}")
+                    span.set(telemetry.ROUTE, route)
+        if refusal is not None:
+            raise refusal
+
+
+def _status_of(error: HTTPException | LoreError) -> int:
+    if isinstance(error, HTTPException):
+        return error.status_code
+    return error_responses.status_code(type(error))
+
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class ErrorMiddleware:

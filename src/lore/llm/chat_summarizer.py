@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from lore import telemetry
 from lore.errors import BadReply, ProviderError, ProviderUnavailable
 from lore.llm import prompt_templates, structured_output
 from lore.llm.chat import Chat, ChatMessage, ChatRequest, ChatResponse, Ledger, Usage
@@ -247,7 +248,7 @@ class ChatSummarizer:
         cost = RequestCost(self.identity, most, kind=question, work="background")
         hold = self._ledger.reserve(cost)
         try:
-            response = self._chat.complete(request)
+            response = _complete(self._chat, request, question)
         except ProviderError as error:
             # A response that came after the timeout was generated, and will be charged.
             billed_anyway = isinstance(error, ProviderUnavailable) and error.billed
@@ -262,6 +263,25 @@ class ChatSummarizer:
             raise
         self._ledger.settle(hold, response.usage)
         return response
+
+
+def _complete(chat: Chat, request: ChatRequest, question: str) -> ChatResponse:
+    """Send a request, and record the span of it."""
+    provider, _, model = chat.identity.partition(":")
+    attributes: dict[str, telemetry.Value] = {
+        telemetry.OPERATION: "chat",
+        telemetry.PROVIDER: telemetry.GEN_AI_PROVIDERS.get(provider, provider),
+        telemetry.MODEL: model,
+        "lore.purpose": question,
+    }
+    with telemetry.span(telemetry.model_span("chat", model), attributes, kind="client") as span:
+        response = chat.complete(request)
+        used = response.usage
+        span.set(telemetry.INPUT_TOKENS, used.input_tokens)
+        span.set(telemetry.OUTPUT_TOKENS, used.output_tokens)
+        span.set(telemetry.CACHE_READ_TOKENS, used.cache_read_tokens)
+        span.set(telemetry.CACHE_WRITE_TOKENS, used.cache_write_tokens)
+    return response
 
 
 def clean_output(text: str) -> str:

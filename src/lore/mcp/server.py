@@ -12,7 +12,7 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from lore import __version__, clock
+from lore import __version__, clock, telemetry
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory import Memory
 from lore.records import Grant
@@ -200,10 +200,12 @@ class McpHandlers:
             if not tool_registry.get_tool(name, aliases=True).reads_only:
                 _check_may_write(name, grant)
             caller = caller_of(context.request.headers, grant)
-        return await to_thread.run_sync(
-            partial(tool_registry.call_tool, self._memory, name, arguments, caller),
-            abandon_on_cancel=True,  # the client may disconnect
-        )
+        attributes = {telemetry.OPERATION: "execute_tool", telemetry.TOOL: name}
+        with telemetry.span(f"execute_tool {name}", attributes):
+            return await to_thread.run_sync(
+                partial(tool_registry.call_tool, self._memory, name, arguments, caller),
+                abandon_on_cancel=True,  # the client may disconnect
+            )
 
 
 def make_server(memory: Memory, caller: Caller | None = None) -> Server[Any]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lore import telemetry
 from lore.memory import context
 from lore.memory.context import MemoryPart, PageSize
 from lore.records import (
@@ -99,24 +100,27 @@ class Digest(MemoryPart):
         from lore.digest import distillation
 
         session, summarizer = self._redactor.redact(session), self._context.open_summarizer()
-        new_ids = distillation.distill_session(
-            self._database,
-            summarizer,
-            session,
-            limits=distillation.limits_for(
-                summarizer, segment_tokens=self._settings.distill_segment_tokens
-            ),
-            redact=self._redactor.redact,
-            progress=progress,
-        )
-        meta_id = distillation.condense_session(
-            self._database,
-            summarizer,
-            session,
-            threshold=self._settings.distill_meta_threshold,
-            redact=self._redactor.redact,
-        )
-        return [*new_ids, meta_id] if meta_id else new_ids
+        with telemetry.span("distill") as span:
+            new_ids = distillation.distill_session(
+                self._database,
+                summarizer,
+                session,
+                limits=distillation.limits_for(
+                    summarizer, segment_tokens=self._settings.distill_segment_tokens
+                ),
+                redact=self._redactor.redact,
+                progress=progress,
+            )
+            meta_id = distillation.condense_session(
+                self._database,
+                summarizer,
+                session,
+                threshold=self._settings.distill_meta_threshold,
+                redact=self._redactor.redact,
+            )
+            ids = [*new_ids, meta_id] if meta_id else new_ids
+            span.set("lore.distillations", len(ids))
+        return ids
 
     def curate(
         self, session: str, *, idle_s: Seconds = 0.0, progress: Progress | None = None
@@ -128,9 +132,11 @@ class Digest(MemoryPart):
         from lore.digest import extraction
 
         session = self._redactor.redact(session)
-        result = extraction.curate_session(
-            self._database, session, self._curation(), idle_s=idle_s, progress=progress
-        )
+        with telemetry.span("curate") as span:
+            result = extraction.curate_session(
+                self._database, session, self._curation(), idle_s=idle_s, progress=progress
+            )
+            span.set("lore.fragments", len(result.stored))
         if result.superseded:
             self._sources.drop_hidden()
         return result
@@ -161,7 +167,7 @@ class Digest(MemoryPart):
         )
         if dry_run:
             self._context.embed_waiting()
-        with self._context.cycle_lock:
+        with self._context.cycle_lock, telemetry.span("consolidate"):
             report = run_cycle(
                 self._database,
                 means,
@@ -180,13 +186,15 @@ class Digest(MemoryPart):
     def _curated(self, session: str, recorder: StepRecorder) -> Mapping[str, int]:
         from lore.digest import extraction
 
-        brought = extraction.curate_session(
-            self._database,
-            session,
-            self._curation(),
-            idle_s=self._settings.curate_idle_s,
-            recorder=recorder,
-        )
+        with telemetry.span("curate") as span:
+            brought = extraction.curate_session(
+                self._database,
+                session,
+                self._curation(),
+                idle_s=self._settings.curate_idle_s,
+                recorder=recorder,
+            )
+            span.set("lore.fragments", len(brought.stored))
         return {"fragments": len(brought.stored), "confirmed": brought.merged}
 
     def _learned(self, recorder: StepRecorder) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lore import projects
+from lore import projects, telemetry
 from lore.context import prompt_text
 from lore.context.prompt_text import PromptText
 from lore.errors import InvalidInput, LoreError, NotFound
@@ -187,9 +187,11 @@ class Prompts(MemoryPart):
         budget = budget_tokens or self._settings.inject_budget_tokens
         with self._database.read() as db:
             news = self._news(db, session, project, agent, budget)
-            fits = self._find_candidates(
-                prompt, session, project, now, least, _known_items(db, session, agent, news)
-            )
+            with telemetry.span("inject", {telemetry.OPERATION: "retrieval"}) as span:
+                fits = self._find_candidates(
+                    prompt, session, project, now, least, _known_items(db, session, agent, news)
+                )
+                span.set("lore.candidates", len(fits))
             passing = [fit.hit for fit in prompt_text.select_fits(prompt, fits, least)]
             own = native_rows.instructions_of_agent(db, [hit.id for hit in passing], agent)
             passing = [hit for hit in passing if hit.id not in own]

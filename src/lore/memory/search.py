@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lore import projects
+from lore import projects, telemetry
 from lore.errors import (
     BudgetSpent,
     EmbedderError,
@@ -74,6 +74,9 @@ class Reader(NamedTuple):
 
     session: str = ""
     folder: str = ""
+
+
+_RETRIEVAL = {telemetry.OPERATION: "retrieval"}
 
 
 @validate_methods
@@ -183,11 +186,14 @@ class Search(MemoryPart):
             now=now or self._database.now(),
         )
         self._context.catch_up()
-        with self._database.read():
+        with self._database.read(), telemetry.span("recall", _RETRIEVAL) as span:
             answer = answering.recall(self._sources, request)
             if task_type:
                 answer = self._put_task_hits_first(answer, request, task_type)
             notice = self._context.notice_now
+            span.set("lore.hits", len(answer.hits))
+            span.set("lore.considered", answer.considered)
+            span.set("lore.tokens", answer.tokens)
         if log:
             took_ms = (time.perf_counter() - started) * 1000
             is_dropped = answer.strength == "none" and scope == "all" and bool(project)

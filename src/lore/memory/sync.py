@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lore import __version__, clock, config_files
+from lore import __version__, clock, config_files, telemetry
 from lore.capture.export_import import refuse_own_file
 from lore.errors import InvalidInput, SyncError
 from lore.memory.context import MemoryPart
@@ -23,7 +23,7 @@ from lore.sync.batch import Applied
 from lore.sync.exchange import Exchange, note_problem
 from lore.sync.peers import PeerOptions
 from lore.sync.replica import ChangePage, Replica
-from lore.sync.wire_format import FORMAT
+from lore.sync.wire_format import FORMAT, OLDEST_FORMAT
 from lore.validation import validate_methods
 
 KEY_FILE = "sync.key"
@@ -56,7 +56,7 @@ class Sync(MemoryPart):
             raise InvalidInput(msg, hint="'lore config sync.target URL' sets one.")
         replica = self._replica
         try:
-            with peers.open_peer(target, self._options) as peer:
+            with telemetry.span("sync") as span, peers.open_peer(target, self._options) as peer:
                 exchange = Exchange(self._database, replica, peer, self._receive, progress)
                 if dry_run:
                     sent, received = exchange.count()
@@ -65,6 +65,8 @@ class Sync(MemoryPart):
                         exchange.peer_hash, dry_run=True,
                     )  # fmt: skip
                 exchange.run()
+                span.set("lore.sent", exchange.sent)
+                span.set("lore.received", exchange.applied.received)
         except SyncError as error:
             if not dry_run and not self._database.read_only:
                 note_problem(self._database, target, str(error))
@@ -105,7 +107,9 @@ class Sync(MemoryPart):
         replica = self._replica
         replica.scan()
         hashed = replica.state_hash() if state_hash else ""
-        return SyncIdentity(replica.machine, replica.epoch, FORMAT, __version__, hashed)
+        return SyncIdentity(
+            replica.machine, replica.epoch, FORMAT, __version__, hashed, OLDEST_FORMAT
+        )
 
     def changes(self, cursor: str = "", *, machine: str = "") -> ChangePage:
         """Return a page of what changed after a cursor, except what a machine itself brought."""

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from lore import clock
+from lore import clock, telemetry
 from lore.errors import InvalidInput
 from lore.lazy_dataclass import dataclass
 from lore.recall import confidence, presentation, time_spans
@@ -87,7 +87,8 @@ def recall(sources: Sources, request: Request) -> Answer:
     if request.budget_tokens < 1:
         msg = f"The token budget must be at least 1, not {request.budget_tokens}."
         raise InvalidInput(msg)
-    question = parse(request.query, request.now)
+    with telemetry.span("parse"):
+        question = parse(request.query, request.now)
     with sources.database.read() as db:
         bounds, session_n = _bounds(db, request)
         own = _OwnAnswer()
@@ -99,10 +100,11 @@ def recall(sources: Sources, request: Request) -> Answer:
         limits = Limits(
             request.limit, request.budget_tokens, FEWEST, request.trusted_only, LOG_SHARE
         )
-        selection = presentation.present(
-            db, question, ranked, _without(db, ranked, order, own.hits),
-            limits=_room_beside(own.hits, limits), explain=request.explain, among=bounds.ns,
-        )  # fmt: skip
+        with telemetry.span("present"):
+            selection = presentation.present(
+                db, question, ranked, _without(db, ranked, order, own.hits),
+                limits=_room_beside(own.hits, limits), explain=request.explain, among=bounds.ns,
+            )  # fmt: skip
         likely, relevant = _judge(sources, question, ranked, order[:_HITS_JUDGED])
         is_first = own.confidence >= OWN_FIRST * likely
         hits = _merge(own.hits, selection.hits, alternate=is_first)

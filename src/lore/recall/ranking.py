@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from lore import clock
+from lore import clock, telemetry
 from lore.errors import InvalidInput
 from lore.lazy_dataclass import dataclass
 from lore.recall import features, fusion
@@ -103,7 +103,9 @@ def rank(
         msg = f"'{recipe}' is not a recipe."
         raise InvalidInput(msg, hint=f"Recipes: {', '.join(RECIPES)}.")
     query, speakers = embed_question(sources, db, question)
-    pool = gather(sources, db, question, query, bounds)
+    with telemetry.span("gather") as span:
+        pool = gather(sources, db, question, query, bounds)
+        span.set("lore.candidates", len(pool.ns))
     if recipe != "learned":
         keyword = np.maximum(*(fusion.shares(pool.scores[name]) for name in ("head", "fragment")))
         scores = (
@@ -113,13 +115,15 @@ def rank(
         )
         shown = {"keyword": keyword, "cosine": pool.cosine}
         return Ranked(pool, query, scores, shown, recipe, embedder_n=sources.embedder_n)
-    described = describe(sources, db, question, query, pool, speakers)
-    model = fusion.load_ranking("ranking" if pool.cosine.any() else "ranking-words")
-    scored = described | _as_average(described, model, pool.is_type("fragment"))
-    scores = model.score(scored)
-    logs = pool.is_type("distillation")
-    if logs.any():
-        scores = _with_logs(scores, described, logs)
+    with telemetry.span("describe"):
+        described = describe(sources, db, question, query, pool, speakers)
+    with telemetry.span("score"):
+        model = fusion.load_ranking("ranking" if pool.cosine.any() else "ranking-words")
+        scored = described | _as_average(described, model, pool.is_type("fragment"))
+        scores = model.score(scored)
+        logs = pool.is_type("distillation")
+        if logs.any():
+            scores = _with_logs(scores, described, logs)
     return Ranked(
         pool, query, scores, described, recipe, model,
         scored=scored, embedder_n=sources.embedder_n,

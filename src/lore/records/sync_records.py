@@ -56,10 +56,14 @@ class SyncResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncIdentity:
-    """What a home says of itself at the start of a sync; the hash of its state on request."""
+    """What a home says of itself at the start of a sync; the hash of its state on request.
+
+    It speaks all formats from `oldest_format` to `format`.
+    """
 
     machine: str
     epoch: str
     format: int
     version: str
     state_hash: str = ""
+    oldest_format: int = 1

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from lore import __version__, clock, local_files
+from lore import __version__, clock, local_files, telemetry
 from lore.daemon import daemon_lock, log_file
 from lore.daemon.main_loop import limit_heap, stop_signals
 from lore.daemon.periodic_tasks import PeriodicTask
@@ -29,7 +29,7 @@ from lore.server.operator_app import OperatorDesk, make_operator_app
 from lore.server.owner_pool import WAIT_S, OwnerPool
 from lore.server.owner_service import MemoryOpener, OwnerService, ServiceParts, SharedModels
 from lore.server.registry import Registry
-from lore.settings import Settings
+from lore.settings import Settings, telemetry_variables
 
 log = logging.getLogger("lore.server")
 
@@ -146,6 +146,11 @@ def serve(
         stack.callback(lock.release)
         stack.callback(log_file.open_log(home, echo=True))
         log.info("started", extra={"pid": os.getpid(), "version": __version__})
+        stack.enter_context(
+            telemetry.recording(
+                settings.telemetry_endpoint, telemetry_variables(), version=__version__, log=log
+            )
+        )
         models = stack.enter_context(open_models(settings))
         bound, was_free = bind(settings.server_host, settings.server_port)
         stack.callback(bound.close)

@@ -149,8 +149,11 @@ class Database:
         read_only: bool = False,
         full: bool = False,
         now: clock.Clock = clock.now,
+        program_steps: int | None = None,
     ) -> None:
+        """Prepare a database; `program_steps` are the migrations that this program knows."""
         self.path = path
+        self._program_steps = program_steps
         self.read_only = read_only
         self.full = full
         self.now = now
@@ -315,6 +318,7 @@ class Database:
             busy_timeout_s=self._busy_timeout_s,
             read_only=self.read_only,
             cache_kib=cache_kib,
+            program_steps=self._program_steps,
         )
 
     @contextmanager
@@ -414,15 +418,17 @@ def open_database(  # noqa: PLR0913 - how a file is opened, by name
     """Open or create a database and migrate its schema by `steps`, after a backup to `backups`.
 
     `seal` seals that backup. A damaged file, or one on a full disk, is opened read-only so that its
-    content can be saved. A file of another program or of a newer Lore is refused and not changed.
+    content can be saved. A file of another program, or one that a newer Lore changed so that this
+    one cannot use it, is refused and not changed.
     """
     if not read_only:
         files.make_folder(path.parent)
         _refuse_lost_database(path, backups)
         read_only = _is_read_only_file(path)
     database = Database(
-        path, busy_timeout_s=busy_timeout_s, read_only=read_only, full=full, now=now
-    )
+        path, busy_timeout_s=busy_timeout_s, read_only=read_only, full=full, now=now,
+        program_steps=len(steps),
+    )  # fmt: skip
     try:
         if not read_only:
             sqlite.roll_back(path, busy_timeout_s)

@@ -8,10 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lore import clock
-from lore.errors import SchemaTooNew, StoreDamaged
+from lore.errors import StoreDamaged
 from lore.store import keywords, sqlite, standing_instructions, task_tables
 from lore.store.files import make_folder
-from lore.store.sql_connection import AUTOINCREMENT, ID, ROW_NUMBER, Connection, json_field
+from lore.store.sql_connection import (
+    AUTOINCREMENT,
+    ID,
+    ROW_NUMBER,
+    Connection,
+    json_field,
+    newer_schema_error,
+)
 from lore.text import instructions
 
 if TYPE_CHECKING:
@@ -21,6 +28,27 @@ if TYPE_CHECKING:
     from lore.store.database import Database
 
 Migration = Callable[[Connection], None]
+
+_ADDITIVE: set[str] = set()
+"""Names of the steps after which a program that does not know them can go on."""
+
+
+def additive(step: Migration) -> Migration:
+    """Mark a step that adds what an older program neither reads nor must write.
+
+    Such are new tables, new indexes, and new columns with a default that is right for the rows of
+    an older program. Rows with contents must go with their items (ON DELETE CASCADE), since an
+    older program forgets too. Any other step makes programs that do not know it refuse the
+    database.
+    """
+    _ADDITIVE.add(step.__name__)
+    return step
+
+
+def oldest_program(steps: Sequence[Migration]) -> int:
+    """Return how many of the steps a program must know to use a database that has all of them."""
+    breaking = (n for n, step in enumerate(steps, 1) if step.__name__ not in _ADDITIVE)
+    return max(breaking, default=0)
 
 
 def m001_initial(db: Connection) -> None:
@@ -46,6 +74,7 @@ def m002_requests(db: Connection) -> None:
     db.rows("CREATE INDEX spend_at ON spend (at, usd)")
 
 
+@additive
 def m003_dialogues(db: Connection) -> None:
     """Create the tables for the state of gateway sessions."""
     for statement in _DIALOGUES.split(";\n"):
@@ -153,6 +182,7 @@ def m010_task_memory(db: Connection) -> None:
     task_tables.create(db)
 
 
+@additive
 def m011_sync(db: Connection) -> None:
     """Create the change log of sync, the records that wait for others, and the peers."""
     for statement in _SYNC.split(";\n"):
@@ -192,22 +222,38 @@ def migrate(
     # A new database needs one transaction: nothing in it is worth a commit of its own.
     groups = [[step] for step in missing] if applied else [missing]
     for group in groups if missing else ():
-        database.write_alone(partial(apply_all, steps=group, now=database.now))
+        upto = steps[: steps.index(group[-1]) + 1]
+        work = partial(_apply_group, steps=group, oldest=oldest_program(upto), now=database.now)
+        database.write_alone(work)
     return [step.__name__ for step in missing]
 
 
-def check(db: Connection, steps: Sequence[Migration] = MIGRATIONS) -> set[str]:
-    """Return the names of the applied migrations; refuse a schema newer than this program."""
+def _apply_group(
+    db: Connection, *, steps: Sequence[Migration], oldest: int, now: clock.Clock
+) -> None:
+    apply_all(db, steps, now)
+    sqlite.set_oldest_program(db, oldest)
+
+
+def check(
+    db: Connection, steps: Sequence[Migration] = MIGRATIONS, *, exact: bool = False
+) -> set[str]:
+    """Return the names of the applied migrations; refuse a schema that this program cannot use.
+
+    If it must be `exact`, any unknown step is refused, also one that older programs may ignore.
+    """
     if not db.has_table("migrations"):
         if not db.is_empty_database():
             msg = f"{db.path} is a database of another program."
             raise StoreDamaged(msg, hint="Set LORE_DB_PATH to another file.")
         return set()
     applied = {row[0] for row in db.rows("SELECT name FROM migrations")}
-    unknown = applied - {step.__name__ for step in steps}
-    if unknown:
-        msg = f"{db.path} was written by a newer Lore (it has {', '.join(sorted(unknown))})."
-        raise SchemaTooNew(msg, hint="Upgrade this Lore; nothing was changed.")
+    names = {step.__name__ for step in steps}
+    if applied <= names:
+        return applied
+    is_usable = names <= applied and 0 < sqlite.oldest_program(db) <= len(steps)
+    if exact or not is_usable:
+        raise newer_schema_error(str(db.path))
     return applied
 
 
@@ -216,7 +262,7 @@ def find_foreign_schema(db: Connection, steps: Sequence[Migration] = MIGRATIONS)
 
     A trigger, a view or an expression in a table would run with the next write.
     """
-    applied = check(db, steps)
+    applied = check(db, steps, exact=True)
     with sqlite.open_scratch() as scratch:
         for step in steps:
             if step.__name__ in applied:

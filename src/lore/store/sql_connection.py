@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from lore.errors import SchemaTooNew
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
     from pathlib import Path
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Row = tuple[Any, ...]
+
+
+def newer_schema_error(place: str) -> SchemaTooNew:
+    """Return the error for a database that a newer Lore changed so that this one cannot use it."""
+    msg = f"{place} was upgraded by a newer Lore, and this one is too old for it."
+    return SchemaTooNew(msg, hint="Update this Lore ('lore upgrade' prints how); nothing was lost.")
 
 
 class FullText(Protocol):

@@ -515,8 +515,9 @@ def remove_known_about(db: Connection, ids: Sequence[str]) -> None:
                 )
         db.run(
             "DELETE FROM sync_pending WHERE waits_for = :id OR key = :id OR key LIKE :first"
-            " OR key LIKE :inside",
+            " OR key LIKE :inside OR (waits_for = :newer AND instr(body, :id) > 0)",
             id=id_,
+            newer=_NEWER,
             first=f"{id_}/%",
             inside=f"%/{id_}/%",
         )
@@ -575,6 +576,38 @@ def pending_for(db: Connection, id_: str) -> list[str]:
 def pending_keys(db: Connection, kind: SyncKind) -> set[str]:
     """Return the keys of the waiting records of a kind."""
     return set(db.column("SELECT key FROM sync_pending WHERE kind = :kind", kind=kind))
+
+
+_NEWER = "a newer Lore"
+"""What records wait for that this version does not know."""
+
+
+def keep_record(db: Connection, kind: str, key: str, body: str) -> None:
+    """Store a record that this version does not know."""
+    row = {"kind": f"newer {kind}", "key": key, "waits_for": _NEWER, "body": body}
+    db.upsert("sync_pending", ("kind", "key"), **row)
+
+
+def find_kept(db: Connection, kind: str, key: str) -> str | None:
+    """Return a record that this version does not know, or None."""
+    sql = "SELECT body FROM sync_pending WHERE kind = :kind AND key = :key"
+    body = db.value(sql, kind=f"newer {kind}", key=key)
+    return None if body is None else str(body)
+
+
+def kept_records(db: Connection) -> list[str]:
+    """Return the records that this version did not know when they arrived."""
+    return pending_for(db, _NEWER)
+
+
+def drop_kept(db: Connection, keys: Sequence[tuple[str, str]]) -> None:
+    """Drop records that were applied by now."""
+    for kind, key in keys:
+        db.run(
+            "DELETE FROM sync_pending WHERE kind = :kind AND key = :key",
+            kind=f"newer {kind}",
+            key=key,
+        )
 
 
 def count_pending(db: Connection) -> int:

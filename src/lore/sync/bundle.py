@@ -20,7 +20,7 @@ from lore.capture.export_import import Sealer
 from lore.errors import SyncError
 from lore.store import files
 from lore.sync.replica import PAGE, Replica
-from lore.sync.wire_format import FORMAT
+from lore.sync.wire_format import FORMAT, OLDEST_FORMAT
 
 _HEADER, _SEAL, _END = "lore_sync", "seal", "end"
 
@@ -70,7 +70,7 @@ class Bundle:
         if not isinstance(header, dict) or _HEADER not in header:
             msg = "This file is not a bundle of 'lore sync'."
             raise SyncError(msg, hint=_NO_BUNDLE)
-        if header[_HEADER] != FORMAT:
+        if header[_HEADER] not in range(OLDEST_FORMAT, FORMAT + 1):
             msg = f"This bundle has format {header[_HEADER]}; this Lore reads format {FORMAT}."
             raise SyncError(msg, hint="Upgrade the older one of the two.")
         if header.get("home") != self._sealer.home:

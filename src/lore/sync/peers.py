@@ -15,13 +15,14 @@ from urllib.parse import quote, urlsplit
 import httpx2
 import orjson
 
+from lore import telemetry
 from lore.errors import InvalidInput, LoreError, PeerUnreachable, SyncError
 from lore.lazy_dataclass import dataclass
 from lore.llm.http_client import open_client
 from lore.proxy.address import API_PREFIX, LOOPBACK_HOSTS
 from lore.records import SyncIdentity
 from lore.sync.replica import ChangePage
-from lore.sync.wire_format import FORMAT
+from lore.sync.wire_format import FORMAT, OLDEST_FORMAT
 
 _HTTP_S = 120.0
 """A page of records is applied within seconds; the first look at a large home takes longer."""
@@ -85,10 +86,18 @@ def _identity(fields: Any) -> SyncIdentity:
     if not isinstance(fields, dict) or not all(isinstance(fields.get(n), str) for n in names):
         msg = "The other side does not answer as a Lore that can sync."
         raise SyncError(msg, hint="Upgrade it: 'lore upgrade' there prints how.")
-    if fields.get("format") != FORMAT:
-        msg = f"The other side syncs by format {fields.get('format')}, this Lore by {FORMAT}."
-        raise SyncError(msg, hint="Upgrade the older one of the two.")
-    return SyncIdentity(**{name: fields[name] for name in (*names, "format")})
+    newest = fields.get("format")
+    oldest = fields.get("oldest_format", newest)
+    if not isinstance(newest, int) or not isinstance(oldest, int):
+        msg = "The other side does not say by which format it syncs."
+        raise SyncError(msg, hint="Upgrade it: 'lore upgrade' there prints how.")
+    if oldest > FORMAT or newest < OLDEST_FORMAT:
+        who = "This Lore" if oldest > FORMAT else "The other side"
+        msg = f"{who} is too old: it syncs by format {min(newest, FORMAT)}, the other by a newer."
+        raise SyncError(msg, hint="Upgrade it; nothing is lost until then.")
+    return SyncIdentity(
+        **{name: fields[name] for name in names}, format=newest, oldest_format=oldest
+    )
 
 
 def _page(fields: Any) -> ChangePage:
@@ -149,6 +158,7 @@ class HttpPeer:
     def _send(self, method: str, path: str, body: Any = None) -> Any:
         content = None if body is None else orjson.dumps(body)
         headers = self._headers | ({"content-type": "application/json"} if content else {})
+        headers |= telemetry.trace_headers()
         try:
             response = self._client.request(
                 method, f"{self.name}{API_PREFIX}{path}", content=content, headers=headers

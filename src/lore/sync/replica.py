@@ -18,6 +18,7 @@ from lore.store.database import Connection, Database
 from lore.store.maintenance import get_epoch
 from lore.store.sync_rows import KnownRecord, StoredRecord, SyncKind
 from lore.store.sync_writes import Incoming
+from lore.sync import newer_records
 from lore.sync.batch import (
     ABSENT,
     REMOVABLE,
@@ -88,6 +89,7 @@ class Replica:
     def scan(self) -> int:
         """Bring the change log up to date with the tables; return how many records changed."""
         machine = self.machine
+        self._apply_kept()
         with self._database.read() as db:
             upto, scanned = history.newest_change(db), sync_rows.get_scanned(db)
             messages = sync_rows.changed_messages(db, scanned)
@@ -100,6 +102,15 @@ class Replica:
             count += write(partial(self._note_all, kind="message", ns=chunk, machine=machine))
         write(partial(sync_rows.set_scanned, seq=upto))
         return count
+
+    def _apply_kept(self) -> None:
+        """Apply the records of a newer Lore that this one knows by now."""
+        with self._database.read() as db:
+            records = newer_records.find_applicable(db)
+        for start in range(0, len(records), _CHUNK):
+            chunk = records[start : start + _CHUNK]
+            finish = partial(sync_rows.drop_kept, keys=[(one["kind"], one["key"]) for one in chunk])
+            self.apply(chunk, via="", finish=finish)
 
     def _scan_tombstones(self, db: Connection, scanned: int, machine: str) -> int:
         count = 0
@@ -294,11 +305,13 @@ class Replica:
         finish: Callable[[Connection], object] | None = None,
     ) -> Callable[[Connection], Applied]:
         """Check records of another machine, and return the write that applies them."""
-        records = [parse_record(one) for one in raw]
+        known, newer = newer_records.split_records(raw)
+        records = [parse_record(one) for one in known]
         machine = self.machine
 
         def write(db: Connection) -> Applied:
             applied = Batch(db, self._redactor, machine, via, self._database.now()).apply(records)
+            newer_records.keep(db, newer, self._redactor)
             if finish is not None:
                 finish(db)
             return applied

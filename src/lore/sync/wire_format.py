@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ from lore.records import EDGE_KINDS
 from lore.store.sync_rows import KINDS, SyncKind
 from lore.sync.registers import MOST_PAST, Registers, from_wire, to_wire
 
-FORMAT = 1
-"""The version of the format; another one is refused."""
+FORMAT, OLDEST_FORMAT = 1, 1
+"""The version of the format, and the oldest one that is still read and written."""
 
 _LONGEST_KEY = 400
 _LATEST_US = 253_402_300_799_999_999
@@ -211,3 +212,38 @@ def _are_references(kind: str, references: Mapping[str, Any]) -> bool:
     if not _REQUIRED.get(kind, set()) <= set(references) <= set(_REFERENCES):
         return False
     return all(_REFERENCES[name](value) for name, value in references.items())
+
+
+def is_known_kind(raw: Mapping[str, Any]) -> bool:
+    """Return whether this version knows the kind of a record."""
+    return isinstance(raw.get("kind"), str) and raw["kind"] in KINDS
+
+
+def without_unknown(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of a known kind without registers and references of a newer version."""
+    names = {"registers": _REGISTERS[raw["kind"]], "references": _REFERENCES}
+    return {
+        part: {name: one for name, one in value.items() if name in names[part]}
+        if part in names and isinstance(value, dict)
+        else value
+        for part, value in raw.items()
+    }
+
+
+_KIND = re.compile(r"[a-z][a-z_]{0,39}")
+
+
+def check_shape(raw: Mapping[str, Any]) -> None:
+    """Raise `SyncError` unless a record of a newer version has the shape of all records."""
+    kind, key, registers = raw.get("kind"), raw.get("key"), raw.get("registers")
+    if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+        msg = "A record has no kind."
+        raise SyncError(msg)
+    if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY:
+        raise _invalid(kind, "key")
+    is_sound = isinstance(registers, dict) and all(
+        isinstance(name, str) and _is_register(one, lambda _value: True)
+        for name, one in registers.items()
+    )
+    if not registers or not is_sound:
+        raise _invalid(kind, "registers")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lore import clock
+from lore import clock, telemetry
 from lore.digest.consolidation.contradict import contradict
 from lore.digest.consolidation.digest_sessions import digest
 from lore.digest.consolidation.learn import learn
@@ -161,7 +161,9 @@ def _run(phase: Phase, run: PhaseRun, before: PhaseReport) -> PhaseReport:
     state: PhaseState = "done"
     reason = ""
     try:
-        phase(mine)
+        with telemetry.span(f"consolidate {phase.__name__}") as span:
+            phase(mine)
+            span.set("lore.changes", sum(mine.counts.values()))
         if mine.skipped:
             state, reason = "skipped", mine.skipped
     except (Stopped, StoreFull, StoreBusy):

@@ -26,15 +26,16 @@ from psycopg.pq import TransactionStatus
 from lore.errors import (
     InvalidInput,
     LoreError,
+    SchemaTooNew,
     StoreBusy,
     StoreError,
     StoreFull,
     StoreReadOnly,
     StoreUnreachable,
 )
-from lore.store.postgres import vector_rows, word_tables
+from lore.store.postgres import program, vector_rows, word_tables
 from lore.store.postgres.dialect import parameter_names, split_insert, translate
-from lore.store.sql_connection import BoundArray, Connection, FullText, Row
+from lore.store.sql_connection import BoundArray, Connection, FullText, Row, newer_schema_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -311,7 +312,9 @@ class PostgresConnection(Connection):
         self._defines = defines
 
     def _begin_read(self) -> None:
-        self._begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + self._own())
+        self._begin(
+            f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{self._own()}{program.REQUIRE}"
+        )
 
     def begin_write(self) -> None:
         """Begin a write transaction: wait for the owner's lock now, not at the first write.
@@ -321,14 +324,14 @@ class PostgresConnection(Connection):
         key = int.from_bytes(self.owner.bytes[:8], "big", signed=True)
         self._begin(
             f"BEGIN{self._own()}; SET LOCAL lock_timeout = {int(self._busy_timeout_s * 1000)};"
-            f" SELECT pg_advisory_xact_lock({key})"
+            f" SELECT pg_advisory_xact_lock({key}){program.REQUIRE_TO_WRITE}"
         )
 
     def _begin(self, sql: str) -> None:
         """Begin a transaction, with a new connection if the server has closed this one."""
         try:
             self._execute(sql)
-        except StoreBusy:
+        except (StoreBusy, SchemaTooNew):
             self._execute("ROLLBACK")
             raise
         except StoreError:
@@ -477,7 +480,8 @@ class PostgresConnection(Connection):
         if isinstance(error, errors.NumericValueOutOfRange):
             return InvalidInput(f"A value cannot be stored: {error.diag.message_primary}")
         if isinstance(error, psycopg.Error):
-            return translate_error(error)
+            is_too_old = error.sqlstate == program.TOO_OLD
+            return newer_schema_error(program.PLACE) if is_too_old else translate_error(error)
         return InvalidInput(f"A value cannot be stored: {error}")
 
 

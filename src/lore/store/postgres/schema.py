@@ -9,8 +9,9 @@ from uuid import UUID
 import psycopg
 
 from lore import clock
-from lore.errors import SchemaTooNew, StoreError
+from lore.errors import StoreError
 from lore.store import migrations
+from lore.store.postgres import program
 from lore.store.postgres.dialect import OWNER, protect
 from lore.store.postgres.owner_connection import (
     APPLICATION_ROLE,
@@ -20,6 +21,7 @@ from lore.store.postgres.owner_connection import (
     translate_error,
 )
 from lore.store.postgres.vector_rows import MOST_GRAPH_DIMENSIONS
+from lore.store.sql_connection import newer_schema_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,12 +32,6 @@ _NOBODY = UUID(int=0)
 
 _OWNER_ROLE = "lore_owner"
 """The role that owns the tables: policies hold for it too, also while it changes the schema."""
-
-_LOCK = 0x6C6F7265
-"""The lock under which one process changes the schema."""
-
-_REVISION = 2
-"""The revision of the functions below; they are created again when it changes."""
 
 _K1, _B = 1.2, 0.75
 """The constants of BM25 that FTS5 has."""
@@ -59,6 +55,7 @@ _FUNCTIONS = f"""
 CREATE OR REPLACE FUNCTION current_owner() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
 RETURN nullif(current_setting('lore.owner', true), '')::uuid;
 
+{program.FUNCTION}
 CREATE OR REPLACE FUNCTION instr(whole text, part text) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN strpos(whole, part);
 
@@ -281,7 +278,7 @@ def is_current(raw: psycopg.Connection[Any]) -> bool:
         applied, revision = _state(raw)
     except psycopg.Error as error:
         raise translate_error(error) from error
-    return revision == _REVISION and applied == {step.__name__ for step in migrations.MIGRATIONS}
+    return revision == program.REVISION and applied == {step.__name__ for step in migrations.MIGRATIONS}
 
 
 def prepare(
@@ -289,16 +286,12 @@ def prepare(
 ) -> None:
     """Create or migrate the schema with the role of the URL, unless it is up to date.
 
-    Refuse a schema of a newer Lore, and one that is out of date if the role may not change it.
+    Refuse a schema that a newer Lore changed so that this one cannot use it, and one that is out of
+    date if the role may not change it.
     """
     raw = connect(url)
     try:
-        applied, revision = _state(raw)
-        unknown = applied - {step.__name__ for step in steps}
-        if unknown or revision > _REVISION:
-            msg = "The database was written by a newer Lore."
-            raise SchemaTooNew(msg, hint="Upgrade this Lore; nothing was changed.")
-        if len(applied) < len(steps) or revision < _REVISION:
+        if not _is_usable(raw, steps):
             _create(raw, path, steps)
     except psycopg.Error as error:
         raise translate_error(error) from error
@@ -316,12 +309,36 @@ def _state(raw: psycopg.Connection[Any]) -> tuple[set[str], int]:
     return applied, (newest[0] or 0) if newest else 0
 
 
+def _is_usable(raw: psycopg.Connection[Any], steps: Sequence[migrations.Migration]) -> bool:
+    """Return whether the schema has all that this program needs; refuse one that is too new."""
+    applied, revision = _state(raw)
+    names = {step.__name__ for step in steps}
+    if applied <= names and revision <= program.REVISION:
+        return applied == names and revision == program.REVISION
+    oldest_steps, oldest_revision = _oldest_program(raw)
+    if names - applied or not 0 < oldest_steps <= len(steps) or oldest_revision > program.REVISION:
+        raise newer_schema_error(program.PLACE)
+    return True
+
+
+def _oldest_program(raw: psycopg.Connection[Any]) -> tuple[int, int]:
+    """Return how many migrations, and which revision, a program must know; 0 if nothing says so."""
+    row = raw.execute(
+        "SELECT coalesce(max((to_jsonb(r) ->> 'oldest_steps')::integer), 0),"
+        " coalesce(max((to_jsonb(r) ->> 'oldest_revision')::integer), 0) FROM revisions r"
+    ).fetchone()
+    return (row[0], row[1]) if row else (0, 0)
+
+
 def _create(
     raw: psycopg.Connection[Any], path: Path, steps: Sequence[migrations.Migration]
 ) -> None:
     """Create what is missing in one transaction, while other processes wait."""
     _require_version(raw)
-    raw.execute(f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})")
+    raw.execute(f"BEGIN; SELECT pg_advisory_xact_lock({program.SCHEMA_LOCK})")
+    if _is_usable(raw, steps):  # another process did it meanwhile
+        raw.execute("ROLLBACK")
+        return
     raw.execute("SET LOCAL client_min_messages = warning")
     for role in (_OWNER_ROLE, APPLICATION_ROLE):
         _ensure_role(raw, role)
@@ -330,7 +347,9 @@ def _create(
     raw.execute(
         f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {_OWNER_ROLE};"
         f" SET LOCAL ROLE {_OWNER_ROLE}; SET LOCAL lore.owner = '{_NOBODY}';"
-        " CREATE TABLE IF NOT EXISTS revisions (n INTEGER PRIMARY KEY)"
+        " CREATE TABLE IF NOT EXISTS revisions (n INTEGER PRIMARY KEY);"
+        " ALTER TABLE revisions ADD COLUMN IF NOT EXISTS oldest_steps INTEGER NOT NULL DEFAULT 0,"
+        " ADD COLUMN IF NOT EXISTS oldest_revision INTEGER NOT NULL DEFAULT 0"
     )
     raw.execute(_FUNCTIONS)
     db = PostgresConnection(raw, path, _NOBODY)
@@ -343,7 +362,12 @@ def _create(
     raw.execute(_SEQUENCES)
     raw.execute(_TRIGGERS)
     raw.execute(_GRANTS)
-    raw.execute(f"INSERT INTO revisions VALUES ({_REVISION}) ON CONFLICT DO NOTHING")
+    raw.execute(
+        "INSERT INTO revisions (n, oldest_steps, oldest_revision) VALUES"
+        f" ({program.REVISION}, {migrations.oldest_program(steps)}, {program.OLDEST_REVISION})"
+        " ON CONFLICT (n) DO UPDATE SET"
+        " oldest_steps = greatest(revisions.oldest_steps, excluded.oldest_steps)"
+    )
     raw.execute("COMMIT")
 
 

@@ -20,10 +20,16 @@ from lore.store.sqlite.connection import (
     integrity_problems as integrity_problems,
 )
 from lore.store.sqlite.connection import (
+    oldest_program as oldest_program,
+)
+from lore.store.sqlite.connection import (
     open_connection as open_connection,
 )
 from lore.store.sqlite.connection import (
     roll_back as roll_back,
+)
+from lore.store.sqlite.connection import (
+    set_oldest_program as set_oldest_program,
 )
 from lore.store.sqlite.connection import (
     translate_error as translate_error,

@@ -11,7 +11,7 @@ import apsw
 
 from lore.errors import InvalidInput, LoreError, StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from lore.store.files import FULL_DISK, disk_full_error, has_space, make_private, shared_file_system
-from lore.store.sql_connection import BoundArray, Connection, FullText, Row
+from lore.store.sql_connection import BoundArray, Connection, FullText, Row, newer_schema_error
 from lore.store.sqlite import full_text
 
 if TYPE_CHECKING:
@@ -132,17 +132,22 @@ _UNSTORABLE = (UnicodeError, OverflowError)
 class SqliteConnection(Connection):
     """One connection to a SQLite file; every method translates SQLite's errors into Lore's."""
 
-    __slots__ = ("raw",)
+    __slots__ = ("_program_steps", "raw")
 
     words: ClassVar[FullText] = full_text
 
-    def __init__(self, raw: apsw.Connection, path: Path, *, read_only: bool) -> None:
+    def __init__(
+        self, raw: apsw.Connection, path: Path, *, read_only: bool, program_steps: int | None = None
+    ) -> None:
+        """Use a connection; `program_steps` are the migrations that this program knows."""
         super().__init__(path, read_only=read_only)
         self.raw = raw
+        self._program_steps = program_steps
         raw.convert_binding = _bind_array
 
     def _begin_read(self) -> None:
         self.rows("BEGIN")
+        self._require_program()
 
     def rows(self, sql: str, /, **params: Any) -> list[Row]:
         """Run a statement and return all its rows."""
@@ -171,6 +176,13 @@ class SqliteConnection(Connection):
     def begin_write(self) -> None:
         """Begin a write transaction: wait for the lock now, not at the first write."""
         self.rows("BEGIN IMMEDIATE")
+        self._require_program()
+
+    def _require_program(self) -> None:
+        """Refuse a database that a newer program has changed since the last transaction."""
+        if self._program_steps is not None and oldest_program(self) > self._program_steps:
+            self.rows("ROLLBACK")
+            raise newer_schema_error(str(self.path))
 
     def release_memory(self) -> None:
         """Free the page cache."""
@@ -222,6 +234,17 @@ class SqliteConnection(Connection):
         return translate_error(error, self.path, 0 if closed else self.raw.system_errno)
 
 
+def oldest_program(db: Connection) -> int:
+    """Return how many migrations a program must know; 0 if nothing says so."""
+    return int(db.value("PRAGMA user_version"))
+
+
+def set_oldest_program(db: Connection, steps: int) -> None:
+    """Set how many migrations a program must know at least, within the caller's transaction."""
+    if steps > oldest_program(db):
+        db.rows(f"PRAGMA user_version = {steps:d}")
+
+
 def _bind_array(_cursor: apsw.Cursor, _place: int, value: Any) -> Any:
     """Bind an array of numbers or texts, the only values that SQLite does not know itself."""
     if isinstance(value, BoundArray):
@@ -250,10 +273,13 @@ def open_connection(
     read_only: bool,
     vfs: str = "",
     cache_kib: int = READER_KIB,
+    program_steps: int | None = None,
 ) -> SqliteConnection:
     """Open a database file with the settings that Lore relies on.
 
-    A named VFS has no shared memory, so its connection locks the file exclusively.
+    A named VFS has no shared memory, so its connection locks the file exclusively. With
+    `program_steps`, the number of migrations that this program knows, a transaction is refused once
+    a newer program has changed the schema too much.
     """
     check_library()
     raw: apsw.Connection | None = None
@@ -275,7 +301,7 @@ def open_connection(
             number = raw.system_errno
             raw.close(force=True)
         raise translate_error(error, path, number) from error
-    return SqliteConnection(raw, path, read_only=read_only)
+    return SqliteConnection(raw, path, read_only=read_only, program_steps=program_steps)
 
 
 _PRAGMAS = (
