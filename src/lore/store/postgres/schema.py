@@ -278,7 +278,8 @@ def is_current(raw: psycopg.Connection[Any]) -> bool:
         applied, revision = _state(raw)
     except psycopg.Error as error:
         raise translate_error(error) from error
-    return revision == program.REVISION and applied == {step.__name__ for step in migrations.MIGRATIONS}
+    known = {step.__name__ for step in migrations.MIGRATIONS}
+    return revision == program.REVISION and applied == known
 
 
 def prepare(
