@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.llm.offline import sentence_rules, tool_evidence
+from lore.llm.offline import sentence_rules, statement_text, tool_evidence
 from lore.llm.offline.sentence_rules import Finding
 from lore.llm.offline.statement_classifier import (
     Embed,
@@ -21,6 +21,7 @@ from lore.llm.offline.statement_classifier import (
     describe_message,
     shipped_classifier,
 )
+from lore.llm.offline.statement_text import MAX_LEAD_CHARS
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, FragmentKind, MessageText, Segment
 from lore.text import entities, goals, instructions, sentences, statements, words
 from lore.text.statements import Statement, is_whole, stands_alone
@@ -53,9 +54,6 @@ MAX_FACTS = 10
 
 MIN_WORDS, MAX_CHARS, MAX_JOINED_CHARS = 4, 600, 900
 """Shorter sentences say too little alone, longer ones are documents."""
-
-MAX_LEAD_CHARS = 240
-"""A longer sentence before a list or a reference is not repeated with it."""
 
 MAX_OWN_CHARS = 700
 """A longer message of a user holds a pasted plan or review: nothing in it is a lasting rule."""
@@ -169,6 +167,7 @@ def _candidates(messages: Sequence[MessageText]) -> Iterator[_Candidate]:
     spoken: list[tuple[MessageText, str, int]] = []
     for one in messages:
         text = sentence_rules.strip_inserted(one.text, is_agent=one.voice == "assistant")
+        text = statement_text.as_list(text)
         if one.voice == "tool":
             turns.append("result")
             continue
@@ -283,23 +282,38 @@ def _complete(group: _Chosen) -> str:
     """Return the text of statements with the words that they need to stand alone."""
     first = group[0][0]
     head = first.statement
-    if head.is_item and len(group) > 1:
-        text = "\n".join(f"- {one.statement.text}" for one, _ in group)
-        joint = "\n"
-    else:
-        text, joint = " ".join(one.statement.text for one, _ in group), " "
-        text = statements.strip_opening(text) if first.spoken.is_user else text
-    needs = not stands_alone(head.text) and not sentence_rules.replaced_by(head.text)
-    lead = head.lead if head.is_item else ""
-    before = lead or (head.before if needs else "")
-    if not before and head.is_item and head.heading:
-        before = f"{head.heading}:"
-    if needs and not before:
-        before = first.spoken.before
-    if before and len(before) <= MAX_LEAD_CHARS and not before.endswith("?"):
-        text = f"{before}{joint}{text}"
-        needs = needs and not stands_alone(before)
-    return "" if needs or len(text) > MAX_JOINED_CHARS else text
+    own = statement_text.strip_labels(head.text)
+    own = statements.strip_opening(own) if first.spoken.is_user else own
+    texts = [own, *(statement_text.strip_marks(one.statement.text) for one, _ in group[1:])]
+    needs = not stands_alone(own) and not sentence_rules.replaced_by(head.text)
+    before = _introduction(first, needs=needs)
+    if len(before) > MAX_LEAD_CHARS or before.endswith("?"):
+        before = ""
+    is_list = head.is_item and len(group) > 1
+    if is_list and before:
+        texts = [f"- {text}" for text in texts]
+    joint = "\n" if is_list else " "
+    text = joint.join((before, *texts) if before else texts)
+    needs = needs and not (before and stands_alone(before))
+    if needs or len(text) > MAX_JOINED_CHARS:
+        return ""
+    return text if text.startswith(head.text) else statement_text.capitalize(text)
+
+
+def _introduction(first: _Candidate, *, needs: bool) -> str:
+    """Return what stands before a statement: the lead of its list, a sentence, a heading."""
+    head = first.statement
+    lead = statement_text.subject_of(head.lead) if head.is_item else ""
+    if lead:
+        return f"{lead}:"
+    if needs and head.before:
+        return statement_text.strip_labels(head.before)
+    subject = statement_text.subject_of(head.heading)
+    if _is_committed(first):
+        return f"{subject}." if needs and subject else ""
+    if subject and (needs or head.is_item):
+        return f"{subject}:"
+    return first.spoken.before if needs and first.spoken.before != head.heading else ""
 
 
 SHORT_WORD = 3
