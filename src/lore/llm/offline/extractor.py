@@ -24,7 +24,7 @@ from lore.llm.offline.statement_classifier import (
 from lore.llm.offline.statement_text import MAX_LEAD_CHARS
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, FragmentKind, MessageText, Segment
 from lore.text import entities, goals, instructions, sentences, statements, words
-from lore.text.statements import Statement, is_whole, stands_alone
+from lore.text.statements import Statement, is_whole
 from lore.text.transcript_text import COMMIT_HEADING
 
 WORK_THRESHOLD, TALK_THRESHOLD = 0.5, 0.85
@@ -71,12 +71,13 @@ NEAR_COSINE, NEAR_WORDS = 0.45, 0.3
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A statement of a message, with the sentence before it, whatever block that stands in."""
+    """A statement of a message; `previous` is the sentence before it in the same section."""
 
     message: MessageText
     statement: Statement
     spoken: SpokenStatement
     number: int
+    previous: str = ""
 
 
 def extract(
@@ -185,25 +186,34 @@ def _candidates(messages: Sequence[MessageText]) -> Iterator[_Candidate]:
 def _candidates_of(one: MessageText, text: str, around: tuple[float, ...]) -> Iterator[_Candidate]:
     is_agent = one.voice == "assistant"
     parts = statements.split_statements(text, by_line=not is_agent)
-    before = ""
+    before = previous = heading = ""
     for place, part in enumerate(parts):
         spoken = SpokenStatement(
             part.text, part.before or part.lead or part.heading or before, not is_agent,
             one.voice not in ROLES, place, len(parts), part.is_item, around,
         )  # fmt: skip
-        before = part.text
-        if _may_be_kept(part.text) and (is_agent or not sentence_rules.is_asked(part.text)):
-            yield _Candidate(one, part, spoken, place)
+        is_prose = place and part.is_item >= parts[place - 1].is_item
+        previous = before if is_prose and part.heading == heading else ""
+        before, heading = part.text, part.heading
+        if _may_be_kept(part) and (is_agent or _is_stated(part.text)):
+            yield _Candidate(one, part, spoken, place, previous)
+
+
+def _is_stated(sentence: str) -> bool:
+    """Return whether a person's sentence states something: no question and no mere name."""
+    return statement_text.is_sentence(sentence) and not sentence_rules.is_asked(sentence)
 
 
 _PUNCTUATION = ".,;:!?()[]\"'“”’…–—"
 
 
-def _may_be_kept(text: str) -> bool:
+def _may_be_kept(one: Statement) -> bool:
+    text = one.text
     return (
         len(text) <= MAX_CHARS
         and len(text.split()) >= MIN_WORDS
-        and not text.endswith(("?", ":"))
+        and not text.endswith("?")
+        and not (text.endswith(":") and not statement_text.introduced_code(one))
         and sum(word.strip(_PUNCTUATION).isalpha() for word in text.split()) >= MIN_WORDS
         and is_whole(text)
     )
@@ -227,7 +237,7 @@ def _by_rule(one: _Candidate, score: Score) -> Score:
         instructions.judge_sentence(text, message_chars=size) != "passing"
     ):
         return Score("preference", 1.0, max(score.importance, RULE_IMPORTANCE))
-    if is_wish and stands_alone(text):
+    if is_wish and statements.stands_alone(text):
         return Score("preference", 1.0, max(score.importance, WISH_IMPORTANCE))
     if sentence_rules.replaced_by(text):
         return Score("decision", 1.0, max(score.importance, RULE_IMPORTANCE))
@@ -284,20 +294,29 @@ def _complete(group: _Chosen) -> str:
     head = first.statement
     own = statement_text.strip_labels(head.text)
     own = statements.strip_opening(own) if first.spoken.is_user else own
-    texts = [own, *(statement_text.strip_marks(one.statement.text) for one, _ in group[1:])]
-    needs = not stands_alone(own) and not sentence_rules.replaced_by(head.text)
+    is_contrast = statement_text.is_contrast(own) and _is_short(head.before, own)
+    own = own if is_contrast else statement_text.strip_connective(own)
+    refers = is_contrast or not statement_text.stands_alone(own)
+    needs = refers and not sentence_rules.replaced_by(head.text)
     before = _introduction(first, needs=needs)
-    if len(before) > MAX_LEAD_CHARS or before.endswith("?"):
+    if not _is_short(before):
         before = ""
+    texts = [own, *(statement_text.strip_marks(one.statement.text) for one, _ in group[1:])]
     is_list = head.is_item and len(group) > 1
     if is_list and before:
         texts = [f"- {text}" for text in texts]
+    texts[-1] += statement_text.introduced_code(group[-1][0].statement)
     joint = "\n" if is_list else " "
     text = joint.join((before, *texts) if before else texts)
-    needs = needs and not (before and stands_alone(before))
+    needs = needs and not (before and statement_text.stands_alone(before))
     if needs or len(text) > MAX_JOINED_CHARS:
         return ""
     return text if text.startswith(head.text) else statement_text.capitalize(text)
+
+
+def _is_short(before: str, own: str = "") -> bool:
+    """Return whether a sentence may be repeated before another one."""
+    return bool(before) and max(len(before), len(own)) <= MAX_LEAD_CHARS and before[-1] != "?"
 
 
 def _introduction(first: _Candidate, *, needs: bool) -> str:
@@ -305,15 +324,14 @@ def _introduction(first: _Candidate, *, needs: bool) -> str:
     head = first.statement
     lead = statement_text.subject_of(head.lead) if head.is_item else ""
     if lead:
-        return f"{lead}:"
-    if needs and head.before:
-        return statement_text.strip_labels(head.before)
+        return f"{statement_text.strip_connective(lead)}:"
+    previous = head.before or first.previous
+    if needs and previous.endswith((".", "!", ")")):
+        return statement_text.strip_connective(statement_text.strip_labels(previous))
     subject = statement_text.subject_of(head.heading)
     if _is_committed(first):
         return f"{subject}." if needs and subject else ""
-    if subject and (needs or head.is_item):
-        return f"{subject}:"
-    return first.spoken.before if needs and first.spoken.before != head.heading else ""
+    return f"{subject}:" if subject and (needs or head.is_item) else ""
 
 
 SHORT_WORD = 3
@@ -413,7 +431,7 @@ def _build_extract(one: Finding, below: Sequence[Finding]) -> Extract:
     first = sentences.summary(one.text)
     summary = (
         first
-        if len(first) >= BRIEF_CHARS
+        if len(first) >= BRIEF_CHARS and not first.endswith(":")
         else sentences.one_line(one.text, sentences.SUMMARY_CHARS)
     )
     keywords = list(entities.identifiers(one.text)[:KEYWORDS])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from lore.llm.offline.statement_classifier import straighten
+from lore.text import statements
 from lore.text.regex import PatternFile
+from lore.text.statements import Statement
 
 _re = PatternFile("statement_text")
 
@@ -72,3 +75,42 @@ def strip_labels(text: str) -> str:
 def capitalize(text: str) -> str:
     """Return a text that begins with a capital, unless a name or code stands there."""
     return text[:1].upper() + text[1:] if _re.opens_clause.match(text) else text
+
+
+def is_contrast(text: str) -> bool:
+    """Return whether a statement is set against the one before it ('However, …')."""
+    return bool(_re.contrast.match(text))
+
+
+def strip_connective(text: str) -> str:
+    """Return a statement without the word that joins it to the one before ('Additionally, …')."""
+    rest = text
+    for pattern in (_re.contrast, _re.connective, _re.connective):
+        rest = pattern.sub("", rest, count=1)
+    return text if rest == text else capitalize(rest)
+
+
+def stands_alone(text: str) -> bool:
+    """Return whether a statement can be understood without the one before it."""
+    return not _re.refers.match(text) and statements.stands_alone(text)
+
+
+MAX_CODE_CHARS = 200
+"""A longer command is not repeated with the line that introduces it."""
+
+
+def introduced_code(one: Statement) -> str:
+    """Return the one line of code that a statement with a colon introduces, empty if none."""
+    if not one.text.endswith(":") or "\n" in one.code.strip() or "`" in one.code:
+        return ""
+    code = one.code.strip()
+    return f" `{code}`" if code and len(code) <= MAX_CODE_CHARS else ""
+
+
+SHORT_WORDS = 8
+"""A longer sentence without a word that the list of verbs has is taken for a sentence."""
+
+
+def is_sentence(text: str) -> bool:
+    """Return whether a short text says something, rather than only names it."""
+    return len(text.split()) > SHORT_WORDS or bool(_re.verb.search(straighten(text)))
