@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.llm.offline import sentence_rules, statement_text, tool_evidence
+from lore.llm.offline import sentence_rules, session_states, statement_text, tool_evidence
 from lore.llm.offline.sentence_rules import Finding
 from lore.llm.offline.statement_classifier import (
     Embed,
@@ -157,8 +157,12 @@ def _find_statements(
     for group in _join_neighbours(chosen):
         finding = _finding(group, messages)
         ordinal = group[0][0].message.ordinal
-        after = [one for one in (*messages, *later) if one.ordinal > ordinal]
-        if finding and not sentence_rules.is_withdrawn(finding.text, _filter_trusted(after)):
+        after = _filter_trusted([one for one in (*messages, *later) if one.ordinal > ordinal])
+        if (
+            finding
+            and not session_states.is_changed_later(finding.text, finding.kind, after)
+            and not sentence_rules.is_withdrawn(finding.text, after)
+        ):
             yield finding
 
 
@@ -272,13 +276,17 @@ def _belongs(group: _Chosen, one: _Candidate) -> bool:
 def _finding(group: _Chosen, messages: Sequence[MessageText]) -> Finding | None:
     """Return the finding of statements that belong together; None if they do not stand alone."""
     text = _complete(group)
-    if not text:
-        return None
     first = group[0][0]
+    if not text or (len(group) == 1 and statement_text.is_former(first.statement.text)):
+        return None
     best = max(group, key=lambda pair: pair[1].importance)[1]
     kinds = {score.kind for _, score in group}
     kind: FragmentKind = "bug_fix" if "bug_fix" in kinds and len(group) > 1 else best.kind
     own_sentences = [one.statement.text for one, _ in group]
+    if kind == "bug_fix" and not session_states.is_explained(text):
+        if _is_symptom(first, text):
+            return None
+        kind = "fact"
     symptom, source = _symptom(messages, first, text) if kind == "bug_fix" else ("", "")
     kind, payload = _payload(kind, text, own_sentences, symptom)
     if first.spoken.is_user:
@@ -286,6 +294,10 @@ def _finding(group: _Chosen, messages: Sequence[MessageText]) -> Finding | None:
     corrects = sentence_rules.replaced_by(" ".join(own_sentences)) if first.spoken.is_user else ""
     sources = tuple(filter(None, (first.message.id, source)))
     return Finding(text, kind, best.importance, best.worth, sources, payload, corrects)
+
+
+def _is_symptom(first: _Candidate, text: str) -> bool:
+    return session_states.is_failure(text) or statement_text.is_problem(first.statement.text)
 
 
 def _complete(group: _Chosen) -> str:
@@ -326,7 +338,7 @@ def _introduction(first: _Candidate, *, needs: bool) -> str:
     if lead:
         return f"{statement_text.strip_connective(lead)}:"
     previous = head.before or first.previous
-    if needs and previous.endswith((".", "!", ")")):
+    if needs and previous.endswith((".", "!", ")")) and len(previous.split()) >= MIN_WORDS:
         return statement_text.strip_connective(statement_text.strip_labels(previous))
     subject = statement_text.subject_of(head.heading)
     if _is_committed(first):

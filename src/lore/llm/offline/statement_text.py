@@ -55,8 +55,17 @@ def _bare_heading(heading: str) -> str:
     return _re.last_mark.sub("", strip_marks(heading).rstrip(": ")).rstrip(": ")
 
 
-def label_of(text: str) -> str:
-    """Return the label before a statement ('Fix' of 'Fix: added a lock'), empty if none."""
+def is_problem(text: str) -> bool:
+    """Return whether a label calls a statement a problem ('Issue: the port is open')."""
+    return bool(_re.problem_label.match(_label_of(text)))
+
+
+def is_former(text: str) -> bool:
+    """Return whether a label says that a statement held before ('Before: one process')."""
+    return bool(_re.former_label.match(_label_of(text)))
+
+
+def _label_of(text: str) -> str:
     label = _re.label.match(strip_marks(text))
     return _bare_heading(label["label"]) if label else ""
 
