@@ -14,6 +14,7 @@ from lore.digest.placement import (
     ASSOCIATE_FROM,
     ATTACH_ABOVE,
     DEFAULT_THRESHOLD,
+    MIN_KNOWN,
     THRESHOLDS,
     Candidate,
     Placement,
@@ -50,10 +51,14 @@ def test_draft_without_candidates_is_a_root():
 
 @pytest.mark.parametrize(
     ("importance", "nearest", "raised"),
-    [(0.5, 1, 0.5), (0.5, 0, 0.75), (0.9, 0, 0.95), (0.2, 0.5, 0.25)],
+    [(0.5, 1, 0.5), (0.5, 0, 0.6), (0.9, 0, 0.95), (0.2, 0.5, 0.22)],
 )
 def test_novelty_raises_importance(importance, nearest, raised):
-    assert raise_importance(importance, nearest) == pytest.approx(raised)
+    assert raise_importance(importance, nearest, known=MIN_KNOWN) == pytest.approx(raised)
+
+
+def test_in_a_young_memory_nothing_is_a_surprise():
+    assert raise_importance(0.5, 0, known=MIN_KNOWN - 1) == 0.5
 
 
 @given(roots)
@@ -67,7 +72,7 @@ def test_a_draft_is_attached_or_linked_or_alone_and_never_two_of_these(known):
 
 @given(st.floats(0, 1), cosines)
 def test_surprise_never_lowers_importance_nor_lifts_it_over_the_limit(importance, nearest):
-    raised = raise_importance(importance, nearest)
+    raised = raise_importance(importance, nearest, known=MIN_KNOWN)
     assert min(importance, 0.95) <= raised <= 0.95
 
 

@@ -310,7 +310,7 @@ class DraftWriter:
             created_at=one.at,
             depth=depth,
             payload=draft.payload,
-            importance=placement.raise_importance(draft.importance, placed.nearest),
+            importance=placement.raise_importance(draft.importance, placed.nearest, known=len(own)),
             confidence=CONFIDENCE,
             origin=one.origin,
             project_n=place.project_n,

@@ -21,8 +21,11 @@ from the second on the two are linked. Both are a tenth below what was meant for
 because the cosines of the shipped encoder are lower by that much.
 """
 
-SURPRISE = 0.5
-"""The factor by which something new is more important: the prediction error."""
+SURPRISE, MIN_KNOWN = 0.2, 40
+"""What resembles nothing among at least so many neighbours is more important by the first: the
+prediction error. In a young memory everything is new, and a larger factor lifts what is off the
+topic above what is graded high (ADR 88).
+"""
 
 MAX_IMPORTANCE = 0.95
 """From the specification: at 1 nothing would ever fade."""
@@ -71,9 +74,13 @@ def choose_place(candidates: Sequence[Candidate]) -> Placement:
     return Placement(linked=best.n if near >= ASSOCIATE_FROM else None, nearest=near)
 
 
-def raise_importance(importance: float, nearest: float) -> float:
-    """Return an importance raised by the novelty of a draft, at most `MAX_IMPORTANCE`."""
-    return min(MAX_IMPORTANCE, importance * (1 + SURPRISE * (1 - nearest)))
+def raise_importance(importance: float, nearest: float, *, known: int) -> float:
+    """Return an importance raised by the novelty of a draft among the neighbours it has.
+
+    At most `MAX_IMPORTANCE`; with fewer than `MIN_KNOWN` neighbours it is not raised.
+    """
+    surprise = SURPRISE * (1 - nearest) if known >= MIN_KNOWN else 0.0
+    return min(MAX_IMPORTANCE, importance * (1 + surprise))
 
 
 THRESHOLDS: Mapping[FragmentKind, float] = {
