@@ -51,6 +51,12 @@ def test_a_decision_holds_although_it_says_still():
     assert not session_states.is_changed_later(STATE, "decision", after)
 
 
+def test_a_report_of_a_change_is_no_state():
+    after = as_messages([("assistant", EDIT)])
+    report = f"Added a log line. {STATE}"
+    assert not session_states.is_changed_later(report, "fact", after)
+
+
 def test_what_was_so_before_a_fix_is_no_state_of_the_moment():
     cause = "The `list_tracks` binary was still running while it was copied."
     assert not session_states.is_changed_later(cause, "fact", as_messages([("assistant", EDIT)]))

@@ -141,6 +141,7 @@ def test_a_summary_does_not_end_with_the_lead_of_its_list():
         ("Domain for the webchat.", False),
         ("The domain is for the webchat.", True),
         ("use tabs", True),
+        ("pnpm --filter worker dev", True),
         ("We don't squash.", True),
     ],
 )

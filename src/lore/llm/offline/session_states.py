@@ -37,9 +37,11 @@ def is_failure(text: str) -> bool:
 def is_changed_later(text: str, kind: FragmentKind, after: Sequence[MessageText]) -> bool:
     """Return whether a text states what held for the moment, and work on the same thing followed.
 
-    What the last message of an agent repeats as it was holds still.
+    A report of a change is no such state. What the last message of an agent repeats as it was
+    holds still.
     """
-    if kind in LASTING or not _re.for_now.search(straighten(text)):
+    plain = straighten(text)
+    if kind in LASTING or not _re.for_now.search(plain) or _re.done.search(plain):
         return False
     telling = _telling_words(text)
     names = {name.strip("`()").lower() for name in entities.identifiers(text)}

@@ -121,5 +121,5 @@ SHORT_WORDS = 8
 
 
 def is_sentence(text: str) -> bool:
-    """Return whether a short text says something, rather than only names it."""
+    """Return whether a short text says something or is a command, rather than only a name."""
     return len(text.split()) > SHORT_WORDS or bool(_re.verb.search(straighten(text)))
