@@ -26,6 +26,7 @@ FIX = "`save()` now opens `report.csv` in binary mode, so the upload works on Wi
         ("Root cause: the port is open", "Root cause: the port is open"),
         ("nginx: the port is 8080", "nginx: the port is 8080"),
         ("Before: the port was open", "Before: the port was open"),
+        ('Added a "Note: read this" section', 'Added a "Note: read this" section'),
         ("--flag is read first", "--flag is read first"),
         ("127.0.0.1 is bound", "127.0.0.1 is bound"),
     ],
@@ -61,10 +62,14 @@ def test_a_statement_is_kept_without_the_heading_of_the_report(heading: str):
     assert any(text.startswith("The upload failed because `save()`") for text in kept)
 
 
-def test_a_heading_with_a_subject_stays_with_its_items():
-    said = f"## Windows uploads\n\n- {FIX}"
+@pytest.mark.parametrize(
+    ("heading", "start"),
+    [("Windows uploads", "Windows uploads: "), ("Windows works.", "Windows works. ")],
+)
+def test_a_heading_with_a_subject_stays_with_its_items(heading: str, start: str):
+    said = f"## {heading}\n\n- {FIX}"
     kept = contents(("user", "the upload fails"), WORK, ("assistant", said))
-    assert any(text.startswith("Windows uploads: `save()`") for text in kept)
+    assert any(text.startswith(f"{start}`save()`") for text in kept)
 
 
 @pytest.mark.parametrize(

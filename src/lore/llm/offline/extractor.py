@@ -336,14 +336,18 @@ def _introduction(first: _Candidate, *, needs: bool) -> str:
     head = first.statement
     lead = statement_text.subject_of(head.lead) if head.is_item else ""
     if lead:
-        return f"{statement_text.strip_connective(lead)}:"
+        return _with_colon(statement_text.strip_connective(lead))
     previous = head.before or first.previous
     if needs and previous.endswith((".", "!", ")")) and len(previous.split()) >= MIN_WORDS:
         return statement_text.strip_connective(statement_text.strip_labels(previous))
     subject = statement_text.subject_of(head.heading)
     if _is_committed(first):
         return f"{subject}." if needs and subject else ""
-    return f"{subject}:" if subject and (needs or head.is_item) else ""
+    return _with_colon(subject) if subject and (needs or head.is_item) else ""
+
+
+def _with_colon(lead: str) -> str:
+    return lead if lead.endswith((".", "!")) else f"{lead}:"
 
 
 SHORT_WORD = 3
