@@ -57,9 +57,9 @@ def test_related_draft_is_linked_with_its_cosine_as_weight(world: World):
     assert 0.35 <= link.weight <= 0.75
 
 
-def test_novel_draft_becomes_a_root_of_raised_importance(world: World):
+def test_the_first_draft_of_a_memory_becomes_a_root_of_its_own_importance(world: World):
     world.learn(fact(CACHE, importance=0.5))
-    assert world.standing()[0].importance == 0.75
+    assert world.standing()[0].importance == 0.5
 
 
 def test_a_tree_of_one_exchange_stays_a_tree(world: World):

@@ -14,6 +14,7 @@ from lore.digest.placement import (
     ASSOCIATE_FROM,
     ATTACH_ABOVE,
     DEFAULT_THRESHOLD,
+    MIN_KNOWN,
     THRESHOLDS,
     Candidate,
     Placement,
@@ -50,10 +51,14 @@ def test_draft_without_candidates_is_a_root():
 
 @pytest.mark.parametrize(
     ("importance", "nearest", "raised"),
-    [(0.5, 1, 0.5), (0.5, 0, 0.75), (0.9, 0, 0.95), (0.2, 0.5, 0.25)],
+    [(0.5, 1, 0.5), (0.5, 0, 0.6), (0.9, 0, 0.95), (0.2, 0.5, 0.22)],
 )
 def test_novelty_raises_importance(importance, nearest, raised):
-    assert raise_importance(importance, nearest) == pytest.approx(raised)
+    assert raise_importance(importance, nearest, known=MIN_KNOWN) == pytest.approx(raised)
+
+
+def test_in_a_young_memory_nothing_is_a_surprise():
+    assert raise_importance(0.5, 0, known=MIN_KNOWN - 1) == 0.5
 
 
 @given(roots)
@@ -67,7 +72,7 @@ def test_a_draft_is_attached_or_linked_or_alone_and_never_two_of_these(known):
 
 @given(st.floats(0, 1), cosines)
 def test_surprise_never_lowers_importance_nor_lifts_it_over_the_limit(importance, nearest):
-    raised = raise_importance(importance, nearest)
+    raised = raise_importance(importance, nearest, known=MIN_KNOWN)
     assert min(importance, 0.95) <= raised <= 0.95
 
 
@@ -104,6 +109,47 @@ def test_another_value_or_a_negation_is_no_duplicate(other: str):
 
 def test_fragment_of_another_kind_is_no_duplicate():
     assert not placement.is_duplicate("decision", PORT, {}, candidate(PORT, cosine=1.0))
+
+
+ROUTE = "The nginx port mismatch: the proxy was changed from 3335 to 3334"
+
+
+def is_restated(content: str, known: str, *, cosine: float = 0.84) -> bool:
+    one = candidate(known, cosine=cosine, kind="architecture")
+    return placement.is_restated("bug_fix", content, one)
+
+
+def test_a_session_restates_a_fix_in_other_words_and_as_another_kind():
+    other = "Fixed the nginx port mismatch: changed the `/assistant/` proxy from 3335 to 3334"
+    assert is_restated(other, ROUTE)
+    assert not is_restated(other, ROUTE, cosine=0.79)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The nginx port mismatch: the proxy was changed from 3335 to 3336",
+        "The nginx port mismatch: the proxy was not changed from 3335 to 3334",
+        "The nginx port mismatch: the gateway was changed from 3335 to 3334",
+        "The nginx restarts after a change of its port",
+    ],
+)
+def test_another_value_negation_or_aspect_is_no_restatement(other: str):
+    assert not is_restated(other, ROUTE, cosine=0.95)
+
+
+def test_a_rule_of_a_person_is_never_restated_by_a_fact():
+    known = candidate(ROUTE, cosine=1.0, kind="preference")
+    assert not placement.is_restated("fact", ROUTE, known)
+
+
+def test_only_what_the_same_session_said_is_restated():
+    other = "Fixed the nginx port mismatch: changed the `/assistant/` proxy from 3335 to 3334"
+    known = candidate(ROUTE, cosine=0.84, kind="bug_fix")
+    here = replace(known, fragment=replace(known.fragment, session_id="s"))
+    assert placement.find_duplicate("bug_fix", other, {}, [here], session="s") == here
+    assert placement.find_duplicate("bug_fix", other, {}, [here], session="t") is None
+    assert placement.find_duplicate("bug_fix", other, {}, [known]) is None
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,7 @@ class ExchangeContext:
     dimension: int
     seen_seq: int
     now: datetime
+    session: str = ""
 
     @property
     def scope(self) -> int:
@@ -269,7 +270,10 @@ class DraftWriter:
         if named and entities.values_agree(draft.content, named.fragment.content):
             return named
         if draft.vector is not None:
-            return placement.find_duplicate(draft.kind, draft.content, draft.payload, own)
+            session = "" if draft.corrects else self._context.session
+            return placement.find_duplicate(
+                draft.kind, draft.content, draft.payload, own, session=session
+            )
         n = distillations.find_same_text(
             self._db, draft.content, scope=self._context.scope, kind=draft.kind
         )
@@ -306,7 +310,7 @@ class DraftWriter:
             created_at=one.at,
             depth=depth,
             payload=draft.payload,
-            importance=placement.raise_importance(draft.importance, placed.nearest),
+            importance=placement.raise_importance(draft.importance, placed.nearest, known=len(own)),
             confidence=CONFIDENCE,
             origin=one.origin,
             project_n=place.project_n,

@@ -220,7 +220,8 @@ def _curate_exchange(
         seq = vectors.newest_seq(db)
     near = [placement.find_neighbours(context.nearest, draft.vector, project_n) for draft in drafts]
     dimension, now = context.embedder.dimension, database.now()
-    place = ExchangeContext(session_n, project_n, embedder_n, dimension, seq, now)
+    id_ = exchange.session_id
+    place = ExchangeContext(session_n, project_n, embedder_n, dimension, seq, now, id_)
     times = {message.id: message.created_at for message in read}
 
     def work(db: Connection) -> CurationResult | None:

@@ -128,7 +128,7 @@ def test_a_commit_message_is_kept_where_a_passing_remark_with_the_same_words_is_
                       tokens=9, created_at=AT, origin="assistant")  # fmt: skip
     [rendered] = render_messages([message], FOR_KNOWLEDGE)
     [kept] = extract_all(WORK, ("assistant", rendered.text))
-    assert kept.content == f"Commit: Review pages: {sentence}"
+    assert kept.content == sentence
     assert kept.importance >= COMMIT_IMPORTANCE
     assert contents(WORK, ("assistant", f"- {sentence}")) == []
 

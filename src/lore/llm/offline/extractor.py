@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lore.llm.offline import sentence_rules, tool_evidence
+from lore.llm.offline import sentence_rules, session_states, statement_text, tool_evidence
 from lore.llm.offline.sentence_rules import Finding
 from lore.llm.offline.statement_classifier import (
     Embed,
@@ -21,9 +21,10 @@ from lore.llm.offline.statement_classifier import (
     describe_message,
     shipped_classifier,
 )
+from lore.llm.offline.statement_text import MAX_LEAD_CHARS
 from lore.records import ROLES, TRUST, UNASKED_TRUST, Extract, FragmentKind, MessageText, Segment
 from lore.text import entities, goals, instructions, sentences, statements, words
-from lore.text.statements import Statement, is_whole, stands_alone
+from lore.text.statements import Statement, is_whole
 from lore.text.transcript_text import COMMIT_HEADING
 
 WORK_THRESHOLD, TALK_THRESHOLD = 0.5, 0.85
@@ -54,9 +55,6 @@ MAX_FACTS = 10
 MIN_WORDS, MAX_CHARS, MAX_JOINED_CHARS = 4, 600, 900
 """Shorter sentences say too little alone, longer ones are documents."""
 
-MAX_LEAD_CHARS = 240
-"""A longer sentence before a list or a reference is not repeated with it."""
-
 MAX_OWN_CHARS = 700
 """A longer message of a user holds a pasted plan or review: nothing in it is a lasting rule."""
 
@@ -73,12 +71,13 @@ NEAR_COSINE, NEAR_WORDS = 0.45, 0.3
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A statement of a message, with the sentence before it, whatever block that stands in."""
+    """A statement of a message; `previous` is the sentence before it in the same section."""
 
     message: MessageText
     statement: Statement
     spoken: SpokenStatement
     number: int
+    previous: str = ""
 
 
 def extract(
@@ -158,8 +157,12 @@ def _find_statements(
     for group in _join_neighbours(chosen):
         finding = _finding(group, messages)
         ordinal = group[0][0].message.ordinal
-        after = [one for one in (*messages, *later) if one.ordinal > ordinal]
-        if finding and not sentence_rules.is_withdrawn(finding.text, _filter_trusted(after)):
+        after = _filter_trusted([one for one in (*messages, *later) if one.ordinal > ordinal])
+        if (
+            finding
+            and not session_states.is_changed_later(finding.text, finding.kind, after)
+            and not sentence_rules.is_withdrawn(finding.text, after)
+        ):
             yield finding
 
 
@@ -169,6 +172,7 @@ def _candidates(messages: Sequence[MessageText]) -> Iterator[_Candidate]:
     spoken: list[tuple[MessageText, str, int]] = []
     for one in messages:
         text = sentence_rules.strip_inserted(one.text, is_agent=one.voice == "assistant")
+        text = statement_text.as_list(text)
         if one.voice == "tool":
             turns.append("result")
             continue
@@ -186,25 +190,34 @@ def _candidates(messages: Sequence[MessageText]) -> Iterator[_Candidate]:
 def _candidates_of(one: MessageText, text: str, around: tuple[float, ...]) -> Iterator[_Candidate]:
     is_agent = one.voice == "assistant"
     parts = statements.split_statements(text, by_line=not is_agent)
-    before = ""
+    before = previous = heading = ""
     for place, part in enumerate(parts):
         spoken = SpokenStatement(
             part.text, part.before or part.lead or part.heading or before, not is_agent,
             one.voice not in ROLES, place, len(parts), part.is_item, around,
         )  # fmt: skip
-        before = part.text
-        if _may_be_kept(part.text) and (is_agent or not sentence_rules.is_asked(part.text)):
-            yield _Candidate(one, part, spoken, place)
+        is_prose = place and part.is_item >= parts[place - 1].is_item
+        previous = before if is_prose and part.heading == heading else ""
+        before, heading = part.text, part.heading
+        if _may_be_kept(part) and (is_agent or _is_stated(part.text)):
+            yield _Candidate(one, part, spoken, place, previous)
+
+
+def _is_stated(sentence: str) -> bool:
+    """Return whether a person's sentence states something: no question and no mere name."""
+    return statement_text.is_sentence(sentence) and not sentence_rules.is_asked(sentence)
 
 
 _PUNCTUATION = ".,;:!?()[]\"'“”’…–—"
 
 
-def _may_be_kept(text: str) -> bool:
+def _may_be_kept(one: Statement) -> bool:
+    text = one.text
     return (
         len(text) <= MAX_CHARS
         and len(text.split()) >= MIN_WORDS
-        and not text.endswith(("?", ":"))
+        and not text.endswith("?")
+        and not (text.endswith(":") and not statement_text.introduced_code(one))
         and sum(word.strip(_PUNCTUATION).isalpha() for word in text.split()) >= MIN_WORDS
         and is_whole(text)
     )
@@ -228,7 +241,7 @@ def _by_rule(one: _Candidate, score: Score) -> Score:
         instructions.judge_sentence(text, message_chars=size) != "passing"
     ):
         return Score("preference", 1.0, max(score.importance, RULE_IMPORTANCE))
-    if is_wish and stands_alone(text):
+    if is_wish and statements.stands_alone(text):
         return Score("preference", 1.0, max(score.importance, WISH_IMPORTANCE))
     if sentence_rules.replaced_by(text):
         return Score("decision", 1.0, max(score.importance, RULE_IMPORTANCE))
@@ -263,13 +276,17 @@ def _belongs(group: _Chosen, one: _Candidate) -> bool:
 def _finding(group: _Chosen, messages: Sequence[MessageText]) -> Finding | None:
     """Return the finding of statements that belong together; None if they do not stand alone."""
     text = _complete(group)
-    if not text:
-        return None
     first = group[0][0]
+    if not text or (len(group) == 1 and statement_text.is_former(first.statement.text)):
+        return None
     best = max(group, key=lambda pair: pair[1].importance)[1]
     kinds = {score.kind for _, score in group}
     kind: FragmentKind = "bug_fix" if "bug_fix" in kinds and len(group) > 1 else best.kind
     own_sentences = [one.statement.text for one, _ in group]
+    if kind == "bug_fix" and not session_states.is_explained(text):
+        if _is_symptom(first, text):
+            return None
+        kind = "fact"
     symptom, source = _symptom(messages, first, text) if kind == "bug_fix" else ("", "")
     kind, payload = _payload(kind, text, own_sentences, symptom)
     if first.spoken.is_user:
@@ -279,27 +296,58 @@ def _finding(group: _Chosen, messages: Sequence[MessageText]) -> Finding | None:
     return Finding(text, kind, best.importance, best.worth, sources, payload, corrects)
 
 
+def _is_symptom(first: _Candidate, text: str) -> bool:
+    return session_states.is_failure(text) or statement_text.is_problem(first.statement.text)
+
+
 def _complete(group: _Chosen) -> str:
     """Return the text of statements with the words that they need to stand alone."""
     first = group[0][0]
     head = first.statement
-    if head.is_item and len(group) > 1:
-        text = "\n".join(f"- {one.statement.text}" for one, _ in group)
-        joint = "\n"
-    else:
-        text, joint = " ".join(one.statement.text for one, _ in group), " "
-        text = statements.strip_opening(text) if first.spoken.is_user else text
-    needs = not stands_alone(head.text) and not sentence_rules.replaced_by(head.text)
-    lead = head.lead if head.is_item else ""
-    before = lead or (head.before if needs else "")
-    if not before and head.is_item and head.heading:
-        before = f"{head.heading}:"
-    if needs and not before:
-        before = first.spoken.before
-    if before and len(before) <= MAX_LEAD_CHARS and not before.endswith("?"):
-        text = f"{before}{joint}{text}"
-        needs = needs and not stands_alone(before)
-    return "" if needs or len(text) > MAX_JOINED_CHARS else text
+    own = statement_text.strip_labels(head.text)
+    own = statements.strip_opening(own) if first.spoken.is_user else own
+    is_contrast = statement_text.is_contrast(own) and _is_short(head.before, own)
+    own = own if is_contrast else statement_text.strip_connective(own)
+    refers = is_contrast or not statement_text.stands_alone(own)
+    needs = refers and not sentence_rules.replaced_by(head.text)
+    before = _introduction(first, needs=needs)
+    if not _is_short(before):
+        before = ""
+    texts = [own, *(statement_text.strip_marks(one.statement.text) for one, _ in group[1:])]
+    is_list = head.is_item and len(group) > 1
+    if is_list and before:
+        texts = [f"- {text}" for text in texts]
+    texts[-1] += statement_text.introduced_code(group[-1][0].statement)
+    joint = "\n" if is_list else " "
+    text = joint.join((before, *texts) if before else texts)
+    needs = needs and not (before and statement_text.stands_alone(before))
+    if needs or len(text) > MAX_JOINED_CHARS:
+        return ""
+    return text if text.startswith(head.text) else statement_text.capitalize(text)
+
+
+def _is_short(before: str, own: str = "") -> bool:
+    """Return whether a sentence may be repeated before another one."""
+    return bool(before) and max(len(before), len(own)) <= MAX_LEAD_CHARS and before[-1] != "?"
+
+
+def _introduction(first: _Candidate, *, needs: bool) -> str:
+    """Return what stands before a statement: the lead of its list, a sentence, a heading."""
+    head = first.statement
+    lead = statement_text.subject_of(head.lead) if head.is_item else ""
+    if lead:
+        return _with_colon(statement_text.strip_connective(lead))
+    previous = head.before or first.previous
+    if needs and previous.endswith((".", "!", ")")) and len(previous.split()) >= MIN_WORDS:
+        return statement_text.strip_connective(statement_text.strip_labels(previous))
+    subject = statement_text.subject_of(head.heading)
+    if _is_committed(first):
+        return f"{subject}." if needs and subject else ""
+    return _with_colon(subject) if subject and (needs or head.is_item) else ""
+
+
+def _with_colon(lead: str) -> str:
+    return lead if lead.endswith((".", "!")) else f"{lead}:"
 
 
 SHORT_WORD = 3
@@ -399,7 +447,7 @@ def _build_extract(one: Finding, below: Sequence[Finding]) -> Extract:
     first = sentences.summary(one.text)
     summary = (
         first
-        if len(first) >= BRIEF_CHARS
+        if len(first) >= BRIEF_CHARS and not first.endswith(":")
         else sentences.one_line(one.text, sentences.SUMMARY_CHARS)
     )
     keywords = list(entities.identifiers(one.text)[:KEYWORDS])
