@@ -10,7 +10,8 @@ LoreError                       1
 │   ├── StoreFull               5   no disk space left; reads still work
 │   ├── StoreReadOnly           6   no permission to write the database
 │   ├── StoreDamaged            7   the file is not a sound database
-│   └── SchemaTooNew            8   written by a newer Lore
+│   ├── SchemaTooNew            8   written by a newer Lore
+│   └── IndexUnavailable        4   the vector database cannot be reached, or refuses
 ├── EmbedderError               9   the configured embedder does not work
 │   └── WeightsRejected         9   a model file fails its SHA-256
 ├── EvaluationError            10   evaluation data cannot be read
@@ -113,6 +114,10 @@ class SchemaTooNew(StoreError):
     """The database was written by a newer program."""
 
     exit_code = 8
+
+
+class IndexUnavailable(StoreError):
+    """The vector database cannot be reached, or refuses; the memory itself is sound."""
 
 
 class EmbedderError(LoreError):

@@ -89,7 +89,8 @@ def open_scratch_memory(
     """Open a memory that is nobody's, in a temporary home or on the PostgreSQL database `store`."""
     with tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch:
         loaded = settings.load(home=Path(scratch), project_dir=Path.cwd()).settings
-        config = replace(loaded, store_url=store, store_owner=scratch)
+        # Nobody would delete what it leaves in a vector database.
+        config = replace(loaded, store_url=store, store_owner=scratch, vectors_engine="local")
         with Memory.open(config=config, embedder=embedder, now=now) as memory:
             yield memory
 

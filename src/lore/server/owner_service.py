@@ -99,6 +99,7 @@ class MemoryOpener:
             embedder=self._models.embedder,
             pair_model=self._models.pair_model,
             now=self._registry.database.now,
+            vector_owner=id_,
         )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from lore import clock, config_files, settings
 from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
 from lore.memory.access import KEY_MARK
+from lore.memory.vector_server import erase_vectors
 from lore.records import ACCESS_SCOPES, AccessScope
 from lore.records.server_records import Owner, ServerKey, Team
 from lore.server.key_vault import KeyVault
@@ -143,7 +144,11 @@ class Registry:
             return registry_rows.list_owners(db, removed=True)
 
     def erase_removed(self, owner: Owner) -> None:
-        """Delete the memory of a removed owner, which nobody has open."""
+        """Delete the memory of a removed owner, which nobody has open.
+
+        Raise if a vector database is away that may have vectors of the owner: then it is repeated.
+        """
+        erase_vectors(settings.load(home=self.home).settings, owner.id)
         folder = self.owner_folder(owner.id)
         with suppress(FileNotFoundError):
             try:
