@@ -295,11 +295,13 @@ def scan_stored(
     query: Matrix,
     k: int,
     where: VectorFilter | None,
+    *,
+    most_bytes: int = _SCANNED_BYTES,
 ) -> Nearest | None:
     """Return the k nearest items by reading every stored vector; None if there are too many."""
     dimension = len(query)
     count = db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n)
-    if int(count) * (dimension + SCALE_BYTES) > _SCANNED_BYTES:
+    if int(count) * (dimension + SCALE_BYTES) > most_bytes:
         return None
     conditions, params = filter_conditions(where)
     rows = db.rows(
