@@ -28,7 +28,7 @@ class QdrantServer:
         self.searches = 0
         self.failures: list[BaseException] = []
         self.engine = QdrantClient(":memory:")
-        self.indexed: dict[str, str] = {}
+        self.indexed: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._port = 0
         self._http: ThreadingHTTPServer | None = None
@@ -90,7 +90,7 @@ class QdrantServer:
         if rest == "index":
             index = models.CreateFieldIndex.model_validate(body)
             kind = index.field_schema
-            self.indexed[index.field_name] = getattr(kind, "type", kind)
+            self.indexed[index.field_name] = getattr(kind, "type", None) or kind
             return _DONE
         return self._answer_points(name, rest, body)
 

@@ -51,7 +51,10 @@ def config(tmp_path: Path, qdrant: QdrantServer) -> Settings:
 
 
 def open_memory(config: Settings, embedder: FakeEmbedder | None = None) -> Memory:
-    return Memory.open(config=config, embedder=embedder or FakeEmbedder())
+    memory = Memory.open(config=config, embedder=embedder or FakeEmbedder())
+    if server := memory.database.vector_server:
+        memory.database.vector_server = server._replace(timeout_s=60)  # for a busy machine
+    return memory
 
 
 def add_knowledge(memory: Memory) -> list[str]:

@@ -25,6 +25,8 @@ class VectorServer(NamedTuple):
     url: str
     api_key: str
     owner: str
+    timeout_s: int = 3
+    """A request that takes longer has failed: recall goes on without the server."""
 
 
 class NearestItems(Protocol):

@@ -32,9 +32,6 @@ COLLECTION = "lore_{}"
 IN_PROCESS = ":memory:"
 """The address of a Qdrant that is part of the client: it searches exactly, and nothing is kept."""
 
-TIMEOUT_S = 3
-"""A request that takes longer has failed: recall goes on without Qdrant."""
-
 EXACT_POINTS = 20_000
 """Up to this many points of an owner are compared one by one, as on PostgreSQL."""
 
@@ -65,20 +62,20 @@ T = TypeVar("T")
 
 
 @cache
-def _open_client(url: str, api_key: str, process: int) -> QdrantClient:
+def _open_client(url: str, api_key: str, timeout_s: int, process: int) -> QdrantClient:
     del process  # connections are not shared with a forked process
     if url == IN_PROCESS:
         return QdrantClient(IN_PROCESS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a key without TLS, which the documentation is about
         return QdrantClient(
-            url=url, api_key=api_key or None, timeout=TIMEOUT_S, check_compatibility=False
+            url=url, api_key=api_key or None, timeout=timeout_s, check_compatibility=False
         )
 
 
 def connect(server: VectorServer) -> QdrantClient:
     """Return the client of a server, which the memories of this process share."""
-    return _open_client(server.url, server.api_key, os.getpid())
+    return _open_client(server.url, server.api_key, server.timeout_s, os.getpid())
 
 
 def call(work: Callable[[], T]) -> T:
@@ -201,18 +198,11 @@ class QdrantPoints:
         """Delete the points that were added for change numbers."""
         self._remove("seq", seqs)
 
-    def remove_older(self, ns: Iterable[int], seqs: Sequence[int]) -> None:
-        """Delete the points of items that were added for other change numbers than these."""
-        newer: list[models.Condition] = [_any("seq", seqs)]
-        self._remove("n", ns, must_not=newer)
-
-    def _remove(
-        self, key: str, values: Iterable[int], must_not: list[models.Condition] | None = None
-    ) -> None:
+    def _remove(self, key: str, values: Iterable[int]) -> None:
         wanted = list(values)
         for start in range(0, len(wanted), _MOST_VALUES):
             condition = _any(key, wanted[start : start + _MOST_VALUES])
-            selected = models.Filter(must=[*self._own, condition], must_not=must_not)
+            selected = models.Filter(must=[*self._own, condition])
             _delete(self._client, self._collection, selected)
 
     def remove_all(self) -> None:
@@ -221,14 +211,14 @@ class QdrantPoints:
 
     def list_points(self) -> Int64s:
         """Return for each point the change number, the item and the number of the passage."""
-        found: list[tuple[int, int, int]] = []
+        listed: list[tuple[int, int, int]] = []
         offset: Any = None
         while True:
             records, offset = call(partial(self._scroll, offset))
             payloads = [record.payload or {} for record in records]
-            found += [(p["seq"], p["n"], p["part"]) for p in payloads]
+            listed += [(p["seq"], p["n"], p["part"]) for p in payloads]
             if offset is None:
-                return np.array(found, np.int64).reshape(-1, 3)
+                return np.array(listed, np.int64).reshape(-1, 3)
 
     def _scroll(self, offset: Any) -> tuple[list[models.Record], Any]:
         return self._client.scroll(
@@ -272,7 +262,7 @@ class QdrantPoints:
                 limit=limit,
                 search_params=how,
                 with_payload=["n"],
-                timeout=TIMEOUT_S,
+                timeout=self._server.timeout_s,
             )
         )
         ns = np.array([(point.payload or {})["n"] for point in response.points], np.int64)

@@ -119,9 +119,10 @@ class QdrantIndex:
         *,
         after_seq: int | None = None,
     ) -> None:
-        """Add rows in the order of their change numbers, replacing those of the same items.
+        """Add rows in the order of their change numbers.
 
-        Pass as `after_seq` the `last_seq` from which the rows were read.
+        Pass as `after_seq` the `last_seq` from which the rows were read: it has removed the points
+        of the vectors that these replace.
         """
         with self._lock:
             if self._sent is None or (after_seq is not None and self._last_seq < after_seq):
@@ -142,13 +143,9 @@ class QdrantIndex:
             counts[row.seq] += 1
         self._points.put(rows, parts, units)
         ns = {row.seq: row.n for row in rows}
-        replaced = is_among(np.array([*ns.values()], np.int64), self._rows[:, _N])
-        if replaced.any():
-            self._points.remove_older(np.array([*ns.values()])[replaced].tolist(), [*ns])
         self._take_back_deleted(ns)
         added = np.array([(seq, n, counts[seq]) for seq, n in ns.items()], np.int64)
-        kept = self._rows[~is_among(self._rows[:, _N], added[:, _N])]
-        self._sent = np.concatenate([kept, added])
+        self._sent = np.concatenate([self._rows, added])
         self._last_seq = rows[-1].seq
 
     def _take_back_deleted(self, ns: dict[int, int]) -> None:
