@@ -11,6 +11,7 @@ LoreError                       1
 │   ├── StoreReadOnly           6   no permission to write the database
 │   ├── StoreDamaged            7   the file is not a sound database
 │   ├── SchemaTooNew            8   written by a newer Lore
+│   ├── IndexUnavailable        4   the vector database cannot be reached, or refuses
 │   └── StoreUnreachable       19   the database server cannot be reached now; retry later
 ├── EmbedderError               9   the configured embedder does not work
 │   └── WeightsRejected         9   a model file fails its SHA-256
@@ -120,6 +121,10 @@ class StoreUnreachable(StoreError):
     """The database server cannot be reached now; nothing that was stored is lost."""
 
     exit_code = 19
+
+
+class IndexUnavailable(StoreError):
+    """The vector database cannot be reached, or refuses; the memory itself is sound."""
 
 
 class EmbedderError(LoreError):

@@ -68,6 +68,10 @@ PORT = Rule(least=0, most=65_535)
 BODY = Rule(least=1_000, most=1_000_000_000)
 ADDRESS = Rule(pattern=r"https?://[^\s?#]+", form="an address that begins with http")
 MAYBE_ADDRESS = Rule(pattern=rf"(?:{ADDRESS.pattern})?", form=ADDRESS.form)
+QDRANT = Rule(
+    pattern=r":memory:|https?://[^\s?#@]+",
+    form="an address that begins with http, without a password",
+)
 PRECISIONS = Rule(choices=("float32", "int8"))
 PATTERNS = Rule(form="a list of re2 patterns")
 
@@ -349,6 +353,15 @@ class Settings:
     store_busy_timeout_s: float = _setting(
         60.0, "Seconds to wait for the write lock of another process.", WITHIN_A_DAY
     )
+    vectors_engine: str = _setting(
+        "local",
+        "Where vectors are searched: beside the database (local), or in a Qdrant server.",
+        Rule(choices=("local", "qdrant")),
+    )
+    vectors_url: str = _setting(
+        "", "Address of the Qdrant server; ':memory:' is one in the process, for tests.", QDRANT
+    )
+    vectors_api_key: str = _setting("", "API key of the Qdrant server.")
 
     context_strategy: str = _setting(
         "gradient",

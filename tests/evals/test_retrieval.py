@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lore.errors import EvaluationError
 from lore.evals import retrieval
-from lore.evals.datasets import UNDATED
+from lore.evals.datasets import UNDATED, open_scratch_memory
 from lore.evals.retrieval import (
     QueryOutcome,
     SetOutcomes,
@@ -20,6 +20,8 @@ from lore.evals.retrieval import (
     score_outcomes,
     score_sets,
 )
+from tests.fakes import FakeEmbedder
+from tests.index.qdrant_server import QdrantServer
 
 
 def _write(folder: Path, name: str, *rows: object) -> None:
@@ -148,6 +150,20 @@ def test_the_table_has_a_line_for_each_set_and_baseline(data: Path, tmp_path: Pa
 def test_only_the_named_sets_are_evaluated(data: Path, tmp_path: Path):
     result = retrieval.run(data, sets=["locomo", "beam"], cache=tmp_path / "cache")
     assert set(result.sets) == {"locomo", "beam-tiny"}
+
+
+def test_vectors_in_qdrant_are_erased_with_the_scratch_memory():
+    qdrant = QdrantServer()
+    try:
+        with open_scratch_memory(FakeEmbedder(), vectors=qdrant.url) as memory:
+            memory.store("The berth costs 40 crowns")
+            memory.maintenance.embed_waiting()
+            assert len(qdrant.payloads()) == 1
+            assert memory.recall("how much is the berth?").hits
+            assert qdrant.searches
+        assert qdrant.payloads() == []
+    finally:
+        qdrant.stop()
 
 
 def test_commits_are_compared_with_baselines_that_know_the_date(data: Path, tmp_path: Path):

@@ -30,6 +30,9 @@ def retrieval(
     store: Annotated[
         str, Option(help="Address of a PostgreSQL database to fill; without one, SQLite files.")
     ] = "",
+    vectors: Annotated[
+        str, Option(help="Address of a Qdrant to search vectors in; without one, the own index.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Score recall on LoCoMo, BEAM, coding sessions, multi-hop and long sessions."""
@@ -44,6 +47,7 @@ def retrieval(
             baselines=baselines,
             cache=cache,
             store=store,
+            vectors=vectors,
             report=report,
         )
     print_result(result.as_json(), result.as_table(), json=json)

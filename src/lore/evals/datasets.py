@@ -84,14 +84,17 @@ class RetrievalTask:
 
 @contextmanager
 def open_scratch_memory(
-    embedder: Embedder, now: clock.Clock = clock.now, *, store: str = ""
+    embedder: Embedder, now: clock.Clock = clock.now, *, store: str = "", vectors: str = ""
 ) -> Iterator[Memory]:
-    """Open a memory that is nobody's, in a temporary home or on the PostgreSQL database `store`."""
+    """Open a memory that is nobody's, in a temporary home or on PostgreSQL, and with Qdrant."""
     with tempfile.TemporaryDirectory(prefix="lore-eval-") as scratch:
         loaded = settings.load(home=Path(scratch), project_dir=Path.cwd()).settings
-        config = replace(loaded, store_url=store, store_owner=scratch)
+        config = replace(loaded, store_url=store, store_owner=scratch, vectors_url=vectors)
+        config = replace(config, vectors_engine="qdrant" if vectors else "local")
         with Memory.open(config=config, embedder=embedder, now=now) as memory:
             yield memory
+            if vectors:
+                memory.sources.vector_index().clear()
 
 
 def read_folder(
@@ -702,7 +705,7 @@ def replay_session_of(name: str, messages: Sequence[Message]) -> ReplaySession:
 def _parse_long_session(raw: dict[str, Any]) -> ReplaySession:
     messages: list[dict[str, Any]] = raw["messages"]
     items = [
-        (_parse_parts(m["role"], m["content"]), _from_epoch_ms(m["timestamp"]), m["role"])
+        (_parse_parts(m["role"], m["content"]), clock.from_us(1000 * m["timestamp"]), m["role"])
         for m in messages
     ]
     place = {m["index"]: number for number, m in enumerate(messages)}
@@ -792,7 +795,3 @@ def _entry(voice: Voice, parts: Sequence[Part]) -> Entry:
     return Entry(
         voice, blocks, blake2b(content.encode("utf-8", "replace"), digest_size=12).hexdigest()
     )
-
-
-def _from_epoch_ms(ms: float) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)

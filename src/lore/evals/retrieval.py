@@ -498,6 +498,7 @@ def run(  # noqa: PLR0913 - one for each option of the command
     baselines: bool = False,
     cache: Path | None = None,
     store: str = "",
+    vectors: str = "",
     report: Report | None = None,
 ) -> Result:
     """Evaluate every file in a folder whose name is known, or those whose names start with sets."""
@@ -509,7 +510,7 @@ def run(  # noqa: PLR0913 - one for each option of the command
         for stem, tasks in files.items():
             own: list[QueryOutcome] = []
             for trial in tasks:
-                own += run_task(trial, embedder, recipe, store=store)
+                own += run_task(trial, embedder, recipe, store=store, vectors=vectors)
                 done += len(trial.queries)
                 if report:
                     report(done, total)
@@ -534,10 +535,15 @@ def read_known_files(
 
 
 def run_task(
-    trial: RetrievalTask, embedder: DiskCachedEmbedder, recipe: str, *, store: str = ""
+    trial: RetrievalTask,
+    embedder: DiskCachedEmbedder,
+    recipe: str,
+    *,
+    store: str = "",
+    vectors: str = "",
 ) -> list[QueryOutcome]:
     """Fill a fresh memory with the documents of a task, and run all queries."""
-    with open_scratch_memory(embedder, store=store) as memory:
+    with open_scratch_memory(embedder, store=store, vectors=vectors) as memory:
         units = trial.fill(memory)
         memory.maintenance.embed_waiting()
         embedder.embed([ask.text for ask in trial.queries], query=True)

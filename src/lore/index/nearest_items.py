@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,9 +12,33 @@ if TYPE_CHECKING:
     from lore.index.quantization import Float32s, Int64s
     from lore.index.vector_index import VectorFilter, VectorRow
 
+    Nearest: TypeAlias = tuple[Int64s, Float32s]
+    """The numbers of items and their cosines, best first."""
+
+NEWEST = 2**62
+"""The change number of an index that lacks nothing, or can be given nothing now."""
+
+
+class VectorServer(NamedTuple):
+    """A Qdrant server, and the hash by which it knows the owner of a memory."""
+
+    url: str
+    api_key: str
+    owner: str
+    timeout_s: int = 3
+    """A request that takes longer has failed: recall goes on without the server."""
+
 
 class NearestItems(Protocol):
     """Finds the items whose vectors are most similar to a query."""
+
+    @property
+    def notice(self) -> str:
+        """What is degraded at the moment, or an empty text."""
+
+    @property
+    def catch_up_s(self) -> float | None:
+        """Seconds that a search may spend on adding vectors; None: as many as it takes."""
 
     @property
     def last_seq(self) -> int:
@@ -40,9 +64,7 @@ class NearestItems(Protocol):
     def clear(self) -> None:
         """Start again with no rows."""
 
-    def search(
-        self, query: Float32s, k: int, *, where: VectorFilter | None = None
-    ) -> tuple[Int64s, Float32s]:
+    def search(self, query: Float32s, k: int, *, where: VectorFilter | None = None) -> Nearest:
         """Return the numbers and cosines of the k nearest items, best first."""
 
     def cosines(self, query: Float32s, ns: Int64s) -> NDArray[np.float64]:
@@ -56,3 +78,36 @@ class NearestItems(Protocol):
 
     def close(self) -> None:
         """Close the index."""
+
+
+class DatabaseItems:
+    """The methods of an index whose rows the database itself adds and deletes with the vectors."""
+
+    notice = ""
+    catch_up_s = None
+    last_seq = NEWEST
+
+    def append(
+        self,
+        rows: Sequence[VectorRow],
+        vectors: NDArray[np.floating],
+        *,
+        after_seq: int | None = None,
+    ) -> None:
+        """Do nothing: a row is added with its vector."""
+
+    def remove(self, ns: Iterable[int], *, through_seq: int = 0) -> None:
+        """Do nothing: a row is deleted with its vector."""
+
+    def clear(self) -> None:
+        """Do nothing: a row is added and deleted with its vector."""
+
+    def release_pages(self) -> None:
+        """Do nothing: the server caches the pages."""
+
+    def check(self) -> list[str]:
+        """Return nothing: the server checks its own files."""
+        return []
+
+    def close(self) -> None:
+        """Do nothing: connections belong to the pool."""

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from lore.index.nearest_items import Nearest
+
 
 # Measured per row at 384 dimensions: gathering a code 0.08 us, scanning codes in sequence 0.02 us,
 # scanning signs 0.009 us. Scanning this many rows costs as much as gathering one.
@@ -224,6 +226,9 @@ class VectorRow:
 class VectorIndex:
     """Finds the items whose vectors are most similar to a query."""
 
+    notice = ""
+    catch_up_s = None
+
     def __init__(self, folder: Path, stamp: Stamp, *, writable: bool) -> None:
         self._path = folder / "vectors.index"
         self._draft_path = folder / "vectors.index.new"
@@ -335,9 +340,7 @@ class VectorIndex:
             except OSError:
                 self._switch_storage(MemoryStorage(self._stamp, Header()))
 
-    def search(
-        self, query: Float32s, k: int, *, where: VectorFilter | None = None
-    ) -> tuple[Int64s, Float32s]:
+    def search(self, query: Float32s, k: int, *, where: VectorFilter | None = None) -> Nearest:
         """Return the numbers and int8 cosines of the k nearest items, best first."""
         if np.shape(query) != (self._stamp.dimension,):
             raise InvalidInput(f"a query has {self._stamp.dimension} numbers")

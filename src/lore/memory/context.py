@@ -140,6 +140,7 @@ class MemoryContext:
                 progress=progress,
             )
             count += self._embed_again(within_s, progress) if again else 0
+            sources.update_index(within_s=within_s)
         finally:
             self.embedding_lock.release()
         if judge:
@@ -316,7 +317,9 @@ class MemoryContext:
     @property
     def notice_now(self) -> str:
         """Return what is degraded, including temporary problems."""
-        return " ".join(filter(None, (self.notice, self.serving.missing)))
+        return " ".join(
+            filter(None, (self.notice, self.serving.missing, self.serving.index_notice))
+        )
 
     def close(self) -> None:
         """Finish queued work and close everything."""

@@ -15,6 +15,7 @@ from lore.embed.embedders import Embedders
 from lore.embed.pair_model import PairModel
 from lore.errors import InvalidInput, LoreError, NotFound
 from lore.memory.context import MemoryContext
+from lore.memory.vector_server import attach_vector_server
 from lore.recall.sources import Sources
 from lore.records import Check
 from lore.redaction.redactor import EPHEMERAL_REDACTOR, home_key, open_redactor
@@ -154,11 +155,13 @@ class Memory:
         now: clock.Clock = clock.now,
         create: bool = True,
         short_lived: bool = False,
+        vector_owner: str = "",
     ) -> Self:
         """Open the memory in a home folder; create the folder if it is missing.
 
         With `short_lived` the model loads faster and embeds slower: for a process that asks once.
         An `embedder` and a `pair_model` that are passed in stay open: several memories share them.
+        `vector_owner` is the hash by which a vector database knows the owner, on a server of many.
         """
         warning = ""
         if config is None:
@@ -173,6 +176,7 @@ class Memory:
             raise NotFound(msg, hint=_NO_MEMORY)
         database = _open_database(config, now)
         try:
+            left = attach_vector_server(database, config, vector_owner)
             redactor = open_redactor(config)
             opened = (
                 OpenedEmbedder(embedder, "")
@@ -186,7 +190,7 @@ class Memory:
         except BaseException:
             database.close()
             raise
-        notices = (warning, opened.notice, serving.notice, _explain_read_only(database))
+        notices = (warning, opened.notice, serving.notice, _explain_read_only(database), left)
         degraded = " ".join(filter(None, notices))
         context = MemoryContext(config, database, sources, redactor, embedders, degraded)
         context.pair_model, context.owns_pair_model = pair_model, pair_model is None

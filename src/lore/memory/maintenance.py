@@ -155,11 +155,12 @@ class Maintenance(MemoryPart):
         from lore.recall import health
 
         sources, notice = self._sources, self._context.notice_now
+        of_embedder = " ".join(filter(None, (self._context.notice, sources.missing)))
         checks = health.check_home(self._settings)
         if full:
-            checks += health.check_memory(sources, notice, fix=False)
+            checks += health.check_memory(sources, of_embedder, fix=False)
         else:
-            checks += health.check_quickly(sources, notice)
+            checks += health.check_quickly(sources, of_embedder)
         checks += self.check_money()
         if self._context.is_served:
             checks = [self._without_home(check) for check in checks]

@@ -92,6 +92,7 @@ def check_quickly(sources: Sources, notice: str) -> list[Check]:
     return [
         _check_writing(sources),
         _check_embedder(sources, notice),
+        *_check_vector_server(sources),
         _check_sessions(sources),
         _check_jobs(sources),
     ]
@@ -142,6 +143,17 @@ def _check_keywords(sources: Sources, *, fix: bool) -> Check:
 def _check_vectors(sources: Sources, *, fix: bool) -> Check:
     if not sources.embedder.dimension:
         return Check("vectors", "degraded", "no embedder", "'lore model install' adds the model.")
+    return next(iter(_check_vector_server(sources)), None) or _check_index(sources, fix=fix)
+
+
+def _check_vector_server(sources: Sources) -> list[Check]:
+    """Report a vector server that is away."""
+    notice = sources.index_notice
+    remedy = "Nothing is lost: Lore fills it again when it is back."
+    return [Check("vectors", "degraded", notice, remedy)] if notice else []
+
+
+def _check_index(sources: Sources, *, fix: bool) -> Check:
     with sources.database.read() as db:
         embedder_n = sources.embedder_n
         waiting = vectors.count_pending(db)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lore.embed import Embedder
-from lore.errors import EmbedderError
+from lore.errors import EmbedderError, IndexUnavailable
 from lore.index.nearest_items import NearestItems
 from lore.index.vector_index import VectorFilter
 from lore.settings import Settings
@@ -162,6 +162,7 @@ class Sources:
             if self._index is None:
                 self._epoch = epoch
                 self._drop_link()
+                self._drop_former_files()
                 self._index = self.database.open_index(
                     self.index_folder,
                     identity=self.embedder.identity,
@@ -194,6 +195,12 @@ class Sources:
         """Return why vector search is unavailable at the moment, or an empty string."""
         return self._missing if time.monotonic() < self._retry_at_s else ""
 
+    @property
+    def index_notice(self) -> str:
+        """Return why a vector server is not searched at the moment, or an empty text."""
+        is_remote = self.database.vector_server is not None and self.embedder.dimension
+        return self.vector_index().notice if is_remote else ""
+
     def do_without(self, error: EmbedderError) -> None:
         """Search by keywords only until the retry time, and record why."""
         self._missing = f"{str(error).rstrip('.')}. Searching by keywords only."
@@ -208,7 +215,7 @@ class Sources:
             if not query.any() or embedder_n is None or not self._serves(db):
                 return np.empty(0, np.int64), np.empty(0, np.float32)
             index = self.vector_index()
-            vectors.update_index(db, index, embedder_n, dimension)
+            vectors.update_index(db, index, embedder_n, dimension, within_s=index.catch_up_s)
             ns, scores = index.search(query, k, where=where)
             exact = vectors.load_passages(db, embedder_n, ns[:_RESCORED], dimension)
             return _rerank(query, ns, scores, exact)
@@ -252,20 +259,30 @@ class Sources:
         an embedder that is not in use is deleted as a whole: it can be rebuilt.
         """
         self._drop_link()
-        if not self.index_folder.exists() or not len(ns):
+        if not self._has_index or not len(ns):
             return
         embedder_n = self.embedder_n
         if embedder_n is None or not self.embedder.dimension:
-            shutil.rmtree(self.index_folder)
+            self._delete_index()
             return
         index = self.vector_index()
         with self.database.read() as db:
             vectors.update_index(db, index, embedder_n, self.embedder.dimension)
             index.remove(ns, through_seq=vectors.newest_seq(db))
 
+    def update_index(self, *, within_s: float | None = None) -> int:
+        """Append stored vectors to the index until the time is up; return how many were added."""
+        embedder_n = self.embedder_n
+        with self.database.read() as db:
+            if embedder_n is None or not self._has_index or not self._serves(db):
+                return 0
+            return vectors.update_index(
+                db, self.vector_index(), embedder_n, self.embedder.dimension, within_s=within_s
+            )
+
     def drop_hidden(self, ids: Sequence[str] = ()) -> None:
         """Remove fragments that are no longer visible (some, or all) from the index in use."""
-        if self.embedder.dimension and self.index_folder.exists():
+        if self.embedder.dimension and self._has_index:
             index = self.vector_index()
             with self.database.read() as db:
                 ns = [items.resolve(db, id_).n for id_ in ids] or index.numbers().tolist()
@@ -313,6 +330,26 @@ class Sources:
                 self._index.close()
                 self._index = None
 
+    @property
+    def _has_index(self) -> bool:
+        """Return whether there is an index that does not follow the database by itself."""
+        return self.database.vector_server is not None or self.index_folder.exists()
+
+    def _delete_index(self) -> None:
+        """Delete the whole index: its embedder is not at hand, and it can be rebuilt."""
+        if self.index_folder.exists():
+            shutil.rmtree(self.index_folder)
+        if self.database.vector_server is not None:
+            from lore.index.qdrant_points import erase_owner  # an extra, and a slow import
+
+            with suppress(IndexUnavailable):  # compared before anything is searched there
+                erase_owner(self.database.vector_server)
+
+    def _drop_former_files(self) -> None:
+        """Delete the index file of a memory whose vectors are searched on a server by now."""
+        if self.database.vector_server is not None and self.index_folder.exists():
+            shutil.rmtree(self.index_folder, ignore_errors=True)
+
     def _drop_link(self) -> None:
         """Remove a symbolic link in place of the index; its target is left alone.
 
@@ -340,18 +377,9 @@ def _rerank(
 ) -> tuple[Numbers, Scores]:
     """Re-rank the first few by their float vectors; drop those that are gone from the store."""
     there = np.array([n for n in ns[:_RESCORED].tolist() if n in exact], np.int64)
-    near = _best_rows(query, [exact[n] for n in there.tolist()])
+    near = vectors.best_cosines(query, [exact[n] for n in there.tolist()])
     order = np.argsort(-near, kind="stable")
     return (
         np.concatenate([there[order], ns[_RESCORED:]]),
         np.concatenate([near[order], scores[_RESCORED:]]),
     )
-
-
-def _best_rows(query: Scores, matrices: Sequence[Scores]) -> Scores:
-    """Return the cosine of the best row of each matrix with a query."""
-    if not matrices:
-        return np.empty(0, np.float32)
-    starts = np.cumsum([0, *(len(rows) for rows in matrices[:-1])])
-    best: Scores = np.maximum.reduceat(np.concatenate(matrices) @ query, starts)
-    return best

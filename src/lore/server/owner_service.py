@@ -93,6 +93,7 @@ class MemoryOpener:
             embedder=self._models.embedder,
             pair_model=self._models.pair_model,
             now=self._registry.database.now,
+            vector_owner=name.removeprefix(TEAM_MARK),
         )
 
 

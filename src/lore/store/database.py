@@ -10,6 +10,7 @@ from collections import deque
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lore import clock
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from lore.index.nearest_items import NearestItems
+    from lore.index.nearest_items import Nearest, NearestItems, VectorServer
+    from lore.index.quantization import Float32s
+    from lore.index.vector_index import VectorFilter
     from lore.store.postgres.server_database import PostgresDatabase
 
 
@@ -157,6 +160,8 @@ class Database:
         self.read_only = read_only
         self.full = full
         self.now = now
+        self.vector_server: VectorServer | None = None
+        """Where vectors are searched, if not here."""
         self._busy_timeout_s = busy_timeout_s
         self._local = threading.local()
         self._idle: list[Connection] = []
@@ -270,9 +275,25 @@ class Database:
             connection.rows("COMMIT")
 
     def open_index(self, folder: Path, *, identity: str, dimension: int) -> NearestItems:
-        """Open the index of the vectors of an embedder; of a SQLite database it is a file."""
+        """Open the index of the vectors of an embedder, here or on the vector server."""
         with self.read() as db:
             epoch = str(find_meta(db, "epoch"))
+        if self.vector_server is None:
+            return self.open_own_index(folder, identity=identity, dimension=dimension, epoch=epoch)
+        from lore.index.qdrant_points import QdrantPoints  # an extra, and a slow import
+        from lore.store.qdrant_index import QdrantIndex
+
+        return QdrantIndex(
+            self,
+            QdrantPoints(self.vector_server, identity=identity, dimension=dimension, epoch=epoch),
+            identity=identity,
+            fallback=partial(self.search_stored, identity),
+        )
+
+    def open_own_index(
+        self, folder: Path, *, identity: str, dimension: int, epoch: str
+    ) -> NearestItems:
+        """Open the index that belongs to the database; of a SQLite database it is a file."""
         return VectorIndex.open(
             folder,
             identity=identity,
@@ -280,6 +301,14 @@ class Database:
             epoch=epoch,
             writable=not self.read_only,
         )
+
+    def search_stored(
+        self, identity: str, db: Connection, unit: Float32s, k: int, where: VectorFilter | None
+    ) -> Nearest | None:
+        """Search the vectors in the database itself; None if that would take too long."""
+        from lore.store import vectors
+
+        return vectors.scan_stored(db, vectors.find_embedder(db, identity), unit, k, where)
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the database file."""
@@ -506,3 +535,8 @@ def find_meta(db: Connection, key: str) -> str | None:
 def set_meta(db: Connection, key: str, value: str) -> None:
     """Store a value in the table `meta`, replacing the former one."""
     db.upsert("meta", ("key",), key=key, value=value)
+
+
+def remove_meta(db: Connection, key: str) -> None:
+    """Remove a value from the table `meta`."""
+    db.run("DELETE FROM meta WHERE key = :key", key=key)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lore.index.nearest_items import NearestItems
-from lore.index.quantization import SCALE_BYTES, pack_rows, unpack_rows
-from lore.index.vector_index import VectorRow
+from lore.index.quantization import SCALE_BYTES, pack_rows, unit_rows, unpack_rows
+from lore.index.vector_index import VectorFilter, VectorRow
 from lore.store import database, replacements
 from lore.store.codec import unpack_parts
 from lore.store.items import NEVER_EMBEDDED
@@ -19,7 +20,15 @@ from lore.store.sql_connection import Connection, among, int_array
 from lore.text import passages
 from lore.text.message_features import spoken_text
 
+if TYPE_CHECKING:
+    from lore.index.nearest_items import Nearest
+
 _BATCH_ROWS = 4_096
+_SHORT_BATCH_ROWS = 512
+"""Rows between two looks at the clock, where there is a time limit."""
+
+_SCANNED_BYTES = 10_000_000
+"""Stored vectors up to this size are read for one search: 25,000 of 384 dimensions take 60 ms."""
 
 Matrix = NDArray[np.float32]
 
@@ -261,10 +270,93 @@ def load_passages(
     }
 
 
-def update_index(db: Connection, index: NearestItems, embedder_n: int, dimension: int) -> int:
-    """Append new vectors to the index; return how many were added."""
+def best_cosines(query: Matrix, matrices: Sequence[Matrix]) -> Matrix:
+    """Return the cosine of the best row of each matrix with a query of length 1."""
+    if not matrices:
+        return np.empty(0, np.float32)
+    starts = np.cumsum([0, *(len(rows) for rows in matrices[:-1])])
+    best: Matrix = np.maximum.reduceat(np.concatenate(matrices) @ query, starts)
+    return best
+
+
+def stored_cosines(
+    db: Connection, embedder_n: int | None, query: Matrix, ns: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the cosine of each item's best stored passage; 0 for an item without a vector."""
+    by_n = load_passages(db, embedder_n, ns, len(query))
+    best = best_cosines(unit_rows(query)[0], list(by_n.values()))
+    cosines = dict(zip(by_n, best.tolist(), strict=True))
+    return np.array([cosines.get(n, 0.0) for n in ns.tolist()], np.float64)
+
+
+def scan_stored(
+    db: Connection,
+    embedder_n: int | None,
+    query: Matrix,
+    k: int,
+    where: VectorFilter | None,
+    *,
+    most_bytes: int = _SCANNED_BYTES,
+) -> Nearest | None:
+    """Return the k nearest items by reading every stored vector; None if there are too many."""
+    dimension = len(query)
+    count = db.value("SELECT count(*) FROM vectors WHERE embedder_n = :n", n=embedder_n)
+    if int(count) * (dimension + SCALE_BYTES) > most_bytes:
+        return None
+    conditions, params = filter_conditions(where)
+    rows = db.rows(
+        "SELECT n, vector FROM (SELECT v.n, v.vector, coalesce(i.project_n, 0) AS project_n,"
+        " i.type, i.created_at FROM vectors v JOIN items i ON i.n = v.n"
+        f" WHERE v.embedder_n = :embedder_n AND {_WHOLE_BLOB}) AS stored WHERE true{conditions}",
+        embedder_n=embedder_n,
+        dimension=dimension,
+        **params,
+    )
+    scores = best_cosines(unit_rows(query)[0], [unpack_rows(blob, dimension) for _, blob in rows])
+    best = np.argsort(-scores, kind="stable")[:k]
+    return np.array([rows[at][0] for at in best.tolist()], np.int64), scores[best]
+
+
+def filter_conditions(where: VectorFilter | None) -> tuple[str, dict[str, object]]:
+    """Return a filter of items as conditions of SQL, each with AND before it, and parameters."""
+    if where is None:
+        return "", {}
+    bounds: list[str] = []
+    params: dict[str, object] = {}
+    if where.projects is not None:
+        of_projects = among("project_n", "projects")
+        params["projects"] = int_array(where.projects)
+        if where.beside is not None:
+            of_projects = f"({of_projects} OR {among('n', 'beside')})"
+            params["beside"] = int_array(where.beside)
+        bounds.append(of_projects)
+    if where.types is not None:
+        bounds.append(among("type", "types"))
+        params["types"] = int_array(where.types)
+    if where.ns is not None:
+        bounds.append(among("n", "ns"))
+        params["ns"] = int_array(where.ns)
+    if where.since_us is not None:
+        bounds.append("created_at >= :since_us")
+        params["since_us"] = where.since_us
+    if where.until_us is not None:
+        bounds.append("created_at < :until_us")
+        params["until_us"] = where.until_us
+    return "".join(f" AND {bound}" for bound in bounds), params
+
+
+def update_index(
+    db: Connection,
+    index: NearestItems,
+    embedder_n: int,
+    dimension: int,
+    *,
+    within_s: float | None = None,
+) -> int:
+    """Append new vectors to the index until the time is up; return how many were added."""
     added = 0
     newest = newest_seq(db)
+    started = time.monotonic()
     while (last_seq := index.last_seq) < newest:
         rows = db.rows(
             "SELECT v.seq, v.n, coalesce(i.project_n, 0), i.type, i.created_at, v.vector"
@@ -274,7 +366,7 @@ def update_index(db: Connection, index: NearestItems, embedder_n: int, dimension
             seq=last_seq,
             embedder_n=embedder_n,
             dimension=dimension,
-            limit=_BATCH_ROWS,
+            limit=_BATCH_ROWS if within_s is None else _SHORT_BATCH_ROWS,
         )
         if not rows:
             break
@@ -283,7 +375,39 @@ def update_index(db: Connection, index: NearestItems, embedder_n: int, dimension
         entries = [VectorRow(*row[:5]) for row in rows for _ in range(len(row[5]) // size)]
         index.append(entries, matrix, after_seq=last_seq)
         added += len(entries)
+        if within_s is not None and time.monotonic() - started > within_s:
+            break
     return added
+
+
+def list_passages(db: Connection, embedder_n: int | None, dimension: int) -> NDArray[np.int64]:
+    """Return for each stored vector its change number, its item and its number of passages."""
+    size = dimension + SCALE_BYTES
+    rows = db.rows(
+        "SELECT v.seq, v.n, CASE WHEN length(v.vector) % :size = 0"
+        " THEN length(v.vector) / :size ELSE 0 END"
+        " FROM vectors v WHERE v.embedder_n = :embedder_n ORDER BY v.seq",
+        size=size,
+        embedder_n=embedder_n,
+    )
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def count_through(db: Connection, embedder_n: int | None, seq: int) -> int:
+    """Count the stored vectors up to a change number; it can only shrink."""
+    sql = "SELECT count(*) FROM vectors WHERE embedder_n = :n AND seq <= :seq"
+    return int(db.value(sql, n=embedder_n, seq=seq))
+
+
+def newest_change(db: Connection, embedder_n: int | None) -> int:
+    """Return the highest change number of an embedder's stored vectors; 0 if there are none."""
+    return db.number("SELECT max(seq) FROM vectors WHERE embedder_n = :n", n=embedder_n) or 0
+
+
+def existing_changes(db: Connection, embedder_n: int | None, seqs: Iterable[int]) -> set[int]:
+    """Return those of the change numbers whose vectors are still stored."""
+    sql = f"SELECT seq FROM vectors WHERE embedder_n = :n AND {among('seq', 'seqs')}"
+    return set(db.column(sql, n=embedder_n, seqs=int_array(list(seqs))))
 
 
 def items_without_vectors(db: Connection, embedder_n: int | None, ns: Sequence[int]) -> list[int]:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from lore.index.nearest_items import NearestItems
+    from lore.index.nearest_items import Nearest, NearestItems
+    from lore.index.quantization import Float32s
+    from lore.index.vector_index import VectorFilter
     from lore.store.sql_connection import Connection
 
 
@@ -67,10 +69,19 @@ class PostgresDatabase(Database):
             busy_timeout_s=self._busy_timeout_s,
         )
 
-    def open_index(self, folder: Path, *, identity: str, dimension: int) -> NearestItems:
+    def open_own_index(
+        self, folder: Path, *, identity: str, dimension: int, epoch: str
+    ) -> NearestItems:
         """Return the index of the vectors of an embedder, which is in the database."""
-        del folder
+        del folder, epoch
         return PostgresVectorIndex(self, identity, dimension)
+
+    def search_stored(
+        self, identity: str, db: Connection, unit: Float32s, k: int, where: VectorFilter | None
+    ) -> Nearest | None:
+        """Search the rows of pgvector, which are there anyway."""
+        del db
+        return PostgresVectorIndex(self, identity, len(unit)).search(unit, k, where=where)
 
     def close(self) -> None:
         """Finish queued writes; the last memory of a pool closes its connections."""

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lore.index.nearest_items import DatabaseItems
 from lore.index.quantization import SCALE_BYTES, unit_rows, unpack_rows
 from lore.index.vector_index import MOST_PASSAGES, PASSAGES
 from lore.store.sql_connection import among, int_array, text_array
+from lore.store.vectors import filter_conditions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from lore.index.nearest_items import Nearest
     from lore.index.quantization import Float32s, Int64s
-    from lore.index.vector_index import VectorFilter, VectorRow
+    from lore.index.vector_index import VectorFilter
     from lore.store.postgres.server_database import PostgresDatabase
     from lore.store.sql_connection import Connection, Row
 
@@ -35,8 +38,6 @@ _GRAPH_STEP = 1_000
 
 _SIGN_CANDIDATES = 8
 """Candidates by sign bits for each item that is wanted, before they are rescored."""
-
-_NEWEST = 2**62
 
 
 def add(db: Connection, stored: Sequence[Row], exact_rows: int = EXACT_ROWS) -> None:
@@ -100,7 +101,7 @@ def _extend_graph(db: Connection, embedder_n: int, dimension: int, exact_rows: i
     )
 
 
-class PostgresVectorIndex:
+class PostgresVectorIndex(DatabaseItems):
     """Finds the items whose vectors are most similar to a query, in the owner's rows."""
 
     def __init__(self, database: PostgresDatabase, identity: str, dimension: int) -> None:
@@ -108,11 +109,6 @@ class PostgresVectorIndex:
         self._identity = identity
         self._dimension = dimension
         self.exact_rows = EXACT_ROWS
-
-    @property
-    def last_seq(self) -> int:
-        """The highest change number: a row is added with its vector."""
-        return _NEWEST
 
     def __len__(self) -> int:
         with self._database.read() as db:
@@ -124,38 +120,11 @@ class PostgresVectorIndex:
             sql = f"SELECT DISTINCT n FROM vector_rows WHERE {_OWN} ORDER BY n"
             return np.array(db.column(sql, **self._own(db)), np.int64)
 
-    def append(
-        self,
-        rows: Sequence[VectorRow],
-        vectors: NDArray[np.floating],
-        *,
-        after_seq: int | None = None,
-    ) -> None:
-        """Do nothing: a row is added with its vector."""
-
-    def remove(self, ns: Iterable[int], *, through_seq: int = 0) -> None:
-        """Do nothing: a row is deleted with its vector."""
-
-    def clear(self) -> None:
-        """Do nothing: a row is added and deleted with its vector."""
-
-    def release_pages(self) -> None:
-        """Do nothing: the server caches the pages."""
-
-    def check(self) -> list[str]:
-        """Return nothing: the server checks its own files."""
-        return []
-
-    def close(self) -> None:
-        """Do nothing: connections belong to the pool."""
-
-    def search(
-        self, query: Float32s, k: int, *, where: VectorFilter | None = None
-    ) -> tuple[Int64s, Float32s]:
+    def search(self, query: Float32s, k: int, *, where: VectorFilter | None = None) -> Nearest:
         """Return the numbers and cosines of the k nearest items, best first."""
         with self._database.read() as db:
             params: dict[str, object] = {**self._own(db), "query": vector_text(unit_rows(query)[0])}
-            bounds, more = _bounds(where)
+            bounds, more = filter_conditions(where)
             params |= more
             if not self._uses_graph(db, params["embedder_n"]):
                 return _items(db.rows(_EXACT.format(bounds=bounds), **params, k=k))
@@ -166,7 +135,7 @@ class PostgresVectorIndex:
 
     def _search_graph(
         self, db: Connection, bounds: str, params: dict[str, object], k: int, rows: int
-    ) -> tuple[Int64s, Float32s]:
+    ) -> Nearest:
         is_narrow = self._dimension <= MOST_GRAPH_DIMENSIONS
         sql = (_BY_VECTOR if is_narrow else _BY_SIGNS).format(bounds=bounds, d=self._dimension)
         nearest = rows if is_narrow else _SIGN_CANDIDATES * rows
@@ -231,35 +200,7 @@ _GRAPH_SEARCH = (
 """Without sorting, the order of the rows can only come from the graph."""
 
 
-def _bounds(where: VectorFilter | None) -> tuple[str, dict[str, object]]:
-    """Return the conditions of a filter and their parameters."""
-    if where is None:
-        return "", {}
-    bounds: list[str] = []
-    params: dict[str, object] = {}
-    if where.projects is not None:
-        of_projects = among("project_n", "projects")
-        params["projects"] = int_array(where.projects)
-        if where.beside is not None:
-            of_projects = f"({of_projects} OR {among('n', 'beside')})"
-            params["beside"] = int_array(where.beside)
-        bounds.append(of_projects)
-    if where.types is not None:
-        bounds.append(among("type", "types"))
-        params["types"] = int_array(where.types)
-    if where.ns is not None:
-        bounds.append(among("n", "ns"))
-        params["ns"] = int_array(where.ns)
-    if where.since_us is not None:
-        bounds.append("created_at >= :since_us")
-        params["since_us"] = where.since_us
-    if where.until_us is not None:
-        bounds.append("created_at < :until_us")
-        params["until_us"] = where.until_us
-    return "".join(f" AND {bound}" for bound in bounds), params
-
-
-def _items(rows: Sequence[Row]) -> tuple[Int64s, Float32s]:
+def _items(rows: Sequence[Row]) -> Nearest:
     return (
         np.array([row[0] for row in rows], np.int64),
         np.array([row[1] for row in rows], np.float32),
