@@ -137,6 +137,12 @@ def test_a_team_of_others_answers_like_no_team(served: Served, team):
     assert served.get(f"{API_PREFIX}/teams", team["dora"]).json == []
 
 
+def test_a_team_is_found_by_its_name_in_any_case(served: Served, team):
+    for name in ("HARBOR", "%20Harbor"):
+        assert served.get(f"{API_PREFIX}/teams/{name}/publications", team["ann"]).json == []
+        assert served.get(f"{API_PREFIX}/teams/{name}/publications", team["dora"]).status == 404
+
+
 def test_publishing_again_is_the_same_publication(served: Served, team):
     first = publish(served, team["ann"])
     again = served.post(PATH, {"id": first["source_id"]}, team["ann"]).json

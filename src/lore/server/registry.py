@@ -159,7 +159,7 @@ class Registry:
         """Add a team without members."""
         name = _check_name(name, "A team")
         _check_quorum(quorum)
-        team = Team(_hash_name(self._team_key, name), name, quorum, self.database.now())
+        team = Team(self.team_id(name), name, quorum, self.database.now())
         if self.find_team(team.id) is not None:
             raise InvalidInput(f"There is a team '{name}' already.")
         self.database.write(partial(registry_rows.add_team, team=team))
@@ -196,11 +196,15 @@ class Registry:
 
     def get_team(self, name: str) -> Team:
         """Return the team of this name, or raise."""
-        team = self.find_team(_hash_name(self._team_key, name))
+        team = self.find_team(self.team_id(name))
         if team is None:
             msg = f"There is no team '{name[:60]}'."
             raise NotFound(msg, hint="'lore team list' shows them.")
         return team
+
+    def team_id(self, name: str) -> str:
+        """Return the id that a team of this name has: its case does not matter."""
+        return _hash_name(self._team_key, name)
 
     def find_team(self, id_: str) -> Team | None:
         """Return the team of an id, or None."""

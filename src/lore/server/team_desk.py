@@ -179,8 +179,9 @@ class OwnerTeamDesk:
 
     def _get_team(self, name: str) -> Team:
         """Return a team of the owner, or raise as for a team that does not exist."""
+        id_ = self._registry.team_id(name)
         for team in self._registry.list_teams(owner=self._owner):
-            if team.name == name:
+            if team.id == id_:
                 return team
         msg = "You are in no team of this name."
         raise NotFound(msg, hint="GET /api/v1/teams lists yours.")
