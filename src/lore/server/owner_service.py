@@ -94,12 +94,14 @@ class MemoryOpener:
             tasks_continuity_folders=(),
             capture_native=False,
         )
-        return Memory.open(
+        memory = Memory.open(
             config=config,
             embedder=self._models.embedder,
             pair_model=self._models.pair_model,
             now=self._registry.database.now,
         )
+        memory.context.default_home = self._registry.home
+        return memory
 
 
 @dataclass(frozen=True, slots=True)

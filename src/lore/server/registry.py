@@ -174,13 +174,11 @@ class Registry:
     def set_budget(self, folder: Path, usd: float | None) -> None:
         """Set the daily budget of an owner's or a team's folder, also in a running server.
 
-        None means that of the server's settings.
+        None removes it: that of the server's settings applies then.
         """
         if usd is not None and not 0 <= usd < float("inf"):
             msg = "A daily budget is a number of US dollars, 0 or more."
             raise InvalidInput(msg)
-        if usd is None:
-            usd = settings.load(home=self.home).settings.daily_budget
         settings.write_user_setting(folder, "daily_budget", None if usd is None else repr(usd))
 
     def find_budget(self, folder: Path) -> float | None:
