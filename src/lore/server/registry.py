@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lore import clock, config_files, settings
 from lore.errors import InvalidInput, NotFound, StoreDamaged, StoreError
+from lore.memory import access
 from lore.memory.access import KEY_MARK
 from lore.records import ACCESS_SCOPES, AccessScope
 from lore.records.server_records import Owner, ServerKey, Team
@@ -25,9 +26,6 @@ REGISTRY_FILE, KEY_FILE = "server.db", "server.key"
 OWNERS_FOLDER, TEAMS_FOLDER = "owners", "teams"
 
 _KEY_BYTES = 32
-_PREFIX_BYTES, _SECRET_BYTES = 5, 32
-"""The prefix finds the row; the 256 bits after it are the secret."""
-
 _LONGEST_NAME = 100
 """The name must fit on one line of a list."""
 
@@ -253,14 +251,13 @@ class Registry:
         now = self.database.now()
         until = _expiry(now, expires_in_s)
         ordered = tuple(scope for scope in ACCESS_SCOPES if scope in scopes)
-        prefix = secrets.token_hex(_PREFIX_BYTES)
+        prefix, key = access.new_key()
         record = ServerKey(
             prefix, name, ordered, now, until,
             owner=person.id if person else "", owner_name=person.name if person else "",
             team=group.id if group else "", team_name=group.name if group else "",
         )  # fmt: skip
-        key = f"{KEY_MARK}{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
-        digest = self._digest(key)
+        digest = access.digest_key(self._access_key, key)
         self.database.write(partial(registry_rows.add_key, key=record, digest=digest))
         return key, record
 
@@ -294,15 +291,7 @@ class Registry:
 
         Only the whole key identifies a record, so that a prefix reveals nothing.
         """
-        mark, _, rest = key.partition("_")
-        prefix, _, secret = rest.partition("_")
-        if f"{mark}_" != KEY_MARK or not secret:
-            return None
-        with self.database.read() as db:
-            row = registry_rows.find_key(db, prefix)
-        record, digest = row or (None, "")
-        fits = hmac.compare_digest(digest, self._digest(key))
-        return record if fits else None
+        return access.identify(key, self._access_key, self._find_key)
 
     def find_key(self, key: str) -> ServerKey | None:
         """Return the record of a key that is valid now, else None."""
@@ -311,13 +300,12 @@ class Registry:
 
     def is_key_valid(self, prefix: str) -> bool:
         """Return whether the key with this prefix is valid now."""
-        with self.database.read() as db:
-            row = registry_rows.find_key(db, prefix)
+        row = self._find_key(prefix)
         return row is not None and row[0].is_valid(self.database.now())
 
-    def _digest(self, key: str) -> str:
-        """Return the stored digest of a key; it is useless without the server's key."""
-        return hmac.digest(self._access_key, key.encode("utf-8", "replace"), "sha256").hex()
+    def _find_key(self, prefix: str) -> tuple[ServerKey, str] | None:
+        with self.database.read() as db:
+            return registry_rows.find_key(db, prefix)
 
     def set_provider_key(self, team: str, provider: str, key: str) -> None:
         """Store a provider key of a team, encrypted; an empty one removes it."""
