@@ -102,6 +102,20 @@ def test_a_server_that_is_off_is_unreachable(tmp_path: Path) -> None:
         memory.sync("http://127.0.0.1:9")
 
 
+def test_the_state_shows_why_each_target_failed(pair: Pair) -> None:
+    one, _ = pair
+    targets = ("http://192.0.2.7/", "http://192.0.2.7", "ssh://me@192.0.2.8:22")
+    one.context.settings = replace(one.settings, sync_ssh="no-such-ssh")
+    for target in targets:
+        with pytest.raises(SyncError):
+            one.sync(target)
+    shown = {peer.name: peer for peer in one.sync.state().peers}
+    assert sorted(shown) == ["http://192.0.2.7", "ssh://me@192.0.2.8:22"]
+    assert "not encrypted" in shown["http://192.0.2.7"].problem
+    assert "cannot be started" in shown["ssh://me@192.0.2.8:22"].problem
+    assert {(peer.machine, peer.synced_at) for peer in shown.values()} == {("", None)}
+
+
 @pytest.mark.only_sqlite("bytes in the files of a home")
 def test_a_forgotten_fragment_leaves_no_bytes_on_the_other_machine(
     pair: Pair, tmp_path: Path

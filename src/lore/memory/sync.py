@@ -54,9 +54,9 @@ class Sync(MemoryPart):
         if not target:
             msg = "There is nothing to sync with: no target is given, and none is set."
             raise InvalidInput(msg, hint="'lore config sync.target URL' sets one.")
-        replica = self._replica
+        name, replica = peers.peer_name(target), self._replica
         try:
-            with peers.open_peer(target, self._options) as peer:
+            with peers.open_peer(name, self._options) as peer:
                 exchange = Exchange(self._database, replica, peer, self._receive, progress)
                 if dry_run:
                     sent, received = exchange.count()
@@ -67,7 +67,7 @@ class Sync(MemoryPart):
                 exchange.run()
         except SyncError as error:
             if not dry_run and not self._database.read_only:
-                note_problem(self._database, target, str(error))
+                note_problem(self._database, name, str(error))
             raise
         self._finish_forgets()
         return self._result(peer.name, exchange.sent, exchange.applied, exchange.peer_hash)
@@ -135,7 +135,7 @@ class Sync(MemoryPart):
             unresolved,
             tuple(
                 SyncPeer(
-                    row.machine,
+                    row.machine if row.is_known else "",
                     row.name,
                     None if row.synced_at is None else clock.from_us(row.synced_at),
                     replica.count_changes(row.pushed, without=row.machine),

@@ -594,6 +594,16 @@ class PeerRow(NamedTuple):
     state_hash: str = ""
     problem: str = ""
 
+    @property
+    def is_known(self) -> bool:
+        """Return whether the peer has ever said which machine it is."""
+        return self.machine != self.name
+
+
+def unknown_peer(name: str) -> PeerRow:
+    """Return the row of a peer that has never answered: its name stands for the machine."""
+    return PeerRow(name, name)
+
 
 def get_peer(db: Connection, machine: str) -> PeerRow:
     """Return what is known of a peer; an empty row if that is nothing."""
@@ -606,6 +616,12 @@ def all_peers(db: Connection) -> list[PeerRow]:
     """Return all peers, the one that was synced last first."""
     sql = f"SELECT {', '.join(PeerRow._fields)} FROM sync_peers ORDER BY synced_at DESC, machine"
     return [PeerRow(*row) for row in db.rows(sql)]
+
+
+def clear_problem(db: Connection, name: str) -> None:
+    """Note that the peer of a name answers again."""
+    db.run("DELETE FROM sync_peers WHERE machine = :name", name=name)
+    db.run("UPDATE sync_peers SET problem = '' WHERE name = :name", name=name)
 
 
 def put_peer(db: Connection, peer: PeerRow) -> None:

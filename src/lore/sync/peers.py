@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, NoReturn, Protocol
@@ -38,6 +38,9 @@ _LONGEST_LINE = 64_000_000
 _OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TOO_LARGE = 200, 401, 403, 404, 413
 
 
+_HTTP = ("http://", "https://")
+
+
 class Peer(Protocol):
     """The other side of a sync."""
 
@@ -63,20 +66,25 @@ class PeerOptions:
     insecure: bool = False
 
 
+def peer_name(target: str) -> str:
+    """Return the name of the peer that a target names, the same for all spellings of it."""
+    if target.startswith(_HTTP):
+        return target.rstrip("/")
+    if target.startswith("ssh://") or target.endswith(":"):
+        host, port = _split_host(target)
+        return f"ssh://{host}:{port}" if port else f"{host}:"
+    msg = f"'{target}' is neither an address nor a host: 'https://…', 'HOST:' or 'ssh://HOST'."
+    raise InvalidInput(msg, hint="For a file: 'lore sync --to FILE' or 'lore sync --from FILE'.")
+
+
 @contextmanager
-def open_peer(target: str, options: PeerOptions) -> Iterator[Peer]:
-    """Open the peer that a target names."""
-    if target.startswith(("http://", "https://")):
-        with _open_http(target, options) as server:
-            yield server
-    elif target.startswith("ssh://") or target.endswith(":"):
-        with _open_ssh(target, options) as machine:
-            yield machine
-    else:
-        msg = f"'{target}' is neither an address nor a host: 'https://…', 'HOST:' or 'ssh://HOST'."
-        raise InvalidInput(
-            msg, hint="For a file: 'lore sync --to FILE' or 'lore sync --from FILE'."
-        )
+def open_peer(name: str, options: PeerOptions) -> Iterator[Peer]:
+    """Open the peer of a name."""
+    opened: AbstractContextManager[Peer] = (
+        _open_http(name, options) if name.startswith(_HTTP) else _open_ssh(name, options)
+    )
+    with opened as peer:
+        yield peer
 
 
 def _identity(fields: Any) -> SyncIdentity:
@@ -119,7 +127,7 @@ def _open_http(url: str, options: PeerOptions) -> Iterator[HttpPeer]:
         )
     client = open_client(url, _HTTP_S)
     try:
-        yield HttpPeer(client, url.rstrip("/"), options.access_key)
+        yield HttpPeer(client, url, options.access_key)
     finally:
         client.close()
 
@@ -194,8 +202,8 @@ _OFFLINE = "Nothing is lost: the next sync sends what waits."
 
 
 @contextmanager
-def _open_ssh(target: str, options: PeerOptions) -> Iterator[PipePeer]:
-    host, port = _split_host(target)
+def _open_ssh(name: str, options: PeerOptions) -> Iterator[PipePeer]:
+    host, port = _split_host(name)
     alive = _SSH_ALIVE if Path(shlex.split(options.ssh)[0]).name == "ssh" else ()
     command = [*shlex.split(options.ssh), *alive, *(("-p", port) if port else ()), "--", host,
                f"{options.remote} sync --stdio"]  # fmt: skip
@@ -215,7 +223,7 @@ def _open_ssh(target: str, options: PeerOptions) -> Iterator[PipePeer]:
             return lines[-1].strip() if lines else ""
 
         try:
-            yield PipePeer(f"{host}:", process.stdin, process.stdout, complaint)
+            yield PipePeer(name, process.stdin, process.stdout, complaint)
         finally:
             _end(process)
 
