@@ -64,6 +64,18 @@ def test_a_bundle_without_its_end_is_refused(pair: Pair, tmp_path: Path, length:
         one.sync.read_bundle(tmp_path / "cut")
 
 
+@pytest.mark.only_sqlite("a file that is refused before it is stored")
+def test_a_bundle_is_not_read_on_without_a_seal(pair: Pair, tmp_path: Path) -> None:
+    one, _ = pair
+    one.sync.write_bundle(tmp_path / "bundle")
+    header = gzip.decompress((tmp_path / "bundle").read_bytes()).splitlines()[0]
+    line = b'"' + b"x" * 1_000_000 + b'"'
+    with gzip.open(tmp_path / "endless", "wb", compresslevel=1) as packed:
+        packed.write(b"\n".join([header, *[line] * 70]))
+    with pytest.raises(SyncError, match="larger than"):
+        one.sync.read_bundle(tmp_path / "endless")
+
+
 def test_a_bundle_of_another_format_is_refused(pair: Pair, tmp_path: Path) -> None:
     one, _ = pair
     (tmp_path / "later").write_bytes(gzip.compress(b'{"lore_sync":2}\n'))

@@ -17,11 +17,11 @@ import orjson
 
 from lore.errors import InvalidInput, LoreError, PeerUnreachable, SyncError
 from lore.lazy_dataclass import dataclass
-from lore.llm.http_client import open_client
+from lore.llm.http_client import ResponseTooLarge, open_client
 from lore.proxy.address import API_PREFIX, LOOPBACK_HOSTS
 from lore.records import SyncIdentity
 from lore.sync.replica import ChangePage
-from lore.sync.wire_format import FORMAT
+from lore.sync.wire_format import FORMAT, LONGEST_PAGE
 
 _HTTP_S = 120.0
 """A page of records is applied within seconds; the first look at a large home takes longer."""
@@ -33,7 +33,7 @@ _HELLO = "lore_sync"
 _MOST_GREETING_LINES = 200
 """Lines that a login shell may print before Lore answers."""
 
-_LONGEST_LINE = 64_000_000
+_LONGEST_GREETING = 100_000
 
 _OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TOO_LARGE = 200, 401, 403, 404, 413
 
@@ -125,7 +125,7 @@ def _open_http(url: str, options: PeerOptions) -> Iterator[HttpPeer]:
             msg,
             hint=_NEW_KEY,
         )
-    client = open_client(url, _HTTP_S)
+    client = open_client(url, _HTTP_S, max_bytes=LONGEST_PAGE)
     try:
         yield HttpPeer(client, url, options.access_key)
     finally:
@@ -161,6 +161,8 @@ class HttpPeer:
             response = self._client.request(
                 method, f"{self.name}{API_PREFIX}{path}", content=content, headers=headers
             )
+        except ResponseTooLarge as error:
+            raise _too_long(self.name) from error
         except httpx2.HTTPError as error:
             msg = f"{self.name} cannot be reached: {type(error).__name__}."
             raise PeerUnreachable(msg, hint=_OFFLINE) from error
@@ -199,6 +201,11 @@ _NEW_KEY = (
     " Here: 'lore config sync.api_key KEY'."
 )
 _OFFLINE = "Nothing is lost: the next sync sends what waits."
+
+
+def _too_long(name: str) -> SyncError:
+    msg = f"{name} sent more than {LONGEST_PAGE:,} bytes at once: no Lore does that."
+    return SyncError(msg, hint="Is the address right?")
 
 
 @contextmanager
@@ -288,11 +295,11 @@ class PipePeer:
                 self._await_greeting()
             self._requests.write(orjson.dumps({"op": op, **arguments}) + b"\n")
             self._requests.flush()
-            raw = self._responses.readline(_LONGEST_LINE)
+            raw = self._responses.readline(LONGEST_PAGE)
         except (BrokenPipeError, ConnectionError) as error:
             raise self._gone() from error
         if not raw.endswith(b"\n"):
-            raise self._gone()
+            raise _too_long(self.name) if len(raw) >= LONGEST_PAGE else self._gone()
         try:
             answer = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
@@ -305,7 +312,7 @@ class PipePeer:
     def _await_greeting(self) -> None:
         """Skip what a login shell prints before Lore speaks."""
         for _ in range(_MOST_GREETING_LINES):
-            raw = self._responses.readline(_LONGEST_LINE)
+            raw = self._responses.readline(_LONGEST_GREETING)
             if not raw:
                 raise self._gone()
             if raw.startswith(b'{"' + _HELLO.encode()):
@@ -338,7 +345,7 @@ def serve_pipes(service: SyncService, requests: IO[bytes], responses: IO[bytes])
     """Answer the requests of a `PipePeer` until its pipe ends."""
     responses.write(orjson.dumps({_HELLO: FORMAT}) + b"\n")
     responses.flush()
-    while raw := requests.readline(_LONGEST_LINE):
+    while raw := requests.readline(LONGEST_PAGE):
         try:
             answer: dict[str, Any] = {"result": _answer(service, raw)}
         except LoreError as error:

@@ -14,6 +14,12 @@ from lore.sync.registers import MOST_PAST, Registers, from_wire, to_wire
 FORMAT = 1
 """The version of the format; another one is refused."""
 
+PAGE_BYTES = 2_000_000
+"""A page ends with the record that reaches this size, well below the largest body of a server."""
+
+LONGEST_PAGE = 64_000_000 + PAGE_BYTES
+"""A page has at most one record beyond its size, and that one is at most the largest message."""
+
 _LONGEST_KEY = 400
 _LATEST_US = 253_402_300_799_999_999
 _UUID_CHARS = 36

@@ -1,0 +1,54 @@
+"""Peers that misbehave: an answer without an end, and a link that is dead."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from lore.errors import SyncError
+from lore.sync.peers import PeerOptions, PipePeer, open_peer
+from lore.sync.wire_format import LONGEST_PAGE
+
+PIECE = b"x" * 1_000_000
+
+
+class Endless(BaseHTTPRequestHandler):
+    """Answers with more than any page has."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        with suppress(ConnectionError):
+            for _ in range(0, 2 * LONGEST_PAGE, len(PIECE)):
+                self.wfile.write(PIECE)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endless() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Endless) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_server_that_sends_without_end_is_left(endless: str) -> None:
+    options = PeerOptions(access_key="lore_x_y")
+    with open_peer(endless, options) as peer, pytest.raises(SyncError, match="at once"):
+        peer.describe()
+
+
+def test_a_machine_that_sends_without_end_is_left() -> None:
+    answers = io.BytesIO(b'{"lore_sync":1}\n' + b"x" * (LONGEST_PAGE + 1))
+    peer = PipePeer("laptop:", io.BytesIO(), answers)
+    with pytest.raises(SyncError, match="at once"):
+        peer.changes("", "aa")
