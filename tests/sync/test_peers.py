@@ -7,10 +7,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
-from lore.errors import SyncError
+from lore.errors import PeerUnreachable, SyncError
 from lore.sync.peers import PeerOptions, PipePeer, open_peer
 from lore.sync.wire_format import LONGEST_PAGE
 
@@ -52,3 +53,19 @@ def test_a_machine_that_sends_without_end_is_left() -> None:
     peer = PipePeer("laptop:", io.BytesIO(), answers)
     with pytest.raises(SyncError, match="at once"):
         peer.changes("", "aa")
+
+
+@pytest.mark.parametrize("command", ["ssh", "my-tunnel"])
+def test_ssh_gives_up_a_dead_link_and_other_commands_get_no_options(
+    tmp_path: Path, command: str
+) -> None:
+    program = tmp_path / command
+    program.write_text('#!/bin/sh\necho "called with $@" >&2\nexit 255\n')
+    program.chmod(0o700)
+    with open_peer("me@laptop:", PeerOptions(ssh=str(program))) as peer:
+        with pytest.raises(PeerUnreachable) as failure:
+            peer.describe()
+    options, _, rest = str(failure.value).partition("called with ")[2].partition("-- ")
+    assert rest.startswith("me@laptop lore sync --stdio")
+    gives_up = ("ServerAliveInterval=15", "ConnectTimeout=30")
+    assert all((option in options) == (command == "ssh") for option in gives_up)

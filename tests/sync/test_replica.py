@@ -297,6 +297,39 @@ def test_a_secret_that_arrives_is_redacted_and_the_sender_learns_of_it(pair) -> 
     assert "[secret:" in content_of(one, id_)
 
 
+def test_a_secret_in_an_edit_that_loses_is_redacted(pair) -> None:
+    one, other = pair
+    one.replica = Replica(one.database, Redactor(bytes(32), active=False))
+    id_ = remember(one, "The port is 1.")
+    settle(one, other)
+    one.skew = timedelta(days=-3)
+    edit(one, id_, f"The token is {SECRET}.")
+    edit(other, id_, "The port is 2.")
+    one.replica.scan()
+    other.replica.scan()
+    assert other.receive(other.page_from(one), one).conflicts == 1
+    assert content_of(other, id_) == "The port is 2."
+    with other.database.read() as db:
+        lost = [one.content for one in fragments.get_versions(db, number(other, id_))]
+    assert any("[secret:" in text for text in lost)
+    assert SECRET.encode() not in other.bytes()
+
+
+def test_a_secret_in_a_record_that_waits_is_redacted(pair) -> None:
+    one, other = pair
+    one.replica = Replica(one.database, Redactor(bytes(32), active=False))
+    id_ = remember(one, f"The token is {SECRET}.")
+    edit(one, id_, "The token is gone.")
+    one.replica.scan()
+    versions = [one for one in one.replica.changes("").records if one["kind"] == "version"]
+    assert SECRET in str(versions)
+    other.replica.apply(versions, via="aa")
+    with other.database.read() as db:
+        (body,) = sync_rows.pending_for(db, id_)
+    assert "[secret:" in body
+    assert SECRET.encode() not in other.bytes()
+
+
 def test_an_edge_that_comes_before_its_ends_waits_for_them(pair) -> None:
     from lore.store import graph
 

@@ -26,8 +26,8 @@ from lore.sync.wire_format import FORMAT, LONGEST_PAGE
 _HTTP_S = 120.0
 """A page of records is applied within seconds; the first look at a large home takes longer."""
 
-_SSH_ALIVE = ("-o", "ServerAliveInterval=15")
-"""A connection that is dead ends within a minute."""
+_SSH_ALIVE = ("-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=15")
+"""A host that does not answer, and a connection that is dead, are given up within a minute."""
 
 _HELLO = "lore_sync"
 _MOST_GREETING_LINES = 200
