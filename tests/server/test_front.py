@@ -148,6 +148,21 @@ def test_a_browser_logs_in_with_a_ticket_and_only_into_its_own_memory(
     assert served.get(f"{API_PREFIX}/fragments", cookie=cookie).status == 401
 
 
+def test_a_page_of_another_site_logs_no_browser_in(served: Served, ann: str):
+    path = served.post(f"{API_PREFIX}/logins", {}, ann).json["path"]
+    assert served.get(path, sec_fetch_site="cross-site").status == 403
+    assert served.get(path, sec_fetch_site="none").status == 303
+
+
+def test_no_owner_waits_for_the_long_requests_of_another():
+    def limiters() -> set[object]:
+        toolbox = Toolbox(tool_registry.TOOLS, tool_registry.call_tool)
+        return {one.limiter for one in endpoints_of(toolbox, Logins("x")) if one.limiter}
+
+    assert len(limiters()) >= 6
+    assert not limiters() & limiters()
+
+
 def test_a_cookie_is_for_https_alone_behind_a_proxy_that_speaks_it(served: Served, ann: str):
     path = served.post(f"{API_PREFIX}/logins", {}, ann).json["path"]
     assert "Secure" in served.get(path, x_forwarded_proto="https").header("set-cookie")

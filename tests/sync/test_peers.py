@@ -62,9 +62,9 @@ def test_ssh_gives_up_a_dead_link_and_other_commands_get_no_options(
     program = tmp_path / command
     program.write_text('#!/bin/sh\necho "called with $@" >&2\nexit 255\n')
     program.chmod(0o700)
-    with open_peer("me@laptop:", PeerOptions(ssh=str(program))) as peer:
-        with pytest.raises(PeerUnreachable) as failure:
-            peer.describe()
+    opened = open_peer("me@laptop:", PeerOptions(ssh=str(program)))
+    with opened as peer, pytest.raises(PeerUnreachable) as failure:
+        peer.describe()
     options, _, rest = str(failure.value).partition("called with ")[2].partition("-- ")
     assert rest.startswith("me@laptop lore sync --stdio")
     gives_up = ("ServerAliveInterval=15", "ConnectTimeout=30")

@@ -159,22 +159,26 @@ def endpoints_of(
     stopping: Callable[[], bool] = lambda: False,
     hook_counters: HookCounters | None = None,
 ) -> tuple[Endpoint[Any], ...]:
-    """Return all endpoints of the REST API, in the order of the documentation."""
+    """Return all endpoints of the REST API, in the order of the documentation.
+
+    They have limits of their own: of many apps in a process, one does not wait for another.
+    """
     acting = (
         *write_endpoints.write_endpoints(stopping),
         *hooking.hook_endpoints(hook_counters),
         *write_endpoints.login_endpoints(logins),
     )
-    return (
+    endpoints: tuple[Endpoint[Any], ...] = (
         *write_endpoints.tool_endpoints(toolbox),
         *acting,
         *read_endpoints.READ_ENDPOINTS,
         *fragment_endpoints.FRAGMENT_ENDPOINTS,
         *review_endpoints.REVIEW_ENDPOINTS,
-        *sync_endpoints.sync_endpoints(),
+        *sync_endpoints.SYNC_ENDPOINTS,
         *team_endpoints.TEAM_ENDPOINTS,
         *explorer_endpoints.EXPLORER_ENDPOINTS,
     )
+    return tuple(one.with_own_limiter() for one in endpoints)
 
 
 def make_app(  # noqa: PLR0913 - all that one app serves and how

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 
 import orjson
@@ -50,6 +50,12 @@ class Endpoint(Generic[A]):
     limiter: CapacityLimiter | None = None
     takes_long: Callable[[A], bool] = lambda _arguments: True
     on_answered: Callable[[A, bytes, bool], None] | None = None
+
+    def with_own_limiter(self) -> Endpoint[A]:
+        """Return the endpoint for another app, which shares no limit with this one."""
+        if self.limiter is None:
+            return self
+        return replace(self, limiter=CapacityLimiter(self.limiter.total_tokens))
 
 
 async def handle_request(request: Request, endpoint: Endpoint[Any], memory: Memory) -> Response:
