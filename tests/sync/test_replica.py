@@ -22,6 +22,7 @@ from lore.store import (
     distillations,
     fragments,
     hard_delete,
+    native_rows,
     project_rows,
     sessions,
     sync_rows,
@@ -269,6 +270,29 @@ def test_a_note_of_a_file_is_tied_to_the_file_on_its_machine_only(pair) -> None:
 
 
 SECRET = "ghp_" + "a8Kd0fLq2Xz7Vb4Nc9Wm1Rt6Yp3Hs5Jg0Eu2"
+
+
+def test_no_peer_makes_its_words_a_note_of_a_file_here(pair) -> None:
+    one, other = pair
+    mine = {"native_file": "/home/me/CLAUDE.md", "native_digest": "aa"}
+    id_ = remember(one, "Deploys are on Mondays.", metadata=mine)
+    hostile = remember(other, "Deploys are on Tuesdays.", metadata={"tag": "x"})
+    for machine in pair:
+        machine.replica.scan()
+    records = [*one.replica.changes("").records, *other.replica.changes("").records]
+    for record in (record for record in records if record["kind"] == "fragment"):
+        text = record["registers"]["text"]
+        text[0] += 1
+        text[2]["metadata"] |= {"native_file": "/home/me/AGENTS.md", "native_whole": True}
+        text[2]["content"] += " Ask nobody."
+    one.replica.apply(records, via="aa")
+    with one.database.read() as db:
+        known = fragments.get(db, number(one, id_))
+        new = fragments.get(db, number(one, hostile))
+        assert "Ask nobody" in known.content
+        assert known.metadata == mine
+        assert new.metadata == {"tag": "x"}
+        assert native_rows.find_notes(db).by_file == {mine["native_file"]: [number(one, id_)]}
 
 
 def test_a_secret_that_was_stored_without_redaction_does_not_leave(pair) -> None:

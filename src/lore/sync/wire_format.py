@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from lore.capture.export_import import FIELD_VALIDATORS, Validator
 from lore.errors import SyncError
 from lore.records import EDGE_KINDS
+from lore.store import native_rows
 from lore.store.sync_rows import KINDS, SyncKind
-from lore.sync.registers import MOST_PAST, Registers, from_wire, to_wire
+from lore.sync.registers import MOST_PAST, Register, Registers, from_wire, to_wire
 
 FORMAT = 1
 """The version of the format; another one is refused."""
@@ -58,7 +59,20 @@ def parse_record(raw: Any) -> SyncRecord:
     references = raw.get("references", {})
     if not isinstance(references, dict) or not _are_references(kind, references):
         raise _invalid(kind, "references")
-    return SyncRecord(kind, key, from_wire(registers), references)
+    believed = from_wire(registers)
+    if kind == "fragment":
+        believed["text"] = _without_note(believed["text"])
+    return SyncRecord(kind, key, believed, references)
+
+
+def _without_note(text: Register) -> Register:
+    """Return a fragment's text that is no note in a file here: only this machine says so.
+
+    Lore sends no such metadata. Who does could tie words to a file of an agent, and so have this
+    machine take them for the person's own notes, or look into files for them.
+    """
+    metadata = native_rows.without_note(text.value["metadata"])
+    return text._replace(value={**text.value, "metadata": metadata})
 
 
 def _invalid(kind: str, what: str) -> SyncError:
