@@ -30,6 +30,7 @@ from lore.store import (
 from lore.store.database import Connection, open_database
 from lore.store.hard_delete import ForgetSelection
 from lore.store.project_rows import ProjectLocation
+from lore.sync.registers import LATEST_US
 from lore.sync.replica import Replica
 from lore.sync.wire_format import parse_record
 from tests.sync.machines import NOON, Machine
@@ -153,6 +154,29 @@ def test_an_edit_wins_over_what_its_author_saw_though_the_clock_is_years_behind(
     edit(other, id_, "The port is 3.")
     settle(one, other)
     assert content_of(one, id_) == content_of(other, id_) == "The port is 3."
+
+
+def test_an_edit_wins_over_one_of_a_clock_at_the_end_of_time(pair) -> None:
+    one, other = pair
+    id_ = remember(one, "The port is 1.")
+    settle(one, other)
+    (record,) = (one for one in one.replica.changes("").records if one["kind"] == "fragment")
+    text = record["registers"]["text"]
+    text.append([text[:2]])
+    text[0], text[1], text[2]["content"] = LATEST_US, "aa", "The port is 2."
+    one.replica.apply([record], via="aa")
+    settle(one, other)
+    assert content_of(other, id_) == "The port is 2."
+    for place in range(3, 9):
+        edit(pair[place % 2], id_, f"The port is {place}.")
+        settle(one, other)
+        assert {content_of(machine, id_) for machine in pair} == {f"The port is {place}."}
+    edit(one, id_, "The port is 10.")
+    edit(other, id_, "The port is 11.")
+    settle(one, other)
+    with one.database.read() as db:
+        listed = fragments.get_versions(db, number(one, id_))
+    assert [version.reason for version in listed].count("conflict") == 1
 
 
 def test_concurrent_edits_keep_both_texts_and_ask_for_a_decision(pair) -> None:

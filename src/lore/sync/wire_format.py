@@ -10,7 +10,7 @@ from lore.errors import SyncError
 from lore.records import EDGE_KINDS
 from lore.store import native_rows
 from lore.store.sync_rows import KINDS, SyncKind
-from lore.sync.registers import MOST_PAST, Register, Registers, from_wire, to_wire
+from lore.sync.registers import LATEST_STAMP, MOST_PAST, Register, Registers, from_wire, to_wire
 
 FORMAT = 1
 """The version of the format; another one is refused."""
@@ -22,7 +22,6 @@ LONGEST_PAGE = 64_000_000 + PAGE_BYTES
 """A page has at most one record beyond its size, and that one is at most the largest message."""
 
 _LONGEST_KEY = 400
-_LATEST_US = 253_402_300_799_999_999
 _UUID_CHARS = 36
 _HEX = frozenset("0123456789abcdef-")
 
@@ -80,7 +79,7 @@ def _invalid(kind: str, what: str) -> SyncError:
 
 
 def _is_us(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LATEST_US
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LATEST_STAMP
 
 
 def _is_machine(value: Any) -> bool:
