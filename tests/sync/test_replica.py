@@ -30,7 +30,7 @@ from lore.store import (
 from lore.store.database import Connection, open_database
 from lore.store.hard_delete import ForgetSelection
 from lore.store.project_rows import ProjectLocation
-from lore.sync.registers import LATEST_US
+from lore.sync.registers import LATEST_US, MOST_PAST
 from lore.sync.replica import Replica
 from lore.sync.wire_format import parse_record
 from tests.sync.machines import NOON, Machine
@@ -194,6 +194,28 @@ def test_concurrent_edits_keep_both_texts_and_ask_for_a_decision(pair) -> None:
             (conflict,) = contradict.open_conflicts(db)
         assert former["The port is 2."] == "conflict"
         assert (conflict.newer.id, conflict.older.content) == (id_, "The port is 2.")
+
+
+def test_a_machine_that_missed_many_edits_sees_no_conflict(pair) -> None:
+    one, other = pair
+    id_ = remember(one, "The port is 0.")
+    settle(one, other)
+    for place in range(1, MOST_PAST + 4):
+        edit(one, id_, f"The port is {place}.")
+        one.replica.scan()
+    settle(one, other)
+    for machine in pair:
+        with machine.database.read() as db:
+            listed = fragments.get_versions(db, number(machine, id_))
+        assert {version.reason for version in listed} == {"edited"}
+    for place in range(MOST_PAST + 1):  # and a real one is seen after as many
+        edit(one, id_, f"The gate is {place}.")
+        one.replica.scan()
+    edit(other, id_, "The harbor has no gate.")
+    settle(one, other)
+    with one.database.read() as db:
+        listed = fragments.get_versions(db, number(one, id_))
+    assert [version.reason for version in listed].count("conflict") == 1
 
 
 def test_a_resolved_conflict_does_not_come_back(pair) -> None:

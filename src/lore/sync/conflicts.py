@@ -14,7 +14,7 @@ from lore.store import fragments, graph, history, items, sync_writes
 from lore.store.database import Connection
 from lore.store.fragments import NewFragment
 from lore.store.sync_rows import text_digest
-from lore.sync.registers import LATEST_US, Register, is_concurrent, rank
+from lore.sync.registers import LATEST_US, MOST_PAST, Register, is_concurrent, rank
 from lore.text import entities, words
 
 
@@ -32,7 +32,7 @@ def keep_loser(
     if _words(lost.value) == _words(won.value):
         return False
     n = items.find_number(db, id_)
-    if n is None:
+    if n is None or (len(won.past) >= MOST_PAST and _was_replaced(db, n, lost.value)):
         return False
     sync_writes.put_version(
         db, n, content=lost.value["content"], summary=lost.value["summary"],
@@ -41,6 +41,15 @@ def keep_loser(
     if _matters(db, n, lost.value, won.value):
         _add_rival(db, n, id_, lost, now)
     return True
+
+
+def _was_replaced(db: Connection, n: int, text: Mapping[str, Any]) -> bool:
+    """Return whether a text is a former version: whoever replaced it had seen it.
+
+    This decides after more edits than a register has stamps of. The versions are here before the
+    edits that came after them.
+    """
+    return sync_writes.has_version(db, n, text_digest(text["content"], text["summary"]))
 
 
 def _words(text: Mapping[str, Any]) -> list[str]:
