@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,7 @@ from lore.http.request_limits import Limits
 from lore.http.write_endpoints import Toolbox
 from lore.proxy.address import API_PREFIX
 from lore.tools import tool_registry
-from tests.server.served import HOST, Served, serving
+from tests.server.served import HOST, Reply, Served, serving
 
 STORE = f"{API_PREFIX}/tools/store"
 
@@ -269,3 +270,28 @@ def test_requests_of_many_owners_at_once_stay_apart(tmp_path):
         for name, texts in zip(keys, served.run(use_all()), strict=True):
             assert sorted(texts) == [f"{name} keeps number {i}" for i in range(3)]
         assert len(served.server.pool) <= 4
+
+
+def test_slow_requests_of_one_owner_stop_nobody_else(served: Served, ann: str, ben: str):
+    remember(served, ann, "The harbor gate opens at six.")
+    remember(served, ben, "The pier is closed.")
+
+    async def work() -> None:
+        async def store(place: int) -> Reply:
+            sent = {"content-type": "application/json", "authorization": f"Bearer {ann}"}
+            body = json.dumps({"content": f"Gate {place} is open."}).encode()
+            return await served.ask("POST", STORE, sent, body)
+
+        slow = [asyncio.ensure_future(store(place)) for place in range(24)]
+        await asyncio.sleep(0)
+        headers = {"authorization": f"Bearer {ben}"}
+        for path in ("/status", f"{API_PREFIX}/fragments"):
+            assert (await served.ask("GET", path, headers)).status == 200
+        assert not any(task.done() for task in slow)
+        release.set()
+        await asyncio.gather(*slow)
+
+    release = threading.Event()
+    with served.server.pool.lease(served.registry.get_owner("ann").id) as service:
+        service.memory.database.submit(lambda _db: release.wait(60))
+        served.run(work())

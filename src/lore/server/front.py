@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -28,10 +28,12 @@ from lore.http.request_limits import ConcurrencyLimit, Limits, RateLimiter, chec
 from lore.memory.access import KEY_MARK
 from lore.records.server_records import ServerKey
 from lore.server.owner_pool import OwnerPool
-from lore.server.owner_service import TEAM, OwnerService
+from lore.server.owner_service import TEAM, OwnerService, ServerThreads
 from lore.server.registry import Registry
 
 log = logging.getLogger("lore.server")
+
+T = TypeVar("T")
 
 COOKIE = "lore_server"
 _NO_KEY = (
@@ -39,8 +41,6 @@ _NO_KEY = (
     " beside a provider's key. The operator creates it with 'lore key create'."
 )
 _HANDLE_BYTES = 9
-_OPENERS = 8
-"""Memories that are opened at a time; each takes some milliseconds."""
 
 
 class OwnerLogins:
@@ -112,6 +112,7 @@ class Front:
         host_names: frozenset[str],
         limits: Limits,
         counters: FrontCounters,
+        threads: ServerThreads,
         on_request: Callable[[str], None] = lambda _owner: None,
         on_shutdown: Callable[[], object] = lambda: None,
     ) -> None:
@@ -121,7 +122,7 @@ class Front:
         self._counters = counters
         self._on_request, self._on_shutdown = on_request, on_shutdown
         self._health = serve_health(ExplorerFiles())
-        self._openers = CapacityLimiter(_OPENERS)
+        self._threads = threads
         self._rates = RateLimiter(limits.requests_per_minute)
         self._anonymous_rates = RateLimiter(limits.anonymous_per_minute)
         self._app: ASGIApp = ErrorMiddleware(
@@ -175,7 +176,7 @@ class Front:
         if caller is None:
             address = (scope.get("client") or ("",))[0]
             self._count(self._anonymous_rates, address)
-            reason = await to_thread.run_sync(self._rejection_reason, _presented_key(headers))
+            reason = await self._look_up(self._rejection_reason, _presented_key(headers))
             self._refuse("key", 401, reason, {"www-authenticate": 'Bearer realm="lore"'})
         self._count(self._rates, caller.owner)
         # The app of the owner sends its own headers, and reads a scope of its own.
@@ -197,7 +198,7 @@ class Front:
         service = self._pool.try_acquire(owner)
         if service is not None:
             return service
-        opening = to_thread.run_sync(self._pool.acquire, owner, limiter=self._openers)
+        opening = to_thread.run_sync(self._pool.acquire, owner, limiter=self._threads.openers)
         # A client that leaves meanwhile must not leave a lease behind.
         task = asyncio.ensure_future(opening)
         try:
@@ -212,15 +213,18 @@ class Front:
         """Return whose request it is, by its key, its cookie or its ticket."""
         presented = _presented_key(headers)
         if presented:
-            key = await to_thread.run_sync(self._registry.find_key, presented)
+            key = await self._look_up(self._registry.find_key, presented)
             return None if key is None else _Caller(key.owner, key)
         if scope["path"] == "/login":
             tickets = dict(parse_qsl(scope["query_string"].decode("latin-1")))
             owner = self._logins.find_owner(tickets.get("ticket", ""))
         else:
             cookies = headers.get("cookie", "")
-            owner = await to_thread.run_sync(self._logins.owner_of_cookies, cookies)
+            owner = await self._look_up(self._logins.owner_of_cookies, cookies)
         return _Caller(owner) if owner else None
+
+    async def _look_up(self, find: Callable[[str], T], what: str) -> T:
+        return await to_thread.run_sync(find, what, limiter=self._threads.lookups)
 
     def _rejection_reason(self, presented: str) -> str:
         """Return why a request is refused; whoever has a whole key may learn that it ended."""

@@ -30,6 +30,7 @@ from lore.server.owner_service import (
     TEAM_MARK,
     MemoryOpener,
     OwnerService,
+    ServerThreads,
     ServiceParts,
     SharedModels,
 )
@@ -71,10 +72,11 @@ class OwnerServer:
         opener = MemoryOpener(registry, settings, models)
         self.registry = registry
         self.logins = OwnerLogins(registry)
+        threads = ServerThreads()
         at_once = min(OWNER_REQUESTS, limits.requests_at_once)
         parts = ServiceParts(
             registry, replace(limits, requests_at_once=at_once), host_names, self.lease_team,
-            self.logins.find, self._stopping.is_set, upstreams,
+            self.logins.find, self._stopping.is_set, threads, upstreams,
         )  # fmt: skip
         self.pool = OwnerPool[OwnerService](
             lambda owner: OwnerService(owner, opener.open(owner), parts),
@@ -90,7 +92,7 @@ class OwnerServer:
         self.app = Front(
             registry, self.pool, self.logins, make_operator_app(desk), host_names=host_names,
             limits=limits, counters=self.counters, on_request=self.background.note_request,
-            on_shutdown=self.pool.close,
+            on_shutdown=self.pool.close, threads=threads,
         )  # fmt: skip
 
     @contextmanager
